@@ -1,0 +1,174 @@
+//! `landfall lab`: runs an experiment, prints its table, writes its documents.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use landfall_lab::sync::{Plan, Strategy, Trial};
+use landfall_lab::{
+    Progress, Results, Site, Stop, bytes_text, duration_text, export, report, run_sync,
+};
+
+use crate::args::{Lab, Output};
+use crate::commands::print_bytes;
+use crate::exit::{Code, Failure};
+use crate::terminal::{Bar, table};
+
+/// Durable writes per second that `--list` reckons with: a plan is listed without touching the disk.
+const NOMINAL_RATE: f64 = 5_000.0;
+
+pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
+    let arguments = lab.into_sync();
+    let plan = arguments.plan.plan();
+    if arguments.plan.list {
+        return print_bytes(list(&plan).as_bytes());
+    }
+    let output = arguments.output;
+    check(&output)?;
+    let stop = Stop::default();
+    crate::terminal::stop_on_signals(&stop)?;
+    let site = Site::open(&arguments.dir)?;
+    let mut display = Display {
+        bar: Bar::new(quiet, plan.trials()),
+        tsv: output.tsv,
+        header: false,
+    };
+    let measured = run_sync(&site, &plan, &command_line(), &stop, &mut display);
+    display.bar.finish();
+    let closed = site.close();
+    let results = measured?;
+    closed?;
+    write_documents(&output, &results)?;
+    print(&output, &results)?;
+    Ok(if results.is_too_noisy() {
+        Code::TooNoisy
+    } else {
+        Code::Measured
+    })
+}
+
+/// Finds out before an hour of measuring, not after it, that results have nowhere to go.
+fn check(output: &Output) -> Result<(), Failure> {
+    let to_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
+    let claims = [to_stdout(&output.json), to_stdout(&output.csv), output.tsv];
+    if claims.iter().filter(|claim| **claim).count() > 1 {
+        return Err(Failure::new(
+            Code::Usage,
+            "only one of --json -, --csv - and --tsv can have standard output",
+        ));
+    }
+    for file in [&output.json, &output.csv].into_iter().flatten() {
+        let parent = match file.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        if file != Path::new("-") && (!parent.is_dir() || file.is_dir()) {
+            let text = format!(
+                "cannot write {}: there is no such directory, or it is one",
+                file.display()
+            );
+            return Err(Failure::new(Code::Usage, text));
+        }
+    }
+    if !output.no_report {
+        report::prepare(&output.report)?;
+    }
+    Ok(())
+}
+
+fn write_documents(output: &Output, results: &Results) -> Result<(), Failure> {
+    if !output.no_report {
+        report::write(&output.report, results)?;
+    }
+    if let Some(path) = output.json.as_ref().filter(|path| *path != Path::new("-")) {
+        report::write_file(path, results.to_json().as_bytes())?;
+    }
+    if let Some(path) = output.csv.as_ref().filter(|path| *path != Path::new("-")) {
+        report::write_file(path, export::csv(results).as_bytes())?;
+    }
+    Ok(())
+}
+
+fn print(output: &Output, results: &Results) -> Result<(), Failure> {
+    let dash = Some(Path::new("-"));
+    if output.json.as_deref() == dash {
+        print_bytes(results.to_json().as_bytes())?;
+    } else if output.csv.as_deref() == dash {
+        print_bytes(export::csv(results).as_bytes())?;
+    } else if !output.tsv {
+        let mut text = table::results(results);
+        if !output.no_report {
+            let page = output.report.join("index.html");
+            let _ = writeln!(text, "\nReport: {}", page.display());
+        }
+        print_bytes(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// What a user types to repeat the run.
+fn command_line() -> String {
+    let mut words = vec!["landfall".to_owned()];
+    words.extend(std::env::args_os().skip(1).map(|word| {
+        let word = word.to_string_lossy().into_owned();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    }));
+    words.join(" ")
+}
+
+fn list(plan: &Plan) -> String {
+    let mut text = String::new();
+    for strategy in &plan.strategies {
+        let operations = plan.operations_of(strategy, NOMINAL_RATE);
+        let _ = writeln!(text, "{:<48} {operations:>8} operations", strategy.key());
+    }
+    for excluded in &plan.excluded {
+        let _ = writeln!(
+            text,
+            "{:<48} left out: {}",
+            excluded.strategy.key(),
+            excluded.reason
+        );
+    }
+    let (seconds, bytes) = plan.expected(NOMINAL_RATE);
+    let _ = writeln!(
+        text,
+        "\n{} strategies in {} rounds: about {} and {} written, on a disk that takes {NOMINAL_RATE} durable writes a second.",
+        plan.strategies.len(),
+        plan.rounds,
+        duration_text(seconds),
+        bytes_text(bytes),
+    );
+    text
+}
+
+/// The progress bar, and the line per trial of `--tsv`.
+struct Display {
+    bar: Bar,
+    tsv: bool,
+    header: bool,
+}
+
+impl Progress for Display {
+    fn doing(&mut self, what: &str, done: usize, total: usize, left: Duration) {
+        self.bar.show(what, done, total, left);
+    }
+
+    fn measured(&mut self, strategy: &Strategy, trial: &Trial) {
+        if !self.tsv {
+            return;
+        }
+        let mut line = String::new();
+        if !std::mem::replace(&mut self.header, true) {
+            line = export::tsv_header();
+        }
+        line.push_str(&export::tsv_line(strategy, trial));
+        // A reader that went away is noticed when the results are printed.
+        let _ = print_bytes(line.as_bytes());
+    }
+}

@@ -1,0 +1,57 @@
+//! One module for each subcommand.
+
+pub mod compare;
+pub mod inspect;
+pub mod lab;
+
+use std::io::Write;
+use std::path::Path;
+
+use clap::CommandFactory;
+
+use crate::args::Arguments;
+use crate::exit::{Code, Failure};
+
+/// Prints the completions of a shell.
+pub fn completions(shell: clap_complete::Shell) -> Result<Code, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "landfall", &mut script);
+    print_bytes(&script)
+}
+
+/// Prints the manual page, or writes the pages of all commands into `directory`.
+pub fn man(directory: Option<&Path>) -> Result<Code, Failure> {
+    let command = Arguments::command();
+    if let Some(directory) = directory {
+        clap_mangen::generate_to(command, directory).map_err(|error| {
+            let text = format!(
+                "cannot write manual pages to {}: {error}",
+                directory.display()
+            );
+            Failure::new(Code::Failed, text)
+        })?;
+        return Ok(Code::Measured);
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command)
+        .render(&mut page)
+        .map_err(|error| {
+            Failure::new(
+                Code::Failed,
+                format!("cannot make the manual page: {error}"),
+            )
+        })?;
+    print_bytes(&page)
+}
+
+/// Writes to standard output; a reader that has seen enough (`head`) is no failure.
+pub fn print_bytes(bytes: &[u8]) -> Result<Code, Failure> {
+    let mut stdout = anstream::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(
+            Code::Failed,
+            format!("cannot write to standard output: {error}"),
+        )),
+        _ => Ok(Code::Measured),
+    }
+}

@@ -1,0 +1,342 @@
+//! Results as tables of at most 100 columns.
+
+use std::fmt::Write as _;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
+use landfall_lab::claim::{ClaimResult, Verdict};
+use landfall_lab::compare::{Comparison, Difference};
+use landfall_lab::facts::Fact;
+use landfall_lab::stats::Estimate;
+use landfall_lab::sync::{Section, StrategyResult, Summary, sections};
+use landfall_lab::{Notice, Results, Weight, duration_text};
+
+use super::style::{BAD, DOUBT, FAINT, GOOD, STRONG, styled};
+
+const WIDTH: u16 = 100;
+
+/// Everything that a run found.
+pub fn results(results: &Results) -> String {
+    let mut text = header(results);
+    if let Some(sync) = results.sync() {
+        for section in sections(sync) {
+            let _ = write!(
+                text,
+                "\n{}\n{}",
+                styled(STRONG, &section.title),
+                section_table(&section)
+            );
+        }
+        if !sync.claims.is_empty() {
+            let _ = write!(
+                text,
+                "\n{}\n{}",
+                styled(STRONG, "Published claims, here and today"),
+                claims(&sync.claims)
+            );
+        }
+    }
+    text.push_str(&notices_table(&results.notices));
+    text
+}
+
+fn header(results: &Results) -> String {
+    let storage = results.filesystem.storage();
+    let devices: Vec<String> = storage
+        .devices
+        .iter()
+        .map(|device| match &device.virtual_driver {
+            Some(driver) => format!("{} ({driver})", device.name),
+            None => device.name.clone(),
+        })
+        .collect();
+    let place = match devices.is_empty() {
+        true => storage.kind.clone(),
+        false => format!("{} on {}", storage.kind, devices.join(", ")),
+    };
+    let mut text = format!(
+        "{}: {place}, Linux {}",
+        results.directory, results.host.kernel
+    );
+    if let Some(sync) = results.sync() {
+        let _ = write!(
+            text,
+            "; {} rounds in {}",
+            sync.rounds,
+            duration_text(results.seconds)
+        );
+    }
+    text.push('\n');
+    text
+}
+
+fn section_table(section: &Section<'_>) -> String {
+    let mut table = plain_table();
+    table.set_header(vec![
+        "",
+        "ops/s",
+        "95% interval",
+        "p50 µs",
+        "p99 µs",
+        "first ms",
+        "CPU µs",
+        "writes",
+        "KiB",
+        "flushes",
+    ]);
+    let mut notes = Vec::new();
+    for (label, strategy) in &section.rows {
+        match (&strategy.summary, &strategy.unsupported) {
+            (Some(summary), _) => {
+                let mark = if strategy.durable { "" } else { " *" };
+                table.add_row(strategy_row(format!("{label}{mark}"), summary));
+            }
+            (None, reason) => notes.push(format!(
+                "{label}: {}",
+                reason.as_deref().unwrap_or("not measured")
+            )),
+        }
+    }
+    if section.rows.iter().any(|(_, strategy)| is_lax(strategy)) {
+        notes.push("* not durable: a power cut loses these writes".to_owned());
+    }
+    align(&mut table, 10);
+    let mut text = lines(&table);
+    for note in notes {
+        let _ = writeln!(text, "{}", styled(FAINT, &format!("  {note}")));
+    }
+    text
+}
+
+fn is_lax(strategy: &StrategyResult) -> bool {
+    !strategy.durable && strategy.summary.is_some()
+}
+
+fn strategy_row(label: String, summary: &Summary) -> Vec<String> {
+    let device = summary.device;
+    vec![
+        label,
+        thousands(summary.ops_per_second.median),
+        interval(&summary.ops_per_second),
+        short(summary.p50_us.median),
+        short(summary.p99_us.median),
+        short(summary.first_us.median / 1e3),
+        short(summary.cpu_us.median),
+        match device {
+            None => "-".to_owned(),
+            // Empty flushes cannot be told from writes: at most as many as there are requests.
+            Some(device) => device
+                .writes
+                .map_or_else(|| format!("≤{}", two(device.write_requests)), two),
+        },
+        device.map_or("-".to_owned(), |device| short(device.kib)),
+        device.map_or("-".to_owned(), |device| two(device.flushes)),
+    ]
+}
+
+fn claims(claims: &[ClaimResult]) -> String {
+    let mut table = plain_table();
+    table.set_header(vec!["", "published", "today", "95% interval", "verdict"]);
+    for claim in claims {
+        let style = match claim.verdict {
+            Verdict::Holds => GOOD,
+            Verdict::DoesNotHold => BAD,
+            Verdict::CannotBeTold => DOUBT,
+        };
+        let why = if claim.why.is_empty() {
+            String::new()
+        } else {
+            format!("\n{}", claim.why)
+        };
+        table.add_row(vec![
+            format!("{}{why}", claim.statement),
+            claim.published.map_or("-".to_owned(), two),
+            claim
+                .today
+                .map_or("-".to_owned(), |today| two(today.median)),
+            claim.today.map_or("-".to_owned(), |today| {
+                format!("{}–{}", two(today.low), two(today.high))
+            }),
+            styled(style, claim.verdict.name()),
+        ]);
+    }
+    align(&mut table, 4);
+    fix_width(&mut table, 0, 56);
+    lines(&table)
+}
+
+/// Notices, weightiest first.
+fn notices_table(notices: &[Notice]) -> String {
+    let mut text = String::new();
+    if notices.is_empty() {
+        return text;
+    }
+    let _ = writeln!(text, "\n{}", styled(STRONG, "Before you believe a figure"));
+    let mut table = plain_table();
+    for notice in notices {
+        let (style, word) = match notice.weight {
+            Weight::Danger => (BAD, "danger"),
+            Weight::Warning => (DOUBT, "warning"),
+            Weight::Note => (FAINT, "note"),
+        };
+        table.add_row(vec![styled(style, word), notice.text.clone()]);
+    }
+    fix_width(&mut table, 0, 9);
+    text + &lines(&table)
+}
+
+/// What `landfall inspect` found.
+pub fn inspection(directory: &str, facts: &[Fact], notices: &[Notice]) -> String {
+    format!(
+        "{directory}\n\n{}{}",
+        facts_table(facts),
+        notices_table(notices).trim_start()
+    )
+}
+
+fn facts_table(facts: &[Fact]) -> String {
+    let mut text = String::new();
+    let mut subject = "";
+    let mut table = plain_table();
+    let mut finish = |table: &mut Table, subject: &str| {
+        if !subject.is_empty() {
+            fix_width(table, 0, 16);
+            fix_width(table, 1, 34);
+            let _ = write!(text, "{}\n{}\n", styled(STRONG, subject), lines(table));
+        }
+        *table = plain_table();
+    };
+    for fact in facts {
+        if fact.subject != subject {
+            finish(&mut table, subject);
+            subject = &fact.subject;
+        }
+        table.add_row(vec![
+            fact.name.clone(),
+            fact.value.clone(),
+            fact.meaning.clone(),
+        ]);
+    }
+    finish(&mut table, subject);
+    text
+}
+
+/// Two runs side by side.
+pub fn comparison(comparison: &Comparison) -> String {
+    let mut table = plain_table();
+    table.set_header(vec![
+        "",
+        "A ops/s",
+        "B ops/s",
+        "B/A",
+        "95% interval",
+        "B is",
+    ]);
+    for row in &comparison.rows {
+        let style = match row.difference {
+            Difference::Faster => GOOD,
+            Difference::Slower => BAD,
+            Difference::NoneShown | Difference::TooFewRounds => FAINT,
+        };
+        table.add_row(vec![
+            row.key.clone(),
+            thousands(row.a.median),
+            thousands(row.b.median),
+            two(row.ratio.median),
+            format!("{}–{}", two(row.ratio.low), two(row.ratio.high)),
+            styled(style, row.difference.name()),
+        ]);
+    }
+    align(&mut table, 5);
+    let mut text = lines(&table);
+    for (keys, run) in [(&comparison.only_a, "A"), (&comparison.only_b, "B")] {
+        if !keys.is_empty() {
+            let _ = writeln!(text, "Only in {run}: {}", keys.join(", "));
+        }
+    }
+    if !comparison.differences.is_empty() {
+        let _ = writeln!(text, "\n{}", styled(STRONG, "The runs also differ in"));
+        for difference in &comparison.differences {
+            let _ = writeln!(text, "  {difference}");
+        }
+    }
+    text
+}
+
+fn plain_table() -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(WIDTH);
+    table
+}
+
+fn align(table: &mut Table, numbers: usize) {
+    for index in 1..numbers {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+fn fix_width(table: &mut Table, column: usize, width: u16) {
+    if let Some(column) = table.column_mut(column) {
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+    }
+}
+
+/// The table without trailing blanks.
+fn lines(table: &Table) -> String {
+    table
+        .lines()
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect()
+}
+
+fn interval(estimate: &Estimate) -> String {
+    format!("{}–{}", thousands(estimate.low), thousands(estimate.high))
+}
+
+fn two(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+/// Three significant digits or so.
+fn short(value: f64) -> String {
+    match value {
+        value if value >= 1e4 => thousands(value),
+        value if value >= 100.0 => format!("{value:.0}"),
+        value if value >= 10.0 => format!("{value:.1}"),
+        value => format!("{value:.2}"),
+    }
+}
+
+/// A whole number with commas.
+fn thousands(value: f64) -> String {
+    let digits = format!("{:.0}", value.max(0.0));
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(thousands(0.4), "0");
+        assert_eq!(thousands(999.6), "1,000");
+        assert_eq!(thousands(1_234_567.0), "1,234,567");
+        assert_eq!(short(12_345.0), "12,345");
+        assert_eq!(short(123.4), "123");
+        assert_eq!(short(12.34), "12.3");
+        assert_eq!(short(0.123), "0.12");
+    }
+}

@@ -1,0 +1,42 @@
+//! Experiments on durable writes: what they cost, on the user's own disk, and why.
+//!
+//! An *experiment* runs *trials* on a *site*, interleaved in *rounds*, and gives measurements with
+//! intervals, *claims* with verdicts, and *notices* about whatever keeps a figure from being taken at
+//! face value. Everything ends up in one [`Results`] document; tables, reports, comparisons and
+//! exports are made from that document and from nothing else.
+//!
+//! ```no_run
+//! use landfall_lab::{Silent, Site, Stop, run_sync, sync::Plan};
+//!
+//! let stop = Stop::default();
+//! let site = Site::open(std::path::Path::new("."))?;
+//! let results = run_sync(&site, &Plan::standard(), "my program", &stop, &mut Silent)?;
+//! println!("{}", results.to_json());
+//! # Ok::<(), landfall_lab::Error>(())
+//! ```
+//!
+//! The lab writes only inside a private directory that it creates in the site and removes when it
+//! ends, however it ends short of SIGKILL. It prints nothing: a [`Progress`] is told.
+
+pub mod claim;
+pub mod compare;
+mod error;
+pub mod export;
+pub mod facts;
+mod notice;
+mod progress;
+pub mod report;
+mod results;
+mod run;
+mod site;
+pub mod stats;
+pub mod sync;
+mod units;
+
+pub use error::Error;
+pub use notice::{Notice, Weight};
+pub use progress::{Progress, Silent, Stop};
+pub use results::{Experiment, ReadError, Results, SCHEMA_NAME, json_schema};
+pub use run::run_sync;
+pub use site::{Site, canonical_directory};
+pub use units::{bytes_text, duration_text, parse_size, size_name};

@@ -1,0 +1,39 @@
+//! Things the user must know before believing a figure.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How much a notice matters.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weight {
+    /// Good to know.
+    Note,
+    /// Figures may mislead without it.
+    Warning,
+    /// Durability itself is in doubt.
+    Danger,
+}
+
+/// One thing that was noticed about the target or the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Notice {
+    /// A stable word for programs: `memory`, `foreign-cpu`, ….
+    pub code: String,
+    /// How much it matters.
+    pub weight: Weight,
+    /// One sentence for people.
+    pub text: String,
+}
+
+impl Notice {
+    pub(crate) fn new(code: &str, weight: Weight, text: impl Into<String>) -> Notice {
+        Notice {
+            code: code.to_owned(),
+            weight,
+            text: text.into(),
+        }
+    }
+}

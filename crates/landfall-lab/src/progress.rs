@@ -1,0 +1,42 @@
+//! How a run tells what it is doing, and how it is told to stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::sync::{Strategy, Trial};
+
+/// Hears of a run's progress, between trials only: nothing is called while something is measured.
+pub trait Progress {
+    /// Called before a trial (or a preparation) begins. `left` is the time that the run will still
+    /// take, estimated from the trials so far.
+    fn doing(&mut self, what: &str, done: usize, total: usize, left: Duration);
+
+    /// Called after each trial.
+    fn measured(&mut self, strategy: &Strategy, trial: &Trial);
+}
+
+/// Listens to nothing.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn doing(&mut self, _: &str, _: usize, _: usize, _: Duration) {}
+    fn measured(&mut self, _: &Strategy, _: &Trial) {}
+}
+
+/// A request to stop, shared with signal handlers and other threads.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Whether the run should end as soon as it can.
+    #[inline]
+    pub fn is_requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The flag itself, for a signal handler to set.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+}

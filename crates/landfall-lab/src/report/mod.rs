@@ -1,0 +1,37 @@
+//! The report: one HTML file that needs nothing else, beside the results document it is made from.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use crate::{Error, Results};
+
+/// Makes sure, before anything is measured, that a report can be written to `directory`.
+pub fn prepare(directory: &Path) -> Result<(), Error> {
+    let doing = || format!("cannot make the report directory {}", directory.display());
+    fs::create_dir_all(directory).map_err(Error::io(doing()))?;
+    tempfile::tempfile_in(directory).map_err(Error::io(doing()))?;
+    Ok(())
+}
+
+/// Writes `results.json` and `index.html` into `directory`, in place of those of an earlier run.
+pub fn write(directory: &Path, results: &Results) -> Result<(), Error> {
+    write_file(
+        &directory.join("results.json"),
+        results.to_json().as_bytes(),
+    )
+}
+
+/// Writes a file whole or not at all.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let doing = || format!("cannot write {}", path.display());
+    let directory = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(Error::io(doing()))?;
+    file.write_all(bytes).map_err(Error::io(doing()))?;
+    file.persist(path)
+        .map_err(|error| Error::io(doing())(error.error))?;
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! The results document: one versioned JSON text from which everything else is made.
+
+use landfall_os::{Filesystem, Host};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Notice;
+use crate::sync::SyncResults;
+
+/// Name and version of the document's schema. The number is raised when a reader of the old one would
+/// misunderstand the new one.
+pub const SCHEMA_NAME: &str = "landfall-results/1";
+
+/// Everything that a run found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "Landfall results")]
+pub struct Results {
+    /// Name and version of this schema.
+    pub schema: String,
+    /// Version of the program that made it.
+    pub version: String,
+    /// The command that repeats the run.
+    pub command: String,
+    /// When the run began, in UTC (RFC 3339).
+    pub started: String,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// The machine.
+    pub host: Host,
+    /// The directory that was measured in.
+    pub directory: String,
+    /// What the directory stands on.
+    pub filesystem: Filesystem,
+    /// What must be known before a figure is believed, the weightiest first.
+    pub notices: Vec<Notice>,
+    /// The experiments.
+    pub experiments: Vec<Experiment>,
+}
+
+/// One experiment's results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "experiment", rename_all = "kebab-case")]
+pub enum Experiment {
+    /// What does one durable write cost?
+    Sync(SyncResults),
+}
+
+/// Why a text is no results document.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// Not JSON, or not of the schema's shape.
+    #[error("is not a results document of landfall: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// Of a schema that this version does not read.
+    #[error("has schema '{0}', and this version of landfall reads '{SCHEMA_NAME}'")]
+    OtherSchema(String),
+}
+
+impl Results {
+    /// The document as JSON text.
+    pub fn to_json(&self) -> String {
+        // Maps with text keys, numbers and texts only: serialisation cannot fail.
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// Reads a document.
+    pub fn from_json(text: &str) -> Result<Results, ReadError> {
+        #[derive(Deserialize)]
+        struct Header {
+            schema: String,
+        }
+        let header: Header = serde_json::from_str(text)?;
+        if header.schema != SCHEMA_NAME {
+            return Err(ReadError::OtherSchema(header.schema));
+        }
+        Ok(serde_json::from_str(text)?)
+    }
+
+    /// The results of experiment `sync`, if it was run.
+    pub fn sync(&self) -> Option<&SyncResults> {
+        self.experiments
+            .iter()
+            .map(|Experiment::Sync(sync)| sync)
+            .next()
+    }
+
+    /// Whether the run was too noisy to conclude anything from: of most strategies that were measured
+    /// more than once, the interval is wider than the figure itself.
+    pub fn is_too_noisy(&self) -> bool {
+        let widths: Vec<f64> = self
+            .sync()
+            .into_iter()
+            .flat_map(|sync| &sync.strategies)
+            .filter(|strategy| strategy.trials.len() > 1)
+            .filter_map(|strategy| Some(strategy.summary.as_ref()?.ops_per_second.relative_width()))
+            .collect();
+        let wide = widths.iter().filter(|width| **width > 1.0).count();
+        wide * 2 > widths.len()
+    }
+}
+
+/// The JSON Schema of the document.
+pub fn json_schema() -> String {
+    let schema = schemars::schema_for!(Results);
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}

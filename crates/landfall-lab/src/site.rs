@@ -1,0 +1,184 @@
+//! Where an experiment runs: a directory of the user's, and a private directory in it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use landfall_os::{BlockDevice, DeviceCounters, Filesystem, Host, JournalCounter, Space};
+use tempfile::TempDir;
+
+use crate::units::bytes_text;
+use crate::{Error, Notice, Weight};
+
+const PREFIX: &str = ".landfall-";
+
+/// A directory to measure in, what it stands on, and the private directory that holds every file
+/// that is made. Dropping a site removes the private directory.
+pub struct Site {
+    directory: PathBuf,
+    private: TempDir,
+    host: Host,
+    filesystem: Filesystem,
+    journal: JournalCounter,
+}
+
+impl Site {
+    /// Looks at `directory` and creates the private directory in it.
+    pub fn open(directory: &Path) -> Result<Site, Error> {
+        let directory = canonical_directory(directory)?;
+        let filesystem = Filesystem::of(&directory).map_err(Error::io(format!(
+            "cannot find out what {} stands on",
+            directory.display()
+        )))?;
+        let private = tempfile::Builder::new()
+            .prefix(&format!("{PREFIX}{}-", std::process::id()))
+            .tempdir_in(&directory)
+            .map_err(|error| cannot_write(&directory, &error))?;
+        let storage = filesystem.storage();
+        let journal = match storage.devices.as_slice() {
+            [device] => JournalCounter::of(storage, device),
+            _ => JournalCounter::Unknown,
+        };
+        Ok(Site {
+            directory,
+            private,
+            host: Host::this(),
+            filesystem,
+            journal,
+        })
+    }
+
+    /// The directory that the user named, in full.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The directory that files may be made in.
+    pub fn private(&self) -> &Path {
+        self.private.path()
+    }
+
+    /// The machine.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The filesystem that the directory is on.
+    pub fn filesystem(&self) -> &Filesystem {
+        &self.filesystem
+    }
+
+    /// The only device that the data goes to; `None` when there are several or none.
+    pub fn device(&self) -> Option<&BlockDevice> {
+        match self.filesystem.storage().devices.as_slice() {
+            [device] if device.counted_on().len() == 1 => Some(device),
+            _ => None,
+        }
+    }
+
+    /// The counters of all devices that data goes to; `None` when there are none to ask.
+    pub fn counters(&self) -> Option<DeviceCounters> {
+        let devices = &self.filesystem.storage().devices;
+        if devices.is_empty() {
+            return None;
+        }
+        devices
+            .iter()
+            .try_fold(DeviceCounters::default(), |sum, device| {
+                Some(sum + DeviceCounters::read(device).ok()?)
+            })
+    }
+
+    /// The journal's commit counter.
+    pub fn journal(&self) -> &JournalCounter {
+        &self.journal
+    }
+
+    /// Refuses when fewer than `needed` bytes are free.
+    pub fn require_space(&self, needed: u64) -> Result<(), Error> {
+        let space = Space::of(&self.directory).map_err(Error::io(format!(
+            "cannot find out how much is free in {}",
+            self.directory.display()
+        )))?;
+        if space.available_bytes >= needed {
+            return Ok(());
+        }
+        Err(Error::Refused(format!(
+            "{} has {} free and this plan needs {}: free some space, lower --ops, or name another directory",
+            self.directory.display(),
+            bytes_text(space.available_bytes),
+            bytes_text(needed),
+        )))
+    }
+
+    /// Directories that killed runs have left in this one.
+    pub(crate) fn leftovers(&self) -> Vec<PathBuf> {
+        let Ok(entries) = std::fs::read_dir(&self.directory) else {
+            return Vec::new();
+        };
+        entries
+            .flatten()
+            .filter(|entry| {
+                let name = entry.file_name();
+                let owner = name
+                    .to_str()
+                    .and_then(|name| name.strip_prefix(PREFIX)?.split_once('-'))
+                    .and_then(|(pid, _)| pid.parse::<u32>().ok());
+                owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
+            })
+            .map(|entry| entry.path())
+            .collect()
+    }
+
+    /// A notice for each directory that a killed run has left here.
+    pub(crate) fn leftover_notices(&self) -> Vec<Notice> {
+        self.leftovers()
+            .iter()
+            .map(|path| {
+                let text = format!(
+                    "{} was left by a run that was killed; it can be removed.",
+                    path.display()
+                );
+                Notice::new("leftover", Weight::Note, text)
+            })
+            .collect()
+    }
+
+    /// Removes the private directory, and says so if that fails.
+    pub fn close(self) -> Result<(), Error> {
+        let path = self.private.path().to_owned();
+        self.private
+            .close()
+            .map_err(Error::io(format!("cannot remove {}", path.display())))
+    }
+}
+
+/// The directory in full, or why it is none.
+pub fn canonical_directory(directory: &Path) -> Result<PathBuf, Error> {
+    let name = directory.display();
+    let full = directory
+        .canonicalize()
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Error::Usage(format!("there is no directory {name}")),
+            _ => Error::Refused(format!("cannot open {name}: {error}")),
+        })?;
+    if !full.is_dir() {
+        return Err(Error::Usage(format!("{name} is not a directory")));
+    }
+    Ok(full)
+}
+
+fn cannot_write(directory: &Path, error: &io::Error) -> Error {
+    let name = directory.display();
+    Error::Refused(match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            format!("{name} may not be written by you; name a directory that may")
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            format!("{name} is on a filesystem mounted read-only; name another directory")
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            format!("{name} is on a full filesystem; free some space or name another directory")
+        }
+        _ => format!("cannot create a directory in {name}: {error}"),
+    })
+}

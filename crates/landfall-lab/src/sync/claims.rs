@@ -1,0 +1,310 @@
+//! The published claims of experiment `sync`, and their verdicts.
+//!
+//! The first four figures, the one for ZFS and the remark on preallocating under load are
+//! Matsunobu's (2009); the hope for `posix_fallocate` and the catch about partial pages come from
+//! the discussion below that post. A claim is judged by a ratio that is formed round by round; its
+//! band says how far today's ratio may be from the published one.
+
+use landfall_os::{Filesystem, Medium};
+
+use super::{StrategyResult, Trial};
+use crate::claim::{Band, ClaimResult, Verdict};
+use crate::stats::Estimate;
+
+const SOURCE: &str = "Y. Matsunobu, \"Overwriting is much faster than appending\", 27 May 2009, http://yoshinorimatsunobu.blogspot.com/2009/05/overwriting-is-much-faster-than_28.html";
+const DISCUSSION: &str =
+    "discussion of Y. Matsunobu, \"Overwriting is much faster than appending\", 2009";
+
+const APPEND: &str = "append/fdatasync/8K";
+const OVERWRITE: &str = "overwrite/fdatasync/8K";
+const AT_ONCE: &str = "zero-filled/fdatasync/8K";
+const SETTLED: &str = "zero-filled-settled/fdatasync/8K";
+const UNWRITTEN: &str = "unwritten/fdatasync/8K";
+const STEPS: &str = "step-64m/fdatasync/8K";
+const ALIGNED_COLD: &str = "overwrite/fdatasync/8K/spaced/cold";
+const UNALIGNED_COLD: &str = "overwrite/fdatasync/8K/unaligned/cold";
+
+/// What a claim compares.
+enum Measure {
+    /// Operations per second of one strategy over those of another.
+    Rates {
+        of: &'static str,
+        over: &'static str,
+    },
+    /// Device reads per operation of one strategy, less those of another.
+    ExtraReads {
+        of: &'static str,
+        over: &'static str,
+    },
+}
+
+struct Claim {
+    id: &'static str,
+    statement: &'static str,
+    measure: Measure,
+    published: Option<f64>,
+    source: &'static str,
+    band: Band,
+    /// Whether the claim is about copy-on-write filesystems only.
+    copy_on_write: bool,
+}
+
+const CLAIMS: [Claim; 8] = [
+    Claim {
+        id: "overwrite-four-times-append",
+        statement: "Overwriting is about four times as fast as appending",
+        measure: Measure::Rates {
+            of: OVERWRITE,
+            over: APPEND,
+        },
+        published: Some(12_330.0 / 3_086.0),
+        source: SOURCE,
+        band: Band::between(3.0, 5.33),
+        copy_on_write: false,
+    },
+    Claim {
+        id: "overwrite-beats-append",
+        statement: "Overwriting is faster than appending, whatever the factor",
+        measure: Measure::Rates {
+            of: OVERWRITE,
+            over: APPEND,
+        },
+        published: Some(12_330.0 / 3_086.0),
+        source: SOURCE,
+        band: Band::at_least(1.1),
+        copy_on_write: false,
+    },
+    Claim {
+        id: "at-once-costs-half",
+        statement: "Zero-filling and overwriting at once reaches about half the speed of overwriting",
+        measure: Measure::Rates {
+            of: AT_ONCE,
+            over: OVERWRITE,
+        },
+        published: Some(6_569.0 / 12_330.0),
+        source: SOURCE,
+        band: Band::between(0.4, 0.67),
+        copy_on_write: false,
+    },
+    Claim {
+        id: "settled-as-overwrite",
+        statement: "Once the zeros have settled, writing is as fast as overwriting",
+        measure: Measure::Rates {
+            of: SETTLED,
+            over: OVERWRITE,
+        },
+        published: Some(11_670.0 / 12_330.0),
+        source: SOURCE,
+        band: Band::between(0.9, 1.1),
+        copy_on_write: false,
+    },
+    Claim {
+        id: "preallocating-under-load-costs-half",
+        statement: "Preallocating while under load (steps of 64 MiB) costs half",
+        measure: Measure::Rates {
+            of: STEPS,
+            over: OVERWRITE,
+        },
+        published: Some(6_569.0 / 12_330.0),
+        source: SOURCE,
+        band: Band::between(0.4, 0.67),
+        copy_on_write: false,
+    },
+    Claim {
+        id: "fallocate-makes-it-free",
+        statement: "posix_fallocate makes preallocation free: fallocate'd space is written as fast as written blocks",
+        measure: Measure::Rates {
+            of: UNWRITTEN,
+            over: OVERWRITE,
+        },
+        published: None,
+        source: DISCUSSION,
+        band: Band::at_least(0.9),
+        copy_on_write: false,
+    },
+    Claim {
+        id: "copy-on-write-is-indifferent",
+        statement: "On a copy-on-write filesystem overwriting and appending cost the same",
+        measure: Measure::Rates {
+            of: OVERWRITE,
+            over: APPEND,
+        },
+        published: Some(1.0),
+        source: SOURCE,
+        band: Band::between(0.8, 1.25),
+        copy_on_write: true,
+    },
+    Claim {
+        id: "partial-page-must-be-read",
+        statement: "An overwrite that is not page-aligned, of blocks that are not cached, must first read them",
+        measure: Measure::ExtraReads {
+            of: UNALIGNED_COLD,
+            over: ALIGNED_COLD,
+        },
+        published: None,
+        source: DISCUSSION,
+        band: Band::at_least(0.9),
+        copy_on_write: false,
+    },
+];
+
+/// Judges every claim whose strategies were part of the plan.
+pub(super) fn judge(filesystem: &Filesystem, strategies: &[StrategyResult]) -> Vec<ClaimResult> {
+    CLAIMS
+        .iter()
+        .filter_map(|claim| {
+            let (of, over) = match claim.measure {
+                Measure::Rates { of, over } | Measure::ExtraReads { of, over } => (of, over),
+            };
+            let find = |key: &str| strategies.iter().find(|strategy| strategy.key == key);
+            Some(judge_one(claim, filesystem, find(of)?, find(over)?))
+        })
+        .collect()
+}
+
+fn judge_one(
+    claim: &Claim,
+    filesystem: &Filesystem,
+    of: &StrategyResult,
+    over: &StrategyResult,
+) -> ClaimResult {
+    let (quantity, today) = match claim.measure {
+        Measure::Rates { .. } => (
+            format!("operations per second, {} / {}", of.key, over.key),
+            Estimate::of_ratio(&pairs(of, over, |trial| Some(trial.ops_per_second))),
+        ),
+        Measure::ExtraReads { .. } => {
+            let pairs = pairs(of, over, |trial| trial.device.map(|device| device.reads));
+            let extra: Vec<f64> = pairs.iter().map(|(of, over)| of - over).collect();
+            (
+                format!("device reads per operation, {} - {}", of.key, over.key),
+                Estimate::of(&extra),
+            )
+        }
+    };
+    let obstacle = obstacle(claim, filesystem, of, over);
+    let (verdict, why) = match (&obstacle, &today) {
+        (Some(obstacle), _) => (Verdict::CannotBeTold, obstacle.clone()),
+        (None, None) => (
+            Verdict::CannotBeTold,
+            "the device's counters cannot be read".into(),
+        ),
+        (None, Some(today)) => (claim.band.judge(today), explain(claim, of, over)),
+    };
+    ClaimResult {
+        id: claim.id.to_owned(),
+        statement: claim.statement.to_owned(),
+        quantity,
+        published: claim.published,
+        source: claim.source.to_owned(),
+        band: claim.band,
+        today,
+        verdict,
+        why,
+    }
+}
+
+/// Values of both strategies from the rounds that measured both.
+fn pairs(
+    a: &StrategyResult,
+    b: &StrategyResult,
+    value: impl Fn(&Trial) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    a.trials
+        .iter()
+        .filter_map(|trial| {
+            let other = b.trials.iter().find(|other| other.round == trial.round)?;
+            Some((value(trial)?, value(other)?))
+        })
+        .collect()
+}
+
+/// What keeps a claim from being judged here, if anything does.
+fn obstacle(
+    claim: &Claim,
+    filesystem: &Filesystem,
+    of: &StrategyResult,
+    over: &StrategyResult,
+) -> Option<String> {
+    let storage = filesystem.storage();
+    if storage.medium == Medium::Memory {
+        return Some("this directory is in main memory, where no write is durable".into());
+    }
+    for strategy in [of, over] {
+        if let Some(reason) = &strategy.unsupported {
+            return Some(format!("{} could not be measured: {reason}", strategy.key));
+        }
+        // What is paid once in a trial weighs too much in one that ended early.
+        if strategy.trials.iter().any(|trial| trial.cut) && strategy.allocation != "overwrite" {
+            return Some(format!(
+                "trials of {} were stopped by the clock; give --seconds for longer ones",
+                strategy.key
+            ));
+        }
+    }
+    (claim.copy_on_write && !storage.copy_on_write).then(|| {
+        format!(
+            "needs a copy-on-write filesystem, and this is {}",
+            storage.kind
+        )
+    })
+}
+
+/// What the counters say about why.
+fn explain(claim: &Claim, of: &StrategyResult, over: &StrategyResult) -> String {
+    let mut parts: Vec<String> = [of, over]
+        .iter()
+        .filter_map(|strategy| device_words(strategy))
+        .collect();
+    if of.key == AT_ONCE
+        && let (Some(at_once), Some(settled)) = (&of.summary, &over.summary)
+    {
+        parts.push(format!(
+            "the first operation takes {:.1} ms against {:.2} ms, since it flushes the zeros",
+            at_once.first_us.median / 1e3,
+            settled.first_us.median / 1e3,
+        ));
+    }
+    if of.key == STEPS {
+        let share: f64 = of
+            .trials
+            .iter()
+            .map(|trial| trial.extension_seconds / trial.seconds)
+            .sum::<f64>()
+            / of.trials.len().max(1) as f64;
+        parts.push(format!(
+            "{:.0}% of the time went into writing zeros",
+            share * 100.0
+        ));
+    }
+    if matches!(claim.measure, Measure::ExtraReads { .. })
+        && let (Some(unaligned), Some(aligned)) = (&of.summary, &over.summary)
+    {
+        parts.push(format!(
+            "median latency {:.0} against {:.0} µs",
+            unaligned.p50_us.median, aligned.p50_us.median
+        ));
+    }
+    parts.join("; ")
+}
+
+fn device_words(strategy: &StrategyResult) -> Option<String> {
+    let device = strategy.summary.as_ref()?.device?;
+    let name = strategy
+        .key
+        .replace("/fdatasync/8K", "")
+        .replace("overwrite/", "");
+    let writes = match device.writes {
+        Some(writes) => format!("{writes:.1} writes"),
+        None => format!("{:.1} requests", device.write_requests),
+    };
+    let reads = if device.reads >= 0.05 {
+        format!(", {:.1} reads", device.reads)
+    } else {
+        String::new()
+    };
+    Some(format!(
+        "{name}: {writes}, {:.1} flushes, {:.1} KiB{reads}",
+        device.flushes, device.kib
+    ))
+}

@@ -1,0 +1,189 @@
+//! From kernel counters to writes and flushes per operation.
+//!
+//! The kernel's count of write requests includes *empty flushes*: requests that carry no data and
+//! only ask for a flush. It does not tell how many. They can be inferred. A sync that finds a
+//! journal transaction to commit sends its flush along with the commit record, which is a write
+//! with data; every other sync sends one empty flush. So, with S syncs and C commits:
+//!
+//! - empty flushes = S - C
+//! - flushes executed = (S - C) + k·C, where k is 2, or 1 on a device with FUA
+//!
+//! The second line checks the first. It holds for one thread; when several share flushes, the first
+//! is still exact as long as there are (next to) no commits, as in overwriting. Anything else is
+//! reported as not known. Simply subtracting the flushes from the requests, as is often done, is
+//! wrong where a journal commits: an ext4 append costs 3 requests, all with data, and 2 flushes.
+
+use landfall_os::{DeviceCounters, JournalCounter, SyncCall};
+
+use super::trial::Measured;
+use super::{DeviceCost, Strategy};
+use crate::Site;
+
+/// What the device below a site can do about flushes.
+pub(super) struct FlushModel<'a> {
+    journal: &'a JournalCounter,
+    fua: bool,
+    /// One disk, whose counters are that of the filesystem.
+    single: bool,
+}
+
+impl<'a> FlushModel<'a> {
+    pub fn of(site: &'a Site) -> FlushModel<'a> {
+        FlushModel {
+            journal: site.journal(),
+            fua: site.device().is_some_and(|device| device.has_fua()),
+            single: site.device().is_some(),
+        }
+    }
+
+    /// The cost of one operation.
+    pub fn cost(&self, strategy: &Strategy, measured: &Measured) -> Option<DeviceCost> {
+        let device = measured.device?;
+        let operations = measured.operations as f64;
+        let syncs = match strategy.method.is_durable() {
+            true => measured.operations,
+            false => 0,
+        } + measured.extension_syncs;
+        let empty = self.empty_flushes(strategy, &device, syncs, measured.commits);
+        Some(DeviceCost {
+            writes: empty
+                .map(|empty| device.write_requests.saturating_sub(empty) as f64 / operations),
+            write_requests: device.write_requests as f64 / operations,
+            kib: device.write_bytes as f64 / 1024.0 / operations,
+            flushes: device.flushes as f64 / operations,
+            reads: device.reads as f64 / operations,
+        })
+    }
+
+    fn empty_flushes(
+        &self,
+        strategy: &Strategy,
+        device: &DeviceCounters,
+        syncs: u64,
+        commits: Option<u64>,
+    ) -> Option<u64> {
+        if device.flushes == 0 {
+            // The device has no volatile cache, or barriers are off: the kernel drops flushes before
+            // it counts them.
+            return Some(0);
+        }
+        // A synchronous direct write may use FUA instead of a sync.
+        let maybe_fua = strategy.method.direct
+            && self.fua
+            && matches!(
+                strategy.method.call,
+                SyncCall::ODsync | SyncCall::OSync | SyncCall::RwfDsync
+            );
+        if !self.single || maybe_fua {
+            return None;
+        }
+        let flushes_per_commit = if self.fua { 1 } else { 2 };
+        if *self.journal == JournalCounter::Btrfs {
+            return (strategy.threads == 1).then(|| device.flushes / flushes_per_commit);
+        }
+        let commits = commits?;
+        let empty = syncs.saturating_sub(commits);
+        let slack = (syncs / 50).max(8);
+        if strategy.threads == 1 {
+            let expected = empty + flushes_per_commit * commits;
+            (expected.abs_diff(device.flushes) <= slack).then_some(empty)
+        } else {
+            (commits <= slack).then_some(empty)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(journal: &JournalCounter, fua: bool) -> FlushModel<'_> {
+        FlushModel {
+            journal,
+            fua,
+            single: true,
+        }
+    }
+
+    fn device(write_requests: u64, flushes: u64) -> DeviceCounters {
+        DeviceCounters {
+            write_requests,
+            flushes,
+            ..DeviceCounters::default()
+        }
+    }
+
+    // The numbers are those that Linux 6.18 counted for 1,000 operations.
+
+    #[test]
+    fn overwriting_pays_an_empty_flush_each() {
+        let ext4 = JournalCounter::Jbd2("info".into());
+        let empty = model(&ext4, false).empty_flushes(
+            &Strategy::BASELINE,
+            &device(2_000, 1_000),
+            1_000,
+            Some(0),
+        );
+        assert_eq!(empty, Some(1_000));
+    }
+
+    #[test]
+    fn a_journal_commit_brings_its_own_flushes() {
+        let ext4 = JournalCounter::Jbd2("info".into());
+        let empty = model(&ext4, false).empty_flushes(
+            &Strategy::BASELINE,
+            &device(3_006, 2_004),
+            1_000,
+            Some(1_002),
+        );
+        assert_eq!(empty, Some(0));
+        let with_fua = model(&ext4, true).empty_flushes(
+            &Strategy::BASELINE,
+            &device(3_006, 1_002),
+            1_000,
+            Some(1_002),
+        );
+        assert_eq!(with_fua, Some(0));
+    }
+
+    #[test]
+    fn threads_that_share_flushes_still_send_one_request_each() {
+        let threads = Strategy {
+            threads: 16,
+            ..Strategy::BASELINE
+        };
+        let none = JournalCounter::None;
+        let empty =
+            model(&none, false).empty_flushes(&threads, &device(2_000, 140), 1_000, Some(0));
+        assert_eq!(empty, Some(1_000));
+        // With commits among them it cannot be told.
+        let ext4 = JournalCounter::Jbd2("info".into());
+        let empty =
+            model(&ext4, false).empty_flushes(&threads, &device(900, 500), 1_000, Some(300));
+        assert_eq!(empty, None);
+    }
+
+    #[test]
+    fn counters_that_do_not_add_up_are_not_explained_away() {
+        let ext4 = JournalCounter::Jbd2("info".into());
+        let empty = model(&ext4, false).empty_flushes(
+            &Strategy::BASELINE,
+            &device(3_000, 3_000),
+            1_000,
+            Some(1_000),
+        );
+        assert_eq!(empty, None);
+    }
+
+    #[test]
+    fn without_flushes_every_request_has_data() {
+        let unknown = JournalCounter::Unknown;
+        let empty = model(&unknown, false).empty_flushes(
+            &Strategy::BASELINE,
+            &device(1_000, 0),
+            1_000,
+            None,
+        );
+        assert_eq!(empty, Some(0));
+    }
+}

@@ -1,0 +1,291 @@
+//! The run: every strategy once a round, round after round.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use super::device_cost::FlushModel;
+use super::files::{PrepareError, Workbench};
+use super::trial::{self, Measured, Task};
+use super::{
+    Excluded, Operations, Pilot, Plan, Preparation, Strategy, StrategyResult, SyncResults, Trial,
+    claims, disturbance, required_bytes, summary,
+};
+use crate::{Error, Notice, Progress, Site, Stop, Weight};
+
+/// Operations of the pilot at most, and its time.
+const PILOT_OPERATIONS: u64 = 512;
+const PILOT_TIME: Duration = Duration::from_millis(200);
+
+/// Runs `plan` on `site`; returns what was found and what must be known about it.
+pub fn run(
+    site: &Site,
+    plan: &Plan,
+    stop: &Stop,
+    progress: &mut dyn Progress,
+) -> Result<(SyncResults, Vec<Notice>), Error> {
+    if plan.strategies.is_empty() {
+        let reason = plan
+            .excluded
+            .first()
+            .map_or("", |excluded| excluded.reason.as_str());
+        return Err(Error::Usage(format!(
+            "this plan leaves nothing to measure: {reason}"
+        )));
+    }
+    let mut run = Run {
+        site,
+        plan,
+        stop,
+        bench: Workbench::new(site, stop, plan.settle_seconds),
+        model: FlushModel::of(site),
+        rate: f64::INFINITY,
+        records: plan.strategies.iter().map(Record::new).collect(),
+    };
+    let pilot = run.pilot()?;
+    run.rate = pilot.map_or(f64::INFINITY, |pilot| pilot.ops_per_second);
+    site.require_space(required_bytes(plan, run.rate))?;
+    run.rounds(progress)?;
+    Ok(run.results(pilot))
+}
+
+/// A strategy and what was measured of it so far.
+struct Record {
+    strategy: Strategy,
+    trials: Vec<Trial>,
+    rest: Histogram<u64>,
+    unsupported: Option<String>,
+    /// Wall time of its latest trial, preparation included.
+    took: Option<Duration>,
+}
+
+impl Record {
+    fn new(strategy: &Strategy) -> Record {
+        Record {
+            strategy: *strategy,
+            trials: Vec::new(),
+            rest: trial::new_histogram(),
+            unsupported: None,
+            took: None,
+        }
+    }
+
+    fn into_result(mut self) -> StrategyResult {
+        disturbance::mark(&mut self.trials);
+        let strategy = self.strategy;
+        StrategyResult {
+            key: strategy.key(),
+            allocation: strategy.allocation.to_string(),
+            method: strategy.method.to_string(),
+            durable: strategy.method.is_durable(),
+            size: strategy.size,
+            threads: strategy.threads,
+            files: strategy.files,
+            placement: strategy.placement,
+            cache: strategy.cache,
+            unsupported: self.unsupported,
+            summary: summary::summary(&self.trials, &self.rest),
+            trials: self.trials,
+        }
+    }
+}
+
+/// How one attempt at a trial ended.
+enum Attempt {
+    Measured(Box<Measured>, Preparation),
+    Unsupported(String),
+}
+
+struct Run<'a> {
+    site: &'a Site,
+    plan: &'a Plan,
+    stop: &'a Stop,
+    bench: Workbench<'a>,
+    model: FlushModel<'a>,
+    rate: f64,
+    records: Vec<Record>,
+}
+
+impl Run<'_> {
+    /// A short run of the plan's centre, to size the trials; none when the user gave their size.
+    fn pilot(&mut self) -> Result<Option<Pilot>, Error> {
+        if self.plan.operations != Operations::ByTime {
+            return Ok(None);
+        }
+        let centre = Strategy::BASELINE;
+        self.site.require_space(centre.span(PILOT_OPERATIONS) * 2)?;
+        match self.attempt(&centre, PILOT_OPERATIONS, PILOT_TIME)? {
+            Attempt::Measured(measured, _) => Ok(Some(Pilot {
+                operations: measured.operations,
+                ops_per_second: measured.operations as f64 / measured.elapsed.as_secs_f64(),
+            })),
+            Attempt::Unsupported(reason) => Err(Error::Refused(format!(
+                "{} cannot even take a write with fdatasync: {reason}",
+                self.site.directory().display()
+            ))),
+        }
+    }
+
+    fn rounds(&mut self, progress: &mut dyn Progress) -> Result<(), Error> {
+        let total = self.plan.trials();
+        let mut done = 0;
+        for round in 1..=self.plan.rounds {
+            for index in 0..self.records.len() {
+                if self.records[index].unsupported.is_none() {
+                    let strategy = self.records[index].strategy;
+                    let left = self.time_left(round, index);
+                    progress.doing(&strategy.key(), done, total, left);
+                    self.measure(index, round)?;
+                    if let Some(trial) = self.records[index].trials.last() {
+                        progress.measured(&strategy, trial);
+                    }
+                }
+                done += 1;
+            }
+        }
+        progress.doing("done", total, total, Duration::ZERO);
+        Ok(())
+    }
+
+    fn measure(&mut self, index: usize, round: u32) -> Result<(), Error> {
+        let strategy = self.records[index].strategy;
+        let operations = self.plan.operations_of(&strategy, self.rate);
+        let limit =
+            Duration::try_from_secs_f64(self.plan.time_limit(&strategy)).unwrap_or(Duration::MAX);
+        let begin = Instant::now();
+        let attempt = self.attempt(&strategy, operations, limit)?;
+        let record = &mut self.records[index];
+        record.took = Some(begin.elapsed());
+        match attempt {
+            Attempt::Unsupported(reason) => record.unsupported = Some(reason),
+            Attempt::Measured(measured, preparation) => {
+                let cost = self.model.cost(&strategy, &measured);
+                record
+                    .trials
+                    .push(summary::trial(round, &measured, cost, preparation));
+                // Equal bounds: an error is not possible.
+                let _ = record.rest.add(&measured.rest);
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares, runs and clears one trial.
+    fn attempt(
+        &mut self,
+        strategy: &Strategy,
+        operations: u64,
+        time_limit: Duration,
+    ) -> Result<Attempt, Error> {
+        let failed = |error: io::Error| Error::io(format!("cannot measure {strategy}"))(error);
+        let per_file = operations / u64::from(strategy.file_count());
+        let prepared = match self.bench.prepare(strategy, per_file) {
+            Ok(prepared) => prepared,
+            Err(PrepareError::Unsupported(reason)) => {
+                self.bench.discard(strategy).map_err(failed)?;
+                return Ok(Attempt::Unsupported(reason));
+            }
+            Err(PrepareError::Io(error)) => return Err(failed(error)),
+        };
+        self.bench.wait_until_quiet();
+        let outcome = trial::run(&Task {
+            strategy,
+            paths: &prepared.paths,
+            operations,
+            time_limit,
+            site: self.site,
+            stop: self.stop,
+        });
+        let preparation = prepared.preparation;
+        let attempt = match outcome {
+            Ok(measured) => Attempt::Measured(Box::new(measured), preparation),
+            Err(error) => match unsupported(strategy, &error) {
+                Some(reason) => Attempt::Unsupported(reason),
+                None => return Err(failed(error)),
+            },
+        };
+        self.bench
+            .clear(prepared, strategy.allocation)
+            .map_err(failed)?;
+        Ok(attempt)
+    }
+
+    /// Time that the trials from `index` of `round` on will take: each as long as its latest one, and
+    /// those not yet run as long as the others on average.
+    fn time_left(&self, round: u32, index: usize) -> Duration {
+        let known: Vec<Duration> = self
+            .records
+            .iter()
+            .filter_map(|record| record.took)
+            .collect();
+        let guess = match known.len() as u32 {
+            0 => Duration::from_secs_f64(self.plan.seconds.min(3600.0)),
+            count => known.iter().sum::<Duration>() / count,
+        };
+        let time = |record: &Record| match record.unsupported {
+            Some(_) => Duration::ZERO,
+            None => record.took.unwrap_or(guess),
+        };
+        let this_round: Duration = self.records[index..].iter().map(time).sum();
+        let one_round: Duration = self.records.iter().map(time).sum();
+        this_round + one_round * (self.plan.rounds - round)
+    }
+
+    fn results(self, pilot: Option<Pilot>) -> (SyncResults, Vec<Notice>) {
+        let strategies: Vec<StrategyResult> =
+            self.records.into_iter().map(Record::into_result).collect();
+        let mut notices = disturbance::notices(&strategies);
+        notices.extend(left_out(&self.plan.excluded));
+        let claims = claims::judge(self.site.filesystem(), &strategies);
+        let results = SyncResults {
+            plan: self.plan.kind,
+            rounds: self.plan.rounds,
+            seconds_per_trial: self.plan.seconds,
+            operations: self.plan.operations,
+            settle_seconds: self.plan.settle_seconds,
+            pilot,
+            preparation: self.bench.kept,
+            strategies,
+            claims,
+        };
+        (results, notices)
+    }
+}
+
+/// One notice for each reason to leave strategies out.
+fn left_out(excluded: &[Excluded]) -> Vec<Notice> {
+    let mut reasons: Vec<&str> = excluded.iter().map(|one| one.reason.as_str()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    let note = |reason: &str| {
+        let mut keys = excluded
+            .iter()
+            .filter(|one| one.reason == reason)
+            .map(|one| one.strategy.key());
+        let first = keys.next().unwrap_or_default();
+        let text = match keys.count() {
+            0 => format!("{first} was left out: {reason}."),
+            more => format!("{first} and {more} more were left out: {reason}."),
+        };
+        Notice::new("left-out", Weight::Note, text)
+    };
+    reasons.into_iter().map(note).collect()
+}
+
+/// Whether a failure means that this system cannot do what the strategy asks for.
+fn unsupported(strategy: &Strategy, error: &io::Error) -> Option<String> {
+    use landfall_os::SyncCall;
+    let method = strategy.method;
+    match error.kind() {
+        io::ErrorKind::Unsupported => Some(format!("{method} is not supported here")),
+        io::ErrorKind::InvalidInput if method.direct => Some(format!(
+            "this filesystem takes no direct writes of {} bytes",
+            strategy.size
+        )),
+        io::ErrorKind::PermissionDenied if method.call == SyncCall::IoUring => {
+            Some("io_uring is switched off on this system".into())
+        }
+        _ => None,
+    }
+}

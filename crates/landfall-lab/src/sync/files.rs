@@ -1,0 +1,278 @@
+//! The files that trials write: made, settled, kept and removed.
+//!
+//! Files of written blocks are kept for the whole run and serve every trial that overwrites, so
+//! that they are prepared once. All others are made for one trial and removed after it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use landfall_os::{
+    Allocation, Payload, allocate_unwritten, allocate_write_zeroes, evict, load, resident_share,
+    zero_fill,
+};
+
+use super::{CacheState, Placement, Preparation, Strategy};
+use crate::{Site, Stop};
+
+const CHUNK: usize = 1 << 20;
+/// How long to wait for a device to finish what it is doing; others may keep it busy for ever.
+const QUIET_WAIT: Duration = Duration::from_millis(500);
+
+/// Files ready for one trial.
+pub(super) struct Prepared {
+    /// One file, or one for each thread.
+    pub paths: Vec<PathBuf>,
+    /// What it took, for this trial alone.
+    pub preparation: Preparation,
+    kept: bool,
+}
+
+/// Why files could not be prepared.
+#[derive(Debug)]
+pub(super) enum PrepareError {
+    /// This filesystem or device cannot do it: a result.
+    Unsupported(String),
+    /// Something failed.
+    Io(io::Error),
+}
+
+impl From<io::Error> for PrepareError {
+    fn from(error: io::Error) -> Self {
+        PrepareError::Io(error)
+    }
+}
+
+/// Makes and keeps the files of a run.
+pub(super) struct Workbench<'a> {
+    site: &'a Site,
+    stop: &'a Stop,
+    settle: Option<Duration>,
+    /// Preparation of the files that are kept.
+    pub kept: Preparation,
+}
+
+impl<'a> Workbench<'a> {
+    pub fn new(site: &'a Site, stop: &'a Stop, settle_seconds: Option<f64>) -> Workbench<'a> {
+        Workbench {
+            site,
+            stop,
+            settle: settle_seconds.map(Duration::from_secs_f64),
+            kept: Preparation::default(),
+        }
+    }
+
+    /// Prepares files for a trial of `strategy` with `writes` writes to each file.
+    pub fn prepare(&mut self, strategy: &Strategy, writes: u64) -> Result<Prepared, PrepareError> {
+        let len = strategy.span(writes);
+        if strategy.allocation == Allocation::Overwrite {
+            let paths = (0..strategy.file_count())
+                .map(|index| self.kept_file(&format!("written-{index}"), len))
+                .collect::<io::Result<Vec<_>>>()?;
+            for path in &paths {
+                self.set_cache(path, strategy, len)?;
+            }
+            return Ok(Prepared {
+                paths,
+                preparation: Preparation::default(),
+                kept: true,
+            });
+        }
+        if strategy.allocation == Allocation::Recycled {
+            for index in 0..strategy.file_count() {
+                self.kept_file(&format!("old-{index}"), len)?;
+            }
+        }
+        let begin = Instant::now();
+        let mut preparation = Preparation::default();
+        let mut paths = Vec::new();
+        for index in 0..strategy.file_count() {
+            let path = self.site.private().join(format!("trial-{index}"));
+            preparation.bytes += self.make(strategy.allocation, index, &path, len)?;
+            paths.push(path);
+        }
+        preparation.seconds = begin.elapsed().as_secs_f64();
+        Ok(Prepared {
+            paths,
+            preparation,
+            kept: false,
+        })
+    }
+
+    /// Makes the file of one trial; returns the bytes written for it.
+    fn make(
+        &self,
+        allocation: Allocation,
+        index: u32,
+        path: &Path,
+        len: u64,
+    ) -> Result<u64, PrepareError> {
+        if allocation == Allocation::Recycled {
+            fs::rename(self.site.private().join(format!("old-{index}")), path)?;
+            self.sync_directory()?;
+            return Ok(0);
+        }
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(path)?;
+        let written = match allocation {
+            Allocation::Unwritten => {
+                allocate_unwritten(&file, len).map_err(|error| unsupported("fallocate", error))?;
+                0
+            }
+            Allocation::WriteZeroes => {
+                allocate_write_zeroes(&file, len)
+                    .map_err(|error| unsupported("FALLOC_FL_WRITE_ZEROES", error))?;
+                0
+            }
+            Allocation::Sparse => {
+                file.set_len(len)?;
+                0
+            }
+            _ => 0,
+        };
+        // The name and the size are durable before the trial begins: they are not what it measures.
+        file.sync_all()?;
+        self.sync_directory()?;
+        if matches!(
+            allocation,
+            Allocation::ZeroFilled | Allocation::ZeroFilledSettled
+        ) {
+            zero_fill(&file, 0, len, &|| self.stop.is_requested())?;
+            if allocation == Allocation::ZeroFilledSettled {
+                self.settle(&file)?;
+            }
+            return Ok(len);
+        }
+        Ok(written)
+    }
+
+    /// Zeros have settled when they are durable; or, as in the published measurement, when one has
+    /// waited long enough.
+    fn settle(&self, file: &File) -> io::Result<()> {
+        let Some(wait) = self.settle else {
+            return file.sync_data();
+        };
+        let until = Instant::now() + wait;
+        while let Some(left) = until.checked_duration_since(Instant::now()) {
+            if self.stop.is_requested() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            std::thread::sleep(left.min(Duration::from_millis(50)));
+        }
+        Ok(())
+    }
+
+    /// A file of at least `len` written, durable bytes.
+    fn kept_file(&mut self, name: &str, len: u64) -> io::Result<PathBuf> {
+        let path = self.site.private().join(name);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)?;
+        let mut offset = file.metadata()?.len();
+        if offset >= len {
+            return Ok(path);
+        }
+        let begin = Instant::now();
+        let mut payload = Payload::new(CHUNK, 1);
+        while offset < len {
+            if self.stop.is_requested() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let chunk = (len - offset).min(CHUNK as u64) as usize;
+            file.write_all_at(&payload.stamped(offset)[..chunk], offset)?;
+            self.kept.bytes += chunk as u64;
+            offset += chunk as u64;
+        }
+        file.sync_all()?;
+        self.sync_directory()?;
+        self.kept.seconds += begin.elapsed().as_secs_f64();
+        Ok(path)
+    }
+
+    /// Brings the file's pages into the cache or out of it, where it matters to the strategy.
+    fn set_cache(&self, path: &Path, strategy: &Strategy, len: u64) -> Result<(), PrepareError> {
+        let partial =
+            strategy.placement == Placement::Unaligned || !strategy.size.is_multiple_of(4096);
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        match strategy.cache {
+            // A direct write of an earlier trial may have dropped pages that a partial write reads.
+            CacheState::Warm if partial && !strategy.method.direct => load(&file, len)?,
+            CacheState::Warm => {}
+            CacheState::Cold => {
+                evict(&file)?;
+                let resident = resident_share(&file, len)?;
+                if resident > 0.01 {
+                    return Err(PrepareError::Unsupported(format!(
+                        "{:.0}% of the file stay in memory after being evicted",
+                        resident * 100.0
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the device has nothing under way, or half a second.
+    pub fn wait_until_quiet(&self) {
+        let begin = Instant::now();
+        while begin.elapsed() < QUIET_WAIT
+            && self
+                .site
+                .counters()
+                .is_some_and(|counters| counters.in_flight > 0)
+        {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Drains what the trial left in the cache, so that the next one does not pay for it, and removes
+    /// its files or puts them back.
+    pub fn clear(&self, prepared: Prepared, allocation: Allocation) -> io::Result<()> {
+        for (index, path) in prepared.paths.iter().enumerate() {
+            if prepared.kept {
+                OpenOptions::new().write(true).open(path)?.sync_data()?;
+            } else if allocation == Allocation::Recycled {
+                OpenOptions::new().write(true).open(path)?.sync_data()?;
+                fs::rename(path, self.site.private().join(format!("old-{index}")))?;
+            } else {
+                fs::remove_file(path)?;
+            }
+        }
+        if !prepared.kept {
+            self.sync_directory()?;
+        }
+        Ok(())
+    }
+
+    /// Removes whatever a failed preparation or trial left for this strategy.
+    pub fn discard(&self, strategy: &Strategy) -> io::Result<()> {
+        for index in 0..strategy.file_count() {
+            match fs::remove_file(self.site.private().join(format!("trial-{index}"))) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        File::open(self.site.private())?.sync_all()
+    }
+}
+
+fn unsupported(what: &str, error: io::Error) -> PrepareError {
+    match error.kind() {
+        io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput => PrepareError::Unsupported(
+            format!("{what} is not supported by this filesystem and device"),
+        ),
+        _ => PrepareError::Io(error),
+    }
+}

@@ -1,0 +1,28 @@
+//! Experiment `sync`: what does one durable write cost, by how its space was allocated, how it is
+//! synced, how large it is and how many threads write?
+//!
+//! [`Plan`] says which strategies are measured; [`trial`] measures one once; [`files`] prepares what
+//! a trial writes to; [`device_cost`] turns kernel counters into writes and flushes per operation;
+//! [`disturbance`] finds what else was going on; [`claims`] holds the published figures against
+//! today's. `docs/experiment-sync.md` is the page for users.
+
+mod claims;
+mod device_cost;
+mod disturbance;
+mod experiment;
+mod files;
+mod plan;
+mod result;
+mod sections;
+mod strategy;
+mod summary;
+mod trial;
+
+pub use experiment::run;
+pub use plan::{Excluded, Operations, Plan, PlanKind, Selection, required_bytes};
+pub use result::{
+    DeviceCost, Disturbance, Latency, Pilot, Preparation, StrategyResult, Summary, SyncResults,
+    Trial,
+};
+pub use sections::{Section, sections};
+pub use strategy::{CacheState, Files, Placement, Strategy};

@@ -1,0 +1,184 @@
+//! What a block device, and the journal on it, did between two moments.
+
+use std::fs;
+use std::io;
+use std::ops::Add;
+use std::path::PathBuf;
+
+use crate::{BlockDevice, Filesystem};
+
+const SECTOR: u64 = 512;
+
+/// A block device's counters since it appeared, from `/sys/dev/block/*/stat`
+/// (Documentation/block/stat.rst); summed where a filesystem stands on several devices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCounters {
+    /// Read requests completed.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Write requests completed. **Includes empty flush requests**: a flush that carries no data is
+    /// a write of no bytes to this counter, a flush in front of or behind a data write is not.
+    pub write_requests: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Flush commands that the device executed. Requests may share one, and a write that must be
+    /// on the medium itself (FUA), on a device that cannot promise that, costs one more.
+    pub flushes: u64,
+    /// Requests under way at that moment.
+    pub in_flight: u64,
+}
+
+impl DeviceCounters {
+    /// Reads the counters of the devices that requests to `device` end up on.
+    pub fn read(device: &BlockDevice) -> io::Result<DeviceCounters> {
+        let mut sum = DeviceCounters::default();
+        for disk in device.counted_on() {
+            let path = format!("/sys/dev/block/{}/stat", disk.number);
+            let one = DeviceCounters::parse(&fs::read_to_string(path)?)
+                .ok_or(io::ErrorKind::InvalidData)?;
+            sum = sum + one;
+        }
+        Ok(sum)
+    }
+
+    fn parse(stat: &str) -> Option<DeviceCounters> {
+        let fields: Vec<u64> = stat
+            .split_ascii_whitespace()
+            .map_while(|field| field.parse().ok())
+            .collect();
+        Some(DeviceCounters {
+            reads: *fields.first()?,
+            read_bytes: fields.get(2)? * SECTOR,
+            write_requests: *fields.get(4)?,
+            write_bytes: fields.get(6)? * SECTOR,
+            in_flight: *fields.get(8)?,
+            // Since Linux 5.5.
+            flushes: *fields.get(15)?,
+        })
+    }
+
+    /// What happened from `earlier` to `self`; `in_flight` is that of `self`.
+    pub fn since(&self, earlier: &DeviceCounters) -> DeviceCounters {
+        DeviceCounters {
+            reads: self.reads.saturating_sub(earlier.reads),
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+            write_requests: self.write_requests.saturating_sub(earlier.write_requests),
+            write_bytes: self.write_bytes.saturating_sub(earlier.write_bytes),
+            flushes: self.flushes.saturating_sub(earlier.flushes),
+            in_flight: self.in_flight,
+        }
+    }
+}
+
+impl Add for DeviceCounters {
+    type Output = DeviceCounters;
+
+    fn add(self, other: DeviceCounters) -> DeviceCounters {
+        DeviceCounters {
+            reads: self.reads + other.reads,
+            read_bytes: self.read_bytes + other.read_bytes,
+            write_requests: self.write_requests + other.write_requests,
+            write_bytes: self.write_bytes + other.write_bytes,
+            flushes: self.flushes + other.flushes,
+            in_flight: self.in_flight + other.in_flight,
+        }
+    }
+}
+
+/// How often a filesystem's journal has been committed, where the filesystem tells.
+///
+/// With it the number of *empty* flush requests can be told: a sync that finds a transaction to
+/// commit sends the flush with the commit record, any other sync sends an empty one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JournalCounter {
+    /// The filesystem has no journal (ext2, ext4 without one, FAT): every sync is an empty flush.
+    None,
+    /// ext3 and ext4: transactions, from this file of `/proc/fs/jbd2`.
+    Jbd2(PathBuf),
+    /// XFS: log writes, from this file of `/sys/fs/xfs`.
+    Xfs(PathBuf),
+    /// btrfs: each log or superblock commit is an empty flush and a superblock written FUA.
+    Btrfs,
+    /// Not known: empty flushes cannot be told from writes.
+    Unknown,
+}
+
+impl JournalCounter {
+    /// The journal of `filesystem` on `device`.
+    pub fn of(filesystem: &Filesystem, device: &BlockDevice) -> JournalCounter {
+        match filesystem.kind.as_str() {
+            "ext3" | "ext4" => {
+                let stem = format!("{}-", device.name);
+                let entry = fs::read_dir("/proc/fs/jbd2")
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .find(|entry| entry.file_name().to_string_lossy().starts_with(&stem));
+                match entry {
+                    // Journalled data takes other paths to the device than those reckoned with.
+                    Some(_) if filesystem.option("data") == Some("journal") => {
+                        JournalCounter::Unknown
+                    }
+                    Some(entry) => JournalCounter::Jbd2(entry.path().join("info")),
+                    None => JournalCounter::None,
+                }
+            }
+            "ext2" | "vfat" | "exfat" => JournalCounter::None,
+            "xfs" => JournalCounter::Xfs(format!("/sys/fs/xfs/{}/stats/stats", device.name).into()),
+            "btrfs" => JournalCounter::Btrfs,
+            _ => JournalCounter::Unknown,
+        }
+    }
+
+    /// Commits since the filesystem was mounted; `None` where it does not tell.
+    pub fn commits(&self) -> Option<u64> {
+        match self {
+            JournalCounter::None => Some(0),
+            // "2034 transactions (2034 requested), each up to 1365 blocks"
+            JournalCounter::Jbd2(path) => first_number(&fs::read_to_string(path).ok()?),
+            // "log 2034 4119 0 2034 2034": log writes come first.
+            JournalCounter::Xfs(path) => {
+                let stats = fs::read_to_string(path).ok()?;
+                let line = stats.lines().find_map(|line| line.strip_prefix("log "))?;
+                first_number(line)
+            }
+            JournalCounter::Btrfs | JournalCounter::Unknown => None,
+        }
+    }
+}
+
+fn first_number(text: &str) -> Option<u64> {
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stat_lines_are_read_by_position() {
+        let stat = " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n";
+        let counters = DeviceCounters::parse(stat).unwrap();
+        assert_eq!(counters.reads, 1);
+        assert_eq!(counters.read_bytes, 3 * 512);
+        assert_eq!(counters.write_requests, 5);
+        assert_eq!(counters.write_bytes, 7 * 512);
+        assert_eq!(counters.in_flight, 9);
+        assert_eq!(counters.flushes, 16);
+    }
+
+    #[test]
+    fn a_kernel_without_flush_counts_is_no_zero() {
+        assert_eq!(DeviceCounters::parse("1 2 3 4 5 6 7 8 9 10 11"), None);
+    }
+
+    #[test]
+    fn differences_never_wrap() {
+        let early = DeviceCounters {
+            reads: 5,
+            ..Default::default()
+        };
+        assert_eq!(DeviceCounters::default().since(&early).reads, 0);
+    }
+}

@@ -1,0 +1,84 @@
+//! The bytes that are written: incompressible, different in every write, and cheap to make.
+
+/// Alignment of a payload in memory, in bytes: enough for direct I/O on every device there is.
+pub const ALIGNMENT: usize = 4096;
+/// Distance of the stamps, in bytes: the smallest block that any deduplication looks at.
+const STAMP_EVERY: usize = 4096;
+
+/// A buffer, aligned for direct I/O, that is made different for each write.
+///
+/// Its content is pseudo-random, so that nothing below can compress it, and an 8-byte stamp in each
+/// 4 KiB makes every write unlike every other, so that nothing below can recognise it. Stamping
+/// costs a store per 4 KiB: generating new content would cost more than the system call.
+pub struct Payload {
+    storage: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Payload {
+    /// A payload of `len` bytes; the same `seed` gives the same bytes.
+    pub fn new(len: usize, seed: u64) -> Payload {
+        let mut storage = vec![0u8; len + ALIGNMENT];
+        let start = storage.as_ptr().align_offset(ALIGNMENT);
+        let mut state = seed;
+        for chunk in storage[start..start + len].chunks_mut(8) {
+            chunk.copy_from_slice(&split_mix(&mut state).to_le_bytes()[..chunk.len()]);
+        }
+        Payload {
+            storage,
+            start,
+            len,
+        }
+    }
+
+    /// The bytes of write number `number`.
+    #[inline]
+    pub fn stamped(&mut self, number: u64) -> &[u8] {
+        let bytes = &mut self.storage[self.start..self.start + self.len];
+        for block in bytes.chunks_mut(STAMP_EVERY) {
+            if let Some(stamp) = block.first_chunk_mut::<8>() {
+                *stamp = number.to_le_bytes();
+            }
+        }
+        bytes
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014): one multiplication chain a word, and no compressor sees
+/// through it.
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_are_aligned_and_differ_in_every_block() {
+        let mut payload = Payload::new(3 * 4096 + 512, 1);
+        let first = payload.stamped(1).to_vec();
+        let second = payload.stamped(2).to_vec();
+        assert_eq!(payload.stamped(3).as_ptr().align_offset(ALIGNMENT), 0);
+        for (a, b) in first.chunks(4096).zip(second.chunks(4096)) {
+            assert_ne!(a, b);
+        }
+    }
+
+    #[test]
+    fn content_is_spread_over_all_byte_values() {
+        let mut payload = Payload::new(1 << 16, 7);
+        let mut seen = [0u32; 256];
+        payload
+            .stamped(0)
+            .iter()
+            .for_each(|&byte| seen[byte as usize] += 1);
+        // 256 expected of each, standard deviation 16.
+        assert!(seen.iter().all(|&count| (150..400).contains(&count)));
+    }
+}
