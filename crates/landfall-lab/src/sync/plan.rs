@@ -304,7 +304,7 @@ pub fn required_bytes(plan: &Plan, rate: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 
     fn keys(plan: &Plan) -> Vec<String> {
         plan.strategies.iter().map(Strategy::key).collect()

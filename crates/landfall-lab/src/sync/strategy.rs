@@ -166,7 +166,7 @@ impl fmt::Display for Strategy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use proptest::prelude::{prop, prop_assert, proptest};
 
     #[test]
     fn keys_name_what_differs_from_a_plain_write() {
