@@ -114,10 +114,14 @@ fn of_filesystem(list: &mut List, filesystem: &Filesystem) {
     list.add(
         "copy-on-write",
         if storage.copy_on_write { "yes" } else { "no" },
-        if storage.copy_on_write {
-            "An overwrite goes to a new place and updates metadata, so preallocating and overwriting gain little over appending."
-        } else {
-            "Overwriting written blocks changes no metadata: the cheapest durable write there is."
+        match (storage.copy_on_write, storage.medium) {
+            (true, _) => {
+                "An overwrite goes to a new place and updates metadata, so preallocating and overwriting gain little over appending."
+            }
+            (false, Medium::Device) => {
+                "Overwriting written blocks changes no metadata: the cheapest durable write there is."
+            }
+            (false, _) => "",
         },
     );
     if let Some(compression) = &storage.compression {

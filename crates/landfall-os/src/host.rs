@@ -54,7 +54,7 @@ fn hypervisor(cpuinfo: &str) -> Option<String> {
         .filter_map(|path| fs::read_to_string(path).ok())
         .map(|text| text.trim().to_owned())
         .find(|text| !text.is_empty());
-    flagged.then(|| named.unwrap_or_else(|| "a hypervisor".to_owned()))
+    flagged.then(|| named.unwrap_or_else(|| "present, without a name".to_owned()))
 }
 
 #[cfg(test)]

@@ -161,7 +161,9 @@ fn claims(claims: &[ClaimResult]) -> String {
         ]);
     }
     align(&mut table, 4);
-    fix_width(&mut table, 0, 56);
+    fix_width(&mut table, 0, 55);
+    fix_width(&mut table, 3, 13);
+    fix_width(&mut table, 4, 15);
     lines(&table)
 }
 
@@ -272,9 +274,11 @@ fn plain_table() -> Table {
     table
 }
 
-fn align(table: &mut Table, numbers: usize) {
-    for index in 1..numbers {
-        if let Some(column) = table.column_mut(index) {
+/// Numbers to the right, from the second column to before column `end`; narrow gaps everywhere.
+fn align(table: &mut Table, end: usize) {
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((1, 0));
+        if (1..end).contains(&index) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }

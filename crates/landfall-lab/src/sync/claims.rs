@@ -5,7 +5,7 @@
 //! the discussion below that post. A claim is judged by a ratio that is formed round by round; its
 //! band says how far today's ratio may be from the published one.
 
-use landfall_os::{Filesystem, Medium};
+use landfall_os::{Allocation, Filesystem, Medium};
 
 use super::{StrategyResult, Trial};
 use crate::claim::{Band, ClaimResult, Verdict};
@@ -233,6 +233,21 @@ fn obstacle(
     for strategy in [of, over] {
         if let Some(reason) = &strategy.unsupported {
             return Some(format!("{} could not be measured: {reason}", strategy.key));
+        }
+        let step: Option<u64> = strategy
+            .allocation
+            .parse::<Allocation>()
+            .ok()
+            .and_then(Allocation::step_bytes);
+        if let Some(step) = step
+            && strategy
+                .trials
+                .iter()
+                .any(|trial| trial.operations * strategy.size < step)
+        {
+            return Some(
+                "trials were shorter than a step, most of which was written in vain".into(),
+            );
         }
         // What is paid once in a trial weighs too much in one that ended early.
         if strategy.trials.iter().any(|trial| trial.cut) && strategy.allocation != "overwrite" {

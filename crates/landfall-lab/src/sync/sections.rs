@@ -4,7 +4,7 @@
 //! same.
 
 use super::{CacheState, Files, Placement, Strategy, StrategyResult, SyncResults};
-use crate::size_name;
+use crate::bytes_text;
 
 /// Strategies that differ from the centre along one axis only.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub fn sections(results: &SyncResults) -> Vec<Section<'_>> {
     let mut sections = Vec::new();
     let mut shown: Vec<&str> = Vec::new();
     for axis in AXES {
-        let rows: Vec<(String, &StrategyResult)> = strategies
+        let mut rows: Vec<(String, &StrategyResult)> = strategies
             .iter()
             .filter(|strategy| {
                 AXES.iter()
@@ -42,6 +42,7 @@ pub fn sections(results: &SyncResults) -> Vec<Section<'_>> {
         if rows.len() < 2 {
             continue;
         }
+        rows.sort_by_key(|(_, strategy)| (axis.order)(strategy));
         shown.extend(rows.iter().map(|(_, strategy)| strategy.key.as_str()));
         let fixed: Vec<String> = AXES
             .iter()
@@ -57,7 +58,7 @@ pub fn sections(results: &SyncResults) -> Vec<Section<'_>> {
     let rest: Vec<(String, &StrategyResult)> = strategies
         .iter()
         .filter(|strategy| !shown.contains(&strategy.key.as_str()))
-        .map(|strategy| (strategy.key.clone(), strategy))
+        .map(|strategy| (strategy.key.replace('/', " "), strategy))
         .collect();
     if !rest.is_empty() {
         let title = if sections.is_empty() {
@@ -80,6 +81,8 @@ struct Axis {
     same: fn(&StrategyResult, &StrategyResult) -> bool,
     /// The strategy's value on this axis.
     label: fn(&StrategyResult) -> String,
+    /// Where the value belongs on the axis; equal values stay in plan order.
+    order: fn(&StrategyResult) -> u64,
     /// How a title says what the axis is fixed at; nothing where it goes without saying.
     fixed: fn(&StrategyResult) -> Option<String>,
 }
@@ -90,6 +93,7 @@ const AXES: [Axis; 5] = [
         title: "By allocation",
         same: |a, b| a.allocation == b.allocation,
         label: |s| s.allocation.clone(),
+        order: |_| 0,
         fixed: |s| Some(s.allocation.clone()),
     },
     Axis {
@@ -97,20 +101,23 @@ const AXES: [Axis; 5] = [
         title: "By sync method",
         same: |a, b| a.method == b.method,
         label: |s| s.method.clone(),
+        order: |_| 0,
         fixed: |s| Some(s.method.clone()),
     },
     Axis {
         name: "size",
         title: "By size of a write",
         same: |a, b| a.size == b.size,
-        label: |s| size_name(s.size),
-        fixed: |s| Some(size_name(s.size)),
+        label: |s| bytes_text(s.size),
+        order: |s| s.size,
+        fixed: |s| Some(bytes_text(s.size)),
     },
     Axis {
         name: "threads",
         title: "By threads",
         same: |a, b| (a.threads, a.files) == (b.threads, b.files),
         label: threads,
+        order: |s| u64::from(s.threads),
         fixed: |s| Some(threads(s)),
     },
     Axis {
@@ -118,6 +125,7 @@ const AXES: [Axis; 5] = [
         title: "By pages touched",
         same: |a, b| (a.placement, a.cache) == (b.placement, b.cache),
         label: pages,
+        order: |_| 0,
         fixed: |s| (pages(s) != "sequential, warm").then(|| pages(s)),
     },
 ];
