@@ -108,7 +108,7 @@ fn of_filesystem(list: &mut List, filesystem: &Filesystem) {
     let storage = filesystem.storage();
     list.add(
         "options",
-        storage.options.join(","),
+        storage.options.join(", "),
         option_meaning(storage),
     );
     list.add(

@@ -161,9 +161,9 @@ fn claims(claims: &[ClaimResult]) -> String {
         ]);
     }
     align(&mut table, 4);
-    fix_width(&mut table, 0, 55);
-    fix_width(&mut table, 3, 13);
-    fix_width(&mut table, 4, 15);
+    at_least(&mut table, 0, 55);
+    at_least(&mut table, 3, 13);
+    at_least(&mut table, 4, 15);
     lines(&table)
 }
 
@@ -183,7 +183,7 @@ fn notices_table(notices: &[Notice]) -> String {
         };
         table.add_row(vec![styled(style, word), notice.text.clone()]);
     }
-    fix_width(&mut table, 0, 9);
+    at_least(&mut table, 0, 9);
     text + &lines(&table)
 }
 
@@ -202,8 +202,13 @@ fn facts_table(facts: &[Fact]) -> String {
     let mut table = plain_table();
     let mut finish = |table: &mut Table, subject: &str| {
         if !subject.is_empty() {
-            fix_width(table, 0, 16);
-            fix_width(table, 1, 34);
+            for (column, width) in [16, 36, 48].into_iter().enumerate() {
+                set_width(
+                    table,
+                    column,
+                    ColumnConstraint::Absolute(Width::Fixed(width)),
+                );
+            }
             let _ = write!(text, "{}\n{}\n", styled(STRONG, subject), lines(table));
         }
         *table = plain_table();
@@ -284,9 +289,17 @@ fn align(table: &mut Table, end: usize) {
     }
 }
 
-fn fix_width(table: &mut Table, column: usize, width: u16) {
+fn at_least(table: &mut Table, column: usize, width: u16) {
+    set_width(
+        table,
+        column,
+        ColumnConstraint::LowerBoundary(Width::Fixed(width)),
+    );
+}
+
+fn set_width(table: &mut Table, column: usize, constraint: ColumnConstraint) {
     if let Some(column) = table.column_mut(column) {
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+        column.set_constraint(constraint);
     }
 }
 
