@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::stats::Estimate;
-use crate::sync::StrategyResult;
+use crate::sync::{Operations, StrategyResult};
 use crate::{Experiment, Results};
 
 /// Ratios closer to 1 than this are called equal even when the interval excludes 1: few rounds give
@@ -152,9 +152,12 @@ fn circumstances(a: &Results, b: &Results) -> Vec<String> {
     };
     let options = |results: &Results| results.filesystem.storage().options.join(",");
     let trials = |results: &Results| {
-        results.sync().map_or(String::new(), |sync| {
-            format!("{:?}, {} s", sync.operations, sync.seconds_per_trial)
-        })
+        results
+            .sync()
+            .map_or(String::new(), |sync| match sync.operations {
+                Operations::ByTime => format!("{} seconds", sync.seconds_per_trial),
+                Operations::Exactly(number) => format!("{number} operations"),
+            })
     };
     let pairs = [
         ("landfall's version", a.version.clone(), b.version.clone()),
