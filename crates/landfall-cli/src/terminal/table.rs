@@ -8,8 +8,8 @@ use landfall_lab::claim::{ClaimResult, Verdict};
 use landfall_lab::compare::{Comparison, Difference};
 use landfall_lab::facts::Fact;
 use landfall_lab::stats::Estimate;
-use landfall_lab::sync::{Section, StrategyResult, Summary, sections};
-use landfall_lab::{Notice, Results, Weight, duration_text};
+use landfall_lab::sync::{Section, StrategyResult, Summary, SyncResults, sections};
+use landfall_lab::{Notice, Results, Weight, bytes_text, duration_text};
 
 use super::style::{BAD, DOUBT, FAINT, GOOD, STRONG, styled};
 
@@ -27,6 +27,7 @@ pub fn results(results: &Results) -> String {
                 section_table(&section)
             );
         }
+        text.push_str(&preparation(sync));
         if !sync.claims.is_empty() {
             let _ = write!(
                 text,
@@ -71,6 +72,7 @@ fn header(results: &Results) -> String {
 }
 
 fn section_table(section: &Section<'_>) -> String {
+    let reads = section.axis == "pages";
     let mut table = plain_table();
     table.set_header(vec![
         "",
@@ -78,7 +80,8 @@ fn section_table(section: &Section<'_>) -> String {
         "95% interval",
         "p50 µs",
         "p99 µs",
-        "first ms",
+        // The pages axis is about reads; elsewhere there are none.
+        if reads { "reads" } else { "first ms" },
         "CPU µs",
         "writes",
         "KiB",
@@ -89,7 +92,7 @@ fn section_table(section: &Section<'_>) -> String {
         match (&strategy.summary, &strategy.unsupported) {
             (Some(summary), _) => {
                 let mark = if strategy.durable { "" } else { " *" };
-                table.add_row(strategy_row(format!("{label}{mark}"), summary));
+                table.add_row(strategy_row(format!("{label}{mark}"), summary, reads));
             }
             (None, reason) => notes.push(format!(
                 "{label}: {}",
@@ -108,11 +111,46 @@ fn section_table(section: &Section<'_>) -> String {
     text
 }
 
+/// What preparations cost, since no figure of a trial holds it.
+fn preparation(sync: &SyncResults) -> String {
+    let mut costs = vec![format!(
+        "files kept for overwriting {} in {:.1} s",
+        bytes_text(sync.preparation.bytes),
+        sync.preparation.seconds
+    )];
+    for strategy in &sync.strategies {
+        let total = strategy
+            .trials
+            .iter()
+            .map(|trial| trial.preparation.bytes)
+            .sum::<u64>();
+        if total > 0 {
+            let seconds: f64 = strategy
+                .trials
+                .iter()
+                .map(|trial| trial.preparation.seconds)
+                .sum();
+            costs.push(format!(
+                "{} {} in {seconds:.1} s",
+                strategy.key,
+                bytes_text(total)
+            ));
+        }
+    }
+    let text = format!(
+        "Preparation, in none of these figures: {}.",
+        costs.join("; ")
+    );
+    let mut table = plain_table();
+    table.add_row(vec![text]);
+    format!("\n{}", lines(&table))
+}
+
 fn is_lax(strategy: &StrategyResult) -> bool {
     !strategy.durable && strategy.summary.is_some()
 }
 
-fn strategy_row(label: String, summary: &Summary) -> Vec<String> {
+fn strategy_row(label: String, summary: &Summary, reads: bool) -> Vec<String> {
     let device = summary.device;
     vec![
         label,
@@ -120,7 +158,10 @@ fn strategy_row(label: String, summary: &Summary) -> Vec<String> {
         interval(&summary.ops_per_second),
         short(summary.p50_us.median),
         short(summary.p99_us.median),
-        short(summary.first_us.median / 1e3),
+        match (reads, device) {
+            (false, _) => short(summary.first_us.median / 1e3),
+            (true, device) => device.map_or("-".to_owned(), |device| two(device.reads)),
+        },
         short(summary.cpu_us.median),
         match device {
             None => "-".to_owned(),
