@@ -177,3 +177,35 @@ fn circumstances(a: &Results, b: &Results) -> Vec<String> {
         .map(|(what, a, b)| format!("{what}: {a} in A, {b} in B"))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::Strategy;
+    use crate::sync::fixtures::measured;
+
+    fn difference(a: &[f64], b: &[f64]) -> Difference {
+        let of = |rates: &[f64]| measured(Strategy::BASELINE, rates, 1.0, 1.0);
+        row(&of(a), &of(b)).unwrap().difference
+    }
+
+    #[test]
+    fn only_a_difference_beyond_the_noise_is_one() {
+        let a = [100.0, 104.0, 98.0, 101.0, 99.0];
+        assert_eq!(
+            difference(&a, &a.map(|rate| rate * 1.5)),
+            Difference::Faster
+        );
+        assert_eq!(
+            difference(&a, &a.map(|rate| rate * 0.5)),
+            Difference::Slower
+        );
+        assert_eq!(
+            difference(&a, &a.map(|rate| rate * 1.02)),
+            Difference::NoneShown
+        );
+        let noisy = [40.0, 250.0, 150.0, 90.0, 180.0];
+        assert_eq!(difference(&a, &noisy), Difference::NoneShown);
+        assert_eq!(difference(&a, &[150.0]), Difference::TooFewRounds);
+    }
+}

@@ -323,3 +323,125 @@ fn device_words(strategy: &StrategyResult) -> Option<String> {
         device.flushes, device.kib
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::Strategy;
+    use crate::sync::fixtures::{filesystem, measured};
+
+    const ROUNDS: [f64; 5] = [1_000.0, 1_100.0, 900.0, 1_050.0, 950.0];
+
+    /// Appending at `ROUNDS`, overwriting `factor` times as fast in every round.
+    fn appending_and_overwriting(factor: f64) -> Vec<StrategyResult> {
+        let append = Strategy {
+            allocation: Allocation::Append,
+            ..Strategy::BASELINE
+        };
+        vec![
+            measured(append, &ROUNDS, 3.0, 2.0),
+            measured(
+                Strategy::BASELINE,
+                &ROUNDS.map(|rate| rate * factor),
+                1.0,
+                1.0,
+            ),
+        ]
+    }
+
+    fn verdict(claims: &[ClaimResult], id: &str) -> Verdict {
+        claims.iter().find(|claim| claim.id == id).unwrap().verdict
+    }
+
+    #[test]
+    fn a_claim_follows_the_ratio_of_each_round() {
+        let ext4 = filesystem("ext4", Medium::Device);
+        for (factor, four, faster) in [
+            (4.0, Verdict::Holds, Verdict::Holds),
+            (2.0, Verdict::DoesNotHold, Verdict::Holds),
+            (1.0, Verdict::DoesNotHold, Verdict::DoesNotHold),
+        ] {
+            let claims = judge(&ext4, &appending_and_overwriting(factor));
+            assert_eq!(
+                verdict(&claims, "overwrite-four-times-append"),
+                four,
+                "{factor}"
+            );
+            assert_eq!(
+                verdict(&claims, "overwrite-beats-append"),
+                faster,
+                "{factor}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_counters_say_why() {
+        let claims = judge(
+            &filesystem("ext4", Medium::Device),
+            &appending_and_overwriting(4.0),
+        );
+        assert!(
+            claims[0].why.contains("append: 3.0 writes, 2.0 flushes"),
+            "{}",
+            claims[0].why
+        );
+        assert!(
+            claims[0].why.contains("overwrite: 1.0 writes, 1.0 flushes"),
+            "{}",
+            claims[0].why
+        );
+    }
+
+    #[test]
+    fn an_interval_astride_a_threshold_tells_nothing() {
+        let mut strategies = appending_and_overwriting(4.0);
+        strategies[1].trials[0].ops_per_second = 900.0;
+        strategies[1].trials[1].ops_per_second = 20_000.0;
+        let claims = judge(&filesystem("ext4", Medium::Device), &strategies);
+        assert_eq!(
+            verdict(&claims, "overwrite-four-times-append"),
+            Verdict::CannotBeTold
+        );
+    }
+
+    #[test]
+    fn nothing_is_claimed_of_memory_of_missing_strategies_or_of_another_filesystem() {
+        let strategies = appending_and_overwriting(4.0);
+        let in_memory = judge(&filesystem("tmpfs", Medium::Memory), &strategies);
+        assert!(
+            in_memory
+                .iter()
+                .all(|claim| claim.verdict == Verdict::CannotBeTold)
+        );
+        let ext4 = judge(&filesystem("ext4", Medium::Device), &strategies);
+        assert!(ext4.iter().all(|claim| claim.id != "at-once-costs-half"));
+        assert_eq!(
+            verdict(&ext4, "copy-on-write-is-indifferent"),
+            Verdict::CannotBeTold
+        );
+        let btrfs = judge(
+            &filesystem("btrfs", Medium::Device),
+            &appending_and_overwriting(1.0),
+        );
+        assert_eq!(
+            verdict(&btrfs, "copy-on-write-is-indifferent"),
+            Verdict::Holds
+        );
+    }
+
+    #[test]
+    fn steps_that_were_not_used_up_tell_nothing() {
+        let steps = Strategy {
+            allocation: Allocation::Step { mib: 64 },
+            ..Strategy::BASELINE
+        };
+        let strategies = [
+            measured(steps, &ROUNDS, 1.0, 1.0),
+            measured(Strategy::BASELINE, &ROUNDS, 1.0, 1.0),
+        ];
+        let claims = judge(&filesystem("ext4", Medium::Device), &strategies);
+        let id = "preallocating-under-load-costs-half";
+        assert_eq!(verdict(&claims, id), Verdict::CannotBeTold);
+    }
+}

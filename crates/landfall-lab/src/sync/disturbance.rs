@@ -134,45 +134,18 @@ fn drift(strategies: &[StrategyResult]) -> Option<Notice> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use crate::sync::{DeviceCost, Preparation};
-
-    pub(crate) fn trial(flushes: f64, foreign_cpus: f64) -> Trial {
-        Trial {
-            round: 1,
-            operations: 1_000,
-            seconds: 0.1,
-            ops_per_second: 10_000.0,
-            first_us: 100.0,
-            latency: None,
-            cpu_us: 10.0,
-            device: Some(DeviceCost {
-                writes: Some(1.0),
-                write_requests: 1.0 + flushes,
-                kib: 8.0,
-                flushes,
-                reads: 0.0,
-            }),
-            extension_seconds: 0.0,
-            drift: None,
-            cut: false,
-            preparation: Preparation::default(),
-            foreign_cpus,
-            stolen_cpus: 0.0,
-            disturbances: Vec::new(),
-        }
-    }
+    use crate::sync::fixtures::trial;
 
     #[test]
     fn a_round_with_more_than_the_quietest_is_disturbed() {
-        let mut trials = vec![
-            trial(1.0, 0.1),
-            trial(1.001, 0.2),
-            trial(1.4, 0.1),
-            trial(1.0, 1.2),
-        ];
+        let mut trials: Vec<Trial> = [1.0, 1.001, 1.4, 1.0]
+            .into_iter()
+            .map(|flushes| trial(1, 10_000.0, 1.0, flushes))
+            .collect();
         trials[1].stolen_cpus = 0.5;
+        trials[3].foreign_cpus = 1.2;
         mark(&mut trials);
         let found: Vec<_> = trials
             .iter()

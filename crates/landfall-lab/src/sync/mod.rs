@@ -11,6 +11,8 @@ mod device_cost;
 mod disturbance;
 mod experiment;
 mod files;
+#[cfg(test)]
+pub(crate) mod fixtures;
 mod plan;
 mod result;
 mod sections;

@@ -150,3 +150,68 @@ fn pages(strategy: &StrategyResult) -> String {
     };
     format!("{placement}, {cache}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::fixtures::measured;
+    use crate::sync::{Operations, Plan, PlanKind, Preparation, Selection};
+
+    fn results(plan: &Plan) -> SyncResults {
+        SyncResults {
+            plan: PlanKind::Standard,
+            rounds: 1,
+            seconds_per_trial: 1.0,
+            operations: Operations::ByTime,
+            settle_seconds: None,
+            pilot: None,
+            preparation: Preparation::default(),
+            strategies: plan
+                .strategies
+                .iter()
+                .map(|strategy| measured(*strategy, &[1_000.0], 1.0, 1.0))
+                .collect(),
+            claims: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_standard_plan_falls_into_five_sections_and_nothing_is_left() {
+        let results = results(&Plan::standard());
+        let sections = sections(&results);
+        let axes: Vec<_> = sections
+            .iter()
+            .map(|section| (section.axis, section.rows.len()))
+            .collect();
+        assert_eq!(
+            axes,
+            [
+                ("allocation", 10),
+                ("method", 16),
+                ("size", 8),
+                ("threads", 7),
+                ("pages", 5)
+            ]
+        );
+        let sizes: Vec<_> = sections[2]
+            .rows
+            .iter()
+            .map(|(label, _)| label.as_str())
+            .collect();
+        assert_eq!(sizes[..2], ["512 bytes", "1 KiB"]);
+    }
+
+    #[test]
+    fn what_fits_no_axis_is_shown_under_its_name() {
+        let plan = Plan::chosen(&Selection {
+            sizes: vec![4096, 8192],
+            threads: vec![1, 2],
+            ..Selection::default()
+        });
+        let results = results(&plan);
+        let sections = sections(&results);
+        let other = sections.last().unwrap();
+        assert_eq!((other.axis, other.rows.len()), ("other", 1));
+        assert_eq!(other.rows[0].0, "overwrite fdatasync 4K 2-threads-shared");
+    }
+}
