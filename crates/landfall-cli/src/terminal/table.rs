@@ -18,6 +18,18 @@ const WIDTH: u16 = 100;
 /// Everything that a run found.
 pub fn results(results: &Results) -> String {
     let mut text = header(results);
+    // What makes every figure worthless is said before the first one, and again below.
+    for notice in results
+        .notices
+        .iter()
+        .filter(|notice| notice.weight == Weight::Danger)
+    {
+        let _ = writeln!(
+            text,
+            "{}",
+            notices_lines(std::slice::from_ref(notice)).trim_end()
+        );
+    }
     if let Some(sync) = results.sync() {
         for section in sections(sync) {
             let _ = write!(
@@ -178,17 +190,20 @@ fn strategy_row(label: String, summary: &Summary, reads: bool) -> Vec<String> {
 fn claims(claims: &[ClaimResult]) -> String {
     let mut table = plain_table();
     table.set_header(vec!["", "published", "today", "95% interval", "verdict"]);
+    let mut last_why = "";
     for claim in claims {
         let style = match claim.verdict {
             Verdict::Holds => GOOD,
             Verdict::DoesNotHold => BAD,
             Verdict::CannotBeTold => DOUBT,
         };
-        let why = if claim.why.is_empty() {
+        // Neighbours often have one reason: it is said once.
+        let why = if claim.why == last_why {
             String::new()
         } else {
             format!("\n{}", claim.why)
         };
+        last_why = &claim.why;
         table.add_row(vec![
             format!("{}{why}", claim.statement),
             claim.published.map_or("-".to_owned(), two),
@@ -215,6 +230,10 @@ fn notices_table(notices: &[Notice]) -> String {
         return text;
     }
     let _ = writeln!(text, "\n{}", styled(STRONG, "Before you believe a figure"));
+    text + &notices_lines(notices)
+}
+
+fn notices_lines(notices: &[Notice]) -> String {
     let mut table = plain_table();
     for notice in notices {
         let (style, word) = match notice.weight {
@@ -225,7 +244,7 @@ fn notices_table(notices: &[Notice]) -> String {
         table.add_row(vec![styled(style, word), notice.text.clone()]);
     }
     at_least(&mut table, 0, 9);
-    text + &lines(&table)
+    lines(&table)
 }
 
 /// What `landfall inspect` found.
