@@ -1,5 +1,13 @@
 //! The report: one HTML file that needs nothing else, beside the results document it is made from.
 
+mod charts;
+mod numbers;
+mod page;
+mod prose;
+mod tables;
+#[cfg(test)]
+mod tests;
+
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -19,7 +27,13 @@ pub fn write(directory: &Path, results: &Results) -> Result<(), Error> {
     write_file(
         &directory.join("results.json"),
         results.to_json().as_bytes(),
-    )
+    )?;
+    write_file(&directory.join("index.html"), render(results)?.as_bytes())
+}
+
+/// The report as one HTML text, which holds everything that it needs.
+pub fn render(results: &Results) -> Result<String, Error> {
+    page::render(results)
 }
 
 /// Writes a file whole or not at all.

@@ -1,0 +1,224 @@
+//! The tables beneath the charts: what a chart shows, in digits, for those who do not see it.
+
+use super::charts::{Chart, Drawing};
+use super::numbers::{NOTHING, interval, short, thousands, two, writes};
+use crate::sync::{Section, StrategyResult, Summary, SyncResults};
+use crate::{bytes_text, stats};
+
+/// More rows than this make a page that no browser likes; the results document has them all.
+const MOST_ROWS: usize = 400;
+/// Percentiles that get a column, with its heading.
+const PERCENTILES: [(f64, &str); 9] = [
+    (0.0, "least"),
+    (5.0, "5%"),
+    (25.0, "25%"),
+    (50.0, "50%"),
+    (75.0, "75%"),
+    (90.0, "90%"),
+    (99.0, "99%"),
+    (99.9, "99.9%"),
+    (100.0, "greatest"),
+];
+
+/// A table of numbers with a heading per row.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    pub caption: String,
+    /// Heading of the first column.
+    pub corner: &'static str,
+    pub columns: Vec<&'static str>,
+    pub rows: Vec<Row>,
+    /// What must be said beneath.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub head: String,
+    /// A cell per column; or one that spans all of them, saying why there are none.
+    pub cells: Vec<String>,
+    pub spans: bool,
+}
+
+impl Table {
+    /// The table that belongs to `chart`, which shows `section`.
+    pub fn of(chart: &Chart, section: &Section<'_>) -> Table {
+        let mut table = match &chart.drawing {
+            Drawing::Rates { .. } | Drawing::Lines { .. } => rates(section),
+            Drawing::Latency { .. } => latency(section),
+            Drawing::Costs { .. } => costs(section),
+        };
+        if section.rows.len() > MOST_ROWS {
+            table.notes.push(format!(
+                "The first {MOST_ROWS} of {} strategies; results.json has them all.",
+                section.rows.len()
+            ));
+        }
+        let lax = |(_, strategy): &(String, &StrategyResult)| {
+            !strategy.durable && strategy.summary.is_some()
+        };
+        if section.rows.iter().any(lax) {
+            table
+                .notes
+                .push("* Not durable: a power cut loses these writes.".to_owned());
+        }
+        table
+    }
+}
+
+fn of_section(
+    section: &Section<'_>,
+    caption: &str,
+    columns: Vec<&'static str>,
+    cells: impl Fn(&Summary) -> Vec<String>,
+) -> Table {
+    let rows = section
+        .rows
+        .iter()
+        .take(MOST_ROWS)
+        .map(|(label, strategy)| {
+            let mark = if strategy.durable { "" } else { " *" };
+            Row {
+                head: format!("{label}{mark}"),
+                spans: strategy.summary.is_none(),
+                cells: match (&strategy.summary, &strategy.unsupported) {
+                    (Some(summary), _) => cells(summary),
+                    (None, Some(reason)) => vec![format!("not measured: {reason}")],
+                    (None, None) => vec!["not measured".to_owned()],
+                },
+            }
+        })
+        .collect();
+    Table {
+        caption: format!("{caption}. {}", section.title),
+        corner: "Strategy",
+        columns,
+        rows,
+        notes: Vec::new(),
+    }
+}
+
+fn rates(section: &Section<'_>) -> Table {
+    of_section(
+        section,
+        "Operations per second, latencies in microseconds and CPU time per operation",
+        vec![
+            "ops/s",
+            "95% interval",
+            "p50 µs",
+            "p99 µs",
+            "first ms",
+            "CPU µs",
+            "drift",
+        ],
+        |summary| {
+            vec![
+                thousands(summary.ops_per_second.median),
+                interval(&summary.ops_per_second, thousands),
+                short(summary.p50_us.median),
+                short(summary.p99_us.median),
+                short(summary.first_us.median / 1e3),
+                short(summary.cpu_us.median),
+                summary
+                    .drift
+                    .map_or(NOTHING.to_owned(), |drift| two(drift.median)),
+            ]
+        },
+    )
+}
+
+fn latency(section: &Section<'_>) -> Table {
+    of_section(
+        section,
+        "Latency in microseconds at percentiles, over all rounds, without first operations",
+        PERCENTILES.iter().map(|(_, name)| *name).collect(),
+        |summary| {
+            let at = |wanted: f64| {
+                let (_, latency) = summary
+                    .distribution
+                    .iter()
+                    .find(|(percentile, _)| *percentile == wanted)?;
+                Some(short(*latency))
+            };
+            PERCENTILES
+                .iter()
+                .map(|(percentile, _)| at(*percentile).unwrap_or(NOTHING.to_owned()))
+                .collect()
+        },
+    )
+}
+
+fn costs(section: &Section<'_>) -> Table {
+    of_section(
+        section,
+        "Writes, KiB, flushes and reads per operation, as the device counts them",
+        vec!["writes", "requests", "KiB", "flushes", "reads"],
+        |summary| match summary.device {
+            Some(device) => vec![
+                writes(&device),
+                two(device.write_requests),
+                short(device.kib),
+                two(device.flushes),
+                two(device.reads),
+            ],
+            None => vec![NOTHING.to_owned(); 5],
+        },
+    )
+}
+
+/// Strategies that could not be measured, and why; nothing if all were.
+pub(super) fn unmeasured(sync: &SyncResults) -> Option<Table> {
+    let rows: Vec<Row> = sync
+        .strategies
+        .iter()
+        .filter(|strategy| strategy.summary.is_none())
+        .take(MOST_ROWS)
+        .map(|strategy| Row {
+            head: strategy.key.clone(),
+            cells: vec![strategy.unsupported.clone().unwrap_or(NOTHING.to_owned())],
+            spans: true,
+        })
+        .collect();
+    (!rows.is_empty()).then(|| Table {
+        caption: "Strategies of the plan that could not be measured".to_owned(),
+        corner: "Strategy",
+        columns: vec!["Why"],
+        rows,
+        notes: Vec::new(),
+    })
+}
+
+/// What preparations cost, which no figure of a trial holds.
+pub(super) fn preparation(sync: &SyncResults) -> Table {
+    let mut rows = vec![Row {
+        head: "files kept for overwriting, once for the run".to_owned(),
+        cells: vec![
+            bytes_text(sync.preparation.bytes),
+            two(sync.preparation.seconds),
+        ],
+        spans: false,
+    }];
+    for strategy in &sync.strategies {
+        let of = |value: fn(&crate::sync::Trial) -> f64| {
+            stats::median(&strategy.trials.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0)
+        };
+        let bytes = of(|trial| trial.preparation.bytes as f64);
+        if bytes > 0.0 && rows.len() < MOST_ROWS {
+            rows.push(Row {
+                head: format!("{}, per trial", strategy.key),
+                cells: vec![
+                    bytes_text(bytes as u64),
+                    two(of(|trial| trial.preparation.seconds)),
+                ],
+                spans: false,
+            });
+        }
+    }
+    Table {
+        caption: "Bytes written and seconds taken to prepare files".to_owned(),
+        corner: "Files",
+        columns: vec!["written", "seconds"],
+        rows,
+        notes: Vec::new(),
+    }
+}
