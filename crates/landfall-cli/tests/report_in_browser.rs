@@ -1,0 +1,222 @@
+//! The report, opened by a real browser that has no network.
+//!
+//! The page counts the marks that it drew; the number that it should have drawn was counted from the
+//! results, before any script saw them. Without a browser the test says so and is skipped.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const LARGEST: u64 = 1_000_000;
+const CHARTS: [&str; 10] = [
+    "rate-allocation",
+    "rate-method",
+    "rate-size",
+    "rate-threads",
+    "rate-pages",
+    "latency-allocation",
+    "latency-method",
+    "cost-allocation",
+    "cost-method",
+    "cost-pages",
+];
+
+/// The browser that $CHROMIUM names, or one of the usual names.
+fn browser() -> Option<PathBuf> {
+    let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let usual = ["chromium", "chromium-browser", "google-chrome"];
+    named.or_else(|| {
+        std::env::split_paths(&path)
+            .flat_map(|directory| usual.map(|name| directory.join(name)))
+            .find(|candidate| candidate.is_file())
+    })
+}
+
+/// A page as the browser left it, and what it had to say.
+struct Opened {
+    dom: String,
+    complaints: Vec<String>,
+}
+
+fn open(browser: &Path, page: &Path, width: u32) -> Opened {
+    let profile = tempfile::tempdir().expect("a directory for the profile");
+    let output = Command::new(browser)
+        .args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            "--enable-logging=stderr",
+            "--virtual-time-budget=10000",
+        ])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("--window-size={width},900"))
+        .arg("--dump-dom")
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .expect("the browser starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{}: {said}", output.status);
+    Opened {
+        dom: String::from_utf8_lossy(&output.stdout).into_owned(),
+        complaints: said
+            .lines()
+            .filter(|line| line.contains("CONSOLE"))
+            .map(str::to_owned)
+            .collect(),
+    }
+}
+
+/// The value of an attribute in the text of a start tag.
+fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = tag.split_once(&format!(" {name}=\""))?;
+    Some(rest.split_once('"')?.0)
+}
+
+/// The start tags of a document that have an attribute.
+fn tags_with<'a>(dom: &'a str, name: &str) -> Vec<&'a str> {
+    // The libraries end every document; no element that matters comes after them.
+    let body = dom.split("<script>").next().unwrap_or_default();
+    body.split('<')
+        .filter_map(|piece| piece.split('>').next())
+        .filter(|tag| attribute(tag, name).is_some())
+        .collect()
+}
+
+/// What is wrong with an opened report that must have `charts`; empty if nothing is.
+fn faults(opened: &Opened, charts: &[&str]) -> String {
+    let mut faults = String::new();
+    for complaint in &opened.complaints {
+        let _ = writeln!(faults, "the browser complains: {complaint}");
+    }
+    let roots = tags_with(&opened.dom, "data-report");
+    let of_root = |name| roots.first().and_then(|tag| attribute(tag, name));
+    if of_root("data-report") != Some("drawn") {
+        let _ = writeln!(faults, "the page is not drawn: {roots:?}");
+    } else if of_root("data-excess") != Some("0") {
+        let _ = writeln!(faults, "the page is too wide: {roots:?}");
+    }
+    let found = tags_with(&opened.dom, "data-expected");
+    for chart in charts {
+        let Some(tag) = found.iter().find(|tag| attribute(tag, "id") == Some(chart)) else {
+            let _ = writeln!(faults, "there is no chart {chart}");
+            continue;
+        };
+        let count = |name| attribute(tag, name).and_then(|text| text.parse::<u32>().ok());
+        let (expected, drawn) = (count("data-expected"), count("data-drawn"));
+        if expected.is_none_or(|expected| expected == 0) || drawn != expected {
+            let _ = writeln!(faults, "{chart} has {drawn:?} marks of {expected:?}");
+        }
+    }
+    if found.len() != charts.len() {
+        let _ = writeln!(faults, "{} charts instead of {}", found.len(), charts.len());
+    }
+    let tables = opened
+        .dom
+        .split("<figure>")
+        .skip(1)
+        .filter(|figure| {
+            let figure = figure.split("</figure>").next().unwrap_or_default();
+            ["<details>", "<caption>", "scope=\"row\"", "<td"]
+                .iter()
+                .all(|part| figure.contains(part))
+        })
+        .count();
+    if tables != charts.len() {
+        let _ = writeln!(faults, "{tables} data tables for {} charts", charts.len());
+    }
+    faults
+}
+
+/// Measures a little of everything and gives the directory with the report.
+fn report() -> tempfile::TempDir {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let output = Command::new(env!("CARGO_BIN_EXE_landfall"))
+        .args(["--quiet", "lab", "--ops", "20", "--rounds", "2", "--report"])
+        .arg(directory.path().join("report"))
+        .arg(directory.path())
+        .output()
+        .expect("landfall starts");
+    assert!(
+        directory.path().join("report/index.html").is_file(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    directory
+}
+
+#[test]
+fn a_report_is_complete_in_a_browser_without_network() {
+    let Some(browser) = browser() else {
+        eprintln!("skipped: no Chromium on PATH, and $CHROMIUM names none");
+        return;
+    };
+    let directory = report();
+    let page = directory.path().join("report/index.html");
+    let size = fs::metadata(&page).expect("the page").len();
+    assert!(size < LARGEST, "the page has {size} bytes");
+    let html = fs::read_to_string(&page).expect("the page");
+    // Where the device cannot be asked, as on an overlay of disks that are not seen, costs are unknown.
+    let results = fs::read_to_string(directory.path().join("report/results.json"));
+    let counted = results.expect("the results").contains("\"flushes\"");
+    let charts: Vec<&str> = CHARTS
+        .into_iter()
+        .filter(|chart| counted || !chart.starts_with("cost-"))
+        .collect();
+    for width in [1280, 500] {
+        let found = faults(&open(&browser, &page, width), &charts);
+        assert!(found.is_empty(), "at a width of {width}:\n{found}");
+    }
+
+    // The check must see what it is there for.
+    for (fault, broken, sign) in [
+        (
+            "a syntax error",
+            html.replace("\"use strict\";", "\"use strict"),
+            "not drawn",
+        ),
+        (
+            "a function that is missing",
+            html.replace("Plot.plot(", "Plot.plough("),
+            "not drawn",
+        ),
+        (
+            "a value that is missing",
+            html.replacen("\"points\":[[", "\"spots\":[[", 1),
+            "not drawn",
+        ),
+        (
+            "a dot that is not drawn",
+            html.replacen("\"value\":", "\"lost\":", 1),
+            "marks of",
+        ),
+        (
+            "tables that are missing",
+            html.replace("<caption>", "<p>"),
+            "data tables",
+        ),
+        (
+            "a line that does not break",
+            html.replace("<main>", "<main><div style=\"width:3000px\">.</div>"),
+            "too wide",
+        ),
+        (
+            "a request to the network",
+            html.replace("<main>", "<main><img src=\"https://example.org/x.png\">"),
+            "the browser complains",
+        ),
+    ] {
+        assert_ne!(broken, html, "{fault} was not planted");
+        let copy = directory.path().join("broken.html");
+        fs::write(&copy, broken).expect("the copy is written");
+        let found = faults(&open(&browser, &copy, 1280), &charts);
+        assert!(found.contains(sign), "{fault} went unseen: {found}");
+    }
+}
