@@ -56,7 +56,7 @@
 
   function rowLabels(layout, rows) {
     return layout.above
-      ? Plot.text(rows, { y: "label", text: "label", frameAnchor: "left", textAnchor: "start", dy: -13 })
+      ? Plot.text(rows, { y: "label", text: "label", frameAnchor: "left", textAnchor: "start", dy: -15 })
       : Plot.axisY({ tickSize: 0, label: null, tickPadding: 8 });
   }
 
@@ -64,13 +64,14 @@
     const { rows } = chart;
     const measured = rows.filter((row) => row.value !== null);
     const missing = rows.filter((row) => row.value === null);
-    const note = (row) => (row.durable ? row.text : `${row.text}, not durable`);
+    // Where nothing is durable the heading says so, and each row need not.
+    const mixed = measured.some((row) => row.durable);
+    const note = (row) => (row.durable || !mixed ? row.text : `${row.text}, not durable`);
     const layout = rowLayout(rows.map((row) => row.label), width);
     const most = d3.max(measured, (row) => row.high) || 1;
     const least = d3.min(measured, (row) => row.low);
     const domain = chart.log ? [least * 0.8, most * 1.05] : [0, most * 1.01];
     const position = (chart.log ? d3.scaleLog() : d3.scaleLinear()).domain(domain);
-    const ticks = chart.log ? logTicks(...domain, width >= NARROW) : position.ticks(width < NARROW ? 4 : 6);
     // A text stands right of its interval, or left of it where the right has no room.
     const leftward = (row) => chart.log && position(row.low) > 0.55;
     const room = width - layout.left;
@@ -78,13 +79,18 @@
       const text = textWidth(note(row)) + 18;
       return leftward(row) ? 0 : room - (room - text) / Math.max(position(row.high), 0.01);
     };
+    const marginRight = Math.max(18, ...measured.map(overhang));
+    const space = room - marginRight;
+    const ticks = chart.log
+      ? logTicks(...domain, space / Math.log10(domain[1] / domain[0]) > 130)
+      : position.ticks(Math.max(2, Math.min(7, Math.floor(space / 55))));
     const side = (some, x, textAnchor, dx) =>
       some.length ? Plot.text(some, { x, y: "label", text: note, textAnchor, dx }) : null;
     return plot({
       width,
       height: rows.length * layout.step + 52,
       marginLeft: layout.left,
-      marginRight: Math.max(18, ...measured.map(overhang)),
+      marginRight,
       marginTop: 8,
       marginBottom: 44,
       x: {
@@ -147,7 +153,9 @@
           })),
         Plot.ruleX(points, { x: shift, y1: "low", y2: "high", stroke: colour, strokeWidth: 3, strokeOpacity: 0.45 }),
         Plot.dot(points, {
-          x: shift, y: "value", r: 4.5, fill: colour, symbol: (point) => seriesSymbols[point.series ?? 0],
+          x: shift, y: "value", r: 4.5, stroke: colour, strokeWidth: 2,
+          fill: (point) => (point.durable ? colour(point) : "var(--page)"),
+          symbol: (point) => seriesSymbols[point.series ?? 0],
           className: COUNTED,
         }),
       ],

@@ -59,6 +59,7 @@ pub(super) struct Point {
     name: String,
     /// Index into the chart's series; absent for a point that all of them share.
     series: Option<usize>,
+    durable: bool,
     value: f64,
     low: f64,
     high: f64,
@@ -239,6 +240,7 @@ fn lines(section: &Section<'_>, axis: &str, x: fn(&StrategyResult) -> f64) -> Dr
                     (true, _, Files::Each) => Some(1),
                     _ => Some(0),
                 },
+                durable: strategy.durable,
                 value: rate.median,
                 low: rate.low,
                 high: rate.high,
