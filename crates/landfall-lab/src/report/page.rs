@@ -16,6 +16,12 @@ use crate::facts::{self, Fact};
 use crate::sync::{PlanKind, Section, SyncResults, sections};
 use crate::{Error, Notice, Results, Weight, duration_text};
 
+pub(super) const STYLE: &str = concat!(
+    include_str!("../../templates/report.css"),
+    "\n",
+    include_str!("../../templates/tables.css")
+);
+
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
@@ -113,7 +119,7 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
         subjects: subjects(results),
         unmeasured: sync.and_then(tables::unmeasured),
         preparation: sync.map(tables::preparation),
-        style: include_str!("../../templates/report.css"),
+        style: STYLE,
         script: include_str!("../../templates/report.js"),
         d3: include_str!("vendor/d3.min.js"),
         plot: include_str!("vendor/plot.umd.min.js"),

@@ -211,7 +211,7 @@ fn the_libraries_cannot_end_the_element_that_they_stand_in() {
     ] {
         assert!(!library.contains("</script") && !library.contains("<!--"));
     }
-    assert!(!include_str!("../../templates/report.css").contains("</style"));
+    assert!(!super::page::STYLE.contains("</style"));
 }
 
 #[test]
