@@ -1,9 +1,9 @@
 //! Experiment `sync`: what does one durable write cost, by how its space was allocated, how it is
 //! synced, how large it is and how many threads write?
 //!
-//! [`Plan`] says which strategies are measured; [`trial`] measures one once; [`files`] prepares what
-//! a trial writes to; [`device_cost`] turns kernel counters into writes and flushes per operation;
-//! [`disturbance`] finds what else was going on; [`claims`] holds the published figures against
+//! [`Plan`] says which strategies are measured; `trial` measures one once; `files` prepares what
+//! a trial writes to; `device_cost` turns kernel counters into writes and flushes per operation;
+//! `disturbance` finds what else was going on; `claims` holds the published figures against
 //! today's. `docs/experiment-sync.md` is the page for users.
 
 mod claims;
