@@ -104,7 +104,7 @@ pub struct PlanArguments {
     pub list: bool,
 
     /// Allocations: append, overwrite, zero-filled, zero-filled-settled, unwritten, sparse,
-    /// write-zeroes, recycled, step-4m, step-64m (or any step-<MiB>m).
+    /// write-zeroes, recycled, step-4m, step-64m (or step-Nm, steps of N MiB).
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     allocation: Vec<Allocation>,
 

@@ -24,6 +24,7 @@ mod error;
 pub mod export;
 pub mod facts;
 mod notice;
+pub mod numbers;
 mod progress;
 pub mod report;
 mod results;

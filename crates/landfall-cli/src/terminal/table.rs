@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::presets::NOTHING;
+use comfy_table::presets;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use landfall_lab::claim::{ClaimResult, Verdict};
 use landfall_lab::compare::{Comparison, Difference};
 use landfall_lab::facts::Fact;
-use landfall_lab::stats::Estimate;
+use landfall_lab::numbers::{NOTHING, interval, short, thousands, two, writes};
 use landfall_lab::sync::{Section, StrategyResult, Summary, SyncResults, sections};
 use landfall_lab::{Notice, Results, Weight, bytes_text, duration_text};
 
@@ -167,23 +167,17 @@ fn strategy_row(label: String, summary: &Summary, reads: bool) -> Vec<String> {
     vec![
         label,
         thousands(summary.ops_per_second.median),
-        interval(&summary.ops_per_second),
+        interval(&summary.ops_per_second, thousands),
         short(summary.p50_us.median),
         short(summary.p99_us.median),
         match (reads, device) {
             (false, _) => short(summary.first_us.median / 1e3),
-            (true, device) => device.map_or("-".to_owned(), |device| two(device.reads)),
+            (true, device) => or_nothing(device.map(|device| two(device.reads))),
         },
         short(summary.cpu_us.median),
-        match device {
-            None => "-".to_owned(),
-            // Empty flushes cannot be told from writes: at most as many as there are requests.
-            Some(device) => device
-                .writes
-                .map_or_else(|| format!("≤{}", two(device.write_requests)), two),
-        },
-        device.map_or("-".to_owned(), |device| short(device.kib)),
-        device.map_or("-".to_owned(), |device| two(device.flushes)),
+        or_nothing(device.as_ref().map(writes)),
+        or_nothing(device.map(|device| short(device.kib))),
+        or_nothing(device.map(|device| two(device.flushes))),
     ]
 }
 
@@ -206,13 +200,9 @@ fn claims(claims: &[ClaimResult]) -> String {
         last_why = &claim.why;
         table.add_row(vec![
             format!("{}{why}", claim.statement),
-            claim.published.map_or("-".to_owned(), two),
-            claim
-                .today
-                .map_or("-".to_owned(), |today| two(today.median)),
-            claim.today.map_or("-".to_owned(), |today| {
-                format!("{}–{}", two(today.low), two(today.high))
-            }),
+            or_nothing(claim.published.map(two)),
+            or_nothing(claim.today.map(|today| two(today.median))),
+            or_nothing(claim.today.map(|today| interval(&today, two))),
             styled(style, claim.verdict.name()),
         ]);
     }
@@ -310,7 +300,7 @@ pub fn comparison(comparison: &Comparison) -> String {
             thousands(row.a.median),
             thousands(row.b.median),
             two(row.ratio.median),
-            format!("{}–{}", two(row.ratio.low), two(row.ratio.high)),
+            interval(&row.ratio, two),
             styled(style, row.difference.name()),
         ]);
     }
@@ -330,10 +320,14 @@ pub fn comparison(comparison: &Comparison) -> String {
     text
 }
 
+fn or_nothing(text: Option<String>) -> String {
+    text.unwrap_or_else(|| NOTHING.to_owned())
+}
+
 fn plain_table() -> Table {
     let mut table = Table::new();
     table
-        .load_style(NOTHING)
+        .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(WIDTH);
     table
@@ -369,51 +363,4 @@ fn lines(table: &Table) -> String {
         .lines()
         .map(|line| line.trim_end().to_owned() + "\n")
         .collect()
-}
-
-fn interval(estimate: &Estimate) -> String {
-    format!("{}–{}", thousands(estimate.low), thousands(estimate.high))
-}
-
-fn two(value: f64) -> String {
-    format!("{value:.2}")
-}
-
-/// Three significant digits or so.
-fn short(value: f64) -> String {
-    match value {
-        value if value >= 1e4 => thousands(value),
-        value if value >= 100.0 => format!("{value:.0}"),
-        value if value >= 10.0 => format!("{value:.1}"),
-        value => format!("{value:.2}"),
-    }
-}
-
-/// A whole number with commas.
-fn thousands(value: f64) -> String {
-    let digits = format!("{:.0}", value.max(0.0));
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_read_well() {
-        assert_eq!(thousands(0.4), "0");
-        assert_eq!(thousands(999.6), "1,000");
-        assert_eq!(thousands(1_234_567.0), "1,234,567");
-        assert_eq!(short(12_345.0), "12,345");
-        assert_eq!(short(123.4), "123");
-        assert_eq!(short(12.34), "12.3");
-        assert_eq!(short(0.123), "0.12");
-    }
 }

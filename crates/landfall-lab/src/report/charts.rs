@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::numbers::{short, thousands, two, writes};
+use crate::numbers::{short, thousands, two, writes};
 use crate::size_name;
 use crate::sync::{Files, Section, StrategyResult};
 

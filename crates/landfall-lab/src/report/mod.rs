@@ -1,7 +1,6 @@
 //! The report: one HTML file that needs nothing else, beside the results document it is made from.
 
 mod charts;
-mod numbers;
 mod page;
 mod prose;
 mod tables;
@@ -10,6 +9,7 @@ mod tests;
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::{Error, Results};
@@ -43,7 +43,11 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(Error::io(doing()))?;
+    // For others to read too, as far as the user's umask lets them; a temporary file is private.
+    let mut file = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(0o666))
+        .tempfile_in(directory)
+        .map_err(Error::io(doing()))?;
     file.write_all(bytes).map_err(Error::io(doing()))?;
     file.persist(path)
         .map_err(|error| Error::io(doing())(error.error))?;

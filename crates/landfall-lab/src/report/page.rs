@@ -8,11 +8,11 @@ use std::borrow::Cow;
 use askama::Template;
 
 use super::charts::{Chart, MOST_ROWS};
-use super::numbers::{interval, two};
+use super::prose;
 use super::tables::{self, Table};
-use super::{numbers, prose};
 use crate::claim::{ClaimResult, Verdict};
 use crate::facts::{self, Fact};
+use crate::numbers::{NOTHING, interval, two};
 use crate::sync::{PlanKind, Section, SyncResults, sections};
 use crate::{Error, Notice, Results, Weight, duration_text};
 
@@ -343,7 +343,7 @@ fn claims(sync: Option<&SyncResults>) -> (Vec<Claim<'_>>, Vec<Source<'_>>) {
                 Verdict::DoesNotHold => ("fails", "✕"),
                 Verdict::CannotBeTold => ("doubt", "?"),
             };
-            let or_nothing = |text: Option<String>| text.unwrap_or(numbers::NOTHING.to_owned());
+            let or_nothing = |text: Option<String>| text.unwrap_or(NOTHING.to_owned());
             Claim {
                 result,
                 published: or_nothing(result.published.map(two)),

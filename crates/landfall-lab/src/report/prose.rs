@@ -5,12 +5,12 @@
 
 use landfall_os::Medium;
 
-use super::numbers::{interval, thousands, two};
+use crate::numbers::{interval, thousands, two};
 use crate::stats::Estimate;
 use crate::sync::{
     CacheState, DeviceCost, Placement, Strategy, StrategyResult, Summary, SyncResults,
 };
-use crate::{Results, Weight, size_name};
+use crate::{Results, Weight, bytes_text};
 
 /// What the report says before anything else.
 pub(super) fn sentences(results: &Results) -> Vec<String> {
@@ -87,7 +87,7 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
     let by = way(best);
     let begin = format!(
         "{reserve} of {} here: {} a second",
-        amount(best.size),
+        bytes_text(best.size),
         thousands(rate.median)
     );
     if best.trials.len() < 2 {
@@ -103,15 +103,6 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
         "{begin} (95% interval {}), by {by}{tail}.",
         interval(rate, thousands)
     )
-}
-
-/// A size in a sentence: `8 KiB`.
-fn amount(size: u64) -> String {
-    let name = size_name(size);
-    match name.strip_suffix(['K', 'M', 'G']) {
-        Some(number) => format!("{number} {}iB", &name[number.len()..]),
-        None => format!("{name} bytes"),
-    }
 }
 
 fn way(strategy: &StrategyResult) -> String {
@@ -207,10 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_and_counts_read_as_english() {
-        assert_eq!(amount(8192), "8 KiB");
-        assert_eq!(amount(512), "512 bytes");
-        assert_eq!(amount(3 << 20), "3 MiB");
+    fn counts_read_as_english() {
         assert_eq!(count(1.02, "write"), "1 write");
         assert_eq!(count(0.0, "flush"), "0 flushes");
         assert_eq!(count(2.5, "write"), "2.5 writes");

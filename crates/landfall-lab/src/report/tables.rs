@@ -1,7 +1,7 @@
 //! The tables beneath the charts: what a chart shows, in digits, for those who do not see it.
 
 use super::charts::{Chart, Drawing};
-use super::numbers::{NOTHING, interval, short, thousands, two, writes};
+use crate::numbers::{NOTHING, interval, short, thousands, two, writes};
 use crate::sync::{Section, StrategyResult, Summary, SyncResults};
 use crate::{bytes_text, stats};
 

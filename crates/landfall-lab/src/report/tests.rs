@@ -1,155 +1,31 @@
 //! Reports of hostile, empty and large documents.
 
-use std::path::PathBuf;
-
-use landfall_os::{Filesystem, Host, Medium, Space};
+use landfall_os::Medium;
 
 use super::render;
 use crate::claim::{Band, ClaimResult, Verdict};
-use crate::stats::Estimate;
-use crate::sync::{
-    DeviceCost, Latency, Operations, Plan, Preparation, StrategyResult, Summary, SyncResults, Trial,
-};
-use crate::{Experiment, Notice, Results, SCHEMA_NAME, Weight};
+use crate::sync::fixtures::{measured, results, unmeasured};
+use crate::sync::{Plan, StrategyResult};
+use crate::{Experiment, Notice, Results, Weight};
 
 const HOSTILE: &str = "</script><script>alert('&')</script><!--";
-const COST: DeviceCost = DeviceCost {
-    writes: Some(1.0),
-    write_requests: 2.0,
-    kib: 8.0,
-    flushes: 1.0,
-    reads: 0.0,
-};
 
-fn estimate(median: f64) -> Estimate {
-    Estimate {
-        median,
-        low: median * 0.9,
-        high: median * 1.1,
-    }
-}
-
-fn results(strategies: Vec<StrategyResult>) -> Results {
-    Results {
-        schema: SCHEMA_NAME.to_owned(),
-        version: "0.0.0".to_owned(),
-        command: "landfall lab".to_owned(),
-        started: "2026-01-02T03:04:05Z".to_owned(),
-        seconds: 12.0,
-        host: Host {
-            kernel: "6.18".to_owned(),
-            architecture: "x86_64".to_owned(),
-            cpu: None,
-            cpus: 4,
-            memory_bytes: 8 << 30,
-            hypervisor: None,
-        },
-        directory: "/data".to_owned(),
-        filesystem: Filesystem {
-            kind: "ext4".to_owned(),
-            mount_point: PathBuf::from("/"),
-            source: "/dev/sda".to_owned(),
-            options: vec!["rw".to_owned()],
-            medium: Medium::Device,
-            copy_on_write: false,
-            compression: None,
-            direct_io: None,
-            atomic_write_bytes: 0,
-            space: Space {
-                total_bytes: 1 << 40,
-                available_bytes: 1 << 39,
-            },
-            upper: None,
-            devices: Vec::new(),
-        },
-        notices: Vec::new(),
-        experiments: vec![Experiment::Sync(SyncResults {
-            plan: crate::sync::PlanKind::Standard,
-            rounds: 10,
-            seconds_per_trial: 0.25,
-            operations: Operations::ByTime,
-            settle_seconds: None,
-            pilot: None,
-            preparation: Preparation::default(),
-            strategies,
-            claims: Vec::new(),
-        })],
-    }
-}
-
-/// The standard plan, of which `measured` says what was measured.
-fn strategies(measured: impl Fn(&StrategyResult) -> bool) -> Vec<StrategyResult> {
+/// The standard plan, of which `is_measured` says what was measured.
+fn strategies(is_measured: impl Fn(&StrategyResult) -> bool) -> Vec<StrategyResult> {
     let strategies = Plan::standard().strategies;
     let count = strategies.len() as f64;
-    strategies
-        .iter()
-        .enumerate()
-        .map(|(index, strategy)| {
-            let mut result = StrategyResult {
-                key: strategy.key(),
-                allocation: strategy.allocation.to_string(),
-                method: strategy.method.to_string(),
-                durable: strategy.method.is_durable(),
-                size: strategy.size,
-                threads: strategy.threads,
-                files: strategy.files,
-                placement: strategy.placement,
-                cache: strategy.cache,
-                unsupported: Some("not supported here".to_owned()),
-                summary: None,
-                trials: Vec::new(),
-            };
-            if measured(&result) {
-                let rate = 1000.0 + 1000.0 * index as f64 / count;
-                result.unsupported = None;
-                result.summary = Some(summary(rate));
-                result.trials = (1..=10).map(|round| trial(round, rate)).collect();
-            }
-            result
-        })
-        .collect()
-}
-
-fn summary(rate: f64) -> Summary {
-    let percentiles = [0.0, 5.0, 25.0, 50.0, 75.0, 90.0, 99.0, 99.9, 100.0];
-    Summary {
-        ops_per_second: estimate(rate),
-        first_us: estimate(2e6 / rate),
-        p50_us: estimate(1e6 / rate),
-        p99_us: estimate(3e6 / rate),
-        cpu_us: estimate(20.0),
-        device: Some(COST),
-        drift: Some(estimate(1.0)),
-        distribution: percentiles
-            .map(|percentile| (percentile, 1e6 / rate + percentile))
-            .to_vec(),
-    }
-}
-
-fn trial(round: u32, rate: f64) -> Trial {
-    Trial {
-        round,
-        operations: 100,
-        seconds: 100.0 / rate,
-        ops_per_second: rate,
-        first_us: 2e6 / rate,
-        latency: Some(Latency {
-            p50: 1.0,
-            p90: 2.0,
-            p99: 3.0,
-            p999: 4.0,
-            max: 5.0,
-        }),
-        cpu_us: 20.0,
-        device: Some(COST),
-        extension_seconds: 0.0,
-        drift: Some(1.0),
-        cut: false,
-        preparation: Preparation::default(),
-        foreign_cpus: 0.0,
-        stolen_cpus: 0.0,
-        disturbances: Vec::new(),
-    }
+    let result = |(index, strategy)| {
+        let unmeasured = unmeasured(strategy);
+        if !is_measured(&unmeasured) {
+            return unmeasured;
+        }
+        let rate = 1_000.0 + 1_000.0 * index as f64 / count;
+        let rates: Vec<f64> = (0..10)
+            .map(|round| rate * (0.95 + 0.01 * f64::from(round)))
+            .collect();
+        measured(strategy, &rates, 1.0, 1.0)
+    };
+    strategies.into_iter().enumerate().map(result).collect()
 }
 
 fn page(results: &Results) -> String {
@@ -280,6 +156,6 @@ fn writes_that_cannot_be_told_from_flushes_are_bounded() {
         }
     }
     let html = page(&bounded);
-    assert!(html.contains("≤ 2.00"));
+    assert!(html.contains("≤2.00"));
     assert!(html.contains("Overwriting costs at most 2 writes and 1 flush"));
 }

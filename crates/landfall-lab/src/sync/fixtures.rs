@@ -1,10 +1,14 @@
 //! Made-up results for tests.
 
-use landfall_os::{Filesystem, Medium, Space};
+use landfall_os::{Filesystem, Host, Medium, Space};
 
-use super::{DeviceCost, Preparation, Strategy, StrategyResult, Trial};
+use super::{
+    DeviceCost, Latency, Operations, PlanKind, Preparation, Strategy, StrategyResult, SyncResults,
+    Trial,
+};
 use crate::sync::summary;
 use crate::sync::trial::new_histogram;
+use crate::{Experiment, Results, SCHEMA_NAME};
 
 /// A trial of 1,000 operations at `rate` per second, with this much writing and flushing for each.
 pub(crate) fn trial(round: u32, rate: f64, writes: f64, flushes: f64) -> Trial {
@@ -13,8 +17,14 @@ pub(crate) fn trial(round: u32, rate: f64, writes: f64, flushes: f64) -> Trial {
         operations: 1_000,
         seconds: 1_000.0 / rate,
         ops_per_second: rate,
-        first_us: 100.0,
-        latency: None,
+        first_us: 2e6 / rate,
+        latency: Some(Latency {
+            p50: 1e6 / rate,
+            p90: 1.5e6 / rate,
+            p99: 3e6 / rate,
+            p999: 4e6 / rate,
+            max: 5e6 / rate,
+        }),
         cpu_us: 10.0,
         device: Some(DeviceCost {
             writes: Some(writes),
@@ -45,6 +55,20 @@ pub(crate) fn measured(
         .enumerate()
         .map(|(index, rate)| trial(index as u32 + 1, *rate, writes, flushes))
         .collect();
+    let mut rest = new_histogram();
+    for rate in rates {
+        rest.saturating_record((1e9 / rate) as u64);
+    }
+    StrategyResult {
+        unsupported: None,
+        summary: summary::summary(&trials, &rest),
+        trials,
+        ..unmeasured(strategy)
+    }
+}
+
+/// A strategy that could not be measured.
+pub(crate) fn unmeasured(strategy: Strategy) -> StrategyResult {
     StrategyResult {
         key: strategy.key(),
         allocation: strategy.allocation.to_string(),
@@ -55,9 +79,47 @@ pub(crate) fn measured(
         files: strategy.files,
         placement: strategy.placement,
         cache: strategy.cache,
-        unsupported: None,
-        summary: summary::summary(&trials, &new_histogram()),
-        trials,
+        unsupported: Some("not supported here".to_owned()),
+        summary: None,
+        trials: Vec::new(),
+    }
+}
+
+/// Experiment `sync` with these strategies.
+pub(crate) fn sync_results(strategies: Vec<StrategyResult>) -> SyncResults {
+    SyncResults {
+        plan: PlanKind::Standard,
+        rounds: 5,
+        seconds_per_trial: 0.25,
+        operations: Operations::ByTime,
+        settle_seconds: None,
+        pilot: None,
+        preparation: Preparation::default(),
+        strategies,
+        claims: Vec::new(),
+    }
+}
+
+/// A document with these strategies.
+pub(crate) fn results(strategies: Vec<StrategyResult>) -> Results {
+    Results {
+        schema: SCHEMA_NAME.to_owned(),
+        version: "0.0.0".to_owned(),
+        command: "landfall lab".to_owned(),
+        started: "2026-01-02T03:04:05Z".to_owned(),
+        seconds: 12.0,
+        host: Host {
+            kernel: "6.18".to_owned(),
+            architecture: "x86_64".to_owned(),
+            cpu: None,
+            cpus: 4,
+            memory_bytes: 8 << 30,
+            hypervisor: None,
+        },
+        directory: "/data".to_owned(),
+        filesystem: filesystem("ext4", Medium::Device),
+        notices: Vec::new(),
+        experiments: vec![Experiment::Sync(sync_results(strategies))],
     }
 }
 

@@ -154,25 +154,12 @@ fn pages(strategy: &StrategyResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sync::fixtures::measured;
-    use crate::sync::{Operations, Plan, PlanKind, Preparation, Selection};
+    use crate::sync::fixtures::{measured, sync_results};
+    use crate::sync::{Plan, Selection};
 
     fn results(plan: &Plan) -> SyncResults {
-        SyncResults {
-            plan: PlanKind::Standard,
-            rounds: 1,
-            seconds_per_trial: 1.0,
-            operations: Operations::ByTime,
-            settle_seconds: None,
-            pilot: None,
-            preparation: Preparation::default(),
-            strategies: plan
-                .strategies
-                .iter()
-                .map(|strategy| measured(*strategy, &[1_000.0], 1.0, 1.0))
-                .collect(),
-            claims: Vec::new(),
-        }
+        let measured = |strategy: &Strategy| measured(*strategy, &[1_000.0], 1.0, 1.0);
+        sync_results(plan.strategies.iter().map(measured).collect())
     }
 
     #[test]

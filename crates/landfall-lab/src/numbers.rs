@@ -1,18 +1,18 @@
-//! Numbers as the report prints them.
+//! Numbers as tables and the report print them.
 
 use crate::stats::Estimate;
 use crate::sync::DeviceCost;
 
 /// What stands where there is no value.
-pub(super) const NOTHING: &str = "–";
+pub const NOTHING: &str = "–";
 
 /// Two decimals.
-pub(super) fn two(value: f64) -> String {
+pub fn two(value: f64) -> String {
     format!("{value:.2}")
 }
 
 /// About three significant digits.
-pub(super) fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     match value {
         value if value >= 1e4 => thousands(value),
         value if value >= 99.95 => format!("{value:.0}"),
@@ -22,7 +22,7 @@ pub(super) fn short(value: f64) -> String {
 }
 
 /// A whole number with commas.
-pub(super) fn thousands(value: f64) -> String {
+pub fn thousands(value: f64) -> String {
     let digits = format!("{:.0}", value.max(0.0));
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -35,16 +35,16 @@ pub(super) fn thousands(value: f64) -> String {
 }
 
 /// The interval of an estimate.
-pub(super) fn interval(estimate: &Estimate, print: fn(f64) -> String) -> String {
-    format!("{} to {}", print(estimate.low), print(estimate.high))
+pub fn interval(estimate: &Estimate, print: fn(f64) -> String) -> String {
+    format!("{}–{}", print(estimate.low), print(estimate.high))
 }
 
 /// Writes per operation: at most as many as there were requests, where empty flushes cannot be told
 /// from writes.
-pub(super) fn writes(device: &DeviceCost) -> String {
+pub fn writes(device: &DeviceCost) -> String {
     match device.writes {
         Some(writes) => two(writes),
-        None => format!("≤ {}", two(device.write_requests)),
+        None => format!("≤{}", two(device.write_requests)),
     }
 }
 
@@ -71,6 +71,6 @@ mod tests {
             flushes: 1.0,
             reads: 0.0,
         };
-        assert_eq!(writes(&cost), "≤ 2.00");
+        assert_eq!(writes(&cost), "≤2.00");
     }
 }
