@@ -19,6 +19,11 @@ use super::trial::Measured;
 use super::{DeviceCost, Strategy};
 use crate::Site;
 
+/// One in so many flushes may be unexplained. A journal that gets full moves its tail, and each time
+/// takes an empty flush and a superblock: on the 4 MiB journal of a small ext4, 2% of the flushes of
+/// appends. What is inferred is off by half of that at most.
+const SLACK: u64 = 20;
+
 /// What the device below a site can do about flushes.
 pub(super) struct FlushModel<'a> {
     journal: &'a JournalCounter,
@@ -83,7 +88,7 @@ impl<'a> FlushModel<'a> {
         }
         let commits = commits?;
         let empty = syncs.saturating_sub(commits);
-        let slack = (syncs / 50).max(8);
+        let slack = (syncs / SLACK).max(8);
         if strategy.threads == 1 {
             let expected = empty + flushes_per_commit * commits;
             (expected.abs_diff(device.flushes) <= slack).then_some(empty)
@@ -144,6 +149,18 @@ mod tests {
             Some(1_002),
         );
         assert_eq!(with_fua, Some(0));
+    }
+
+    #[test]
+    fn a_small_journal_moves_its_tail_now_and_then() {
+        let ext4 = JournalCounter::Jbd2("info".into());
+        let empty = model(&ext4, false).empty_flushes(
+            &Strategy::BASELINE,
+            &device(1_216, 811),
+            400,
+            Some(400),
+        );
+        assert_eq!(empty, Some(0));
     }
 
     #[test]

@@ -286,19 +286,32 @@ impl Plan {
 }
 
 /// Bytes that a run needs in its directory at once: the written files that are kept for overwriting
-/// and recycling, and the largest file that is made for one trial.
+/// and recycling, and the largest files that are made for one trial.
 pub fn required_bytes(plan: &Plan, rate: f64) -> u64 {
-    let (mut kept, mut recycled, mut transient) = (0, 0, 0);
+    // By number of the file: each is kept as long as the longest trial that writes it.
+    let (mut kept, mut recycled): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
+    let mut transient = 0;
     for strategy in &plan.strategies {
-        let span = strategy.span(plan.operations_of(strategy, rate));
-        match strategy.allocation {
-            Allocation::Overwrite => kept = kept.max(span),
-            Allocation::Recycled => recycled = recycled.max(span),
-            _ => transient = transient.max(span),
-        }
+        let files = strategy.file_count();
+        let span = strategy.span(plan.operations_of(strategy, rate) / u64::from(files));
+        let keep = match strategy.allocation {
+            Allocation::Overwrite => &mut kept,
+            Allocation::Recycled => &mut recycled,
+            other => {
+                // Steps are whole, however few operations were asked for.
+                let span = span.next_multiple_of(other.step_bytes().unwrap_or(1));
+                transient = transient.max(span * u64::from(files));
+                continue;
+            }
+        };
+        keep.resize(keep.len().max(files as usize), 0);
+        keep.iter_mut()
+            .take(files as usize)
+            .for_each(|length| *length = span.max(*length));
     }
+    let all = kept.iter().chain(&recycled).sum::<u64>() + transient;
     // A tenth and 8 MiB for the filesystem's own needs.
-    (kept + recycled + transient) / 10 * 11 + (8 << 20)
+    all / 10 * 11 + (8 << 20)
 }
 
 #[cfg(test)]
@@ -389,6 +402,42 @@ mod tests {
             plan.operations_of(&Strategy::BASELINE, 10.0),
             FEWEST_OPERATIONS
         );
+    }
+
+    /// What is needed beyond the filesystem's own needs, in MiB.
+    fn needed(selection: &Selection, operations: u64) -> u64 {
+        let plan = Plan {
+            operations: Operations::Exactly(operations),
+            ..Plan::chosen(selection)
+        };
+        ((required_bytes(&plan, f64::INFINITY) - (8 << 20)) / 11 * 10).div_ceil(1 << 20)
+    }
+
+    #[test]
+    fn a_file_for_each_thread_and_whole_steps_need_their_space() {
+        let step = Selection {
+            allocations: vec![Allocation::Step { mib: 64 }],
+            threads: vec![1, 2],
+            files: vec![Files::Each],
+            ..Selection::default()
+        };
+        assert_eq!(needed(&step, 20), 2 * 64);
+        // 32 MiB in one file, in two, and in four: the files of the fewest threads are longest.
+        let each = Selection {
+            threads: vec![4, 2, 1],
+            files: vec![Files::Each],
+            ..Selection::default()
+        };
+        assert_eq!(needed(&each, 4096), 32 + 16 + 8 + 8);
+        let both = Selection {
+            allocations: vec![
+                Allocation::Overwrite,
+                Allocation::Recycled,
+                Allocation::Append,
+            ],
+            ..Selection::default()
+        };
+        assert_eq!(needed(&both, 4096), 3 * 32);
     }
 
     proptest! {
