@@ -79,8 +79,7 @@ fn header(results: &Results) -> String {
             duration_text(results.seconds)
         );
     }
-    text.push('\n');
-    text
+    wrapped(0, &text)
 }
 
 fn section_table(section: &Section<'_>) -> String {
@@ -153,9 +152,7 @@ fn preparation(sync: &SyncResults) -> String {
         "Preparation, in none of these figures: {}.",
         costs.join("; ")
     );
-    let mut table = plain_table();
-    table.add_row(vec![text]);
-    format!("\n{}", lines(&table))
+    format!("\n{}", wrapped(1, &text))
 }
 
 fn is_lax(strategy: &StrategyResult) -> bool {
@@ -308,13 +305,13 @@ pub fn comparison(comparison: &Comparison) -> String {
     let mut text = lines(&table);
     for (keys, run) in [(&comparison.only_a, "A"), (&comparison.only_b, "B")] {
         if !keys.is_empty() {
-            let _ = writeln!(text, "Only in {run}: {}", keys.join(", "));
+            text.push_str(&wrapped(0, &format!("Only in {run}: {}", keys.join(", "))));
         }
     }
     if !comparison.differences.is_empty() {
         let _ = writeln!(text, "\n{}", styled(STRONG, "The runs also differ in"));
         for difference in &comparison.differences {
-            let _ = writeln!(text, "  {difference}");
+            text.push_str(&wrapped(2, difference));
         }
     }
     text
@@ -331,6 +328,16 @@ fn plain_table() -> Table {
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(WIDTH);
     table
+}
+
+/// A paragraph, indented by this many columns.
+fn wrapped(indent: u16, text: &str) -> String {
+    let mut table = plain_table();
+    table.add_row(vec![text]);
+    for column in table.column_iter_mut() {
+        column.set_padding((indent, 0));
+    }
+    lines(&table)
 }
 
 /// Numbers to the right, from the second column to before column `end`; narrow gaps everywhere.
