@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use landfall_lab::sync::{Plan, Strategy, Trial};
 use landfall_lab::{
-    Progress, Results, Site, Stop, bytes_text, duration_text, export, report, run_sync,
+    Error, Progress, Results, Site, Stop, bytes_text, duration_text, export, report, run_sync,
 };
 
 use crate::args::{Lab, Output};
@@ -28,6 +28,7 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
     let site = Site::open(&arguments.dir)?;
+    let _unless_written = prepare_report(&output)?;
     let mut display = Display {
         bar: Bar::new(quiet, plan.trials()),
         tsv: output.tsv,
@@ -36,10 +37,19 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
     let measured = run_sync(&site, &plan, &command_line(), &stop, &mut display);
     display.bar.finish();
     let closed = site.close();
-    let results = measured?;
-    closed?;
-    write_documents(&output, &results)?;
+    let results = measured.map_err(|error| match (&error, &closed) {
+        (_, Ok(())) => Failure::from(error),
+        (Error::Stopped, Err(left)) => Failure::new(Code::Stopped, format!("stopped; {left}")),
+        (_, Err(left)) => {
+            let text = format!("{error}; {left}");
+            Failure::new(Failure::from(error).code, text)
+        }
+    })?;
+    let written = write_documents(&output, &results);
+    // Whatever became of the files, the results are not lost.
     print(&output, &results)?;
+    written?;
+    closed?;
     Ok(if results.is_too_noisy() {
         Code::TooNoisy
     } else {
@@ -57,23 +67,93 @@ fn check(output: &Output) -> Result<(), Failure> {
             "only one of --json -, --csv - and --tsv can have standard output",
         ));
     }
-    for file in [&output.json, &output.csv].into_iter().flatten() {
-        let parent = match file.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        if file != Path::new("-") && (!parent.is_dir() || file.is_dir()) {
-            let text = format!(
-                "cannot write {}: there is no such directory, or it is one",
-                file.display()
-            );
-            return Err(Failure::new(Code::Usage, text));
+    let files: Vec<&Path> = [&output.json, &output.csv]
+        .into_iter()
+        .flatten()
+        .map(PathBuf::as_path)
+        .filter(|path| *path != Path::new("-"))
+        .collect();
+    if let [json, csv] = files.as_slice()
+        && json == csv
+    {
+        let text = "--json and --csv name the same file; give each its own";
+        return Err(Failure::new(Code::Usage, text));
+    }
+    files.into_iter().try_for_each(check_file)
+}
+
+/// Whether a file can be put there; what is there already stays as it is until there are results.
+fn check_file(path: &Path) -> Result<(), Failure> {
+    let wrong = |reason: String| {
+        let text = format!("cannot write {}: {reason}", path.display());
+        Err(Failure::new(Code::Usage, text))
+    };
+    let parent = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    if path.is_dir() {
+        return wrong("it is a directory".into());
+    }
+    if !parent.is_dir() {
+        return wrong(format!("there is no directory {}", parent.display()));
+    }
+    if is_written_in_place(path) {
+        return Ok(());
+    }
+    match report::prepare(parent) {
+        Ok(()) => Ok(()),
+        Err(_) => wrong(format!("no file can be made in {}", parent.display())),
+    }
+}
+
+/// Devices, pipes and links are written to; only a plain file may be replaced by a new one.
+fn is_written_in_place(path: &Path) -> bool {
+    path.symlink_metadata()
+        .is_ok_and(|metadata| !metadata.is_file())
+}
+
+/// Makes the report's directory. What this returns removes it again when dropped, if it was made here
+/// and no report got into it.
+fn prepare_report(output: &Output) -> Result<EmptyDirectories, Failure> {
+    let mut made = EmptyDirectories(Vec::new());
+    if output.no_report {
+        return Ok(made);
+    }
+    let report = &output.report;
+    made.0 = report
+        .ancestors()
+        .take_while(|path| *path != Path::new("") && path.symlink_metadata().is_err())
+        .map(Path::to_owned)
+        .collect();
+    if report.exists() && !report.is_dir() {
+        let text = format!(
+            "{} is not a directory; name another with --report, or pass --no-report",
+            report.display()
+        );
+        return Err(Failure::new(Code::Usage, text));
+    }
+    report::prepare(report).map_err(|error| {
+        let mut failure = Failure::from(error);
+        if failure.code == Code::Failed {
+            failure.code = Code::Usage;
+            failure.text += "; name another with --report, or pass --no-report";
+        }
+        failure
+    })?;
+    Ok(made)
+}
+
+/// Directories that go when this is dropped, unless there is something in them; innermost first.
+struct EmptyDirectories(Vec<PathBuf>);
+
+impl Drop for EmptyDirectories {
+    fn drop(&mut self) {
+        for directory in &self.0 {
+            // One that is not empty, or was never made, stays as it is.
+            let _ = std::fs::remove_dir(directory);
         }
     }
-    if !output.no_report {
-        report::prepare(&output.report)?;
-    }
-    Ok(())
 }
 
 fn write_documents(output: &Output, results: &Results) -> Result<(), Failure> {
@@ -81,12 +161,22 @@ fn write_documents(output: &Output, results: &Results) -> Result<(), Failure> {
         report::write(&output.report, results)?;
     }
     if let Some(path) = output.json.as_ref().filter(|path| *path != Path::new("-")) {
-        report::write_file(path, results.to_json().as_bytes())?;
+        write_file(path, results.to_json().as_bytes())?;
     }
     if let Some(path) = output.csv.as_ref().filter(|path| *path != Path::new("-")) {
-        report::write_file(path, export::csv(results).as_bytes())?;
+        write_file(path, export::csv(results).as_bytes())?;
     }
     Ok(())
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    if is_written_in_place(path) {
+        return std::fs::write(path, bytes).map_err(|error| {
+            let text = format!("cannot write {}: {error}", path.display());
+            Failure::new(Code::Failed, text)
+        });
+    }
+    Ok(report::write_file(path, bytes)?)
 }
 
 fn print(output: &Output, results: &Results) -> Result<(), Failure> {
@@ -138,7 +228,7 @@ fn list(plan: &Plan) -> String {
     let (seconds, bytes) = plan.expected(NOMINAL_RATE);
     let _ = writeln!(
         text,
-        "\n{} strategies in {} rounds: about {} and {} written, on a disk that takes {NOMINAL_RATE} durable writes a second.",
+        "\n{} strategies in {} rounds: about {} and {} written, at {NOMINAL_RATE} durable writes a second.",
         plan.strategies.len(),
         plan.rounds,
         duration_text(seconds),

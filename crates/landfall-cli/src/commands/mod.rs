@@ -23,6 +23,10 @@ pub fn completions(shell: clap_complete::Shell) -> Result<Code, Failure> {
 pub fn man(directory: Option<&Path>) -> Result<Code, Failure> {
     let command = Arguments::command();
     if let Some(directory) = directory {
+        if !directory.is_dir() {
+            let text = format!("there is no directory {}", directory.display());
+            return Err(Failure::new(Code::Usage, text));
+        }
         clap_mangen::generate_to(command, directory).map_err(|error| {
             let text = format!(
                 "cannot write manual pages to {}: {error}",
