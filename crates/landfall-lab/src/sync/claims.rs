@@ -234,6 +234,10 @@ fn obstacle(
         if let Some(reason) = &strategy.unsupported {
             return Some(format!("{} could not be measured: {reason}", strategy.key));
         }
+        // An interval of one value is a point, and lies inside or outside of any band.
+        if strategy.trials.len() < 2 {
+            return Some("one round gives no interval; measure more with --rounds".into());
+        }
         let step: Option<u64> = strategy
             .allocation
             .parse::<Allocation>()
@@ -373,6 +377,18 @@ mod tests {
                 "{factor}"
             );
         }
+    }
+
+    #[test]
+    fn one_round_is_not_enough_for_a_verdict() {
+        let mut strategies = appending_and_overwriting(4.0);
+        strategies[0].trials.truncate(1);
+        let claims = judge(&filesystem("ext4", Medium::Device), &strategies);
+        assert_eq!(
+            verdict(&claims, "overwrite-beats-append"),
+            Verdict::CannotBeTold
+        );
+        assert!(claims[0].why.contains("--rounds"), "{}", claims[0].why);
     }
 
     #[test]

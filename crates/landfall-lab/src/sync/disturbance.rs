@@ -115,6 +115,8 @@ pub(super) fn notices(strategies: &[StrategyResult]) -> Vec<Notice> {
 fn drift(strategies: &[StrategyResult]) -> Option<Notice> {
     let drifting: Vec<&str> = strategies
         .iter()
+        // One round has no interval.
+        .filter(|strategy| strategy.trials.len() > 1)
         .filter(|strategy| {
             strategy
                 .summary
