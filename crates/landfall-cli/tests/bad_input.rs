@@ -1,0 +1,269 @@
+//! Proves that whatever is wrong with the command line, or with a file named on it, is said in one
+//! sentence with the documented exit code, and that nothing is left behind.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use common::{Ended, is_root, landfall, measure, names, run, scratch, skip};
+use serde_json::Value;
+
+/// Exit code 2 with an explanation from the parser of the command line: one sentence, a hint perhaps,
+/// and how to get help.
+#[track_caller]
+fn assert_misused(ended: &Ended, names_it: &str) {
+    assert_eq!(ended.code, Some(2), "{ended:#?}");
+    assert_eq!(ended.stdout, "", "{ended:#?}");
+    assert!(ended.stderr.starts_with("error: "), "{ended:#?}");
+    assert!(ended.stderr.contains(names_it), "{names_it}: {ended:#?}");
+    assert!(!ended.stderr.contains("panicked"), "{ended:#?}");
+    assert!(ended.stderr.len() < 600, "short: {ended:#?}");
+}
+
+#[test]
+fn wrong_words_are_named() {
+    let dir = scratch();
+    for (line, names_it) in [
+        ("", "Usage"),
+        ("measure", "measure"),
+        ("lab --fast", "--fast"),
+        ("lab --allocation preallocated", "preallocated"),
+        ("lab --allocation step-0m", "step-0m"),
+        ("lab --allocation append,", "--allocation"),
+        ("lab --sync fsink", "fsink"),
+        ("lab --sync direct+msync", "direct+msync"),
+        ("lab --size 0", "from 1 byte"),
+        ("lab --size 8X", "8X"),
+        ("lab --size 65M", "64 MiB"),
+        ("lab --size 99999999999G", "99999999999G"),
+        ("lab --threads 0", "0"),
+        ("lab --threads many", "many"),
+        ("lab --threads 1025", "1025"),
+        ("lab --files both", "both"),
+        ("lab --placement random", "random"),
+        ("lab --cache lukewarm", "lukewarm"),
+        ("lab --rounds 0", "0"),
+        ("lab --rounds 1.5", "1.5"),
+        ("lab --seconds -1", "-1"),
+        ("lab --seconds=-1", "0.001 to 86400"),
+        ("lab --seconds nan", "0.001 to 86400"),
+        ("lab --seconds inf", "0.001 to 86400"),
+        ("lab --ops 0", "0"),
+        ("lab --ops=-1", "-1"),
+        ("lab --settle abc", "0.001 to 86400"),
+        ("lab --ops 10 --seconds 1", "--seconds"),
+        ("lab --no-report --report here", "--report"),
+        ("lab --json", "--json"),
+        ("lab one two", "two"),
+        ("lab sync one two", "two"),
+        ("inspect one two", "two"),
+        ("inspect --deep", "--deep"),
+        ("compare", "<A>"),
+        ("compare one", "<B>"),
+        ("completions", "<SHELL>"),
+        ("completions dosshell", "dosshell"),
+    ] {
+        let ended = run(dir.path(), line.split_whitespace());
+        if line.is_empty() {
+            // Help for those who do not know what to say.
+            assert_eq!(ended.code, Some(2), "{ended:#?}");
+            assert!(ended.stderr.contains(names_it), "{ended:#?}");
+        } else {
+            assert_misused(&ended, names_it);
+        }
+        assert_eq!(names(dir.path()), [""; 0], "after: {line}");
+    }
+}
+
+#[test]
+fn requests_that_make_no_sense_are_refused_before_anything_is_made() {
+    let dir = scratch();
+    fs::write(dir.path().join("file"), "data").unwrap();
+    fs::create_dir(dir.path().join("directory")).unwrap();
+    let before = names(dir.path());
+    for (line, says) in [
+        ("lab --json - --csv -", "standard output"),
+        ("lab --json - --tsv", "standard output"),
+        ("lab --csv - --tsv", "standard output"),
+        ("lab --json same --csv same", "same file"),
+        ("lab missing", "there is no directory missing"),
+        (
+            "lab missing --report missing-too/report",
+            "there is no directory missing",
+        ),
+        ("lab file", "not a directory"),
+        (
+            "lab --json missing/results.json",
+            "there is no directory missing",
+        ),
+        ("lab --csv directory", "is a directory"),
+        ("lab --csv file/results.csv", "there is no directory file"),
+        ("lab --report file", "not a directory"),
+        ("lab --report file/report", "--report"),
+        (
+            "lab --allocation append --sync msync",
+            "a mapping cannot make a file grow",
+        ),
+        ("lab --size 100 --sync direct+fdatasync", "direct"),
+        (
+            "lab --full --allocation append --placement unaligned",
+            "placement",
+        ),
+        ("inspect missing", "there is no directory missing"),
+        ("inspect file", "not a directory"),
+    ] {
+        let ended = run(dir.path(), line.split_whitespace());
+        ended.assert_refused(2);
+        assert!(ended.stderr.contains(says), "{line}: {ended:#?}");
+        assert_eq!(names(dir.path()), before, "after: {line}");
+    }
+}
+
+#[test]
+fn a_directory_that_may_not_be_written_is_refused() {
+    let dir = scratch();
+    // Where a user without rights can reach the program as well.
+    let program = std::env::temp_dir();
+    let program = tempfile::tempdir_in(program).unwrap();
+    let (closed, open) = (program.path().join("closed"), program.path().join("open"));
+    for (path, mode) in [(&closed, 0o555), (&open, 0o777)] {
+        fs::create_dir(path).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    fs::set_permissions(program.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let copy = program.path().join("landfall");
+    fs::copy(env!("CARGO_BIN_EXE_landfall"), &copy).unwrap();
+    let as_nobody = |cwd: &Path, arguments: &[&str]| -> Option<Ended> {
+        let mut command = if is_root() {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+            command.arg(&copy);
+            command
+        } else {
+            Command::new(&copy)
+        };
+        match command.args(arguments).current_dir(cwd).output() {
+            Ok(output) => Some(output.into()),
+            Err(error) => {
+                skip(&format!("setpriv: {error}"));
+                None
+            }
+        }
+    };
+    let Some(version) = as_nobody(&open, &["--version"]) else {
+        return;
+    };
+    if version.code != Some(0) {
+        return skip(&format!(
+            "the program cannot be run without rights: {version:?}"
+        ));
+    }
+    for (cwd, arguments, code, says) in [
+        (&open, &["lab", "../closed"][..], 4, "may not be written"),
+        (&closed, &["lab"], 4, "may not be written"),
+        (&closed, &["lab", "../open"], 2, "--no-report"),
+        (
+            &open,
+            &["lab", "--json", "../closed/results.json"],
+            2,
+            "../closed",
+        ),
+        (
+            &open,
+            &["lab", "--csv", "../closed/results.csv"],
+            2,
+            "../closed",
+        ),
+    ] {
+        let ended = as_nobody(cwd, arguments).unwrap();
+        ended.assert_refused(code);
+        assert!(ended.stderr.contains(says), "{arguments:?}: {ended:#?}");
+        assert_eq!(names(&closed), [""; 0]);
+        assert_eq!(names(&open), [""; 0]);
+    }
+    drop(dir);
+}
+
+#[test]
+fn documents_that_cannot_be_compared_are_refused() {
+    let dir = scratch();
+    let options = "--ops 20 --rounds 2 --allocation overwrite,append";
+    let good = measure(dir.path(), options).to_string();
+    let mut other: Value = serde_json::from_str(&good).unwrap();
+    other["schema"] = "landfall-results/99".into();
+    let mut shapeless: Value = serde_json::from_str(&good).unwrap();
+    shapeless["experiments"] = "many".into();
+    let mut stranger: Value = serde_json::from_str(&good).unwrap();
+    for strategy in stranger["experiments"][0]["strategies"]
+        .as_array_mut()
+        .unwrap()
+    {
+        strategy["key"] = format!("{}/elsewhere", strategy["key"].as_str().unwrap()).into();
+    }
+    let mut nothing: Value = serde_json::from_str(&good).unwrap();
+    nothing["experiments"] = Value::Array(Vec::new());
+    fs::create_dir(dir.path().join("directory")).unwrap();
+    for (name, text) in [
+        ("good.json", good.as_str()),
+        ("empty.json", ""),
+        ("text.json", "not JSON at all"),
+        ("truncated.json", &good[..good.len() / 2]),
+        ("other.json", &other.to_string()),
+        ("shapeless.json", &shapeless.to_string()),
+        ("stranger.json", &stranger.to_string()),
+        ("nothing.json", &nothing.to_string()),
+        ("array.json", "[1, 2, 3]"),
+        ("object.json", "{}"),
+    ] {
+        fs::write(dir.path().join(name), text).unwrap();
+    }
+    fs::write(dir.path().join("binary.json"), [0xFF, 0xFE, 0x00, 0x80]).unwrap();
+    for (bad, says) in [
+        ("missing.json", "cannot read missing.json"),
+        ("directory", "cannot read directory"),
+        ("binary.json", "binary.json"),
+        ("empty.json", "is not a results document"),
+        ("text.json", "is not a results document"),
+        ("truncated.json", "is not a results document"),
+        ("array.json", "is not a results document"),
+        ("object.json", "is not a results document"),
+        ("shapeless.json", "is not a results document"),
+        ("other.json", "landfall-results/99"),
+        ("stranger.json", "no strategy was measured in both"),
+        ("nothing.json", "same experiments"),
+    ] {
+        for pair in [["compare", "good.json", bad], ["compare", bad, "good.json"]] {
+            let ended = run(dir.path(), pair);
+            ended.assert_refused(2);
+            assert!(ended.stderr.contains(bad), "names the file: {ended:#?}");
+            assert!(ended.stderr.contains(says), "{says}: {ended:#?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_printed_is_a_failure() {
+    let Ok(full) = fs::File::options().write(true).open("/dev/full") else {
+        return skip("there is no /dev/full");
+    };
+    let ended: Ended = landfall()
+        .args(["inspect", "."])
+        .stdout(full)
+        .output()
+        .unwrap()
+        .into();
+    ended.assert_refused(1);
+    assert!(ended.stderr.contains("standard output"), "{ended:#?}");
+}
+
+#[test]
+fn manual_pages_need_a_directory() {
+    let dir = scratch();
+    let ended = run(dir.path(), ["man", "missing"]);
+    ended.assert_refused(2);
+    assert!(ended.stderr.contains("missing"), "{ended:#?}");
+    assert_eq!(names(dir.path()), [""; 0]);
+}
