@@ -110,9 +110,11 @@ impl JournalCounter {
         match filesystem.kind.as_str() {
             "ext3" | "ext4" => {
                 let stem = format!("{}-", device.name);
-                let entry = fs::read_dir("/proc/fs/jbd2")
-                    .into_iter()
-                    .flatten()
+                // In a container it may be hidden, and then a journal is not told from none.
+                let Ok(journals) = fs::read_dir("/proc/fs/jbd2") else {
+                    return JournalCounter::Unknown;
+                };
+                let entry = journals
                     .flatten()
                     .find(|entry| entry.file_name().to_string_lossy().starts_with(&stem));
                 match entry {
