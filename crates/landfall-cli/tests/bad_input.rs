@@ -249,14 +249,24 @@ fn what_cannot_be_printed_is_a_failure() {
     let Ok(full) = fs::File::options().write(true).open("/dev/full") else {
         return skip("there is no /dev/full");
     };
-    let ended: Ended = landfall()
-        .args(["inspect", "."])
-        .stdout(full)
-        .output()
-        .unwrap()
-        .into();
-    ended.assert_refused(1);
-    assert!(ended.stderr.contains("standard output"), "{ended:#?}");
+    let dir = scratch();
+    let small = "lab --no-report --ops 20 --rounds 1 --sync fdatasync";
+    for line in [
+        "inspect".to_owned(),
+        small.to_owned(),
+        format!("{small} --tsv"),
+        format!("{small} --json -"),
+    ] {
+        let mut command = landfall();
+        command
+            .args(line.split_whitespace())
+            .current_dir(dir.path());
+        command.stdout(full.try_clone().unwrap());
+        let ended: Ended = command.output().unwrap().into();
+        ended.assert_refused(1);
+        assert!(ended.stderr.contains("standard output"), "{ended:#?}");
+        assert_eq!(names(dir.path()), [""; 0], "after: {line}");
+    }
 }
 
 #[test]

@@ -33,6 +33,7 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
         bar: Bar::new(quiet, plan.trials()),
         tsv: output.tsv,
         header: false,
+        unprinted: None,
     };
     let measured = run_sync(&site, &plan, &command_line(), &stop, &mut display);
     display.bar.finish();
@@ -50,6 +51,9 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
     print(&output, &results)?;
     written?;
     closed?;
+    if let Some(failure) = display.unprinted {
+        return Err(failure);
+    }
     Ok(if results.is_too_noisy() {
         Code::TooNoisy
     } else {
@@ -242,6 +246,8 @@ struct Display {
     bar: Bar,
     tsv: bool,
     header: bool,
+    /// Why a line could not be printed. Measuring goes on: there may be files to write.
+    unprinted: Option<Failure>,
 }
 
 impl Progress for Display {
@@ -258,7 +264,8 @@ impl Progress for Display {
             line = export::tsv_header();
         }
         line.push_str(&export::tsv_line(strategy, trial));
-        // A reader that went away is noticed when the results are printed.
-        let _ = print_bytes(line.as_bytes());
+        if let Err(failure) = print_bytes(line.as_bytes()) {
+            self.unprinted.get_or_insert(failure);
+        }
     }
 }
