@@ -5,6 +5,7 @@ mod common;
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -452,5 +453,21 @@ fn print_pages(dir: &Path) {
         "landfall-compare.1",
     ] {
         assert!(names.contains(&page.to_owned()), "{page}: {names:?}");
+    }
+}
+
+#[test]
+fn what_is_written_may_be_read_by_others() {
+    let dir = scratch();
+    let words = small(&["--quiet", "--json", "results.json", "--csv", "trials.csv"]);
+    run(dir.path(), words).assert_measured();
+    let mode = |name: &str| {
+        let metadata = fs::metadata(dir.path().join(name)).unwrap();
+        metadata.permissions().mode() & 0o777
+    };
+    // What the umask of these tests makes of any other new file.
+    fs::write(dir.path().join("plain"), "").unwrap();
+    for name in ["results.json", "trials.csv", "landfall-report/results.json"] {
+        assert_eq!(mode(name), mode("plain"), "{name}");
     }
 }
