@@ -85,7 +85,15 @@ impl SyncedFile {
                 None => Err(io::ErrorKind::InvalidInput.into()),
             },
             SyncCall::Msync => match &mut self.mapping {
-                Some(mapping) => mapping.write_durable(bytes, offset),
+                Some(mapping) => match mapping.write_durable(bytes, offset) {
+                    Err(error) if error.raw_os_error() == Some(libc::EFAULT) => {
+                        // No page to store to, and no word why: a write says it (no space, most
+                        // likely), or succeeds after all.
+                        self.file.write_all_at(bytes, offset)?;
+                        self.file.sync_data()
+                    }
+                    result => result,
+                },
                 None => Err(io::ErrorKind::InvalidInput.into()),
             },
         }
