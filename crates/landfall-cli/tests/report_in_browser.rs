@@ -3,6 +3,8 @@
 //! The page counts the marks that it drew; the number that it should have drawn was counted from the
 //! results, before any script saw them. Without a browser the test says so and is skipped.
 
+mod common;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -155,8 +157,7 @@ fn report() -> tempfile::TempDir {
 #[test]
 fn a_report_is_complete_in_a_browser_without_network() {
     let Some(browser) = browser() else {
-        eprintln!("skipped: no Chromium on PATH, and $CHROMIUM names none");
-        return;
+        return common::skip("no Chromium on PATH, and $CHROMIUM names none");
     };
     let directory = report();
     let page = directory.path().join("report/index.html");

@@ -84,6 +84,12 @@ impl Results {
             .next()
     }
 
+    /// Whether nothing could be measured: this system supports none of the plan's strategies.
+    pub fn is_empty(&self) -> bool {
+        let mut strategies = self.sync().into_iter().flat_map(|sync| &sync.strategies);
+        strategies.all(|strategy| strategy.trials.is_empty())
+    }
+
     /// Whether the run was too noisy to conclude anything from: of most strategies that were measured
     /// more than once, the interval is wider than the figure itself.
     pub fn is_too_noisy(&self) -> bool {

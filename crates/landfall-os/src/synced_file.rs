@@ -88,9 +88,9 @@ impl SyncedFile {
                 Some(mapping) => match mapping.write_durable(bytes, offset) {
                     Err(error) if error.raw_os_error() == Some(libc::EFAULT) => {
                         // No page to store to, and no word why: a write says it (no space, most
-                        // likely), or succeeds after all.
+                        // likely). If it has nothing to say, the mapping still failed.
                         self.file.write_all_at(bytes, offset)?;
-                        self.file.sync_data()
+                        Err(error)
                     }
                     result => result,
                 },

@@ -54,6 +54,10 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
     if let Some(failure) = display.unprinted {
         return Err(failure);
     }
+    if results.is_empty() {
+        let text = "nothing was measured: this system supports none of these strategies";
+        return Err(Failure::new(Code::Refused, text));
+    }
     Ok(if results.is_too_noisy() {
         Code::TooNoisy
     } else {

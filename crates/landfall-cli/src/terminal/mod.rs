@@ -12,12 +12,17 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::exit::{Code, Failure};
 
-/// Makes Ctrl-C, a hang-up and a termination request end the run in good order.
+/// Makes Ctrl-C, a hang-up and a termination request end the run in good order; a second one ends it
+/// at once, since a disk that hangs may keep the first from ever being noticed.
 pub fn stop_on_signals(stop: &Stop) -> Result<(), Failure> {
+    let at_once = Code::Stopped as i32;
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, stop.flag()).map_err(|error| {
-            Failure::new(Code::Failed, format!("cannot watch for Ctrl-C: {error}"))
-        })?;
+        // In this order: the first signal finds the flag down, and raises it.
+        signal_hook::flag::register_conditional_shutdown(signal, at_once, stop.flag())
+            .and_then(|_| signal_hook::flag::register(signal, stop.flag()))
+            .map_err(|error| {
+                Failure::new(Code::Failed, format!("cannot watch for Ctrl-C: {error}"))
+            })?;
     }
     Ok(())
 }

@@ -74,8 +74,9 @@ fn header(results: &Results) -> String {
     if let Some(sync) = results.sync() {
         let _ = write!(
             text,
-            "; {} rounds in {}",
+            "; {} round{} in {}",
             sync.rounds,
+            if sync.rounds == 1 { "" } else { "s" },
             duration_text(results.seconds)
         );
     }
@@ -124,11 +125,14 @@ fn section_table(section: &Section<'_>) -> String {
 
 /// What preparations cost, since no figure of a trial holds it.
 fn preparation(sync: &SyncResults) -> String {
-    let mut costs = vec![format!(
-        "files kept for overwriting {} in {:.1} s",
-        bytes_text(sync.preparation.bytes),
-        sync.preparation.seconds
-    )];
+    let mut costs = Vec::new();
+    if sync.preparation.bytes > 0 {
+        costs.push(format!(
+            "files kept for overwriting {} in {:.1} s",
+            bytes_text(sync.preparation.bytes),
+            sync.preparation.seconds
+        ));
+    }
     for strategy in &sync.strategies {
         let total = strategy
             .trials
@@ -147,6 +151,9 @@ fn preparation(sync: &SyncResults) -> String {
                 bytes_text(total)
             ));
         }
+    }
+    if costs.is_empty() {
+        return String::new();
     }
     let text = format!(
         "Preparation, in none of these figures: {}.",

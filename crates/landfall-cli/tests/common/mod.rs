@@ -154,8 +154,11 @@ pub fn fill(dir: &Path, name: &str, bytes: u64) -> u64 {
     written
 }
 
-/// Says why a test does not run.
+/// Says why a test does not run. Where everything that tests need was installed, which is what
+/// LANDFALL_NO_SKIP says, that is a failure.
 pub fn skip(why: &str) {
+    let nothing_is_missing = std::env::var_os("LANDFALL_NO_SKIP").is_some();
+    assert!(!nothing_is_missing, "skipped all the same: {why}");
     println!("skipped: {why}");
 }
 

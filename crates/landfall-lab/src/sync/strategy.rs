@@ -40,6 +40,8 @@ pub enum CacheState {
     Cold,
 }
 
+/// Bytes that the threads of a strategy may hold together.
+const MOST_BUFFERED: u64 = 1 << 30;
 const PAGE: u64 = 4096;
 /// Offset of an unaligned write into its first page: a sector, the least that a device can tell apart.
 const MISALIGNMENT: u64 = 512;
@@ -79,6 +81,9 @@ impl Strategy {
     /// Why this combination cannot be measured on any system, if it cannot.
     pub fn contradiction(&self) -> Option<String> {
         let direct = self.method.direct;
+        if self.size * u64::from(self.threads) > MOST_BUFFERED {
+            return Some("the threads' buffers together would take more than 1 GiB".into());
+        }
         if self.method.call == SyncCall::Msync && self.allocation == Allocation::Append {
             return Some("a mapping cannot make a file grow".into());
         }
