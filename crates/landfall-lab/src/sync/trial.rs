@@ -1,8 +1,9 @@
 //! One trial: a number of durable writes, timed one by one.
 //!
 //! **Threads.** Files are opened before the workers start, so that no worker can fail before the
-//! barrier at which all begin together. The caller reads the counters, joins the barrier, and reads
-//! them again when the last worker is done; nothing else of this process runs meanwhile.
+//! barrier at which all begin together. When all workers wait there, the caller reads the counters and
+//! lets them go, and reads the counters again when the last worker is done; nothing else of this
+//! process runs meanwhile.
 //!
 //! **Cost.** Around the system calls of an operation there is one clock read (the end of one
 //! operation is the start of the next), one histogram entry, one store per 4 KiB of payload and a
@@ -94,6 +95,7 @@ pub(super) fn run(task: &Task<'_>) -> io::Result<Measured> {
             .into_iter()
             .map(|(file, payload, track)| scope.spawn(|| shared.work(file, payload, track)))
             .collect();
+        shared.barrier.wait();
         let before = Readings::take(task.site);
         shared.barrier.wait();
         let outcomes: Vec<io::Result<Worked>> = handles
@@ -223,6 +225,8 @@ impl Shared<'_> {
         track: &Track,
     ) -> io::Result<Worked> {
         let mut worked = Worked::default();
+        // Once when all are there, so that starting them is not in the readings, and once to begin.
+        self.barrier.wait();
         self.barrier.wait();
         let result = self.operate(&mut file, &mut payload, track, &mut worked);
         if result.is_err() {
