@@ -181,7 +181,8 @@ impl<'a> Workbench<'a> {
             return Ok(path);
         }
         let begin = Instant::now();
-        let mut payload = Payload::new(CHUNK, 1);
+        // No more than is needed: a full chunk takes a millisecond to make, as long as a short run.
+        let mut payload = Payload::new((len - offset).min(CHUNK as u64) as usize, 1);
         while offset < len {
             if self.stop.is_requested() {
                 return Err(io::ErrorKind::Interrupted.into());
