@@ -3,6 +3,7 @@
 //! `cargo bench -- [--dir DIR] [--rounds N] [--ops N]`. Whole programs run in turn: round by round the
 //! untimed C loop, landfall, the timed C loop, and in every other round the reverse, so that whatever
 //! changes over time falls on all of them alike. Differences and ratios are formed within a round.
+//! Many short rounds tell more than few long ones: what disturbs a disk lasts longer than a round.
 //!
 //! Conditions are equal: landfall makes its file, syncs it, and reads it into an empty cache before it
 //! measures, and here the same is done for every other program, because the place of a file and the
@@ -29,7 +30,7 @@ use table::{Bound, Row};
 /// Bytes in a write; also in `bare_loop.c`.
 const BLOCK: u64 = 8192;
 /// More than on a disk: an operation takes a fiftieth of the time there.
-const MEMORY_FACTOR: u64 = 10;
+const MEMORY_FACTOR: u64 = 20;
 const STARTS: usize = 20;
 /// How often the programs are run that are there for orientation only.
 const OTHERS: usize = 5;
@@ -38,8 +39,8 @@ const MEMORY: &str = "/dev/shm";
 const USAGE: &str = "\
 usage: cargo bench -- [--dir DIR] [--rounds N] [--ops N]
   --dir DIR   directory on a disk [default: the target directory]
-  --rounds N  how often each program runs [default: 40]
-  --ops N     durable writes in a run on the disk; ten times as many on tmpfs [default: 2000]";
+  --rounds N  how often each program runs [default: 150]
+  --ops N     durable writes in a run on the disk; 20 times as many on tmpfs [default: 500]";
 
 type Fallible<T> = Result<T, String>;
 
@@ -67,8 +68,8 @@ fn main() -> ExitCode {
 fn options(mut words: impl Iterator<Item = String>) -> Fallible<Options> {
     let mut options = Options {
         dir: env!("CARGO_TARGET_TMPDIR").into(),
-        rounds: 40,
-        operations: 2000,
+        rounds: 150,
+        operations: 500,
     };
     while let Some(word) = words.next() {
         if word == "--bench" {
