@@ -70,20 +70,20 @@ impl Row {
 /// Prints targets and verdicts.
 pub fn verdicts(rows: &[Row]) {
     println!(
-        "\n{:<47} {:>7} {:>8}   {:<19} verdict",
+        "\n{:<46} {:>7} {:>8}   {:<19} verdict",
         "medians with 95% intervals", "target", "measured", "interval"
     );
     for row in rows {
         let target = row.bound.text();
         match &row.estimate {
             Some(estimate) => println!(
-                "{:<47} {target:>7} {:>8.3}   {:<19} {}",
+                "{:<46} {target:>7} {:>8.3}   {:<19} {}",
                 row.name,
                 estimate.median,
                 format!("{:.3} to {:.3}", estimate.low, estimate.high),
                 row.bound.verdict(estimate)
             ),
-            None => println!("{:<47} {target:>7} {:>8}   not measured", row.name, "–"),
+            None => println!("{:<46} {target:>7} {:>8}   not measured", row.name, "–"),
         }
     }
     println!();
