@@ -13,11 +13,13 @@ mod experiment;
 mod files;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod gate;
 mod plan;
 mod result;
 mod sections;
 mod strategy;
 mod summary;
+mod track;
 mod trial;
 
 pub use experiment::run;

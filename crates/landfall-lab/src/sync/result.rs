@@ -150,7 +150,8 @@ pub struct Trial {
     pub cpu_us: f64,
     /// What one operation cost the device.
     pub device: Option<DeviceCost>,
-    /// Seconds of the trial spent on extending the file in steps; part of `seconds`.
+    /// Seconds of the trial spent on extending files in steps, part of `seconds`; summed over files,
+    /// where threads have a file each.
     pub extension_seconds: f64,
     /// Rate of the last third over that of the first; absent for very short trials.
     pub drift: Option<f64>,

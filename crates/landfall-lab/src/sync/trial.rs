@@ -1,7 +1,7 @@
 //! One trial: a number of durable writes, timed one by one.
 //!
 //! **Threads.** Files are opened before the workers start, so that no worker can fail before the
-//! barrier at which all begin together. The caller is one of the workers: it reads the counters when
+//! gate at which all begin together. The caller is one of the workers: it reads the counters when
 //! all are there, and again when the last one is done; nothing else of this process runs meanwhile.
 //! When it works alone a system call finds its file more cheaply, because no other thread can close
 //! it meanwhile: 0.1 µs an operation.
@@ -12,16 +12,16 @@
 //!
 //! **Failure.** The first worker that fails makes the others stop after their current operation.
 
-use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use landfall_os::{CpuTimes, DeviceCounters, Payload, SyncedFile, process_cpu, zero_fill};
+use landfall_os::{CpuTimes, DeviceCounters, Payload, SyncedFile, process_cpu};
 
+use super::gate::Gate;
+use super::track::Track;
 use super::{Files, Strategy};
 use crate::{Site, Stop};
 
@@ -76,7 +76,7 @@ pub(super) fn run(task: &Task<'_>) -> io::Result<Measured> {
         .collect::<io::Result<Vec<Track>>>()?;
     let shared = Shared {
         task,
-        barrier: Barrier::new(strategy.threads as usize),
+        gate: Gate::default(),
         failed: AtomicBool::new(false),
     };
     let mut workers = Vec::new();
@@ -101,19 +101,30 @@ pub(super) fn run(task: &Task<'_>) -> io::Result<Measured> {
 
     let (outcomes, ran) = std::thread::scope(|scope| {
         let shared = &shared;
-        let handles: Vec<_> = workers
-            .into_iter()
-            .map(|worker| scope.spawn(move || shared.work(worker, || ()).0))
-            .collect();
-        let (outcome, before) = shared.work(mine, || Readings::take(task.site));
-        let mut outcomes = vec![outcome];
+        let mut handles = Vec::new();
+        for worker in workers {
+            let work = move || match shared.gate.pass() {
+                true => shared.work(worker),
+                false => Ok(Worked::default()),
+            };
+            match std::thread::Builder::new().spawn_scoped(scope, work) {
+                Ok(handle) => handles.push(handle),
+                Err(error) => {
+                    shared.gate.call_off();
+                    return Err(error);
+                }
+            }
+        }
+        let before = shared
+            .gate
+            .open(handles.len(), || Readings::take(task.site));
+        let mut outcomes = vec![shared.work(mine)];
         outcomes.extend(handles.into_iter().map(|handle| {
-            handle
-                .join()
-                .unwrap_or_else(|_| Err(io::Error::other("a worker panicked")))
+            let panicked = |_| Err(io::Error::other("a worker panicked"));
+            handle.join().unwrap_or_else(panicked)
         }));
-        (outcomes, Readings::take(task.site).since(&before))
-    });
+        Ok((outcomes, Readings::take(task.site).since(&before)))
+    })?;
 
     let mut whole = Worked::default();
     for outcome in outcomes {
@@ -131,89 +142,11 @@ pub(super) fn run(task: &Task<'_>) -> io::Result<Measured> {
         cpu: ran.cpu,
         device: ran.device,
         commits: ran.commits,
-        extension_syncs: tracks
-            .iter()
-            .map(|track| track.syncs.load(Ordering::Relaxed))
-            .sum(),
-        extending: Duration::from_nanos(
-            tracks
-                .iter()
-                .map(|track| track.extending_ns.load(Ordering::Relaxed))
-                .sum(),
-        ),
+        extension_syncs: tracks.iter().map(|track| track.extensions().0).sum(),
+        extending: tracks.iter().map(|track| track.extensions().1).sum(),
         cut: whole.operations < task.operations,
         everybody: ran.everybody,
     })
-}
-
-/// The next position in a file, and how far the file has been extended.
-struct Track {
-    next: AtomicU64,
-    writes: u64,
-    /// Where the written part of the file ends; beyond any write unless it grows in steps.
-    extended_to: AtomicU64,
-    growth: Option<Mutex<Growth>>,
-    extending_ns: AtomicU64,
-    syncs: AtomicU64,
-}
-
-struct Growth {
-    file: File,
-    step: u64,
-    durable: bool,
-}
-
-impl Track {
-    fn open(strategy: &Strategy, path: &PathBuf, writes: u64) -> io::Result<Track> {
-        let growth = match strategy.allocation.step_bytes() {
-            Some(step) => Some(Mutex::new(Growth {
-                file: OpenOptions::new().write(true).open(path)?,
-                step,
-                durable: strategy.method.is_durable(),
-            })),
-            None => None,
-        };
-        Ok(Track {
-            next: AtomicU64::new(0),
-            writes,
-            extended_to: AtomicU64::new(if growth.is_some() { 0 } else { u64::MAX }),
-            growth,
-            extending_ns: AtomicU64::new(0),
-            syncs: AtomicU64::new(0),
-        })
-    }
-
-    /// Makes sure that the file has written blocks up to `end`: what an autoextending tablespace
-    /// does, zeros through the page cache and one sync, while whoever needs the space waits.
-    #[inline]
-    fn extend(&self, end: u64, stop: &Stop) -> io::Result<()> {
-        if end <= self.extended_to.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        let Some(growth) = &self.growth else {
-            return Ok(());
-        };
-        let growth = growth.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut extended_to = self.extended_to.load(Ordering::Acquire);
-        let begin = Instant::now();
-        while extended_to < end {
-            zero_fill(
-                &growth.file,
-                extended_to,
-                extended_to + growth.step,
-                &|| stop.is_requested(),
-            )?;
-            if growth.durable {
-                growth.file.sync_data()?;
-                self.syncs.fetch_add(1, Ordering::Relaxed);
-            }
-            extended_to += growth.step;
-            self.extended_to.store(extended_to, Ordering::Release);
-        }
-        self.extending_ns
-            .fetch_add(begin.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        Ok(())
-    }
 }
 
 /// What one worker has.
@@ -226,27 +159,18 @@ struct Worker<'a> {
 /// What all workers of a trial share.
 struct Shared<'a> {
     task: &'a Task<'a>,
-    barrier: Barrier,
+    gate: Gate,
     failed: AtomicBool,
 }
 
 impl Shared<'_> {
-    /// Does `ready` when all workers are there, and the operations when all have done that: starting
-    /// the others is not in what `ready` reads.
-    fn work<T>(
-        &self,
-        mut worker: Worker<'_>,
-        ready: impl FnOnce() -> T,
-    ) -> (io::Result<Worked>, T) {
+    fn work(&self, mut worker: Worker<'_>) -> io::Result<Worked> {
         let mut worked = Worked::default();
-        self.barrier.wait();
-        let told = ready();
-        self.barrier.wait();
         let result = self.operate(&mut worker, &mut worked);
         if result.is_err() {
             self.failed.store(true, Ordering::Relaxed);
         }
-        (result.map(|()| worked), told)
+        result.map(|()| worked)
     }
 
     fn operate(&self, worker: &mut Worker<'_>, worked: &mut Worked) -> io::Result<()> {
@@ -261,11 +185,7 @@ impl Shared<'_> {
         let deadline = begin.checked_add(self.task.time_limit);
         let mut last = begin;
         worked.begin = Some(begin);
-        loop {
-            let number = track.next.fetch_add(1, Ordering::Relaxed);
-            if number >= track.writes {
-                break;
-            }
+        while let Some(number) = track.next() {
             let offset = strategy.offset(number);
             track.extend(offset + strategy.size, self.task.stop)?;
             file.write(payload.stamped(number), offset)?;
