@@ -33,7 +33,7 @@ pub enum Command {
     ///
     /// With no further word this runs the standard plan of experiment `sync`: every allocation and
     /// every sync method at 8 KiB, sizes from 512 bytes to 64 KiB, and 1 to 16 threads. It takes
-    /// about a minute and a half, writes only inside a private subdirectory, and removes that.
+    /// about a minute, writes only inside a private subdirectory, and removes that.
     Lab(Box<Lab>),
     /// Show what a directory stands on, and what that means for durable writes.
     Inspect(Inspect),
