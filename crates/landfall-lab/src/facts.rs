@@ -23,6 +23,23 @@ pub struct Fact {
     pub meaning: String,
 }
 
+/// Where data goes, in short: `ext4 on vda1 (virtio)`.
+pub fn place(filesystem: &Filesystem) -> String {
+    let storage = filesystem.storage();
+    let devices: Vec<String> = storage
+        .devices
+        .iter()
+        .map(|device| match &device.virtual_driver {
+            Some(driver) => format!("{} ({driver})", device.name),
+            None => device.name.clone(),
+        })
+        .collect();
+    match devices.is_empty() {
+        true => storage.kind.clone(),
+        false => format!("{} on {}", storage.kind, devices.join(", ")),
+    }
+}
+
 /// All facts about a machine and a filesystem, from the top down.
 pub fn facts(host: &Host, filesystem: &Filesystem) -> Vec<Fact> {
     let mut list = List {

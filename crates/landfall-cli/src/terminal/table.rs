@@ -6,7 +6,7 @@ use comfy_table::presets;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use landfall_lab::claim::{ClaimResult, Verdict};
 use landfall_lab::compare::{Comparison, Difference};
-use landfall_lab::facts::Fact;
+use landfall_lab::facts::{Fact, place};
 use landfall_lab::numbers::{NOTHING, interval, short, thousands, two, writes};
 use landfall_lab::sync::{Section, StrategyResult, Summary, SyncResults, sections};
 use landfall_lab::{Notice, Results, Weight, bytes_text, duration_text};
@@ -54,19 +54,7 @@ pub fn results(results: &Results) -> String {
 }
 
 fn header(results: &Results) -> String {
-    let storage = results.filesystem.storage();
-    let devices: Vec<String> = storage
-        .devices
-        .iter()
-        .map(|device| match &device.virtual_driver {
-            Some(driver) => format!("{} ({driver})", device.name),
-            None => device.name.clone(),
-        })
-        .collect();
-    let place = match devices.is_empty() {
-        true => storage.kind.clone(),
-        false => format!("{} on {}", storage.kind, devices.join(", ")),
-    };
+    let place = place(&results.filesystem);
     let mut text = format!(
         "{}: {place}, Linux {}",
         results.directory, results.host.kernel

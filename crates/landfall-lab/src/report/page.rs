@@ -109,7 +109,7 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
     let data = serde_json::to_string(&charts).map_err(|error| failed(error.to_string()))?;
     let page = Page {
         results,
-        place: place(results),
+        place: facts::place(&results.filesystem),
         circumstances: circumstances(results),
         sentences: prose::sentences(results),
         notices: results.notices.iter().map(mark).collect(),
@@ -149,22 +149,6 @@ fn as_durable_as_it_is(sync: &SyncResults, in_memory: bool) -> Cow<'_, SyncResul
 /// JSON that cannot end the script element it stands in: `<` occurs in its texts only.
 fn inert(json: &str) -> String {
     json.replace('<', "\\u003c")
-}
-
-fn place(results: &Results) -> String {
-    let storage = results.filesystem.storage();
-    let devices: Vec<String> = storage
-        .devices
-        .iter()
-        .map(|device| match &device.virtual_driver {
-            Some(driver) => format!("{} ({driver})", device.name),
-            None => device.name.clone(),
-        })
-        .collect();
-    match devices.is_empty() {
-        true => storage.kind.clone(),
-        false => format!("{} on {}", storage.kind, devices.join(", ")),
-    }
 }
 
 fn circumstances(results: &Results) -> String {

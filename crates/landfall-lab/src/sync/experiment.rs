@@ -65,7 +65,7 @@ impl Record {
         Record {
             strategy: *strategy,
             trials: Vec::new(),
-            rest: trial::new_histogram(),
+            rest: trial::merging_histogram(),
             unsupported: None,
             took: None,
         }
@@ -73,20 +73,11 @@ impl Record {
 
     fn into_result(mut self) -> StrategyResult {
         disturbance::mark(&mut self.trials);
-        let strategy = self.strategy;
         StrategyResult {
-            key: strategy.key(),
-            allocation: strategy.allocation.to_string(),
-            method: strategy.method.to_string(),
-            durable: strategy.method.is_durable(),
-            size: strategy.size,
-            threads: strategy.threads,
-            files: strategy.files,
-            placement: strategy.placement,
-            cache: strategy.cache,
             unsupported: self.unsupported,
             summary: summary::summary(&self.trials, &self.rest),
             trials: self.trials,
+            ..StrategyResult::new(&self.strategy)
         }
     }
 }
@@ -164,7 +155,7 @@ impl Run<'_> {
                 record
                     .trials
                     .push(summary::trial(round, &measured, cost, preparation));
-                // Equal bounds: an error is not possible.
+                // It grows as needed: an error is not possible.
                 let _ = record.rest.add(&measured.rest);
             }
         }

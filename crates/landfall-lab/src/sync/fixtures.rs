@@ -7,7 +7,7 @@ use super::{
     Trial,
 };
 use crate::sync::summary;
-use crate::sync::trial::new_histogram;
+use crate::sync::trial::merging_histogram;
 use crate::{Experiment, Results, SCHEMA_NAME};
 
 /// A trial of 1,000 operations at `rate` per second, with this much writing and flushing for each.
@@ -55,33 +55,22 @@ pub(crate) fn measured(
         .enumerate()
         .map(|(index, rate)| trial(index as u32 + 1, *rate, writes, flushes))
         .collect();
-    let mut rest = new_histogram();
+    let mut rest = merging_histogram();
     for rate in rates {
         rest.saturating_record((1e9 / rate) as u64);
     }
     StrategyResult {
-        unsupported: None,
         summary: summary::summary(&trials, &rest),
         trials,
-        ..unmeasured(strategy)
+        ..StrategyResult::new(&strategy)
     }
 }
 
 /// A strategy that could not be measured.
 pub(crate) fn unmeasured(strategy: Strategy) -> StrategyResult {
     StrategyResult {
-        key: strategy.key(),
-        allocation: strategy.allocation.to_string(),
-        method: strategy.method.to_string(),
-        durable: strategy.method.is_durable(),
-        size: strategy.size,
-        threads: strategy.threads,
-        files: strategy.files,
-        placement: strategy.placement,
-        cache: strategy.cache,
         unsupported: Some("not supported here".to_owned()),
-        summary: None,
-        trials: Vec::new(),
+        ..StrategyResult::new(&strategy)
     }
 }
 

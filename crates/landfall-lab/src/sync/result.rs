@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CacheState, Files, Operations, Placement, PlanKind};
+use super::{CacheState, Files, Operations, Placement, PlanKind, Strategy};
 use crate::claim::ClaimResult;
 use crate::stats::Estimate;
 
@@ -76,6 +76,26 @@ pub struct StrategyResult {
     pub summary: Option<Summary>,
     /// The rounds.
     pub trials: Vec<Trial>,
+}
+
+impl StrategyResult {
+    /// A strategy of which nothing was measured yet.
+    pub(super) fn new(strategy: &Strategy) -> StrategyResult {
+        StrategyResult {
+            key: strategy.key(),
+            allocation: strategy.allocation.to_string(),
+            method: strategy.method.to_string(),
+            durable: strategy.method.is_durable(),
+            size: strategy.size,
+            threads: strategy.threads,
+            files: strategy.files,
+            placement: strategy.placement,
+            cache: strategy.cache,
+            unsupported: None,
+            summary: None,
+            trials: Vec::new(),
+        }
+    }
 }
 
 /// Medians over the rounds, with 95% bootstrap intervals.

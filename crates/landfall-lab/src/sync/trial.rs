@@ -35,6 +35,11 @@ pub(super) fn new_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("constant bounds are valid")
 }
 
+/// Latencies of several trials, to two digits: the full plan keeps thousands of these.
+pub(super) fn merging_histogram() -> Histogram<u64> {
+    Histogram::new(2).expect("two digits are valid")
+}
+
 /// What is to be done.
 pub(super) struct Task<'a> {
     pub strategy: &'a Strategy,
