@@ -14,8 +14,6 @@ const CPU_SLACK: f64 = 0.25;
 const TRAFFIC_SLACK: f64 = 0.05;
 /// Writes and flushes that any trial may have beyond its own: a superblock, a timestamp.
 const TRAFFIC_FLOOR: f64 = 8.0;
-/// Rate of the last third over the first that is still called steady.
-const STEADY: std::ops::RangeInclusive<f64> = 0.8..=1.25;
 
 /// Marks the disturbed trials of one strategy.
 pub(super) fn mark(trials: &mut [Trial]) {
@@ -99,7 +97,6 @@ pub(super) fn notices(strategies: &[StrategyResult]) -> Vec<Notice> {
         );
         notices.push(Notice::new("busy-machine", Weight::Warning, text));
     }
-    notices.extend(drift(strategies));
     let cut = trials.iter().filter(|trial| trial.cut).count();
     if cut > 0 {
         let text = format!(
@@ -109,30 +106,6 @@ pub(super) fn notices(strategies: &[StrategyResult]) -> Vec<Notice> {
         notices.push(Notice::new("cut", Weight::Note, text));
     }
     notices
-}
-
-/// Strategies whose rate was not steady within a trial, in every likelihood.
-fn drift(strategies: &[StrategyResult]) -> Option<Notice> {
-    let drifting: Vec<&str> = strategies
-        .iter()
-        // One round has no interval.
-        .filter(|strategy| strategy.trials.len() > 1)
-        .filter(|strategy| {
-            strategy
-                .summary
-                .as_ref()
-                .and_then(|s| s.drift)
-                .is_some_and(|drift| drift.high < *STEADY.start() || *STEADY.end() < drift.low)
-        })
-        .map(|strategy| strategy.key.as_str())
-        .collect();
-    (!drifting.is_empty()).then(|| {
-        let text = format!(
-            "Not steady, the last third of a trial ran at another rate than the first: {}. Longer trials (--seconds) tell which rate lasts.",
-            drifting.join(", ")
-        );
-        Notice::new("drift", Weight::Note, text)
-    })
 }
 
 #[cfg(test)]

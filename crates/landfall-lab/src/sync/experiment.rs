@@ -10,7 +10,7 @@ use super::files::{PrepareError, Workbench};
 use super::trial::{self, Measured, Task};
 use super::{
     Excluded, Operations, Pilot, Plan, Preparation, Strategy, StrategyResult, SyncResults, Trial,
-    claims, disturbance, required_bytes, summary,
+    claims, disturbance, drift, required_bytes, summary,
 };
 use crate::{Error, Notice, Progress, Site, Stop, Weight};
 
@@ -227,6 +227,7 @@ impl Run<'_> {
         let strategies: Vec<StrategyResult> =
             self.records.into_iter().map(Record::into_result).collect();
         let mut notices = disturbance::notices(&strategies);
+        notices.extend(drift::notices(&strategies));
         notices.extend(left_out(&self.plan.excluded));
         let claims = claims::judge(self.site.filesystem(), &strategies);
         let results = SyncResults {

@@ -9,6 +9,7 @@
 mod claims;
 mod device_cost;
 mod disturbance;
+mod drift;
 mod experiment;
 mod files;
 #[cfg(test)]
