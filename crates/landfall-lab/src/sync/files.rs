@@ -91,11 +91,10 @@ impl<'a> Workbench<'a> {
             preparation.bytes += self.make(strategy.allocation, index, &path, len)?;
             paths.push(path);
         }
-        // The other allocations have no written blocks, or their zeros must stay where they are.
-        if matches!(
-            strategy.allocation,
-            Allocation::Recycled | Allocation::ZeroFilledSettled
-        ) {
+        // Zeros that settled stay in the cache as they were written, like those that did not, unless
+        // the trial bypasses it; the other allocations have no written blocks.
+        let settled = strategy.allocation == Allocation::ZeroFilledSettled;
+        if strategy.allocation == Allocation::Recycled || settled && strategy.method.direct {
             self.set_caches(&paths, strategy, len)?;
         }
         preparation.seconds = begin.elapsed().as_secs_f64();
