@@ -168,7 +168,7 @@ fn partial_pages_that_are_not_cached_are_read_first() {
     };
     let document = measure(
         ext4.path(),
-        &format!("{COUNTED} --placement spaced,unaligned --cache warm,cold"),
+        "--ops 200 --rounds 5 --placement spaced,unaligned --cache warm,cold",
     );
     let reads = |corner: &str| {
         cost(
@@ -296,7 +296,7 @@ fn on_btrfs_overwriting_is_copying() {
     let Some(plain) = LoopFilesystem::new(btrfs) else {
         return;
     };
-    let options = "--ops 200 --rounds 3 --allocation append,overwrite";
+    let options = "--ops 200 --rounds 5 --allocation append,overwrite";
     let document = measure(plain.path(), options);
     assert_eq!(document["filesystem"]["copy_on_write"], true);
     assert_eq!(document["filesystem"]["devices"][0]["name"], plain.device());

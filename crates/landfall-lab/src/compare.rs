@@ -6,9 +6,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::stats::Estimate;
+use crate::stats::{Estimate, FEWEST_ROUNDS};
 use crate::sync::{Operations, StrategyResult};
-use crate::{Experiment, Results};
+use crate::{Experiment, Results, bytes_text};
 
 /// Ratios closer to 1 than this are called equal even when the interval excludes 1: few rounds give
 /// intervals that are too narrow, and nobody changes a setting for three percent.
@@ -24,7 +24,7 @@ pub enum Difference {
     Slower,
     /// The interval holds 1, or the ratio is next to it.
     NoneShown,
-    /// A run has a single round, so there is no interval.
+    /// A run has fewer than five rounds, so there is no interval to judge by.
     TooFewRounds,
 }
 
@@ -35,7 +35,7 @@ impl Difference {
             Difference::Faster => "faster",
             Difference::Slower => "slower",
             Difference::NoneShown => "no difference shown",
-            Difference::TooFewRounds => "one round: cannot be told",
+            Difference::TooFewRounds => "too few rounds to tell",
         }
     }
 }
@@ -119,7 +119,7 @@ fn row(a: &StrategyResult, b: &StrategyResult) -> Option<Row> {
             .collect()
     };
     let ratio = Estimate::of_unpaired_ratio(&rates(b), &rates(a))?;
-    let difference = if a.trials.len() < 2 || b.trials.len() < 2 {
+    let difference = if a.trials.len() < FEWEST_ROUNDS || b.trials.len() < FEWEST_ROUNDS {
         Difference::TooFewRounds
     } else if EQUAL.contains(&ratio.median) {
         Difference::NoneShown
@@ -159,6 +159,14 @@ fn circumstances(a: &Results, b: &Results) -> Vec<String> {
                 Operations::Exactly(number) => format!("{number} operations"),
             })
     };
+    let size = |results: &Results| {
+        let devices = &results.filesystem.storage().devices;
+        bytes_text(devices.iter().map(|device| device.size_bytes).sum())
+    };
+    let settled = |results: &Results| match results.sync().and_then(|sync| sync.settle_seconds) {
+        Some(seconds) => format!("waited {seconds} seconds"),
+        None => "synced".to_owned(),
+    };
     let pairs = [
         ("landfall's version", a.version.clone(), b.version.clone()),
         ("the kernel", a.host.kernel.clone(), b.host.kernel.clone()),
@@ -170,6 +178,8 @@ fn circumstances(a: &Results, b: &Results) -> Vec<String> {
         ("the filesystem", storage(a), storage(b)),
         ("mount options", options(a), options(b)),
         ("the length of trials", trials(a), trials(b)),
+        ("the size of the disk", size(a), size(b)),
+        ("how zeros settled", settled(a), settled(b)),
     ];
     pairs
         .into_iter()

@@ -204,7 +204,7 @@ fn medium_meaning(medium: Medium) -> &'static str {
 }
 
 /// Mount options that take away what a sync promises.
-fn dangerous_option(filesystem: &Filesystem) -> Option<&str> {
+pub(crate) fn dangerous_option(filesystem: &Filesystem) -> Option<&str> {
     filesystem
         .options
         .iter()
@@ -308,7 +308,7 @@ fn of_device(list: &mut List, device: &BlockDevice) {
             ""
         },
     );
-    if device.rotational {
+    if device.rotational && device.kind == DeviceKind::Disk {
         let meaning = match &device.virtual_driver {
             Some(_) => "So it says; virtual disks often do without cause. Believe the measurement.",
             None => "Each flush waits for the platter.",

@@ -5,7 +5,7 @@ use std::time::Instant;
 use landfall_os::Medium;
 
 use crate::facts;
-use crate::sync::{self, Plan, SyncResults};
+use crate::sync::{self, Plan, StrategyResult, SyncResults};
 use crate::{Error, Experiment, Notice, Progress, Results, SCHEMA_NAME, Site, Stop, Weight};
 
 /// Runs experiment `sync` on `site`. `command` is what a user types to repeat it.
@@ -23,6 +23,7 @@ pub fn run_sync(
     let (found, more) = sync::run(site, plan, stop, progress)?;
     notices.extend(more);
     notices.extend(silent_device(site, &found));
+    notices.extend(buffered_direct(site, &found));
     notices.sort_by_key(|notice| std::cmp::Reverse(notice.weight));
     Ok(Results {
         schema: SCHEMA_NAME.to_owned(),
@@ -35,6 +36,25 @@ pub fn run_sync(
         filesystem: site.filesystem().clone(),
         notices,
         experiments: vec![Experiment::Sync(found)],
+    })
+}
+
+/// Direct methods where the kernel may have buffered them without a word: it then states no alignment
+/// for direct I/O, or the filesystem checks sums (btrfs) or journals data.
+fn buffered_direct(site: &Site, found: &SyncResults) -> Option<Notice> {
+    let storage = site.filesystem().storage();
+    let may_buffer = storage.direct_io.is_none()
+        || storage.kind == "btrfs"
+        || storage.option("data") == Some("journal");
+    let ran = |strategy: &StrategyResult| {
+        strategy.method.starts_with("direct+") && strategy.summary.is_some()
+    };
+    (may_buffer && found.strategies.iter().any(ran)).then(|| {
+        let text = format!(
+            "On {} the kernel may buffer direct writes without saying so: what stands under direct+ may not have been direct.",
+            storage.kind
+        );
+        Notice::new("direct-maybe-buffered", Weight::Note, text)
     })
 }
 
@@ -59,7 +79,7 @@ fn silent_device(site: &Site, found: &SyncResults) -> Option<Notice> {
         Notice::new(
             "no-flush",
             Weight::Danger,
-            "The disk says that its write cache is volatile, and synced writes did not make the kernel flush it: nothing measured here was shown to be durable. Look for barrier=0 or nobarrier among the mount options.",
+            "The disk says that its write cache is volatile, and synced writes did not make the kernel flush it: nothing measured here was shown to be durable. Look for barrier=0 or nobarrier among the mount options; or the driver (NVMe multipath, say) does not count flushes.",
         )
     })
 }

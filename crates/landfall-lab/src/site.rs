@@ -135,7 +135,7 @@ impl Site {
             .iter()
             .map(|path| {
                 let text = format!(
-                    "{} was left by a run that was killed; it can be removed.",
+                    "{} was left by a run that was killed; it can be removed, unless another machine or container is measuring in this directory.",
                     path.display()
                 );
                 Notice::new("leftover", Weight::Note, text)

@@ -2,14 +2,18 @@
 //!
 //! Times on a shared machine have long tails, so the middle is the median. Its interval is the
 //! percentile bootstrap (Efron 1979): resample the rounds with replacement, take the median of each
-//! resample, and keep the middle 95%. With few rounds the interval is wide, as it should be: with
-//! five it runs from the smallest to the largest round.
+//! resample, and keep the middle 95%. With five rounds or fewer it runs from the smallest round to the
+//! largest, which holds the true median in 94% of cases with five, 88 with four, 75 with three, 50 with
+//! two: so no verdict is given on fewer than five.
 //!
 //! Ratios are formed within a round, between trials that ran seconds apart, and the median of those
 //! is quoted: what disturbs a round disturbs both sides of it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Fewer rounds than this give an interval that is no 95% interval.
+pub const FEWEST_ROUNDS: usize = 5;
 
 const RESAMPLES: usize = 2_000;
 /// Fixed, so that the same document always gives the same intervals.

@@ -94,8 +94,13 @@ impl Add for DeviceCounters {
 pub enum JournalCounter {
     /// The filesystem has no journal (ext2, ext4 without one, FAT): every sync is an empty flush.
     None,
-    /// ext3 and ext4: transactions, from this file of `/proc/fs/jbd2`.
-    Jbd2(PathBuf),
+    /// ext3 and ext4.
+    Jbd2 {
+        /// File of `/proc/fs/jbd2` that counts transactions.
+        transactions: PathBuf,
+        /// File of `/proc/fs/ext4` that counts fast commits (since Linux 5.10; off by default).
+        fast: PathBuf,
+    },
     /// XFS: log writes, from this file of `/sys/fs/xfs`.
     Xfs(PathBuf),
     /// btrfs: each log or superblock commit is an empty flush and a superblock written FUA.
@@ -122,11 +127,17 @@ impl JournalCounter {
                     Some(_) if filesystem.option("data") == Some("journal") => {
                         JournalCounter::Unknown
                     }
-                    Some(entry) => JournalCounter::Jbd2(entry.path().join("info")),
+                    Some(entry) => JournalCounter::Jbd2 {
+                        transactions: entry.path().join("info"),
+                        fast: format!("/proc/fs/ext4/{}/fc_info", device.name).into(),
+                    },
+                    // A journal on another device has its entry under that device's name.
+                    None if has_journal_task(&device.name) => JournalCounter::Unknown,
                     None => JournalCounter::None,
                 }
             }
             "ext2" | "vfat" | "exfat" => JournalCounter::None,
+            "xfs" if filesystem.option("logdev").is_some() => JournalCounter::Unknown,
             "xfs" => JournalCounter::Xfs(format!("/sys/fs/xfs/{}/stats/stats", device.name).into()),
             "btrfs" => JournalCounter::Btrfs,
             _ => JournalCounter::Unknown,
@@ -138,7 +149,15 @@ impl JournalCounter {
         match self {
             JournalCounter::None => Some(0),
             // "2034 transactions (2034 requested), each up to 1365 blocks"
-            JournalCounter::Jbd2(path) => first_number(&fs::read_to_string(path).ok()?),
+            JournalCounter::Jbd2 { transactions, fast } => {
+                let transactions = first_number(&fs::read_to_string(transactions).ok()?)?;
+                // "fc stats:", then "12 commits".
+                let fast = fs::read_to_string(fast).unwrap_or_default();
+                let fast = fast
+                    .lines()
+                    .find(|line| line.trim_end().ends_with(" commits"));
+                Some(transactions + fast.and_then(first_number).unwrap_or(0))
+            }
             // "log 2034 4119 0 2034 2034": log writes come first.
             JournalCounter::Xfs(path) => {
                 let stats = fs::read_to_string(path).ok()?;
@@ -148,6 +167,12 @@ impl JournalCounter {
             JournalCounter::Btrfs | JournalCounter::Unknown => None,
         }
     }
+}
+
+/// Whether ext4 has a kernel thread for a journal, wherever that is.
+fn has_journal_task(device: &str) -> bool {
+    fs::read_to_string(format!("/sys/fs/ext4/{device}/journal_task"))
+        .is_ok_and(|task| task.trim() != "<none>")
 }
 
 fn first_number(text: &str) -> Option<u64> {

@@ -167,6 +167,13 @@ impl BlockDevice {
         }
     }
 
+    /// Whether device-mapper or RAID stands between, which sends a write that brings its own flush on
+    /// as two requests.
+    pub fn splits_flushes(&self) -> bool {
+        matches!(self.kind, DeviceKind::Mapper | DeviceKind::Raid)
+            || self.below.iter().any(BlockDevice::splits_flushes)
+    }
+
     /// Whether any of the disks below is volatile: has a cache that must be flushed.
     pub fn has_volatile_cache(&self) -> bool {
         self.counted_on()

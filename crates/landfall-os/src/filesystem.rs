@@ -114,7 +114,7 @@ impl Filesystem {
     fn of_in(dir: &Path, mounts: &[MountInfo], depth: u32) -> io::Result<Filesystem> {
         let dir = fs::canonicalize(dir)?;
         let mount = mount_of(&dir, mounts)?;
-        let options = options_of(mount);
+        let mut options = options_of(mount);
         let kind = mount.fs_type.clone();
         let source = mount.mount_source.clone().unwrap_or_default();
         let upper = match mount.super_options.get("upperdir") {
@@ -128,6 +128,9 @@ impl Filesystem {
             Some(upper) => upper.devices.clone(),
             None => devices_of(&kind, &source, &mount.majmin),
         };
+        if let (true, [device]) = (matches!(kind.as_str(), "ext3" | "ext4"), devices.as_slice()) {
+            options.extend(superblock_options(&device.name, &options));
+        }
         let medium = match &upper {
             Some(upper) => upper.medium,
             None => medium_of(&kind, &devices),
@@ -203,6 +206,17 @@ fn options_of(mount: &MountInfo) -> Vec<String> {
     options.sort();
     options.dedup();
     options
+}
+
+/// Options of an ext filesystem that its superblock sets by default: the mount table does not show
+/// them. Only those that change what a sync means.
+fn superblock_options(device: &str, known: &[String]) -> Vec<String> {
+    let text = fs::read_to_string(format!("/proc/fs/ext4/{device}/options")).unwrap_or_default();
+    text.lines()
+        .filter(|option| *option == "nobarrier" || option.starts_with("data="))
+        .filter(|option| !known.iter().any(|known| known == option))
+        .map(str::to_owned)
+        .collect()
 }
 
 fn medium_of(kind: &str, devices: &[BlockDevice]) -> Medium {

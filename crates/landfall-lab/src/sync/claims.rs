@@ -9,7 +9,7 @@ use landfall_os::{Allocation, Filesystem, Medium};
 
 use super::{StrategyResult, Trial};
 use crate::claim::{Band, ClaimResult, Verdict};
-use crate::stats::Estimate;
+use crate::stats::{Estimate, FEWEST_ROUNDS};
 
 const SOURCE: &str = "Y. Matsunobu, \"Overwriting is much faster than appending\", 27 May 2009, http://yoshinorimatsunobu.blogspot.com/2009/05/overwriting-is-much-faster-than_28.html";
 const DISCUSSION: &str =
@@ -234,9 +234,10 @@ fn obstacle(
         if let Some(reason) = &strategy.unsupported {
             return Some(format!("{} could not be measured: {reason}", strategy.key));
         }
-        // An interval of one value is a point, and lies inside or outside of any band.
-        if strategy.trials.len() < 2 {
-            return Some("one round gives no interval; measure more with --rounds".into());
+        if strategy.trials.len() < FEWEST_ROUNDS {
+            return Some(format!(
+                "fewer than {FEWEST_ROUNDS} rounds give no interval to judge by; measure more with --rounds"
+            ));
         }
         let step: Option<u64> = strategy
             .allocation
@@ -380,9 +381,9 @@ mod tests {
     }
 
     #[test]
-    fn one_round_is_not_enough_for_a_verdict() {
+    fn few_rounds_are_not_enough_for_a_verdict() {
         let mut strategies = appending_and_overwriting(4.0);
-        strategies[0].trials.truncate(1);
+        strategies[0].trials.truncate(4);
         let claims = judge(&filesystem("ext4", Medium::Device), &strategies);
         assert_eq!(
             verdict(&claims, "overwrite-beats-append"),

@@ -8,7 +8,8 @@
 //! - empty flushes = S - C
 //! - flushes executed = (S - C) + k·C, where k is 2, or 1 on a device with FUA
 //!
-//! The second line checks the first. It holds for one thread; when several share flushes, the first
+//! The second line checks the first, except with FUA, where only "all syncs committed" and "none did"
+//! are believed. It holds for one thread; when several share flushes, the first
 //! is still exact as long as there are (next to) no commits, as in overwriting. Anything else is
 //! reported as not known. Simply subtracting the flushes from the requests, as is often done, is
 //! wrong where a journal commits: an ext4 append costs 3 requests, all with data, and 2 flushes.
@@ -17,7 +18,7 @@ use landfall_os::{DeviceCounters, JournalCounter, SyncCall};
 
 use super::trial::Measured;
 use super::{DeviceCost, Strategy};
-use crate::Site;
+use crate::{Site, facts};
 
 /// One in so many flushes may be unexplained. A journal that gets full moves its tail, and each time
 /// takes an empty flush and a superblock: on the 4 MiB journal of a small ext4, 2% of the flushes of
@@ -28,8 +29,12 @@ const SLACK: u64 = 20;
 pub(super) struct FlushModel<'a> {
     journal: &'a JournalCounter,
     fua: bool,
-    /// One disk, whose counters are that of the filesystem.
+    /// One disk, whose counters are those of the filesystem, and nothing between that takes requests
+    /// apart.
     single: bool,
+    /// Whether a sync makes the kernel send flushes at all: not without a volatile cache, nor with
+    /// barriers switched off.
+    flushing: bool,
 }
 
 impl<'a> FlushModel<'a> {
@@ -37,7 +42,11 @@ impl<'a> FlushModel<'a> {
         FlushModel {
             journal: site.journal(),
             fua: site.device().is_some_and(|device| device.has_fua()),
-            single: site.device().is_some(),
+            single: site.device().is_some_and(|device| !device.splits_flushes()),
+            flushing: facts::dangerous_option(site.filesystem().storage()).is_none()
+                && site
+                    .device()
+                    .is_none_or(|device| device.has_volatile_cache()),
         }
     }
 
@@ -67,10 +76,12 @@ impl<'a> FlushModel<'a> {
         syncs: u64,
         commits: Option<u64>,
     ) -> Option<u64> {
-        if device.flushes == 0 {
-            // The device has no volatile cache, or barriers are off: the kernel drops flushes before
-            // it counts them.
+        if !self.flushing || syncs == 0 {
             return Some(0);
+        }
+        if device.flushes == 0 {
+            // The driver does not count flushes (NVMe multipath), or something else is amiss.
+            return None;
         }
         // A synchronous direct write may use FUA instead of a sync.
         let maybe_fua = strategy.method.direct
@@ -89,6 +100,11 @@ impl<'a> FlushModel<'a> {
         let commits = commits?;
         let empty = syncs.saturating_sub(commits);
         let slack = (syncs / SLACK).max(8);
+        if self.fua {
+            // A commit then costs one flush, as an empty one does, so that the count checks nothing:
+            // only all or none is believed.
+            return (commits <= slack || commits.abs_diff(syncs) <= slack).then_some(empty);
+        }
         if strategy.threads == 1 {
             let expected = empty + flushes_per_commit * commits;
             (expected.abs_diff(device.flushes) <= slack).then_some(empty)
@@ -107,6 +123,14 @@ mod tests {
             journal,
             fua,
             single: true,
+            flushing: true,
+        }
+    }
+
+    fn jbd2() -> JournalCounter {
+        JournalCounter::Jbd2 {
+            transactions: "info".into(),
+            fast: "fc_info".into(),
         }
     }
 
@@ -122,7 +146,7 @@ mod tests {
 
     #[test]
     fn overwriting_pays_an_empty_flush_each() {
-        let ext4 = JournalCounter::Jbd2("info".into());
+        let ext4 = jbd2();
         let empty = model(&ext4, false).empty_flushes(
             &Strategy::BASELINE,
             &device(2_000, 1_000),
@@ -134,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_journal_commit_brings_its_own_flushes() {
-        let ext4 = JournalCounter::Jbd2("info".into());
+        let ext4 = jbd2();
         let empty = model(&ext4, false).empty_flushes(
             &Strategy::BASELINE,
             &device(3_006, 2_004),
@@ -153,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_small_journal_moves_its_tail_now_and_then() {
-        let ext4 = JournalCounter::Jbd2("info".into());
+        let ext4 = jbd2();
         let empty = model(&ext4, false).empty_flushes(
             &Strategy::BASELINE,
             &device(1_216, 811),
@@ -174,7 +198,7 @@ mod tests {
             model(&none, false).empty_flushes(&threads, &device(2_000, 140), 1_000, Some(0));
         assert_eq!(empty, Some(1_000));
         // With commits among them it cannot be told.
-        let ext4 = JournalCounter::Jbd2("info".into());
+        let ext4 = jbd2();
         let empty =
             model(&ext4, false).empty_flushes(&threads, &device(900, 500), 1_000, Some(300));
         assert_eq!(empty, None);
@@ -182,7 +206,7 @@ mod tests {
 
     #[test]
     fn counters_that_do_not_add_up_are_not_explained_away() {
-        let ext4 = JournalCounter::Jbd2("info".into());
+        let ext4 = jbd2();
         let empty = model(&ext4, false).empty_flushes(
             &Strategy::BASELINE,
             &device(3_000, 3_000),
@@ -193,14 +217,29 @@ mod tests {
     }
 
     #[test]
-    fn without_flushes_every_request_has_data() {
+    fn where_no_flush_is_sent_every_request_has_data() {
         let unknown = JournalCounter::Unknown;
-        let empty = model(&unknown, false).empty_flushes(
-            &Strategy::BASELINE,
-            &device(1_000, 0),
-            1_000,
-            None,
-        );
-        assert_eq!(empty, Some(0));
+        let silent = FlushModel {
+            flushing: false,
+            ..model(&unknown, false)
+        };
+        let empty = |model: &FlushModel<'_>| {
+            model.empty_flushes(&Strategy::BASELINE, &device(1_000, 0), 1_000, None)
+        };
+        assert_eq!(empty(&silent), Some(0));
+        // Where flushes are sent, none counted means that they are not counted.
+        assert_eq!(empty(&model(&unknown, false)), None);
+    }
+
+    #[test]
+    fn with_fua_only_all_or_none_is_believed() {
+        let ext4 = jbd2();
+        let empty = |commits| {
+            let device = device(2_000, 1_000);
+            model(&ext4, true).empty_flushes(&Strategy::BASELINE, &device, 1_000, Some(commits))
+        };
+        assert_eq!(empty(2), Some(998));
+        assert_eq!(empty(1_000), Some(0));
+        assert_eq!(empty(400), None);
     }
 }

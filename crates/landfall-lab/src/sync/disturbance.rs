@@ -16,7 +16,10 @@ const TRAFFIC_SLACK: f64 = 0.05;
 const TRAFFIC_FLOOR: f64 = 8.0;
 
 /// Marks the disturbed trials of one strategy.
-pub(super) fn mark(trials: &mut [Trial]) {
+///
+/// Several threads share flushes and requests as chance has it, so of theirs only the bytes are
+/// compared.
+pub(super) fn mark(trials: &mut [Trial], threads: u32) {
     let least = |pick: &dyn Fn(&Trial) -> Option<f64>| {
         trials
             .iter()
@@ -27,6 +30,7 @@ pub(super) fn mark(trials: &mut [Trial]) {
     let quiet_cpu = least(&|t| Some(t.foreign_cpus));
     let writes = least(&|t| t.device.map(|d| d.write_requests));
     let flushes = least(&|t| t.device.map(|d| d.flushes));
+    let kib = least(&|t| t.device.map(|d| d.kib));
     for trial in trials {
         let operations = trial.operations as f64;
         let foreign = |value: f64, own: f64| {
@@ -40,8 +44,9 @@ pub(super) fn mark(trials: &mut [Trial]) {
         if trial.stolen_cpus > CPU_SLACK {
             found.push(Disturbance::StolenCpu);
         }
-        if trial.device.is_some_and(|device| {
-            foreign(device.write_requests, writes) || foreign(device.flushes, flushes)
+        if trial.device.is_some_and(|device| match threads {
+            1 => foreign(device.write_requests, writes) || foreign(device.flushes, flushes),
+            _ => foreign(device.kib, kib),
         }) {
             found.push(Disturbance::ForeignTraffic);
         }
@@ -121,7 +126,8 @@ mod tests {
             .collect();
         trials[1].stolen_cpus = 0.5;
         trials[3].foreign_cpus = 1.2;
-        mark(&mut trials);
+        let mut shared = trials.clone();
+        mark(&mut trials, 1);
         let found: Vec<_> = trials
             .iter()
             .map(|trial| trial.disturbances.as_slice())
@@ -135,5 +141,8 @@ mod tests {
                 &[Disturbance::ForeignCpu],
             ]
         );
+        // What threads share by chance is nobody else's.
+        mark(&mut shared, 4);
+        assert!(shared[2].disturbances.is_empty());
     }
 }

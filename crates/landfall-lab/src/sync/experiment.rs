@@ -18,6 +18,9 @@ use crate::{Error, Notice, Progress, Site, Stop, Weight};
 const PILOT_OPERATIONS: u64 = 512;
 const PILOT_TIME: Duration = Duration::from_millis(200);
 
+/// No such device: what mmap answers where a filesystem has no shared writable mappings.
+const ENODEV: i32 = 19;
+
 /// Runs `plan` on `site`; returns what was found and what must be known about it.
 pub fn run(
     site: &Site,
@@ -41,6 +44,7 @@ pub fn run(
         bench: Workbench::new(site, stop, plan.settle_seconds),
         model: FlushModel::of(site),
         rate: f64::INFINITY,
+        attempts: 0,
         records: plan.strategies.iter().map(Record::new).collect(),
     };
     let pilot = run.pilot()?;
@@ -72,7 +76,7 @@ impl Record {
     }
 
     fn into_result(mut self) -> StrategyResult {
-        disturbance::mark(&mut self.trials);
+        disturbance::mark(&mut self.trials, self.strategy.threads);
         StrategyResult {
             unsupported: self.unsupported,
             summary: summary::summary(&self.trials, &self.rest),
@@ -95,6 +99,7 @@ struct Run<'a> {
     bench: Workbench<'a>,
     model: FlushModel<'a>,
     rate: f64,
+    attempts: u64,
     records: Vec<Record>,
 }
 
@@ -180,11 +185,13 @@ impl Run<'_> {
             Err(PrepareError::Io(error)) => return Err(failed(error)),
         };
         self.bench.wait_until_quiet();
+        self.attempts += 1;
         let outcome = trial::run(&Task {
             strategy,
             paths: &prepared.paths,
             operations,
             time_limit,
+            number: self.attempts,
             site: self.site,
             stop: self.stop,
         });
@@ -272,9 +279,17 @@ fn unsupported(strategy: &Strategy, error: &io::Error) -> Option<String> {
     match error.kind() {
         io::ErrorKind::Unsupported => Some(format!("{method} is not supported here")),
         io::ErrorKind::InvalidInput if method.direct => Some(format!(
-            "this filesystem takes no direct writes of {} bytes",
-            strategy.size
+            "this filesystem takes no direct writes of {} bytes at offset {}",
+            strategy.size,
+            strategy.offset(0)
         )),
+        // Some network and FUSE filesystems have no shared writable mappings.
+        _ if method.call == SyncCall::Msync
+            && (error.kind() == io::ErrorKind::InvalidInput
+                || error.raw_os_error() == Some(ENODEV)) =>
+        {
+            Some("this filesystem has no shared writable mappings".into())
+        }
         io::ErrorKind::PermissionDenied if method.call == SyncCall::IoUring => {
             Some("io_uring is switched off on this system".into())
         }

@@ -226,7 +226,10 @@ impl<'a> Workbench<'a> {
                 Ok(load(&file, len)?)
             };
         }
-        let resident = resident_share(&file, len)?;
+        let Ok(resident) = resident_share(&file, len) else {
+            let reason = "it cannot be told what of the file is in memory";
+            return Err(PrepareError::Unsupported(reason.to_owned()));
+        };
         if resident > 0.01 {
             return Err(PrepareError::Unsupported(format!(
                 "{:.0}% of the file stay in memory after being evicted",

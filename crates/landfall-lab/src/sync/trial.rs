@@ -7,7 +7,7 @@
 //! it meanwhile: 0.1 µs an operation.
 //!
 //! **Cost.** Around the system calls of an operation there is one clock read (the end of one
-//! operation is the start of the next), one histogram entry, one store per 4 KiB of payload and a
+//! operation is the start of the next), one histogram entry, one store per sector of payload and a
 //! few predictable branches. `cargo bench` compares that with a bare loop in C.
 //!
 //! **Failure.** The first worker that fails makes the others stop after their current operation.
@@ -46,6 +46,8 @@ pub(super) struct Task<'a> {
     pub paths: &'a [PathBuf],
     pub operations: u64,
     pub time_limit: Duration,
+    /// Number of the trial in the run, so that no two write the same bytes to the same place.
+    pub number: u64,
     pub site: &'a Site,
     pub stop: &'a Stop,
 }
@@ -91,8 +93,9 @@ pub(super) fn run(task: &Task<'_>) -> io::Result<Measured> {
             Files::Each => thread,
         };
         let file = SyncedFile::open(&task.paths[index], strategy.method, span)?;
-        // Seeds differ so that no two threads write equal blocks.
-        let payload = Payload::new(strategy.size as usize, thread as u64 + 2);
+        // Seeds differ so that no two threads, and no two trials, write equal blocks.
+        let seed = (task.number << 16) + thread as u64;
+        let payload = Payload::new(strategy.size as usize, seed);
         workers.push(Worker {
             file,
             payload,
