@@ -3,8 +3,8 @@
 //!
 //! [`Plan`] says which strategies are measured; `trial` measures one once; `files` prepares what
 //! a trial writes to; `device_cost` turns kernel counters into writes and flushes per operation;
-//! `disturbance` finds what else was going on; `claims` holds the published figures against
-//! today's. `docs/experiment-sync.md` is the page for users.
+//! `disturbance` finds what else was going on, `drift` whether the rate held; `claims` holds the
+//! published figures against today's. `docs/experiment-sync.md` is the page for users.
 
 mod claims;
 mod device_cost;
