@@ -20,22 +20,29 @@
 
 pub mod claim;
 pub mod compare;
+pub mod disturbance;
 mod error;
 pub mod export;
 pub mod facts;
 mod notice;
 pub mod numbers;
+mod plan;
+mod preparation;
 mod progress;
+mod readings;
 pub mod report;
 mod results;
 mod run;
 mod site;
 pub mod stats;
+pub mod stream;
 pub mod sync;
 mod units;
 
 pub use error::Error;
 pub use notice::{Notice, Weight};
+pub use plan::{Plan, PlanKind};
+pub use preparation::Preparation;
 pub use progress::{Progress, Silent, Stop};
 pub use results::{Experiment, ReadError, Results, SCHEMA_NAME, json_schema};
 pub use run::run_sync;

@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Notice;
+use crate::claim::ClaimResult;
+use crate::stream::StreamResults;
 use crate::sync::SyncResults;
 
 /// Name and version of the document's schema. The number is raised when a reader of the old one would
@@ -43,6 +45,8 @@ pub struct Results {
 pub enum Experiment {
     /// What does one durable write cost?
     Sync(SyncResults),
+    /// How fast can a large state be handed over and made durable?
+    Stream(StreamResults),
 }
 
 /// Why a text is no results document.
@@ -80,25 +84,60 @@ impl Results {
     pub fn sync(&self) -> Option<&SyncResults> {
         self.experiments
             .iter()
-            .map(|Experiment::Sync(sync)| sync)
-            .next()
+            .find_map(|experiment| match experiment {
+                Experiment::Sync(sync) => Some(sync),
+                Experiment::Stream(_) => None,
+            })
+    }
+
+    /// The results of experiment `stream`, if it was run.
+    pub fn stream(&self) -> Option<&StreamResults> {
+        self.experiments
+            .iter()
+            .find_map(|experiment| match experiment {
+                Experiment::Stream(stream) => Some(stream),
+                Experiment::Sync(_) => None,
+            })
+    }
+
+    /// The claims of all experiments.
+    pub fn claims(&self) -> impl Iterator<Item = &ClaimResult> {
+        self.experiments
+            .iter()
+            .flat_map(|experiment| match experiment {
+                Experiment::Sync(sync) => &sync.claims,
+                Experiment::Stream(stream) => &stream.claims,
+            })
     }
 
     /// Whether nothing could be measured: this system supports none of the plan's strategies.
     pub fn is_empty(&self) -> bool {
-        let mut strategies = self.sync().into_iter().flat_map(|sync| &sync.strategies);
-        strategies.all(|strategy| strategy.trials.is_empty())
+        self.experiments.iter().all(|experiment| match experiment {
+            Experiment::Sync(sync) => sync.strategies.iter().all(|s| s.trials.is_empty()),
+            Experiment::Stream(stream) => {
+                stream.saving.is_none() && stream.strategies.iter().all(|s| s.trials.is_empty())
+            }
+        })
     }
 
     /// Whether the run was too noisy to conclude anything from: of most strategies that were measured
     /// more than once, the interval is wider than the figure itself.
     pub fn is_too_noisy(&self) -> bool {
-        let widths: Vec<f64> = self
-            .sync()
-            .into_iter()
-            .flat_map(|sync| &sync.strategies)
+        let of_sync = self.sync().into_iter().flat_map(|sync| &sync.strategies);
+        let of_sync = of_sync
             .filter(|strategy| strategy.trials.len() > 1)
-            .filter_map(|strategy| Some(strategy.summary.as_ref()?.ops_per_second.relative_width()))
+            .filter_map(|strategy| Some(strategy.summary.as_ref()?.ops_per_second));
+        // Of both phases together: the hand-over alone has two humps on a quiet machine too.
+        let of_stream = self
+            .stream()
+            .into_iter()
+            .flat_map(|stream| &stream.strategies);
+        let of_stream = of_stream
+            .filter(|strategy| strategy.trials.len() > 1)
+            .filter_map(|strategy| Some(strategy.summary.as_ref()?.total.mb_per_s?.estimate));
+        let widths: Vec<f64> = of_sync
+            .chain(of_stream)
+            .map(|estimate| estimate.relative_width())
             .collect();
         let wide = widths.iter().filter(|width| **width > 1.0).count();
         wide * 2 > widths.len()

@@ -100,6 +100,33 @@ impl Estimate {
     }
 }
 
+/// A sample as it was measured: mean and standard deviation beside the median, for figures that have
+/// two humps, where one number says little.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation of the sample (n - 1); 0 of a single value.
+    pub standard_deviation: f64,
+    /// Median and its interval.
+    pub estimate: Estimate,
+}
+
+impl Spread {
+    /// The spread of `values`; `None` of nothing.
+    pub fn of(values: &[f64]) -> Option<Spread> {
+        let estimate = Estimate::of(values)?;
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        Some(Spread {
+            mean,
+            standard_deviation: (squares / (count - 1.0).max(1.0)).sqrt(),
+            estimate,
+        })
+    }
+}
+
 /// The middle value, or the mean of the two middle ones; `None` of nothing.
 pub fn median(values: &[f64]) -> Option<f64> {
     if values.is_empty() {
@@ -142,6 +169,15 @@ mod tests {
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn spreads_are_those_of_a_sample() {
+        let spread = Spread::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        assert_eq!(spread.mean, 5.0);
+        assert!((spread.standard_deviation - (32.0_f64 / 7.0).sqrt()).abs() < 1e-12);
+        assert_eq!(Spread::of(&[3.0]).unwrap().standard_deviation, 0.0);
+        assert_eq!(Spread::of(&[]), None);
     }
 
     #[test]

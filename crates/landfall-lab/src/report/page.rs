@@ -13,7 +13,7 @@ use super::tables::{self, Table};
 use crate::claim::{ClaimResult, Verdict};
 use crate::facts::{self, Fact};
 use crate::numbers::{NOTHING, interval, two};
-use crate::sync::{PlanKind, Section, SyncResults, sections};
+use crate::sync::{Section, SyncResults, sections};
 use crate::{Error, Notice, Results, Weight, duration_text};
 
 pub(super) const STYLE: &str = concat!(
@@ -160,11 +160,7 @@ fn circumstances(results: &Results) -> String {
         });
     let mut parts = vec![format!("Linux {}", results.host.kernel), when];
     if let Some(sync) = results.sync() {
-        let plan = match sync.plan {
-            PlanKind::Standard => "standard plan",
-            PlanKind::Full => "full plan",
-            PlanKind::Chosen => "chosen strategies",
-        };
+        let plan = sync.plan.name();
         let rounds = match sync.rounds {
             1 => "1 round".to_owned(),
             rounds => format!("{rounds} rounds"),

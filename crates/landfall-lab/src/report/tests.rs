@@ -5,7 +5,7 @@ use landfall_os::Medium;
 use super::render;
 use crate::claim::{Band, ClaimResult, Verdict};
 use crate::sync::fixtures::{measured, results, unmeasured};
-use crate::sync::{Plan, StrategyResult};
+use crate::sync::{Plan, StrategyResult, SyncResults};
 use crate::{Experiment, Notice, Results, Weight};
 
 const HOSTILE: &str = "</script><script>alert('&')</script><!--";
@@ -32,6 +32,13 @@ fn page(results: &Results) -> String {
     render(results).expect("a report")
 }
 
+fn sync_of(results: &mut Results) -> &mut SyncResults {
+    match &mut results.experiments[0] {
+        Experiment::Sync(sync) => sync,
+        other => panic!("not sync: {other:?}"),
+    }
+}
+
 /// What comes before the scripts.
 fn body(html: &str) -> &str {
     html.split("<script").next().unwrap_or_default()
@@ -55,7 +62,7 @@ fn what_the_machine_calls_itself_is_only_text() {
     hostile.host.kernel = HOSTILE.to_owned();
     hostile.filesystem.kind = HOSTILE.to_owned();
     hostile.notices = vec![Notice::new("x", Weight::Danger, HOSTILE)];
-    let Experiment::Sync(sync) = &mut hostile.experiments[0];
+    let sync = sync_of(&mut hostile);
     sync.strategies[0].allocation = HOSTILE.to_owned();
     sync.strategies[1].unsupported = Some(HOSTILE.to_owned());
     sync.claims = vec![ClaimResult {
@@ -106,7 +113,7 @@ fn only_durable_writes_are_called_cheap() {
 fn in_memory_nothing_is_called_durable() {
     let mut memory = results(strategies(|_| true));
     memory.filesystem.medium = Medium::Memory;
-    let Experiment::Sync(sync) = &mut memory.experiments[0];
+    let sync = sync_of(&mut memory);
     for strategy in &mut sync.strategies {
         if let Some(summary) = &mut strategy.summary {
             summary.device = None;
@@ -136,7 +143,7 @@ fn a_document_without_measurements_says_so() {
 #[test]
 fn one_round_claims_no_interval() {
     let mut single = results(strategies(|_| true));
-    let Experiment::Sync(sync) = &mut single.experiments[0];
+    let sync = sync_of(&mut single);
     for strategy in &mut sync.strategies {
         strategy.trials.truncate(1);
     }
@@ -149,7 +156,7 @@ fn one_round_claims_no_interval() {
 #[test]
 fn writes_that_cannot_be_told_from_flushes_are_bounded() {
     let mut bounded = results(strategies(|_| true));
-    let Experiment::Sync(sync) = &mut bounded.experiments[0];
+    let sync = sync_of(&mut bounded);
     for strategy in &mut sync.strategies {
         if let Some(device) = strategy.summary.as_mut().and_then(|s| s.device.as_mut()) {
             device.writes = None;

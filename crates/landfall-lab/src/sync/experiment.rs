@@ -9,10 +9,10 @@ use super::device_cost::FlushModel;
 use super::files::{PrepareError, Workbench};
 use super::trial::{self, Measured, Task};
 use super::{
-    Excluded, Operations, Pilot, Plan, Preparation, Strategy, StrategyResult, SyncResults, Trial,
-    claims, disturbance, drift, required_bytes, summary,
+    Excluded, Operations, Pilot, Plan, Strategy, StrategyResult, SyncResults, Trial, claims,
+    disturbance, drift, required_bytes, summary,
 };
-use crate::{Error, Notice, Progress, Site, Stop, Weight};
+use crate::{Error, Notice, Preparation, Progress, Site, Stop, Weight};
 
 /// Operations of the pilot at most, and its time.
 const PILOT_OPERATIONS: u64 = 512;

@@ -14,8 +14,8 @@ use landfall_os::{
     zero_fill,
 };
 
-use super::{CacheState, Preparation, Strategy};
-use crate::{Site, Stop};
+use super::{CacheState, Strategy};
+use crate::{Preparation, Site, Stop};
 
 const CHUNK: usize = 1 << 20;
 /// How long to wait for a device to finish what it is doing; others may keep it busy for ever.

@@ -2,13 +2,10 @@
 
 use landfall_os::{Filesystem, Host, Medium, Space};
 
-use super::{
-    DeviceCost, Latency, Operations, PlanKind, Preparation, Strategy, StrategyResult, SyncResults,
-    Trial,
-};
+use super::{DeviceCost, Latency, Operations, Strategy, StrategyResult, SyncResults, Trial};
 use crate::sync::summary;
 use crate::sync::trial::merging_histogram;
-use crate::{Experiment, Results, SCHEMA_NAME};
+use crate::{Experiment, PlanKind, Preparation, Results, SCHEMA_NAME};
 
 /// A trial of 1,000 operations at `rate` per second, with this much writing and flushing for each.
 pub(crate) fn trial(round: u32, rate: f64, writes: f64, flushes: f64) -> Trial {

@@ -24,10 +24,7 @@ mod track;
 mod trial;
 
 pub use experiment::run;
-pub use plan::{Excluded, Operations, Plan, PlanKind, Selection, required_bytes};
-pub use result::{
-    DeviceCost, Disturbance, Latency, Pilot, Preparation, StrategyResult, Summary, SyncResults,
-    Trial,
-};
+pub use plan::{Excluded, Operations, Plan, Selection, required_bytes};
+pub use result::{DeviceCost, Latency, Pilot, StrategyResult, Summary, SyncResults, Trial};
 pub use sections::{Section, sections};
 pub use strategy::{CacheState, Files, Placement, Strategy};

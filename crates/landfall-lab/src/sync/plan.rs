@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CacheState, Files, Placement, Strategy};
+use crate::PlanKind;
 
 /// Sizes of the size axis, in bytes.
 const SIZES: [u64; 8] = [512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
@@ -16,18 +17,6 @@ const PUBLISHED_OPERATIONS: u64 = 131_072;
 const TRIAL_BYTES: u64 = 64 << 20;
 /// Operations that a trial has at least: fewer say nothing about a median.
 const FEWEST_OPERATIONS: u64 = 16;
-
-/// Which plan it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PlanKind {
-    /// Each axis varied on its own around one centre.
-    Standard,
-    /// The product of all axes.
-    Full,
-    /// What the user chose.
-    Chosen,
-}
 
 /// How many operations a trial has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

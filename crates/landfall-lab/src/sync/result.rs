@@ -3,9 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CacheState, Files, Operations, Placement, PlanKind, Strategy};
+use super::{CacheState, Files, Operations, Placement, Strategy};
 use crate::claim::ClaimResult;
+use crate::disturbance::Disturbance;
 use crate::stats::Estimate;
+use crate::{PlanKind, Preparation};
 
 /// Everything that experiment `sync` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,15 +40,6 @@ pub struct Pilot {
     pub operations: u64,
     /// Durable 8 KiB overwrites with fdatasync per second.
     pub ops_per_second: f64,
-}
-
-/// What it took to prepare a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Preparation {
-    /// Seconds.
-    pub seconds: f64,
-    /// Bytes written for it.
-    pub bytes: u64,
 }
 
 /// One strategy: what it is and what was measured.
@@ -185,16 +178,4 @@ pub struct Trial {
     pub stolen_cpus: f64,
     /// What disturbed the trial, if anything did.
     pub disturbances: Vec<Disturbance>,
-}
-
-/// Something that disturbed a trial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Disturbance {
-    /// Others used the CPU more than in the quietest round.
-    ForeignCpu,
-    /// The hypervisor took CPU away.
-    StolenCpu,
-    /// The device wrote or flushed more than this trial can have caused.
-    ForeignTraffic,
 }

@@ -3,7 +3,8 @@
 use hdrhistogram::Histogram;
 
 use super::trial::Measured;
-use super::{DeviceCost, Latency, Preparation, Summary, Trial};
+use super::{DeviceCost, Latency, Summary, Trial};
+use crate::Preparation;
 use crate::stats::{Estimate, median};
 
 const PERCENTILES: [f64; 15] = [
@@ -20,7 +21,7 @@ pub(super) fn trial(
     let operations = measured.operations as f64;
     let seconds = measured.elapsed.as_secs_f64();
     let cpu = measured.cpu.as_secs_f64();
-    let others = (measured.everybody.busy - cpu).max(0.0);
+    let (foreign_cpus, stolen_cpus) = measured.foreign;
     Trial {
         round,
         operations: measured.operations,
@@ -34,8 +35,8 @@ pub(super) fn trial(
         drift: measured.drift,
         cut: measured.cut,
         preparation,
-        foreign_cpus: others / seconds,
-        stolen_cpus: measured.everybody.stolen.max(0.0) / seconds,
+        foreign_cpus,
+        stolen_cpus,
         disturbances: Vec::new(),
     }
 }

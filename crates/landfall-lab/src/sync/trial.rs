@@ -18,11 +18,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use landfall_os::{CpuTimes, DeviceCounters, Payload, SyncedFile, process_cpu};
+use landfall_os::{DeviceCounters, Payload, SyncedFile};
 
 use super::gate::Gate;
 use super::track::Track;
 use super::{Files, Strategy};
+use crate::readings::Readings;
 use crate::{Site, Stop};
 
 /// Longest latency that is told apart, in nanoseconds: longer ones count as this.
@@ -68,7 +69,8 @@ pub(super) struct Measured {
     pub extending: Duration,
     pub drift: Option<f64>,
     pub cut: bool,
-    pub everybody: CpuTimes,
+    /// Processors that others used, and that a hypervisor took away.
+    pub foreign: (f64, f64),
 }
 
 /// Runs the operations.
@@ -141,9 +143,10 @@ pub(super) fn run(task: &Task<'_>) -> io::Result<Measured> {
     let (Some(begin), Some(end)) = (whole.begin, whole.end) else {
         return Err(io::Error::other("no operation was done"));
     };
+    let elapsed = end - begin;
     Ok(Measured {
         operations: whole.operations,
-        elapsed: end - begin,
+        elapsed,
         first: whole.first,
         drift: whole.drift(per_file),
         rest: whole.rest,
@@ -153,7 +156,7 @@ pub(super) fn run(task: &Task<'_>) -> io::Result<Measured> {
         extension_syncs: tracks.iter().map(|track| track.extensions().0).sum(),
         extending: tracks.iter().map(|track| track.extensions().1).sum(),
         cut: whole.operations < task.operations,
-        everybody: ran.everybody,
+        foreign: ran.foreign(elapsed.as_secs_f64()),
     })
 }
 
@@ -275,39 +278,5 @@ impl Worked {
             return None;
         }
         Some((early - first).as_secs_f64() / (end - late).as_secs_f64())
-    }
-}
-
-/// Counters at one moment.
-struct Readings {
-    device: Option<DeviceCounters>,
-    commits: Option<u64>,
-    everybody: CpuTimes,
-    cpu: Duration,
-}
-
-impl Readings {
-    fn take(site: &Site) -> Readings {
-        Readings {
-            device: site.counters(),
-            commits: site.journal().commits(),
-            everybody: CpuTimes::now().unwrap_or_default(),
-            cpu: process_cpu(),
-        }
-    }
-
-    fn since(&self, earlier: &Readings) -> Readings {
-        Readings {
-            device: self
-                .device
-                .zip(earlier.device)
-                .map(|(now, then)| now.since(&then)),
-            commits: self
-                .commits
-                .zip(earlier.commits)
-                .map(|(now, then)| now.saturating_sub(then)),
-            everybody: self.everybody.since(&earlier.everybody),
-            cpu: self.cpu.saturating_sub(earlier.cpu),
-        }
     }
 }

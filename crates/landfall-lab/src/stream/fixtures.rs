@@ -1,0 +1,205 @@
+//! Made-up results for tests.
+
+use landfall_os::{DirtyLimits, StreamMethod};
+
+use super::saving::{BreakEven, Cost, DumpResult, LogResult, Policy, Replay, SavingResults};
+use super::summary::summary;
+use super::{Ceiling, Data, Strategy, StrategyResult, StreamDevice, StreamResults, Trial, Wall};
+use crate::stats::Estimate;
+use crate::{PlanKind, Preparation};
+
+const MIB: f64 = 1048576.0;
+
+/// A trial of `strategy` that handed over and synced at these rates, in MB/s.
+pub(crate) fn trial(strategy: &Strategy, round: u32, hand_over: f64, total: f64) -> Trial {
+    let megabytes = strategy.size as f64 / 1e6;
+    let hand_over_seconds = megabytes / hand_over;
+    let sync_seconds = megabytes / total - hand_over_seconds;
+    let buffered = strategy.is_buffered();
+    Trial {
+        round,
+        hand_over_seconds,
+        sync_seconds,
+        hand_over_mb_per_s: hand_over,
+        sync_mb_per_s: buffered.then(|| megabytes / sync_seconds),
+        total_mb_per_s: total,
+        longest_stall_ms: 3.0,
+        left_mib: if buffered {
+            strategy.size as f64 / MIB
+        } else {
+            0.0
+        },
+        dirty_before_mib: 0.0,
+        peak_resident_mib: Some(12.0),
+        cpu_s_per_gib: 0.3,
+        device: Some(StreamDevice {
+            written_mib: strategy.size as f64 / MIB,
+            write_requests: 900.0,
+            flushes: 1.0,
+            read_mib: 0.0,
+        }),
+        pace: (1..=32)
+            .map(|part| hand_over_seconds * f64::from(part) / 32.0)
+            .collect(),
+        preparation: Preparation::default(),
+        foreign_cpus: 0.1,
+        stolen_cpus: 0.0,
+        disturbances: Vec::new(),
+    }
+}
+
+/// A strategy measured in one round for each pair of rates.
+pub(crate) fn measured(strategy: Strategy, rates: &[(f64, f64)]) -> StrategyResult {
+    let trials: Vec<Trial> = (1..)
+        .zip(rates)
+        .map(|(round, (hand_over, total))| trial(&strategy, round, *hand_over, *total))
+        .collect();
+    StrategyResult {
+        summary: summary(&trials),
+        trials,
+        ..StrategyResult::new(&strategy)
+    }
+}
+
+/// A strategy that could not be measured.
+pub(crate) fn unmeasured(strategy: Strategy) -> StrategyResult {
+    StrategyResult {
+        unsupported: Some("not supported here".to_owned()),
+        ..StrategyResult::new(&strategy)
+    }
+}
+
+/// Three methods at four sizes with two humps in their hand-over, a wall, and dump against log.
+pub(crate) fn stream_results() -> StreamResults {
+    let data = Data::Incompressible;
+    let mut strategies = Vec::new();
+    for (index, method) in [StreamMethod::WRITE, StreamMethod::MMAP]
+        .into_iter()
+        .enumerate()
+    {
+        for mib in [128_u64, 256, 512, 1024] {
+            let strategy = Strategy::usual(method, mib << 20, data);
+            let fast = if mib > 512 { 300.0 } else { 1_300.0 } / (1.0 + index as f64);
+            let rates: Vec<(f64, f64)> = (0..5)
+                .map(|round| (fast * (1.0 + 0.5 * f64::from(round % 2)), 110.0))
+                .collect();
+            strategies.push(measured(strategy, &rates));
+        }
+    }
+    for method in StreamMethod::all() {
+        if method != StreamMethod::WRITE && method != StreamMethod::MMAP {
+            let strategy = Strategy::usual(method, 128 << 20, data);
+            strategies.push(measured(strategy, &[(500.0, 105.0); 5]));
+        }
+    }
+    StreamResults {
+        plan: PlanKind::Standard,
+        rounds: 5,
+        data,
+        dirty_limits: Some(DirtyLimits {
+            background_bytes: 400 << 20,
+            limit_bytes: 800 << 20,
+            throttle_bytes: 600 << 20,
+            device_limit_bytes: None,
+            expire_seconds: 30.0,
+        }),
+        sizes_left_out: vec![4096 << 20],
+        ceilings: vec![
+            Ceiling {
+                what: "generator".to_owned(),
+                chunk: 1 << 20,
+                mb_per_s: 20_000.0,
+            },
+            Ceiling {
+                what: "write".to_owned(),
+                chunk: 1 << 20,
+                mb_per_s: 4_000.0,
+            },
+        ],
+        strategies,
+        walls: vec![Wall {
+            method: "write".to_owned(),
+            allocation: "append".to_owned(),
+            size_before: 512 << 20,
+            size_after: 1024 << 20,
+            before_mb_per_s: estimate(1_300.0),
+            after_mb_per_s: estimate(300.0),
+            at_mib: Some(estimate(610.0)),
+            share_of_limit: Some(1.02),
+        }],
+        saving: Some(saving_results()),
+        claims: Vec::new(),
+    }
+}
+
+fn estimate(median: f64) -> Estimate {
+    Estimate {
+        median,
+        low: median * 0.9,
+        high: median * 1.1,
+    }
+}
+
+/// A state of 128 MiB, dumped and logged.
+pub(crate) fn saving_results() -> SavingResults {
+    let logs = Policy::ALL.map(|policy| {
+        let us = match policy {
+            Policy::Never => 1.0,
+            Policy::EverySecond => 2.0,
+            Policy::Group => 60.0,
+            Policy::EveryUpdate => 150.0,
+        };
+        LogResult {
+            policy,
+            accepted_per_second: estimate(1_000.0),
+            kept_up: true,
+            longest_stall_ms: estimate(us / 10.0),
+            p99_stall_ms: estimate(us / 50.0),
+            us_per_update: estimate(us),
+            bytes_per_update: 256.0,
+            device_bytes_per_update: Some(if us > 50.0 { 8_192.0 } else { 280.0 }),
+            flushes_per_update: Some(if us > 50.0 { 1.0 } else { 0.0 }),
+            restart_seconds: estimate(0.2),
+            trials: Vec::new(),
+        }
+    });
+    let break_even = |cost: Cost, dump: f64, each: fn(&LogResult) -> f64| {
+        logs.clone().map(|log| {
+            let updates = dump / each(&log);
+            BreakEven {
+                policy: log.policy,
+                cost,
+                updates: estimate(updates),
+                share: estimate(updates * 256.0 / (128.0 * MIB)),
+                seconds: updates / 1_000.0,
+            }
+        })
+    };
+    let by_bytes = break_even(Cost::Bytes, 128.0 * MIB, |log| {
+        log.device_bytes_per_update.unwrap_or(log.bytes_per_update)
+    });
+    let by_seconds = break_even(Cost::Seconds, 0.4, |log| log.us_per_update.median / 1e6);
+    SavingResults {
+        state_bytes: 128 << 20,
+        record_bytes: 256,
+        updates_per_second: 1_000.0,
+        log_seconds: 2.0,
+        rounds: 5,
+        cold: true,
+        dump: DumpResult {
+            hand_over_seconds: estimate(0.1),
+            seconds: estimate(0.4),
+            longest_call_ms: estimate(2.0),
+            device_kib: Some(131_080.0),
+            flushes: Some(3.0),
+            restart_seconds: estimate(0.15),
+            trials: Vec::new(),
+        },
+        break_even: by_bytes.into_iter().chain(by_seconds).collect(),
+        logs: logs.to_vec(),
+        replay: Replay {
+            records: 524_288,
+            seconds: estimate(0.3),
+        },
+    }
+}

@@ -1,0 +1,22 @@
+//! Experiment `stream`: how fast can a large in-memory state be handed over and made durable, and
+//! when does an append-only log beat dumping it?
+//!
+//! A trial has two phases. In the *hand-over* the program gives all its bytes to the kernel; when it
+//! ends, the program may go on. The *sync* lasts until the bytes are durable. [`Plan`] says what is
+//! measured; `trial` measures one strategy once; `wall` finds the size at which the page cache stops
+//! taking in data faster than the disk; `saving` holds a dump of the whole state against a log of its
+//! changes. `docs/experiment-stream.md` is the page for users.
+
+#[cfg(test)]
+pub(crate) mod fixtures;
+mod plan;
+mod result;
+pub mod saving;
+mod strategy;
+mod summary;
+
+pub use plan::{Excluded, Plan, Selection, required_bytes, written_bytes};
+pub use result::{
+    Ceiling, Data, Phase, StrategyResult, StreamDevice, StreamResults, Summary, Trial, Wall,
+};
+pub use strategy::Strategy;

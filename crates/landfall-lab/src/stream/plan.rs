@@ -1,0 +1,350 @@
+//! Which strategies are measured, at which sizes, and how often.
+
+use landfall_os::{Allocation, StreamCall, StreamMethod};
+
+use super::{Data, Strategy, saving};
+use crate::PlanKind;
+
+const MIB: u64 = 1 << 20;
+/// Sizes of a state, in bytes: those of the published measurement.
+const SIZES: [u64; 6] = [
+    128 * MIB,
+    256 * MIB,
+    512 * MIB,
+    1024 * MIB,
+    2048 * MIB,
+    4096 * MIB,
+];
+/// Sizes of the short plan.
+const SHORT_SIZES: [u64; 3] = [128 * MIB, 256 * MIB, 512 * MIB];
+/// Chunks of the chunk axis, in bytes.
+const CHUNKS: [u64; 4] = [64 << 10, 256 << 10, MIB, 4 * MIB];
+/// Methods that are measured at every size; the others are variants of these.
+const METHODS: [StreamMethod; 5] = [
+    StreamMethod::WRITE,
+    StreamMethod::buffered(StreamCall::Paced),
+    StreamMethod::MMAP,
+    StreamMethod::direct(StreamCall::Write),
+    StreamMethod::direct(StreamCall::IoUring),
+];
+/// Allocations of the allocation axis.
+const ALLOCATIONS: [Allocation; 7] = [
+    Allocation::Append,
+    Allocation::Sparse,
+    Allocation::Unwritten,
+    Allocation::ZeroFilled,
+    Allocation::ZeroFilledSettled,
+    Allocation::Overwrite,
+    Allocation::WriteZeroes,
+];
+
+/// Axes restricted by the user; an axis that is not restricted keeps what is usual.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    /// Allocations; otherwise the one that is usual for each method.
+    pub allocations: Vec<Allocation>,
+    /// Methods; otherwise `write` and `mmap`.
+    pub methods: Vec<StreamMethod>,
+    /// Sizes of the state in bytes; otherwise those of the standard plan that fit.
+    pub sizes: Vec<u64>,
+    /// Bytes handed over by one call; otherwise 1 MiB.
+    pub chunks: Vec<u64>,
+}
+
+/// A strategy that the axes ask for and that cannot be measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Excluded {
+    /// The strategy.
+    pub strategy: Strategy,
+    /// Why not.
+    pub reason: String,
+}
+
+/// What to measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Which plan it is.
+    pub kind: PlanKind,
+    /// What the user chose; empty in the plans that are not `Chosen`.
+    pub selection: Selection,
+    /// Whether states are handed over and synced at all, or only `saving` is measured.
+    pub sweep: bool,
+    /// What the bytes look like.
+    pub data: Data,
+    /// How often each strategy is measured.
+    pub rounds: u32,
+    /// Seconds that the sweep should take at most; larger sizes are left out where the disk is too
+    /// slow for them.
+    pub most_seconds: Option<f64>,
+    /// Dump against log, if it is to be measured.
+    pub saving: Option<saving::Plan>,
+}
+
+impl Plan {
+    /// Rounds, unless chosen.
+    pub const ROUNDS: u32 = 5;
+
+    /// The standard plan: five methods at every size; and at one size every method, every allocation
+    /// and every chunk.
+    pub fn standard() -> Plan {
+        Plan {
+            kind: PlanKind::Standard,
+            selection: Selection::default(),
+            sweep: true,
+            data: Data::Incompressible,
+            rounds: Plan::ROUNDS,
+            most_seconds: None,
+            saving: Some(saving::Plan::standard()),
+        }
+    }
+
+    /// A shorter form of it, that takes about a minute.
+    pub fn short() -> Plan {
+        Plan {
+            kind: PlanKind::Short,
+            most_seconds: Some(50.0),
+            saving: Some(saving::Plan::short()),
+            ..Plan::standard()
+        }
+    }
+
+    /// The product of what `selection` names; naming nothing gives the standard plan.
+    pub fn chosen(selection: Selection) -> Plan {
+        if selection == Selection::default() {
+            return Plan::standard();
+        }
+        Plan {
+            kind: PlanKind::Chosen,
+            selection,
+            ..Plan::standard()
+        }
+    }
+
+    /// Whether the sizes are the user's: one that does not fit is then refused instead of left out.
+    pub fn sizes_are_chosen(&self) -> bool {
+        !self.selection.sizes.is_empty()
+    }
+
+    /// The sizes of the plan, in bytes, smallest first.
+    pub fn sizes(&self) -> Vec<u64> {
+        let mut sizes = match (self.sizes_are_chosen(), self.kind) {
+            (true, _) => self.selection.sizes.clone(),
+            (false, PlanKind::Short) => SHORT_SIZES.to_vec(),
+            (false, _) => SIZES.to_vec(),
+        };
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// The strategies whose state has at most `largest` bytes, in the order in which a round measures
+    /// them, and what was asked for and makes no sense.
+    pub fn strategies(&self, largest: u64) -> (Vec<Strategy>, Vec<Excluded>) {
+        let mut strategies = Vec::new();
+        let mut excluded = Vec::new();
+        let sizes: Vec<u64> = self.sizes().into_iter().filter(|s| *s <= largest).collect();
+        let candidates = match (self.sweep, self.kind) {
+            (false, _) => Vec::new(),
+            (true, PlanKind::Chosen) => self.product(&sizes),
+            (true, _) => self.axes(&sizes),
+        };
+        for strategy in candidates {
+            match strategy.contradiction() {
+                Some(reason) => excluded.push(Excluded { strategy, reason }),
+                None if strategies.contains(&strategy) => {}
+                None => strategies.push(strategy),
+            }
+        }
+        (strategies, excluded)
+    }
+
+    /// Each axis on its own.
+    fn axes(&self, sizes: &[u64]) -> Vec<Strategy> {
+        let short = self.kind == PlanKind::Short;
+        let usual = |method, size| Strategy::usual(method, size, self.data);
+        let by_size: &[StreamMethod] = if short { &METHODS[..3] } else { &METHODS };
+        let mut all: Vec<Strategy> = sizes
+            .iter()
+            .flat_map(|&size| by_size.iter().map(move |&method| usual(method, size)))
+            .collect();
+        // The other axes are varied at one size: large enough to take a while, small enough to be
+        // handed over without waiting for the disk.
+        let middle = if short {
+            sizes.first()
+        } else {
+            sizes.iter().rfind(|s| **s <= SIZES[2])
+        };
+        let Some(&size) = middle else { return all };
+        all.extend(
+            StreamMethod::all()
+                .into_iter()
+                .map(|method| usual(method, size)),
+        );
+        for method in [StreamMethod::WRITE, StreamMethod::MMAP] {
+            let allocations = ALLOCATIONS
+                .iter()
+                .filter(|&&allocation| match method.is_mapped() {
+                    // What a mapping can do differently: map blocks that are there, or must be read first.
+                    true => matches!(allocation, Allocation::Unwritten | Allocation::Overwrite),
+                    false => true,
+                });
+            all.extend(allocations.map(|&allocation| Strategy {
+                allocation,
+                ..usual(method, size)
+            }));
+        }
+        if !short {
+            all.extend(CHUNKS.map(|chunk| Strategy {
+                chunk,
+                ..usual(StreamMethod::WRITE, size)
+            }));
+        }
+        all
+    }
+
+    /// The product of what was chosen.
+    fn product(&self, sizes: &[u64]) -> Vec<Strategy> {
+        let Selection {
+            allocations,
+            methods,
+            chunks,
+            ..
+        } = &self.selection;
+        let usual_methods = [StreamMethod::WRITE, StreamMethod::MMAP];
+        let methods = if methods.is_empty() {
+            &usual_methods[..]
+        } else {
+            methods
+        };
+        let mut all = Vec::new();
+        for &size in sizes {
+            for &method in methods {
+                let usual = Strategy::usual(method, size, self.data);
+                let (own_allocation, own_chunk) = ([usual.allocation], [usual.chunk]);
+                let allocations = if allocations.is_empty() {
+                    &own_allocation[..]
+                } else {
+                    allocations
+                };
+                let chunks = if chunks.is_empty() {
+                    &own_chunk[..]
+                } else {
+                    chunks
+                };
+                for &allocation in allocations {
+                    all.extend(chunks.iter().map(|&chunk| Strategy {
+                        allocation,
+                        chunk,
+                        ..usual
+                    }));
+                }
+            }
+        }
+        all
+    }
+
+    /// Trials in all, if every size fits.
+    pub fn trials(&self) -> usize {
+        let sweep = self.strategies(u64::MAX).0.len() * self.rounds as usize;
+        sweep + self.saving.as_ref().map_or(0, saving::Plan::trials)
+    }
+}
+
+/// Bytes that a trial writes: its state, and what is written before it in the same place.
+pub fn written_bytes(strategy: &Strategy) -> u64 {
+    match strategy.allocation {
+        Allocation::Overwrite | Allocation::ZeroFilled | Allocation::ZeroFilledSettled => {
+            2 * strategy.size
+        }
+        _ => strategy.size,
+    }
+}
+
+/// Bytes that must be free for states of `size` bytes: one file at a time, and a tenth and 8 MiB for
+/// the filesystem's own needs.
+pub fn required_bytes(size: u64) -> u64 {
+    size / 10 * 11 + 8 * MIB
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(plan: &Plan, largest: u64) -> Vec<String> {
+        plan.strategies(largest)
+            .0
+            .iter()
+            .map(Strategy::key)
+            .collect()
+    }
+
+    #[test]
+    fn the_standard_plan_has_every_method_at_every_size_and_each_axis_at_one() {
+        let keys = keys(&Plan::standard(), u64::MAX);
+        for size in ["128M", "256M", "512M", "1G", "2G", "4G"] {
+            for method in [
+                "append/write",
+                "append/paced",
+                "sparse/mmap",
+                "append/direct+write",
+                "append/direct+io_uring",
+            ] {
+                assert!(
+                    keys.contains(&format!("{method}/{size}")),
+                    "{method} {size}"
+                );
+            }
+        }
+        for allocation in ALLOCATIONS {
+            assert!(
+                keys.contains(&format!("{allocation}/write/512M")),
+                "{allocation}"
+            );
+        }
+        for method in StreamMethod::all() {
+            let suffix = format!("/{method}/512M");
+            assert!(keys.iter().any(|key| key.ends_with(&suffix)), "{method}");
+        }
+        for chunk in ["64K", "256K", "4M"] {
+            assert!(keys.contains(&format!("append/write/512M/chunk-{chunk}")));
+        }
+        assert_eq!(keys.len(), 6 * 5 + 2 + 6 + 2 + 3);
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_take_the_other_axes_down_with_them() {
+        let keys = keys(&Plan::standard(), 300 << 20);
+        assert!(keys.contains(&"unwritten/write/256M".to_owned()));
+        assert!(!keys.iter().any(|key| key.contains("512M")));
+    }
+
+    #[test]
+    fn choosing_an_axis_keeps_the_others_as_usual() {
+        let plan = Plan::chosen(Selection {
+            sizes: vec![8 << 20, 1 << 20],
+            ..Selection::default()
+        });
+        assert_eq!(
+            keys(&plan, u64::MAX),
+            [
+                "append/write/1M",
+                "sparse/mmap/1M",
+                "append/write/8M",
+                "sparse/mmap/8M"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_left_out_and_named() {
+        let plan = Plan::chosen(Selection {
+            allocations: vec![Allocation::Append, Allocation::Recycled],
+            methods: vec![StreamMethod::MMAP],
+            sizes: vec![1 << 20],
+            ..Selection::default()
+        });
+        let (strategies, excluded) = plan.strategies(u64::MAX);
+        assert!(strategies.is_empty());
+        assert_eq!(excluded.len(), 2);
+    }
+}

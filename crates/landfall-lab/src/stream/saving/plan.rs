@@ -1,0 +1,60 @@
+//! What is saved, and for how long it is logged.
+
+use super::Policy;
+
+/// A state and the updates to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Bytes of the state; rounded down to whole records.
+    pub state_bytes: u64,
+    /// Whether the user chose them: a state that does not fit is then refused instead of made smaller.
+    pub state_is_chosen: bool,
+    /// Bytes of a record, header included.
+    pub record_bytes: u64,
+    /// Updates that come in per second.
+    pub updates_per_second: f64,
+    /// Seconds for which each policy logs them.
+    pub log_seconds: f64,
+    /// How often everything is measured.
+    pub rounds: u32,
+}
+
+impl Plan {
+    /// A state of half a GiB in records of 256 bytes, of which a thousand a second change.
+    pub fn standard() -> Plan {
+        Plan {
+            state_bytes: 512 << 20,
+            state_is_chosen: false,
+            record_bytes: 256,
+            updates_per_second: 1_000.0,
+            log_seconds: 3.0,
+            rounds: 5,
+        }
+    }
+
+    /// A quarter of that, logged for as long as a sync every second needs to be seen.
+    pub fn short() -> Plan {
+        Plan {
+            state_bytes: 128 << 20,
+            log_seconds: 1.5,
+            ..Plan::standard()
+        }
+    }
+
+    /// Trials in all: a dump, a replay and a log for each policy in each round.
+    pub fn trials(&self) -> usize {
+        (2 + Policy::ALL.len()) * self.rounds as usize
+    }
+
+    /// Records in the state.
+    pub fn records(&self) -> u64 {
+        self.state_bytes / self.record_bytes
+    }
+
+    /// Bytes that must be free: the dump that is, the one that is being written, a log of every record,
+    /// and a log of the updates; and a tenth and 8 MiB for the filesystem's own needs.
+    pub fn required_bytes(&self) -> u64 {
+        let updates = (self.updates_per_second * self.log_seconds) as u64;
+        (3 * self.state_bytes + updates * self.record_bytes) / 10 * 11 + (8 << 20)
+    }
+}

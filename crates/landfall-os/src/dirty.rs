@@ -1,0 +1,97 @@
+//! Data that programs have written and the kernel has not: how much there is, and how much there may be.
+
+use std::fs;
+use std::io;
+
+use procfs::{Current, Meminfo};
+
+use crate::BlockDevice;
+
+/// How many dirty bytes the kernel tolerates before it acts.
+///
+/// From `/proc/vmstat`, where the ratios of `vm.dirty_ratio` and `vm.dirty_background_ratio` (or the
+/// bytes that replace them) have been applied to the memory that is available at the moment. Writers
+/// run freely until dirty data reaches the middle between the two (`dirty_freerun_ceiling` in
+/// mm/page-writeback.c); from there on the kernel makes them sleep, the longer the closer to the upper
+/// limit, until they write as slowly as the disk.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)
+)]
+pub struct DirtyLimits {
+    /// The kernel starts writing at this many dirty bytes.
+    pub background_bytes: u64,
+    /// Writers never leave more dirty bytes than these.
+    pub limit_bytes: u64,
+    /// Writers begin to be slowed down at this many.
+    pub throttle_bytes: u64,
+    /// A limit of the device's own, below the machine's, where somebody has set a strict one.
+    pub device_limit_bytes: Option<u64>,
+    /// Dirty data is written after this many seconds in any case.
+    pub expire_seconds: f64,
+}
+
+impl DirtyLimits {
+    /// The limits in force now, for data that goes to `device`; `None` where the kernel does not tell.
+    pub fn now(device: Option<&BlockDevice>) -> Option<DirtyLimits> {
+        let vmstat = fs::read_to_string("/proc/vmstat").ok()?;
+        let pages = |name: &str| -> Option<u64> {
+            let line = vmstat.lines().find_map(|line| line.strip_prefix(name))?;
+            line.strip_prefix(' ')?.trim().parse().ok()
+        };
+        let page = rustix::param::page_size() as u64;
+        let background_bytes = pages("nr_dirty_background_threshold")? * page;
+        let limit_bytes = pages("nr_dirty_threshold")? * page;
+        let device_limit_bytes = device.and_then(strict_limit);
+        let machine = (background_bytes + limit_bytes) / 2;
+        // With a strict limit the device's share of the machine's limits is what counts, and the
+        // background threshold shrinks in proportion.
+        let own = device_limit_bytes
+            .map(|own| own as f64 * machine as f64 / limit_bytes.max(1) as f64)
+            .map_or(machine, |bytes| bytes as u64);
+        let expire = fs::read_to_string("/proc/sys/vm/dirty_expire_centisecs").unwrap_or_default();
+        Some(DirtyLimits {
+            background_bytes,
+            limit_bytes,
+            throttle_bytes: machine.min(own),
+            device_limit_bytes,
+            expire_seconds: expire.trim().parse::<f64>().unwrap_or(3000.0) / 100.0,
+        })
+    }
+}
+
+/// The device's own limit, if it is a strict one.
+fn strict_limit(device: &BlockDevice) -> Option<u64> {
+    // A partition's data is that of its disk.
+    let queue = *device.counted_on().first()?;
+    let read = |name: &str| -> Option<u64> {
+        let path = format!("/sys/class/bdi/{}/{name}", queue.number);
+        fs::read_to_string(path).ok()?.trim().parse().ok()
+    };
+    (read("strict_limit")? == 1)
+        .then(|| read("max_bytes"))
+        .flatten()
+}
+
+/// Bytes on the whole machine that are dirty or being written back.
+pub fn dirty_bytes() -> io::Result<u64> {
+    let memory = Meminfo::current().map_err(io::Error::other)?;
+    Ok(memory.dirty + memory.writeback + memory.writeback_tmp.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_in_order() {
+        let Some(limits) = DirtyLimits::now(None) else {
+            println!("skipped: /proc/vmstat does not tell the dirty limits");
+            return;
+        };
+        assert!(limits.background_bytes <= limits.throttle_bytes);
+        assert!(limits.throttle_bytes <= limits.limit_bytes);
+        dirty_bytes().unwrap();
+    }
+}
