@@ -30,6 +30,12 @@ pub fn load(file: &File, len: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes everything that is dirty on the filesystem of `directory`, whoever made it so, and waits until
+/// it is durable.
+pub fn sync_filesystem(directory: &File) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(directory)?)
+}
+
 /// The share of the file's first `len` bytes that is in the page cache, from 0 to 1.
 pub fn resident_share(file: &File, len: u64) -> io::Result<f64> {
     if len == 0 {

@@ -28,7 +28,7 @@ mod sync_method;
 mod synced_file;
 
 pub use allocation::{Allocation, allocate_unwritten, allocate_write_zeroes, zero_fill};
-pub use cache::{evict, load, resident_share};
+pub use cache::{evict, load, resident_share, sync_filesystem};
 pub use counters::{DeviceCounters, JournalCounter};
 pub use cpu::{CpuTimes, process_cpu};
 pub use device::{BlockDevice, DeviceKind, WriteCache};
