@@ -51,6 +51,11 @@ impl Plan {
         self.state_bytes / self.record_bytes
     }
 
+    /// Bytes of the state in whole records.
+    pub fn saved_bytes(&self) -> u64 {
+        self.records() * self.record_bytes
+    }
+
     /// Bytes that must be free: the dump that is, the one that is being written, a log of every record,
     /// and a log of the updates; and a tenth and 8 MiB for the filesystem's own needs.
     pub fn required_bytes(&self) -> u64 {
