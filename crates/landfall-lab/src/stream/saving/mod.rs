@@ -15,8 +15,10 @@
 //! dump on a slow disk is waited for. A full disk, and anything else that fails, ends the run with an error;
 //! the files that are there by then go with the site's private directory.
 
+mod dump;
 mod plan;
 mod record;
+mod restart;
 mod result;
 mod state;
 
