@@ -16,6 +16,8 @@
 //! the files that are there by then go with the site's private directory.
 
 mod dump;
+mod log;
+mod pace;
 mod plan;
 mod record;
 mod restart;

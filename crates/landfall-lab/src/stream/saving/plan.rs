@@ -1,6 +1,7 @@
 //! What is saved, and for how long it is logged.
 
 use super::Policy;
+use super::pace::Pace;
 
 /// A state and the updates to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +55,11 @@ impl Plan {
     /// Bytes of the state in whole records.
     pub fn saved_bytes(&self) -> u64 {
         self.records() * self.record_bytes
+    }
+
+    /// How the updates come in.
+    pub(super) fn pace(&self) -> Pace {
+        Pace::new(self.updates_per_second, self.log_seconds)
     }
 
     /// Bytes that must be free: the dump that is, the one that is being written, a log of every record,
