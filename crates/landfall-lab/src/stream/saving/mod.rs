@@ -15,7 +15,9 @@
 //! dump on a slow disk is waited for. A full disk, and anything else that fails, ends the run with an error;
 //! the files that are there by then go with the site's private directory.
 
+mod break_even;
 mod dump;
+mod experiment;
 mod log;
 mod pace;
 mod plan;
@@ -23,7 +25,9 @@ mod record;
 mod restart;
 mod result;
 mod state;
+mod summary;
 
+pub use experiment::run;
 pub use plan::Plan;
 pub use result::{
     BreakEven, Cost, DumpResult, DumpTrial, LogResult, LogTrial, Policy, Replay, SavingResults,
