@@ -2,17 +2,22 @@
 //!
 //! - [`SyncMethod`] and [`SyncedFile`]: every way to make a write durable (and two that only look
 //!   like one), behind one call;
+//! - [`StreamMethod`] and [`StreamFile`]: the ways to hand over a large amount of data and sync it at
+//!   the end;
 //! - [`Allocation`]: every way to come by the space that is written;
 //! - [`Host`], [`Filesystem`], [`BlockDevice`]: what a directory really stands on;
-//! - [`DeviceCounters`], [`JournalCounter`], [`CpuTimes`]: what the kernel did for it.
+//! - [`DeviceCounters`], [`JournalCounter`], [`CpuTimes`]: what the kernel did for it;
+//! - [`DirtyLimits`], [`dirty_bytes`], [`peak_resident`]: what it holds in memory.
 //!
 //! This is the only crate of the workspace that contains `unsafe`, and it contains it only where the
-//! kernel interface demands it: memory mappings, the io_uring queues, and three system calls that
-//! have no safe wrapper.
+//! kernel interface demands it: memory mappings and their bus errors, the io_uring queues, and two
+//! system calls that have no safe wrapper.
 //!
-//! Nothing here prints, spawns threads or keeps global state.
+//! Nothing here prints or spawns threads. The one piece of global state is the handler that turns bus
+//! errors in our own mappings into errors.
 
 mod allocation;
+mod bus_error;
 mod cache;
 mod counters;
 mod cpu;
@@ -22,10 +27,13 @@ mod filesystem;
 mod host;
 mod io_ring;
 mod mapping;
+mod memory;
 mod payload;
+mod stream_file;
 mod stream_method;
 mod sync_method;
 mod synced_file;
+mod write_ring;
 
 pub use allocation::{Allocation, allocate_unwritten, allocate_write_zeroes, zero_fill};
 pub use cache::{evict, load, resident_share, sync_filesystem};
@@ -35,7 +43,9 @@ pub use device::{BlockDevice, DeviceKind, WriteCache};
 pub use dirty::{DirtyLimits, dirty_bytes};
 pub use filesystem::{DirectIo, Filesystem, Medium, Space};
 pub use host::Host;
+pub use memory::{available_memory, peak_resident, reset_peak_resident};
 pub use payload::{ALIGNMENT, Payload};
+pub use stream_file::{Content, StreamFile};
 pub use stream_method::{StreamCall, StreamMethod};
 pub use sync_method::{ParseSyncMethodError, SyncCall, SyncMethod};
 pub use synced_file::SyncedFile;

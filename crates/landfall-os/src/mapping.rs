@@ -8,11 +8,14 @@ use std::ptr::{self, NonNull};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
 
+use crate::bus_error::Watch;
+
 /// A shared, writable mapping of the first `len` bytes of a file.
 ///
 /// The owner must not let the file become shorter than what is written through the mapping: the
 /// kernel answers a store beyond the end of the file with SIGBUS. So it does where there is no space
-/// (a sparse file on a full disk), and therefore pages are asked for before they are stored to.
+/// (a sparse file on a full disk), and therefore pages are asked for before they are stored to, or the
+/// mapping is watched.
 pub(crate) struct Mapping {
     base: NonNull<c_void>,
     len: usize,
@@ -50,41 +53,76 @@ impl Mapping {
     /// `EFAULT` means that there is no page to store to; nothing was written, and a write to the file
     /// itself would tell why.
     pub(crate) fn write_durable(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let start = usize::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let end = start
-            .checked_add(bytes.len())
-            .filter(|&end| end <= self.len)
-            .ok_or(io::ErrorKind::InvalidInput)?;
-        let first_page = start - start % self.page;
-        let base = self.base.as_ptr().cast::<u8>();
         // This takes the place of the page faults that the copy would cause, one call for all.
+        self.populate(offset, bytes.len())?;
+        self.store(bytes, offset)?;
+        self.sync(offset, bytes.len())
+    }
+
+    /// Asks for the pages from `offset` on, ready to be stored to.
+    ///
+    /// `EFAULT` means that there is none to be had. Before Linux 5.14 nothing is asked for.
+    pub(crate) fn populate(&mut self, offset: u64, len: usize) -> io::Result<()> {
+        let (start, len) = self.pages(offset, len)?;
         // SAFETY: the range is aligned and inside the mapping; only page tables are filled, and
         // blocks allocated, as by a store.
-        let populated = unsafe {
-            rustix::mm::madvise(
-                base.add(first_page).cast(),
-                end - first_page,
-                Advice::LinuxPopulateWrite,
-            )
-        };
+        let populated = unsafe { rustix::mm::madvise(start, len, Advice::LinuxPopulateWrite) };
         match populated {
-            // Before Linux 5.14 there is no such call, and a full disk is still a SIGBUS.
-            Ok(()) | Err(Errno::INVAL) => {}
-            Err(error) => return Err(error.into()),
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(error) => Err(error.into()),
         }
-        // SAFETY: `start..end` lies inside the mapping (checked above), `&mut self` makes this the
-        // only writer through this value, and `bytes` cannot overlap it because the mapping is
-        // never lent out. `first_page` is a page boundary at or before `start`, so the range given
-        // to msync is aligned and inside the mapping.
+    }
+
+    /// Copies `bytes` to `offset`. A page that cannot be had is a SIGBUS, unless it was populated or
+    /// the mapping is watched.
+    pub(crate) fn store(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let start = self.position(offset, bytes.len())?;
+        // SAFETY: `start..start + bytes.len()` lies inside the mapping (`position` checks), `&mut
+        // self` makes this the only writer through this value, and `bytes` cannot overlap it because
+        // the mapping is never lent out.
         unsafe {
-            ptr::copy_nonoverlapping(bytes.as_ptr(), base.add(start), bytes.len());
-            rustix::mm::msync(
-                base.add(first_page).cast(),
-                end - first_page,
-                MsyncFlags::SYNC,
-            )?;
+            let to = self.base.as_ptr().cast::<u8>().add(start);
+            ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
         }
         Ok(())
+    }
+
+    /// Waits until the kernel has made the pages from `offset` on durable.
+    pub(crate) fn sync(&mut self, offset: u64, len: usize) -> io::Result<()> {
+        let (start, len) = self.pages(offset, len)?;
+        // SAFETY: the range is aligned and inside the mapping.
+        unsafe { rustix::mm::msync(start, len, MsyncFlags::SYNC)? };
+        Ok(())
+    }
+
+    /// Waits until the kernel has made all pages durable.
+    pub(crate) fn sync_all(&mut self) -> io::Result<()> {
+        self.sync(0, self.len)
+    }
+
+    /// Turns bus errors in this mapping into a flag, as long as the watch lives; it must not outlive
+    /// the mapping.
+    pub(crate) fn watch(&self) -> io::Result<Watch> {
+        Watch::new(self.base.as_ptr(), self.len)
+    }
+
+    /// Where `len` bytes at `offset` begin, if they lie in the mapping.
+    fn position(&self, offset: u64, len: usize) -> io::Result<usize> {
+        let start = usize::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+        start
+            .checked_add(len)
+            .filter(|&end| end <= self.len)
+            .ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(start)
+    }
+
+    /// The address of the page that holds `offset`, and the bytes from there to the end of the range.
+    fn pages(&self, offset: u64, len: usize) -> io::Result<(*mut c_void, usize)> {
+        let start = self.position(offset, len)?;
+        let first = start - start % self.page;
+        // SAFETY: `first` is not beyond `start`, which lies in the mapping.
+        let address = unsafe { self.base.as_ptr().cast::<u8>().add(first) };
+        Ok((address.cast(), start + len - first))
     }
 
     /// Pages of the mapping that are in memory, and pages in all.

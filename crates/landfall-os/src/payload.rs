@@ -15,6 +15,7 @@ pub struct Payload {
     storage: Vec<u8>,
     start: usize,
     len: usize,
+    is_stamped: bool,
 }
 
 impl Payload {
@@ -30,13 +31,38 @@ impl Payload {
             storage,
             start,
             len,
+            is_stamped: true,
+        }
+    }
+
+    /// A payload of `len` zeros, in every write.
+    pub fn zeros(len: usize) -> Payload {
+        let storage = vec![0u8; len + ALIGNMENT];
+        let start = storage.as_ptr().align_offset(ALIGNMENT);
+        Payload {
+            storage,
+            start,
+            len,
+            is_stamped: false,
         }
     }
 
     /// The bytes of write number `number`.
     #[inline]
     pub fn stamped(&mut self, number: u64) -> &[u8] {
-        let bytes = &mut self.storage[self.start..self.start + self.len];
+        self.part(0, self.len, number)
+    }
+
+    /// `len` bytes from `from` on, as those of write number `number`. A large payload that is written
+    /// part by part repeats itself only after its whole length.
+    #[inline]
+    pub fn part(&mut self, from: usize, len: usize, number: u64) -> &[u8] {
+        let begin = self.start + from.min(self.len);
+        let end = begin + len.min(self.len - from.min(self.len));
+        let bytes = &mut self.storage[begin..end];
+        if !self.is_stamped {
+            return bytes;
+        }
         for block in bytes.chunks_mut(STAMP_EVERY) {
             if let Some(stamp) = block.first_chunk_mut::<8>() {
                 *stamp = number.to_le_bytes();
@@ -69,6 +95,21 @@ mod tests {
         for (a, b) in first.chunks(4096).zip(second.chunks(4096)) {
             assert_ne!(a, b);
         }
+    }
+
+    #[test]
+    fn parts_are_cut_at_the_end_and_zeros_are_never_stamped() {
+        let mut payload = Payload::new(2048, 1);
+        assert_eq!(payload.part(1024, 512, 9).len(), 512);
+        assert_eq!(payload.part(1024, 4096, 9).len(), 1024);
+        assert_eq!(payload.part(9999, 1, 9).len(), 0);
+        assert_eq!(&payload.part(512, 8, 9)[..8], 9u64.to_le_bytes());
+        assert!(
+            Payload::zeros(4096)
+                .stamped(7)
+                .iter()
+                .all(|&byte| byte == 0)
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -10,6 +10,7 @@ use rustix::io::ReadWriteFlags;
 
 use crate::io_ring::IoRing;
 use crate::mapping::Mapping;
+use crate::stream_file::sync_file_range;
 use crate::{SyncCall, SyncMethod};
 
 /// A file opened for one [`SyncMethod`]; one thread's handle on it.
@@ -78,7 +79,11 @@ impl SyncedFile {
             SyncCall::RwfDsync => write_rwf_dsync(&self.file, bytes, offset),
             SyncCall::SyncFileRange => {
                 self.file.write_all_at(bytes, offset)?;
-                sync_file_range(&self.file, offset, bytes.len() as u64)
+                // Waits until the pages have been handed to the device.
+                let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+                    | libc::SYNC_FILE_RANGE_WRITE
+                    | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+                sync_file_range(&self.file, offset, bytes.len() as u64, flags)
             }
             SyncCall::IoUring => match &mut self.ring {
                 Some(ring) => ring.write_durable(&self.file, bytes, offset),
@@ -119,24 +124,6 @@ fn write_rwf_dsync(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result
         }
     }
     Ok(())
-}
-
-/// Waits until the pages of the range have been handed to the device; see the man page for how
-/// little that promises.
-fn sync_file_range(file: &File, offset: u64, len: u64) -> io::Result<()> {
-    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
-        | libc::SYNC_FILE_RANGE_WRITE
-        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-    let (Ok(offset), Ok(len)) = (i64::try_from(offset), i64::try_from(len)) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    // SAFETY: the call takes a descriptor, which `file` keeps open, and numbers; no memory is shared.
-    let result = unsafe { libc::sync_file_range(file.as_raw_fd(), offset, len, flags) };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
 }
 
 #[cfg(test)]
