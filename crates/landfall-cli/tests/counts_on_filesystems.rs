@@ -360,7 +360,7 @@ fn a_filesystem_without_enough_space_is_refused_before_anything_is_written() {
         return;
     };
     let lab = |options: &str| {
-        let mut words = vec!["lab", "--no-report"];
+        let mut words = vec!["lab", "sync", "--no-report"];
         words.extend(options.split_whitespace());
         let dir = ext4.path().to_str().expect("temporary paths are text");
         words.push(dir);
@@ -420,7 +420,15 @@ fn a_filesystem_that_fills_up_half_way_ends_the_run_in_good_order() {
             return;
         };
         let child = landfall()
-            .args(["lab", "--no-report", "--ops", "2000", "--rounds", "1000"])
+            .args([
+                "lab",
+                "sync",
+                "--no-report",
+                "--ops",
+                "2000",
+                "--rounds",
+                "1000",
+            ])
             .args(options.split_whitespace())
             .arg(ext4.path())
             .stdout(Stdio::piped())
@@ -446,7 +454,7 @@ fn a_filesystem_mounted_read_only_is_refused() {
     };
     fs::write(ext4.path().join("precious"), "untouched").unwrap();
     ext4.remount("ro");
-    let words = ["lab", "--no-report", "mounted"];
+    let words = ["lab", "sync", "--no-report", "mounted"];
     let ended = run(ext4.beside(), words);
     ended.assert_refused(4);
     assert!(ended.stderr.contains("read-only"), "{ended:#?}");

@@ -57,22 +57,37 @@ fn assert_stops_cleanly(options: &str, signal: Signal) {
 #[test]
 fn a_signal_stops_a_run_and_nothing_is_left() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        assert_stops_cleanly("--ops 20000 --rounds 1000 --sync fdatasync", signal);
+        assert_stops_cleanly("sync --ops 20000 --rounds 1000 --sync fdatasync", signal);
     }
 }
 
 #[test]
 fn so_it_does_with_many_threads_while_zeros_settle_and_while_files_are_prepared() {
     assert_stops_cleanly(
-        "--ops 20000 --rounds 1000 --threads 16 --files each",
+        "sync --ops 20000 --rounds 1000 --threads 16 --files each",
         Signal::INT,
     );
     assert_stops_cleanly(
-        "--ops 20 --rounds 2 --allocation zero-filled-settled --settle 3600",
+        "sync --ops 20 --rounds 2 --allocation zero-filled-settled --settle 3600",
         Signal::INT,
     );
     // 1 GiB, which no disk writes before the signal comes.
-    assert_stops_cleanly("--ops 131072 --allocation zero-filled", Signal::INT);
+    assert_stops_cleanly("sync --ops 131072 --allocation zero-filled", Signal::INT);
+}
+
+#[test]
+fn so_it_does_while_a_large_state_is_written_and_while_one_is_logged() {
+    let many = "--rounds 1000";
+    for options in [
+        format!("stream --part sizes --size 64M --method write,mmap {many}"),
+        format!("stream --part sizes --size 64M --method io_uring --allocation overwrite {many}"),
+        format!("stream --part saving --state 32M {many}"),
+        "stream --part saving --state 4M --updates 0.1 --seconds 3600".to_owned(),
+    ] {
+        for signal in [Signal::INT, Signal::TERM] {
+            assert_stops_cleanly(&options, signal);
+        }
+    }
 }
 
 #[test]
@@ -80,7 +95,7 @@ fn what_was_there_before_stays() {
     let (dir, cwd) = (scratch(), scratch());
     std::fs::write(dir.path().join("mine"), "data").unwrap();
     std::fs::create_dir_all(cwd.path().join("reports/empty")).unwrap();
-    let options = "--rounds 1000 --ops 20000 --sync fdatasync --report";
+    let options = "sync --rounds 1000 --ops 20000 --sync fdatasync --report";
     for (report, left) in [
         ("reports/new/one", vec!["empty"]),
         ("reports/empty", vec!["empty"]),
@@ -100,7 +115,7 @@ fn a_killed_run_is_mentioned_by_the_next_which_does_not_touch_what_it_left() {
     let child = start(
         dir.path(),
         cwd.path(),
-        "--no-report --ops 20000 --rounds 1000 --sync fdatasync",
+        "sync --no-report --ops 20000 --rounds 1000 --sync fdatasync",
     );
     // A run under way is not a leftover.
     let options = "--ops 20 --rounds 1 --sync fdatasync";
@@ -132,6 +147,7 @@ fn a_signal_before_anything_was_measured_is_no_crash() {
         let child = landfall()
             .args([
                 "lab",
+                "sync",
                 "--ops",
                 "20000",
                 "--rounds",

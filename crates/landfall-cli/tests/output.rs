@@ -23,7 +23,7 @@ const SMALL: [&str; 6] = [
 
 /// `lab` with a small plan and more options.
 fn small<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    let mut words = vec!["lab"];
+    let mut words = vec!["lab", "sync"];
     words.extend(SMALL);
     words.extend(more);
     words
@@ -94,7 +94,7 @@ fn a_document_on_standard_output_is_alone_there_and_fits_the_schema() {
         assert_eq!(again, document);
         let command = document["command"].as_str().unwrap();
         assert!(
-            command.starts_with("landfall lab ") && command.contains(options),
+            command.starts_with("landfall lab sync ") && command.contains(options),
             "{command}"
         );
     }
@@ -198,11 +198,11 @@ fn a_plan_is_listed_without_running_it() {
     for (line, says) in [
         ("lab --list", "step-64m/fdatasync/8K"),
         (
-            "lab --list --ops 131072 --allocation append",
+            "lab sync --list --ops 131072 --allocation append",
             "131072 operations",
         ),
         (
-            "lab --list --sync msync --allocation append,overwrite",
+            "lab sync --list --sync msync --allocation append,overwrite",
             "left out",
         ),
         ("lab sync --list --full", "16-threads-each"),
@@ -226,6 +226,7 @@ fn the_table_of_the_standard_plan_fits_a_hundred_columns() {
     let dir = scratch();
     let standard = [
         "lab",
+        "sync",
         "--ops",
         "20",
         "--rounds",
@@ -363,7 +364,7 @@ fn a_reader_that_goes_away_is_no_failure() {
     for words in [
         &small_table[..],
         &small_lines,
-        &["lab", "--list", "--full"],
+        &["lab", "sync", "--list", "--full"],
         &["inspect"],
         &["man"],
         &["completions", "bash"],

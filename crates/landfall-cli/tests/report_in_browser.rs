@@ -141,7 +141,9 @@ fn faults(opened: &Opened, charts: &[&str]) -> String {
 fn report() -> tempfile::TempDir {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
     let output = Command::new(env!("CARGO_BIN_EXE_landfall"))
-        .args(["--quiet", "lab", "--ops", "20", "--rounds", "2", "--report"])
+        .args([
+            "--quiet", "lab", "sync", "--ops", "20", "--rounds", "2", "--report",
+        ])
         .arg(directory.path().join("report"))
         .arg(directory.path())
         .output()

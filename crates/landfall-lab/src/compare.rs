@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::stats::{Estimate, FEWEST_ROUNDS};
-use crate::sync::{Operations, StrategyResult};
-use crate::{Experiment, Results, bytes_text};
+use crate::sync::Operations;
+use crate::{Experiment, Results, bytes_text, stream, sync};
 
 /// Ratios closer to 1 than this are called equal even when the interval excludes 1: few rounds give
 /// intervals that are too narrow, and nobody changes a setting for three percent.
@@ -40,14 +40,16 @@ impl Difference {
     }
 }
 
-/// One strategy in both runs.
+/// One figure of one strategy in both runs.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// The strategy.
     pub key: String,
-    /// Operations per second in A.
+    /// What is compared.
+    pub quantity: Quantity,
+    /// Its value in A.
     pub a: Estimate,
-    /// Operations per second in B.
+    /// Its value in B.
     pub b: Estimate,
     /// B over A.
     pub ratio: Estimate,
@@ -55,12 +57,35 @@ pub struct Row {
     pub difference: Difference,
 }
 
+/// A figure that runs are compared by; more is faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// Durable operations per second, of experiment `sync`.
+    OperationsPerSecond,
+    /// MB per second until the program may go on, of experiment `stream`.
+    HandOverMbPerSecond,
+    /// MB per second until the state is durable, of experiment `stream`.
+    TotalMbPerSecond,
+}
+
+impl Quantity {
+    /// The figure in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantity::OperationsPerSecond => "operations per second",
+            Quantity::HandOverMbPerSecond => "hand-over, MB per second",
+            Quantity::TotalMbPerSecond => "until durable, MB per second",
+        }
+    }
+}
+
 /// Two runs compared.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// What differs between the runs besides time, in sentences.
     pub differences: Vec<String>,
-    /// Strategies that both runs measured.
+    /// What both runs measured.
     pub rows: Vec<Row>,
     /// Strategies that only A measured.
     pub only_a: Vec<String>,
@@ -68,58 +93,90 @@ pub struct Comparison {
     pub only_b: Vec<String>,
 }
 
+/// What a run measured of one figure of one strategy.
+struct Sample<'a> {
+    key: &'a str,
+    quantity: Quantity,
+    rounds: Vec<f64>,
+}
+
 /// Compares two runs; the error says why they cannot be compared.
 pub fn compare(a: &Results, b: &Results) -> Result<Comparison, String> {
-    let ([Experiment::Sync(sync_a)], [Experiment::Sync(sync_b)]) =
-        (a.experiments.as_slice(), b.experiments.as_slice())
-    else {
-        return Err("they do not hold the same experiments".into());
-    };
-    let measured = |strategies: &[StrategyResult]| -> Vec<String> {
-        strategies
-            .iter()
-            .filter(|s| s.summary.is_some())
-            .map(|s| s.key.clone())
-            .collect()
-    };
-    let (keys_a, keys_b) = (measured(&sync_a.strategies), measured(&sync_b.strategies));
-    let rows: Vec<Row> = sync_a
-        .strategies
+    let (samples_a, samples_b) = (samples(a), samples(b));
+    let rows: Vec<Row> = samples_a
         .iter()
         .filter_map(|of_a| {
-            let of_b = sync_b.strategies.iter().find(|of_b| of_b.key == of_a.key)?;
-            row(of_a, of_b)
+            let same = |of_b: &&Sample<'_>| (of_b.key, of_b.quantity) == (of_a.key, of_a.quantity);
+            row(of_a, samples_b.iter().find(same)?)
         })
         .collect();
     if rows.is_empty() {
         return Err("no strategy was measured in both".into());
     }
+    let only = |these: &[Sample<'_>], those: &[Sample<'_>]| -> Vec<String> {
+        let mut keys: Vec<String> = these
+            .iter()
+            .filter(|this| !those.iter().any(|that| that.key == this.key))
+            .map(|this| this.key.to_owned())
+            .collect();
+        keys.dedup();
+        keys
+    };
     Ok(Comparison {
         differences: circumstances(a, b),
+        only_a: only(&samples_a, &samples_b),
+        only_b: only(&samples_b, &samples_a),
         rows,
-        only_a: keys_a
-            .iter()
-            .filter(|key| !keys_b.contains(key))
-            .cloned()
-            .collect(),
-        only_b: keys_b
-            .iter()
-            .filter(|key| !keys_a.contains(key))
-            .cloned()
-            .collect(),
     })
 }
 
-fn row(a: &StrategyResult, b: &StrategyResult) -> Option<Row> {
-    let rates = |strategy: &StrategyResult| -> Vec<f64> {
-        strategy
-            .trials
-            .iter()
-            .map(|trial| trial.ops_per_second)
-            .collect()
-    };
-    let ratio = Estimate::of_unpaired_ratio(&rates(b), &rates(a))?;
-    let difference = if a.trials.len() < FEWEST_ROUNDS || b.trials.len() < FEWEST_ROUNDS {
+/// Everything that a run measured and that runs are compared by, the figures of one kind together.
+fn samples(results: &Results) -> Vec<Sample<'_>> {
+    results
+        .experiments
+        .iter()
+        .flat_map(|experiment| match experiment {
+            Experiment::Sync(sync) => samples_of_sync(sync),
+            Experiment::Stream(stream) => samples_of_stream(stream),
+        })
+        .collect()
+}
+
+fn samples_of_sync(sync: &sync::SyncResults) -> Vec<Sample<'_>> {
+    let measured = sync.strategies.iter().filter(|s| s.summary.is_some());
+    measured
+        .map(|strategy| Sample {
+            key: &strategy.key,
+            quantity: Quantity::OperationsPerSecond,
+            rounds: strategy.trials.iter().map(|t| t.ops_per_second).collect(),
+        })
+        .collect()
+}
+
+fn samples_of_stream(stream: &stream::StreamResults) -> Vec<Sample<'_>> {
+    type Figure = fn(&stream::Trial) -> f64;
+    let figures: [(Quantity, Figure); 2] = [
+        (Quantity::TotalMbPerSecond, |trial| trial.total_mb_per_s),
+        (Quantity::HandOverMbPerSecond, |trial| {
+            trial.hand_over_mb_per_s
+        }),
+    ];
+    let measured = || stream.strategies.iter().filter(|s| s.summary.is_some());
+    figures
+        .into_iter()
+        .flat_map(|(quantity, figure)| {
+            measured().map(move |strategy| Sample {
+                key: &strategy.key,
+                quantity,
+                rounds: strategy.trials.iter().map(figure).collect(),
+            })
+        })
+        .collect()
+}
+
+fn row(a: &Sample<'_>, b: &Sample<'_>) -> Option<Row> {
+    let ratio = Estimate::of_unpaired_ratio(&b.rounds, &a.rounds)?;
+    let difference = if a.rounds.len() < FEWEST_ROUNDS || b.rounds.len() < FEWEST_ROUNDS {
         Difference::TooFewRounds
     } else if EQUAL.contains(&ratio.median) {
         Difference::NoneShown
@@ -131,9 +188,10 @@ fn row(a: &StrategyResult, b: &StrategyResult) -> Option<Row> {
         Difference::NoneShown
     };
     Some(Row {
-        key: a.key.clone(),
-        a: a.summary.as_ref()?.ops_per_second,
-        b: b.summary.as_ref()?.ops_per_second,
+        key: a.key.to_owned(),
+        quantity: a.quantity,
+        a: Estimate::of(&a.rounds)?,
+        b: Estimate::of(&b.rounds)?,
         ratio,
         difference,
     })
@@ -167,6 +225,24 @@ fn circumstances(a: &Results, b: &Results) -> Vec<String> {
         Some(seconds) => format!("waited {seconds} seconds"),
         None => "synced".to_owned(),
     };
+    // Of a run without the experiment nothing can differ.
+    let both = a.stream().is_some() && b.stream().is_some();
+    let stream = |results: &'_ Results, say: fn(&stream::StreamResults) -> String| {
+        results.stream().filter(|_| both).map_or(String::new(), say)
+    };
+    let data = |results: &Results| {
+        stream(results, |stream| match stream.data {
+            stream::Data::Incompressible => "incompressible".to_owned(),
+            stream::Data::Zeros => "zeros".to_owned(),
+        })
+    };
+    let dirty = |results: &Results| {
+        stream(results, |stream| {
+            let limits = stream.dirty_limits.as_ref();
+            // Rounded: it follows the memory that happens to be available.
+            limits.map_or("not known".to_owned(), |l| bytes_text(l.throttle_bytes))
+        })
+    };
     let pairs = [
         ("landfall's version", a.version.clone(), b.version.clone()),
         ("the kernel", a.host.kernel.clone(), b.host.kernel.clone()),
@@ -180,6 +256,8 @@ fn circumstances(a: &Results, b: &Results) -> Vec<String> {
         ("the length of trials", trials(a), trials(b)),
         ("the size of the disk", size(a), size(b)),
         ("how zeros settled", settled(a), settled(b)),
+        ("the data of large states", data(a), data(b)),
+        ("the kernel's limit of dirty data", dirty(a), dirty(b)),
     ];
     pairs
         .into_iter()
@@ -191,12 +269,41 @@ fn circumstances(a: &Results, b: &Results) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sync::Strategy;
-    use crate::sync::fixtures::measured;
+    use crate::stream::fixtures::stream_results;
+    use crate::sync::fixtures::results;
 
     fn difference(a: &[f64], b: &[f64]) -> Difference {
-        let of = |rates: &[f64]| measured(Strategy::BASELINE, rates, 1.0, 1.0);
+        let of = |rates: &[f64]| Sample {
+            key: "one",
+            quantity: Quantity::OperationsPerSecond,
+            rounds: rates.to_vec(),
+        };
         row(&of(a), &of(b)).unwrap().difference
+    }
+
+    #[test]
+    fn states_are_compared_by_both_of_their_rates() {
+        let mut a = results(Vec::new());
+        a.experiments = vec![Experiment::Stream(Box::new(stream_results()))];
+        let mut b = a.clone();
+        if let Experiment::Stream(stream) = &mut b.experiments[0] {
+            for trial in stream.strategies.iter_mut().flat_map(|s| &mut s.trials) {
+                trial.total_mb_per_s *= 2.0;
+            }
+            stream.data = crate::stream::Data::Zeros;
+        }
+        let compared = compare(&a, &b).unwrap();
+        for row in &compared.rows {
+            let expected = match row.quantity {
+                Quantity::TotalMbPerSecond => Difference::Faster,
+                _ => Difference::NoneShown,
+            };
+            assert_eq!(row.difference, expected, "{}", row.key);
+        }
+        assert_eq!(compared.differences.len(), 1);
+        assert!(compared.differences[0].contains("zeros in B"));
+        let nothing = results(Vec::new());
+        assert!(compare(&a, &nothing).is_err());
     }
 
     #[test]

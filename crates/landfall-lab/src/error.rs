@@ -30,7 +30,7 @@ impl Error {
         move |source| match source.kind() {
             io::ErrorKind::Interrupted => Error::Stopped,
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::Refused(format!(
-                "{}: the filesystem (or the quota) is full; free some space, or lower --ops",
+                "{}: the filesystem (or the quota) is full; free some space, or ask for less",
                 doing.into()
             )),
             _ => Error::Io {

@@ -1,13 +1,20 @@
 //! One line per trial, for spreadsheets and for people who grep.
+//!
+//! All experiments share one header, so that a run of several is one table: a column that means
+//! nothing for a trial is empty in its line.
 
+use crate::Experiment;
 use crate::Results;
-use crate::sync::{Strategy, StrategyResult, Trial};
+use crate::stream::saving::{DumpTrial, LogTrial, Policy};
+use crate::{stream, sync};
 
-const COLUMNS: [&str; 22] = [
+const COLUMNS: [&str; 41] = [
+    "experiment",
     "strategy",
     "round",
-    "operations",
     "seconds",
+    // Of sync, the device's figures per operation.
+    "operations",
     "ops_per_second",
     "first_us",
     "p50_us",
@@ -22,38 +29,100 @@ const COLUMNS: [&str; 22] = [
     "flushes",
     "reads",
     "extension_seconds",
-    "preparation_seconds",
     "drift",
-    "foreign_cpus",
     "cut",
+    // Of stream, the device's figures per trial.
+    "hand_over_seconds",
+    "sync_seconds",
+    "hand_over_mb_per_s",
+    "sync_mb_per_s",
+    "total_mb_per_s",
+    "longest_stall_ms",
+    "p99_stall_ms",
+    "left_mib",
+    "peak_resident_mib",
+    "cpu_s_per_gib",
+    "device_written_mib",
+    "device_read_mib",
+    "device_write_requests",
+    "device_flushes",
+    "updates",
+    "us_per_update",
+    "restart_seconds",
+    // Of both.
+    "preparation_seconds",
+    "foreign_cpus",
+    "stolen_cpus",
 ];
+
+/// One trial of any experiment, with the name of its strategy.
+#[derive(Clone, Copy, Debug)]
+pub enum Row<'a> {
+    /// Of experiment `sync`.
+    Sync(&'a str, &'a sync::Trial),
+    /// A state handed over and synced, of experiment `stream`.
+    Stream(&'a str, &'a stream::Trial),
+    /// A dump, of experiment `stream`.
+    Dump(&'a DumpTrial),
+    /// Updates logged, of experiment `stream`.
+    Log(Policy, &'a LogTrial),
+}
 
 /// All trials as comma-separated values, with a header line. An empty field was not measured.
 pub fn csv(results: &Results) -> String {
-    let trials = results
-        .sync()
-        .into_iter()
-        .flat_map(|sync| &sync.strategies)
-        .flat_map(|StrategyResult { key, trials, .. }| {
-            trials.iter().map(move |trial| fields(key, trial))
-        });
+    let rows = results.experiments.iter().flat_map(rows);
     lines(
         b',',
-        std::iter::once(COLUMNS.map(str::to_owned)).chain(trials),
+        std::iter::once(header()).chain(rows.map(|row| fields(&row))),
     )
 }
 
 /// The header line of the tab-separated form.
 pub fn tsv_header() -> String {
-    lines(b'\t', std::iter::once(COLUMNS.map(str::to_owned)))
+    lines(b'\t', std::iter::once(header()))
 }
 
 /// One trial in the tab-separated form.
-pub fn tsv_line(strategy: &Strategy, trial: &Trial) -> String {
-    lines(b'\t', std::iter::once(fields(&strategy.key(), trial)))
+pub fn tsv_line(row: &Row<'_>) -> String {
+    lines(b'\t', std::iter::once(fields(row)))
 }
 
-fn lines(delimiter: u8, rows: impl Iterator<Item = [String; COLUMNS.len()]>) -> String {
+fn header() -> Vec<String> {
+    COLUMNS.map(str::to_owned).to_vec()
+}
+
+fn rows(experiment: &Experiment) -> Vec<Row<'_>> {
+    match experiment {
+        Experiment::Sync(sync) => sync
+            .strategies
+            .iter()
+            .flat_map(|s| s.trials.iter().map(|trial| Row::Sync(&s.key, trial)))
+            .collect(),
+        Experiment::Stream(stream) => stream
+            .strategies
+            .iter()
+            .flat_map(|s| s.trials.iter().map(|trial| Row::Stream(&s.key, trial)))
+            .chain(stream.saving.iter().flat_map(of_saving))
+            .collect(),
+    }
+}
+
+/// The trials of dump against log.
+pub(crate) fn of_saving(saving: &stream::saving::SavingResults) -> Vec<Row<'_>> {
+    let logs = saving
+        .logs
+        .iter()
+        .flat_map(|log| log.trials.iter().map(|trial| Row::Log(log.policy, trial)));
+    saving
+        .dump
+        .trials
+        .iter()
+        .map(Row::Dump)
+        .chain(logs)
+        .collect()
+}
+
+fn lines(delimiter: u8, rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut writer = csv::WriterBuilder::new()
         .delimiter(delimiter)
         .from_writer(Vec::new());
@@ -64,33 +133,177 @@ fn lines(delimiter: u8, rows: impl Iterator<Item = [String; COLUMNS.len()]>) -> 
     String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
-fn fields(key: &str, trial: &Trial) -> [String; COLUMNS.len()] {
-    let number = |value: f64| format!("{value:.3}");
-    let maybe = |value: Option<f64>| value.map(number).unwrap_or_default();
-    let latency = trial.latency;
-    let device = trial.device;
-    [
-        key.to_owned(),
-        trial.round.to_string(),
-        trial.operations.to_string(),
-        format!("{:.6}", trial.seconds),
-        number(trial.ops_per_second),
-        number(trial.first_us),
-        maybe(latency.map(|l| l.p50)),
-        maybe(latency.map(|l| l.p90)),
-        maybe(latency.map(|l| l.p99)),
-        maybe(latency.map(|l| l.p999)),
-        maybe(latency.map(|l| l.max)),
-        number(trial.cpu_us),
-        maybe(device.and_then(|d| d.writes)),
-        maybe(device.map(|d| d.write_requests)),
-        maybe(device.map(|d| d.kib)),
-        maybe(device.map(|d| d.flushes)),
-        maybe(device.map(|d| d.reads)),
-        number(trial.extension_seconds),
-        number(trial.preparation.seconds),
-        maybe(trial.drift),
-        number(trial.foreign_cpus),
-        trial.cut.to_string(),
+/// A field for every column; those that a trial does not have are empty.
+fn fields(row: &Row<'_>) -> Vec<String> {
+    let cells = match row {
+        Row::Sync(key, trial) => of_sync(key, trial),
+        Row::Stream(key, trial) => of_stream(key, trial),
+        Row::Dump(trial) => of_dump(trial),
+        Row::Log(policy, trial) => of_log(*policy, trial),
+    };
+    let cell = |column: &&str| {
+        let found = cells.iter().find(|(name, _)| name == column);
+        found.map(|(_, text)| text.clone()).unwrap_or_default()
+    };
+    COLUMNS.iter().map(cell).collect()
+}
+
+type Cells = Vec<(&'static str, String)>;
+
+fn number(value: f64) -> String {
+    format!("{value:.3}")
+}
+
+fn seconds(value: f64) -> String {
+    format!("{value:.6}")
+}
+
+fn maybe(value: Option<f64>) -> String {
+    value.map(number).unwrap_or_default()
+}
+
+fn of_sync(key: &str, trial: &sync::Trial) -> Cells {
+    let (latency, device) = (trial.latency, trial.device);
+    vec![
+        ("experiment", "sync".to_owned()),
+        ("strategy", key.to_owned()),
+        ("round", trial.round.to_string()),
+        ("seconds", seconds(trial.seconds)),
+        ("operations", trial.operations.to_string()),
+        ("ops_per_second", number(trial.ops_per_second)),
+        ("first_us", number(trial.first_us)),
+        ("p50_us", maybe(latency.map(|l| l.p50))),
+        ("p90_us", maybe(latency.map(|l| l.p90))),
+        ("p99_us", maybe(latency.map(|l| l.p99))),
+        ("p999_us", maybe(latency.map(|l| l.p999))),
+        ("max_us", maybe(latency.map(|l| l.max))),
+        ("cpu_us", number(trial.cpu_us)),
+        ("writes", maybe(device.and_then(|d| d.writes))),
+        ("write_requests", maybe(device.map(|d| d.write_requests))),
+        ("kib", maybe(device.map(|d| d.kib))),
+        ("flushes", maybe(device.map(|d| d.flushes))),
+        ("reads", maybe(device.map(|d| d.reads))),
+        ("extension_seconds", number(trial.extension_seconds)),
+        ("drift", maybe(trial.drift)),
+        ("cut", trial.cut.to_string()),
+        ("preparation_seconds", number(trial.preparation.seconds)),
+        ("foreign_cpus", number(trial.foreign_cpus)),
+        ("stolen_cpus", number(trial.stolen_cpus)),
     ]
+}
+
+fn of_stream(key: &str, trial: &stream::Trial) -> Cells {
+    let device = trial.device;
+    vec![
+        ("experiment", "stream".to_owned()),
+        ("strategy", key.to_owned()),
+        ("round", trial.round.to_string()),
+        (
+            "seconds",
+            seconds(trial.hand_over_seconds + trial.sync_seconds),
+        ),
+        ("hand_over_seconds", seconds(trial.hand_over_seconds)),
+        ("sync_seconds", seconds(trial.sync_seconds)),
+        ("hand_over_mb_per_s", number(trial.hand_over_mb_per_s)),
+        ("sync_mb_per_s", maybe(trial.sync_mb_per_s)),
+        ("total_mb_per_s", number(trial.total_mb_per_s)),
+        ("longest_stall_ms", number(trial.longest_stall_ms)),
+        ("left_mib", number(trial.left_mib)),
+        ("peak_resident_mib", maybe(trial.peak_resident_mib)),
+        ("cpu_s_per_gib", number(trial.cpu_s_per_gib)),
+        ("device_written_mib", maybe(device.map(|d| d.written_mib))),
+        ("device_read_mib", maybe(device.map(|d| d.read_mib))),
+        (
+            "device_write_requests",
+            maybe(device.map(|d| d.write_requests)),
+        ),
+        ("device_flushes", maybe(device.map(|d| d.flushes))),
+        ("preparation_seconds", number(trial.preparation.seconds)),
+        ("foreign_cpus", number(trial.foreign_cpus)),
+        ("stolen_cpus", number(trial.stolen_cpus)),
+    ]
+}
+
+fn of_dump(trial: &DumpTrial) -> Cells {
+    vec![
+        ("experiment", "stream".to_owned()),
+        ("strategy", "dump".to_owned()),
+        ("round", trial.round.to_string()),
+        ("seconds", seconds(trial.seconds)),
+        ("hand_over_seconds", seconds(trial.hand_over_seconds)),
+        ("longest_stall_ms", number(trial.longest_call_ms)),
+        (
+            "device_written_mib",
+            maybe(trial.device_kib.map(|kib| kib / 1024.0)),
+        ),
+        ("device_flushes", maybe(trial.flushes)),
+        ("restart_seconds", seconds(trial.restart_seconds)),
+    ]
+}
+
+fn of_log(policy: Policy, trial: &LogTrial) -> Cells {
+    vec![
+        ("experiment", "stream".to_owned()),
+        ("strategy", format!("log/{}", policy.name())),
+        ("round", trial.round.to_string()),
+        ("seconds", seconds(trial.seconds)),
+        ("longest_stall_ms", number(trial.longest_stall_ms)),
+        ("p99_stall_ms", number(trial.p99_stall_ms)),
+        (
+            "device_written_mib",
+            maybe(trial.device_kib.map(|kib| kib / 1024.0)),
+        ),
+        ("device_flushes", maybe(trial.flushes)),
+        ("updates", trial.updates.to_string()),
+        ("us_per_update", number(trial.us_per_update)),
+        ("restart_seconds", seconds(trial.restart_seconds)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::fixtures::{stream_results, with_saving_trials};
+    use crate::sync::fixtures::results;
+
+    #[test]
+    fn every_field_has_its_column_and_every_column_a_field() {
+        let mut document = results(vec![]);
+        let mut sync = crate::sync::fixtures::sync_results(vec![crate::sync::fixtures::measured(
+            crate::sync::Strategy::BASELINE,
+            &[1_000.0],
+            1.0,
+            1.0,
+        )]);
+        sync.strategies[0].trials[0].drift = Some(1.0);
+        document.experiments = vec![
+            Experiment::Sync(sync),
+            Experiment::Stream(Box::new(with_saving_trials(stream_results()))),
+        ];
+        for row in document.experiments.iter().flat_map(rows) {
+            let cells = match row {
+                Row::Sync(key, trial) => of_sync(key, trial),
+                Row::Stream(key, trial) => of_stream(key, trial),
+                Row::Dump(trial) => of_dump(trial),
+                Row::Log(policy, trial) => of_log(policy, trial),
+            };
+            for (name, _) in cells {
+                assert!(COLUMNS.contains(&name), "{name}");
+            }
+        }
+        let text = csv(&document);
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let mut filled = [false; COLUMNS.len()];
+        for record in reader.records() {
+            for (index, field) in record.unwrap().iter().enumerate() {
+                filled[index] |= !field.is_empty();
+            }
+        }
+        let empty: Vec<_> = COLUMNS
+            .iter()
+            .zip(filled)
+            .filter(|(_, full)| !full)
+            .collect();
+        assert!(empty.is_empty(), "{empty:?}");
+    }
 }

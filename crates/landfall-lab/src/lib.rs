@@ -6,11 +6,11 @@
 //! exports are made from that document and from nothing else.
 //!
 //! ```no_run
-//! use landfall_lab::{Silent, Site, Stop, run_sync, sync::Plan};
+//! use landfall_lab::{Plan, Silent, Site, Stop, run};
 //!
 //! let stop = Stop::default();
 //! let site = Site::open(std::path::Path::new("."))?;
-//! let results = run_sync(&site, &Plan::standard(), "my program", &stop, &mut Silent)?;
+//! let results = run(&site, &Plan::standard(), "my program", &stop, &mut Silent)?;
 //! println!("{}", results.to_json());
 //! # Ok::<(), landfall_lab::Error>(())
 //! ```
@@ -33,6 +33,7 @@ mod readings;
 pub mod report;
 mod results;
 mod run;
+mod schedule;
 mod site;
 pub mod stats;
 pub mod stream;
@@ -45,6 +46,6 @@ pub use plan::{Plan, PlanKind};
 pub use preparation::Preparation;
 pub use progress::{Progress, Silent, Stop};
 pub use results::{Experiment, ReadError, Results, SCHEMA_NAME, json_schema};
-pub use run::run_sync;
+pub use run::run;
 pub use site::{Site, canonical_directory};
 pub use units::{bytes_text, duration_text, parse_size, size_name};

@@ -1,5 +1,7 @@
 //! What a run measures: the plan of one experiment or of several.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +49,29 @@ impl Plan {
             Plan::Sync(sync::Plan::standard()),
             Plan::Stream(stream::Plan::short()),
         ]
+    }
+
+    /// The experiment's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Plan::Sync(_) => "sync",
+            Plan::Stream(_) => "stream",
+        }
+    }
+
+    /// How long it is expected to take, before anything is known about the disk.
+    pub fn expected(&self) -> Duration {
+        let seconds = match self {
+            Plan::Sync(plan) => plan.seconds * plan.trials() as f64 * 1.2,
+            Plan::Stream(plan) => plan.most_seconds.unwrap_or(600.0) * 0.6,
+        };
+        let saving = match self {
+            Plan::Stream(stream::Plan {
+                saving: Some(plan), ..
+            }) => plan.expected(),
+            _ => Duration::ZERO,
+        };
+        saving + Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     }
 
     /// Trials in all.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::sync::{Strategy, Trial};
+use crate::export::Row;
 
 /// Hears of a run's progress, between trials only: nothing is called while something is measured.
 pub trait Progress {
@@ -13,7 +13,7 @@ pub trait Progress {
     fn doing(&mut self, what: &str, done: usize, total: usize, left: Duration);
 
     /// Called after each trial.
-    fn measured(&mut self, strategy: &Strategy, trial: &Trial);
+    fn measured(&mut self, row: &Row<'_>);
 }
 
 /// Listens to nothing.
@@ -21,7 +21,7 @@ pub struct Silent;
 
 impl Progress for Silent {
     fn doing(&mut self, _: &str, _: usize, _: usize, _: Duration) {}
-    fn measured(&mut self, _: &Strategy, _: &Trial) {}
+    fn measured(&mut self, _: &Row<'_>) {}
 }
 
 /// A request to stop, shared with signal handlers and other threads.

@@ -46,7 +46,7 @@ pub enum Experiment {
     /// What does one durable write cost?
     Sync(SyncResults),
     /// How fast can a large state be handed over and made durable?
-    Stream(StreamResults),
+    Stream(Box<StreamResults>),
 }
 
 /// Why a text is no results document.
@@ -95,7 +95,7 @@ impl Results {
         self.experiments
             .iter()
             .find_map(|experiment| match experiment {
-                Experiment::Stream(stream) => Some(stream),
+                Experiment::Stream(stream) => Some(stream.as_ref()),
                 Experiment::Sync(_) => None,
             })
     }

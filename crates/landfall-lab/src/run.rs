@@ -1,17 +1,24 @@
-//! From a plan to a results document.
+//! A whole run: experiments on a site, and the document that holds what they found.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use landfall_os::Medium;
 
-use crate::facts;
-use crate::sync::{self, Plan, StrategyResult, SyncResults};
-use crate::{Error, Experiment, Notice, Progress, Results, SCHEMA_NAME, Site, Stop, Weight};
+use crate::export::Row;
+use crate::sync::{StrategyResult, SyncResults};
+use crate::{
+    Error, Experiment, Notice, Plan, Progress, Results, SCHEMA_NAME, Site, Stop, Weight, facts,
+    stream, sync,
+};
 
-/// Runs experiment `sync` on `site`. `command` is what a user types to repeat it.
-pub fn run_sync(
+/// Runs the experiments of `plans` on `site`, one after the other. `command` is what a user types to
+/// repeat it.
+///
+/// Of several experiments one may be refused, for want of space say: then a notice says so, and what
+/// the others found is not lost. Only if all are refused is that the error.
+pub fn run(
     site: &Site,
-    plan: &Plan,
+    plans: &[Plan],
     command: &str,
     stop: &Stop,
     progress: &mut dyn Progress,
@@ -20,10 +27,42 @@ pub fn run_sync(
     let begin = Instant::now();
     let mut notices = facts::notices(site.filesystem());
     notices.extend(site.leftover_notices());
-    let (found, more) = sync::run(site, plan, stop, progress)?;
-    notices.extend(more);
-    notices.extend(silent_device(site, &found));
-    notices.extend(buffered_direct(site, &found));
+    let mut experiments = Vec::new();
+    let mut refused = None;
+    let total: usize = plans.iter().map(Plan::trials).sum();
+    let mut before = 0;
+    for (index, plan) in plans.iter().enumerate() {
+        let mut part = Part {
+            whole: progress,
+            before,
+            total,
+            later: plans[index + 1..].iter().map(Plan::expected).sum(),
+        };
+        let outcome = one(site, plan, stop, &mut part);
+        before += plan.trials();
+        let (experiment, more) = match outcome {
+            Ok(found) => found,
+            Err(Error::Refused(reason)) if plans.len() > 1 => {
+                let text = format!("{} was not measured: {reason}.", plan.name());
+                notices.push(Notice::new("not-measured", Weight::Warning, text));
+                refused.get_or_insert(Error::Refused(reason));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        experiments.push(experiment);
+        notices.extend(more.into_iter().map(|notice| match plans.len() {
+            1 => notice,
+            // Of which experiment it speaks.
+            _ => Notice {
+                text: format!("{}: {}", plan.name(), notice.text),
+                ..notice
+            },
+        }));
+    }
+    if let (true, Some(refused)) = (experiments.is_empty(), refused) {
+        return Err(refused);
+    }
     notices.sort_by_key(|notice| std::cmp::Reverse(notice.weight));
     Ok(Results {
         schema: SCHEMA_NAME.to_owned(),
@@ -35,10 +74,50 @@ pub fn run_sync(
         directory: site.directory().display().to_string(),
         filesystem: site.filesystem().clone(),
         notices,
-        experiments: vec![Experiment::Sync(found)],
+        experiments,
     })
 }
 
+/// Runs one experiment.
+fn one(
+    site: &Site,
+    plan: &Plan,
+    stop: &Stop,
+    progress: &mut dyn Progress,
+) -> Result<(Experiment, Vec<Notice>), Error> {
+    match plan {
+        Plan::Sync(plan) => {
+            let (found, mut notices) = sync::run(site, plan, stop, progress)?;
+            notices.extend(silent_device(site, &found));
+            notices.extend(buffered_direct(site, &found));
+            Ok((Experiment::Sync(found), notices))
+        }
+        Plan::Stream(plan) => {
+            let (found, notices) = stream::run(site, plan, stop, progress)?;
+            Ok((Experiment::Stream(Box::new(found)), notices))
+        }
+    }
+}
+
+/// One experiment's place in the whole run.
+struct Part<'a> {
+    whole: &'a mut dyn Progress,
+    before: usize,
+    total: usize,
+    /// What the experiments after this one are expected to take.
+    later: Duration,
+}
+
+impl Progress for Part<'_> {
+    fn doing(&mut self, what: &str, done: usize, _: usize, left: Duration) {
+        let done = (self.before + done).min(self.total);
+        self.whole.doing(what, done, self.total, left + self.later);
+    }
+
+    fn measured(&mut self, row: &Row<'_>) {
+        self.whole.measured(row);
+    }
+}
 /// Direct methods where the kernel may have buffered them without a word: it then states no alignment
 /// for direct I/O, or the filesystem checks sums (btrfs) or journals data.
 fn buffered_direct(site: &Site, found: &SyncResults) -> Option<Notice> {

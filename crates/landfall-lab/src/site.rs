@@ -93,8 +93,8 @@ impl Site {
         &self.journal
     }
 
-    /// Refuses when fewer than `needed` bytes are free.
-    pub fn require_space(&self, needed: u64) -> Result<(), Error> {
+    /// Refuses when fewer than `needed` bytes are free; `remedy` is what makes the plan need less.
+    pub fn require_space(&self, needed: u64, remedy: &str) -> Result<(), Error> {
         let space = Space::of(&self.directory).map_err(Error::io(format!(
             "cannot find out how much is free in {}",
             self.directory.display()
@@ -103,7 +103,7 @@ impl Site {
             return Ok(());
         }
         Err(Error::Refused(format!(
-            "{} has {} free and this plan needs {}: free some space, lower --ops, or name another directory",
+            "{} has {} free and this plan needs {}: free some space, {remedy}, or name another directory",
             self.directory.display(),
             bytes_text(space.available_bytes),
             bytes_text(needed),

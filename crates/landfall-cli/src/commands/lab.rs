@@ -4,38 +4,37 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use landfall_lab::sync::{Plan, Strategy, Trial};
-use landfall_lab::{
-    Error, Progress, Results, Site, Stop, bytes_text, duration_text, export, report, run_sync,
-};
+use landfall_lab::export::Row;
+use landfall_lab::{Error, Plan, Progress, Results, Site, Stop, export, report};
 
-use crate::args::{Lab, Output};
+use crate::args::{Lab, LabRequest, Output};
+use crate::commands::listing::list;
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 use crate::terminal::{Bar, table};
 
-/// Durable writes per second that `--list` reckons with: a plan is listed without touching the disk.
-const NOMINAL_RATE: f64 = 5_000.0;
-
 pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
-    let arguments = lab.into_sync();
-    let plan = arguments.plan.plan();
-    if arguments.plan.list {
-        return print_bytes(list(&plan).as_bytes());
+    let LabRequest {
+        dir,
+        plans,
+        list: only_list,
+        output,
+    } = LabRequest::from(lab);
+    if only_list {
+        return print_bytes(list(&plans).as_bytes());
     }
-    let output = arguments.output;
     check(&output)?;
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
-    let site = Site::open(&arguments.dir)?;
+    let site = Site::open(&dir)?;
     let _unless_written = prepare_report(&output)?;
     let mut display = Display {
-        bar: Bar::new(quiet, plan.trials()),
+        bar: Bar::new(quiet, plans.iter().map(Plan::trials).sum()),
         tsv: output.tsv,
         header: false,
         unprinted: None,
     };
-    let measured = run_sync(&site, &plan, &command_line(), &stop, &mut display);
+    let measured = landfall_lab::run(&site, &plans, &command_line(), &stop, &mut display);
     display.bar.finish();
     let closed = site.close();
     let results = measured.map_err(|error| match (&error, &closed) {
@@ -219,32 +218,6 @@ fn command_line() -> String {
     words.join(" ")
 }
 
-fn list(plan: &Plan) -> String {
-    let mut text = String::new();
-    for strategy in &plan.strategies {
-        let operations = plan.operations_of(strategy, NOMINAL_RATE);
-        let _ = writeln!(text, "{:<48} {operations:>8} operations", strategy.key());
-    }
-    for excluded in &plan.excluded {
-        let _ = writeln!(
-            text,
-            "{:<48} left out: {}",
-            excluded.strategy.key(),
-            excluded.reason
-        );
-    }
-    let (seconds, bytes) = plan.expected(NOMINAL_RATE);
-    let _ = writeln!(
-        text,
-        "\n{} strategies in {} rounds: about {} and {} written, at {NOMINAL_RATE} durable writes a second.",
-        plan.strategies.len(),
-        plan.rounds,
-        duration_text(seconds),
-        bytes_text(bytes),
-    );
-    text
-}
-
 /// The progress bar, and the line per trial of `--tsv`.
 struct Display {
     bar: Bar,
@@ -259,7 +232,7 @@ impl Progress for Display {
         self.bar.show(what, done, total, left);
     }
 
-    fn measured(&mut self, strategy: &Strategy, trial: &Trial) {
+    fn measured(&mut self, row: &Row<'_>) {
         if !self.tsv {
             return;
         }
@@ -267,7 +240,7 @@ impl Progress for Display {
         if !std::mem::replace(&mut self.header, true) {
             line = export::tsv_header();
         }
-        line.push_str(&export::tsv_line(strategy, trial));
+        line.push_str(&export::tsv_line(row));
         if let Err(failure) = print_bytes(line.as_bytes()) {
             self.unprinted.get_or_insert(failure);
         }

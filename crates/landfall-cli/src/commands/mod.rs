@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod inspect;
 pub mod lab;
+mod listing;
 
 use std::io::Write;
 use std::path::Path;

@@ -78,7 +78,7 @@ pub fn run<S: AsRef<OsStr>>(cwd: &Path, arguments: impl IntoIterator<Item = S>) 
 #[track_caller]
 pub fn measure(dir: &Path, options: &str) -> Value {
     let mut command = landfall();
-    command.args(["lab", "--json", "-", "--no-report", "--quiet"]);
+    command.args(["lab", "sync", "--json", "-", "--no-report", "--quiet"]);
     command.args(options.split_whitespace()).arg(dir);
     let ended: Ended = command.output().expect("the program can be run").into();
     ended.document()

@@ -2,7 +2,9 @@
 
 use landfall_os::{DirtyLimits, StreamMethod};
 
-use super::saving::{BreakEven, Cost, DumpResult, LogResult, Policy, Replay, SavingResults};
+use super::saving::{
+    BreakEven, Cost, DumpResult, DumpTrial, LogResult, LogTrial, Policy, Replay, SavingResults,
+};
 use super::summary::summary;
 use super::{Ceiling, Data, Strategy, StrategyResult, StreamDevice, StreamResults, Trial, Wall};
 use crate::stats::Estimate;
@@ -109,11 +111,13 @@ pub(crate) fn stream_results() -> StreamResults {
                 what: "generator".to_owned(),
                 chunk: 1 << 20,
                 mb_per_s: 20_000.0,
+                slowest_mb_per_s: 20_000.0 / 1.5,
             },
             Ceiling {
                 what: "write".to_owned(),
                 chunk: 1 << 20,
                 mb_per_s: 4_000.0,
+                slowest_mb_per_s: 4_000.0 / 1.5,
             },
         ],
         strategies,
@@ -130,6 +134,37 @@ pub(crate) fn stream_results() -> StreamResults {
         saving: Some(saving_results()),
         claims: Vec::new(),
     }
+}
+
+/// The same, with one dump and one trial of each policy.
+pub(crate) fn with_saving_trials(mut results: StreamResults) -> StreamResults {
+    if let Some(saving) = &mut results.saving {
+        saving.dump.trials = vec![DumpTrial {
+            round: 1,
+            hand_over_seconds: 0.1,
+            seconds: 0.4,
+            longest_call_ms: 2.0,
+            device_kib: Some(131_080.0),
+            flushes: Some(3.0),
+            restart_seconds: 0.15,
+        }];
+        for log in &mut saving.logs {
+            log.trials = vec![LogTrial {
+                round: 1,
+                updates: 2_000,
+                seconds: 2.0,
+                longest_stall_ms: log.longest_stall_ms.median,
+                p99_stall_ms: log.p99_stall_ms.median,
+                us_per_update: log.us_per_update.median,
+                syncs: 0,
+                bytes: 512_000,
+                device_kib: Some(600.0),
+                flushes: Some(0.0),
+                restart_seconds: 0.2,
+            }];
+        }
+    }
+    results
 }
 
 fn estimate(median: f64) -> Estimate {

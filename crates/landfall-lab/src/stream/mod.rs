@@ -7,15 +7,23 @@
 //! taking in data faster than the disk; `saving` holds a dump of the whole state against a log of its
 //! changes. `docs/experiment-stream.md` is the page for users.
 
+mod ceiling;
+mod claims;
+mod experiment;
+mod files;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod notices;
 mod plan;
 mod result;
 pub mod saving;
 mod strategy;
 mod summary;
+mod trial;
+mod wall;
 
-pub use plan::{Excluded, Plan, Selection, required_bytes, written_bytes};
+pub use experiment::run;
+pub use plan::{Excluded, Plan, Selection};
 pub use result::{
     Ceiling, Data, Phase, StrategyResult, StreamDevice, StreamResults, Summary, Trial, Wall,
 };

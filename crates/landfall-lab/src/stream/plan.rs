@@ -17,6 +17,8 @@ const SIZES: [u64; 6] = [
 ];
 /// Sizes of the short plan.
 const SHORT_SIZES: [u64; 3] = [128 * MIB, 256 * MIB, 512 * MIB];
+/// The short plan goes down to states of half a MiB.
+const MOST_HALVINGS: u32 = 8;
 /// Chunks of the chunk axis, in bytes.
 const CHUNKS: [u64; 4] = [64 << 10, 256 << 10, MIB, 4 * MIB];
 /// Methods that are measured at every size; the others are variants of these.
@@ -137,16 +139,46 @@ impl Plan {
         sizes
     }
 
-    /// The strategies whose state has at most `largest` bytes, in the order in which a round measures
-    /// them, and what was asked for and makes no sense.
-    pub fn strategies(&self, largest: u64) -> (Vec<Strategy>, Vec<Excluded>) {
+    /// The sizes that fit where a state may have at most `largest` bytes and the disk takes `rate`
+    /// durable bytes a second.
+    ///
+    /// The short plan is made smaller as a whole, so that it keeps its three sizes and its time; the
+    /// others leave out what is too large, and sizes that the user chose stay as they are.
+    pub fn sizes_within(&self, largest: u64, rate: f64) -> Vec<u64> {
+        let sizes = self.sizes();
+        if self.sizes_are_chosen() {
+            return sizes;
+        }
+        if self.kind != PlanKind::Short {
+            return sizes.into_iter().filter(|size| *size <= largest).collect();
+        }
+        let halved = |times: u32| -> Vec<u64> { sizes.iter().map(|size| size >> times).collect() };
+        let fits = |sizes: &Vec<u64>| {
+            let seconds = self.written_bytes(sizes) as f64 / rate;
+            sizes.iter().all(|size| *size <= largest)
+                && self.most_seconds.is_none_or(|most| seconds <= most)
+        };
+        (0..MOST_HALVINGS)
+            .map(halved)
+            .find(fits)
+            .unwrap_or_else(|| halved(MOST_HALVINGS))
+    }
+
+    /// Bytes that all rounds write where the state has these sizes.
+    pub fn written_bytes(&self, sizes: &[u64]) -> u64 {
+        let (strategies, _) = self.strategies(sizes);
+        strategies.iter().map(written_bytes).sum::<u64>() * u64::from(self.rounds)
+    }
+
+    /// The strategies at these sizes, smallest first, in the order in which a round measures them, and
+    /// what was asked for and makes no sense.
+    pub fn strategies(&self, sizes: &[u64]) -> (Vec<Strategy>, Vec<Excluded>) {
         let mut strategies = Vec::new();
         let mut excluded = Vec::new();
-        let sizes: Vec<u64> = self.sizes().into_iter().filter(|s| *s <= largest).collect();
         let candidates = match (self.sweep, self.kind) {
             (false, _) => Vec::new(),
-            (true, PlanKind::Chosen) => self.product(&sizes),
-            (true, _) => self.axes(&sizes),
+            (true, PlanKind::Chosen) => self.product(sizes),
+            (true, _) => self.axes(sizes),
         };
         for strategy in candidates {
             match strategy.contradiction() {
@@ -194,7 +226,8 @@ impl Plan {
             }));
         }
         if !short {
-            all.extend(CHUNKS.map(|chunk| Strategy {
+            let chunks = CHUNKS.iter().filter(|&&chunk| chunk <= size);
+            all.extend(chunks.map(|&chunk| Strategy {
                 chunk,
                 ..usual(StreamMethod::WRITE, size)
             }));
@@ -245,7 +278,7 @@ impl Plan {
 
     /// Trials in all, if every size fits.
     pub fn trials(&self) -> usize {
-        let sweep = self.strategies(u64::MAX).0.len() * self.rounds as usize;
+        let sweep = self.strategies(&self.sizes()).0.len() * self.rounds as usize;
         sweep + self.saving.as_ref().map_or(0, saving::Plan::trials)
     }
 }
@@ -260,6 +293,11 @@ pub fn written_bytes(strategy: &Strategy) -> u64 {
     }
 }
 
+/// The largest state that fits into `free` bytes, by the same reckoning.
+pub fn largest_within(free: u64) -> u64 {
+    free.saturating_sub(8 * MIB) / 11 * 10
+}
+
 /// Bytes that must be free for states of `size` bytes: one file at a time, and a tenth and 8 MiB for
 /// the filesystem's own needs.
 pub fn required_bytes(size: u64) -> u64 {
@@ -271,7 +309,7 @@ mod tests {
     use super::*;
 
     fn keys(plan: &Plan, largest: u64) -> Vec<String> {
-        plan.strategies(largest)
+        plan.strategies(&plan.sizes_within(largest, f64::INFINITY))
             .0
             .iter()
             .map(Strategy::key)
@@ -319,6 +357,30 @@ mod tests {
     }
 
     #[test]
+    fn the_short_plan_keeps_its_shape_on_small_and_slow_disks() {
+        let plan = Plan::short();
+        let mib = |sizes: Vec<u64>| sizes.iter().map(|s| s >> 20).collect::<Vec<_>>();
+        assert_eq!(mib(plan.sizes_within(u64::MAX, 500e6)), [128, 256, 512]);
+        assert_eq!(mib(plan.sizes_within(300 << 20, 1e9)), [64, 128, 256]);
+        // 300 MB a second, for at most 50 seconds.
+        assert_eq!(mib(plan.sizes_within(u64::MAX, 300e6)), [64, 128, 256]);
+        assert_eq!(plan.sizes_within(0, 1.0)[0], 512 << 10);
+        for halvings in 0..MOST_HALVINGS {
+            let largest = SHORT_SIZES[2] >> halvings;
+            assert_eq!(keys(&plan, largest).len(), keys(&plan, u64::MAX).len());
+        }
+    }
+
+    #[test]
+    fn sizes_that_the_user_chose_are_never_left_out() {
+        let plan = Plan::chosen(Selection {
+            sizes: vec![4 << 30],
+            ..Selection::default()
+        });
+        assert_eq!(plan.sizes_within(1 << 20, 1.0), [4 << 30]);
+    }
+
+    #[test]
     fn choosing_an_axis_keeps_the_others_as_usual() {
         let plan = Plan::chosen(Selection {
             sizes: vec![8 << 20, 1 << 20],
@@ -343,7 +405,7 @@ mod tests {
             sizes: vec![1 << 20],
             ..Selection::default()
         });
-        let (strategies, excluded) = plan.strategies(u64::MAX);
+        let (strategies, excluded) = plan.strategies(&plan.sizes());
         assert!(strategies.is_empty());
         assert_eq!(excluded.len(), 2);
     }

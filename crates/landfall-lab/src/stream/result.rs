@@ -59,6 +59,9 @@ pub struct Ceiling {
     pub chunk: u64,
     /// MB per second, the best of several tries.
     pub mb_per_s: f64,
+    /// The slowest of them. Where it is far below, memory itself is slow to be had: a hypervisor
+    /// provides it when it is first touched.
+    pub slowest_mb_per_s: f64,
 }
 
 /// One strategy: what it is and what was measured.
@@ -197,8 +200,9 @@ pub struct Wall {
     pub before_mb_per_s: Estimate,
     /// MB per second of the hand-over at the size after.
     pub after_mb_per_s: Estimate,
-    /// MiB handed over when the pace of the largest size broke, over the rounds in which it did.
+    /// MiB handed over when the pace of the size after it broke, over the rounds in which it did.
     pub at_mib: Option<Estimate>,
-    /// That, over the kernel's limit at which it begins to slow writers down.
+    /// Bytes that were dirty when the size after it had been handed over, over the kernel's limit at which it
+    /// begins to slow writers down. Well below 1, something else than that limit made the wall.
     pub share_of_limit: Option<f64>,
 }

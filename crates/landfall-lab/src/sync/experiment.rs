@@ -12,11 +12,15 @@ use super::{
     Excluded, Operations, Pilot, Plan, Strategy, StrategyResult, SyncResults, Trial, claims,
     disturbance, drift, required_bytes, summary,
 };
-use crate::{Error, Notice, Preparation, Progress, Site, Stop, Weight};
+use crate::schedule::Schedule;
+use crate::{Error, Notice, Preparation, Progress, Site, Stop, Weight, export};
 
 /// Operations of the pilot at most, and its time.
 const PILOT_OPERATIONS: u64 = 512;
 const PILOT_TIME: Duration = Duration::from_millis(200);
+
+/// What makes a plan need less space.
+const REMEDY: &str = "lower --ops";
 
 /// No such device: what mmap answers where a filesystem has no shared writable mappings.
 const ENODEV: i32 = 19;
@@ -46,10 +50,15 @@ pub fn run(
         rate: f64::INFINITY,
         attempts: 0,
         records: plan.strategies.iter().map(Record::new).collect(),
+        schedule: Schedule::new(
+            plan.strategies.len(),
+            plan.rounds,
+            Duration::from_secs_f64(plan.seconds.min(3600.0)),
+        ),
     };
     let pilot = run.pilot()?;
     run.rate = pilot.map_or(f64::INFINITY, |pilot| pilot.ops_per_second);
-    site.require_space(required_bytes(plan, run.rate))?;
+    site.require_space(required_bytes(plan, run.rate), REMEDY)?;
     run.rounds(progress)?;
     Ok(run.results(pilot))
 }
@@ -60,8 +69,6 @@ struct Record {
     trials: Vec<Trial>,
     rest: Histogram<u64>,
     unsupported: Option<String>,
-    /// Wall time of its latest trial, preparation included.
-    took: Option<Duration>,
 }
 
 impl Record {
@@ -71,7 +78,6 @@ impl Record {
             trials: Vec::new(),
             rest: trial::merging_histogram(),
             unsupported: None,
-            took: None,
         }
     }
 
@@ -101,6 +107,7 @@ struct Run<'a> {
     rate: f64,
     attempts: u64,
     records: Vec<Record>,
+    schedule: Schedule,
 }
 
 impl Run<'_> {
@@ -110,7 +117,8 @@ impl Run<'_> {
             return Ok(None);
         }
         let centre = Strategy::BASELINE;
-        self.site.require_space(centre.span(PILOT_OPERATIONS) * 2)?;
+        self.site
+            .require_space(centre.span(PILOT_OPERATIONS) * 2, REMEDY)?;
         match self.attempt(&centre, PILOT_OPERATIONS, PILOT_TIME)? {
             Attempt::Measured(measured, _) => Ok(Some(Pilot {
                 operations: measured.operations,
@@ -130,11 +138,11 @@ impl Run<'_> {
             for index in 0..self.records.len() {
                 if self.records[index].unsupported.is_none() {
                     let strategy = self.records[index].strategy;
-                    let left = self.time_left(round, index);
+                    let left = self.schedule.left(round, index..self.records.len());
                     progress.doing(&strategy.key(), done, total, left);
                     self.measure(index, round)?;
                     if let Some(trial) = self.records[index].trials.last() {
-                        progress.measured(&strategy, trial);
+                        progress.measured(&export::Row::Sync(&strategy.key(), trial));
                     }
                 }
                 done += 1;
@@ -151,10 +159,13 @@ impl Run<'_> {
             Duration::try_from_secs_f64(self.plan.time_limit(&strategy)).unwrap_or(Duration::MAX);
         let begin = Instant::now();
         let attempt = self.attempt(&strategy, operations, limit)?;
+        self.schedule.took(index, begin.elapsed());
         let record = &mut self.records[index];
-        record.took = Some(begin.elapsed());
         match attempt {
-            Attempt::Unsupported(reason) => record.unsupported = Some(reason),
+            Attempt::Unsupported(reason) => {
+                self.schedule.drop(index);
+                record.unsupported = Some(reason);
+            }
             Attempt::Measured(measured, preparation) => {
                 let cost = self.model.cost(&strategy, &measured);
                 record
@@ -207,27 +218,6 @@ impl Run<'_> {
             .clear(prepared, strategy.allocation)
             .map_err(failed)?;
         Ok(attempt)
-    }
-
-    /// Time that the trials from `index` of `round` on will take: each as long as its latest one, and
-    /// those not yet run as long as the others on average.
-    fn time_left(&self, round: u32, index: usize) -> Duration {
-        let known: Vec<Duration> = self
-            .records
-            .iter()
-            .filter_map(|record| record.took)
-            .collect();
-        let guess = match known.len() as u32 {
-            0 => Duration::from_secs_f64(self.plan.seconds.min(3600.0)),
-            count => known.iter().sum::<Duration>() / count,
-        };
-        let time = |record: &Record| match record.unsupported {
-            Some(_) => Duration::ZERO,
-            None => record.took.unwrap_or(guess),
-        };
-        let this_round: Duration = self.records[index..].iter().map(time).sum();
-        let one_round: Duration = self.records.iter().map(time).sum();
-        this_round + one_round * (self.plan.rounds - round)
     }
 
     fn results(self, pilot: Option<Pilot>) -> (SyncResults, Vec<Notice>) {

@@ -1,7 +1,12 @@
 //! What is saved, and for how long it is logged.
 
+use std::time::Duration;
+
 use super::Policy;
 use super::pace::Pace;
+
+/// Seconds that a round takes besides logging, roughly.
+const OVERHEAD_SECONDS: f64 = 1.0;
 
 /// A state and the updates to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +52,12 @@ impl Plan {
         (2 + Policy::ALL.len()) * self.rounds as usize
     }
 
+    /// Roughly how long it takes.
+    pub fn expected(&self) -> Duration {
+        let round = self.log_seconds * Policy::ALL.len() as f64 + OVERHEAD_SECONDS;
+        Duration::try_from_secs_f64(round * f64::from(self.rounds)).unwrap_or(Duration::MAX)
+    }
+
     /// Records in the state.
     pub fn records(&self) -> u64 {
         self.state_bytes / self.record_bytes
@@ -60,6 +71,14 @@ impl Plan {
     /// How the updates come in.
     pub(super) fn pace(&self) -> Pace {
         Pace::new(self.updates_per_second, self.log_seconds)
+    }
+
+    /// Bytes that all rounds write: a dump, a log of every record, and a log of the updates for each
+    /// policy.
+    pub fn written_bytes(&self) -> u64 {
+        let updates = (self.updates_per_second * self.log_seconds) as u64;
+        let logs = Policy::ALL.len() as u64 * updates * self.record_bytes;
+        (2 * self.state_bytes + logs) * u64::from(self.rounds)
     }
 
     /// Bytes that must be free: the dump that is, the one that is being written, a log of every record,

@@ -1,0 +1,277 @@
+//! The command line.
+
+mod stream;
+mod sync;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+use landfall_lab::Plan;
+
+pub use stream::StreamPlan;
+pub use sync::SyncPlan;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 measured, 1 failed, 2 wrong command line, 4 target refused (no space, no \
+permission), 5 too noisy to conclude, 130 stopped by Ctrl-C.";
+
+/// Measures what durable writes cost on your disk, and why.
+#[derive(Parser)]
+#[command(name = "landfall", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Print results and errors only, no progress.
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+
+    /// Print without colours; the NO_COLOR environment variable does the same.
+    #[arg(long, global = true)]
+    pub no_color: bool,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Measure durable writes in a directory (the current one, unless another is named).
+    ///
+    /// With no further word this runs the standard plan of experiment `sync` (every allocation and
+    /// every sync method at 8 KiB, sizes from 512 bytes to 64 KiB, and 1 to 16 threads), then a short
+    /// `stream` (states of 128 to 512 MiB handed over and synced, and dumping one against logging its
+    /// changes). It takes two to three minutes, writes only inside a private subdirectory, and removes
+    /// that.
+    Lab(Box<Lab>),
+    /// Show what a directory stands on, and what that means for durable writes.
+    Inspect(Inspect),
+    /// Hold two runs against each other.
+    Compare(Compare),
+    /// Print shell completions.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write one per command into a directory.
+    Man {
+        /// Directory for landfall.1, landfall-lab.1, ….
+        #[arg(value_hint = ValueHint::DirPath)]
+        directory: Option<PathBuf>,
+    },
+}
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXIT_CODES)]
+pub struct Lab {
+    #[command(subcommand)]
+    pub experiment: Option<LabExperiment>,
+
+    /// Directory to measure in.
+    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+
+    #[command(flatten)]
+    pub listing: Listing,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// What `landfall lab` was asked to do, whichever way it was said.
+pub struct LabRequest {
+    pub dir: PathBuf,
+    pub plans: Vec<Plan>,
+    pub list: bool,
+    pub output: Output,
+}
+
+impl From<Lab> for LabRequest {
+    fn from(lab: Lab) -> LabRequest {
+        let (dir, plan, list, output) = match lab.experiment {
+            None => {
+                return LabRequest {
+                    dir: lab.dir,
+                    plans: Plan::standard(),
+                    list: lab.listing.list,
+                    output: lab.output,
+                };
+            }
+            Some(LabExperiment::Sync(sync)) => {
+                let plan = Plan::Sync(sync.plan.plan());
+                (sync.dir, plan, sync.listing.list, sync.output)
+            }
+            Some(LabExperiment::Stream(stream)) => {
+                let plan = Plan::Stream(stream.plan.plan());
+                (stream.dir, plan, stream.listing.list, stream.output)
+            }
+        };
+        LabRequest {
+            dir,
+            plans: vec![plan],
+            list,
+            output,
+        }
+    }
+}
+
+#[derive(Subcommand)]
+pub enum LabExperiment {
+    /// What does one durable write cost, by allocation, sync method, size and threads?
+    Sync(Box<Sync>),
+    /// How fast can a large state be handed over and made durable, and when does a log of its changes
+    /// beat dumping it?
+    Stream(Box<Stream>),
+}
+
+#[derive(Args)]
+pub struct Listing {
+    /// Print the plan with its expected time and bytes, and run nothing.
+    #[arg(long, help_heading = "What to measure")]
+    pub list: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Sync {
+    /// Directory to measure in.
+    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+
+    #[command(flatten)]
+    pub plan: SyncPlan,
+
+    #[command(flatten)]
+    pub listing: Listing,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Stream {
+    /// Directory to measure in.
+    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+
+    #[command(flatten)]
+    pub plan: StreamPlan,
+
+    #[command(flatten)]
+    pub listing: Listing,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "What to print and write")]
+pub struct Output {
+    /// Write the results document to this file, '-' for standard output.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub json: Option<PathBuf>,
+
+    /// Write one line per trial, comma-separated, to this file, '-' for standard output.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub csv: Option<PathBuf>,
+
+    /// Print one tab-separated line per trial, as it is measured, instead of the table.
+    #[arg(long)]
+    pub tsv: bool,
+
+    /// Directory for the report (index.html) and the results document (results.json).
+    #[arg(long, value_name = "DIR", default_value = "landfall-report", value_hint = ValueHint::DirPath)]
+    pub report: PathBuf,
+
+    /// Write no report.
+    #[arg(long, conflicts_with = "report")]
+    pub no_report: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Inspect {
+    /// Directory to look at.
+    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+
+    /// Print the facts as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Compare {
+    /// Results document of the first run.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub a: PathBuf,
+
+    /// Results document of the second run.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub b: PathBuf,
+
+    /// Print the comparison as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A time on the command line, in seconds.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.001..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("a time is from 0.001 to 86400 seconds".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    fn plans(line: &str) -> Vec<Plan> {
+        let Command::Lab(lab) = Arguments::parse_from(line.split(' ')).command else {
+            panic!("not lab");
+        };
+        let request = LabRequest::from(*lab);
+        assert_eq!(request.dir, PathBuf::from("/tmp"));
+        request.plans
+    }
+
+    #[test]
+    fn lab_alone_runs_both_experiments_and_a_name_runs_one() {
+        assert_eq!(plans("landfall lab /tmp"), Plan::standard());
+        let [Plan::Sync(sync)] = &plans("landfall lab sync --rounds 3 /tmp")[..] else {
+            panic!("not sync");
+        };
+        assert_eq!(sync.rounds, 3);
+        let line = "landfall lab stream --size 8M --method write --state 2M --updates 50 /tmp";
+        let [Plan::Stream(stream)] = &plans(line)[..] else {
+            panic!("not stream");
+        };
+        assert_eq!(stream.sizes(), [8 << 20]);
+        let saving = stream.saving.as_ref().unwrap();
+        assert_eq!(
+            (saving.state_bytes, saving.updates_per_second),
+            (2 << 20, 50.0)
+        );
+        assert!(saving.state_is_chosen);
+    }
+
+    #[test]
+    fn a_part_of_stream_can_be_left_out() {
+        let part = |line: &str| match &plans(line)[..] {
+            [Plan::Stream(stream)] => (stream.sweep, stream.saving.is_some()),
+            _ => panic!("not stream"),
+        };
+        assert_eq!(part("landfall lab stream /tmp"), (true, true));
+        assert_eq!(part("landfall lab stream --part sizes /tmp"), (true, false));
+        assert_eq!(
+            part("landfall lab stream --part saving /tmp"),
+            (false, true)
+        );
+    }
+}

@@ -1,0 +1,126 @@
+//! The axes of experiment `stream` on the command line.
+
+use clap::{Args, ValueEnum};
+use landfall_lab::parse_size;
+use landfall_lab::stream::{Data, Plan, Selection, saving};
+use landfall_os::{Allocation, StreamMethod};
+
+use super::seconds;
+
+#[derive(Args)]
+#[command(next_help_heading = "What to measure")]
+pub struct StreamPlan {
+    /// Measure only one of the two parts [default: both].
+    #[arg(long, value_name = "PART")]
+    part: Option<Part>,
+
+    /// How the state is handed over: write, paced, mmap, mmap-populate, io_uring, direct+write,
+    /// direct+io_uring.
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    method: Vec<StreamMethod>,
+
+    /// Bytes of the state [default: 128M, 256M, 512M, 1G, 2G, 4G, as far as there is room].
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,…", value_parser = state_size)]
+    size: Vec<u64>,
+
+    /// Allocations: append (an empty file), sparse (ftruncate), unwritten (fallocate), zero-filled,
+    /// zero-filled-settled, overwrite (an existing file), write-zeroes.
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    allocation: Vec<Allocation>,
+
+    /// Bytes handed over by one call [default: 1M].
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,…", value_parser = chunk_size)]
+    chunk: Vec<u64>,
+
+    /// What the bytes are.
+    #[arg(long, value_name = "WHAT", default_value = "incompressible")]
+    data: DataArgument,
+
+    /// Rounds: how often everything is measured.
+    #[arg(long, value_name = "N", default_value_t = Plan::ROUNDS, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+
+    /// Dump against log: bytes of the state [default: 512M, as far as there is room].
+    #[arg(long, value_name = "SIZE", value_parser = state_size)]
+    state: Option<u64>,
+
+    /// Dump against log: bytes of a record.
+    #[arg(long, value_name = "SIZE", default_value = "256", value_parser = parse_size)]
+    record: u64,
+
+    /// Dump against log: updates that come in per second.
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = updates)]
+    updates: f64,
+
+    /// Dump against log: seconds for which each policy logs.
+    #[arg(long, value_name = "S", default_value = "3", value_parser = seconds)]
+    seconds: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Part {
+    /// States handed over and synced, by size, method, allocation and chunk.
+    Sizes,
+    /// Dumping a state against logging its changes.
+    Saving,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DataArgument {
+    /// Pseudo-random.
+    Incompressible,
+    /// Zeros, which a filesystem or a device may leave out.
+    Zeros,
+}
+
+impl StreamPlan {
+    /// The plan that these arguments ask for.
+    pub fn plan(&self) -> Plan {
+        let plan = Plan::chosen(Selection {
+            allocations: self.allocation.clone(),
+            methods: self.method.clone(),
+            sizes: self.size.clone(),
+            chunks: self.chunk.clone(),
+        });
+        let usual = saving::Plan::standard();
+        let saving = saving::Plan {
+            state_bytes: self.state.unwrap_or(usual.state_bytes),
+            state_is_chosen: self.state.is_some(),
+            record_bytes: self.record,
+            updates_per_second: self.updates,
+            log_seconds: self.seconds,
+            rounds: self.rounds,
+        };
+        Plan {
+            sweep: self.part != Some(Part::Saving),
+            data: match self.data {
+                DataArgument::Incompressible => Data::Incompressible,
+                DataArgument::Zeros => Data::Zeros,
+            },
+            rounds: self.rounds,
+            saving: (self.part != Some(Part::Sizes)).then_some(saving),
+            ..plan
+        }
+    }
+}
+
+fn state_size(text: &str) -> Result<u64, String> {
+    match parse_size(text)? {
+        size if (4096..=1 << 44).contains(&size) => Ok(size),
+        _ => Err("a state has from 4K to 16384G".into()),
+    }
+}
+
+fn chunk_size(text: &str) -> Result<u64, String> {
+    match parse_size(text)? {
+        size if (512..=64 << 20).contains(&size) => Ok(size),
+        _ => Err("a chunk has from 512 bytes to 64 MiB".into()),
+    }
+}
+
+fn updates(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(updates) if (0.1..=1e7).contains(&updates) => Ok(updates),
+        _ => Err("updates come in from 0.1 to 10000000 times a second".into()),
+    }
+}

@@ -1,0 +1,140 @@
+//! The axes of experiment `sync` on the command line.
+
+use clap::{Args, ValueEnum};
+use landfall_lab::parse_size;
+use landfall_lab::sync::{CacheState, Files, Operations, Placement, Plan, Selection};
+use landfall_os::{Allocation, SyncMethod};
+
+use super::seconds;
+
+#[derive(Args)]
+#[command(next_help_heading = "What to measure")]
+pub struct SyncPlan {
+    /// Measure the product of all axes, not each axis on its own; takes hours.
+    #[arg(long)]
+    full: bool,
+
+    /// Allocations: append, overwrite, zero-filled, zero-filled-settled, unwritten, sparse,
+    /// write-zeroes, recycled, step-4m, step-64m (or step-Nm, steps of N MiB).
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    allocation: Vec<Allocation>,
+
+    /// Sync methods: fdatasync, fsync, o_dsync, o_sync, rwf_dsync, io_uring, msync,
+    /// sync_file_range, none; direct+NAME for O_DIRECT.
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    sync: Vec<SyncMethod>,
+
+    /// Bytes in a write: 512, 8K, ….
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,…", value_parser = write_size)]
+    size: Vec<u64>,
+
+    /// Threads that write.
+    #[arg(long, value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: Vec<u32>,
+
+    /// Whether threads write one file or a file each.
+    #[arg(long, value_delimiter = ',', value_name = "HOW,…")]
+    files: Vec<FilesArgument>,
+
+    /// Where writes land, relative to pages.
+    #[arg(long, value_delimiter = ',', value_name = "WHERE,…")]
+    placement: Vec<PlacementArgument>,
+
+    /// What the page cache holds of the file.
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…")]
+    cache: Vec<CacheArgument>,
+
+    /// Operations in a trial [default: as many as fit into --seconds].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    ops: Option<u64>,
+
+    /// Rounds: how often each strategy is measured.
+    #[arg(long, value_name = "N", default_value_t = Plan::ROUNDS, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+
+    /// Seconds that a trial is meant to take.
+    #[arg(long, value_name = "S", default_value_t = Plan::SECONDS, value_parser = seconds, conflicts_with = "ops")]
+    seconds: f64,
+
+    /// Let zeros settle by waiting this many seconds instead of syncing them.
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    settle: Option<f64>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FilesArgument {
+    Shared,
+    Each,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum PlacementArgument {
+    /// One after the other.
+    Sequential,
+    /// On page boundaries, a page apart.
+    Spaced,
+    /// 512 bytes into a page, a page apart.
+    Unaligned,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum CacheArgument {
+    Warm,
+    Cold,
+}
+
+impl SyncPlan {
+    /// The plan that these arguments ask for.
+    pub fn plan(&self) -> Plan {
+        let selection = Selection {
+            allocations: self.allocation.clone(),
+            methods: self.sync.clone(),
+            sizes: self.size.clone(),
+            threads: self.threads.clone(),
+            files: self
+                .files
+                .iter()
+                .map(|files| match files {
+                    FilesArgument::Shared => Files::Shared,
+                    FilesArgument::Each => Files::Each,
+                })
+                .collect(),
+            placements: self
+                .placement
+                .iter()
+                .map(|placement| match placement {
+                    PlacementArgument::Sequential => Placement::Sequential,
+                    PlacementArgument::Spaced => Placement::Spaced,
+                    PlacementArgument::Unaligned => Placement::Unaligned,
+                })
+                .collect(),
+            caches: self
+                .cache
+                .iter()
+                .map(|cache| match cache {
+                    CacheArgument::Warm => CacheState::Warm,
+                    CacheArgument::Cold => CacheState::Cold,
+                })
+                .collect(),
+        };
+        let plan = if self.full {
+            Plan::full(&selection)
+        } else {
+            Plan::chosen(&selection)
+        };
+        Plan {
+            rounds: self.rounds,
+            seconds: self.seconds,
+            operations: self.ops.map_or(Operations::ByTime, Operations::Exactly),
+            settle_seconds: self.settle,
+            ..plan
+        }
+    }
+}
+
+fn write_size(text: &str) -> Result<u64, String> {
+    match parse_size(text)? {
+        size @ 1..=0x0400_0000 => Ok(size),
+        _ => Err("a write has from 1 byte to 64 MiB".into()),
+    }
+}

@@ -1,0 +1,88 @@
+//! `landfall lab --list`: a plan with its expected time and bytes, without touching the disk.
+
+use std::fmt::Write as _;
+
+use landfall_lab::{Plan, bytes_text, duration_text, stream, sync};
+
+/// Durable writes per second that are reckoned with.
+const NOMINAL_RATE: f64 = 5_000.0;
+/// Bytes per second that a large state becomes durable at, for the same purpose.
+const NOMINAL_BYTES: f64 = 500e6;
+
+/// The strategies of each experiment, and what they take.
+pub fn list(plans: &[Plan]) -> String {
+    let mut text = String::new();
+    for (index, plan) in plans.iter().enumerate() {
+        if index > 0 {
+            text.push('\n');
+        }
+        match plan {
+            Plan::Sync(plan) => of_sync(&mut text, plan),
+            Plan::Stream(plan) => of_stream(&mut text, plan),
+        }
+    }
+    text
+}
+
+fn of_sync(text: &mut String, plan: &sync::Plan) {
+    for strategy in &plan.strategies {
+        let operations = plan.operations_of(strategy, NOMINAL_RATE);
+        let _ = writeln!(text, "{:<48} {operations:>8} operations", strategy.key());
+    }
+    for excluded in &plan.excluded {
+        left_out(text, &excluded.strategy.key(), &excluded.reason);
+    }
+    let (seconds, bytes) = plan.expected(NOMINAL_RATE);
+    let _ = writeln!(
+        text,
+        "\n{} strategies in {} rounds: about {} and {} written, at {NOMINAL_RATE} durable writes a second.",
+        plan.strategies.len(),
+        plan.rounds,
+        duration_text(seconds),
+        bytes_text(bytes),
+    );
+}
+
+fn of_stream(text: &mut String, plan: &stream::Plan) {
+    let sizes = plan.sizes_within(u64::MAX, NOMINAL_BYTES);
+    let (strategies, excluded) = plan.strategies(&sizes);
+    for strategy in &strategies {
+        let _ = writeln!(
+            text,
+            "{:<48} {:>8}",
+            strategy.key(),
+            bytes_text(strategy.size)
+        );
+    }
+    for excluded in &excluded {
+        left_out(text, &excluded.strategy.key(), &excluded.reason);
+    }
+    let bytes = plan.written_bytes(&sizes);
+    let mut seconds = bytes as f64 / NOMINAL_BYTES;
+    let mut total = bytes;
+    if let Some(saving) = &plan.saving {
+        let _ = writeln!(
+            text,
+            "{:<48} {:>8} in records of {}, {} updates a second",
+            "dump against log",
+            bytes_text(saving.state_bytes),
+            bytes_text(saving.record_bytes),
+            saving.updates_per_second
+        );
+        total += saving.written_bytes();
+        seconds += saving.expected().as_secs_f64() + saving.written_bytes() as f64 / NOMINAL_BYTES;
+    }
+    let _ = writeln!(
+        text,
+        "\n{} strategies in {} rounds: about {} and {} written, at {} MB durable a second; sizes for which there is no room are left out.",
+        strategies.len(),
+        plan.rounds,
+        duration_text(seconds),
+        bytes_text(total),
+        NOMINAL_BYTES / 1e6,
+    );
+}
+
+fn left_out(text: &mut String, key: &str, reason: &str) {
+    let _ = writeln!(text, "{key:<48} left out: {reason}");
+}

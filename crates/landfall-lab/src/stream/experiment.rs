@@ -1,0 +1,354 @@
+//! The run: every strategy once a round, round after round; then dump against log.
+//!
+//! Whatever does not fit is left out or refused before the first byte is written: a filesystem that
+//! fills up half-way would disturb everybody on it.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use landfall_os::{DirtyLimits, Medium, Space, StreamCall, available_memory};
+
+use super::files::{PrepareError, Workbench};
+use super::plan::{largest_within, required_bytes};
+use super::trial::{self, Task};
+use super::{
+    Plan, Strategy, StrategyResult, StreamResults, Trial, ceiling, claims, notices, saving,
+    summary, wall,
+};
+use crate::schedule::Schedule;
+use crate::{Error, Notice, PlanKind, Progress, Site, Stop, bytes_text, export};
+
+/// Bytes of the pilot at most.
+const PILOT_BYTES: u64 = 64 << 20;
+/// Share of the available memory that a state may take: its pages are in memory until written.
+const MEMORY_SHARE: f64 = 0.75;
+/// Share of it for a state that is kept in memory, beside a second one that is read back.
+const KEPT_SHARE: f64 = 0.25;
+/// The smallest state that is worth dumping.
+const SMALLEST_STATE: u64 = 1 << 20;
+/// No such device: what mmap answers where a filesystem has no shared writable mappings.
+const ENODEV: i32 = 19;
+
+/// Runs `plan` on `site`; returns what was found and what must be known about it.
+pub fn run(
+    site: &Site,
+    plan: &Plan,
+    stop: &Stop,
+    progress: &mut dyn Progress,
+) -> Result<(StreamResults, Vec<Notice>), Error> {
+    let mut run = Run {
+        site,
+        plan,
+        stop,
+        bench: Workbench { site, stop },
+        trials_done: 0,
+    };
+    let room = Room::of(site)?;
+    let saving_plan = plan
+        .saving
+        .as_ref()
+        .map(|plan| room.saving(site, plan))
+        .transpose()?;
+    let sizes = run.sizes(&room)?;
+    let (strategies, excluded) = plan.strategies(&sizes);
+    if let (true, Some(excluded)) = (strategies.is_empty() && plan.sweep, excluded.first()) {
+        return Err(Error::Usage(format!(
+            "this plan leaves nothing to measure: {}",
+            excluded.reason
+        )));
+    }
+    let limits = DirtyLimits::now(site.device());
+    progress.doing("memory", 0, plan.trials(), Duration::ZERO);
+    let ceilings = ceiling::measure(&strategies, stop)
+        .map_err(Error::io("cannot measure what memory can do"))?;
+    let results = run.rounds(&strategies, progress)?;
+    let mut noticed = notices::of_plan(plan, &sizes, &excluded, &room);
+    let saving = match &saving_plan {
+        Some(plan) => {
+            let (saving, more) = run.saving(plan, results.len(), progress)?;
+            noticed.extend(more);
+            for row in export::of_saving(&saving) {
+                progress.measured(&row);
+            }
+            Some(saving)
+        }
+        None => None,
+    };
+    progress.doing("done", plan.trials(), plan.trials(), Duration::ZERO);
+    noticed.extend(notices::of_results(&results, &ceilings));
+    let walls = wall::find(&results, limits.as_ref());
+    let claims = claims::judge(site.filesystem(), &results, &walls, limits.as_ref());
+    let all_sizes = plan.sizes();
+    let results = StreamResults {
+        plan: plan.kind,
+        rounds: plan.rounds,
+        data: plan.data,
+        dirty_limits: limits,
+        sizes_left_out: all_sizes
+            .into_iter()
+            .filter(|size| plan.sweep && !sizes.contains(size))
+            .collect(),
+        ceilings,
+        strategies: results,
+        walls,
+        saving,
+        claims,
+    };
+    Ok((results, noticed))
+}
+
+/// What there is room for.
+pub(super) struct Room {
+    /// Bytes free on the filesystem.
+    pub free: u64,
+    /// Bytes of memory that are available.
+    pub memory: u64,
+    /// Whether the filesystem is in that memory.
+    in_memory: bool,
+}
+
+impl Room {
+    fn of(site: &Site) -> Result<Room, Error> {
+        let space = Space::of(site.directory()).map_err(Error::io(format!(
+            "cannot find out how much is free in {}",
+            site.directory().display()
+        )))?;
+        Ok(Room {
+            free: space.available_bytes,
+            memory: available_memory().unwrap_or(u64::MAX),
+            in_memory: site.filesystem().storage().medium == Medium::Memory,
+        })
+    }
+
+    fn memory_share(&self, share: f64) -> u64 {
+        (self.memory as f64 * share) as u64
+    }
+
+    /// Bytes of the largest state that there is room for.
+    pub fn largest(&self) -> u64 {
+        largest_within(self.free).min(self.memory_share(MEMORY_SHARE))
+    }
+
+    /// `plan` with a state that there is room for, or why there is none.
+    fn saving(&self, site: &Site, plan: &saving::Plan) -> Result<saving::Plan, Error> {
+        let most = self.memory_share(KEPT_SHARE);
+        let fits =
+            |plan: &saving::Plan| plan.required_bytes() <= self.free && plan.state_bytes <= most;
+        let mut plan = plan.clone();
+        while !fits(&plan) {
+            if plan.state_is_chosen || plan.state_bytes / 2 < SMALLEST_STATE {
+                site.require_space(plan.required_bytes(), "name a smaller --state")?;
+                return Err(Error::Refused(format!(
+                    "a state of {} is more than a quarter of the {} of memory that is available: name a smaller --state",
+                    bytes_text(plan.state_bytes),
+                    bytes_text(self.memory)
+                )));
+            }
+            plan.state_bytes /= 2;
+        }
+        Ok(plan)
+    }
+}
+
+/// How one attempt at a trial ended.
+enum Attempt {
+    Measured(Box<Trial>),
+    Unsupported(String),
+}
+
+struct Run<'a> {
+    site: &'a Site,
+    plan: &'a Plan,
+    stop: &'a Stop,
+    bench: Workbench<'a>,
+    trials_done: u64,
+}
+
+impl Run<'_> {
+    /// The sizes that there is room and time for; refuses what the user chose and what leaves none.
+    fn sizes(&mut self, room: &Room) -> Result<Vec<u64>, Error> {
+        if !self.plan.sweep {
+            return Ok(Vec::new());
+        }
+        let remedy = "name a smaller --size";
+        let sizes = self.plan.sizes();
+        if self.plan.sizes_are_chosen() {
+            let largest = sizes.last().copied().unwrap_or(0);
+            self.site.require_space(required_bytes(largest), remedy)?;
+            // In memory a file that is too large does not run out of space but of memory, and the
+            // kernel then kills whom it likes.
+            if room.in_memory && largest > room.memory_share(MEMORY_SHARE) {
+                return Err(Error::Refused(format!(
+                    "a state of {} is more than three quarters of the {} of memory that is available: {remedy}",
+                    bytes_text(largest),
+                    bytes_text(room.memory)
+                )));
+            }
+            return Ok(sizes);
+        }
+        let rate = match self.plan.most_seconds {
+            Some(_) => self.pilot(room)?,
+            None => f64::INFINITY,
+        };
+        let fitting = self.plan.sizes_within(room.largest(), rate);
+        let smallest = match (self.plan.kind, fitting.last()) {
+            // The short plan shrinks, but not for ever.
+            (PlanKind::Short, Some(largest)) => *largest,
+            (_, Some(_)) => return Ok(fitting),
+            (_, None) => sizes.first().copied().unwrap_or(0),
+        };
+        self.site.require_space(required_bytes(smallest), remedy)?;
+        if fitting.is_empty() {
+            return Err(Error::Refused(format!(
+                "the smallest state of this plan, {}, is more than three quarters of the {} of memory that is available: {remedy}",
+                bytes_text(smallest),
+                bytes_text(room.memory)
+            )));
+        }
+        Ok(fitting)
+    }
+
+    /// Bytes per second that this disk makes durable, from one short trial.
+    fn pilot(&mut self, room: &Room) -> Result<f64, Error> {
+        let size = PILOT_BYTES.min(room.largest()) / Strategy::CHUNK * Strategy::CHUNK;
+        self.site.require_space(
+            required_bytes(size.max(Strategy::CHUNK)),
+            "name another directory",
+        )?;
+        let size = size.max(Strategy::CHUNK);
+        let strategy = Strategy::usual(landfall_os::StreamMethod::WRITE, size, self.plan.data);
+        match self.attempt(&strategy, 0)? {
+            Attempt::Measured(trial) => Ok(trial.total_mb_per_s * 1e6),
+            Attempt::Unsupported(reason) => Err(Error::Refused(format!(
+                "{} cannot even take a state by write and fdatasync: {reason}",
+                self.site.directory().display()
+            ))),
+        }
+    }
+
+    fn rounds(
+        &mut self,
+        strategies: &[Strategy],
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<StrategyResult>, Error> {
+        let mut results: Vec<StrategyResult> = strategies.iter().map(StrategyResult::new).collect();
+        let total = self.plan.trials();
+        let mut schedule =
+            Schedule::new(strategies.len(), self.plan.rounds, Duration::from_secs(1));
+        let saving = self
+            .plan
+            .saving
+            .as_ref()
+            .map_or(Duration::ZERO, |plan| plan.expected());
+        let mut done = 0;
+        for round in 1..=self.plan.rounds {
+            // In another order each time: what a trial finds of free memory is what the one before it
+            // gave back, and a large one before a small one must not be the rule.
+            let mut order: Vec<usize> = (0..strategies.len()).collect();
+            fastrand::Rng::with_seed(u64::from(round)).shuffle(&mut order);
+            for (place, &index) in order.iter().enumerate() {
+                let (strategy, result) = (&strategies[index], &mut results[index]);
+                if result.unsupported.is_none() {
+                    let left = schedule.left(round, order[place..].iter().copied()) + saving;
+                    progress.doing(&result.key, done, total, left);
+                    let begin = Instant::now();
+                    match self.attempt(strategy, round)? {
+                        Attempt::Measured(trial) => {
+                            let row = export::Row::Stream(&result.key, &trial);
+                            progress.measured(&row);
+                            result.trials.push(*trial);
+                        }
+                        Attempt::Unsupported(reason) => {
+                            schedule.drop(index);
+                            result.unsupported = Some(reason);
+                        }
+                    }
+                    schedule.took(index, begin.elapsed());
+                }
+                done += 1;
+            }
+        }
+        for result in &mut results {
+            notices::mark(&mut result.trials);
+            result.summary = summary::summary(&result.trials);
+        }
+        Ok(results)
+    }
+
+    /// Prepares, runs and clears one trial.
+    fn attempt(&mut self, strategy: &Strategy, round: u32) -> Result<Attempt, Error> {
+        let failed = |error: io::Error| Error::io(format!("cannot measure {strategy}"))(error);
+        self.trials_done += 1;
+        let seed = self.trials_done << 16;
+        let prepared = self.bench.prepare(strategy, seed + 1);
+        let attempt = match &prepared {
+            Ok(prepared) => {
+                let task = Task {
+                    strategy,
+                    prepared,
+                    round,
+                    seed,
+                    site: self.site,
+                    stop: self.stop,
+                };
+                match trial::run(&task) {
+                    Ok(trial) => Ok(Attempt::Measured(Box::new(trial))),
+                    Err(error) => match unsupported(strategy, &error) {
+                        Some(reason) => Ok(Attempt::Unsupported(reason)),
+                        None => Err(error),
+                    },
+                }
+            }
+            Err(PrepareError::Unsupported(reason)) => Ok(Attempt::Unsupported(reason.clone())),
+            Err(PrepareError::Io(error)) => Err(io::Error::new(error.kind(), error.to_string())),
+        };
+        let removed = self.bench.remove();
+        let attempt = attempt.map_err(failed)?;
+        removed.map_err(failed)?;
+        Ok(attempt)
+    }
+
+    /// Dump against log.
+    fn saving(
+        &self,
+        plan: &saving::Plan,
+        strategies: usize,
+        progress: &mut dyn Progress,
+    ) -> Result<(saving::SavingResults, Vec<Notice>), Error> {
+        let total = self.plan.trials();
+        let before = strategies * self.plan.rounds as usize;
+        let trials = plan.trials();
+        let begin = Instant::now();
+        let mut tell = |what: &str, done: usize| {
+            let left = match done {
+                0 => plan.expected(),
+                _ => begin.elapsed() / done as u32 * trials.saturating_sub(done) as u32,
+            };
+            progress.doing(what, before + done, total.max(before + trials), left);
+        };
+        saving::run(self.site, plan, self.stop, &mut tell)
+    }
+}
+
+/// Whether a failure means that this system cannot do what the strategy asks for.
+fn unsupported(strategy: &Strategy, error: &io::Error) -> Option<String> {
+    let method = strategy.method;
+    match error.kind() {
+        io::ErrorKind::Unsupported => Some(format!("{method} is not supported here")),
+        io::ErrorKind::InvalidInput if method.direct => Some(format!(
+            "this filesystem takes no direct writes of {}",
+            bytes_text(strategy.chunk)
+        )),
+        // Some network and FUSE filesystems have no shared writable mappings.
+        _ if method.is_mapped()
+            && (error.kind() == io::ErrorKind::InvalidInput
+                || error.raw_os_error() == Some(ENODEV)) =>
+        {
+            Some("this filesystem has no shared writable mappings".into())
+        }
+        io::ErrorKind::PermissionDenied if method.call == StreamCall::IoUring => {
+            Some("io_uring is switched off on this system".into())
+        }
+        _ => None,
+    }
+}

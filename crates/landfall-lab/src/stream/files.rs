@@ -1,0 +1,158 @@
+//! The file that a trial writes: made, drained before, and removed.
+//!
+//! There is one file at a time, so that the largest state needs no more space than itself.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use landfall_os::{
+    Allocation, Payload, allocate_unwritten, allocate_write_zeroes, dirty_bytes, evict,
+    sync_filesystem, zero_fill,
+};
+
+use super::Strategy;
+use super::plan::written_bytes;
+use crate::{Preparation, Site, Stop};
+
+const CHUNK: u64 = 4 << 20;
+/// How long to wait for a device to finish what it is doing; others may keep it busy for ever.
+const QUIET_WAIT: Duration = Duration::from_millis(500);
+
+/// Why the file could not be made.
+#[derive(Debug)]
+pub(super) enum PrepareError {
+    /// This filesystem or device cannot do it: a result.
+    Unsupported(String),
+    /// Something failed.
+    Io(io::Error),
+}
+
+impl From<io::Error> for PrepareError {
+    fn from(error: io::Error) -> Self {
+        PrepareError::Io(error)
+    }
+}
+
+/// A file that is ready for a trial.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub path: PathBuf,
+    pub preparation: Preparation,
+    /// Bytes that others had left dirty on the machine before it was prepared.
+    pub dirty_before: u64,
+}
+
+/// Makes and removes the files of a run.
+pub(super) struct Workbench<'a> {
+    pub site: &'a Site,
+    pub stop: &'a Stop,
+}
+
+impl Workbench<'_> {
+    fn path(&self) -> PathBuf {
+        self.site.private().join("state")
+    }
+
+    /// Writes out whatever earlier trials left, then makes the file for a trial of `strategy`. `seed`
+    /// makes what an existing file holds unlike what the trial will write.
+    pub fn prepare(&self, strategy: &Strategy, seed: u64) -> Result<Prepared, PrepareError> {
+        self.drain()?;
+        let dirty_before = dirty_bytes().unwrap_or(0);
+        let begin = Instant::now();
+        let path = self.path();
+        self.make(strategy, seed)?;
+        Ok(Prepared {
+            path,
+            preparation: Preparation {
+                seconds: begin.elapsed().as_secs_f64(),
+                bytes: written_bytes(strategy) - strategy.size,
+            },
+            dirty_before,
+        })
+    }
+
+    fn make(&self, strategy: &Strategy, seed: u64) -> Result<(), PrepareError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(self.path())?;
+        let len = strategy.size;
+        match strategy.allocation {
+            Allocation::Sparse => file.set_len(len)?,
+            Allocation::Unwritten => {
+                allocate_unwritten(&file, len).map_err(|error| unsupported("fallocate", error))?;
+            }
+            Allocation::WriteZeroes => {
+                allocate_write_zeroes(&file, len)
+                    .map_err(|error| unsupported("FALLOC_FL_WRITE_ZEROES", error))?;
+            }
+            Allocation::ZeroFilledSettled => {
+                zero_fill(&file, 0, len, &|| self.stop.is_requested())?;
+            }
+            Allocation::Overwrite => self.fill(&file, len, seed)?,
+            _ => {}
+        }
+        // The name, the size and what must have settled are durable before the trial begins.
+        file.sync_all()?;
+        File::open(self.site.private())?.sync_all()?;
+        match strategy.allocation {
+            // After the sync: these zeros are still dirty when the trial begins.
+            Allocation::ZeroFilled => {
+                zero_fill(&file, 0, len, &|| self.stop.is_requested())?;
+            }
+            // An existing file is as a restart leaves it: not in memory.
+            Allocation::Overwrite => evict(&file)?,
+            Allocation::ZeroFilledSettled if strategy.method.direct => evict(&file)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn fill(&self, file: &File, len: u64, seed: u64) -> io::Result<()> {
+        let mut payload = Payload::new(len.min(CHUNK) as usize, seed);
+        let mut offset = 0;
+        while offset < len {
+            if self.stop.is_requested() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let chunk = (len - offset).min(CHUNK);
+            let bytes = payload.part(0, chunk as usize, offset);
+            file.write_all_at(bytes, offset)?;
+            offset += chunk;
+        }
+        Ok(())
+    }
+
+    /// Writes out everything that the filesystem has not written, and waits until the device has
+    /// nothing under way.
+    fn drain(&self) -> io::Result<()> {
+        sync_filesystem(&File::open(self.site.private())?)?;
+        let begin = Instant::now();
+        let busy = || self.site.counters().is_some_and(|c| c.in_flight > 0);
+        while begin.elapsed() < QUIET_WAIT && busy() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Removes the file, if there is one; what of it was not written is forgotten.
+    pub fn remove(&self) -> io::Result<()> {
+        match fs::remove_file(self.path()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn unsupported(what: &str, error: io::Error) -> PrepareError {
+    match error.kind() {
+        io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput => PrepareError::Unsupported(
+            format!("{what} is not supported by this filesystem and device"),
+        ),
+        _ => PrepareError::Io(error),
+    }
+}

@@ -1,0 +1,216 @@
+//! What must be known before a figure of this experiment is believed.
+
+use super::ceiling::FAST_ENOUGH;
+use super::experiment::Room;
+use super::{Ceiling, Excluded, Plan, StrategyResult, Trial};
+use crate::disturbance::{self, Disturbance, Disturbed, least};
+use crate::stats::median;
+use crate::{Notice, PlanKind, Weight, bytes_text, size_name};
+
+/// MiB that the device may write for others in a trial: a superblock, a log.
+const TRAFFIC_FLOOR: f64 = 8.0;
+/// Share of a trial's bytes that may be foreign.
+const TRAFFIC_SLACK: f64 = 0.05;
+/// Hand-overs of one kind may differ in CPU by this factor, above this many seconds per GiB.
+const MEMORY_SLACK: f64 = 3.0;
+const LEAST_CPU: f64 = 0.1;
+/// MiB of foreign dirty data that count: they take room below the dirty limits.
+const DIRTY_SLACK: f64 = 64.0;
+
+impl Disturbed for Trial {
+    fn foreign_cpus(&self) -> f64 {
+        self.foreign_cpus
+    }
+
+    fn stolen_cpus(&self) -> f64 {
+        self.stolen_cpus
+    }
+
+    fn disturbances(&mut self) -> &mut Vec<Disturbance> {
+        &mut self.disturbances
+    }
+}
+
+/// Marks the disturbed trials of one strategy. How a state is cut into requests is the kernel's affair
+/// and varies, so only bytes are compared.
+pub(super) fn mark(trials: &mut [Trial]) {
+    let own = least(trials, |trial| {
+        trial.device.map(|device| device.written_mib)
+    });
+    disturbance::mark(trials, |trial| {
+        trial.device.is_some_and(|device| {
+            let extra = device.written_mib - own;
+            extra > TRAFFIC_FLOOR && extra > TRAFFIC_SLACK * own
+        })
+    });
+}
+
+/// What of the plan is not measured, and why.
+pub(super) fn of_plan(
+    plan: &Plan,
+    sizes: &[u64],
+    excluded: &[Excluded],
+    room: &Room,
+) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    let names = |sizes: &[u64]| {
+        sizes
+            .iter()
+            .map(|s| size_name(*s))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let left_out: Vec<u64> = plan
+        .sizes()
+        .into_iter()
+        .filter(|size| plan.sweep && !sizes.contains(size))
+        .collect();
+    let largest = room.largest();
+    if !left_out.is_empty() {
+        let reason = match left_out.iter().any(|size| *size > largest) {
+            true => format!(
+                "{} are free and {} of memory available",
+                bytes_text(room.free),
+                bytes_text(room.memory)
+            ),
+            false => "on this disk they would take too long".to_owned(),
+        };
+        let instead = match plan.kind {
+            PlanKind::Short => format!("; measured instead: {}", names(sizes)),
+            _ => String::new(),
+        };
+        let text = format!(
+            "States of {} were left out: {reason}{instead}.",
+            names(&left_out)
+        );
+        notices.push(Notice::new("sizes-left-out", Weight::Note, text));
+    }
+    let mut reasons: Vec<&str> = excluded.iter().map(|one| one.reason.as_str()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    notices.extend(reasons.into_iter().map(|reason| {
+        let mut of_reason = excluded.iter().filter(|one| one.reason == reason);
+        let first = of_reason.next().map(|one| one.strategy.key());
+        let first = first.unwrap_or_default();
+        let text = match of_reason.count() {
+            0 => format!("{first} was left out: {reason}."),
+            more => format!("{first} and {more} more were left out: {reason}."),
+        };
+        Notice::new("left-out", Weight::Note, text)
+    }));
+    notices
+}
+
+/// What disturbed the trials, and what limits them besides the disk.
+pub(super) fn of_results(strategies: &[StrategyResult], ceilings: &[Ceiling]) -> Vec<Notice> {
+    let trials: Vec<&Trial> = strategies.iter().flat_map(|s| &s.trials).collect();
+    let found: Vec<&[Disturbance]> = trials.iter().map(|t| t.disturbances.as_slice()).collect();
+    let mut notices = disturbance::notices(&found);
+    let dirty = trials
+        .iter()
+        .filter(|t| t.dirty_before_mib > DIRTY_SLACK)
+        .count();
+    if dirty > 0 {
+        let text = format!(
+            "{dirty} of {} trials began with more than {DIRTY_SLACK} MiB of unwritten data of other programs, which count towards the kernel's limits as well.",
+            trials.len()
+        );
+        notices.push(Notice::new("foreign-dirty", Weight::Note, text));
+    }
+    notices.extend(slow_generator(&trials, ceilings));
+    notices.extend(slow_memory(strategies));
+    notices
+}
+
+/// Hand-overs of one kind that take several times the CPU in some rounds: the time does not go to the
+/// disk, but into having memory.
+fn slow_memory(strategies: &[StrategyResult]) -> Option<Notice> {
+    let spread = |strategy: &StrategyResult| -> Option<(f64, f64)> {
+        let cpu = strategy.trials.iter().map(|trial| trial.cpu_s_per_gib);
+        let (least, most) = cpu.fold((f64::INFINITY, 0.0_f64), |(least, most), value| {
+            (least.min(value), most.max(value))
+        });
+        (most > MEMORY_SLACK * least.max(LEAST_CPU)).then_some((least, most))
+    };
+    let worst = strategies
+        .iter()
+        .filter_map(spread)
+        .max_by(|a, b| (a.1 / a.0.max(LEAST_CPU)).total_cmp(&(b.1 / b.0.max(LEAST_CPU))))?;
+    let text = format!(
+        "The same hand-over took {:.1} seconds of CPU per GiB in one round and {:.1} in another: memory that has not been touched before is slow to be had here, as in virtual machines whose host provides it at first touch. Look at the points, not only at their middle.",
+        worst.0, worst.1
+    );
+    Some(Notice::new("slow-memory", Weight::Warning, text))
+}
+
+/// Making the bytes must not be what is measured.
+fn slow_generator(trials: &[&Trial], ceilings: &[Ceiling]) -> Option<Notice> {
+    let generator = ceilings
+        .iter()
+        .filter(|ceiling| ceiling.what == "generator")
+        .map(|ceiling| ceiling.mb_per_s)
+        .min_by(f64::total_cmp)?;
+    let fastest = trials
+        .iter()
+        .map(|trial| trial.hand_over_mb_per_s)
+        .max_by(f64::total_cmp)?;
+    let typical = median(
+        &trials
+            .iter()
+            .map(|t| t.hand_over_mb_per_s)
+            .collect::<Vec<_>>(),
+    )?;
+    (generator < FAST_ENOUGH * fastest).then(|| {
+        let text = format!(
+            "Making the bytes takes part of the hand-over: they are made at {generator:.0} MB/s, and handed over at {fastest:.0} at the most, {typical:.0} typically."
+        );
+        Notice::new("slow-generator", Weight::Note, text)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::fixtures::{measured, stream_results};
+    use crate::stream::{Data, Strategy};
+    use landfall_os::StreamMethod;
+
+    #[test]
+    fn bytes_of_others_are_seen() {
+        let strategy = Strategy::usual(StreamMethod::WRITE, 128 << 20, Data::Incompressible);
+        let mut trials = measured(strategy, &[(900.0, 100.0); 5]).trials;
+        if let Some(device) = &mut trials[2].device {
+            device.written_mib += 20.0;
+        }
+        mark(&mut trials);
+        let hit: Vec<bool> = trials.iter().map(|t| !t.disturbances.is_empty()).collect();
+        assert_eq!(hit, [false, false, true, false, false]);
+    }
+
+    #[test]
+    fn memory_that_is_slow_to_be_had_is_said() {
+        let strategy = Strategy::usual(StreamMethod::WRITE, 128 << 20, Data::Incompressible);
+        let mut result = measured(strategy, &[(900.0, 100.0); 5]);
+        assert!(slow_memory(std::slice::from_ref(&result)).is_none());
+        result.trials[3].cpu_s_per_gib = 2.0;
+        let notice = slow_memory(&[result]).unwrap();
+        assert!(
+            notice
+                .text
+                .contains("0.3 seconds of CPU per GiB in one round and 2.0")
+        );
+    }
+
+    #[test]
+    fn a_generator_that_is_too_slow_is_said() {
+        let results = stream_results();
+        let mut ceilings = results.ceilings.clone();
+        let codes = |ceilings: &[Ceiling]| -> Vec<String> {
+            let notices = of_results(&results.strategies, ceilings);
+            notices.into_iter().map(|notice| notice.code).collect()
+        };
+        assert!(!codes(&ceilings).contains(&"slow-generator".to_owned()));
+        ceilings[0].mb_per_s = 2_000.0;
+        assert!(codes(&ceilings).contains(&"slow-generator".to_owned()));
+    }
+}

@@ -1,0 +1,141 @@
+//! One trial: a state handed over chunk after chunk, then synced.
+//!
+//! Around each chunk there is one clock read. Between the phases, outside both, the kernel is asked how
+//! much is still dirty; the device works on meanwhile, for some tens of microseconds.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use landfall_os::{
+    Content, DeviceCounters, StreamFile, dirty_bytes, peak_resident, reset_peak_resident,
+};
+
+use super::files::Prepared;
+use super::{Data, Strategy, StreamDevice, Trial};
+use crate::readings::Readings;
+use crate::{Site, Stop};
+
+/// Parts of a state whose times are kept, to see where in it the pace breaks.
+pub(super) const PARTS: u64 = 64;
+/// Of a state, a sync that finds less than this left has nothing to do whose rate could be told.
+const NOTHING_LEFT: f64 = 0.01;
+
+const MIB: f64 = 1048576.0;
+const GIB: f64 = 1073741824.0;
+
+/// What is to be done.
+pub(super) struct Task<'a> {
+    pub strategy: &'a Strategy,
+    pub prepared: &'a Prepared,
+    pub round: u32,
+    /// Makes the bytes of each trial unlike those of the others.
+    pub seed: u64,
+    pub site: &'a Site,
+    pub stop: &'a Stop,
+}
+
+/// What the bytes of a trial are.
+pub(super) fn content(data: Data, seed: u64) -> Content {
+    match data {
+        Data::Incompressible => Content::Random { seed },
+        Data::Zeros => Content::Zeros,
+    }
+}
+
+/// Hands the state over and syncs it.
+pub(super) fn run(task: &Task<'_>) -> io::Result<Trial> {
+    let strategy = task.strategy;
+    let mut file = StreamFile::open(
+        &task.prepared.path,
+        strategy.method,
+        strategy.size,
+        strategy.chunk,
+        content(strategy.data, task.seed),
+    )?;
+    let has_peak = reset_peak_resident().is_ok();
+    let before = Readings::take(task.site);
+    let handed = hand_over(&mut file, strategy, task.stop)?;
+    let left = dirty_bytes().map_or(0, |dirty| dirty.saturating_sub(task.prepared.dirty_before));
+    let begin = Instant::now();
+    file.sync()?;
+    let sync = begin.elapsed();
+    let ran = Readings::take(task.site).since(&before);
+    let peak = peak_resident().ok().filter(|_| has_peak);
+
+    let (hand_over, sync) = (handed.elapsed.as_secs_f64(), sync.as_secs_f64());
+    let megabytes = strategy.size as f64 / 1e6;
+    let left = left.min(strategy.size) as f64;
+    let (foreign_cpus, stolen_cpus) = ran.foreign(hand_over + sync);
+    Ok(Trial {
+        round: task.round,
+        hand_over_seconds: hand_over,
+        sync_seconds: sync,
+        hand_over_mb_per_s: megabytes / hand_over,
+        sync_mb_per_s: (left > NOTHING_LEFT * strategy.size as f64).then(|| left / 1e6 / sync),
+        total_mb_per_s: megabytes / (hand_over + sync),
+        longest_stall_ms: handed.longest.as_secs_f64() * 1e3,
+        left_mib: left / MIB,
+        dirty_before_mib: task.prepared.dirty_before as f64 / MIB,
+        peak_resident_mib: peak.map(|bytes| bytes as f64 / MIB),
+        cpu_s_per_gib: ran.cpu.as_secs_f64() / (strategy.size as f64 / GIB),
+        device: ran.device.map(device),
+        pace: handed.pace,
+        preparation: task.prepared.preparation,
+        foreign_cpus,
+        stolen_cpus,
+        disturbances: Vec::new(),
+    })
+}
+
+fn device(counted: DeviceCounters) -> StreamDevice {
+    StreamDevice {
+        written_mib: counted.write_bytes as f64 / MIB,
+        write_requests: counted.write_requests as f64,
+        flushes: counted.flushes as f64,
+        read_mib: counted.read_bytes as f64 / MIB,
+    }
+}
+
+/// A hand-over.
+pub(super) struct Handed {
+    pub elapsed: Duration,
+    /// The longest single call.
+    pub longest: Duration,
+    /// Seconds at which each of equal parts had been handed over.
+    pub pace: Vec<f64>,
+}
+
+/// Hands over all chunks, and waits for those in flight.
+pub(super) fn hand_over(
+    file: &mut StreamFile,
+    strategy: &Strategy,
+    stop: &Stop,
+) -> io::Result<Handed> {
+    let chunks = strategy.size.div_ceil(strategy.chunk);
+    let parts = PARTS.min(chunks);
+    let mut pace = Vec::with_capacity(parts as usize);
+    let mut longest = Duration::ZERO;
+    let begin = Instant::now();
+    let mut last = begin;
+    for number in 0..chunks {
+        let len = (strategy.size - number * strategy.chunk).min(strategy.chunk);
+        file.hand_over(number, len as usize)?;
+        let now = Instant::now();
+        longest = longest.max(now - last);
+        last = now;
+        if (number + 1) * parts / chunks > number * parts / chunks {
+            pace.push((now - begin).as_secs_f64());
+        }
+        if stop.is_requested() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+    }
+    file.finish()?;
+    let now = Instant::now();
+    longest = longest.max(now - last);
+    Ok(Handed {
+        elapsed: now - begin,
+        longest,
+        pace,
+    })
+}
