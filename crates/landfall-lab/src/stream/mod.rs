@@ -17,6 +17,7 @@ mod notices;
 mod plan;
 mod result;
 pub mod saving;
+mod sections;
 mod strategy;
 mod summary;
 mod trial;
@@ -27,4 +28,5 @@ pub use plan::{Excluded, Plan, Selection};
 pub use result::{
     Ceiling, Data, Phase, StrategyResult, StreamDevice, StreamResults, Summary, Trial, Wall,
 };
+pub use sections::{Section, sections};
 pub use strategy::Strategy;
