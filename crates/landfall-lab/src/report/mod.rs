@@ -1,9 +1,13 @@
 //! The report: one HTML file that needs nothing else, beside the results document it is made from.
 
 mod charts;
+mod claims;
 mod page;
+mod part;
 mod prose;
-mod tables;
+mod stream;
+mod sync;
+mod table;
 #[cfg(test)]
 mod tests;
 

@@ -1,33 +1,36 @@
-//! The report's first three sentences, computed from the results.
-//!
-//! Only a strategy whose writes are meant to survive a power cut is ever called the cheapest, and
-//! nothing is called durable without reserve where a notice puts durability itself in doubt.
+//! The report's first sentences, computed from the results.
 
 use landfall_os::Medium;
 
-use crate::numbers::{interval, thousands, two};
-use crate::stats::Estimate;
-use crate::sync::{
-    CacheState, DeviceCost, Placement, Strategy, StrategyResult, Summary, SyncResults,
-};
-use crate::{Results, Weight, bytes_text};
+use super::{stream, sync};
+use crate::{Results, Weight};
 
 /// What the report says before anything else.
 pub(super) fn sentences(results: &Results) -> Vec<String> {
-    let mut sentences = Vec::new();
-    match results.sync() {
-        Some(sync) if sync.strategies.iter().any(|s| s.summary.is_some()) => {
-            sentences.push(cheapest(results, sync));
-            sentences.push(append_or_overwrite(sync));
-        }
-        _ => {
-            sentences.push(
-                "Nothing was measured: no strategy of this plan can be carried out here."
-                    .to_owned(),
-            );
-            return sentences;
-        }
+    let of_sync = results
+        .sync()
+        .filter(|sync| sync.strategies.iter().any(|s| s.summary.is_some()));
+    let of_stream = results.stream().filter(|stream| {
+        stream.saving.is_some() || stream.strategies.iter().any(|s| s.summary.is_some())
+    });
+    if of_sync.is_none() && of_stream.is_none() {
+        let text = "Nothing was measured: no strategy of this plan can be carried out here.";
+        return vec![text.to_owned()];
     }
+    let mut sentences = Vec::new();
+    if in_memory(results) {
+        sentences.push("This directory is in main memory, where nothing is durable: the figures below show what the software costs, and no disk.".to_owned());
+    }
+    sentences.extend(
+        of_sync
+            .into_iter()
+            .flat_map(|sync| sync::prose::sentences(results, sync)),
+    );
+    sentences.extend(
+        of_stream
+            .into_iter()
+            .flat_map(|stream| stream::prose::sentences(results, stream)),
+    );
     sentences.push(weightiest(results));
     sentences
 }
@@ -38,150 +41,9 @@ pub(super) fn in_memory(results: &Results) -> bool {
         || results.notices.iter().any(|n| n.code == "memory-disk")
 }
 
-fn cheapest(results: &Results, sync: &SyncResults) -> String {
-    if in_memory(results) {
-        return "This directory is in main memory, where nothing is durable: the figures below show what the software costs, and no disk."
-            .to_owned();
-    }
-    let measured: Vec<(&StrategyResult, &Summary)> = sync
-        .strategies
-        .iter()
-        .filter(|strategy| strategy.durable)
-        .filter_map(|strategy| Some((strategy, strategy.summary.as_ref()?)))
-        .collect();
-    let baseline = Strategy::BASELINE.key();
-    let centre = measured
-        .iter()
-        .find(|(strategy, _)| strategy.key == baseline)
-        .or(measured.first());
-    let Some((centre, _)) = centre else {
-        return "No durable write was measured: every strategy measured here leaves its writes to a power cut."
-            .to_owned();
-    };
-    let mut rivals: Vec<&(&StrategyResult, &Summary)> = measured
-        .iter()
-        .filter(|(strategy, _)| {
-            (strategy.size, strategy.threads, strategy.files)
-                == (centre.size, centre.threads, centre.files)
-                && (strategy.placement, strategy.cache) == (centre.placement, centre.cache)
-        })
-        .collect();
-    rivals.sort_by(|a, b| {
-        b.1.ops_per_second
-            .median
-            .total_cmp(&a.1.ops_per_second.median)
-    });
-    let Some((best, summary)) = rivals.first() else {
-        return String::new();
-    };
-    let rate = &summary.ops_per_second;
-    let reserve = match results.notices.iter().any(|n| n.weight == Weight::Danger) {
-        true => "The cheapest write that is meant to be durable",
-        false => "The cheapest durable write",
-    };
-    let equals = rivals
-        .iter()
-        .skip(1)
-        .filter(|(_, other)| other.ops_per_second.high >= rate.low)
-        .count();
-    let by = way(best);
-    let begin = format!(
-        "{reserve} of {} here: {} a second",
-        bytes_text(best.size),
-        thousands(rate.median)
-    );
-    if best.trials.len() < 2 {
-        return format!("{begin}, by {by}; one round cannot say how far chance moved it.");
-    }
-    let tail = match (rivals.len(), equals) {
-        (1, _) => "; nothing else of its kind was measured".to_owned(),
-        (_, 0) => "; the intervals of all others lie below its own".to_owned(),
-        (_, 1) => "; the interval of one other reaches into its own".to_owned(),
-        (_, some) => format!("; the intervals of {some} others reach into its own"),
-    };
-    format!(
-        "{begin} (95% interval {}), by {by}{tail}.",
-        interval(rate, thousands)
-    )
-}
-
-fn way(strategy: &StrategyResult) -> String {
-    let mut text = format!("{} with {}", strategy.allocation, strategy.method);
-    if strategy.threads > 1 {
-        text.push_str(&format!(", {} threads together", strategy.threads));
-    }
-    if strategy.placement != Placement::Sequential || strategy.cache != CacheState::Warm {
-        text.push_str(&format!(" ({})", strategy.key));
-    }
-    text
-}
-
-fn append_or_overwrite(sync: &SyncResults) -> String {
-    let twins = sync.strategies.iter().find_map(|append| {
-        let overwrite = sync.strategies.iter().find(|other| {
-            other.allocation == "overwrite"
-                && (other.size, other.threads, other.files)
-                    == (append.size, append.threads, append.files)
-                && (other.placement, other.cache) == (append.placement, append.cache)
-                && other.method == append.method
-        })?;
-        (append.allocation == "append" && append.durable).then_some((append, overwrite))
-    });
-    let compared = twins.and_then(|(append, overwrite)| {
-        let pairs: Vec<(f64, f64)> = append
-            .trials
-            .iter()
-            .filter_map(|trial| {
-                let other = overwrite.trials.iter().find(|o| o.round == trial.round)?;
-                Some((other.ops_per_second, trial.ops_per_second))
-            })
-            .collect();
-        Some((append, overwrite, Estimate::of_ratio(&pairs)?))
-    });
-    let Some((append, overwrite, ratio)) = compared else {
-        return "Appending and overwriting were not both measured, so this run cannot say what separates them."
-            .to_owned();
-    };
-    let device = |strategy: &StrategyResult| strategy.summary.as_ref()?.device;
-    let spread = match append.trials.len() {
-        1 => "one round".to_owned(),
-        _ => format!("95% interval {}", interval(&ratio, two)),
-    };
-    let times = format!("{} times as fast ({spread})", two(ratio.median));
-    let unclear = match append.trials.len() > 1 && ratio.low <= 1.0 && 1.0 <= ratio.high {
-        true => ", which shows no difference",
-        false => "",
-    };
-    match (device(overwrite), device(append)) {
-        (Some(over), Some(app)) => format!(
-            "Overwriting costs {}, appending {}: overwriting is {times}{unclear}.",
-            cost(&over),
-            cost(&app)
-        ),
-        _ => format!(
-            "Overwriting is {} times as fast as appending ({spread}){unclear}; writes and flushes could not be counted.",
-            two(ratio.median)
-        ),
-    }
-}
-
-fn cost(device: &DeviceCost) -> String {
-    let writes = match device.writes {
-        Some(writes) => count(writes, "write"),
-        None => format!("at most {}", count(device.write_requests, "write")),
-    };
-    format!("{writes} and {}", count(device.flushes, "flush"))
-}
-
-/// A rounded count with its noun: `1 write`, `2.5 writes`.
-fn count(value: f64, noun: &str) -> String {
-    let number = format!("{value:.1}");
-    let number = number.strip_suffix(".0").unwrap_or(&number);
-    match (number, noun) {
-        ("1", noun) => format!("1 {noun}"),
-        (number, "flush") => format!("{number} flushes"),
-        (number, noun) => format!("{number} {noun}s"),
-    }
+/// Whether a notice puts durability itself in doubt.
+pub(super) fn is_in_doubt(results: &Results) -> bool {
+    results.notices.iter().any(|n| n.weight == Weight::Danger)
 }
 
 fn weightiest(results: &Results) -> String {
@@ -190,17 +52,5 @@ fn weightiest(results: &Results) -> String {
         Some(notice) => format!("Before you believe it: {}", notice.text),
         None => "Nothing was noticed that keeps these figures from being taken at face value."
             .to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_read_as_english() {
-        assert_eq!(count(1.02, "write"), "1 write");
-        assert_eq!(count(0.0, "flush"), "0 flushes");
-        assert_eq!(count(2.5, "write"), "2.5 writes");
     }
 }

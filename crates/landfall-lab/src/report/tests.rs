@@ -90,7 +90,7 @@ fn the_libraries_cannot_end_the_element_that_they_stand_in() {
     for library in [
         include_str!("vendor/d3.min.js"),
         include_str!("vendor/plot.umd.min.js"),
-        include_str!("../../templates/report.js"),
+        super::page::SCRIPT,
     ] {
         assert!(!library.contains("</script") && !library.contains("<!--"));
     }

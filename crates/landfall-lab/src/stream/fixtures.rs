@@ -1,12 +1,14 @@
 //! Made-up results for tests.
 
-use landfall_os::{DirtyLimits, StreamMethod};
+use landfall_os::{Allocation, DirtyLimits, StreamMethod};
 
 use super::saving::{
     BreakEven, Cost, DumpResult, DumpTrial, LogResult, LogTrial, Policy, Replay, SavingResults,
 };
 use super::summary::summary;
-use super::{Ceiling, Data, Strategy, StrategyResult, StreamDevice, StreamResults, Trial, Wall};
+use super::{
+    Ceiling, Data, Plan, Strategy, StrategyResult, StreamDevice, StreamResults, Trial, Wall,
+};
 use crate::stats::Estimate;
 use crate::{PlanKind, Preparation};
 
@@ -165,6 +167,62 @@ pub(crate) fn with_saving_trials(mut results: StreamResults) -> StreamResults {
         }
     }
     results
+}
+
+/// The standard plan with figures as a disk of 520 MB/s would give them: hand-over at memory's pace in
+/// two humps until 1 GiB, and at the disk's from there on.
+pub(crate) fn standard_results() -> StreamResults {
+    let (strategies, _) = Plan::standard().strategies(&Plan::standard().sizes_within(2048 << 20, 1.0));
+    let measured = |(index, strategy): (usize, Strategy)| {
+        let rates: Vec<(f64, f64)> = (0..5)
+            .map(|round| standard_rates(&strategy, index, round))
+            .collect();
+        let mut result = measured(strategy, &rates);
+        for (trial, (hand_over, _)) in result.trials.iter_mut().zip(&rates) {
+            trial.longest_stall_ms = 2e4 / hand_over;
+            trial.cpu_s_per_gib = 0.2 + 300.0 / hand_over;
+            if strategy.method.is_mapped() {
+                trial.peak_resident_mib = Some(12.0 + strategy.size as f64 / MIB);
+            }
+        }
+        result.summary = summary(&result.trials);
+        result
+    };
+    let mut strategies: Vec<StrategyResult> =
+        strategies.into_iter().enumerate().map(measured).collect();
+    if let Some(last) = strategies
+        .iter_mut()
+        .find(|strategy| strategy.allocation == "write-zeroes")
+    {
+        last.trials.clear();
+        last.summary = None;
+        last.unsupported = Some("the filesystem does not support it".to_owned());
+    }
+    StreamResults {
+        strategies,
+        ..stream_results()
+    }
+}
+
+/// Hand-over and total in MB/s.
+fn standard_rates(strategy: &Strategy, index: usize, round: u32) -> (f64, f64) {
+    let chance = f64::from((index as u32 * 7 + round * 5) % 11) / 11.0;
+    let disk = 520.0 * (0.9 + 0.15 * chance);
+    if !strategy.is_buffered() {
+        return (disk * 1.02, disk);
+    }
+    let memory = match strategy.allocation {
+        Allocation::Overwrite => 5_200.0,
+        _ if strategy.method.is_mapped() => 1_100.0,
+        _ => 2_900.0,
+    };
+    let hump = if chance > 0.45 { 1.0 } else { 0.45 };
+    let beyond = strategy.size >= 1024 << 20;
+    let hand_over = match beyond && strategy.method == StreamMethod::WRITE {
+        true => disk * 1.6,
+        false => memory * hump * (0.95 + 0.1 * chance),
+    };
+    (hand_over, disk * 0.93)
 }
 
 fn estimate(median: f64) -> Estimate {

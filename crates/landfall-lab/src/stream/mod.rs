@@ -18,6 +18,7 @@ mod plan;
 mod result;
 pub mod saving;
 mod sections;
+pub mod sentences;
 mod strategy;
 mod summary;
 mod trial;
@@ -28,5 +29,6 @@ pub use plan::{Excluded, Plan, Selection};
 pub use result::{
     Ceiling, Data, Phase, StrategyResult, StreamDevice, StreamResults, Summary, Trial, Wall,
 };
+pub(crate) use sections::centre_size;
 pub use sections::{Section, sections};
 pub use strategy::Strategy;

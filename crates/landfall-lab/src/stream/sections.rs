@@ -225,7 +225,7 @@ mod tests {
     use crate::stream::{Plan, Selection};
 
     fn results(plan: &Plan) -> StreamResults {
-        let (strategies, _) = plan.strategies(u64::MAX);
+        let (strategies, _) = plan.strategies(&plan.sizes());
         let measured = |strategy: Strategy| measured(strategy, &[(1_000.0, 100.0)]);
         StreamResults {
             strategies: strategies.into_iter().map(measured).collect(),

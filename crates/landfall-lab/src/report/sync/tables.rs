@@ -1,12 +1,11 @@
-//! The tables beneath the charts: what a chart shows, in digits, for those who do not see it.
+//! The tables beneath the charts of experiment `sync`.
 
-use super::charts::{Chart, Drawing};
 use crate::numbers::{NOTHING, interval, short, thousands, two, writes};
+use crate::report::charts::{Chart, Drawing};
+use crate::report::table::{self, MOST_ROWS, Row, Table};
 use crate::sync::{Section, StrategyResult, Summary, SyncResults};
 use crate::{bytes_text, stats};
 
-/// More rows than this make a page that no browser likes; the results document has them all.
-const MOST_ROWS: usize = 400;
 /// Percentiles that get a column, with its heading.
 const PERCENTILES: [(f64, &str); 9] = [
     (0.0, "least"),
@@ -20,50 +19,27 @@ const PERCENTILES: [(f64, &str); 9] = [
     (100.0, "greatest"),
 ];
 
-/// A table of numbers with a heading per row.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Table {
-    pub caption: String,
-    /// Heading of the first column.
-    pub corner: &'static str,
-    pub columns: Vec<&'static str>,
-    pub rows: Vec<Row>,
-    /// What must be said beneath.
-    pub notes: Vec<String>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Row {
-    pub head: String,
-    /// A cell per column; or one that spans all of them, saying why there are none.
-    pub cells: Vec<String>,
-    pub spans: bool,
-}
-
-impl Table {
-    /// The table that belongs to `chart`, which shows `section`.
-    pub fn of(chart: &Chart, section: &Section<'_>) -> Table {
-        let mut table = match &chart.drawing {
-            Drawing::Rates { .. } | Drawing::Lines { .. } => rates(section),
-            Drawing::Latency { .. } => latency(section),
-            Drawing::Costs { .. } => costs(section),
-        };
-        if section.rows.len() > MOST_ROWS {
-            table.notes.push(format!(
-                "The first {MOST_ROWS} of {} strategies; results.json has them all.",
-                section.rows.len()
-            ));
-        }
-        let lax = |(_, strategy): &(String, &StrategyResult)| {
-            !strategy.durable && strategy.summary.is_some()
-        };
-        if section.rows.iter().any(lax) {
-            table
-                .notes
-                .push("* Not durable: a power cut loses these writes.".to_owned());
-        }
-        table
+/// The table that belongs to `chart`, which shows `section`.
+pub(super) fn of(chart: &Chart, section: &Section<'_>) -> Table {
+    let mut table = match &chart.drawing {
+        Drawing::Latency { .. } => latency(section),
+        Drawing::Costs { .. } => costs(section),
+        _ => rates(section),
+    };
+    if section.rows.len() > MOST_ROWS {
+        table.notes.push(format!(
+            "The first {MOST_ROWS} of {} strategies; results.json has them all.",
+            section.rows.len()
+        ));
     }
+    let lax =
+        |(_, strategy): &(String, &StrategyResult)| !strategy.durable && strategy.summary.is_some();
+    if section.rows.iter().any(lax) {
+        table
+            .notes
+            .push("* Not durable: a power cut loses these writes.".to_owned());
+    }
+    table
 }
 
 fn of_section(
@@ -168,24 +144,8 @@ fn costs(section: &Section<'_>) -> Table {
 
 /// Strategies that could not be measured, and why; nothing if all were.
 pub(super) fn unmeasured(sync: &SyncResults) -> Option<Table> {
-    let rows: Vec<Row> = sync
-        .strategies
-        .iter()
-        .filter(|strategy| strategy.summary.is_none())
-        .take(MOST_ROWS)
-        .map(|strategy| Row {
-            head: strategy.key.clone(),
-            cells: vec![strategy.unsupported.clone().unwrap_or(NOTHING.to_owned())],
-            spans: true,
-        })
-        .collect();
-    (!rows.is_empty()).then(|| Table {
-        caption: "Strategies of the plan that could not be measured".to_owned(),
-        corner: "Strategy",
-        columns: vec!["Why"],
-        rows,
-        notes: Vec::new(),
-    })
+    let strategies = sync.strategies.iter().filter(|s| s.summary.is_none());
+    table::unmeasured(strategies.map(|s| (s.key.as_str(), s.unsupported.as_deref())))
 }
 
 /// What preparations cost, which no figure of a trial holds.

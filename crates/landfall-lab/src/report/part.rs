@@ -1,0 +1,61 @@
+//! What an experiment gives to the page.
+
+use super::charts::Chart;
+use super::table::Table;
+
+/// One experiment's share of the page.
+pub(super) struct Part {
+    /// Its heading, where there is more than one.
+    pub title: &'static str,
+    pub chapters: Vec<Chapter>,
+    /// Strategies that could not be measured.
+    pub unmeasured: Option<Table>,
+    /// What preparations cost.
+    pub preparation: Option<Table>,
+}
+
+/// Charts that answer one question.
+pub(super) struct Chapter {
+    pub title: &'static str,
+    pub introduction: String,
+    pub figures: Vec<Figure>,
+}
+
+/// A chart and its table.
+pub(super) struct Figure {
+    pub id: String,
+    pub title: String,
+    pub alternative: String,
+    pub legend: String,
+    pub expected: usize,
+    pub table: Table,
+}
+
+impl Figure {
+    /// A figure of `chart` in the chapter of this title.
+    pub fn new(chart: &Chart, chapter: &str, title: &str, legend: String, table: Table) -> Figure {
+        Figure {
+            id: chart.id.clone(),
+            title: title.to_owned(),
+            alternative: format!(
+                "Chart. {chapter}: {title}. Its figures are in the data table beneath."
+            ),
+            legend,
+            expected: chart.expected(),
+            table,
+        }
+    }
+}
+
+/// The chapter, unless it would be empty.
+pub(super) fn chapter(
+    title: &'static str,
+    introduction: impl Into<String>,
+    figures: Vec<Figure>,
+) -> Option<Chapter> {
+    (!figures.is_empty()).then(|| Chapter {
+        title,
+        introduction: introduction.into(),
+        figures,
+    })
+}

@@ -1,0 +1,172 @@
+//! Where the cost of a dump and those of logs cross.
+
+use serde::Serialize;
+
+use crate::bytes_text;
+use crate::report::charts::{Chart, Drawing};
+use crate::stats::Estimate;
+use crate::stream::saving::{Cost, Policy, SavingResults};
+use crate::stream::sentences::{crossing, percent, seconds_text};
+
+/// Shares of the state that are drawn: from a thousandth of a percent to ten times the state.
+const SHARES: (f64, f64) = (1e-5, 10.0);
+/// Costs that are drawn, over that of the dump.
+const COSTS: (f64, f64) = (1e-3, 30.0);
+
+/// Cost against the share of the state that changes between two saves; both logarithmic.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::report) struct Crossing {
+    /// What the costs are in: `seconds` or `bytes`.
+    unit: &'static str,
+    shares: (f64, f64),
+    costs: (f64, f64),
+    dump: DumpLine,
+    logs: Vec<LogLine>,
+}
+
+/// The dump costs the same whatever has changed.
+#[derive(Clone, Debug, Serialize)]
+struct DumpLine {
+    value: f64,
+    low: f64,
+    high: f64,
+    text: String,
+}
+
+/// A log costs the more the more changes.
+#[derive(Clone, Debug, Serialize)]
+struct LogLine {
+    name: &'static str,
+    /// Index of the policy, which gives the line its colour and sign.
+    policy: usize,
+    /// Share and cost at both ends of what is in the picture; nothing of a line that passes it by.
+    ends: Option<[(f64, f64); 2]>,
+    /// The share at which it meets the dump, where that is in the picture.
+    meets: Option<Meeting>,
+    /// That share in words.
+    text: String,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Meeting {
+    share: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Crossing {
+    /// Marks of a complete drawing: the dump's line, those of the logs, and where they meet.
+    pub fn marks(&self) -> usize {
+        let of = |log: &LogLine| usize::from(log.ends.is_some()) + usize::from(log.meets.is_some());
+        1 + self.logs.iter().map(of).sum::<usize>()
+    }
+}
+
+/// What a dump costs.
+fn dump_cost(saving: &SavingResults, cost: Cost) -> Estimate {
+    match cost {
+        Cost::Seconds => saving.dump.seconds,
+        Cost::Bytes => {
+            let written = saving.dump.device_kib.map(|kib| kib * 1024.0);
+            let bytes = written.unwrap_or(saving.state_bytes as f64);
+            Estimate {
+                median: bytes,
+                low: bytes,
+                high: bytes,
+            }
+        }
+    }
+}
+
+/// The chart of one cost, where a break-even by it is known.
+pub(super) fn chart(saving: &SavingResults, cost: Cost) -> Option<Chart> {
+    let dump = dump_cost(saving, cost);
+    if !(dump.median.is_finite() && dump.median > 0.0) {
+        return None;
+    }
+    let costs = (
+        (dump.median * COSTS.0).min(dump.low.max(f64::MIN_POSITIVE)),
+        (dump.median * COSTS.1).max(dump.high),
+    );
+    let logs: Vec<LogLine> = Policy::ALL
+        .into_iter()
+        .enumerate()
+        .filter_map(|(index, policy)| {
+            let share = crossing(saving, policy, cost)?.share;
+            let inside = (SHARES.0..=SHARES.1).contains(&share.median);
+            Some(LogLine {
+                name: policy.name(),
+                policy: index,
+                ends: ends(dump.median / share.median, costs),
+                meets: inside.then_some(Meeting {
+                    share: share.median,
+                    low: share.low.max(SHARES.0),
+                    high: share.high.min(SHARES.1),
+                }),
+                text: match inside {
+                    true => percent(share.median),
+                    false => format!("{}, outside the picture", percent(share.median)),
+                },
+            })
+        })
+        .collect();
+    let (unit, text): (_, fn(f64) -> String) = match cost {
+        Cost::Seconds => ("seconds", seconds_text),
+        Cost::Bytes => ("bytes", |bytes| bytes_text(bytes as u64)),
+    };
+    (!logs.is_empty()).then(|| Chart {
+        id: format!("break-even-{unit}"),
+        drawing: Drawing::BreakEven(Crossing {
+            unit,
+            shares: SHARES,
+            costs,
+            dump: DumpLine {
+                value: dump.median,
+                low: dump.low.max(costs.0),
+                high: dump.high,
+                text: format!(
+                    "dump of {}: {}",
+                    bytes_text(saving.state_bytes),
+                    text(dump.median)
+                ),
+            },
+            logs,
+        }),
+    })
+}
+
+/// The part of the line `cost = slope * share` that is in the picture.
+fn ends(slope: f64, costs: (f64, f64)) -> Option<[(f64, f64); 2]> {
+    let from = SHARES.0.max(costs.0 / slope);
+    let to = SHARES.1.min(costs.1 / slope);
+    (from < to).then_some([(from, slope * from), (to, slope * to)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::fixtures::saving_results;
+
+    #[test]
+    fn a_crossing_outside_the_picture_is_said_and_not_drawn() {
+        let mut saving = saving_results();
+        let marks = |saving: &SavingResults| chart(saving, Cost::Seconds).unwrap().expected();
+        assert_eq!(marks(&saving), 1 + 4 + 4);
+        for point in &mut saving.break_even {
+            point.share.median *= 1e9;
+        }
+        assert_eq!(marks(&saving), 1);
+        let Drawing::BreakEven(crossing) = chart(&saving, Cost::Seconds).unwrap().drawing else {
+            panic!("another chart");
+        };
+        assert!(crossing.logs[0].text.ends_with("outside the picture"));
+        saving.break_even.clear();
+        assert!(chart(&saving, Cost::Bytes).is_none());
+    }
+
+    #[test]
+    fn lines_end_where_the_picture_does() {
+        assert_eq!(ends(1.0, (1e-3, 30.0)), Some([(1e-3, 1e-3), (10.0, 10.0)]));
+        assert_eq!(ends(1e9, (1e-3, 30.0)), None);
+    }
+}

@@ -1,0 +1,161 @@
+//! What experiment `stream` gives to the page.
+
+pub(super) mod charts;
+pub(super) mod crossing;
+pub(super) mod prose;
+mod saving;
+mod tables;
+
+use super::charts::{Chart, Drawing, MOST_ROWS};
+use super::part::{Chapter, Figure, Part, chapter};
+use crate::bytes_text;
+use crate::stream::{Section, StreamResults, sections, sentences};
+
+/// Its part of the page; `charts` receives what is drawn.
+pub(super) fn part(stream: &StreamResults, in_memory: bool, charts: &mut Vec<Chart>) -> Part {
+    let sections = sections(stream);
+    let mut chapters: Vec<Chapter> = [
+        by_size(stream, &sections, in_memory, charts),
+        by_others(stream, &sections, in_memory, charts),
+        costs(&sections, charts),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if let Some(saving) = &stream.saving {
+        chapters.extend(saving::chapters(saving, in_memory, charts));
+    }
+    Part {
+        title: "What saving a large state costs",
+        chapters,
+        unmeasured: tables::unmeasured(stream),
+        preparation: tables::preparation(stream),
+    }
+}
+
+/// How the marks are to be read.
+fn reading(stream: &StreamResults) -> &'static str {
+    match stream.strategies.iter().any(|s| s.trials.len() > 1) {
+        true => {
+            "A large mark is the median over the rounds, a bar its 95% interval, and a small faint mark a single round: hand-over often has two humps, and then no single number says much."
+        }
+        false => {
+            "A mark is a single measurement. Without more rounds there are no intervals, and no difference is shown."
+        }
+    }
+}
+
+fn phases(in_memory: bool) -> &'static str {
+    match in_memory {
+        true => {
+            "In the hand-over the program gives all its bytes to the kernel, and must wait for it. The sync follows; in main memory there is nothing for it to do."
+        }
+        false => {
+            "In the hand-over the program gives all its bytes to the kernel, and must wait for it. The sync then takes until the bytes are durable: its MB/s are those of what the hand-over left to it. The total is the whole state over both."
+        }
+    }
+}
+
+fn by_size(
+    stream: &StreamResults,
+    sections: &[Section<'_>],
+    in_memory: bool,
+    charts: &mut Vec<Chart>,
+) -> Option<Chapter> {
+    let title = "MB per second by size";
+    let section = sections.iter().find(|section| section.axis == "size")?;
+    let chart = charts::sizes(stream, section, in_memory)?;
+    let mut legend = sentences::walls(stream);
+    if let Drawing::Sizes(sizes) = &chart.drawing {
+        legend.extend(sizes.legend());
+    }
+    if !stream.sizes_left_out.is_empty() {
+        let sizes: Vec<String> = stream
+            .sizes_left_out
+            .iter()
+            .map(|s| bytes_text(*s))
+            .collect();
+        legend.push(format!(
+            "Left out for want of space, memory or time: {}.",
+            sizes.join(", ")
+        ));
+    }
+    let table = tables::rates(section);
+    let figure = Figure::new(&chart, title, &section.title, legend.join(" "), table);
+    charts.push(chart);
+    let introduction = introduction(stream, in_memory);
+    chapter(title, introduction, vec![figure])
+}
+
+fn by_others(
+    stream: &StreamResults,
+    sections: &[Section<'_>],
+    in_memory: bool,
+    charts: &mut Vec<Chart>,
+) -> Option<Chapter> {
+    let axes = ["method", "allocation", "chunk", "other"];
+    let title = match sections.iter().any(|section| section.axis == "size") {
+        true => "MB per second at one size",
+        false => "MB per second",
+    };
+    let figures = of_axes(sections, &axes, charts, |section| {
+        let chart = charts::phases(section, in_memory)?;
+        let legend = match section.rows.len() > MOST_ROWS {
+            true => format!(
+                "The {MOST_ROWS} of {} strategies with the fastest total.",
+                section.rows.len()
+            ),
+            false => String::new(),
+        };
+        let table = tables::rates(section);
+        let figure = Figure::new(&chart, title, &section.title, legend, table);
+        Some((chart, figure))
+    });
+    let introduction = match title {
+        "MB per second" => introduction(stream, in_memory),
+        _ => "What the bytes are handed over with, how the space came to be and how much a call takes, each on its own.".to_owned(),
+    };
+    chapter(title, introduction, figures)
+}
+
+fn introduction(stream: &StreamResults, in_memory: bool) -> String {
+    let ceilings = sentences::ceilings(&stream.ceilings);
+    let texts = [
+        Some(phases(in_memory)),
+        Some(reading(stream)),
+        ceilings.as_deref(),
+        Some("A MB is 1,000,000 bytes."),
+    ];
+    texts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn costs(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Option<Chapter> {
+    let title = "What it costs besides time";
+    let axes: &[&str] = match sections {
+        [only] if only.axis == "other" => &["other"],
+        _ => &["method", "allocation"],
+    };
+    let figures = of_axes(sections, axes, charts, |section| {
+        let chart = charts::costs(section)?;
+        let table = tables::costs(section);
+        let figure = Figure::new(&chart, title, &section.title, String::new(), table);
+        Some((chart, figure))
+    });
+    let introduction = "The longest stall is the longest single call of the hand-over: for so long the program cannot do anything else. Peak memory is that of this process, in which pages of a mapped file count. Medians over the rounds.";
+    chapter(title, introduction, figures)
+}
+
+fn of_axes(
+    sections: &[Section<'_>],
+    axes: &[&str],
+    charts: &mut Vec<Chart>,
+    make: impl Fn(&Section<'_>) -> Option<(Chart, Figure)>,
+) -> Vec<Figure> {
+    let (made, figures): (Vec<Chart>, Vec<Figure>) = sections
+        .iter()
+        .filter(|section| axes.contains(&section.axis))
+        .filter_map(make)
+        .unzip();
+    charts.extend(made);
+    figures
+}

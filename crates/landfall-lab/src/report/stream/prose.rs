@@ -1,0 +1,142 @@
+//! What the report says of experiment `stream` before anything else.
+
+use crate::numbers::interval;
+use crate::report::prose::{in_memory, is_in_doubt};
+use crate::stats::Estimate;
+use crate::stream::saving::{Cost, Policy, SavingResults};
+use crate::stream::sentences::{crossing, percent, seconds_text, walls};
+use crate::stream::{StrategyResult, StreamResults, Summary, centre_size};
+use crate::{Results, bytes_text};
+
+/// What the report says of the experiment before anything else.
+pub(in crate::report) fn sentences(results: &Results, stream: &StreamResults) -> Vec<String> {
+    let fastest = fastest(results, stream);
+    let wall = first_wall(stream);
+    let saving = stream.saving.as_ref().and_then(break_even);
+    [fastest, wall, saving].into_iter().flatten().collect()
+}
+
+/// How long the program stops and how long it takes until the state is durable, at the size at which
+/// most was measured.
+fn fastest(results: &Results, stream: &StreamResults) -> Option<String> {
+    let measured: Vec<(&StrategyResult, &Summary)> = stream
+        .strategies
+        .iter()
+        .filter_map(|strategy| Some((strategy, strategy.summary.as_ref()?)))
+        .collect();
+    let strategies: Vec<StrategyResult> = measured.iter().map(|(s, _)| (*s).clone()).collect();
+    let size = centre_size(&strategies)?;
+    let rivals: Vec<_> = measured.iter().filter(|(s, _)| s.size == size).collect();
+    let by_total = |a: &&&(&StrategyResult, &Summary), b: &&&(&StrategyResult, &Summary)| {
+        middle(a.1, true).total_cmp(&middle(b.1, true))
+    };
+    let by_hand_over = |a: &&&(&StrategyResult, &Summary), b: &&&(&StrategyResult, &Summary)| {
+        middle(a.1, false).total_cmp(&middle(b.1, false))
+    };
+    let (best, soonest) = rivals.iter().min_by(by_total)?;
+    let (shortest, least) = rivals.iter().min_by(by_hand_over)?;
+    let rounds = best.trials.len();
+    let equals = rivals
+        .iter()
+        .filter(|(other, summary)| {
+            other.key != best.key
+                && summary.total.seconds.estimate.low <= soonest.total.seconds.estimate.high
+        })
+        .count();
+    let durable = match (in_memory(results), is_in_doubt(results)) {
+        (true, _) => "handed over and synced",
+        (false, true) => "meant to be durable",
+        (false, false) => "durable",
+    };
+    let chance = match (rounds, equals, rivals.len()) {
+        (1, ..) => "; one round cannot say how far chance moved it".to_owned(),
+        (_, _, 1) => "; nothing else was measured at this size".to_owned(),
+        (_, 0, _) => "; the intervals of all others lie above its own".to_owned(),
+        (_, 1, _) => "; the interval of one other reaches into its own".to_owned(),
+        (_, some, _) => format!("; the intervals of {some} others reach into its own"),
+    };
+    let mut text = format!(
+        "A state of {} is {durable} {} after the save begins at the earliest{}, by {}, which holds the program up for {}{chance}.",
+        bytes_text(size),
+        seconds_text(soonest.total.seconds.estimate.median),
+        certainty(&soonest.total.seconds.estimate, rounds),
+        way(best),
+        seconds_text(soonest.hand_over.seconds.estimate.median),
+    );
+    if shortest.key != best.key {
+        text.push_str(&format!(
+            " The shortest hand-over is {}{}, by {}, {durable} after {}.",
+            seconds_text(least.hand_over.seconds.estimate.median),
+            certainty(&least.hand_over.seconds.estimate, shortest.trials.len()),
+            way(shortest),
+            seconds_text(least.total.seconds.estimate.median),
+        ));
+    }
+    Some(text)
+}
+
+fn middle(summary: &Summary, total: bool) -> f64 {
+    let phase = match total {
+        true => &summary.total,
+        false => &summary.hand_over,
+    };
+    phase.seconds.estimate.median
+}
+
+fn certainty(seconds: &Estimate, rounds: usize) -> String {
+    if rounds < 2 {
+        return String::new();
+    }
+    let (low, high) = (seconds_text(seconds.low), seconds_text(seconds.high));
+    format!(" (95% interval {low} to {high})")
+}
+
+fn way(strategy: &StrategyResult) -> String {
+    format!("{} on {}", strategy.method, strategy.allocation)
+}
+
+/// The first wall in a sentence, and which methods have one too.
+fn first_wall(stream: &StreamResults) -> Option<String> {
+    let mut text = walls(stream).into_iter().next()?;
+    let mut others: Vec<&str> = Vec::new();
+    for wall in stream.walls.iter().skip(1) {
+        if wall.method != stream.walls[0].method && !others.contains(&wall.method.as_str()) {
+            others.push(&wall.method);
+        }
+    }
+    if !others.is_empty() {
+        text.push_str(&format!(" So it does with {}.", others.join(", ")));
+    }
+    Some(text)
+}
+
+fn break_even(saving: &SavingResults) -> Option<String> {
+    let share = |policy, cost| Some(crossing(saving, policy, cost)?.share);
+    let strict = share(Policy::EveryUpdate, Cost::Seconds)?;
+    let certain = match saving.rounds > 1 {
+        true => format!(" (95% interval {})", interval(&strict, percent)),
+        false => String::new(),
+    };
+    let repeated = match strict.median > 1.0 {
+        true => ", so only if records change more than once",
+        false => "",
+    };
+    let mut text = format!(
+        "Dumping {} takes the program less time than logging with a sync for every update once {}{certain} of the state changes between two saves{repeated}",
+        bytes_text(saving.state_bytes),
+        percent(strict.median),
+    );
+    if let Some(group) = share(Policy::Group, Cost::Seconds) {
+        text.push_str(&format!(
+            "; with updates synced in groups, once {}",
+            percent(group.median)
+        ));
+    }
+    if let Some(bytes) = share(Policy::EveryUpdate, Cost::Bytes) {
+        text.push_str(&format!(
+            "; and it writes fewer bytes once {}",
+            percent(bytes.median)
+        ));
+    }
+    Some(text + ".")
+}

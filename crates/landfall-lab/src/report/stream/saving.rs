@@ -1,0 +1,249 @@
+//! Dump against log: its charts and tables.
+
+use super::crossing;
+use crate::numbers::{NOTHING, interval, short, thousands, two};
+use crate::report::charts::{Bar, Chart, Drawing, Panel};
+use crate::report::part::{Chapter, Figure, chapter};
+use crate::report::table::{Row, Table};
+use crate::stats::Estimate;
+use crate::stream::saving::{Cost, LogResult, Policy, SavingResults};
+use crate::stream::sentences::{self, percent};
+use crate::{bytes_text, duration_text};
+
+/// The chapters of dump against log.
+pub(super) fn chapters(
+    saving: &SavingResults,
+    in_memory: bool,
+    charts: &mut Vec<Chart>,
+) -> Vec<Chapter> {
+    let title = "When a dump is cheaper than a log";
+    let mut figures = Vec::new();
+    for (cost, heading) in [
+        (Cost::Seconds, "By the seconds that the program spends"),
+        (Cost::Bytes, "By the bytes that are written"),
+    ] {
+        let Some(chart) = crossing::chart(saving, cost) else {
+            continue;
+        };
+        let table = break_even_table(saving, cost, heading);
+        figures.push(Figure::new(&chart, title, heading, String::new(), table));
+        charts.push(chart);
+    }
+    let introduction = "A dump costs the same whatever has changed since the last one; a log costs the more, the more changes. Left of a crossing the log is cheaper, right of it the dump; the figures beside the policies are those shares. Beyond 100% records have changed more than once. Both scales are logarithmic.";
+    let break_even = chapter(title, introduction, figures);
+    let title = "What a dump and a log ask for";
+    let heading = heading(saving);
+    let costs = costs(saving).map(|chart| {
+        let figure = Figure::new(&chart, title, &heading, losses(in_memory), table(saving));
+        charts.push(chart);
+        figure
+    });
+    let introduction = "A dump stops the program for its hand-over, and a log for as long as an update waits to be accepted. A restart reads the last dump, and the log that came after it.";
+    let costs = chapter(title, introduction, costs.into_iter().collect());
+    [break_even, costs].into_iter().flatten().collect()
+}
+
+fn heading(saving: &SavingResults) -> String {
+    format!(
+        "{} in records of {}, of which {} a second change for {}",
+        bytes_text(saving.state_bytes),
+        bytes_text(saving.record_bytes),
+        thousands(saving.updates_per_second),
+        duration_text(saving.log_seconds)
+    )
+}
+
+/// What a power cut may take, by policy.
+fn losses(in_memory: bool) -> String {
+    if in_memory {
+        return "In main memory a power cut takes everything.".to_owned();
+    }
+    let policies = Policy::ALL.map(|policy| format!("{}: {}", policy.name(), policy.loses()));
+    format!(
+        "What a power cut may take. Dump: all changes since the last one; {}.",
+        policies.join("; ")
+    )
+}
+
+/// What each way asks for, a panel per kind; the dump has no cost per update.
+fn costs(saving: &SavingResults) -> Option<Chart> {
+    type Of = fn(&LogResult) -> Option<f64>;
+    let dump = &saving.dump;
+    let kinds: [(&'static str, Option<f64>, Of, fn(f64) -> String); 5] = [
+        (
+            "longest stall, ms",
+            Some(dump.hand_over_seconds.median * 1e3),
+            |log| Some(log.longest_stall_ms.median),
+            short,
+        ),
+        (
+            "restart, seconds",
+            Some(dump.restart_seconds.median),
+            |log| Some(log.restart_seconds.median),
+            two,
+        ),
+        (
+            "µs per update",
+            None,
+            |log| Some(log.us_per_update.median),
+            short,
+        ),
+        (
+            "bytes per update",
+            None,
+            |log| log.device_bytes_per_update.or(Some(log.bytes_per_update)),
+            thousands,
+        ),
+        (
+            "flushes per update",
+            None,
+            |log| log.flushes_per_update,
+            two,
+        ),
+    ];
+    let panels: Vec<Panel> = kinds
+        .into_iter()
+        .map(|(name, of_dump, of_log, print)| {
+            let of_dump = of_dump.map(|value| ("dump", value));
+            let of_logs = saving
+                .logs
+                .iter()
+                .filter_map(|log| Some((log.policy.name(), of_log(log)?)));
+            let bars = of_dump.into_iter().chain(of_logs);
+            Panel {
+                name,
+                bars: bars
+                    .map(|(label, value)| Bar {
+                        label: label.to_owned(),
+                        value,
+                        bound: false,
+                        text: print(value),
+                    })
+                    .collect(),
+            }
+        })
+        .filter(|panel| !panel.bars.is_empty())
+        .collect();
+    let policies = saving.logs.iter().map(|log| log.policy.name());
+    Chart {
+        id: "saving-cost".to_owned(),
+        drawing: Drawing::Costs {
+            labels: ["dump"]
+                .into_iter()
+                .chain(policies)
+                .map(str::to_owned)
+                .collect(),
+            panels,
+        },
+    }
+    .if_any()
+}
+
+fn table(saving: &SavingResults) -> Table {
+    let both = |estimate: &Estimate, print: fn(f64) -> String| {
+        vec![print(estimate.median), interval(estimate, print)]
+    };
+    let or_nothing = |value: Option<f64>, print: fn(f64) -> String| {
+        vec![value.map_or(NOTHING.to_owned(), print)]
+    };
+    let nothing = |count| vec![NOTHING.to_owned(); count];
+    let dump = &saving.dump;
+    let ms = |estimate: &Estimate| Estimate {
+        median: estimate.median * 1e3,
+        low: estimate.low * 1e3,
+        high: estimate.high * 1e3,
+    };
+    let whole = vec![
+        both(&ms(&dump.hand_over_seconds), short),
+        nothing(4),
+        nothing(1),
+        or_nothing(dump.device_kib.map(|kib| kib * 1024.0), thousands),
+        or_nothing(dump.flushes, short),
+        both(&dump.restart_seconds, two),
+    ];
+    let mut rows = vec![Row::of(
+        "dump (bytes and flushes of a whole one)",
+        whole.concat(),
+    )];
+    rows.extend(saving.logs.iter().map(|log| {
+        let behind = if log.kept_up { "" } else { " *" };
+        let cells = vec![
+            both(&log.longest_stall_ms, short),
+            both(&log.us_per_update, short),
+            both(&log.accepted_per_second, thousands),
+            vec![thousands(log.bytes_per_update)],
+            or_nothing(log.device_bytes_per_update, thousands),
+            or_nothing(log.flushes_per_update, two),
+            both(&log.restart_seconds, two),
+        ];
+        Row::of(format!("{}{behind}", log.policy.name()), cells.concat())
+    }));
+    let mut notes = vec![format!(
+        "A dump is durable after {} s ({}); its longest single call takes {} ms. Replaying a log of {} records takes {} s ({}).",
+        two(dump.seconds.median),
+        interval(&dump.seconds, two),
+        short(dump.longest_call_ms.median),
+        thousands(saving.replay.records as f64),
+        two(saving.replay.seconds.median),
+        interval(&saving.replay.seconds, two),
+    )];
+    if saving.logs.iter().any(|log| !log.kept_up) {
+        notes.push("* Did not accept updates as fast as they came in.".to_owned());
+    }
+    if !saving.cold {
+        notes.push(
+            "Restarts may have read from the page cache: files could not be evicted from it."
+                .to_owned(),
+        );
+    }
+    Table {
+        caption: "A dump, and a log by policy: medians with 95% intervals".to_owned(),
+        corner: "Way",
+        columns: vec![
+            "longest stall ms",
+            "95% interval",
+            "µs per update",
+            "95% interval",
+            "accepted/s",
+            "95% interval",
+            "bytes per update",
+            "device bytes",
+            "flushes",
+            "restart s",
+            "95% interval",
+        ],
+        rows,
+        notes,
+    }
+}
+
+fn break_even_table(saving: &SavingResults, cost: Cost, caption: &str) -> Table {
+    let rows = Policy::ALL.into_iter().filter_map(|policy| {
+        let point = sentences::crossing(saving, policy, cost)?;
+        Some(Row::of(
+            policy.name(),
+            vec![
+                percent(point.share.median),
+                interval(&point.share, percent),
+                thousands(point.updates.median),
+                interval(&point.updates, thousands),
+                short(point.seconds),
+            ],
+        ))
+    });
+    Table {
+        caption: format!(
+            "Where a dump and a log cost the same. {caption}; the last column is how long that many updates take to come in"
+        ),
+        corner: "Policy",
+        columns: vec![
+            "share of the state",
+            "95% interval",
+            "updates",
+            "95% interval",
+            "seconds",
+        ],
+        rows: rows.collect(),
+        notes: Vec::new(),
+    }
+}

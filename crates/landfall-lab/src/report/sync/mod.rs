@@ -1,0 +1,129 @@
+//! What experiment `sync` gives to the page.
+
+pub(super) mod charts;
+pub(super) mod prose;
+mod tables;
+
+use std::borrow::Cow;
+
+use super::charts::{Chart, MOST_ROWS};
+use super::part::{Chapter, Figure, Part, chapter};
+use crate::sync::{DeviceCost, Section, StrategyResult, SyncResults, sections};
+
+/// Its part of the page; `charts` receives what is drawn.
+pub(super) fn part(sync: &SyncResults, in_memory: bool, charts: &mut Vec<Chart>) -> Part {
+    let shown = as_durable_as_it_is(sync, in_memory);
+    Part {
+        title: "What a durable write costs",
+        chapters: chapters(&sections(&shown), charts),
+        unmeasured: tables::unmeasured(sync),
+        preparation: Some(tables::preparation(sync)),
+    }
+}
+
+/// The results, no strategy of which counts as durable in main memory.
+fn as_durable_as_it_is(sync: &SyncResults, in_memory: bool) -> Cow<'_, SyncResults> {
+    let mut shown = Cow::Borrowed(sync);
+    if in_memory {
+        for strategy in &mut shown.to_mut().strategies {
+            strategy.durable = false;
+        }
+    }
+    shown
+}
+
+fn chapters(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Vec<Chapter> {
+    let mut figures = |title, make: fn(&Section<'_>) -> Option<Chart>, axes: &[_]| {
+        sections
+            .iter()
+            .filter(|section| axes.contains(&section.axis))
+            .filter_map(|section| {
+                let chart = make(section)?;
+                let figure = figure(&chart, section, title);
+                charts.push(chart);
+                Some(figure)
+            })
+            .collect::<Vec<Figure>>()
+    };
+    // Where nothing is varied on its own, the strategies as they are named get all charts.
+    let main: &[&str] = match sections {
+        [only] if only.axis == "other" => &["other"],
+        _ => &["allocation", "method"],
+    };
+    let with_pages = [main, &["pages"]].concat();
+    let measured = || {
+        sections
+            .iter()
+            .flat_map(|section| &section.rows)
+            .map(|(_, strategy)| *strategy)
+            .filter(|strategy| strategy.summary.is_some())
+    };
+    let rates = match measured().any(|strategy| strategy.durable) {
+        true => "Durable writes per second",
+        false => "Writes per second, none of them durable",
+    };
+    let spread = match measured().any(|strategy| strategy.trials.len() > 1) {
+        true => {
+            "A dot is the median over the rounds, a bar its 95% interval. Where bars overlap, do not conclude a difference from the chart."
+        }
+        false => {
+            "A dot is a single measurement. Without more rounds there are no intervals, and no difference is shown."
+        }
+    };
+    let all = ["allocation", "method", "size", "threads", "pages", "other"];
+    let latency = "Latency";
+    let costs = "What an operation costs the device";
+    [
+        chapter(rates, spread, figures(rates, charts::rates, &all)),
+        chapter(
+            latency,
+            "How long an operation took, from the quickest to the slowest: 99 on the lower scale means that 99 of 100 took no longer. Both scales are logarithmic, and the lower one stretches the slow end. Each panel has one strategy in colour and the others in grey.",
+            figures(latency, charts::latency, main),
+        ),
+        chapter(
+            costs,
+            "Counted by the kernel at the device, per operation. A sync that changes metadata writes the journal as well; each flush empties the disk's cache.",
+            figures(costs, charts::costs, &with_pages),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn figure(chart: &Chart, section: &Section<'_>, chapter: &str) -> Figure {
+    let measured = |test: &dyn Fn(&StrategyResult) -> bool| {
+        let mut rows = section.rows.iter();
+        rows.any(|(_, strategy)| strategy.summary.is_some() && test(strategy))
+    };
+    let mut legend = Vec::new();
+    let lax = measured(&|strategy| !strategy.durable);
+    let rate = chart.id.starts_with("rate-");
+    if lax && rate {
+        legend.push("A hollow dot is not durable: a power cut loses these writes.".to_owned());
+    }
+    if chart.id.starts_with("latency-") {
+        legend.push("Microseconds against percentile.".to_owned());
+    }
+    if lax && chart.id.starts_with("latency-") {
+        legend.push("Panels marked * are not durable.".to_owned());
+    }
+    if rate && section.axis == "other" && section.rows.len() > MOST_ROWS {
+        legend.push(format!(
+            "The fastest {MOST_ROWS} of {} strategies, durable ones first.",
+            section.rows.len()
+        ));
+    }
+    let bounded = measured(&|strategy| {
+        let device = strategy.summary.as_ref().and_then(|summary| summary.device);
+        device.is_some_and(|cost: DeviceCost| cost.writes.is_none())
+    });
+    if chart.id.starts_with("cost-") && bounded {
+        legend.push(
+            "A hollow bar with ≤ is an upper bound: empty flushes could not be told from writes."
+                .to_owned(),
+        );
+    }
+    let table = tables::of(chart, section);
+    Figure::new(chart, chapter, &section.title, legend.join(" "), table)
+}

@@ -1,0 +1,230 @@
+//! What the terminal and the report say of the results in the same words.
+
+use landfall_os::DirtyLimits;
+
+use super::saving::{BreakEven, Cost, Policy, SavingResults};
+use super::{Ceiling, StreamResults, Wall};
+use crate::numbers::{interval, short, thousands, two};
+use crate::stats::Estimate;
+use crate::{bytes_text, size_name};
+
+const MIB: f64 = 1048576.0;
+
+/// Where the hand-over of a method collapses, and how far that is from the kernel's limit.
+pub fn wall(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
+    let mut text = format!(
+        "The wall of {} ({}) is between {} and {}: hand-over falls from {} MB/s to {}.",
+        wall.method,
+        wall.allocation,
+        bytes_text(wall.size_before),
+        bytes_text(wall.size_after),
+        with_interval(&wall.before_mb_per_s),
+        with_interval(&wall.after_mb_per_s),
+    );
+    let Some(at) = &wall.at_mib else {
+        return text;
+    };
+    let at = bytes_text((at.median.max(0.0) * MIB) as u64);
+    text.push_str(&format!(
+        " At the largest size the pace breaks after {at}, "
+    ));
+    text.push_str(&match (wall.share_of_limit, limits) {
+        (Some(share), Some(limits)) => format!(
+            "{} times the {} of unwritten data at which the kernel begins to slow writers down.",
+            two(share),
+            bytes_text(limits.throttle_bytes)
+        ),
+        _ => "and the kernel does not tell at how much unwritten data it slows writers down."
+            .to_owned(),
+    });
+    text
+}
+
+/// The walls of all methods; or that there is none, where several sizes were measured.
+pub fn walls(stream: &StreamResults) -> Vec<String> {
+    if !stream.walls.is_empty() {
+        let limits = stream.dirty_limits.as_ref();
+        return stream
+            .walls
+            .iter()
+            .map(|found| wall(found, limits))
+            .collect();
+    }
+    let sizes = || {
+        let measured = stream.strategies.iter().filter(|s| s.summary.is_some());
+        measured.map(|strategy| strategy.size)
+    };
+    let (Some(least), Some(most)) = (sizes().min(), sizes().max()) else {
+        return Vec::new();
+    };
+    if least == most {
+        return Vec::new();
+    }
+    let limit = match &stream.dirty_limits {
+        Some(limits) => format!(
+            "; the kernel slows writers down from {} of unwritten data on",
+            bytes_text(limits.throttle_bytes)
+        ),
+        None => String::new(),
+    };
+    vec![format!(
+        "No method met a wall: hand-over does not collapse between {} and {}{limit}.",
+        bytes_text(least),
+        bytes_text(most)
+    )]
+}
+
+/// What the measuring loop reaches without a disk; nothing where that was not measured.
+pub fn ceilings(ceilings: &[Ceiling]) -> Option<String> {
+    let reached: Vec<String> = ceilings
+        .iter()
+        .map(|ceiling| {
+            let rate = thousands(ceiling.mb_per_s);
+            let chunk = size_name(ceiling.chunk);
+            match ceiling.what.as_str() {
+                "generator" => format!("{rate} MB/s for making the bytes alone ({chunk})"),
+                method => format!("{rate} with {method} ({chunk})"),
+            }
+        })
+        .collect();
+    (!reached.is_empty()).then(|| {
+        format!(
+            "Ceilings of the measuring loop, without a disk, into files in main memory (chunk): {}.",
+            reached.join(", ")
+        )
+    })
+}
+
+/// At what share of changes a dump becomes cheaper than each policy, by one cost.
+pub fn break_even(saving: &SavingResults, cost: Cost) -> Option<String> {
+    let points: Vec<String> = Policy::ALL
+        .into_iter()
+        .filter_map(|policy| {
+            let point = crossing(saving, policy, cost)?;
+            let certain = match saving.rounds > 1 {
+                true => format!(", 95% interval {}", interval(&point.share, percent)),
+                false => String::new(),
+            };
+            Some(format!(
+                "{} of the state ({} updates{certain}) with {}",
+                percent(point.share.median),
+                thousands(point.updates.median),
+                policy.name()
+            ))
+        })
+        .collect();
+    let by = match cost {
+        Cost::Seconds => "By the seconds that the program spends",
+        Cost::Bytes => "By the bytes that are written",
+    };
+    (!points.is_empty()).then(|| {
+        format!(
+            "{by}, a dump of {} is cheaper than a log once this much changes between two saves: {}.",
+            bytes_text(saving.state_bytes),
+            points.join("; ")
+        )
+    })
+}
+
+/// Where the costs of a policy and of the dump meet.
+pub fn crossing(saving: &SavingResults, policy: Policy, cost: Cost) -> Option<&BreakEven> {
+    saving
+        .break_even
+        .iter()
+        .find(|point| (point.policy, point.cost) == (policy, cost))
+        .filter(|point| point.share.median.is_finite() && point.share.median > 0.0)
+}
+
+/// A share in percent, to about two digits.
+pub fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    match value {
+        value if value >= 99.5 => format!("{}%", thousands(value)),
+        value if value >= 9.95 => format!("{value:.0}%"),
+        value if value >= 0.995 => format!("{value:.1}%"),
+        value if value >= 0.0995 => format!("{value:.2}%"),
+        value if value >= 0.00095 => {
+            format!("{value:.4}")
+                .trim_end_matches('0')
+                .trim_end_matches('.')
+                .to_owned()
+                + "%"
+        }
+        value if value > 0.0 => "under 0.001%".to_owned(),
+        _ => "0%".to_owned(),
+    }
+}
+
+/// Seconds, or milliseconds where those are few.
+pub fn seconds_text(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds >= 0.9995 => format!("{} s", short(seconds)),
+        seconds if seconds >= 0.00995 => format!("{:.0} ms", seconds * 1e3),
+        seconds => format!("{} ms", two(seconds * 1e3)),
+    }
+}
+
+fn with_interval(estimate: &Estimate) -> String {
+    let median = thousands(estimate.median);
+    match estimate.low < estimate.high {
+        true => format!("{median} ({})", interval(estimate, thousands)),
+        false => median,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::fixtures::stream_results;
+
+    #[test]
+    fn shares_have_two_digits() {
+        let texts = [23.0, 0.42, 0.0123, 0.00263, 0.00001234, 0.000001, 0.0].map(percent);
+        assert_eq!(
+            texts,
+            [
+                "2,300%",
+                "42%",
+                "1.2%",
+                "0.26%",
+                "0.0012%",
+                "under 0.001%",
+                "0%"
+            ]
+        );
+    }
+
+    #[test]
+    fn times_read_well() {
+        let texts = [12.345, 1.0, 0.12345, 0.001234].map(seconds_text);
+        assert_eq!(texts, ["12.3 s", "1.00 s", "123 ms", "1.23 ms"]);
+    }
+
+    #[test]
+    fn a_wall_is_held_against_the_kernels_limit() {
+        let mut stream = stream_results();
+        let text = walls(&stream).join(" ");
+        assert!(text.starts_with(
+            "The wall of write (append) is between 512 MiB and 1.0 GiB: hand-over falls from 1,300 (1,170–1,430) MB/s"
+        ));
+        assert!(text.contains("breaks after 610 MiB, 1.02 times the 600 MiB of unwritten data"));
+        stream.dirty_limits = None;
+        assert!(walls(&stream)[0].contains("the kernel does not tell"));
+        stream.walls.clear();
+        assert!(walls(&stream)[0].contains("between 128 MiB and 1.0 GiB."));
+        stream.strategies.truncate(1);
+        assert!(walls(&stream).is_empty());
+    }
+
+    #[test]
+    fn the_break_even_is_given_for_each_policy() {
+        let mut stream = stream_results();
+        let saving = stream.saving.as_mut().unwrap();
+        let text = break_even(saving, Cost::Seconds).unwrap();
+        assert!(text.contains("76% of the state (400,000 updates, 95% interval"));
+        assert!(text.contains("0.51% of the state (2,667 updates"));
+        saving.break_even.clear();
+        assert_eq!(break_even(saving, Cost::Bytes), None);
+        assert_eq!(ceilings(&[]), None);
+    }
+}
