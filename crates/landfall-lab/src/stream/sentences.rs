@@ -95,37 +95,6 @@ pub fn ceilings(ceilings: &[Ceiling]) -> Option<String> {
     })
 }
 
-/// At what share of changes a dump becomes cheaper than each policy, by one cost.
-pub fn break_even(saving: &SavingResults, cost: Cost) -> Option<String> {
-    let points: Vec<String> = Policy::ALL
-        .into_iter()
-        .filter_map(|policy| {
-            let point = crossing(saving, policy, cost)?;
-            let certain = match saving.rounds > 1 {
-                true => format!(", 95% interval {}", interval(&point.share, percent)),
-                false => String::new(),
-            };
-            Some(format!(
-                "{} of the state ({} updates{certain}) with {}",
-                percent(point.share.median),
-                thousands(point.updates.median),
-                policy.name()
-            ))
-        })
-        .collect();
-    let by = match cost {
-        Cost::Seconds => "By the seconds that the program spends",
-        Cost::Bytes => "By the bytes that are written",
-    };
-    (!points.is_empty()).then(|| {
-        format!(
-            "{by}, a dump of {} is cheaper than a log once this much changes between two saves: {}.",
-            bytes_text(saving.state_bytes),
-            points.join("; ")
-        )
-    })
-}
-
 /// Where the costs of a policy and of the dump meet.
 pub fn crossing(saving: &SavingResults, policy: Policy, cost: Cost) -> Option<&BreakEven> {
     saving
@@ -217,14 +186,24 @@ mod tests {
     }
 
     #[test]
-    fn the_break_even_is_given_for_each_policy() {
-        let mut stream = stream_results();
-        let saving = stream.saving.as_mut().unwrap();
-        let text = break_even(saving, Cost::Seconds).unwrap();
-        assert!(text.contains("76% of the state (400,000 updates, 95% interval"));
-        assert!(text.contains("0.51% of the state (2,667 updates"));
-        saving.break_even.clear();
-        assert_eq!(break_even(saving, Cost::Bytes), None);
+    fn ceilings_are_named_after_what_reaches_them() {
+        let text = ceilings(&stream_results().ceilings).unwrap();
+        assert!(
+            text.ends_with("20,000 MB/s for making the bytes alone (1M), 4,000 with write (1M).")
+        );
         assert_eq!(ceilings(&[]), None);
+    }
+
+    #[test]
+    fn a_crossing_at_nothing_is_none() {
+        let mut saving = stream_results().saving.unwrap();
+        let share = |saving: &SavingResults| {
+            crossing(saving, Policy::Never, Cost::Seconds).map(|point| point.share.median)
+        };
+        assert!(share(&saving).is_some_and(|share| (0.7..0.8).contains(&share)));
+        for point in &mut saving.break_even {
+            point.share.median = 0.0;
+        }
+        assert_eq!(share(&saving), None);
     }
 }

@@ -1,0 +1,78 @@
+//! Results as tables of at most 100 columns.
+
+mod claims;
+mod comparison;
+mod inspection;
+mod layout;
+mod notices;
+mod stream;
+mod sync;
+
+use std::fmt::Write as _;
+
+use landfall_lab::facts::place;
+use landfall_lab::{Results, Weight, duration_text};
+
+pub use comparison::comparison;
+pub use inspection::inspection;
+use layout::wrapped;
+use notices::{notices_lines, notices_table};
+
+use super::style::{STRONG, styled};
+
+/// Everything that a run found.
+pub fn results(results: &Results) -> String {
+    let mut text = header(results);
+    // What makes every figure worthless is said before the first one, and again below.
+    for notice in results
+        .notices
+        .iter()
+        .filter(|notice| notice.weight == Weight::Danger)
+    {
+        let _ = writeln!(
+            text,
+            "{}",
+            notices_lines(std::slice::from_ref(notice)).trim_end()
+        );
+    }
+    if let Some(sync) = results.sync() {
+        text.push_str(&sync::tables(sync));
+    }
+    if let Some(stream) = results.stream() {
+        text.push_str(&stream::tables(stream));
+    }
+    if results.claims().next().is_some() {
+        let _ = write!(
+            text,
+            "\n{}\n{}",
+            styled(STRONG, "Published claims, here and today"),
+            claims::claims(results.claims())
+        );
+    }
+    text.push_str(&notices_table(&results.notices));
+    text
+}
+
+fn header(results: &Results) -> String {
+    let place = place(&results.filesystem);
+    let mut text = format!(
+        "{}: {place}, Linux {}",
+        results.directory, results.host.kernel
+    );
+    let rounds = |rounds: u32| match rounds {
+        1 => "1 round".to_owned(),
+        rounds => format!("{rounds} rounds"),
+    };
+    let sync = results.sync().map(|sync| rounds(sync.rounds));
+    let stream = results.stream().map(|stream| rounds(stream.rounds));
+    let done = match (sync, stream) {
+        (Some(sync), Some(stream)) if sync != stream => {
+            Some(format!("{sync} of sync and {stream} of stream"))
+        }
+        (sync, stream) => sync.or(stream),
+    };
+    if let Some(done) = done {
+        let _ = write!(text, "; {done} in {}", duration_text(results.seconds));
+    }
+    wrapped(0, &text)
+}
