@@ -12,6 +12,9 @@ pub(super) const MOST_ROWS: usize = 40;
 /// Rates further apart than this do not fit on one linear scale.
 const WIDEST_LINEAR: f64 = 20.0;
 
+/// How a number is written.
+pub(super) type Print = fn(f64) -> String;
+
 /// One chart.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Chart {

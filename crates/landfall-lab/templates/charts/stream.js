@@ -36,7 +36,7 @@ function drawSizes(chart, width) {
   const low = d3.min(points, lowest);
   const high = d3.max(points, highest);
   // Labels of walls and limits stand above all marks.
-  const domain = chart.log ? [low * 0.8, high * (high / low) ** 0.2] : [0, high * 1.2];
+  const domain = chart.log ? [low * 0.8, high * (high / low) ** 0.3] : [0, high * 1.3];
   const sizes = chart.ticks.map(([size]) => size);
   const extent = [sizes[0] / 2 ** 0.45, sizes[sizes.length - 1] * 2 ** 0.45];
   const names = new Map(chart.ticks);

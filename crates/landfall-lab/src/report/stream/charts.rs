@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::bytes_text;
 use crate::numbers::{short, thousands, two};
-use crate::report::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, is_wide, span};
+use crate::report::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, Print, is_wide, span};
 use crate::size_name;
 use crate::stream::{Phase, Section, StrategyResult, StreamResults, Summary, Trial};
 
@@ -254,7 +254,7 @@ pub(super) fn costs(section: &Section<'_>) -> Option<Chart> {
         .filter_map(|(label, strategy)| Some((label, strategy.summary.as_ref()?)))
         .collect();
     type Cost = fn(&Summary) -> Option<f64>;
-    let kinds: [(&'static str, Cost, fn(f64) -> String); 5] = [
+    let kinds: [(&'static str, Cost, Print); 5] = [
         (
             "longest stall, ms",
             |s| Some(s.longest_stall_ms.median),

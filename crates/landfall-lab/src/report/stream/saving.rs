@@ -2,7 +2,7 @@
 
 use super::crossing;
 use crate::numbers::{NOTHING, interval, short, thousands, two};
-use crate::report::charts::{Bar, Chart, Drawing, Panel};
+use crate::report::charts::{Bar, Chart, Drawing, Panel, Print};
 use crate::report::part::{Chapter, Figure, chapter};
 use crate::report::table::{Row, Table};
 use crate::stats::Estimate;
@@ -69,7 +69,7 @@ fn losses(in_memory: bool) -> String {
 fn costs(saving: &SavingResults) -> Option<Chart> {
     type Of = fn(&LogResult) -> Option<f64>;
     let dump = &saving.dump;
-    let kinds: [(&'static str, Option<f64>, Of, fn(f64) -> String); 5] = [
+    let kinds: [(&'static str, Option<f64>, Of, Print); 5] = [
         (
             "longest stall, ms",
             Some(dump.hand_over_seconds.median * 1e3),
@@ -140,12 +140,10 @@ fn costs(saving: &SavingResults) -> Option<Chart> {
 }
 
 fn table(saving: &SavingResults) -> Table {
-    let both = |estimate: &Estimate, print: fn(f64) -> String| {
-        vec![print(estimate.median), interval(estimate, print)]
-    };
-    let or_nothing = |value: Option<f64>, print: fn(f64) -> String| {
-        vec![value.map_or(NOTHING.to_owned(), print)]
-    };
+    let both =
+        |estimate: &Estimate, print: Print| vec![print(estimate.median), interval(estimate, print)];
+    let or_nothing =
+        |value: Option<f64>, print: Print| vec![value.map_or(NOTHING.to_owned(), print)];
     let nothing = |count| vec![NOTHING.to_owned(); count];
     let dump = &saving.dump;
     let ms = |estimate: &Estimate| Estimate {
@@ -153,7 +151,7 @@ fn table(saving: &SavingResults) -> Table {
         low: estimate.low * 1e3,
         high: estimate.high * 1e3,
     };
-    let whole = vec![
+    let whole = [
         both(&ms(&dump.hand_over_seconds), short),
         nothing(4),
         nothing(1),
@@ -167,7 +165,7 @@ fn table(saving: &SavingResults) -> Table {
     )];
     rows.extend(saving.logs.iter().map(|log| {
         let behind = if log.kept_up { "" } else { " *" };
-        let cells = vec![
+        let cells = [
             both(&log.longest_stall_ms, short),
             both(&log.us_per_update, short),
             both(&log.accepted_per_second, thousands),
@@ -179,7 +177,7 @@ fn table(saving: &SavingResults) -> Table {
         Row::of(format!("{}{behind}", log.policy.name()), cells.concat())
     }));
     let mut notes = vec![format!(
-        "A dump is durable after {} s ({}); its longest single call takes {} ms. Replaying a log of {} records takes {} s ({}).",
+        "A dump is synced under its name after {} s ({}); its longest single call takes {} ms. Replaying a log of {} records takes {} s ({}).",
         two(dump.seconds.median),
         interval(&dump.seconds, two),
         short(dump.longest_call_ms.median),
