@@ -3,7 +3,7 @@
 use landfall_os::DirtyLimits;
 
 use super::saving::{BreakEven, Cost, Policy, SavingResults};
-use super::{Ceiling, StreamResults, Wall};
+use super::{Ceiling, Data, StreamResults, Wall};
 use crate::numbers::{interval, short, thousands, two};
 use crate::stats::Estimate;
 use crate::{bytes_text, size_name};
@@ -68,10 +68,20 @@ pub fn walls(stream: &StreamResults) -> Vec<String> {
         None => String::new(),
     };
     vec![format!(
-        "No method met a wall: hand-over does not collapse between {} and {}{limit}.",
+        "No wall was found: between {} and {} no hand-over is shown to collapse{limit}.",
         bytes_text(least),
         bytes_text(most)
     )]
+}
+
+/// What must be known of the bytes; nothing where nothing can make less of them.
+pub fn data(data: Data) -> Option<&'static str> {
+    match data {
+        Data::Incompressible => None,
+        Data::Zeros => {
+            Some("The state is all zeros, which a filesystem or a device may leave out.")
+        }
+    }
 }
 
 /// What the measuring loop reaches without a disk; nothing where that was not measured.
@@ -180,7 +190,7 @@ mod tests {
         stream.dirty_limits = None;
         assert!(walls(&stream)[0].contains("the kernel does not tell"));
         stream.walls.clear();
-        assert!(walls(&stream)[0].contains("between 128 MiB and 1.0 GiB."));
+        assert!(walls(&stream)[0].contains("between 128 MiB and 1.0 GiB no hand-over"));
         stream.strategies.truncate(1);
         assert!(walls(&stream).is_empty());
     }

@@ -47,6 +47,7 @@ function drawBreakEven(chart, width) {
     x: { type: "log", domain: shares, axis: null },
     y: { type: "log", domain: costs, axis: null },
     symbol: { type: "identity" },
+    r: { type: "identity" },
     marks: [
       Plot.gridX(ticks),
       Plot.gridY(seconds ? powersOfTen(...costs) : powersOfSixteen(...costs)),

@@ -51,9 +51,9 @@ function rowLayout(labels, width) {
   return { above, left: above ? 4 : wide + 14, step: above ? 40 : 26 };
 }
 
-function rowLabels(layout, rows) {
+function rowLabels(layout, rows, dy = -15) {
   return layout.above
-    ? Plot.text(rows, { y: "label", text: "label", frameAnchor: "left", textAnchor: "start", dy: -15 })
+    ? Plot.text(rows, { y: "label", text: "label", frameAnchor: "left", textAnchor: "start", dy })
     : Plot.axisY({ tickSize: 0, label: null, tickPadding: 8 });
 }
 

@@ -99,9 +99,9 @@ function drawPhases(chart, width) {
   const missing = rows.filter((row) => row.marks.length === 0);
   const textOf = (mark) => mark.text;
   const { domain, marginRight, leftward, ticks } = rateScale(marks, chart.log, width - layout.left, textOf);
-  const step = layout.step + 14;
-  // The hand-over stands above the total.
-  const lift = (phase) => (phase === 0 ? -8 : 8) + (layout.above ? 4 : 0);
+  const step = layout.above ? 64 : layout.step + 14;
+  // The hand-over stands above the total, and a label that is above its row stands over both.
+  const lift = (phase) => (phase === 0 ? -8 : 8) + (layout.above ? 8 : 0);
   const ofPhase = (phase) => {
     const some = marks.filter((mark) => mark.phase === phase);
     const dy = lift(phase);
@@ -132,7 +132,7 @@ function drawPhases(chart, width) {
     y: { domain: labels, padding: 0.4, axis: null },
     symbol: { type: "identity" },
     marks: [
-      rowLabels(layout, rows),
+      rowLabels(layout, rows, -20),
       Plot.gridX(ticks),
       rateAxis(ticks, "MB per second", chart.log),
       ...ofPhase(0),

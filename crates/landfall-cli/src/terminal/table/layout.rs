@@ -1,8 +1,12 @@
 //! How every table is laid out.
 
+use std::fmt::Write as _;
+
 use comfy_table::presets;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use landfall_lab::numbers::NOTHING;
+
+use crate::terminal::style::{FAINT, styled};
 
 /// No table is wider, in columns.
 const WIDTH: u16 = 100;
@@ -60,4 +64,14 @@ pub(super) fn lines(table: &Table) -> String {
         .lines()
         .map(|line| line.trim_end().to_owned() + "\n")
         .collect()
+}
+
+/// The table, its numbers to the right, and what must be said beneath it.
+pub(super) fn with_notes(mut table: Table, columns: usize, notes: Vec<String>) -> String {
+    align(&mut table, columns);
+    let mut text = lines(&table);
+    for note in notes {
+        let _ = writeln!(text, "{}", styled(FAINT, wrapped(2, &note).trim_end()));
+    }
+    text
 }

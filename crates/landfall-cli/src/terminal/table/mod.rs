@@ -5,6 +5,7 @@ mod comparison;
 mod inspection;
 mod layout;
 mod notices;
+mod saving;
 mod stream;
 mod sync;
 

@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::Table;
-use landfall_lab::numbers::{NOTHING, interval, short, thousands, two};
-use landfall_lab::stats::{Estimate, Spread, median};
-use landfall_lab::stream::saving::{Cost, LogResult, Policy, SavingResults};
+use landfall_lab::bytes_text;
+use landfall_lab::numbers::{interval, short, thousands, two};
+use landfall_lab::stats::{Spread, median};
 use landfall_lab::stream::{Section, StreamResults, Summary, sections, sentences};
-use landfall_lab::{bytes_text, duration_text};
 
-use super::layout::{align, at_least, lines, or_nothing, plain_table, wrapped};
+use super::layout::{at_least, or_nothing, plain_table, with_notes, wrapped};
+use super::saving;
 use crate::terminal::style::{FAINT, STRONG, styled};
 
 /// Columns that a name gets, if it needs them.
@@ -32,9 +31,12 @@ pub(super) fn tables(stream: &StreamResults) -> String {
     if let Some(ceilings) = sentences::ceilings(&stream.ceilings) {
         let _ = write!(text, "\n{}", wrapped(1, &ceilings));
     }
+    if let Some(data) = sentences::data(stream.data) {
+        text.push_str(&wrapped(1, data));
+    }
     text.push_str(&preparation(stream));
     if let Some(saving) = &stream.saving {
-        text.push_str(&dump_against_log(saving));
+        text.push_str(&saving::tables(saving));
     }
     text
 }
@@ -90,16 +92,6 @@ fn section_table(section: &Section<'_>) -> String {
     // Names are not broken, unless they are so long that figures would be.
     at_least(&mut table, 0, widest.min(LONGEST_NAME) as u16 + 1);
     with_notes(table, columns, notes)
-}
-
-/// The table, its numbers to the right, and what must be said beneath it.
-fn with_notes(mut table: Table, columns: usize, notes: Vec<String>) -> String {
-    align(&mut table, columns);
-    let mut text = lines(&table);
-    for note in notes {
-        let _ = writeln!(text, "{}", styled(FAINT, wrapped(2, &note).trim_end()));
-    }
-    text
 }
 
 fn strategy_row(label: String, summary: &Summary) -> Vec<String> {
@@ -179,131 +171,12 @@ fn preparation(stream: &StreamResults) -> String {
     format!("\n{}", wrapped(1, &text))
 }
 
-fn dump_against_log(saving: &SavingResults) -> String {
-    let title = format!(
-        "Dump against log ({} in records of {}, {} updates a second for {})",
-        bytes_text(saving.state_bytes),
-        bytes_text(saving.record_bytes),
-        thousands(saving.updates_per_second),
-        duration_text(saving.log_seconds)
-    );
-    let mut table = plain_table();
-    table.set_header(vec![
-        "",
-        "longest\nstall ms",
-        "\n95% interval",
-        "µs\n/update",
-        "\n95% interval",
-        "bytes\n/update",
-        "flushes\n/update",
-        "restart\ns",
-        "\n95% interval",
-    ]);
-    for log in &saving.logs {
-        table.add_row(log_row(log));
-    }
-    let mut notes: Vec<String> = Policy::ALL
-        .iter()
-        .map(|policy| format!("{}: a power cut may take {}", policy.name(), policy.loses()))
-        .collect();
-    if saving.logs.iter().any(|log| !log.kept_up) {
-        notes.push("* did not accept updates as fast as they came in".to_owned());
-    }
-    if !saving.cold {
-        notes.push("restarts may have read from the page cache".to_owned());
-    }
-    let mut text = format!(
-        "\n{}\n{}\n{}",
-        styled(STRONG, &title),
-        wrapped(1, &dump(saving)),
-        with_notes(table, 9, notes)
-    );
-    text.push_str(&break_even(saving));
-    text
-}
-
-/// From which share of changes on a dump is cheaper, by each cost; nothing if that is not known.
-fn break_even(saving: &SavingResults) -> String {
-    let mut table = plain_table();
-    table.set_header(vec![
-        "",
-        "by seconds\nspent",
-        "\n95% interval",
-        "\nupdates",
-        "by bytes\nwritten",
-        "\n95% interval",
-        "\nupdates",
-    ]);
-    for policy in Policy::ALL {
-        let cells = |cost| match sentences::crossing(saving, policy, cost) {
-            Some(point) => vec![
-                sentences::percent(point.share.median),
-                interval(&point.share, sentences::percent),
-                thousands(point.updates.median),
-            ],
-            None => vec![NOTHING.to_owned(); 3],
-        };
-        let name = vec![policy.name().to_owned()];
-        if saving.break_even.iter().any(|point| point.policy == policy) {
-            table.add_row([name, cells(Cost::Seconds), cells(Cost::Bytes)].concat());
-        }
-    }
-    if table.is_empty() {
-        return String::new();
-    }
-    align(&mut table, 7);
-    format!(
-        "\n{}{}",
-        wrapped(
-            1,
-            "A dump is cheaper than the log once this share of the state changes between two saves:"
-        ),
-        lines(&table)
-    )
-}
-
-/// The dump in a sentence: it has no costs per update.
-fn dump(saving: &SavingResults) -> String {
-    let dump = &saving.dump;
-    let with_interval =
-        |seconds: &Estimate| format!("{} s ({})", two(seconds.median), interval(seconds, two));
-    let written = match (dump.device_kib, dump.flushes) {
-        (Some(kib), Some(flushes)) => format!(
-            ", the disk writes {} and is flushed {flushes:.0} times",
-            bytes_text((kib * 1024.0) as u64)
-        ),
-        _ => String::new(),
-    };
-    format!(
-        "A dump stops the program for {} and is synced under its name after {}{written}; a restart from it takes {}. Replaying a log of {} records takes {}.",
-        with_interval(&dump.hand_over_seconds),
-        with_interval(&dump.seconds),
-        with_interval(&dump.restart_seconds),
-        thousands(saving.replay.records as f64),
-        with_interval(&saving.replay.seconds),
-    )
-}
-
-fn log_row(log: &LogResult) -> Vec<String> {
-    let behind = if log.kept_up { "" } else { " *" };
-    let bytes = log.device_bytes_per_update.unwrap_or(log.bytes_per_update);
-    vec![
-        format!("{}{behind}", log.policy.name()),
-        short(log.longest_stall_ms.median),
-        interval(&log.longest_stall_ms, short),
-        short(log.us_per_update.median),
-        interval(&log.us_per_update, short),
-        thousands(bytes),
-        or_nothing(log.flushes_per_update.map(two)),
-        two(log.restart_seconds.median),
-        interval(&log.restart_seconds, two),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use landfall_lab::numbers::NOTHING;
     use serde_json::{Value, json};
+
+    use super::*;
 
     fn spread(median: f64) -> Value {
         json!({
@@ -333,9 +206,9 @@ mod tests {
         })
     }
 
-    fn results(strategies: Vec<Value>) -> StreamResults {
+    fn results(strategies: Vec<Value>, data: &str) -> StreamResults {
         serde_json::from_value(json!({
-            "plan": "standard", "rounds": 5, "data": "incompressible",
+            "plan": "standard", "rounds": 5, "data": data,
             "dirty_limits": null, "sizes_left_out": [1_u64 << 40], "ceilings": [],
             "strategies": strategies, "walls": [], "saving": null, "claims": [],
         }))
@@ -351,11 +224,11 @@ mod tests {
                 strategies.push(strategy("zero-filled-settled", method, size, 12_345.6));
             }
         }
-        let text = tables(&results(strategies));
+        let text = tables(&results(strategies, "zeros"));
         for heading in ["By size", "By method", "By allocation", "Other strategies"] {
             assert!(text.contains(heading), "{heading}: {text}");
         }
-        assert!(text.contains("left out for want of"));
+        assert!(text.contains("left out for want of") && text.contains("all zeros"));
         let plain = anstream::adapter::strip_str(&text).to_string();
         for line in plain.lines() {
             let width = line.chars().count();
@@ -365,14 +238,14 @@ mod tests {
 
     #[test]
     fn what_is_not_there_takes_no_room() {
-        assert_eq!(tables(&results(Vec::new())), "");
+        assert_eq!(tables(&results(Vec::new(), "incompressible")), "");
         let mut unknown = strategy("append", "write", 1 << 30, 500.0);
         unknown["summary"]["peak_resident_mib"] = Value::Null;
         unknown["summary"]["device"] = Value::Null;
         let mut missing = strategy("append", "paced", 1 << 30, 500.0);
         missing["summary"] = Value::Null;
         missing["unsupported"] = json!("not here");
-        let text = tables(&results(vec![unknown, missing]));
+        let text = tables(&results(vec![unknown, missing], "incompressible"));
         assert!(
             text.contains(NOTHING) && text.contains("paced: not here"),
             "{text}"

@@ -5,6 +5,8 @@ pub(super) mod crossing;
 pub(super) mod prose;
 mod saving;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 use super::charts::{Chart, Drawing, MOST_ROWS};
 use super::part::{Chapter, Figure, Part, chapter};
@@ -124,6 +126,7 @@ fn introduction(stream: &StreamResults, in_memory: bool) -> String {
         Some(phases(in_memory)),
         Some(reading(stream)),
         ceilings.as_deref(),
+        sentences::data(stream.data),
         Some("A MB is 1,000,000 bytes."),
     ];
     texts.into_iter().flatten().collect::<Vec<_>>().join(" ")
