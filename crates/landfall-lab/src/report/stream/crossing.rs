@@ -1,4 +1,7 @@
 //! Where the cost of a dump and those of logs cross.
+//!
+//! The crossings are those of the document, which pairs dumps and logs round by round; each log's line
+//! is drawn through its crossing, so that picture and figures cannot disagree.
 
 use serde::Serialize;
 

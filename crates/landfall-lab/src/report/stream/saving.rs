@@ -29,7 +29,7 @@ pub(super) fn chapters(
         figures.push(Figure::new(&chart, title, heading, String::new(), table));
         charts.push(chart);
     }
-    let introduction = "A dump costs the same whatever has changed since the last one; a log costs the more, the more changes. Left of a crossing the log is cheaper, right of it the dump; the figures beside the policies are those shares. Beyond 100% records have changed more than once. Both scales are logarithmic.";
+    let introduction = "A dump costs the same whatever has changed since the last one; a log costs the more, the more changes. Policies differ in when the log is synced: never, every second, for a group of updates, or for every update. Left of a crossing the log is cheaper, right of it the dump; the figures beside the policies are those shares. Beyond 100% records have changed more than once. Both scales are logarithmic.";
     let break_even = chapter(title, introduction, figures);
     let title = "What a dump and a log ask for";
     let heading = heading(saving);
