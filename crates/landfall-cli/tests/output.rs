@@ -55,6 +55,21 @@ fn assert_narrow(text: &str) {
     }
 }
 
+/// The document fits the schema, and is read back with nothing lost on the way.
+#[track_caller]
+fn assert_conforms(document: &Value) {
+    let schema: Value = serde_json::from_str(&landfall_lab::json_schema()).unwrap();
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let errors: Vec<String> = validator
+        .iter_errors(document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{}: {errors:#?}", document["command"]);
+    let results = landfall_lab::Results::from_json(&document.to_string()).unwrap();
+    let again: Value = serde_json::from_str(&results.to_json()).unwrap();
+    assert_eq!(&again, document);
+}
+
 #[test]
 fn the_schema_in_the_documentation_is_the_programs_own() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results.schema.json");
@@ -81,17 +96,7 @@ fn a_document_on_standard_output_is_alone_there_and_fits_the_schema() {
         "--ops 20 --rounds 2 --placement unaligned,spaced --cache warm,cold",
     ] {
         let document = measure(dir.path(), options);
-        let schema: Value = serde_json::from_str(&landfall_lab::json_schema()).unwrap();
-        let validator = jsonschema::validator_for(&schema).expect("the schema is one");
-        let errors: Vec<String> = validator
-            .iter_errors(&document)
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect();
-        assert!(errors.is_empty(), "{options}: {errors:#?}");
-        // What was written is read back, and nothing is lost on the way.
-        let results = landfall_lab::Results::from_json(&document.to_string()).unwrap();
-        let again: Value = serde_json::from_str(&results.to_json()).unwrap();
-        assert_eq!(again, document);
+        assert_conforms(&document);
         let command = document["command"].as_str().unwrap();
         assert!(
             command.starts_with("landfall lab sync ") && command.contains(options),
@@ -108,17 +113,23 @@ fn every_trial_is_one_line() {
     ended.assert_measured();
     let lines = lines_of(&ended.stdout, b',');
     assert_eq!(lines.len(), 1 + 2 * 2, "{ended:#?}");
-    assert_eq!(lines[0][0], "strategy");
-    assert_eq!(lines[1][0], "append/fdatasync/8K");
+    assert_eq!(lines[0][..2], ["experiment", "strategy"]);
+    assert_eq!(lines[1][..2], ["sync", "append/fdatasync/8K"]);
 
     let ended = run(dir.path(), small(&["--no-report", "--tsv"]));
     ended.assert_measured();
     let tabbed = lines_of(&ended.stdout, b'\t');
     assert_eq!(tabbed.len(), 1 + 2 * 2, "{ended:#?}");
     assert_eq!(tabbed[0], lines[0], "the same columns in both");
+    let column = |name: &str| {
+        let found = tabbed[0].iter().position(|column| column == name);
+        found.expect("the column is there")
+    };
     for line in &tabbed[1..] {
-        assert_eq!(line[2], "20", "operations: {line:?}");
-        let rate: f64 = line[4].parse().expect("a number with a point");
+        assert_eq!(line[column("operations")], "20", "{line:?}");
+        let rate: f64 = line[column("ops_per_second")]
+            .parse()
+            .expect("a number with a point");
         assert!(rate > 0.0);
     }
 
@@ -128,6 +139,65 @@ fn every_trial_is_one_line() {
     let written = fs::read_to_string(dir.path().join("trials.csv")).unwrap();
     assert_eq!(lines_of(&written, b',').len(), 1 + 2 * 2);
     assert_eq!(names(dir.path()), ["trials.csv"]);
+}
+
+/// A little of everything that experiment `stream` does.
+const SMALL_STREAM: &str = "lab stream --size 1M,2M --method write,mmap,direct+write --rounds 2 \
+     --state 1M --updates 200 --seconds 0.1 --no-report";
+
+#[test]
+fn a_stream_is_printed_and_written_in_every_form() {
+    let dir = scratch();
+    let words = |more: &'static str| {
+        SMALL_STREAM
+            .split_whitespace()
+            .chain(more.split_whitespace())
+    };
+    let ended = run(dir.path(), words("--json results.json"));
+    ended.assert_measured();
+    assert_narrow(&ended.stdout);
+    assert_eq!(ended.stderr, "", "progress is for terminals");
+    for part in [
+        "hand-over",
+        "write",
+        "mmap",
+        "every-update",
+        "Published claims",
+        "main memory",
+    ] {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+    let text = fs::read_to_string(dir.path().join("results.json")).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_conforms(&document);
+    assert_eq!(document["experiments"][0]["experiment"], "stream");
+    let strategies = document["experiments"][0]["strategies"].as_array().unwrap();
+    assert_eq!(strategies.len(), 6);
+
+    // Two rounds of six strategies, a dump and four policies, in both separated forms.
+    let expected = 1 + 2 * (6 + 1 + 4);
+    let csv = run(dir.path(), words("--csv -"));
+    csv.assert_measured();
+    let lines = lines_of(&csv.stdout, b',');
+    assert_eq!(lines.len(), expected, "{csv:#?}");
+    assert!(lines[1..].iter().all(|line| line[0] == "stream"));
+    let tsv = run(dir.path(), words("--tsv"));
+    tsv.assert_measured();
+    let tabbed = lines_of(&tsv.stdout, b'\t');
+    assert_eq!((tabbed.len(), &tabbed[0]), (expected, &lines[0]));
+
+    // A run can be held against itself.
+    let compared = run(dir.path(), ["compare", "results.json", "results.json"]);
+    assert_eq!(compared.code, Some(0), "{compared:#?}");
+    assert_narrow(&compared.stdout);
+    for part in ["append/write/1M", "until durable", "hand-over"] {
+        assert!(
+            compared.stdout.contains(part),
+            "{part}: {}",
+            compared.stdout
+        );
+    }
+    assert_eq!(names(dir.path()), ["results.json"]);
 }
 
 #[test]
@@ -197,6 +267,16 @@ fn a_plan_is_listed_without_running_it() {
     let dir = scratch();
     for (line, says) in [
         ("lab --list", "step-64m/fdatasync/8K"),
+        ("lab --list", "sparse/mmap/512M"),
+        ("lab stream --list", "append/direct+io_uring/4G"),
+        (
+            "lab stream --list --part saving --state 1G",
+            "dump against log",
+        ),
+        (
+            "lab stream --list --method mmap --allocation append",
+            "left out",
+        ),
         (
             "lab sync --list --ops 131072 --allocation append",
             "131072 operations",
@@ -419,6 +499,7 @@ fn help_version_manual_and_completions_know_every_subcommand() {
         &[][..],
         &["lab"],
         &["lab", "sync"],
+        &["lab", "stream"],
         &["inspect"],
         &["compare"],
     ] {
@@ -451,6 +532,7 @@ fn print_pages(dir: &Path) {
         "landfall.1",
         "landfall-lab.1",
         "landfall-lab-sync.1",
+        "landfall-lab-stream.1",
         "landfall-compare.1",
     ] {
         assert!(names.contains(&page.to_owned()), "{page}: {names:?}");

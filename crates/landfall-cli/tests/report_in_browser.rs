@@ -24,6 +24,18 @@ const CHARTS: [&str; 10] = [
     "cost-pages",
 ];
 
+/// Charts of experiment `stream`, where one axis after the other is varied.
+const STREAM_CHARTS: [&str; 6] = [
+    "stream-size",
+    "stream-method",
+    "stream-cost-method",
+    "break-even-seconds",
+    "break-even-bytes",
+    "saving-cost",
+];
+const STREAM: &str = "stream --size 1M,2M,4M --method write,mmap,direct+write,paced --rounds 5 \
+     --state 1M --updates 200 --seconds 0.1";
+
 /// The browser that $CHROMIUM names, or one of the usual names.
 fn browser() -> Option<PathBuf> {
     let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
@@ -137,13 +149,13 @@ fn faults(opened: &Opened, charts: &[&str]) -> String {
     faults
 }
 
-/// Measures a little of everything and gives the directory with the report.
-fn report() -> tempfile::TempDir {
+/// Measures a little of everything that `plan` asks for and gives the directory with the report.
+fn report(plan: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
     let output = Command::new(env!("CARGO_BIN_EXE_landfall"))
-        .args([
-            "--quiet", "lab", "sync", "--ops", "20", "--rounds", "2", "--report",
-        ])
+        .args(["--quiet", "lab"])
+        .args(plan.split_whitespace())
+        .arg("--report")
         .arg(directory.path().join("report"))
         .arg(directory.path())
         .output()
@@ -157,11 +169,40 @@ fn report() -> tempfile::TempDir {
 }
 
 #[test]
+fn a_report_of_stream_is_complete_too() {
+    let Some(browser) = browser() else {
+        return common::skip("no Chromium on PATH, and $CHROMIUM names none");
+    };
+    let directory = report(STREAM);
+    let page = directory.path().join("report/index.html");
+    let html = fs::read_to_string(&page).expect("the page");
+    assert!(
+        html.len() as u64 <= LARGEST,
+        "the page has {} bytes",
+        html.len()
+    );
+    for width in [1280, 500] {
+        let found = faults(&open(&browser, &page, width), &STREAM_CHARTS);
+        assert!(found.is_empty(), "at a width of {width}:\n{found}");
+    }
+    // A median that is lost must be seen.
+    let broken = html.replacen("\"value\":", "\"lost\":", 1);
+    assert_ne!(broken, html, "nothing was planted");
+    fs::write(directory.path().join("broken.html"), broken).expect("the copy is written");
+    let opened = open(&browser, &directory.path().join("broken.html"), 1280);
+    let found = faults(&opened, &STREAM_CHARTS);
+    assert!(
+        found.contains("marks of") || found.contains("not drawn"),
+        "unseen: {found}"
+    );
+}
+
+#[test]
 fn a_report_is_complete_in_a_browser_without_network() {
     let Some(browser) = browser() else {
         return common::skip("no Chromium on PATH, and $CHROMIUM names none");
     };
-    let directory = report();
+    let directory = report("sync --ops 20 --rounds 2");
     let page = directory.path().join("report/index.html");
     let size = fs::metadata(&page).expect("the page").len();
     assert!(size < LARGEST, "the page has {size} bytes");

@@ -103,6 +103,10 @@ struct Sample<'a> {
 /// Compares two runs; the error says why they cannot be compared.
 pub fn compare(a: &Results, b: &Results) -> Result<Comparison, String> {
     let (samples_a, samples_b) = (samples(a), samples(b));
+    let shared = |quantity| samples_b.iter().any(|sample| sample.quantity == quantity);
+    if !samples_a.iter().any(|sample| shared(sample.quantity)) {
+        return Err("they do not hold the same experiments".into());
+    }
     let rows: Vec<Row> = samples_a
         .iter()
         .filter_map(|of_a| {

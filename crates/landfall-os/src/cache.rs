@@ -36,7 +36,8 @@ pub fn sync_filesystem(directory: &File) -> io::Result<()> {
     Ok(rustix::fs::syncfs(directory)?)
 }
 
-/// The share of the file's first `len` bytes that is in the page cache, from 0 to 1.
+/// The share of the file's first `len` bytes that is in the page cache, from 0 to 1. The file must be
+/// open for reading and writing.
 pub fn resident_share(file: &File, len: u64) -> io::Result<f64> {
     if len == 0 {
         return Ok(0.0);

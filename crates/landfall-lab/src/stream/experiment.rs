@@ -131,6 +131,7 @@ impl Room {
 
     /// `plan` with a state that there is room for, or why there is none.
     fn saving(&self, site: &Site, plan: &saving::Plan) -> Result<saving::Plan, Error> {
+        plan.check()?;
         let most = self.memory_share(KEPT_SHARE);
         let fits =
             |plan: &saving::Plan| plan.required_bytes() <= self.free && plan.state_bytes <= most;

@@ -172,7 +172,8 @@ pub(crate) fn with_saving_trials(mut results: StreamResults) -> StreamResults {
 /// The standard plan with figures as a disk of 520 MB/s would give them: hand-over at memory's pace in
 /// two humps until 1 GiB, and at the disk's from there on.
 pub(crate) fn standard_results() -> StreamResults {
-    let (strategies, _) = Plan::standard().strategies(&Plan::standard().sizes_within(2048 << 20, 1.0));
+    let (strategies, _) =
+        Plan::standard().strategies(&Plan::standard().sizes_within(2048 << 20, 1.0));
     let measured = |(index, strategy): (usize, Strategy)| {
         let rates: Vec<(f64, f64)> = (0..5)
             .map(|round| standard_rates(&strategy, index, round))

@@ -206,3 +206,12 @@ pub struct Wall {
     /// begins to slow writers down. Well below 1, something else than that limit made the wall.
     pub share_of_limit: Option<f64>,
 }
+
+impl Wall {
+    /// Whether the kernel's limit made it: so much was dirty that writers were slowed down. They are
+    /// held at the limit while the disk drains, and the last of a state may find some room again, so
+    /// half of it is enough; `false` also where the limit is not known.
+    pub fn is_at_limit(&self) -> bool {
+        self.share_of_limit.is_some_and(|share| share >= 0.5)
+    }
+}

@@ -9,6 +9,8 @@ use crate::stats::Estimate;
 use crate::{bytes_text, size_name};
 
 const MIB: f64 = 1048576.0;
+/// Tries in memory that differ by more than this factor did not all find memory ready.
+const SLOW_MEMORY: f64 = 2.0;
 
 /// Where the hand-over of a method collapses, and how far that is from the kernel's limit.
 pub fn wall(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
@@ -21,20 +23,23 @@ pub fn wall(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
         with_interval(&wall.before_mb_per_s),
         with_interval(&wall.after_mb_per_s),
     );
-    let Some(at) = &wall.at_mib else {
-        return text;
-    };
-    let at = bytes_text((at.median.max(0.0) * MIB) as u64);
-    text.push_str(&format!(
-        " At the largest size the pace breaks after {at}, "
-    ));
+    if let Some(at) = &wall.at_mib {
+        text.push_str(&format!(
+            " Of the larger one the pace breaks after {}.",
+            bytes_text((at.median.max(0.0) * MIB) as u64)
+        ));
+    }
     text.push_str(&match (wall.share_of_limit, limits) {
         (Some(share), Some(limits)) => format!(
-            "{} times the {} of unwritten data at which the kernel begins to slow writers down.",
+            " When it had been handed over, unwritten data stood at {} times the {} at which the kernel begins to slow writers down: {}.",
             two(share),
-            bytes_text(limits.throttle_bytes)
+            bytes_text(limits.throttle_bytes),
+            match wall.is_at_limit() {
+                true => "that limit makes the wall",
+                false => "something else makes the wall",
+            }
         ),
-        _ => "and the kernel does not tell at how much unwritten data it slows writers down."
+        _ => " The kernel does not tell at how much unwritten data it slows writers down."
             .to_owned(),
     });
     text
@@ -91,9 +96,14 @@ pub fn ceilings(ceilings: &[Ceiling]) -> Option<String> {
         .map(|ceiling| {
             let rate = thousands(ceiling.mb_per_s);
             let chunk = size_name(ceiling.chunk);
+            // Said where it matters: memory that is slow to be had.
+            let slowest = match ceiling.slowest_mb_per_s * SLOW_MEMORY < ceiling.mb_per_s {
+                true => format!(", {} at the slowest", thousands(ceiling.slowest_mb_per_s)),
+                false => String::new(),
+            };
             match ceiling.what.as_str() {
                 "generator" => format!("{rate} MB/s for making the bytes alone ({chunk})"),
-                method => format!("{rate} with {method} ({chunk})"),
+                method => format!("{rate} with {method} ({chunk}{slowest})"),
             }
         })
         .collect();
@@ -186,9 +196,13 @@ mod tests {
         assert!(text.starts_with(
             "The wall of write (append) is between 512 MiB and 1.0 GiB: hand-over falls from 1,300 (1,170–1,430) MB/s"
         ));
-        assert!(text.contains("breaks after 610 MiB, 1.02 times the 600 MiB of unwritten data"));
+        assert!(text.contains("breaks after 610 MiB."));
+        assert!(text.contains("at 1.02 times the 600 MiB"));
+        assert!(text.ends_with("that limit makes the wall."));
+        stream.walls[0].share_of_limit = Some(0.2);
+        assert!(walls(&stream)[0].ends_with("something else makes the wall."));
         stream.dirty_limits = None;
-        assert!(walls(&stream)[0].contains("the kernel does not tell"));
+        assert!(walls(&stream)[0].contains("The kernel does not tell"));
         stream.walls.clear();
         assert!(walls(&stream)[0].contains("between 128 MiB and 1.0 GiB no hand-over"));
         stream.strategies.truncate(1);

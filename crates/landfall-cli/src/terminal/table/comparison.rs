@@ -11,15 +11,13 @@ use crate::terminal::style::{BAD, FAINT, GOOD, STRONG, styled};
 /// Two runs side by side.
 pub fn comparison(comparison: &Comparison) -> String {
     let mut table = plain_table();
-    table.set_header(vec![
-        "",
-        "A ops/s",
-        "B ops/s",
-        "B/A",
-        "95% interval",
-        "B is",
-    ]);
+    table.set_header(vec!["", "A", "B", "B/A", "95% interval", "B is"]);
+    let mut quantity = None;
     for row in &comparison.rows {
+        // Said once, above the rows that it is about.
+        if quantity.replace(row.quantity) != Some(row.quantity) {
+            table.add_row(vec![styled(STRONG, row.quantity.name())]);
+        }
         let style = match row.difference {
             Difference::Faster => GOOD,
             Difference::Slower => BAD,

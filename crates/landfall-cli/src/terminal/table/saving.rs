@@ -12,11 +12,11 @@ use crate::terminal::style::{STRONG, styled};
 /// Everything that was found about dumps and logs.
 pub(super) fn tables(saving: &SavingResults) -> String {
     let title = format!(
-        "Dump against log ({} in records of {}, {} updates a second for {})",
+        "Dump against log ({} in records of {}, {} updates a second for {} s)",
         bytes_text(saving.state_bytes),
         bytes_text(saving.record_bytes),
         thousands(saving.updates_per_second),
-        duration_text(saving.log_seconds)
+        saving.log_seconds
     );
     let mut table = plain_table();
     table.set_header(vec![
@@ -61,9 +61,11 @@ fn break_even(saving: &SavingResults) -> String {
         "by seconds\nspent",
         "\n95% interval",
         "\nupdates",
+        "\nevery",
         "by bytes\nwritten",
         "\n95% interval",
         "\nupdates",
+        "\nevery",
     ]);
     for policy in Policy::ALL {
         let cells = |cost| match sentences::crossing(saving, policy, cost) {
@@ -71,8 +73,9 @@ fn break_even(saving: &SavingResults) -> String {
                 sentences::percent(point.share.median),
                 interval(&point.share, sentences::percent),
                 thousands(point.updates.median),
+                duration_text(point.seconds),
             ],
-            None => vec![NOTHING.to_owned(); 3],
+            None => vec![NOTHING.to_owned(); 4],
         };
         let name = vec![policy.name().to_owned()];
         if saving.break_even.iter().any(|point| point.policy == policy) {
@@ -82,12 +85,12 @@ fn break_even(saving: &SavingResults) -> String {
     if table.is_empty() {
         return String::new();
     }
-    align(&mut table, 7);
+    align(&mut table, 9);
     format!(
         "\n{}{}",
         wrapped(
             1,
-            "A dump is cheaper than the log once this share of the state changes between two saves:"
+            "A dump is cheaper than the log once this share of the state changes between two saves, so many updates, or made less often than every:"
         ),
         lines(&table)
     )

@@ -11,7 +11,7 @@ use crate::{Experiment, Notice, Results, Weight};
 /// A document of `stream` alone.
 fn saved(stream: StreamResults) -> Results {
     let mut document = results(Vec::new());
-    document.experiments = vec![Experiment::Stream(stream)];
+    document.experiments = vec![Experiment::Stream(Box::new(stream))];
     document
 }
 
@@ -67,7 +67,7 @@ fn a_standard_run_of_stream_has_every_chart_with_its_table() {
 fn two_experiments_have_a_part_each() {
     let mut both = results(strategies(|_| true));
     both.experiments
-        .push(Experiment::Stream(standard_results()));
+        .push(Experiment::Stream(Box::new(standard_results())));
     let html = page(&both);
     assert!(html.len() < 1_000_000, "{}", html.len());
     assert_eq!(charts(&html).len(), 10 + 9);
@@ -184,7 +184,7 @@ fn a_stream_of_which_parts_are_missing_shows_the_rest() {
     assert!(!html.contains("Nothing was measured"));
     // Nothing at all, and nothing that can be carried out.
     let plan = stream::Plan::short();
-    let refused = plan.strategies(u64::MAX).0.into_iter().map(unmeasured);
+    let refused = plan.strategies(&plan.sizes()).0.into_iter().map(unmeasured);
     for strategies in [Vec::new(), refused.collect()] {
         let refused = !strategies.is_empty();
         let html = page(&saved(StreamResults {

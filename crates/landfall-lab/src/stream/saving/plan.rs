@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use super::Policy;
 use super::pace::Pace;
+use super::record::HEADER;
+use crate::Error;
 
 /// Seconds that a round takes besides logging, roughly.
 const OVERHEAD_SECONDS: f64 = 1.0;
@@ -86,5 +88,32 @@ impl Plan {
     pub fn required_bytes(&self) -> u64 {
         let updates = (self.updates_per_second * self.log_seconds) as u64;
         (3 * self.state_bytes + updates * self.record_bytes) / 10 * 11 + (8 << 20)
+    }
+
+    /// Refuses what cannot be measured, before anything is.
+    pub fn check(&self) -> Result<(), Error> {
+        let refuse = |text: String| Err(Error::Usage(text));
+        if self.record_bytes <= HEADER as u64 {
+            return refuse(format!(
+                "a record has a header of {HEADER} bytes: name at least {} bytes with --record",
+                HEADER + 1
+            ));
+        }
+        if self.record_bytes > self.state_bytes {
+            return refuse(format!(
+                "a record of {} bytes is larger than a state of {}: name a smaller --record",
+                self.record_bytes, self.state_bytes
+            ));
+        }
+        if !(self.updates_per_second.is_finite() && self.updates_per_second > 0.0) {
+            return refuse("at least some updates must come in per second".into());
+        }
+        if !(self.log_seconds.is_finite() && self.log_seconds > 0.0) {
+            return refuse("updates must be logged for some time".into());
+        }
+        if self.rounds == 0 {
+            return refuse("at least one round is needed".into());
+        }
+        Ok(())
     }
 }

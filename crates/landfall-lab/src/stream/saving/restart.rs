@@ -4,7 +4,7 @@
 //! left of the last write, and is not part of the log. A whole record with a wrong checksum is another
 //! matter: nothing here cuts the power, so it ends the restart with an error wherever it stands.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -29,7 +29,8 @@ pub(super) struct Replayed {
 /// Evicts the file from the page cache; tells whether it is gone. The device, and a host that serves
 /// it, may have caches of their own, which nothing here can empty.
 pub(super) fn make_cold(path: &Path) -> io::Result<bool> {
-    let file = File::open(path)?;
+    // For writing too: of files that one may not write the kernel does not tell what is in memory.
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
     let len = file.metadata()?.len();
     evict(&file)?;
     Ok(resident_share(&file, len).is_ok_and(|share| share < STILL_COLD))
@@ -209,6 +210,20 @@ mod tests {
             let error = saved.restart().unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{position}");
         }
+    }
+
+    #[test]
+    fn what_is_evicted_is_cold_on_a_disk() {
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = directory.path().join("file");
+        std::fs::write(&path, vec![1; 5_000]).unwrap();
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        evict(&file).unwrap();
+        if resident_share(&file, 5_000).unwrap() > 0.0 {
+            println!("skipped: this filesystem keeps its pages in memory");
+            return;
+        }
+        assert!(make_cold(&path).unwrap());
     }
 
     #[test]

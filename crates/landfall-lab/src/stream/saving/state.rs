@@ -6,7 +6,7 @@
 
 use std::io;
 
-use super::record::{self, HEADER};
+use super::record;
 use super::{Plan, interrupted_if};
 use crate::{Error, Stop};
 
@@ -22,7 +22,7 @@ pub(super) struct State {
 impl State {
     /// A state of the plan's size, of zeros. Refuses what cannot be a state.
     pub fn new(plan: &Plan) -> Result<State, Error> {
-        check(plan)?;
+        plan.check()?;
         let len = usize::try_from(plan.saved_bytes()).unwrap_or(usize::MAX);
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(len).map_err(|_| {
@@ -119,33 +119,6 @@ impl Changes {
         log.resize(begin + self.record_bytes, 0);
         record::fill(&mut log[begin..], slot, &mut self.random);
     }
-}
-
-/// Refuses what cannot be measured.
-fn check(plan: &Plan) -> Result<(), Error> {
-    let refuse = |text: String| Err(Error::Usage(text));
-    if plan.record_bytes <= HEADER as u64 {
-        return refuse(format!(
-            "a record has a header of {HEADER} bytes: name at least {} bytes for a record",
-            HEADER + 1
-        ));
-    }
-    if plan.record_bytes > plan.state_bytes {
-        return refuse(format!(
-            "a record of {} bytes is larger than a state of {}",
-            plan.record_bytes, plan.state_bytes
-        ));
-    }
-    if !(plan.updates_per_second.is_finite() && plan.updates_per_second > 0.0) {
-        return refuse("at least some updates must come in per second".into());
-    }
-    if !(plan.log_seconds.is_finite() && plan.log_seconds > 0.0) {
-        return refuse("updates must be logged for some time".into());
-    }
-    if plan.rounds == 0 {
-        return refuse("at least one round is needed".into());
-    }
-    Ok(())
 }
 
 #[cfg(test)]
