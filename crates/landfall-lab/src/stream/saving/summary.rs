@@ -3,12 +3,18 @@
 use super::{
     DumpResult, DumpTrial, LogResult, LogTrial, Plan, Policy, Replay, SavingResults, break_even,
 };
-use crate::numbers;
+use crate::disturbance::least;
+use crate::numbers::{short, thousands};
 use crate::stats::{Estimate, median};
 use crate::{Notice, Weight};
 
 /// A log that accepts less than this share of the updates that come in does not keep up.
 const KEEPS_UP: f64 = 0.95;
+
+/// A dump for which the device wrote more than this many times what it wrote in the quietest round was not
+/// alone with it; nor was a log, whose bytes per update differ more between rounds, as groups do.
+const FOREIGN_DUMP: f64 = 1.05;
+const FOREIGN_LOG: f64 = 1.5;
 
 /// Everything that was measured.
 pub(super) struct Measured {
@@ -31,6 +37,7 @@ pub(super) fn results(plan: &Plan, measured: Measured) -> Option<(SavingResults,
         .iter()
         .filter_map(|log| cannot_keep_up(plan, log))
         .chain(warm(measured.cold))
+        .chain(foreign_traffic(&measured.dumps, &logs))
         .collect();
     let results = SavingResults {
         state_bytes: plan.saved_bytes(),
@@ -99,8 +106,8 @@ fn cannot_keep_up(plan: &Plan, log: &LogResult) -> Option<Notice> {
     let text = format!(
         "A log synced by the policy {} cannot keep up: it accepted {} of {} updates per second, and its stalls grow for as long as it runs.",
         log.policy.name(),
-        numbers::short(log.accepted_per_second.median),
-        numbers::short(plan.updates_per_second),
+        rate(log.accepted_per_second.median),
+        rate(plan.updates_per_second),
     );
     (!log.kept_up).then(|| Notice::new("log-cannot-keep-up", Weight::Note, text))
 }
@@ -108,6 +115,40 @@ fn cannot_keep_up(plan: &Plan, log: &LogResult) -> Option<Notice> {
 fn warm(cold: bool) -> Option<Notice> {
     let text = "Restarts were read from memory, because their files could not be evicted from the page cache: after a power cut they take longer than is said here.";
     (!cold).then(|| Notice::new("warm-restart", Weight::Warning, text))
+}
+
+fn rate(per_second: f64) -> String {
+    match per_second >= 1e3 {
+        true => thousands(per_second),
+        false => short(per_second),
+    }
+}
+
+/// Says so if the device wrote for others, which makes a log look as if it wrote more: a log that writes
+/// 256 bytes a thousandth of a second is drowned by any other program that writes at all.
+fn foreign_traffic(dumps: &[DumpTrial], logs: &[LogResult]) -> Option<Notice> {
+    let mut disturbed = above_quietest(dumps, FOREIGN_DUMP, |dump| dump.device_kib);
+    let mut trials = dumps.len();
+    for log in logs {
+        let each = |trial: &LogTrial| Some(trial.device_kib? / trial.updates.max(1) as f64);
+        disturbed += above_quietest(&log.trials, FOREIGN_LOG, each);
+        trials += log.trials.len();
+    }
+    let weight = match disturbed * 5 > trials {
+        true => Weight::Warning,
+        false => Weight::Note,
+    };
+    let text = format!(
+        "During {disturbed} of {trials} dumps and logs the device wrote for others meanwhile: logs look dearer by bytes, and their break-even by bytes lower, than they are."
+    );
+    (disturbed > 0).then(|| Notice::new("foreign-traffic", weight, text))
+}
+
+/// How many of `trials` have more than `times` the least value of a figure.
+fn above_quietest<T>(trials: &[T], times: f64, figure: impl Fn(&T) -> Option<f64>) -> usize {
+    let quietest = least(trials, &figure);
+    let is_above = |trial: &&T| figure(trial).is_some_and(|value| value > quietest * times);
+    trials.iter().filter(is_above).count()
 }
 
 #[cfg(test)]
@@ -160,12 +201,30 @@ mod tests {
         let notice = cannot_keep_up(&Plan::short(), &log(&[300])).unwrap();
         assert_eq!(notice.code, "log-cannot-keep-up");
         assert!(
-            notice.text.contains("200 of 1000 updates"),
+            notice.text.contains("200 of 1,000 updates"),
             "{}",
             notice.text
         );
         assert_eq!(cannot_keep_up(&Plan::short(), &log(&[1_500])), None);
         assert_eq!(warm(true), None);
         assert_eq!(warm(false).unwrap().weight, Weight::Warning);
+    }
+
+    #[test]
+    fn a_device_that_wrote_for_others_is_noticed() {
+        let mut busy = log(&[1_500, 1_500, 1_500]);
+        assert_eq!(foreign_traffic(&[], std::slice::from_ref(&busy)), None);
+        busy.trials[1].device_kib = Some(1e6);
+        let notice = foreign_traffic(&[], std::slice::from_ref(&busy)).unwrap();
+        assert!(
+            notice.text.contains("1 of 3 dumps and logs"),
+            "{}",
+            notice.text
+        );
+        assert_eq!(notice.weight, Weight::Warning);
+        busy.trials
+            .iter_mut()
+            .for_each(|trial| trial.device_kib = None);
+        assert_eq!(foreign_traffic(&[], &[busy]), None);
     }
 }
