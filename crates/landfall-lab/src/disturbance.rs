@@ -30,6 +30,10 @@ pub(crate) trait Disturbed {
     fn foreign_cpus(&self) -> f64;
     /// Processors that a hypervisor took away.
     fn stolen_cpus(&self) -> f64;
+    /// Processors that others may have beyond the quietest round.
+    fn cpu_slack(&self) -> f64 {
+        CPU_SLACK
+    }
     /// What disturbed it.
     fn disturbances(&mut self) -> &mut Vec<Disturbance>;
 }
@@ -39,10 +43,10 @@ pub(crate) fn mark<T: Disturbed>(trials: &mut [T], foreign_traffic: impl Fn(&T) 
     let quiet = least(trials, |trial| Some(trial.foreign_cpus()));
     for trial in trials {
         let mut found = Vec::new();
-        if trial.foreign_cpus() > quiet + CPU_SLACK {
+        if trial.foreign_cpus() > quiet + trial.cpu_slack() {
             found.push(Disturbance::ForeignCpu);
         }
-        if trial.stolen_cpus() > CPU_SLACK {
+        if trial.stolen_cpus() > trial.cpu_slack() {
             found.push(Disturbance::StolenCpu);
         }
         if foreign_traffic(trial) {

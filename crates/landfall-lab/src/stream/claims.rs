@@ -7,9 +7,10 @@
 
 use landfall_os::{DirtyLimits, Filesystem, Medium};
 
-use super::{StrategyResult, Trial, Wall};
+use super::{StrategyResult, Trial, Wall, sentences};
 use crate::bytes_text;
 use crate::claim::{Band, ClaimResult, Verdict};
+use crate::numbers::thousands;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 
 const SOURCE: &str = "published comparison of write(2) and mmap for handing over a large in-memory state, 128 to 4096 MB, phase by phase, on a spinning disk and on an SSD";
@@ -278,17 +279,19 @@ fn explain(claim: &Claim, of: &StrategyResult, over: &StrategyResult) -> String 
         crate::stats::median(&values).unwrap_or(0.0)
     };
     let (a, b) = (middle(of, claim.of.value), middle(over, claim.over.value));
-    let print = |value: f64| match value {
-        value if value >= 100.0 => format!("{value:.0}"),
-        value => format!("{value:.3}"),
+    let print = |figure: &Figure, value: f64| match figure.name.starts_with("seconds ") {
+        true => sentences::seconds_text(value),
+        false => thousands(value),
     };
     let mut text = format!(
-        "{} of {}, against {} of {}",
+        "{}: {} against {}",
         claim.of.name,
-        print(a),
-        claim.over.name,
-        print(b)
+        print(&claim.of, a),
+        print(&claim.over, b)
     );
+    if claim.of.name != claim.over.name {
+        text.push_str(&format!(" {}", claim.over.name));
+    }
     if claim.of.name == claim.over.name && of.method != over.method {
         text.push_str(&format!(
             "; the longest call took {:.1} against {:.1} ms",

@@ -3,10 +3,12 @@
 use super::ceiling::FAST_ENOUGH;
 use super::experiment::Room;
 use super::{Ceiling, Excluded, Plan, StrategyResult, Trial};
-use crate::disturbance::{self, Disturbance, Disturbed, least};
+use crate::disturbance::{self, CPU_SLACK, Disturbance, Disturbed, least};
 use crate::stats::median;
 use crate::{Notice, PlanKind, Weight, bytes_text, size_name};
 
+/// Seconds of CPU that may be counted in the wrong trial.
+const COUNTED_LATE: f64 = 0.04;
 /// MiB that the device may write for others in a trial: a superblock, a log.
 const TRAFFIC_FLOOR: f64 = 8.0;
 /// Share of a trial's bytes that may be foreign.
@@ -24,6 +26,12 @@ impl Disturbed for Trial {
 
     fn stolen_cpus(&self) -> f64 {
         self.stolen_cpus
+    }
+
+    /// A trial may last some tens of milliseconds, and the kernel counts CPU in hundredths of a second
+    /// for each processor.
+    fn cpu_slack(&self) -> f64 {
+        CPU_SLACK + COUNTED_LATE / (self.hand_over_seconds + self.sync_seconds)
     }
 
     fn disturbances(&mut self) -> &mut Vec<Disturbance> {

@@ -107,7 +107,7 @@ pub struct Summary {
     /// Until the program may go on. Its MB/s are those of the whole state.
     pub hand_over: Phase,
     /// From there until the state is durable. Its MB/s are those of the bytes that the hand-over left
-    /// to it, and absent where it left next to nothing.
+    /// to it, and absent where it left next to nothing (under 5%).
     pub sync: Phase,
     /// Both phases. Its MB/s are those of the whole state.
     pub total: Phase,

@@ -18,7 +18,7 @@ use crate::{Site, Stop};
 /// Parts of a state whose times are kept, to see where in it the pace breaks.
 pub(super) const PARTS: u64 = 64;
 /// Of a state, a sync that finds less than this left has nothing to do whose rate could be told.
-const NOTHING_LEFT: f64 = 0.01;
+const NOTHING_LEFT: f64 = 0.05;
 
 const MIB: f64 = 1048576.0;
 const GIB: f64 = 1073741824.0;

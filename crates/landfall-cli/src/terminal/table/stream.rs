@@ -42,7 +42,7 @@ pub(super) fn tables(stream: &StreamResults) -> String {
 }
 
 fn section_table(section: &Section<'_>) -> String {
-    // Labels on these axes are long, and the flushes of a dump are few.
+    // Labels on these axes are long, and the flushes of a state are few.
     let flushes = !["allocation", "other"].contains(&section.axis);
     let mut table = plain_table();
     let mut header = vec![
@@ -101,15 +101,15 @@ fn strategy_row(label: String, summary: &Summary) -> Vec<String> {
     let total = summary.total.mb_per_s;
     vec![
         label,
-        of(hand_over, |rate| thousands(rate.estimate.median)),
-        of(hand_over, |rate| interval(&rate.estimate, thousands)),
+        of(hand_over, |rate| megabytes(rate.estimate.median)),
+        of(hand_over, |rate| interval(&rate.estimate, megabytes)),
         of(hand_over, |rate| {
-            let deviation = thousands(rate.standard_deviation);
-            format!("{} ±{deviation}", thousands(rate.mean))
+            let deviation = megabytes(rate.standard_deviation);
+            format!("{} ±{deviation}", megabytes(rate.mean))
         }),
         short(summary.sync.seconds.estimate.median),
-        of(total, |rate| thousands(rate.estimate.median)),
-        of(total, |rate| interval(&rate.estimate, thousands)),
+        of(total, |rate| megabytes(rate.estimate.median)),
+        of(total, |rate| interval(&rate.estimate, megabytes)),
         short(summary.longest_stall_ms.median),
         or_nothing(summary.peak_resident_mib.map(|peak| thousands(peak.median))),
         two(summary.cpu_s_per_gib.median),
@@ -120,6 +120,14 @@ fn strategy_row(label: String, summary: &Summary) -> Vec<String> {
                 .map(|device| format!("{:.0}", device.flushes)),
         ),
     ]
+}
+
+/// MB per second. There are many of them in a line: four digits do without a comma.
+fn megabytes(rate: f64) -> String {
+    match rate {
+        rate if rate < 9_999.5 => format!("{rate:.0}"),
+        rate => thousands(rate),
+    }
 }
 
 /// What the sizes show together, and what was left out of them.
@@ -154,10 +162,10 @@ fn preparation(stream: &StreamResults) -> String {
             let seconds: Vec<f64> = trials().map(|prepared| prepared.seconds).collect();
             let bytes = median(&bytes).filter(|bytes| *bytes > 0.0)?;
             Some(format!(
-                "{} {} in {:.1} s",
+                "{} {} in {}",
                 strategy.key,
                 bytes_text(bytes as u64),
-                median(&seconds)?
+                sentences::seconds_text(median(&seconds)?)
             ))
         })
         .collect();
