@@ -7,7 +7,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use landfall_os::{
-    Content, DeviceCounters, StreamFile, dirty_bytes, peak_resident, reset_peak_resident,
+    Content, DeviceCounters, Medium, StreamFile, dirty_bytes, peak_resident, reset_peak_resident,
 };
 
 use super::files::Prepared;
@@ -55,7 +55,7 @@ pub(super) fn run(task: &Task<'_>) -> io::Result<Trial> {
     let has_peak = reset_peak_resident().is_ok();
     let before = Readings::take(task.site);
     let handed = hand_over(&mut file, strategy, task.stop)?;
-    let left = dirty_bytes().map_or(0, |dirty| dirty.saturating_sub(task.prepared.dirty_before));
+    let left = left(task);
     let begin = Instant::now();
     file.sync()?;
     let sync = begin.elapsed();
@@ -85,6 +85,15 @@ pub(super) fn run(task: &Task<'_>) -> io::Result<Trial> {
         stolen_cpus,
         disturbances: Vec::new(),
     })
+}
+
+/// Bytes that the hand-over left for the sync. In main memory there is nothing to sync, and whatever is
+/// dirty on the machine is somebody else's.
+fn left(task: &Task<'_>) -> u64 {
+    match task.site.filesystem().storage().medium {
+        Medium::Memory => 0,
+        _ => dirty_bytes().map_or(0, |dirty| dirty.saturating_sub(task.prepared.dirty_before)),
+    }
 }
 
 fn device(counted: DeviceCounters) -> StreamDevice {

@@ -46,7 +46,7 @@ function drawSizes(chart, width) {
   const rightOfLimit = Math.log2(chart.limit / extent[0]) < Math.log2(extent[1] / extent[0]) / 2;
   const svg = plot({
     width,
-    height: rows * 230 + 42,
+    height: rows * 270 + 42,
     marginLeft: 46,
     marginRight: 10,
     marginTop: 24,
@@ -61,7 +61,7 @@ function drawSizes(chart, width) {
     },
     y: {
       type: chart.log ? "log" : "linear", domain, grid: true,
-      ticks: chart.log ? logTicks(...domain, Math.log10(domain[1] / domain[0]) < 2.2) : 5,
+      ticks: chart.log ? logTicks(...domain, Math.log10(domain[1] / domain[0]) < 3) : 5,
       tickFormat: rateFormat, label: null,
     },
     symbol: { type: "identity" },
