@@ -4,9 +4,9 @@ use landfall_os::DirtyLimits;
 
 use super::saving::{BreakEven, Cost, Policy, SavingResults};
 use super::{Ceiling, Data, StreamResults, Wall};
+use crate::bytes_text;
 use crate::numbers::{interval, short, thousands, two};
 use crate::stats::Estimate;
-use crate::{bytes_text, size_name};
 
 const MIB: f64 = 1048576.0;
 /// Tries in memory that differ by more than this factor did not all find memory ready.
@@ -89,30 +89,32 @@ pub fn data(data: Data) -> Option<&'static str> {
     }
 }
 
-/// What the measuring loop reaches without a disk; nothing where that was not measured.
+/// What the measuring loop reaches without a disk, in the chunks that most strategies use; nothing
+/// where that was not measured.
 pub fn ceilings(ceilings: &[Ceiling]) -> Option<String> {
+    let uses = |chunk: u64| ceilings.iter().filter(|other| other.chunk == chunk).count();
+    let usual = ceilings.iter().map(|c| c.chunk).max_by_key(|c| uses(*c))?;
     let reached: Vec<String> = ceilings
         .iter()
+        .filter(|ceiling| ceiling.chunk == usual)
         .map(|ceiling| {
             let rate = thousands(ceiling.mb_per_s);
-            let chunk = size_name(ceiling.chunk);
             // Said where it matters: memory that is slow to be had.
             let slowest = match ceiling.slowest_mb_per_s * SLOW_MEMORY < ceiling.mb_per_s {
-                true => format!(", {} at the slowest", thousands(ceiling.slowest_mb_per_s)),
+                true => format!(" ({} at the slowest)", thousands(ceiling.slowest_mb_per_s)),
                 false => String::new(),
             };
             match ceiling.what.as_str() {
-                "generator" => format!("{rate} MB/s for making the bytes alone ({chunk})"),
-                method => format!("{rate} with {method} ({chunk}{slowest})"),
+                "generator" => format!("{rate} MB/s for making the bytes alone"),
+                method => format!("{rate} with {method}{slowest}"),
             }
         })
         .collect();
-    (!reached.is_empty()).then(|| {
-        format!(
-            "Ceilings of the measuring loop, without a disk, into files in main memory (chunk): {}.",
-            reached.join(", ")
-        )
-    })
+    Some(format!(
+        "What the measuring loop reaches without a disk, into files in main memory, in chunks of {}: {}.",
+        bytes_text(usual),
+        reached.join(", ")
+    ))
 }
 
 /// Where the costs of a policy and of the dump meet.
@@ -212,8 +214,14 @@ mod tests {
     #[test]
     fn ceilings_are_named_after_what_reaches_them() {
         let text = ceilings(&stream_results().ceilings).unwrap();
+        assert!(text.contains("in chunks of 1 MiB"));
+        assert!(text.ends_with("20,000 MB/s for making the bytes alone, 4,000 with write."));
+        let mut slow = stream_results().ceilings;
+        slow[1].slowest_mb_per_s = 400.0;
+        let text = ceilings(&slow).unwrap();
         assert!(
-            text.ends_with("20,000 MB/s for making the bytes alone (1M), 4,000 with write (1M).")
+            text.ends_with("4,000 with write (400 at the slowest)."),
+            "{text}"
         );
         assert_eq!(ceilings(&[]), None);
     }
