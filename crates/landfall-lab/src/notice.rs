@@ -1,5 +1,7 @@
 //! Things the user must know before believing a figure.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,4 +38,23 @@ impl Notice {
             text: text.into(),
         }
     }
+}
+
+/// A notice for each reason to leave strategies out, given as their names and reasons.
+pub(crate) fn left_out<'a>(excluded: impl Iterator<Item = (String, &'a str)>) -> Vec<Notice> {
+    let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (key, reason) in excluded {
+        by_reason.entry(reason).or_default().push(key);
+    }
+    by_reason
+        .into_iter()
+        .map(|(reason, keys)| {
+            let first = keys.first().map_or("", String::as_str);
+            let text = match keys.len() - 1 {
+                0 => format!("{first} was left out: {reason}."),
+                more => format!("{first} and {more} more were left out: {reason}."),
+            };
+            Notice::new("left-out", Weight::Note, text)
+        })
+        .collect()
 }

@@ -1,13 +1,13 @@
 //! The results document: one versioned JSON text from which everything else is made.
 
-use landfall_os::{Filesystem, Host};
+use landfall_os::{Filesystem, Host, Medium};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Notice;
 use crate::claim::ClaimResult;
 use crate::stream::StreamResults;
 use crate::sync::SyncResults;
+use crate::{Notice, Weight};
 
 /// Name and version of the document's schema. The number is raised when a reader of the old one would
 /// misunderstand the new one.
@@ -108,6 +108,22 @@ impl Results {
                 Experiment::Sync(sync) => &sync.claims,
                 Experiment::Stream(stream) => &stream.claims,
             })
+    }
+
+    /// Whether everything written here is lost with the power, whatever was asked of the system.
+    pub fn is_in_memory(&self) -> bool {
+        self.filesystem.storage().medium == Medium::Memory
+            || self
+                .notices
+                .iter()
+                .any(|notice| notice.code == "memory-disk")
+    }
+
+    /// Whether a notice puts durability itself in doubt.
+    pub fn is_in_doubt(&self) -> bool {
+        self.notices
+            .iter()
+            .any(|notice| notice.weight == Weight::Danger)
     }
 
     /// Whether nothing could be measured: this system supports none of the plan's strategies.

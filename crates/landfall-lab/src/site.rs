@@ -1,15 +1,21 @@
 //! Where an experiment runs: a directory of the user's, and a private directory in it.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use landfall_os::{BlockDevice, DeviceCounters, Filesystem, Host, JournalCounter, Space};
+use landfall_os::{
+    BlockDevice, DeviceCounters, Filesystem, Host, JournalCounter, Space, sync_filesystem,
+};
 use tempfile::TempDir;
 
 use crate::units::bytes_text;
 use crate::{Error, Notice, Weight};
 
 const PREFIX: &str = ".landfall-";
+/// How long to wait for a device to finish what it is doing.
+const QUIET_WAIT: Duration = Duration::from_millis(500);
 
 /// A directory to measure in, what it stands on, and the private directory that holds every file
 /// that is made. Dropping a site removes the private directory.
@@ -86,6 +92,23 @@ impl Site {
             .try_fold(DeviceCounters::default(), |sum, device| {
                 Some(sum + DeviceCounters::read(device).ok()?)
             })
+    }
+
+    /// Waits until the device has nothing under way, or half a second: others may keep it busy for ever.
+    pub(crate) fn wait_until_quiet(&self) {
+        let begin = Instant::now();
+        let is_busy = |counters: DeviceCounters| counters.in_flight > 0;
+        while begin.elapsed() < QUIET_WAIT && self.counters().is_some_and(is_busy) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Writes out whatever is dirty on the filesystem, and waits until the device is quiet, so that no
+    /// trial pays for what the one before it left, or is counted for it.
+    pub(crate) fn drain(&self) -> io::Result<()> {
+        sync_filesystem(&File::open(self.private())?)?;
+        self.wait_until_quiet();
+        Ok(())
     }
 
     /// The journal's commit counter.

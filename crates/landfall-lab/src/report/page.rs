@@ -78,7 +78,7 @@ struct Subject {
 /// The report as one HTML text.
 pub(super) fn render(results: &Results) -> Result<String, Error> {
     let failed = |error: String| Error::Usage(format!("cannot make the report: {error}"));
-    let in_memory = prose::in_memory(results);
+    let in_memory = results.is_in_memory();
     let mut charts = Vec::new();
     let mut parts = Vec::new();
     if let Some(found) = results.sync() {

@@ -1,9 +1,7 @@
 //! The report's first sentences, computed from the results.
 
-use landfall_os::Medium;
-
 use super::{stream, sync};
-use crate::{Results, Weight};
+use crate::Results;
 
 /// What the report says before anything else.
 pub(super) fn sentences(results: &Results) -> Vec<String> {
@@ -18,7 +16,7 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
         return vec![text.to_owned()];
     }
     let mut sentences = Vec::new();
-    if in_memory(results) {
+    if results.is_in_memory() {
         sentences.push("This directory is in main memory, where nothing is durable: the figures below show what the software costs, and no disk.".to_owned());
     }
     sentences.extend(
@@ -33,17 +31,6 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
     );
     sentences.push(weightiest(results));
     sentences
-}
-
-/// Whether everything written here is lost with the power, whatever was asked of the system.
-pub(super) fn in_memory(results: &Results) -> bool {
-    results.filesystem.storage().medium == Medium::Memory
-        || results.notices.iter().any(|n| n.code == "memory-disk")
-}
-
-/// Whether a notice puts durability itself in doubt.
-pub(super) fn is_in_doubt(results: &Results) -> bool {
-    results.notices.iter().any(|n| n.weight == Weight::Danger)
 }
 
 fn weightiest(results: &Results) -> String {

@@ -6,27 +6,23 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use landfall_os::{DirtyLimits, Medium, Space, StreamCall, available_memory};
+use landfall_os::{DirtyLimits, StreamCall, StreamMethod};
 
-use super::files::{PrepareError, Workbench};
-use super::plan::{largest_within, required_bytes};
+use super::files::Workbench;
+use super::plan::required_bytes;
+use super::room::Room;
 use super::trial::{self, Task};
 use super::{
     Plan, Strategy, StrategyResult, StreamResults, Trial, ceiling, claims, notices, saving,
     summary, wall,
 };
+use crate::preparation::PrepareError;
 use crate::schedule::Schedule;
 use crate::{Error, Notice, PlanKind, Progress, Site, Stop, bytes_text, export};
 
 /// Bytes of the pilot at most.
 const PILOT_BYTES: u64 = 64 << 20;
 const PILOTS: usize = 2;
-/// Share of the available memory that a state may take: its pages are in memory until written.
-const MEMORY_SHARE: f64 = 0.75;
-/// Share of it for a state that is kept in memory, beside a second one that is read back.
-const KEPT_SHARE: f64 = 0.25;
-/// The smallest state that is worth dumping.
-const SMALLEST_STATE: u64 = 1 << 20;
 /// No such device: what mmap answers where a filesystem has no shared writable mappings.
 const ENODEV: i32 = 19;
 
@@ -98,60 +94,6 @@ pub fn run(
     Ok((results, noticed))
 }
 
-/// What there is room for.
-pub(super) struct Room {
-    /// Bytes free on the filesystem.
-    pub free: u64,
-    /// Bytes of memory that are available.
-    pub memory: u64,
-    /// Whether the filesystem is in that memory.
-    in_memory: bool,
-}
-
-impl Room {
-    fn of(site: &Site) -> Result<Room, Error> {
-        let space = Space::of(site.directory()).map_err(Error::io(format!(
-            "cannot find out how much is free in {}",
-            site.directory().display()
-        )))?;
-        Ok(Room {
-            free: space.available_bytes,
-            memory: available_memory().unwrap_or(u64::MAX),
-            in_memory: site.filesystem().storage().medium == Medium::Memory,
-        })
-    }
-
-    fn memory_share(&self, share: f64) -> u64 {
-        (self.memory as f64 * share) as u64
-    }
-
-    /// Bytes of the largest state that there is room for.
-    pub fn largest(&self) -> u64 {
-        largest_within(self.free).min(self.memory_share(MEMORY_SHARE))
-    }
-
-    /// `plan` with a state that there is room for, or why there is none.
-    fn saving(&self, site: &Site, plan: &saving::Plan) -> Result<saving::Plan, Error> {
-        plan.check()?;
-        let most = self.memory_share(KEPT_SHARE);
-        let fits =
-            |plan: &saving::Plan| plan.required_bytes() <= self.free && plan.state_bytes <= most;
-        let mut plan = plan.clone();
-        while !fits(&plan) {
-            if plan.state_is_chosen || plan.state_bytes / 2 < SMALLEST_STATE {
-                site.require_space(plan.required_bytes(), "name a smaller --state")?;
-                return Err(Error::Refused(format!(
-                    "a state of {} is more than a quarter of the {} of memory that is available: name a smaller --state",
-                    bytes_text(plan.state_bytes),
-                    bytes_text(self.memory)
-                )));
-            }
-            plan.state_bytes /= 2;
-        }
-        Ok(plan)
-    }
-}
-
 /// How one attempt at a trial ended.
 enum Attempt {
     Measured(Box<Trial>),
@@ -177,15 +119,7 @@ impl Run<'_> {
         if self.plan.sizes_are_chosen() {
             let largest = sizes.last().copied().unwrap_or(0);
             self.site.require_space(required_bytes(largest), remedy)?;
-            // In memory a file that is too large does not run out of space but of memory, and the
-            // kernel then kills whom it likes.
-            if room.in_memory && largest > room.memory_share(MEMORY_SHARE) {
-                return Err(Error::Refused(format!(
-                    "a state of {} is more than three quarters of the {} of memory that is available: {remedy}",
-                    bytes_text(largest),
-                    bytes_text(room.memory)
-                )));
-            }
+            room.check_memory(largest)?;
             return Ok(sizes);
         }
         let rate = match self.plan.most_seconds {
@@ -219,7 +153,7 @@ impl Run<'_> {
             "name another directory",
         )?;
         let size = size.max(Strategy::CHUNK);
-        let strategy = Strategy::usual(landfall_os::StreamMethod::WRITE, size, self.plan.data);
+        let strategy = Strategy::usual(StreamMethod::WRITE, size, self.plan.data);
         let mut rate = 0.0_f64;
         for _ in 0..PILOTS {
             match self.attempt(&strategy, 0)? {

@@ -6,35 +6,18 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use landfall_os::{
-    Allocation, Payload, allocate_unwritten, allocate_write_zeroes, dirty_bytes, evict,
-    sync_filesystem, zero_fill,
+    Allocation, Payload, allocate_unwritten, allocate_write_zeroes, dirty_bytes, evict, zero_fill,
 };
 
 use super::Strategy;
 use super::plan::written_bytes;
+use crate::preparation::{PrepareError, unsupported};
 use crate::{Preparation, Site, Stop};
 
 const CHUNK: u64 = 4 << 20;
-/// How long to wait for a device to finish what it is doing; others may keep it busy for ever.
-const QUIET_WAIT: Duration = Duration::from_millis(500);
-
-/// Why the file could not be made.
-#[derive(Debug)]
-pub(super) enum PrepareError {
-    /// This filesystem or device cannot do it: a result.
-    Unsupported(String),
-    /// Something failed.
-    Io(io::Error),
-}
-
-impl From<io::Error> for PrepareError {
-    fn from(error: io::Error) -> Self {
-        PrepareError::Io(error)
-    }
-}
 
 /// A file that is ready for a trial.
 #[derive(Debug)]
@@ -59,7 +42,7 @@ impl Workbench<'_> {
     /// Writes out whatever earlier trials left, then makes the file for a trial of `strategy`. `seed`
     /// makes what an existing file holds unlike what the trial will write.
     pub fn prepare(&self, strategy: &Strategy, seed: u64) -> Result<Prepared, PrepareError> {
-        self.drain()?;
+        self.site.drain()?;
         let dirty_before = dirty_bytes().unwrap_or(0);
         let begin = Instant::now();
         let path = self.path();
@@ -127,32 +110,11 @@ impl Workbench<'_> {
         Ok(())
     }
 
-    /// Writes out everything that the filesystem has not written, and waits until the device has
-    /// nothing under way.
-    fn drain(&self) -> io::Result<()> {
-        sync_filesystem(&File::open(self.site.private())?)?;
-        let begin = Instant::now();
-        let busy = || self.site.counters().is_some_and(|c| c.in_flight > 0);
-        while begin.elapsed() < QUIET_WAIT && busy() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        Ok(())
-    }
-
     /// Removes the file, if there is one; what of it was not written is forgotten.
     pub fn remove(&self) -> io::Result<()> {
         match fs::remove_file(self.path()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
-    }
-}
-
-fn unsupported(what: &str, error: io::Error) -> PrepareError {
-    match error.kind() {
-        io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput => PrepareError::Unsupported(
-            format!("{what} is not supported by this filesystem and device"),
-        ),
-        _ => PrepareError::Io(error),
     }
 }

@@ -16,6 +16,7 @@ pub(crate) mod fixtures;
 mod notices;
 mod plan;
 mod result;
+mod room;
 pub mod saving;
 mod sections;
 pub mod sentences;

@@ -1,9 +1,10 @@
 //! What must be known before a figure of this experiment is believed.
 
 use super::ceiling::FAST_ENOUGH;
-use super::experiment::Room;
+use super::room::Room;
 use super::{Ceiling, Excluded, Plan, StrategyResult, Trial};
 use crate::disturbance::{self, CPU_SLACK, Disturbance, Disturbed, least};
+use crate::notice::left_out;
 use crate::stats::median;
 use crate::{Notice, PlanKind, Weight, bytes_text, size_name};
 
@@ -68,14 +69,14 @@ pub(super) fn of_plan(
             .collect::<Vec<_>>()
             .join(", ")
     };
-    let left_out: Vec<u64> = plan
+    let missing: Vec<u64> = plan
         .sizes()
         .into_iter()
         .filter(|size| plan.sweep && !sizes.contains(size))
         .collect();
     let largest = room.largest();
-    if !left_out.is_empty() {
-        let reason = match left_out.iter().any(|size| *size > largest) {
+    if !missing.is_empty() {
+        let reason = match missing.iter().any(|size| *size > largest) {
             true => format!(
                 "{} are free and {} of memory available",
                 bytes_text(room.free),
@@ -89,23 +90,14 @@ pub(super) fn of_plan(
         };
         let text = format!(
             "States of {} were left out: {reason}{instead}.",
-            names(&left_out)
+            names(&missing)
         );
         notices.push(Notice::new("sizes-left-out", Weight::Note, text));
     }
-    let mut reasons: Vec<&str> = excluded.iter().map(|one| one.reason.as_str()).collect();
-    reasons.sort_unstable();
-    reasons.dedup();
-    notices.extend(reasons.into_iter().map(|reason| {
-        let mut of_reason = excluded.iter().filter(|one| one.reason == reason);
-        let first = of_reason.next().map(|one| one.strategy.key());
-        let first = first.unwrap_or_default();
-        let text = match of_reason.count() {
-            0 => format!("{first} was left out: {reason}."),
-            more => format!("{first} and {more} more were left out: {reason}."),
-        };
-        Notice::new("left-out", Weight::Note, text)
-    }));
+    let excluded = excluded.iter();
+    notices.extend(left_out(
+        excluded.map(|one| (one.strategy.key(), one.reason.as_str())),
+    ));
     notices
 }
 

@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::device_cost::FlushModel;
-use super::files::{PrepareError, Workbench};
+use super::files::Workbench;
 use super::trial::{self, Measured, Task};
 use super::{
-    Excluded, Operations, Pilot, Plan, Strategy, StrategyResult, SyncResults, Trial, claims,
-    disturbance, drift, required_bytes, summary,
+    Operations, Pilot, Plan, Strategy, StrategyResult, SyncResults, Trial, claims, disturbance,
+    drift, required_bytes, summary,
 };
+use crate::notice::left_out;
+use crate::preparation::PrepareError;
 use crate::schedule::Schedule;
-use crate::{Error, Notice, Preparation, Progress, Site, Stop, Weight, export};
+use crate::{Error, Notice, Preparation, Progress, Site, Stop, export};
 
 /// Operations of the pilot at most, and its time.
 const PILOT_OPERATIONS: u64 = 512;
@@ -195,7 +197,7 @@ impl Run<'_> {
             }
             Err(PrepareError::Io(error)) => return Err(failed(error)),
         };
-        self.bench.wait_until_quiet();
+        self.site.wait_until_quiet();
         self.attempts += 1;
         let outcome = trial::run(&Task {
             strategy,
@@ -225,7 +227,10 @@ impl Run<'_> {
             self.records.into_iter().map(Record::into_result).collect();
         let mut notices = disturbance::notices(&strategies);
         notices.extend(drift::notices(&strategies));
-        notices.extend(left_out(&self.plan.excluded));
+        let excluded = self.plan.excluded.iter();
+        notices.extend(left_out(
+            excluded.map(|one| (one.strategy.key(), one.reason.as_str())),
+        ));
         let claims = claims::judge(self.site.filesystem(), &strategies);
         let results = SyncResults {
             plan: self.plan.kind,
@@ -240,26 +245,6 @@ impl Run<'_> {
         };
         (results, notices)
     }
-}
-
-/// One notice for each reason to leave strategies out.
-fn left_out(excluded: &[Excluded]) -> Vec<Notice> {
-    let mut reasons: Vec<&str> = excluded.iter().map(|one| one.reason.as_str()).collect();
-    reasons.sort_unstable();
-    reasons.dedup();
-    let note = |reason: &str| {
-        let mut keys = excluded
-            .iter()
-            .filter(|one| one.reason == reason)
-            .map(|one| one.strategy.key());
-        let first = keys.next().unwrap_or_default();
-        let text = match keys.count() {
-            0 => format!("{first} was left out: {reason}."),
-            more => format!("{first} and {more} more were left out: {reason}."),
-        };
-        Notice::new("left-out", Weight::Note, text)
-    };
-    reasons.into_iter().map(note).collect()
 }
 
 /// Whether a failure means that this system cannot do what the strategy asks for.

@@ -15,11 +15,10 @@ use landfall_os::{
 };
 
 use super::{CacheState, Strategy};
+use crate::preparation::{PrepareError, unsupported};
 use crate::{Preparation, Site, Stop};
 
 const CHUNK: usize = 1 << 20;
-/// How long to wait for a device to finish what it is doing; others may keep it busy for ever.
-const QUIET_WAIT: Duration = Duration::from_millis(500);
 
 /// Files ready for one trial.
 pub(super) struct Prepared {
@@ -28,21 +27,6 @@ pub(super) struct Prepared {
     /// What it took, for this trial alone.
     pub preparation: Preparation,
     kept: bool,
-}
-
-/// Why files could not be prepared.
-#[derive(Debug)]
-pub(super) enum PrepareError {
-    /// This filesystem or device cannot do it: a result.
-    Unsupported(String),
-    /// Something failed.
-    Io(io::Error),
-}
-
-impl From<io::Error> for PrepareError {
-    fn from(error: io::Error) -> Self {
-        PrepareError::Io(error)
-    }
 }
 
 /// Makes and keeps the files of a run.
@@ -239,19 +223,6 @@ impl<'a> Workbench<'a> {
         Ok(())
     }
 
-    /// Waits until the device has nothing under way, or half a second.
-    pub fn wait_until_quiet(&self) {
-        let begin = Instant::now();
-        while begin.elapsed() < QUIET_WAIT
-            && self
-                .site
-                .counters()
-                .is_some_and(|counters| counters.in_flight > 0)
-        {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-
     /// Drains what the trial left in the cache, so that the next one does not pay for it, and removes
     /// its files or puts them back.
     pub fn clear(&self, prepared: Prepared, allocation: Allocation) -> io::Result<()> {
@@ -284,14 +255,5 @@ impl<'a> Workbench<'a> {
 
     fn sync_directory(&self) -> io::Result<()> {
         File::open(self.site.private())?.sync_all()
-    }
-}
-
-fn unsupported(what: &str, error: io::Error) -> PrepareError {
-    match error.kind() {
-        io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput => PrepareError::Unsupported(
-            format!("{what} is not supported by this filesystem and device"),
-        ),
-        _ => PrepareError::Io(error),
     }
 }

@@ -1,7 +1,6 @@
 //! What the report says of experiment `stream` before anything else.
 
 use crate::numbers::interval;
-use crate::report::prose::{in_memory, is_in_doubt};
 use crate::stats::Estimate;
 use crate::stream::saving::{Cost, Policy, SavingResults};
 use crate::stream::sentences::{crossing, percent, seconds_text, walls};
@@ -43,7 +42,7 @@ fn fastest(results: &Results, stream: &StreamResults) -> Option<String> {
                 && summary.total.seconds.estimate.low <= soonest.total.seconds.estimate.high
         })
         .count();
-    let durable = match (in_memory(results), is_in_doubt(results)) {
+    let durable = match (results.is_in_memory(), results.is_in_doubt()) {
         (true, _) => "handed over and synced",
         (false, true) => "meant to be durable",
         (false, false) => "durable",

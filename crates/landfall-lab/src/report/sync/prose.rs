@@ -4,7 +4,6 @@
 //! nothing is called durable without reserve where a notice puts durability itself in doubt.
 
 use crate::numbers::{interval, thousands, two};
-use crate::report::prose::{in_memory, is_in_doubt};
 use crate::stats::Estimate;
 use crate::sync::{
     CacheState, DeviceCost, Placement, Strategy, StrategyResult, Summary, SyncResults,
@@ -13,7 +12,7 @@ use crate::{Results, bytes_text};
 
 /// What the report says of the experiment before anything else.
 pub(in crate::report) fn sentences(results: &Results, sync: &SyncResults) -> Vec<String> {
-    let cheapest = (!in_memory(results)).then(|| cheapest(results, sync));
+    let cheapest = (!results.is_in_memory()).then(|| cheapest(results, sync));
     let compared = append_or_overwrite(sync);
     cheapest.into_iter().chain([compared]).collect()
 }
@@ -51,7 +50,7 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
         return String::new();
     };
     let rate = &summary.ops_per_second;
-    let reserve = match is_in_doubt(results) {
+    let reserve = match results.is_in_doubt() {
         true => "The cheapest write that is meant to be durable",
         false => "The cheapest durable write",
     };

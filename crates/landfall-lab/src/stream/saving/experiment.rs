@@ -24,7 +24,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use landfall_os::{DeviceCounters, sync_filesystem};
+use landfall_os::DeviceCounters;
 
 use super::dump::{self, DUMP};
 use super::log::{self, Task};
@@ -36,8 +36,6 @@ use crate::{Error, Notice, Site, Stop, bytes_text};
 const LOG: &str = "log";
 /// The same changes in every run, so that one run can be held against another.
 const SEED: u64 = 1;
-/// How long to wait for a device to finish what it is doing; others may keep it busy for ever.
-const QUIET_WAIT: Duration = Duration::from_millis(500);
 
 /// Runs `plan` on `site`; returns what was found and what must be known about it. `progress` hears what is
 /// about to be measured and how many of [`Plan::trials`] are done.
@@ -118,7 +116,7 @@ impl Run<'_> {
     fn dump(&mut self, round: u32) -> io::Result<()> {
         self.state.fill(&mut self.changes, self.stop)?;
         self.dumped = crc32fast::hash(self.state.bytes());
-        self.drain()?;
+        self.site.drain()?;
         let before = self.site.counters();
         let dumped = dump::write(self.state.bytes(), self.directory, self.stop)?;
         let device = since(self.site.counters(), before);
@@ -147,7 +145,7 @@ impl Run<'_> {
         let path = self.directory.join(LOG);
         self.write_long_log(&path)?;
         self.evict(&path)?;
-        self.drain()?;
+        self.site.drain()?;
 
         let begin = Instant::now();
         let replayed = restart::replay(&path, &mut restored, self.stop)?;
@@ -164,7 +162,7 @@ impl Run<'_> {
         let path = self.directory.join(LOG);
         let file = create_log(&path)?;
         // The name is durable before the trial begins, and what the trial before left is written.
-        self.drain()?;
+        self.site.drain()?;
         let task = Task {
             policy: Policy::ALL[index],
             pace: self.plan.pace(),
@@ -256,19 +254,6 @@ impl Run<'_> {
     /// Makes the next look at a file go to the device; remembers if that was not to be had.
     fn evict(&mut self, path: &Path) -> io::Result<()> {
         self.measured.cold &= restart::make_cold(path)?;
-        Ok(())
-    }
-
-    /// Writes whatever is dirty on the filesystem, and waits until the device has nothing under way, or
-    /// half a second.
-    fn drain(&self) -> io::Result<()> {
-        sync_filesystem(&File::open(self.directory)?)?;
-        let begin = Instant::now();
-        let is_busy = |counters: DeviceCounters| counters.in_flight > 0;
-        while begin.elapsed() < QUIET_WAIT && self.site.counters().is_some_and(is_busy) {
-            interrupted_if(self.stop)?;
-            std::thread::sleep(Duration::from_millis(1));
-        }
         Ok(())
     }
 }
