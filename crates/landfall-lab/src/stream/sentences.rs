@@ -6,7 +6,7 @@ use super::saving::{BreakEven, Cost, Policy, SavingResults};
 use super::{Ceiling, Data, StreamResults, Wall};
 use crate::bytes_text;
 use crate::numbers::{interval, short, thousands, two};
-use crate::stats::Estimate;
+use crate::stats::{Estimate, FEWEST_ROUNDS};
 
 const MIB: f64 = 1048576.0;
 /// Tries in memory that differ by more than this factor did not all find memory ready.
@@ -64,6 +64,11 @@ pub fn walls(stream: &StreamResults) -> Vec<String> {
     };
     if least == most {
         return Vec::new();
+    }
+    if (stream.rounds as usize) < FEWEST_ROUNDS {
+        return vec![format!(
+            "Whether there is a wall cannot be told from fewer than {FEWEST_ROUNDS} rounds."
+        )];
     }
     let limit = match &stream.dirty_limits {
         Some(limits) => format!(
@@ -207,6 +212,8 @@ mod tests {
         assert!(walls(&stream)[0].contains("The kernel does not tell"));
         stream.walls.clear();
         assert!(walls(&stream)[0].contains("between 128 MiB and 1.0 GiB no hand-over"));
+        stream.rounds = 4;
+        assert!(walls(&stream)[0].contains("fewer than 5 rounds"));
         stream.strategies.truncate(1);
         assert!(walls(&stream).is_empty());
     }
