@@ -15,7 +15,7 @@ use std::ffi::{c_int, c_void};
 use std::io;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
 /// Mappings that may be watched at once.
 const WATCHES: usize = 64;
@@ -25,6 +25,17 @@ struct Range {
     start: AtomicUsize,
     end: AtomicUsize,
     hit: AtomicBool,
+}
+
+impl Range {
+    /// Whether `address` lies in it. Another thread may be giving the place to another mapping
+    /// meanwhile: the start is read on both sides of the end, so that the two belong together.
+    fn holds(&self, address: usize) -> bool {
+        let start = self.start.load(Ordering::Acquire);
+        let end = self.end.load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        start > 1 && start == self.start.load(Ordering::Relaxed) && (start..end).contains(&address)
+    }
 }
 
 static RANGES: [Range; WATCHES] = [const {
@@ -54,6 +65,8 @@ impl Watch {
                 .start
                 .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
             if free.is_ok() {
+                // Whoever sees the new end sees at least that the place is being taken (`holds`).
+                fence(Ordering::Release);
                 range.hit.store(false, Ordering::Relaxed);
                 range.end.store(start + len, Ordering::Relaxed);
                 // From here on the handler sees the range as a whole.
@@ -108,19 +121,20 @@ fn install() -> io::Result<()> {
     }
 }
 
-/// The handler. It reads atomics, and calls `mmap` and `sigaction` only: no lock, no allocation.
+/// The handler. It reads atomics, and calls `mmap`, `sigaction` and `raise` only: no lock, no allocation.
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel passes a valid siginfo to a handler with SA_SIGINFO, and for SIGBUS it holds
-    // the address. `__errno_location` is this thread's errno, saved and put back because the
-    // interrupted code may be about to read it. The page that is replaced lies in a range that its
-    // owner has given to `Watch::new` as its own mapping and keeps until the watch is dropped.
+    // SAFETY: the kernel passes a valid siginfo to a handler with SA_SIGINFO. For a SIGBUS of its own (a
+    // positive code) it holds the address; one that a program sent holds other numbers there, which are
+    // not used. `__errno_location` is this thread's errno, saved and put back because the interrupted
+    // code may be about to read it. The page that is replaced lies in a range that its owner has given
+    // to `Watch::new` as its own mapping and keeps until the watch is dropped.
     unsafe {
         let errno = *libc::__errno_location();
         let page = PAGE.load(Ordering::Relaxed);
+        let by_kernel = (*info).si_code > 0;
         let address = (*info).si_addr() as usize;
         for range in &RANGES {
-            let start = range.start.load(Ordering::Acquire);
-            if start > 1 && (start..range.end.load(Ordering::Relaxed)).contains(&address) {
+            if by_kernel && range.holds(address) {
                 let replaced = libc::mmap(
                     (address - address % page) as *mut c_void,
                     page,
@@ -151,7 +165,8 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
     let handler = previous.map_or(libc::SIG_DFL, |previous| previous.sa_sigaction);
     // SAFETY: a value other than the two constants is the address of a function of the type that the
     // flags name, as sigaction(2) has it. With the default action restored, returning repeats the
-    // faulting store, and the process ends as it would have without us.
+    // faulting store, and the process ends as it would have without us; a signal that a program sent
+    // has no store to repeat and is sent again, to be delivered when the handler returns.
     unsafe {
         match previous {
             Some(previous) if handler != libc::SIG_DFL && handler != libc::SIG_IGN => {
@@ -162,10 +177,37 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
                 }
             }
             _ => {
+                let was_sent = (*info).si_code <= 0;
+                if was_sent && handler == libc::SIG_IGN {
+                    return;
+                }
                 let mut default: libc::sigaction = std::mem::zeroed();
                 default.sa_sigaction = libc::SIG_DFL;
                 libc::sigaction(libc::SIGBUS, &default, ptr::null_mut());
+                if was_sent {
+                    libc::raise(signal);
+                }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_holds_its_addresses_and_none_once_it_is_given_back() {
+        let range = Range {
+            start: AtomicUsize::new(4096),
+            end: AtomicUsize::new(8192),
+            hit: AtomicBool::new(false),
+        };
+        let held = |range: &Range| [4095, 4096, 8191, 8192].map(|address| range.holds(address));
+        assert_eq!(held(&range), [false, true, true, false]);
+        for free_or_being_taken in [0, 1] {
+            range.start.store(free_or_being_taken, Ordering::Relaxed);
+            assert_eq!(held(&range), [false; 4]);
         }
     }
 }
