@@ -208,10 +208,13 @@ pub struct Wall {
 }
 
 impl Wall {
-    /// Whether the kernel's limit made it: so much was dirty that writers were slowed down. They are
-    /// held at the limit while the disk drains, and the last of a state may find some room again, so
-    /// half of it is enough; `false` also where the limit is not known.
-    pub fn is_at_limit(&self) -> bool {
-        self.share_of_limit.is_some_and(|share| share >= 0.5)
+    /// Whether the kernel's limit made it: the state is large enough to reach the limit, and so much was
+    /// dirty in the end that writers were slowed down. They are held at the limit while the disk drains,
+    /// and the last of a state may find some room again, so half of it is enough. A state that is smaller
+    /// than the limit never meets it, though most of it be dirty; a tenth is for what others have dirty,
+    /// and for a limit that moves with the memory that is available.
+    pub fn is_at_limit(&self, limits: &DirtyLimits) -> bool {
+        self.size_after as f64 >= 0.9 * limits.throttle_bytes as f64
+            && self.share_of_limit.is_some_and(|share| share >= 0.5)
     }
 }

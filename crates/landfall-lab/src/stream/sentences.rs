@@ -34,7 +34,7 @@ pub fn wall(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
             " When it had been handed over, unwritten data stood at {} times the {} at which the kernel begins to slow writers down: {}.",
             two(share),
             bytes_text(limits.throttle_bytes),
-            match wall.is_at_limit() {
+            match wall.is_at_limit(limits) {
                 true => "that limit makes the wall",
                 false => "something else makes the wall",
             }
@@ -206,6 +206,15 @@ mod tests {
         assert!(text.contains("breaks after 610 MiB."));
         assert!(text.contains("at 1.02 times the 600 MiB"));
         assert!(text.ends_with("that limit makes the wall."));
+        // All of a state that is smaller than the limit may be dirty: the limit has no part in that.
+        let limit = stream.walls[0].size_after * 3 / 2;
+        let larger = stream.dirty_limits.map(|limits| DirtyLimits {
+            throttle_bytes: limit,
+            ..limits
+        });
+        stream.walls[0].share_of_limit = Some(2.0 / 3.0);
+        let text = wall(&stream.walls[0], larger.as_ref());
+        assert!(text.ends_with("something else makes the wall."), "{text}");
         stream.walls[0].share_of_limit = Some(0.2);
         assert!(walls(&stream)[0].ends_with("something else makes the wall."));
         stream.dirty_limits = None;
