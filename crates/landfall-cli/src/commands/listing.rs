@@ -69,7 +69,7 @@ fn of_stream(text: &mut String, plan: &stream::Plan) {
             bytes_text(saving.record_bytes),
             saving.updates_per_second
         );
-        total += saving.written_bytes();
+        total = total.saturating_add(saving.written_bytes());
         seconds += saving.expected().as_secs_f64() + saving.written_bytes() as f64 / NOMINAL_BYTES;
     }
     let _ = writeln!(

@@ -78,16 +78,23 @@ impl Plan {
     /// Bytes that all rounds write: a dump, a log of every record, and a log of the updates for each
     /// policy.
     pub fn written_bytes(&self) -> u64 {
+        let logs = self.log_bytes().saturating_mul(Policy::ALL.len() as u64);
+        let round = self.state_bytes.saturating_mul(2).saturating_add(logs);
+        round.saturating_mul(u64::from(self.rounds))
+    }
+
+    /// Bytes of a log of all updates, if it keeps up.
+    fn log_bytes(&self) -> u64 {
         let updates = (self.updates_per_second * self.log_seconds) as u64;
-        let logs = Policy::ALL.len() as u64 * updates * self.record_bytes;
-        (2 * self.state_bytes + logs) * u64::from(self.rounds)
+        updates.saturating_mul(self.record_bytes)
     }
 
     /// Bytes that must be free: the dump that is, the one that is being written, a log of every record,
     /// and a log of the updates; and a tenth and 8 MiB for the filesystem's own needs.
     pub fn required_bytes(&self) -> u64 {
-        let updates = (self.updates_per_second * self.log_seconds) as u64;
-        (3 * self.state_bytes + updates * self.record_bytes) / 10 * 11 + (8 << 20)
+        let files = self.state_bytes.saturating_mul(3);
+        let files = files.saturating_add(self.log_bytes());
+        (files / 10).saturating_mul(11).saturating_add(8 << 20)
     }
 
     /// Refuses what cannot be measured, before anything is.
@@ -115,5 +122,23 @@ impl Plan {
             return refuse("at least one round is needed".into());
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_for_a_number_is_not_taken_for_little() {
+        let plan = Plan {
+            state_bytes: 1 << 40,
+            record_bytes: 1 << 40,
+            updates_per_second: 1e7,
+            log_seconds: 86_400.0,
+            ..Plan::standard()
+        };
+        assert_eq!(plan.required_bytes(), u64::MAX);
+        assert_eq!(plan.written_bytes(), u64::MAX);
     }
 }
