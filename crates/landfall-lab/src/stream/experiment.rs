@@ -60,6 +60,7 @@ pub fn run(
         .map_err(Error::io("cannot measure what memory can do"))?;
     let results = run.rounds(&strategies, progress)?;
     let mut noticed = notices::of_plan(plan, &sizes, &excluded, &room);
+    noticed.extend(notices::of_smaller_state(plan, saving_plan.as_ref(), &room));
     let saving = match &saving_plan {
         Some(plan) => {
             let (saving, more) = run.saving(plan, results.len(), progress)?;

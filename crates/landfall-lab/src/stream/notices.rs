@@ -2,7 +2,7 @@
 
 use super::ceiling::FAST_ENOUGH;
 use super::room::Room;
-use super::{Ceiling, Excluded, Plan, StrategyResult, Trial};
+use super::{Ceiling, Excluded, Plan, StrategyResult, Trial, saving};
 use crate::disturbance::{self, CPU_SLACK, Disturbance, Disturbed, least};
 use crate::notice::left_out;
 use crate::stats::median;
@@ -101,6 +101,24 @@ pub(super) fn of_plan(
     notices
 }
 
+/// Says so if the state of dump against log is smaller than the plan has it.
+pub(super) fn of_smaller_state(
+    plan: &Plan,
+    measured: Option<&saving::Plan>,
+    room: &Room,
+) -> Option<Notice> {
+    let (planned, measured) = plan.saving.as_ref().zip(measured)?;
+    let text = format!(
+        "Dump against log was measured with a state of {} instead of {}: {} are free and {} of memory available.",
+        bytes_text(measured.state_bytes),
+        bytes_text(planned.state_bytes),
+        bytes_text(room.free),
+        bytes_text(room.memory)
+    );
+    (measured.state_bytes < planned.state_bytes)
+        .then(|| Notice::new("smaller-state", Weight::Note, text))
+}
+
 /// What disturbed the trials, and what limits them besides the disk.
 pub(super) fn of_results(strategies: &[StrategyResult], ceilings: &[Ceiling]) -> Vec<Notice> {
     let trials: Vec<&Trial> = strategies.iter().flat_map(|s| &s.trials).collect();
@@ -174,6 +192,28 @@ mod tests {
     use crate::stream::fixtures::{measured, stream_results};
     use crate::stream::{Data, Strategy};
     use landfall_os::StreamMethod;
+
+    #[test]
+    fn a_smaller_state_is_said() {
+        let room = Room {
+            free: 1 << 30,
+            memory: 2 << 30,
+            in_memory: false,
+        };
+        let plan = Plan::standard();
+        let mut measured = plan.saving.clone().unwrap();
+        assert_eq!(of_smaller_state(&plan, Some(&measured), &room), None);
+        measured.state_bytes /= 2;
+        let notice = of_smaller_state(&plan, Some(&measured), &room).unwrap();
+        assert!(
+            notice
+                .text
+                .contains("256 MiB instead of 512 MiB: 1.0 GiB are free"),
+            "{}",
+            notice.text
+        );
+        assert_eq!(of_smaller_state(&plan, None, &room), None);
+    }
 
     #[test]
     fn bytes_of_others_are_seen() {
