@@ -50,6 +50,7 @@ enum Sink {
         populate: bool,
     },
     Ring(Box<WriteRing>),
+    Nowhere(Payload),
 }
 
 impl StreamFile {
@@ -93,6 +94,16 @@ impl StreamFile {
         StreamFile::on(file, method, len, chunk, content)
     }
 
+    /// Takes chunks and gives them to nobody, for what making the bytes costs alone: they are those that
+    /// `write` hands over.
+    pub fn nowhere(chunk: u64, content: Content) -> io::Result<StreamFile> {
+        let chunk = usize::try_from(chunk).map_err(|_| io::ErrorKind::InvalidInput)?;
+        Ok(StreamFile {
+            sink: Sink::Nowhere(payload(content, chunk)),
+            chunk,
+        })
+    }
+
     fn on(
         file: File,
         method: StreamMethod,
@@ -101,7 +112,7 @@ impl StreamFile {
         content: Content,
     ) -> io::Result<StreamFile> {
         let chunk = usize::try_from(chunk).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let payload = || payload(content, PAYLOAD.next_multiple_of(chunk.max(1)));
+        let payload = || payload(content, chunk);
         let sink = match method.call {
             StreamCall::Write => Sink::Write(file, payload()),
             StreamCall::Paced => Sink::Paced(file, payload(), Pace::default()),
@@ -164,6 +175,10 @@ impl StreamFile {
                 )))
             }
             Sink::Ring(ring) => ring.write(number, offset, len),
+            Sink::Nowhere(payload) => {
+                std::hint::black_box(chunk_of(payload, self.chunk, number, len));
+                Ok(())
+            }
         }
     }
 
@@ -182,11 +197,14 @@ impl StreamFile {
             Sink::Write(file, _) | Sink::Paced(file, _, _) => file.sync_data(),
             Sink::Mapped { mapping, .. } => mapping.sync_all(),
             Sink::Ring(ring) => ring.file().sync_data(),
+            Sink::Nowhere(_) => Ok(()),
         }
     }
 }
 
-fn payload(content: Content, len: usize) -> Payload {
+/// What chunks of `chunk` bytes are cut from.
+fn payload(content: Content, chunk: usize) -> Payload {
+    let len = payload_len(chunk);
     match content {
         Content::Random { seed } => Payload::new(len, seed),
         Content::Zeros => Payload::zeros(len),
@@ -194,8 +212,12 @@ fn payload(content: Content, len: usize) -> Payload {
 }
 
 fn chunk_of(payload: &mut Payload, chunk: usize, number: u64, len: usize) -> &[u8] {
-    let from = number as usize * chunk % PAYLOAD.next_multiple_of(chunk.max(1));
-    payload.part(from, len, number)
+    payload.part(number as usize * chunk % payload_len(chunk), len, number)
+}
+
+/// Whole chunks, so that none is cut in two.
+fn payload_len(chunk: usize) -> usize {
+    PAYLOAD.next_multiple_of(chunk.max(1))
 }
 
 /// How far a paced writer has told the kernel to write.

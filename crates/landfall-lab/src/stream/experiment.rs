@@ -56,7 +56,7 @@ pub fn run(
     }
     let limits = DirtyLimits::now(site.device());
     progress.doing("memory", 0, plan.trials(), Duration::ZERO);
-    let ceilings = ceiling::measure(&strategies, stop)
+    let ceilings = ceiling::measure(&strategies, room.largest_in_memory(), stop)
         .map_err(Error::io("cannot measure what memory can do"))?;
     let results = run.rounds(&strategies, progress)?;
     let mut noticed = notices::of_plan(plan, &sizes, &excluded, &room);
