@@ -134,13 +134,13 @@ const CLAIMS: [Claim; 7] = [
         of: Figure {
             strategy: FALLOCATED,
             size: Size::Largest,
-            name: "seconds of allocating",
+            name: "time to allocate",
             value: |trial| trial.preparation.seconds,
         },
         over: Figure {
             strategy: WRITE,
             size: Size::Largest,
-            name: "seconds until durable",
+            name: "time until durable",
             value: |trial| trial.hand_over_seconds + trial.sync_seconds,
         },
         published: 1.0,
@@ -279,19 +279,15 @@ fn explain(claim: &Claim, of: &StrategyResult, over: &StrategyResult) -> String 
         crate::stats::median(&values).unwrap_or(0.0)
     };
     let (a, b) = (middle(of, claim.of.value), middle(over, claim.over.value));
-    let print = |figure: &Figure, value: f64| match figure.name.starts_with("seconds ") {
+    let print = |figure: &Figure, value: f64| match figure.name.starts_with("time ") {
         true => sentences::seconds_text(value),
         false => thousands(value),
     };
-    let mut text = format!(
-        "{}: {} against {}",
-        claim.of.name,
-        print(&claim.of, a),
-        print(&claim.over, b)
-    );
-    if claim.of.name != claim.over.name {
-        text.push_str(&format!(" {}", claim.over.name));
-    }
+    let (a, b) = (print(&claim.of, a), print(&claim.over, b));
+    let mut text = match claim.of.name == claim.over.name {
+        true => format!("{}: {a} against {b}", claim.of.name),
+        false => format!("{}: {a}; {}: {b}", claim.of.name, claim.over.name),
+    };
     if claim.of.name == claim.over.name && of.method != over.method {
         text.push_str(&format!(
             "; the longest call took {:.1} against {:.1} ms",
