@@ -21,8 +21,9 @@ pub fn peak_resident() -> io::Result<u64> {
         .ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 
-/// Bytes of memory that programs could have without swapping: what the machine has, or the control
-/// group of this process, whichever is less.
+/// Bytes of memory that programs could have without swapping: what the machine has left, or the limit of
+/// this process's control group, whichever is less. What the group has in use is not taken off: most of
+/// it is page cache, as a rule, which gives way.
 pub fn available_memory() -> io::Result<u64> {
     let memory = Meminfo::current().map_err(io::Error::other)?;
     let machine = memory.mem_available.unwrap_or(memory.mem_free);
