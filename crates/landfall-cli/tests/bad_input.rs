@@ -137,6 +137,17 @@ fn requests_that_make_no_sense_are_refused_before_anything_is_made() {
             "lab stream --part sizes --size 1M --chunk 2M",
             "larger than",
         ),
+        ("lab stream --part saving --size 1M", "--size means nothing"),
+        (
+            "lab stream --part saving --data zeros",
+            "--data means nothing",
+        ),
+        (
+            "lab stream --part sizes --state 1M",
+            "--state means nothing",
+        ),
+        ("lab stream --part sizes --record 512", "--record means"),
+        ("lab stream --list --state 1M --record 4", "--record"),
         ("lab stream --part saving --state 1M --record 4", "--record"),
         (
             "lab stream --part saving --state 1M --record 2M",

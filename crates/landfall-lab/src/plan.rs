@@ -63,6 +63,7 @@ impl Plan {
     pub fn expected(&self) -> Duration {
         let seconds = match self {
             Plan::Sync(plan) => plan.seconds * plan.trials() as f64 * 1.2,
+            Plan::Stream(plan) if !plan.sweep => 0.0,
             Plan::Stream(plan) => plan.most_seconds.unwrap_or(600.0) * 0.6,
         };
         let saving = match self {

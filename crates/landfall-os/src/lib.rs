@@ -7,10 +7,10 @@
 //! - [`Allocation`]: every way to come by the space that is written;
 //! - [`Host`], [`Filesystem`], [`BlockDevice`]: what a directory really stands on;
 //! - [`DeviceCounters`], [`JournalCounter`], [`CpuTimes`]: what the kernel did for it;
-//! - [`DirtyLimits`], [`dirty_bytes`], [`peak_resident`]: what it holds in memory.
+//! - [`DirtyLimits`], [`dirty_bytes_of`], [`peak_resident`]: what it holds in memory.
 //!
 //! This is the only crate of the workspace that contains `unsafe`, and it contains it only where the
-//! kernel interface demands it: memory mappings and their bus errors, the io_uring queues, and two
+//! kernel interface demands it: memory mappings and their bus errors, the io_uring queues, and three
 //! system calls that have no safe wrapper.
 //!
 //! Nothing here prints or spawns threads. The one piece of global state is the handler that turns bus
@@ -40,7 +40,7 @@ pub use cache::{evict, load, resident_share, sync_filesystem};
 pub use counters::{DeviceCounters, JournalCounter};
 pub use cpu::{CpuTimes, process_cpu};
 pub use device::{BlockDevice, DeviceKind, WriteCache};
-pub use dirty::{DirtyLimits, dirty_bytes};
+pub use dirty::{DirtyLimits, dirty_bytes, dirty_bytes_of};
 pub use filesystem::{DirectIo, Filesystem, Medium, Space};
 pub use host::Host;
 pub use memory::{available_memory, peak_resident, reset_peak_resident};

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 use io_uring::{IoUring, opcode, types};
 
@@ -11,6 +12,10 @@ use crate::Payload;
 
 /// Writes in flight at once.
 pub(crate) const IN_FLIGHT: usize = 8;
+
+/// How often, and how far apart, the kernel is asked again that had no memory for a request.
+const ATTEMPTS: u32 = 2_000;
+const RETRY: Duration = Duration::from_millis(1);
 
 /// What the kernel may be reading.
 #[derive(Clone, Copy)]
@@ -100,10 +105,13 @@ impl WriteRing {
     /// Hands over what is queued and waits for at least `wanted` completions. An error is one of the
     /// ring itself; of writes that failed the first is kept.
     fn reap(&mut self, wanted: usize) -> io::Result<()> {
-        loop {
+        for attempt in 1.. {
             match self.ring.submit_and_wait(wanted) {
                 Ok(_) => break,
-                Err(error) if is_transient(&error) => std::thread::yield_now(),
+                // Memory may be short for a moment, or a signal come; not for ever.
+                Err(error) if is_transient(&error) && attempt < ATTEMPTS => {
+                    std::thread::sleep(RETRY);
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use landfall_lab::Plan;
 
+use crate::exit::Failure;
+
 pub use stream::StreamPlan;
 pub use sync::SyncPlan;
 
@@ -83,32 +85,34 @@ pub struct LabRequest {
     pub output: Output,
 }
 
-impl From<Lab> for LabRequest {
-    fn from(lab: Lab) -> LabRequest {
+impl TryFrom<Lab> for LabRequest {
+    type Error = Failure;
+
+    fn try_from(lab: Lab) -> Result<LabRequest, Failure> {
         let (dir, plan, list, output) = match lab.experiment {
             None => {
-                return LabRequest {
+                return Ok(LabRequest {
                     dir: lab.dir,
                     plans: Plan::standard(),
                     list: lab.listing.list,
                     output: lab.output,
-                };
+                });
             }
             Some(LabExperiment::Sync(sync)) => {
                 let plan = Plan::Sync(sync.plan.plan());
                 (sync.dir, plan, sync.listing.list, sync.output)
             }
             Some(LabExperiment::Stream(stream)) => {
-                let plan = Plan::Stream(stream.plan.plan());
+                let plan = Plan::Stream(stream.plan.plan()?);
                 (stream.dir, plan, stream.listing.list, stream.output)
             }
         };
-        LabRequest {
+        Ok(LabRequest {
             dir,
             plans: vec![plan],
             list,
             output,
-        }
+        })
     }
 }
 
@@ -236,7 +240,7 @@ mod tests {
         let Command::Lab(lab) = Arguments::parse_from(line.split(' ')).command else {
             panic!("not lab");
         };
-        let request = LabRequest::from(*lab);
+        let request = LabRequest::try_from(*lab).unwrap();
         assert_eq!(request.dir, PathBuf::from("/tmp"));
         request.plans
     }

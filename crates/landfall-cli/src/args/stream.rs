@@ -6,6 +6,7 @@ use landfall_lab::stream::{Data, Plan, Selection, saving};
 use landfall_os::{Allocation, StreamMethod};
 
 use super::seconds;
+use crate::exit::{Code, Failure};
 
 #[derive(Args)]
 #[command(next_help_heading = "What to measure")]
@@ -44,17 +45,17 @@ pub struct StreamPlan {
     #[arg(long, value_name = "SIZE", value_parser = state_size)]
     state: Option<u64>,
 
-    /// Dump against log: bytes of a record.
-    #[arg(long, value_name = "SIZE", default_value = "256", value_parser = parse_size)]
-    record: u64,
+    /// Dump against log: bytes of a record [default: 256].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    record: Option<u64>,
 
-    /// Dump against log: updates that come in per second.
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = updates)]
-    updates: f64,
+    /// Dump against log: updates that come in per second [default: 1000].
+    #[arg(long, value_name = "N", value_parser = updates)]
+    updates: Option<f64>,
 
-    /// Dump against log: seconds for which each policy logs.
-    #[arg(long, value_name = "S", default_value = "3", value_parser = seconds)]
-    seconds: f64,
+    /// Dump against log: seconds for which each policy logs [default: 3].
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    seconds: Option<f64>,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -74,8 +75,39 @@ enum DataArgument {
 }
 
 impl StreamPlan {
+    /// An option that says something about the part that is not measured, if there is one.
+    fn idle_option(&self) -> Option<&'static str> {
+        let of_sizes = [
+            (!self.method.is_empty(), "--method"),
+            (!self.size.is_empty(), "--size"),
+            (!self.allocation.is_empty(), "--allocation"),
+            (!self.chunk.is_empty(), "--chunk"),
+            (matches!(self.data, DataArgument::Zeros), "--data"),
+        ];
+        let of_saving = [
+            (self.state.is_some(), "--state"),
+            (self.record.is_some(), "--record"),
+            (self.updates.is_some(), "--updates"),
+            (self.seconds.is_some(), "--seconds"),
+        ];
+        let idle: &[(bool, &'static str)] = match self.part {
+            None => &[],
+            Some(Part::Sizes) => &of_saving,
+            Some(Part::Saving) => &of_sizes,
+        };
+        idle.iter().find(|(given, _)| *given).map(|(_, name)| *name)
+    }
+
     /// The plan that these arguments ask for.
-    pub fn plan(&self) -> Plan {
+    pub fn plan(&self) -> Result<Plan, Failure> {
+        if let (Some(option), Some(part)) = (self.idle_option(), self.part) {
+            let part = match part {
+                Part::Sizes => "sizes",
+                Part::Saving => "saving",
+            };
+            let text = format!("{option} means nothing with --part {part}; leave out one of them");
+            return Err(Failure::new(Code::Usage, text));
+        }
         let plan = Plan::chosen(Selection {
             allocations: self.allocation.clone(),
             methods: self.method.clone(),
@@ -86,12 +118,12 @@ impl StreamPlan {
         let saving = saving::Plan {
             state_bytes: self.state.unwrap_or(usual.state_bytes),
             state_is_chosen: self.state.is_some(),
-            record_bytes: self.record,
-            updates_per_second: self.updates,
-            log_seconds: self.seconds,
+            record_bytes: self.record.unwrap_or(usual.record_bytes),
+            updates_per_second: self.updates.unwrap_or(usual.updates_per_second),
+            log_seconds: self.seconds.unwrap_or(usual.log_seconds),
             rounds: self.rounds,
         };
-        Plan {
+        let plan = Plan {
             sweep: self.part != Some(Part::Saving),
             data: match self.data {
                 DataArgument::Incompressible => Data::Incompressible,
@@ -100,7 +132,11 @@ impl StreamPlan {
             rounds: self.rounds,
             saving: (self.part != Some(Part::Sizes)).then_some(saving),
             ..plan
+        };
+        if let Some(saving) = &plan.saving {
+            saving.check()?;
         }
+        Ok(plan)
     }
 }
 

@@ -19,7 +19,7 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
         plans,
         list: only_list,
         output,
-    } = LabRequest::from(lab);
+    } = LabRequest::try_from(lab)?;
     if only_list {
         return print_bytes(list(&plans).as_bytes());
     }

@@ -72,10 +72,13 @@ fn of_stream(text: &mut String, plan: &stream::Plan) {
         total = total.saturating_add(saving.written_bytes());
         seconds += saving.expected().as_secs_f64() + saving.written_bytes() as f64 / NOMINAL_BYTES;
     }
+    let strategies = match strategies.len() {
+        0 => String::new(),
+        count => format!("{count} strategies in "),
+    };
     let _ = writeln!(
         text,
-        "\n{} strategies in {} rounds: about {} and {} written, at {} MB durable a second; sizes for which there is no room are left out.",
-        strategies.len(),
+        "\n{strategies}{} rounds: about {} and {} written, at {} MB durable a second; sizes for which there is no room are left out.",
         plan.rounds,
         duration_text(seconds),
         bytes_text(total),

@@ -75,7 +75,13 @@ pub fn run(
     progress.doing("done", plan.trials(), plan.trials(), Duration::ZERO);
     noticed.extend(notices::of_results(&results, &ceilings));
     let walls = wall::find(&results, limits.as_ref());
-    let claims = claims::judge(site.filesystem(), &results, &walls, limits.as_ref());
+    let claims = claims::judge(
+        site.filesystem(),
+        &results,
+        plan.data,
+        &walls,
+        limits.as_ref(),
+    );
     let all_sizes = plan.sizes();
     let results = StreamResults {
         plan: plan.kind,

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use landfall_os::{
-    Allocation, Payload, allocate_unwritten, allocate_write_zeroes, dirty_bytes, evict, zero_fill,
+    Allocation, Medium, Payload, allocate_unwritten, allocate_write_zeroes, dirty_bytes, evict,
+    resident_share, zero_fill,
 };
 
 use super::Strategy;
@@ -18,6 +19,8 @@ use crate::preparation::{PrepareError, unsupported};
 use crate::{Preparation, Site, Stop};
 
 const CHUNK: u64 = 4 << 20;
+/// The share of a file that may still be in memory after it was evicted.
+const STILL_COLD: f64 = 0.01;
 
 /// A file that is ready for a trial.
 #[derive(Debug)]
@@ -88,11 +91,26 @@ impl Workbench<'_> {
                 zero_fill(&file, 0, len, &|| self.stop.is_requested())?;
             }
             // An existing file is as a restart leaves it: not in memory.
-            Allocation::Overwrite => evict(&file)?,
+            Allocation::Overwrite => self.evict(&file, len)?,
             Allocation::ZeroFilledSettled if strategy.method.direct => evict(&file)?,
             _ => {}
         }
         Ok(())
+    }
+
+    /// Evicts the file, and sees to it that it is gone: a mapping of warm pages would read nothing. In
+    /// main memory there is nowhere else for it to be.
+    fn evict(&self, file: &File, len: u64) -> Result<(), PrepareError> {
+        evict(file)?;
+        let resident = resident_share(file, len)?;
+        let in_memory = self.site.filesystem().storage().medium == Medium::Memory;
+        match resident > STILL_COLD && !in_memory {
+            false => Ok(()),
+            true => Err(PrepareError::Unsupported(format!(
+                "{:.0}% of the file stay in memory after being evicted",
+                resident * 100.0
+            ))),
+        }
     }
 
     fn fill(&self, file: &File, len: u64, seed: u64) -> io::Result<()> {

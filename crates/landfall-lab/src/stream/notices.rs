@@ -130,7 +130,7 @@ pub(super) fn of_results(strategies: &[StrategyResult], ceilings: &[Ceiling]) ->
         .count();
     if dirty > 0 {
         let text = format!(
-            "{dirty} of {} trials began with more than {DIRTY_SLACK} MiB of unwritten data of other programs, which count towards the kernel's limits as well.",
+            "{dirty} of {} trials began with more than {DIRTY_SLACK} MiB of dirty data of other programs, which count towards the kernel's limits as well.",
             trials.len()
         );
         notices.push(Notice::new("foreign-dirty", Weight::Note, text));

@@ -33,7 +33,7 @@ pub struct StreamResults {
     pub rounds: u32,
     /// What the bytes look like.
     pub data: Data,
-    /// How many bytes of unwritten data the kernel takes in before it slows writers down; absent where
+    /// How many bytes of dirty data the kernel takes in before it slows writers down; absent where
     /// it does not tell.
     pub dirty_limits: Option<DirtyLimits>,
     /// Sizes of the plan that were left out, in bytes, for want of space, memory or time.

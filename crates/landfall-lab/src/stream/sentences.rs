@@ -31,7 +31,7 @@ pub fn wall(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
     }
     text.push_str(&match (wall.share_of_limit, limits) {
         (Some(share), Some(limits)) => format!(
-            " When it had been handed over, unwritten data stood at {} times the {} at which the kernel begins to slow writers down: {}.",
+            " When it had been handed over, dirty data stood at {} times the {} at which the kernel begins to slow writers down: {}.",
             two(share),
             bytes_text(limits.throttle_bytes),
             match wall.is_at_limit(limits) {
@@ -39,7 +39,7 @@ pub fn wall(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
                 false => "something else makes the wall",
             }
         ),
-        _ => " The kernel does not tell at how much unwritten data it slows writers down."
+        _ => " The kernel does not tell at how much dirty data it slows writers down."
             .to_owned(),
     });
     text
@@ -72,7 +72,7 @@ pub fn walls(stream: &StreamResults) -> Vec<String> {
     }
     let limit = match &stream.dirty_limits {
         Some(limits) => format!(
-            "; the kernel slows writers down from {} of unwritten data on",
+            "; the kernel slows writers down from {} of dirty data on",
             bytes_text(limits.throttle_bytes)
         ),
         None => String::new(),

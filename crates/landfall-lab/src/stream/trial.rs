@@ -3,11 +3,13 @@
 //! Around each chunk there is one clock read. Between the phases, outside both, the kernel is asked how
 //! much is still dirty; the device works on meanwhile, for some tens of microseconds.
 
+use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
 
 use landfall_os::{
-    Content, DeviceCounters, Medium, StreamFile, dirty_bytes, peak_resident, reset_peak_resident,
+    Content, DeviceCounters, Medium, StreamFile, dirty_bytes, dirty_bytes_of, peak_resident,
+    reset_peak_resident,
 };
 
 use super::files::Prepared;
@@ -15,7 +17,7 @@ use super::{Data, Strategy, StreamDevice, Trial};
 use crate::readings::Readings;
 use crate::{Site, Stop};
 
-/// Parts of a state whose times are kept, to see where in it the pace breaks.
+/// Parts of a state whose times are kept, to see where in it the pace breaks; of few chunks, each.
 pub(super) const PARTS: u64 = 64;
 /// Of a state, a sync that finds less than this left has nothing to do whose rate could be told.
 const NOTHING_LEFT: f64 = 0.05;
@@ -87,13 +89,16 @@ pub(super) fn run(task: &Task<'_>) -> io::Result<Trial> {
     })
 }
 
-/// Bytes that the hand-over left for the sync. In main memory there is nothing to sync, and whatever is
-/// dirty on the machine is somebody else's.
+/// Bytes that the hand-over left for the sync: of this file, or where the kernel does not tell that
+/// (before Linux 6.5), of the whole machine beyond those before. In main memory there is nothing to sync.
 fn left(task: &Task<'_>) -> u64 {
-    match task.site.filesystem().storage().medium {
-        Medium::Memory => 0,
-        _ => dirty_bytes().map_or(0, |dirty| dirty.saturating_sub(task.prepared.dirty_before)),
+    if task.site.filesystem().storage().medium == Medium::Memory {
+        return 0;
     }
+    let of_file = File::open(&task.prepared.path).and_then(|file| dirty_bytes_of(&file));
+    let of_machine =
+        || dirty_bytes().map_or(0, |dirty| dirty.saturating_sub(task.prepared.dirty_before));
+    of_file.unwrap_or_else(|_| of_machine())
 }
 
 fn device(counted: DeviceCounters) -> StreamDevice {
@@ -121,7 +126,8 @@ pub(super) fn hand_over(
     stop: &Stop,
 ) -> io::Result<Handed> {
     let chunks = strategy.size.div_ceil(strategy.chunk);
-    let parts = PARTS.min(chunks);
+    // Equal parts, or as good as equal.
+    let parts = if chunks < 4 * PARTS { chunks } else { PARTS };
     let mut pace = Vec::with_capacity(parts as usize);
     let mut longest = Duration::ZERO;
     let begin = Instant::now();

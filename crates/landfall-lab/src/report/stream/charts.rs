@@ -19,7 +19,7 @@ pub(in crate::report) struct Sizes {
     phases: [&'static str; 3],
     /// Sizes and their names.
     ticks: Vec<(f64, String)>,
-    /// Bytes of unwritten data at which the kernel slows writers down, where that is in the picture.
+    /// Bytes of dirty data at which the kernel slows writers down, where that is in the picture.
     limit: Option<f64>,
     panels: Vec<SizePanel>,
 }
