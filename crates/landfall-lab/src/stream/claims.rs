@@ -262,11 +262,16 @@ fn obstacle(
     if data == Data::Zeros {
         return Some("the state is all zeros, which may never reach a disk".into());
     }
-    // Where any method hits the wall, the others could.
-    if !claim.beyond_limit || !walls.is_empty() {
+    if !claim.beyond_limit {
         return None;
     }
-    let limit = limits?.throttle_bytes;
+    let limits = limits?;
+    // Where any method hits the kernel's wall, the others could. One that something else makes, memory
+    // that is slow to be had, says nothing of it.
+    if walls.iter().any(|wall| wall.is_at_limit(limits)) {
+        return None;
+    }
+    let limit = limits.throttle_bytes;
     (of.size < limit).then(|| {
         format!(
             "the state, {}, stays below the {} of dirty data at which this kernel slows writers down: no wall is to be expected; name larger ones with --size",
@@ -308,7 +313,7 @@ fn explain(claim: &Claim, of: &StrategyResult, over: &StrategyResult) -> String 
 mod tests {
     use super::*;
     use crate::stream::Strategy;
-    use crate::stream::fixtures::measured;
+    use crate::stream::fixtures::{measured, stream_results};
     use crate::sync::fixtures::filesystem;
     use landfall_os::{Allocation, StreamMethod};
 
@@ -390,6 +395,34 @@ mod tests {
         };
         assert_eq!(of(4 << 30), Some(Verdict::CannotBeTold));
         assert_eq!(of(512 << 20), Some(Verdict::DoesNotHold));
+    }
+
+    #[test]
+    fn only_a_wall_of_the_kernels_makes_sizes_below_its_limit_large_enough() {
+        let limits = DirtyLimits {
+            background_bytes: 4 << 30,
+            limit_bytes: 12 << 30,
+            throttle_bytes: 8 << 30,
+            device_limit_bytes: None,
+            expire_seconds: 30.0,
+        };
+        let filesystem = filesystem("ext4", Medium::Device);
+        let verdict = |limits: &DirtyLimits, share: f64| {
+            let mut wall = stream_results().walls;
+            wall[0].share_of_limit = Some(share);
+            let data = Data::Incompressible;
+            let claims = judge(&filesystem, &published(), data, &wall, Some(limits));
+            let claim = claims
+                .into_iter()
+                .find(|claim| claim.id == "write-hits-a-wall");
+            claim.map(|claim| claim.verdict)
+        };
+        assert_eq!(verdict(&limits, 0.9), Some(Verdict::CannotBeTold));
+        let lower = DirtyLimits {
+            throttle_bytes: 1 << 30,
+            ..limits
+        };
+        assert_eq!(verdict(&lower, 0.9), Some(Verdict::Holds));
     }
 
     #[test]
