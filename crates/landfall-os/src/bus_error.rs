@@ -195,6 +195,7 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mapping::Mapping;
 
     #[test]
     fn a_range_holds_its_addresses_and_none_once_it_is_given_back() {
@@ -209,5 +210,53 @@ mod tests {
             range.start.store(free_or_being_taken, Ordering::Relaxed);
             assert_eq!(held(&range), [false; 4]);
         }
+    }
+
+    /// Runs a test of this module again, in a process of its own; nothing in that process.
+    fn in_a_process_of_its_own(test: &str) -> Option<std::process::Output> {
+        const ALONE: &str = "LANDFALL_TEST_ALONE";
+        if std::env::var_os(ALONE).is_some() {
+            return None;
+        }
+        let program = std::env::current_exe().unwrap();
+        let mut command = std::process::Command::new(program);
+        command.args(["--exact", &format!("bus_error::tests::{test}")]);
+        Some(command.env(ALONE, "1").output().unwrap())
+    }
+
+    fn one_page() -> std::fs::File {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(4096).unwrap();
+        file
+    }
+
+    /// A bus error that is nobody's watched mapping ends the program, as it would have without us.
+    #[test]
+    fn a_bus_error_elsewhere_is_still_deadly() {
+        use std::os::unix::process::ExitStatusExt;
+        let test = "a_bus_error_elsewhere_is_still_deadly";
+        if let Some(output) = in_a_process_of_its_own(test) {
+            assert_eq!(output.status.signal(), Some(libc::SIGBUS), "{output:?}");
+            return;
+        }
+        let file = one_page();
+        let watched = Mapping::new(&file, 1 << 20).unwrap();
+        let _watch = watched.watch().unwrap();
+        let mut unwatched = Mapping::new(&file, 1 << 20).unwrap();
+        let _ = unwatched.store(&[1], 8192);
+    }
+
+    #[test]
+    fn there_is_room_for_so_many_watches_and_no_more() {
+        let test = "there_is_room_for_so_many_watches_and_no_more";
+        if let Some(output) = in_a_process_of_its_own(test) {
+            assert!(output.status.success(), "{output:?}");
+            return;
+        }
+        let mapping = Mapping::new(&one_page(), 4096).unwrap();
+        let mut watches: Vec<Watch> = (0..WATCHES).map(|_| mapping.watch().unwrap()).collect();
+        assert!(mapping.watch().is_err());
+        watches.pop();
+        assert!(mapping.watch().is_ok());
     }
 }
