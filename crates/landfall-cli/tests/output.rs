@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
+use common::documents::{assert_conforms, assert_narrow, lines_of};
 use common::{landfall, measure, names, notice, run, scratch, skip, strategy};
 use serde_json::Value;
 
@@ -27,47 +28,6 @@ fn small<'a>(more: &[&'a str]) -> Vec<&'a str> {
     words.extend(SMALL);
     words.extend(more);
     words
-}
-
-fn lines_of(text: &str, delimiter: u8) -> Vec<Vec<String>> {
-    let mut reader = csv::ReaderBuilder::new()
-        .delimiter(delimiter)
-        .has_headers(false)
-        .from_reader(text.as_bytes());
-    reader
-        .records()
-        // Lines of unequal length are errors to the reader.
-        .map(|record| {
-            record
-                .expect("a whole line")
-                .iter()
-                .map(str::to_owned)
-                .collect()
-        })
-        .collect()
-}
-
-#[track_caller]
-fn assert_narrow(text: &str) {
-    for line in text.lines() {
-        let width = line.chars().count();
-        assert!(width <= 100, "{width} columns: {line}");
-    }
-}
-
-/// The document fits the schema, and is read back with nothing lost on the way.
-#[track_caller]
-fn assert_conforms(document: &Value) {
-    let schema: Value = serde_json::from_str(&landfall_lab::json_schema()).unwrap();
-    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
-    let errors: Vec<String> = validator
-        .iter_errors(document)
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect();
-    assert!(errors.is_empty(), "{}: {errors:#?}", document["command"]);
-    let results = landfall_lab::Results::from_json(&document.to_string()).unwrap();
-    let again: Value = serde_json::from_str(&results.to_json()).unwrap();
-    assert_eq!(&again, document);
 }
 
 #[test]
@@ -139,65 +99,6 @@ fn every_trial_is_one_line() {
     let written = fs::read_to_string(dir.path().join("trials.csv")).unwrap();
     assert_eq!(lines_of(&written, b',').len(), 1 + 2 * 2);
     assert_eq!(names(dir.path()), ["trials.csv"]);
-}
-
-/// A little of everything that experiment `stream` does.
-const SMALL_STREAM: &str = "lab stream --size 1M,2M --method write,mmap,direct+write --rounds 2 \
-     --state 1M --updates 200 --seconds 0.1 --no-report";
-
-#[test]
-fn a_stream_is_printed_and_written_in_every_form() {
-    let dir = scratch();
-    let words = |more: &'static str| {
-        SMALL_STREAM
-            .split_whitespace()
-            .chain(more.split_whitespace())
-    };
-    let ended = run(dir.path(), words("--json results.json"));
-    ended.assert_measured();
-    assert_narrow(&ended.stdout);
-    assert_eq!(ended.stderr, "", "progress is for terminals");
-    for part in [
-        "hand-over",
-        "write",
-        "mmap",
-        "every-update",
-        "Published claims",
-        "main memory",
-    ] {
-        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
-    }
-    let text = fs::read_to_string(dir.path().join("results.json")).unwrap();
-    let document: Value = serde_json::from_str(&text).unwrap();
-    assert_conforms(&document);
-    assert_eq!(document["experiments"][0]["experiment"], "stream");
-    let strategies = document["experiments"][0]["strategies"].as_array().unwrap();
-    assert_eq!(strategies.len(), 6);
-
-    // Two rounds of six strategies, a dump and four policies, in both separated forms.
-    let expected = 1 + 2 * (6 + 1 + 4);
-    let csv = run(dir.path(), words("--csv -"));
-    csv.assert_measured();
-    let lines = lines_of(&csv.stdout, b',');
-    assert_eq!(lines.len(), expected, "{csv:#?}");
-    assert!(lines[1..].iter().all(|line| line[0] == "stream"));
-    let tsv = run(dir.path(), words("--tsv"));
-    tsv.assert_measured();
-    let tabbed = lines_of(&tsv.stdout, b'\t');
-    assert_eq!((tabbed.len(), &tabbed[0]), (expected, &lines[0]));
-
-    // A run can be held against itself.
-    let compared = run(dir.path(), ["compare", "results.json", "results.json"]);
-    assert_eq!(compared.code, Some(0), "{compared:#?}");
-    assert_narrow(&compared.stdout);
-    for part in ["append/write/1M", "until durable", "hand-over"] {
-        assert!(
-            compared.stdout.contains(part),
-            "{part}: {}",
-            compared.stdout
-        );
-    }
-    assert_eq!(names(dir.path()), ["results.json"]);
 }
 
 #[test]

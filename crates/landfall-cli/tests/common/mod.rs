@@ -3,6 +3,8 @@
 // Every test file is a program of its own and uses only a part of this.
 #![allow(dead_code)]
 
+pub mod documents;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
