@@ -16,7 +16,7 @@ use args::{Arguments, Command};
 fn main() -> std::process::ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return refuse(&error),
+        Err(error) => return refuse(args::with_hint(error)),
     };
     terminal::set_color(arguments.no_color);
     let outcome = match arguments.command {
@@ -36,7 +36,7 @@ fn main() -> std::process::ExitCode {
 }
 
 /// Help and version are results; everything else that clap returns is a usage error.
-fn refuse(error: &clap::Error) -> std::process::ExitCode {
+fn refuse(error: clap::Error) -> std::process::ExitCode {
     // Nothing can be done about a closed terminal.
     let _ = error.print();
     match error.kind() {

@@ -58,7 +58,16 @@ fn wrong_words_are_named() {
         ("lab --no-report --report here", "--report"),
         ("lab --json", "--json"),
         ("lab one two", "two"),
-        ("lab --rounds 3", "--rounds"),
+        (
+            "lab --rounds 3",
+            "it is an option of 'lab sync' or 'lab stream'",
+        ),
+        (
+            "lab --quiet --allocation append",
+            "it is an option of 'lab sync'",
+        ),
+        ("lab --method write", "it is an option of 'lab stream'"),
+        ("lab sync --method write", "--method"),
         ("lab stream --method writ", "writ"),
         ("lab stream --method direct+mmap", "direct+mmap"),
         ("lab stream --size 1K", "from 4K"),

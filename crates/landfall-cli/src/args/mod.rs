@@ -5,7 +5,8 @@ mod sync;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use landfall_lab::Plan;
 
 use crate::exit::Failure;
@@ -218,6 +219,41 @@ pub struct Compare {
     pub json: bool,
 }
 
+/// Says of an option that `lab` does not have which experiments do.
+pub fn with_hint(mut error: clap::Error) -> clap::Error {
+    let mut words = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'));
+    let is_lab = words.next().as_deref() == Some("lab");
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let command = Arguments::command();
+    let experiments: Vec<&str> = command
+        .find_subcommand("lab")
+        .filter(|_| is_lab)
+        .into_iter()
+        .flat_map(clap::Command::get_subcommands)
+        .filter(|experiment| {
+            let mut names = experiment.get_arguments().filter_map(clap::Arg::get_long);
+            names.any(|name| unknown.strip_prefix("--") == Some(name))
+        })
+        .map(clap::Command::get_name)
+        .collect();
+    if let [first, others @ ..] = experiments.as_slice() {
+        let others: String = others
+            .iter()
+            .map(|name| format!(" or 'lab {name}'"))
+            .collect();
+        let hint = format!("it is an option of 'lab {first}'{others}");
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![hint.into()]),
+        );
+    }
+    error
+}
+
 /// A time on the command line, in seconds.
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -229,7 +265,6 @@ fn seconds(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
