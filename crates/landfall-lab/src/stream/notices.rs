@@ -155,7 +155,7 @@ fn slow_memory(strategies: &[StrategyResult]) -> Option<Notice> {
         .filter_map(spread)
         .max_by(|a, b| (a.1 / a.0.max(LEAST_CPU)).total_cmp(&(b.1 / b.0.max(LEAST_CPU))))?;
     let text = format!(
-        "The same hand-over took {:.1} seconds of CPU per GiB in one round and {:.1} in another: memory that has not been touched before is slow to be had here, as in virtual machines whose host provides it at first touch. Look at the points, not only at their middle.",
+        "The same hand-over took {:.1} seconds of CPU per GiB in one round and {:.1} in another. Most likely memory that has not been touched before is slow to be had here, as in virtual machines whose host provides it at first touch. Look at the points, not only at their middle.",
         worst.0, worst.1
     );
     Some(Notice::new("slow-memory", Weight::Warning, text))
