@@ -1,9 +1,12 @@
-//! What is done before a trial and charged to none, and how it can fail.
+//! What is done before a trial and charged to none, and what a system turns out not to support.
 
 use std::io;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// No such device: what mmap answers where a filesystem has no shared writable mappings.
+const ENODEV: i32 = 19;
 
 /// What it took to prepare a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,5 +39,41 @@ pub(crate) fn unsupported(what: &str, error: io::Error) -> PrepareError {
             format!("{what} is not supported by this filesystem and device"),
         ),
         _ => PrepareError::Io(error),
+    }
+}
+
+/// A way to write, as far as it decides what an error means.
+pub(crate) struct Call {
+    /// Its name.
+    pub name: String,
+    /// What is written at once, if it is written directly.
+    pub direct: Option<String>,
+    /// Whether it stores into a mapping.
+    pub mapped: bool,
+    /// Whether it goes through io_uring.
+    pub ring: bool,
+}
+
+impl Call {
+    /// Why this system does not support it, if that is what the error means.
+    pub fn unsupported(&self, error: &io::Error) -> Option<String> {
+        match (error.kind(), &self.direct) {
+            (io::ErrorKind::Unsupported, _) => Some(format!("{} is not supported here", self.name)),
+            (io::ErrorKind::InvalidInput, Some(what)) => {
+                Some(format!("this filesystem takes no direct writes of {what}"))
+            }
+            (io::ErrorKind::PermissionDenied, _) if self.ring => {
+                Some("io_uring is switched off on this system".into())
+            }
+            // Some network and FUSE filesystems have no shared writable mappings.
+            (kind, _)
+                if self.mapped
+                    && (kind == io::ErrorKind::InvalidInput
+                        || error.raw_os_error() == Some(ENODEV)) =>
+            {
+                Some("this filesystem has no shared writable mappings".into())
+            }
+            _ => None,
+        }
     }
 }

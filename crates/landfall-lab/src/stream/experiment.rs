@@ -16,15 +16,13 @@ use super::{
     Plan, Strategy, StrategyResult, StreamResults, Trial, ceiling, claims, notices, saving,
     summary, wall,
 };
-use crate::preparation::PrepareError;
+use crate::preparation::{Call, PrepareError};
 use crate::schedule::Schedule;
 use crate::{Error, Notice, PlanKind, Progress, Site, Stop, bytes_text, export};
 
 /// Bytes of the pilot at most.
 const PILOT_BYTES: u64 = 64 << 20;
 const PILOTS: usize = 2;
-/// No such device: what mmap answers where a filesystem has no shared writable mappings.
-const ENODEV: i32 = 19;
 
 /// Runs `plan` on `site`; returns what was found and what must be known about it.
 pub fn run(
@@ -154,12 +152,10 @@ impl Run<'_> {
     /// Bytes per second that this disk makes durable, from short trials: the best of them, since memory
     /// may be slow to be had the first time.
     fn pilot(&mut self, room: &Room) -> Result<f64, Error> {
-        let size = PILOT_BYTES.min(room.largest()) / Strategy::CHUNK * Strategy::CHUNK;
-        self.site.require_space(
-            required_bytes(size.max(Strategy::CHUNK)),
-            "name another directory",
-        )?;
-        let size = size.max(Strategy::CHUNK);
+        let chunks = PILOT_BYTES.min(room.largest()) / Strategy::CHUNK;
+        let size = chunks.max(1) * Strategy::CHUNK;
+        self.site
+            .require_space(required_bytes(size), "name a smaller --size")?;
         let strategy = Strategy::usual(StreamMethod::WRITE, size, self.plan.data);
         let mut rate = 0.0_f64;
         for _ in 0..PILOTS {
@@ -230,12 +226,11 @@ impl Run<'_> {
         let failed = |error: io::Error| Error::io(format!("cannot measure {strategy}"))(error);
         self.trials_done += 1;
         let seed = self.trials_done << 16;
-        let prepared = self.bench.prepare(strategy, seed + 1);
-        let attempt = match &prepared {
+        let attempt = match self.bench.prepare(strategy, seed + 1) {
             Ok(prepared) => {
                 let task = Task {
                     strategy,
-                    prepared,
+                    prepared: &prepared,
                     round,
                     seed,
                     site: self.site,
@@ -249,8 +244,8 @@ impl Run<'_> {
                     },
                 }
             }
-            Err(PrepareError::Unsupported(reason)) => Ok(Attempt::Unsupported(reason.clone())),
-            Err(PrepareError::Io(error)) => Err(io::Error::new(error.kind(), error.to_string())),
+            Err(PrepareError::Unsupported(reason)) => Ok(Attempt::Unsupported(reason)),
+            Err(PrepareError::Io(error)) => Err(error),
         };
         let removed = self.bench.remove();
         let attempt = attempt.map_err(failed)?;
@@ -283,22 +278,11 @@ impl Run<'_> {
 /// Whether a failure means that this system cannot do what the strategy asks for.
 fn unsupported(strategy: &Strategy, error: &io::Error) -> Option<String> {
     let method = strategy.method;
-    match error.kind() {
-        io::ErrorKind::Unsupported => Some(format!("{method} is not supported here")),
-        io::ErrorKind::InvalidInput if method.direct => Some(format!(
-            "this filesystem takes no direct writes of {}",
-            bytes_text(strategy.chunk)
-        )),
-        // Some network and FUSE filesystems have no shared writable mappings.
-        _ if method.is_mapped()
-            && (error.kind() == io::ErrorKind::InvalidInput
-                || error.raw_os_error() == Some(ENODEV)) =>
-        {
-            Some("this filesystem has no shared writable mappings".into())
-        }
-        io::ErrorKind::PermissionDenied if method.call == StreamCall::IoUring => {
-            Some("io_uring is switched off on this system".into())
-        }
-        _ => None,
-    }
+    let call = Call {
+        name: method.to_string(),
+        direct: method.direct.then(|| bytes_text(strategy.chunk)),
+        mapped: method.is_mapped(),
+        ring: method.call == StreamCall::IoUring,
+    };
+    call.unsupported(error)
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use landfall_os::SyncCall;
 
 use super::device_cost::FlushModel;
 use super::files::Workbench;
@@ -13,7 +14,7 @@ use super::{
     drift, required_bytes, summary,
 };
 use crate::notice::left_out;
-use crate::preparation::PrepareError;
+use crate::preparation::{Call, PrepareError};
 use crate::schedule::Schedule;
 use crate::{Error, Notice, Preparation, Progress, Site, Stop, export};
 
@@ -23,9 +24,6 @@ const PILOT_TIME: Duration = Duration::from_millis(200);
 
 /// What makes a plan need less space.
 const REMEDY: &str = "lower --ops";
-
-/// No such device: what mmap answers where a filesystem has no shared writable mappings.
-const ENODEV: i32 = 19;
 
 /// Runs `plan` on `site`; returns what was found and what must be known about it.
 pub fn run(
@@ -249,25 +247,13 @@ impl Run<'_> {
 
 /// Whether a failure means that this system cannot do what the strategy asks for.
 fn unsupported(strategy: &Strategy, error: &io::Error) -> Option<String> {
-    use landfall_os::SyncCall;
     let method = strategy.method;
-    match error.kind() {
-        io::ErrorKind::Unsupported => Some(format!("{method} is not supported here")),
-        io::ErrorKind::InvalidInput if method.direct => Some(format!(
-            "this filesystem takes no direct writes of {} bytes at offset {}",
-            strategy.size,
-            strategy.offset(0)
-        )),
-        // Some network and FUSE filesystems have no shared writable mappings.
-        _ if method.call == SyncCall::Msync
-            && (error.kind() == io::ErrorKind::InvalidInput
-                || error.raw_os_error() == Some(ENODEV)) =>
-        {
-            Some("this filesystem has no shared writable mappings".into())
-        }
-        io::ErrorKind::PermissionDenied if method.call == SyncCall::IoUring => {
-            Some("io_uring is switched off on this system".into())
-        }
-        _ => None,
-    }
+    let refused = || format!("{} bytes at offset {}", strategy.size, strategy.offset(0));
+    let call = Call {
+        name: method.to_string(),
+        direct: method.direct.then(refused),
+        mapped: method.call == SyncCall::Msync,
+        ring: method.call == SyncCall::IoUring,
+    };
+    call.unsupported(error)
 }

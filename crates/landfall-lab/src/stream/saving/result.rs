@@ -39,12 +39,15 @@ impl Policy {
         }
     }
 
-    /// Which accepted updates a power cut may take.
+    /// Which accepted updates a power cut may take, by what the system calls promise: no power has been
+    /// cut to see it.
     pub fn loses(self) -> &'static str {
         match self {
             Policy::Never => "about half a minute of updates, as long as the kernel waits to write",
             Policy::EverySecond => "up to a second of updates, and as long as a sync takes",
-            Policy::Group | Policy::EveryUpdate => "nothing that was accepted",
+            Policy::Group | Policy::EveryUpdate => {
+                "nothing that was accepted, if the disk keeps its word"
+            }
         }
     }
 }
