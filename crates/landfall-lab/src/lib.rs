@@ -29,6 +29,7 @@ pub mod numbers;
 mod plan;
 mod preparation;
 mod progress;
+pub mod prove;
 mod readings;
 pub mod report;
 mod results;

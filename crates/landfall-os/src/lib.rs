@@ -7,6 +7,7 @@
 //! - [`Allocation`]: every way to come by the space that is written;
 //! - [`Host`], [`Filesystem`], [`BlockDevice`]: what a directory really stands on;
 //! - [`DeviceCounters`], [`JournalCounter`], [`CpuTimes`]: what the kernel did for it;
+//! - [`LoopDevice`], [`Mount`]: filesystems of our own to try it on;
 //! - [`DirtyLimits`], [`dirty_bytes_of`], [`peak_resident`]: what it holds in memory.
 //!
 //! This is the only crate of the workspace that contains `unsafe`, and it contains it only where the
@@ -26,9 +27,12 @@ mod dirty;
 mod filesystem;
 mod host;
 mod io_ring;
+mod loop_device;
 mod mapping;
 mod memory;
+mod mount;
 mod payload;
+mod server_thread;
 mod stream_file;
 mod stream_method;
 mod sync_method;
@@ -43,8 +47,11 @@ pub use device::{BlockDevice, DeviceKind, WriteCache};
 pub use dirty::{DirtyLimits, dirty_bytes, dirty_bytes_of};
 pub use filesystem::{DirectIo, Filesystem, Medium, Space};
 pub use host::Host;
+pub use loop_device::LoopDevice;
 pub use memory::{available_memory, peak_resident, reset_peak_resident};
+pub use mount::{Mount, isolate_mounts, unmount};
 pub use payload::{ALIGNMENT, Payload};
+pub use server_thread::serve_block_device;
 pub use stream_file::{Content, StreamFile};
 pub use stream_method::{StreamCall, StreamMethod};
 pub use sync_method::{ParseSyncMethodError, SyncCall, SyncMethod};

@@ -1,0 +1,120 @@
+//! Mounting a filesystem where nobody else sees it.
+
+use std::cell::Cell;
+use std::ffi::CString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change};
+use rustix::thread::UnshareFlags;
+
+/// How long something may still hold a filesystem that is to be unmounted: its own kernel threads, or
+/// a probe of the system's that looks at every new device.
+const BUSY_WAIT: Duration = Duration::from_secs(5);
+
+thread_local! {
+    static ISOLATED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Gives the calling thread, and those that it starts from now on, mounts of their own: what they mount
+/// is seen by them and their children only, and is gone with the last of them, however they end. Needs
+/// root. The second call does nothing.
+pub fn isolate_mounts() -> io::Result<()> {
+    if ISOLATED.get() {
+        return Ok(());
+    }
+    // SAFETY: of what `unshare` can take away from other threads only the current directory and the
+    // mounts go separate ways; no descriptor is affected.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }?;
+    // Else mounts below a shared one would still be copied to the outside.
+    mount_change(
+        "/",
+        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+    )?;
+    ISOLATED.set(true);
+    Ok(())
+}
+
+/// A mounted filesystem; unmounted when dropped.
+#[derive(Debug)]
+pub struct Mount {
+    target: PathBuf,
+    mounted: bool,
+}
+
+impl Mount {
+    /// Mounts `device` with filesystem `kind` at the directory `target`. `options` are those of
+    /// mount(8), comma-separated: general ones (`ro`, `noatime`, `sync`, …) and the filesystem's own.
+    pub fn new(device: &Path, target: &Path, kind: &str, options: &str) -> io::Result<Mount> {
+        let mut flags = MountFlags::empty();
+        let mut own = Vec::new();
+        for option in options.split(',').filter(|option| !option.is_empty()) {
+            match general(option) {
+                Some(flag) => flags |= flag,
+                None => own.push(option),
+            }
+        }
+        let own = CString::new(own.join(","))?;
+        mount(device, target, kind, flags, own.as_c_str())?;
+        Ok(Mount {
+            target: target.to_owned(),
+            mounted: true,
+        })
+    }
+
+    /// Where it is mounted.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Unmounts it; waits a little where something still uses it.
+    pub fn unmount(mut self) -> io::Result<()> {
+        self.mounted = false;
+        unmount(&self.target)
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if self.mounted && unmount(&self.target).is_err() {
+            // Then at least nobody can enter it any more, and it goes with its last user.
+            let _ = rustix::mount::unmount(&self.target, UnmountFlags::DETACH);
+        }
+    }
+}
+
+/// Unmounts what is mounted at `target`; waits a little where something still uses it.
+pub fn unmount(target: &Path) -> io::Result<()> {
+    let begin = Instant::now();
+    loop {
+        match rustix::mount::unmount(target, UnmountFlags::empty()) {
+            Err(Errno::BUSY) if begin.elapsed() < BUSY_WAIT => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            result => return Ok(result?),
+        }
+    }
+}
+
+/// The flag of an option that is every filesystem's.
+fn general(option: &str) -> Option<MountFlags> {
+    Some(match option {
+        "defaults" | "rw" | "async" | "suid" | "dev" | "exec" | "atime" | "diratime" => {
+            MountFlags::empty()
+        }
+        "ro" => MountFlags::RDONLY,
+        "nosuid" => MountFlags::NOSUID,
+        "nodev" => MountFlags::NODEV,
+        "noexec" => MountFlags::NOEXEC,
+        "sync" => MountFlags::SYNCHRONOUS,
+        "dirsync" => MountFlags::DIRSYNC,
+        "noatime" => MountFlags::NOATIME,
+        "nodiratime" => MountFlags::NODIRATIME,
+        "relatime" => MountFlags::RELATIME,
+        "strictatime" => MountFlags::STRICTATIME,
+        "lazytime" => MountFlags::LAZYTIME,
+        _ => return None,
+    })
+}

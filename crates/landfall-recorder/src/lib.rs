@@ -1,0 +1,35 @@
+//! A block device in user space that remembers every write and flush, and what a power cut would have
+//! left of them.
+//!
+//! - [`Recorder`]: the device. A real filesystem is made and mounted on it; clients put marks among its
+//!   writes.
+//! - [`Recording`]: what was on it, and what happened since.
+//! - [`Counts`]: writes, bytes and flushes, exactly.
+//! - [`Fault`]: what else can go wrong.
+//! - [`Profile`]: how long a device of some kind takes.
+//!
+//! The device is a file of a FUSE filesystem behind a loop device with direct I/O. What such a device
+//! sees are writes, flushes and their order. It does not see which writes the kernel wanted to be
+//! durable by themselves (FUA): it says that it cannot do that, and gets a flush after each instead. A
+//! write that is under way when a flush arrives counts as flushed: a real disk might lose it, so that
+//! some crash states are not tried, but none is tried that could not happen.
+//!
+//! It has no discard: filesystems are told so and write zeros where they need them.
+
+mod counts;
+pub mod crash;
+mod event;
+mod fault;
+mod latency;
+mod recorder;
+mod recording;
+mod served;
+mod tape;
+
+pub use counts::Counts;
+pub use event::{Event, EventKind, SECTOR, Span};
+pub use fault::Fault;
+pub use latency::{Profile, Request};
+pub use recorder::{ClientMark, Options, Recorder};
+pub use recording::Recording;
+pub use served::Answer;

@@ -1,0 +1,315 @@
+//! A block device that remembers what was done to it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use landfall_os::LoopDevice;
+use tempfile::TempDir;
+
+use crate::event::Span;
+use crate::fault::{Faults, FlushFate, Refusal};
+use crate::latency::{Latency, Profile, Request};
+use crate::recording::copy_written;
+use crate::served::{Answer, Device, Due, Served};
+use crate::tape::{Tape, nameless};
+use crate::{Counts, Event, EventKind, Fault, Recording};
+
+/// How a recorder is made.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Bytes of the device, a multiple of 4096.
+    pub size: u64,
+    /// Bytes of contents and of recorded events that are each kept in memory; what is more goes to
+    /// disk.
+    pub memory: u64,
+    /// Directory for the mount point and for what does not fit into memory. What is put there is gone
+    /// when the recorder is.
+    pub directory: PathBuf,
+    /// How long the device takes; `None`: as long as it takes.
+    pub latency: Option<Profile>,
+}
+
+impl Options {
+    /// A device of `size` bytes that is as fast as this machine, with 256 MiB of memory each for
+    /// contents and events and the system's temporary directory.
+    pub fn new(size: u64) -> Options {
+        Options {
+            size,
+            memory: 256 << 20,
+            directory: std::env::temp_dir(),
+            latency: None,
+        }
+    }
+}
+
+/// A block device, `/dev/loopN`, that remembers every write and flush. Needs root, FUSE and loop
+/// devices.
+///
+/// It counts from the beginning and records once [`record`](Recorder::record) is called. Dropping it
+/// takes the device away; unmount it first.
+#[derive(Debug)]
+pub struct Recorder {
+    served: Served,
+    shared: Arc<Shared>,
+    // Holds the mount point: goes last.
+    _directory: TempDir,
+}
+
+/// What a client wrote to the mark file, and what lets it go on.
+pub struct ClientMark {
+    /// What it wrote.
+    pub bytes: Vec<u8>,
+    /// The client waits until this is dropped.
+    pub answer: Answer,
+}
+
+#[derive(Debug)]
+struct Shared {
+    size: u64,
+    contents: File,
+    state: Mutex<State>,
+}
+
+/// A recorder records once.
+#[derive(Debug)]
+enum Stage {
+    Before,
+    /// With what the device held when it began.
+    Recording(File),
+    /// The tape could not be written: what was recorded is not whole.
+    Failed(io::Error),
+    After,
+}
+
+#[derive(Debug)]
+struct State {
+    counts: Counts,
+    faults: Faults,
+    latency: Option<Latency>,
+    begin: Instant,
+    tape: Tape,
+    recording: Stage,
+    listener: Option<Sender<ClientMark>>,
+}
+
+impl Recorder {
+    /// Makes the device. The calling thread, and those that it starts afterwards, get mounts of their
+    /// own (see [`landfall_os::isolate_mounts`]).
+    pub fn start(options: &Options) -> io::Result<Recorder> {
+        let size = options.size;
+        if size == 0 || !size.is_multiple_of(4096) {
+            let text = "a device's size is a multiple of 4096";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let contents = nameless(size <= options.memory, &options.directory)?;
+        contents.set_len(size)?;
+        let tape = Tape::new(options.memory, &options.directory)?;
+        let mut keep = tape.descriptors().to_vec();
+        keep.push(contents.as_raw_fd());
+        let shared = Arc::new(Shared {
+            size,
+            contents,
+            state: Mutex::new(State {
+                counts: Counts::default(),
+                faults: Faults::default(),
+                latency: options
+                    .latency
+                    .as_ref()
+                    .map(|profile| Latency::new(profile, size)),
+                begin: Instant::now(),
+                tape,
+                recording: Stage::Before,
+                listener: None,
+            }),
+        });
+        let directory = tempfile::Builder::new()
+            .prefix(&format!(".landfall-{}-", std::process::id()))
+            .tempdir_in(&options.directory)?;
+        let served = Served::start(shared.clone(), keep, directory.path())?;
+        Ok(Recorder {
+            served,
+            shared,
+            _directory: directory,
+        })
+    }
+
+    /// The block device.
+    pub fn device(&self) -> &LoopDevice {
+        self.served.device()
+    }
+
+    /// A file that any program can write to: each write is a mark, with its exact place among the
+    /// device's writes and flushes.
+    pub fn mark_path(&self) -> PathBuf {
+        self.served.mark_path()
+    }
+
+    /// What the device was asked to do so far.
+    pub fn counts(&self) -> Counts {
+        self.shared.lock().counts
+    }
+
+    /// Marks this moment.
+    pub fn mark(&self, bytes: &[u8]) {
+        self.shared.lock().mark(bytes);
+    }
+
+    /// Everything that clients write to the mark file from now on; each of them waits until its answer
+    /// is dropped.
+    pub fn listen(&self) -> Receiver<ClientMark> {
+        let (sender, receiver) = channel();
+        self.shared.lock().listener = Some(sender);
+        receiver
+    }
+
+    /// From now on these go wrong, and nothing else.
+    pub fn set_faults(&self, faults: Vec<Fault>) {
+        self.shared.lock().faults = Faults::new(faults);
+    }
+
+    /// Begins to record, which a recorder does once. What the device holds now counts as durable: sync
+    /// the filesystem first.
+    pub fn record(&self) -> io::Result<()> {
+        let mut state = self.shared.lock();
+        if !matches!(state.recording, Stage::Before) {
+            return Err(io::Error::other("a recorder records once"));
+        }
+        let in_memory = self.shared.size <= state.tape.limit();
+        let base = nameless(in_memory, self._directory.path())?;
+        base.set_len(self.shared.size)?;
+        copy_written(&self.shared.contents, &base, self.shared.size)?;
+        state.begin = Instant::now();
+        state.recording = Stage::Recording(base);
+        Ok(())
+    }
+
+    /// Bytes of events that did not fit into memory so far.
+    pub fn spilled(&self) -> u64 {
+        self.shared.lock().tape.spilled()
+    }
+
+    /// Ends the recording. The device goes on.
+    pub fn finish(&self) -> io::Result<Recording> {
+        let mut state = self.shared.lock();
+        match std::mem::replace(&mut state.recording, Stage::After) {
+            Stage::Recording(base) => Recording::new(self.shared.size, base, state.tape.copy()?),
+            Stage::Failed(error) => Err(error),
+            Stage::Before | Stage::After => Err(io::Error::other("nothing is being recorded")),
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn put(&mut self, kind: EventKind, bytes: &[u8]) {
+        if !matches!(self.recording, Stage::Recording(_)) {
+            return;
+        }
+        let at = self.begin.elapsed();
+        let header = Event { kind, at }.header();
+        let put = self
+            .tape
+            .append(&header)
+            .and_then(|_| self.tape.append(bytes));
+        if let Err(error) = put {
+            self.recording = Stage::Failed(error);
+        }
+    }
+
+    fn mark(&mut self, bytes: &[u8]) {
+        self.put(EventKind::Mark(span(bytes)), bytes);
+    }
+
+    fn due(&mut self, request: Request) -> Due {
+        let begin = self.begin;
+        let latency = self.latency.as_mut()?;
+        Some(begin + latency.finish(begin.elapsed(), request))
+    }
+}
+
+/// Only the length goes onto the tape; the place is known when it is read back.
+fn span(bytes: &[u8]) -> Span {
+    Span {
+        start: 0,
+        len: bytes.len() as u32,
+    }
+}
+
+impl Device for Shared {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<Due, Refusal> {
+        self.contents
+            .read_exact_at(into, offset)
+            .map_err(|_| Refusal::Io)?;
+        let mut state = self.lock();
+        state.counts.reads += 1;
+        state.counts.read_bytes += into.len() as u64;
+        let len = into.len() as u64;
+        Ok(state.due(Request::Read { offset, len }))
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<Due, Refusal> {
+        let len = bytes.len() as u64;
+        let mut state = self.lock();
+        state.counts.writes += 1;
+        state.counts.written_bytes += len;
+        let refusal = match state.faults.write() {
+            Some(refusal) => Some(refusal),
+            None if offset + len > self.size => Some(Refusal::NoSpace),
+            None => self
+                .contents
+                .write_all_at(bytes, offset)
+                .err()
+                .map(|_| Refusal::Io),
+        };
+        if let Some(refusal) = refusal {
+            state.put(EventKind::Refused, &[]);
+            return Err(refusal);
+        }
+        let data = span(bytes);
+        state.put(EventKind::Write { offset, data }, bytes);
+        Ok(state.due(Request::Write { offset, len }))
+    }
+
+    fn flush(&self) -> Result<Due, Refusal> {
+        let mut state = self.lock();
+        state.counts.flushes += 1;
+        let kind = match state.faults.flush() {
+            FlushFate::Done => EventKind::Flush,
+            FlushFate::Lie => EventKind::LyingFlush,
+            FlushFate::Refused(refusal) => {
+                state.put(EventKind::Refused, &[]);
+                return Err(refusal);
+            }
+        };
+        state.put(kind, &[]);
+        Ok(state.due(Request::Flush))
+    }
+
+    fn mark(&self, bytes: &[u8], answer: Answer) {
+        let mut state = self.lock();
+        state.mark(bytes);
+        let mark = ClientMark {
+            bytes: bytes.to_owned(),
+            answer,
+        };
+        if let Some(listener) = &state.listener {
+            // Without a listener any more the answer is sent as the mark is dropped.
+            let _ = listener.send(mark);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Everything that happened to a device from one moment on, and what was on it before.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use crate::event::{HEADER, SECTOR, Span};
+use crate::tape::Tape;
+use crate::{Counts, Event, EventKind};
+
+/// What was recorded: the device's contents when the recording began, and each event since.
+#[derive(Debug)]
+pub struct Recording {
+    size: u64,
+    base: File,
+    events: Vec<Event>,
+    tape: Tape,
+}
+
+impl Recording {
+    /// Reads the index of the events on `tape`.
+    pub(crate) fn new(size: u64, base: File, tape: Tape) -> io::Result<Recording> {
+        let mut events = Vec::new();
+        let mut place = 0;
+        while place < tape.len() {
+            let mut header = [0; HEADER];
+            tape.read(place, &mut header)?;
+            let event = Event::parse(&header, place).ok_or(io::ErrorKind::InvalidData)?;
+            place += HEADER as u64 + event.data_len();
+            events.push(event);
+        }
+        Ok(Recording {
+            size,
+            base,
+            events,
+            tape,
+        })
+    }
+
+    /// The device's size in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The device's contents when the recording began, with holes where nothing was ever written.
+    pub fn base(&self) -> &File {
+        &self.base
+    }
+
+    /// What happened since.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// The bytes of a write or a mark.
+    pub fn bytes(&self, span: Span) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; span.len as usize];
+        self.tape.read(span.start, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Some sectors of a write: `count` of them from sector `first` of its data.
+    pub fn sectors(&self, data: Span, first: u32, count: u32) -> io::Result<Vec<u8>> {
+        let start = data.start + u64::from(first) * SECTOR as u64;
+        let len = count * SECTOR as u32;
+        self.bytes(Span { start, len })
+    }
+
+    /// Bytes of events that did not fit into memory and were written to disk.
+    pub fn spilled(&self) -> u64 {
+        self.tape.spilled()
+    }
+
+    /// Writes, bytes and flushes among `events[from..to]`. Reads are not recorded.
+    pub fn counts(&self, from: usize, to: usize) -> Counts {
+        let mut counts = Counts::default();
+        for event in &self.events[from..to] {
+            match event.kind {
+                EventKind::Write { data, .. } => {
+                    counts.writes += 1;
+                    counts.written_bytes += u64::from(data.len);
+                }
+                EventKind::Flush | EventKind::LyingFlush => counts.flushes += 1,
+                EventKind::Refused | EventKind::Mark(_) => {}
+            }
+        }
+        counts
+    }
+
+    /// Copies what the device held when the recording began into `target`, a file of the device's size
+    /// that has nothing but holes.
+    pub fn copy_base(&self, target: &File) -> io::Result<()> {
+        copy_written(&self.base, target, self.size)
+    }
+}
+
+/// Copies what is no hole.
+pub(crate) fn copy_written(from: &File, to: &File, size: u64) -> io::Result<()> {
+    use rustix::fs::SeekFrom;
+    let mut buffer = vec![0; 1 << 20];
+    let mut place = 0;
+    while place < size {
+        let start = match rustix::fs::seek(from, SeekFrom::Data(place)) {
+            Ok(start) => start,
+            Err(rustix::io::Errno::NXIO) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let end = rustix::fs::seek(from, SeekFrom::Hole(start))?.min(size);
+        place = start;
+        while place < end {
+            let len =
+                usize::try_from(end - place).map_or(buffer.len(), |left| left.min(buffer.len()));
+            from.read_exact_at(&mut buffer[..len], place)?;
+            to.write_all_at(&buffer[..len], place)?;
+            place += len as u64;
+        }
+    }
+    Ok(())
+}
