@@ -48,15 +48,14 @@ impl Mapping {
         })
     }
 
-    /// Copies `bytes` to `offset` and waits until the kernel has made those pages durable.
+    /// Copies `bytes` to `offset`; durable after [`sync`](Mapping::sync).
     ///
     /// `EFAULT` means that there is no page to store to; nothing was written, and a write to the file
     /// itself would tell why.
-    pub(crate) fn write_durable(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+    pub(crate) fn write_populated(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
         // This takes the place of the page faults that the copy would cause, one call for all.
         self.populate(offset, bytes.len())?;
-        self.store(bytes, offset)?;
-        self.sync(offset, bytes.len())
+        self.store(bytes, offset)
     }
 
     /// Asks for the pages from `offset` on, ready to be stored to.

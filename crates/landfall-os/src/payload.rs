@@ -47,6 +47,11 @@ impl Payload {
         }
     }
 
+    /// The bytes themselves, for contents of the caller's own.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.storage[self.start..self.start + self.len]
+    }
+
     /// The bytes of write number `number`.
     #[inline]
     pub fn stamped(&mut self, number: u64) -> &[u8] {
@@ -110,6 +115,14 @@ mod tests {
                 .iter()
                 .all(|&byte| byte == 0)
         );
+    }
+
+    #[test]
+    fn contents_of_the_callers_own_are_written() {
+        let mut payload = Payload::zeros(1024);
+        payload.bytes_mut()[1023] = 5;
+        assert_eq!(payload.bytes_mut().len(), 1024);
+        assert_eq!(payload.stamped(7)[1023], 5);
     }
 
     #[test]

@@ -13,6 +13,9 @@ use crate::mapping::Mapping;
 use crate::stream_file::sync_file_range;
 use crate::{SyncCall, SyncMethod};
 
+/// `RWF_ATOMIC`, since Linux 6.11; not in the libraries yet.
+const RWF_ATOMIC: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x40);
+
 /// A file opened for one [`SyncMethod`]; one thread's handle on it.
 ///
 /// Several threads that write the same file open one each. After an error from
@@ -64,43 +67,91 @@ impl SyncedFile {
     /// Writes all of `bytes` at `offset` and makes them as durable as the method promises.
     #[inline]
     pub fn write(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_and(bytes, offset, || ())
+    }
+
+    /// As [`write`](SyncedFile::write), and calls `too_early` when nothing has been made durable yet:
+    /// between the write and the sync where these are two calls, before the call that does both
+    /// otherwise. A program that acknowledges there is wrong; this is how to be wrong on purpose.
+    #[inline]
+    pub fn write_and(
+        &mut self,
+        bytes: &[u8],
+        offset: u64,
+        too_early: impl FnOnce(),
+    ) -> io::Result<()> {
         match self.method.call {
             SyncCall::Fdatasync => {
                 self.file.write_all_at(bytes, offset)?;
+                too_early();
                 self.file.sync_data()
             }
             SyncCall::Fsync => {
                 self.file.write_all_at(bytes, offset)?;
+                too_early();
                 self.file.sync_all()
             }
             SyncCall::ODsync | SyncCall::OSync | SyncCall::None => {
+                too_early();
                 self.file.write_all_at(bytes, offset)
             }
-            SyncCall::RwfDsync => write_rwf_dsync(&self.file, bytes, offset),
+            SyncCall::RwfDsync => {
+                too_early();
+                write_rwf_dsync(&self.file, bytes, offset)
+            }
             SyncCall::SyncFileRange => {
                 self.file.write_all_at(bytes, offset)?;
-                // Waits until the pages have been handed to the device.
-                let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
-                    | libc::SYNC_FILE_RANGE_WRITE
-                    | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-                sync_file_range(&self.file, offset, bytes.len() as u64, flags)
+                too_early();
+                wait_for_pages(&self.file, bytes, offset)
             }
             SyncCall::IoUring => match &mut self.ring {
-                Some(ring) => ring.write_durable(&self.file, bytes, offset),
+                Some(ring) => {
+                    too_early();
+                    ring.write_durable(&self.file, bytes, offset)
+                }
                 None => Err(io::ErrorKind::InvalidInput.into()),
             },
             SyncCall::Msync => match &mut self.mapping {
-                Some(mapping) => match mapping.write_durable(bytes, offset) {
+                Some(mapping) => match mapping.write_populated(bytes, offset) {
+                    Ok(()) => {
+                        too_early();
+                        mapping.sync(offset, bytes.len())
+                    }
                     Err(error) if error.raw_os_error() == Some(libc::EFAULT) => {
                         // No page to store to, and no word why: a write says it (no space, most
                         // likely). If it has nothing to say, the mapping still failed.
                         self.file.write_all_at(bytes, offset)?;
                         Err(error)
                     }
-                    result => result,
+                    Err(error) => Err(error),
                 },
                 None => Err(io::ErrorKind::InvalidInput.into()),
             },
+        }
+    }
+
+    /// As [`write`](SyncedFile::write), with `RWF_ATOMIC`: after a power cut all of `bytes` are there or
+    /// none (Linux 6.11).
+    ///
+    /// Needs a length that is a power of two and an offset that is a multiple of it.
+    /// [`io::ErrorKind::Unsupported`] or `InvalidInput` where the filesystem, its device, the length or
+    /// the method (io_uring, a mapping) cannot do it.
+    pub fn write_atomic(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let flags = match self.method.call {
+            SyncCall::IoUring | SyncCall::Msync => return Err(io::ErrorKind::Unsupported.into()),
+            SyncCall::RwfDsync => RWF_ATOMIC | ReadWriteFlags::DSYNC,
+            _ => RWF_ATOMIC,
+        };
+        // In one call or not at all: two would be two writes. It is not interrupted once it has begun.
+        let written = rustix::io::pwritev2(&self.file, &[IoSlice::new(bytes)], offset, flags)?;
+        if written != bytes.len() {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        match self.method.call {
+            SyncCall::Fdatasync => self.file.sync_data(),
+            SyncCall::Fsync => self.file.sync_all(),
+            SyncCall::SyncFileRange => wait_for_pages(&self.file, bytes, offset),
+            _ => Ok(()),
         }
     }
 }
@@ -109,6 +160,14 @@ impl AsFd for SyncedFile {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.file.as_fd()
     }
+}
+
+/// Waits until the pages that hold `bytes` have been handed to the device.
+fn wait_for_pages(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    sync_file_range(file, offset, bytes.len() as u64, flags)
 }
 
 fn write_rwf_dsync(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
@@ -156,6 +215,48 @@ mod tests {
                     "{method}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn what_is_too_early_is_done_once_by_every_method() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = dir.path().join("file");
+        for method in SyncMethod::all() {
+            File::create(&path).unwrap().set_len(4096).unwrap();
+            let Ok(mut file) = SyncedFile::open(&path, method, 4096) else {
+                println!("skipped: {method} is not supported here");
+                continue;
+            };
+            let mut payload = Payload::new(4096, 3);
+            let mut calls = 0;
+            file.write_and(payload.stamped(1), 0, || calls += 1)
+                .unwrap();
+            assert_eq!(calls, 1, "{method}");
+            assert_eq!(std::fs::read(&path).unwrap(), payload.stamped(1));
+        }
+    }
+
+    #[test]
+    fn an_atomic_write_is_whole_or_refused() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = dir.path().join("file");
+        for method in SyncMethod::all() {
+            std::fs::write(&path, [0; 8192]).unwrap();
+            let Ok(mut file) = SyncedFile::open(&path, method, 8192) else {
+                println!("skipped: {method} is not supported here");
+                continue;
+            };
+            let mut payload = Payload::new(4096, 3);
+            let bytes = payload.stamped(1);
+            let expected = match file.write_atomic(bytes, 4096) {
+                Ok(()) => bytes,
+                Err(error) => {
+                    println!("skipped: RWF_ATOMIC with {method}: {error}");
+                    &[0; 4096]
+                }
+            };
+            assert_eq!(&std::fs::read(&path).unwrap()[4096..], expected, "{method}");
         }
     }
 
