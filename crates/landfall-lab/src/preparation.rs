@@ -1,7 +1,9 @@
 //! What is done before a trial and charged to none, and what a system turns out not to support.
 
+use std::fs::File;
 use std::io;
 
+use landfall_os::{Allocation, allocate_unwritten, allocate_write_zeroes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,8 +34,22 @@ impl From<io::Error> for PrepareError {
     }
 }
 
+/// Gives the new, empty `file` the `len` bytes of space that it has by `allocation` before anything is
+/// written to it: none, if it comes by its space by being written.
+pub(crate) fn reserve(file: &File, allocation: Allocation, len: u64) -> Result<(), PrepareError> {
+    match allocation {
+        Allocation::Unwritten => {
+            allocate_unwritten(file, len).map_err(|error| unsupported("fallocate", error))
+        }
+        Allocation::WriteZeroes => allocate_write_zeroes(file, len)
+            .map_err(|error| unsupported("FALLOC_FL_WRITE_ZEROES", error)),
+        Allocation::Sparse => Ok(file.set_len(len)?),
+        _ => Ok(()),
+    }
+}
+
 /// Tells "not supported here" from other failures of allocating space by `what`.
-pub(crate) fn unsupported(what: &str, error: io::Error) -> PrepareError {
+fn unsupported(what: &str, error: io::Error) -> PrepareError {
     match error.kind() {
         io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput => PrepareError::Unsupported(
             format!("{what} is not supported by this filesystem and device"),

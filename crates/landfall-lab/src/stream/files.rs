@@ -8,14 +8,11 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use landfall_os::{
-    Allocation, Medium, Payload, allocate_unwritten, allocate_write_zeroes, dirty_bytes, evict,
-    resident_share, zero_fill,
-};
+use landfall_os::{Allocation, Medium, Payload, dirty_bytes, evict, resident_share, zero_fill};
 
 use super::Strategy;
 use super::plan::written_bytes;
-use crate::preparation::{PrepareError, unsupported};
+use crate::preparation::{PrepareError, reserve};
 use crate::{Preparation, Site, Stop};
 
 const CHUNK: u64 = 4 << 20;
@@ -67,15 +64,8 @@ impl Workbench<'_> {
             .create_new(true)
             .open(self.path())?;
         let len = strategy.size;
+        reserve(&file, strategy.allocation, len)?;
         match strategy.allocation {
-            Allocation::Sparse => file.set_len(len)?,
-            Allocation::Unwritten => {
-                allocate_unwritten(&file, len).map_err(|error| unsupported("fallocate", error))?;
-            }
-            Allocation::WriteZeroes => {
-                allocate_write_zeroes(&file, len)
-                    .map_err(|error| unsupported("FALLOC_FL_WRITE_ZEROES", error))?;
-            }
             Allocation::ZeroFilledSettled => {
                 zero_fill(&file, 0, len, &|| self.stop.is_requested())?;
             }

@@ -4,7 +4,6 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use landfall_os::SyncCall;
 
 use super::device_cost::FlushModel;
 use super::files::Workbench;
@@ -14,7 +13,7 @@ use super::{
     drift, required_bytes, summary,
 };
 use crate::notice::left_out;
-use crate::preparation::{Call, PrepareError};
+use crate::preparation::PrepareError;
 use crate::schedule::Schedule;
 use crate::{Error, Notice, Preparation, Progress, Site, Stop, export};
 
@@ -209,7 +208,7 @@ impl Run<'_> {
         let preparation = prepared.preparation;
         let attempt = match outcome {
             Ok(measured) => Attempt::Measured(Box::new(measured), preparation),
-            Err(error) => match unsupported(strategy, &error) {
+            Err(error) => match strategy.unsupported(&error) {
                 Some(reason) => Attempt::Unsupported(reason),
                 None => return Err(failed(error)),
             },
@@ -243,17 +242,4 @@ impl Run<'_> {
         };
         (results, notices)
     }
-}
-
-/// Whether a failure means that this system cannot do what the strategy asks for.
-fn unsupported(strategy: &Strategy, error: &io::Error) -> Option<String> {
-    let method = strategy.method;
-    let refused = || format!("{} bytes at offset {}", strategy.size, strategy.offset(0));
-    let call = Call {
-        name: method.to_string(),
-        direct: method.direct.then(refused),
-        mapped: method.call == SyncCall::Msync,
-        ring: method.call == SyncCall::IoUring,
-    };
-    call.unsupported(error)
 }

@@ -9,13 +9,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use landfall_os::{
-    Allocation, Payload, allocate_unwritten, allocate_write_zeroes, evict, load, resident_share,
-    zero_fill,
-};
+use landfall_os::{Allocation, Payload, evict, load, resident_share, zero_fill};
 
 use super::{CacheState, Strategy};
-use crate::preparation::{PrepareError, unsupported};
+use crate::preparation::{PrepareError, reserve};
 use crate::{Preparation, Site, Stop};
 
 const CHUNK: usize = 1 << 20;
@@ -107,17 +104,7 @@ impl<'a> Workbench<'a> {
             .write(true)
             .create_new(true)
             .open(path)?;
-        match allocation {
-            Allocation::Unwritten => {
-                allocate_unwritten(&file, len).map_err(|error| unsupported("fallocate", error))?;
-            }
-            Allocation::WriteZeroes => {
-                allocate_write_zeroes(&file, len)
-                    .map_err(|error| unsupported("FALLOC_FL_WRITE_ZEROES", error))?;
-            }
-            Allocation::Sparse => file.set_len(len)?,
-            _ => {}
-        }
+        reserve(&file, allocation, len)?;
         // The name and the size are durable before the trial begins: they are not what it measures.
         file.sync_all()?;
         self.sync_directory()?;

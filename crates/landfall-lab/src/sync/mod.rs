@@ -28,3 +28,4 @@ pub use plan::{Excluded, Operations, Plan, Selection, required_bytes};
 pub use result::{DeviceCost, Latency, Pilot, StrategyResult, Summary, SyncResults, Trial};
 pub use sections::{Section, sections};
 pub use strategy::{CacheState, Files, Placement, Strategy};
+pub(crate) use track::Track;

@@ -1,11 +1,13 @@
 //! One way to write durably: a point in the space of the experiment's axes.
 
 use std::fmt;
+use std::io;
 
 use landfall_os::{Allocation, SyncCall, SyncMethod};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::preparation::Call;
 use crate::size_name;
 
 /// Whether several threads write one file or a file each.
@@ -103,6 +105,19 @@ impl Strategy {
             Some(step) if step < self.size => Some("a write is larger than the step".into()),
             _ => None,
         }
+    }
+
+    /// Why this system cannot do what the strategy asks for, if that is what the error means.
+    pub(crate) fn unsupported(&self, error: &io::Error) -> Option<String> {
+        let method = self.method;
+        let direct = || format!("{} bytes at offset {}", self.size, self.offset(0));
+        let call = Call {
+            name: method.to_string(),
+            direct: method.direct.then(direct),
+            mapped: method.call == SyncCall::Msync,
+            ring: method.call == SyncCall::IoUring,
+        };
+        call.unsupported(error)
     }
 
     /// Where write number `number` of a file goes.

@@ -13,7 +13,7 @@ use super::Strategy;
 use crate::Stop;
 
 /// The next position in a file, and how far the file has been extended.
-pub(super) struct Track {
+pub(crate) struct Track {
     next: AtomicU64,
     /// Writes that the file takes.
     pub writes: u64,
