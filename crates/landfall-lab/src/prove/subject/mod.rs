@@ -1,7 +1,24 @@
 //! What is proven: something that keeps numbered transactions in a directory.
+//!
+//! [`named`] makes a [`Subject`] from its name and settings, [`list`] says which there are. Each is a
+//! module here; `content` are the bytes that those with files of their own write.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
+
+mod content;
+mod files;
+#[cfg(test)]
+mod fixtures;
+mod pages;
+mod registry;
+mod replace;
+mod setting;
+
+pub use registry::{list, named};
+pub use setting::{Description, Setting};
 
 /// What a subject says of itself, beyond that what it has acknowledged is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +74,32 @@ pub struct Found {
     pub damage: Option<String>,
 }
 
+impl Found {
+    /// Nothing at all, because of this.
+    fn damaged(damage: impl Into<String>) -> Found {
+        Found {
+            damage: Some(damage.into()),
+            ..Found::default()
+        }
+    }
+}
+
 /// Why a subject could not be run or checked at all; this is nothing that was lost.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct SubjectError(pub String);
+
+fn failed(doing: &str, error: io::Error) -> SubjectError {
+    SubjectError(format!("{doing}: {error}"))
+}
+
+/// Reads a file after a power cut, and no more than `most` bytes of it: its size is not to be trusted.
+/// What keeps it from being read was there before the cut, so it is damage.
+fn read_back(path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    match File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)) {
+        Ok(_) => Ok(bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err("the file is missing".into()),
+        Err(error) => Err(format!("the file cannot be read: {error}")),
+    }
+}
