@@ -9,8 +9,8 @@ use rustix::thread::set_current_timer_slack;
 
 /// Makes the calling thread one that serves a block device.
 ///
-/// - It gets a table of descriptors of its own that holds copies of standard error and of `keep`, and
-///   nothing else. What it opens from now on is therefore closed when this thread, and those that it
+/// - It gets a table of descriptors of its own that holds copies of the standard streams and of
+///   `keep`, and nothing else. What it opens from now on is therefore closed when this thread, and those that it
 ///   starts, end, even while another thread of a killed process hangs in a write to that very device.
 ///   The kernel then fails that write, and the process can die.
 /// - Memory that it allocates never waits for dirty pages to be written, which might be its own device's.
@@ -23,7 +23,7 @@ pub fn serve_block_device(keep: &[RawFd]) -> io::Result<()> {
         .iter()
         .filter_map(|fd| libc::c_uint::try_from(*fd).ok())
         .collect();
-    keep.push(libc::STDERR_FILENO as libc::c_uint);
+    keep.extend([0, 1, 2]);
     keep.sort_unstable();
     // SAFETY: closes nothing that this thread's caller may still use on this thread: its documentation
     // forbids that, and other threads keep the table that they have.

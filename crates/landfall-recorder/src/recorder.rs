@@ -58,7 +58,7 @@ pub struct Recorder {
     served: Served,
     shared: Arc<Shared>,
     // Holds the mount point: goes last.
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 /// What a client wrote to the mark file, and what lets it go on.
@@ -131,11 +131,13 @@ impl Recorder {
         let directory = tempfile::Builder::new()
             .prefix(&format!(".landfall-{}-", std::process::id()))
             .tempdir_in(&options.directory)?;
-        let served = Served::start(shared.clone(), keep, directory.path())?;
+        let mount = directory.path().join("device");
+        std::fs::create_dir(&mount)?;
+        let served = Served::start(shared.clone(), keep, &mount)?;
         Ok(Recorder {
             served,
             shared,
-            _directory: directory,
+            directory,
         })
     }
 
@@ -181,7 +183,7 @@ impl Recorder {
             return Err(io::Error::other("a recorder records once"));
         }
         let in_memory = self.shared.size <= state.tape.limit();
-        let base = nameless(in_memory, self._directory.path())?;
+        let base = nameless(in_memory, self.directory.path())?;
         base.set_len(self.shared.size)?;
         copy_written(&self.shared.contents, &base, self.shared.size)?;
         state.begin = Instant::now();
