@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use landfall_os::{
-    BlockDevice, DeviceCounters, Filesystem, Host, JournalCounter, Space, sync_filesystem,
+    BlockDevice, DeviceCounters, Filesystem, Host, JournalCounter, PrivateDirectory, Space,
+    abandoned_in, sync_filesystem,
 };
-use tempfile::TempDir;
 
 use crate::units::bytes_text;
 use crate::{Error, Notice, Weight};
 
-const PREFIX: &str = ".landfall-";
 /// How long to wait for a device to finish what it is doing.
 const QUIET_WAIT: Duration = Duration::from_millis(500);
 
@@ -21,7 +20,7 @@ const QUIET_WAIT: Duration = Duration::from_millis(500);
 /// that is made. Dropping a site removes the private directory.
 pub struct Site {
     directory: PathBuf,
-    private: TempDir,
+    private: PrivateDirectory,
     host: Host,
     filesystem: Filesystem,
     journal: JournalCounter,
@@ -35,9 +34,7 @@ impl Site {
             "cannot find out what {} stands on",
             directory.display()
         )))?;
-        let private = tempfile::Builder::new()
-            .prefix(&format!("{PREFIX}{}-", std::process::id()))
-            .tempdir_in(&directory)
+        let private = PrivateDirectory::create_in(&directory)
             .map_err(|error| cannot_write(&directory, &error))?;
         let storage = filesystem.storage();
         let journal = match storage.devices.as_slice() {
@@ -133,28 +130,10 @@ impl Site {
         )))
     }
 
-    /// Directories that killed runs have left in this one.
-    pub(crate) fn leftovers(&self) -> Vec<PathBuf> {
-        let Ok(entries) = std::fs::read_dir(&self.directory) else {
-            return Vec::new();
-        };
-        entries
-            .flatten()
-            .filter(|entry| {
-                let name = entry.file_name();
-                let owner = name
-                    .to_str()
-                    .and_then(|name| name.strip_prefix(PREFIX)?.split_once('-'))
-                    .and_then(|(pid, _)| pid.parse::<u32>().ok());
-                owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
-            })
-            .map(|entry| entry.path())
-            .collect()
-    }
-
     /// A notice for each directory that a killed run has left here.
     pub(crate) fn leftover_notices(&self) -> Vec<Notice> {
-        self.leftovers()
+        abandoned_in(&self.directory)
+            .unwrap_or_default()
             .iter()
             .map(|path| {
                 let text = format!(

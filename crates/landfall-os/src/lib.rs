@@ -7,7 +7,7 @@
 //! - [`Allocation`]: every way to come by the space that is written;
 //! - [`Host`], [`Filesystem`], [`BlockDevice`]: what a directory really stands on;
 //! - [`DeviceCounters`], [`JournalCounter`], [`CpuTimes`]: what the kernel did for it;
-//! - [`LoopDevice`], [`Mount`]: filesystems of our own to try it on;
+//! - [`LoopDevice`], [`Mount`], [`PrivateDirectory`]: filesystems of our own to try it on;
 //! - [`DirtyLimits`], [`dirty_bytes_of`], [`peak_resident`]: what it holds in memory.
 //!
 //! This is the only crate of the workspace that contains `unsafe`, and it contains it only where the
@@ -32,6 +32,7 @@ mod mapping;
 mod memory;
 mod mount;
 mod payload;
+mod private_directory;
 mod server_thread;
 mod stream_file;
 mod stream_method;
@@ -51,6 +52,7 @@ pub use loop_device::LoopDevice;
 pub use memory::{available_memory, peak_resident, reset_peak_resident};
 pub use mount::{Mount, isolate_mounts, unmount};
 pub use payload::{ALIGNMENT, Payload};
+pub use private_directory::{PrivateDirectory, abandoned_in};
 pub use server_thread::serve_block_device;
 pub use stream_file::{Content, StreamFile};
 pub use stream_method::{StreamCall, StreamMethod};

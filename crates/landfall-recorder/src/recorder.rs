@@ -9,8 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use landfall_os::LoopDevice;
-use tempfile::TempDir;
+use landfall_os::{LoopDevice, PrivateDirectory};
 
 use crate::event::Span;
 use crate::fault::{Faults, FlushFate, Refusal};
@@ -57,8 +56,10 @@ impl Options {
 pub struct Recorder {
     served: Served,
     shared: Arc<Shared>,
-    // Holds the mount point: goes last.
-    directory: TempDir,
+    /// For what does not fit into memory.
+    spill: PathBuf,
+    // The mount point: goes last.
+    _directory: PrivateDirectory,
 }
 
 /// What a client wrote to the mark file, and what lets it go on.
@@ -128,16 +129,13 @@ impl Recorder {
                 listener: None,
             }),
         });
-        let directory = tempfile::Builder::new()
-            .prefix(&format!(".landfall-{}-", std::process::id()))
-            .tempdir_in(&options.directory)?;
-        let mount = directory.path().join("device");
-        std::fs::create_dir(&mount)?;
-        let served = Served::start(shared.clone(), keep, &mount)?;
+        let directory = PrivateDirectory::create_in(&options.directory)?;
+        let served = Served::start(shared.clone(), keep, directory.path())?;
         Ok(Recorder {
             served,
             shared,
-            directory,
+            spill: options.directory.clone(),
+            _directory: directory,
         })
     }
 
@@ -183,7 +181,7 @@ impl Recorder {
             return Err(io::Error::other("a recorder records once"));
         }
         let in_memory = self.shared.size <= state.tape.limit();
-        let base = nameless(in_memory, self.directory.path())?;
+        let base = nameless(in_memory, &self.spill)?;
         base.set_len(self.shared.size)?;
         copy_written(&self.shared.contents, &base, self.shared.size)?;
         state.begin = Instant::now();

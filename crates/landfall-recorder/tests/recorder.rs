@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 use landfall_recorder::{Counts, EventKind, Options, Recorder};
 
 /// Why a device cannot be made here; `LANDFALL_NO_SKIP` makes that a failure.
-fn recorder(size: u64) -> Option<Recorder> {
-    match Recorder::start(&Options::new(size)) {
+fn recorder(options: &Options) -> Option<Recorder> {
+    match Recorder::start(options) {
         Ok(recorder) => Some(recorder),
         Err(error) if std::env::var_os("LANDFALL_NO_SKIP").is_none() => {
             println!("skipped: no recorder can be made here: {error}");
@@ -20,7 +20,7 @@ fn recorder(size: u64) -> Option<Recorder> {
 
 #[test]
 fn writes_flushes_and_marks_are_recorded_in_order() {
-    let Some(recorder) = recorder(16 << 20) else {
+    let Some(recorder) = recorder(&Options::new(16 << 20)) else {
         return;
     };
     let path = recorder.device().path().to_owned();
@@ -81,4 +81,31 @@ fn writes_flushes_and_marks_are_recorded_in_order() {
     let mount = recorder.mark_path().parent().unwrap().to_owned();
     drop(recorder);
     assert!(fs::metadata(mount).is_err());
+}
+
+#[test]
+fn a_device_that_does_not_fit_into_memory_is_recorded_too() {
+    let spill = tempfile::tempdir().unwrap();
+    let options = Options {
+        memory: 1 << 20,
+        directory: spill.path().to_owned(),
+        ..Options::new(16 << 20)
+    };
+    let Some(recorder) = recorder(&options) else {
+        return;
+    };
+    recorder.record().unwrap();
+    let device = OpenOptions::new()
+        .write(true)
+        .open(recorder.device().path())
+        .unwrap();
+    device.write_all_at(&vec![7; 2 << 20], 8192).unwrap();
+    device.sync_all().unwrap();
+    drop(device);
+    assert!(recorder.spilled() > 0);
+    let recording = recorder.finish().unwrap();
+    let written = recording.counts(0, recording.events().len()).written_bytes;
+    assert_eq!(written, 2 << 20);
+    drop(recorder);
+    assert_eq!(fs::read_dir(spill.path()).unwrap().count(), 0);
 }

@@ -1,0 +1,169 @@
+//! Directories of our own in somebody else's, and what killed programs left of theirs.
+//!
+//! A [`PrivateDirectory`] is called `.landfall-<process>-<number>` and is locked (`flock`) as long as it
+//! is in use. The kernel lets go of the lock when the process is really gone, whoever has its number by
+//! then, and a process in another container is seen as well: so what [`abandoned_in`] returns is used by
+//! nobody. Only where directories cannot be locked, as on most network filesystems, the number decides.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+const PREFIX: &str = ".landfall-";
+/// A directory that is younger may not have been locked yet.
+const YOUNG: Duration = Duration::from_secs(60);
+
+/// A directory that nobody else uses; removed with everything in it when dropped.
+#[derive(Debug)]
+pub struct PrivateDirectory {
+    path: PathBuf,
+    closed: bool,
+    _lock: Option<File>,
+}
+
+impl PrivateDirectory {
+    /// Makes one in `directory`, which only this user can enter.
+    pub fn create_in(directory: &Path) -> io::Result<PrivateDirectory> {
+        let process = std::process::id();
+        let mut number = 0_u32;
+        loop {
+            let path = directory.join(format!("{PREFIX}{process}-{number}"));
+            match fs::DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => {
+                    let lock = File::open(&path).ok().filter(|file| {
+                        flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
+                    });
+                    return Ok(PrivateDirectory {
+                        path,
+                        closed: false,
+                        _lock: lock,
+                    });
+                }
+                // Another one of this process, or what a killed one of the same number left.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it, and says so if that fails.
+    pub fn close(mut self) -> io::Result<()> {
+        self.closed = true;
+        fs::remove_dir_all(&self.path)
+    }
+}
+
+impl Drop for PrivateDirectory {
+    fn drop(&mut self) {
+        if !self.closed {
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// Private directories in `directory` whose process is gone, by name.
+pub fn abandoned_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut abandoned = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let owner = name
+            .and_then(|name| name.strip_prefix(PREFIX)?.split_once('-'))
+            .and_then(|(process, _)| process.parse::<u32>().ok());
+        if owner.is_some_and(|process| is_abandoned(&path, process)) {
+            abandoned.push(path);
+        }
+    }
+    abandoned.sort();
+    Ok(abandoned)
+}
+
+fn is_abandoned(path: &Path, process: u32) -> bool {
+    let has_process = Path::new(&format!("/proc/{process}")).exists();
+    // Not through a link, which is none of ours.
+    if !path
+        .symlink_metadata()
+        .is_ok_and(|metadata| metadata.is_dir())
+    {
+        return false;
+    }
+    let locked = File::open(path)
+        .map_err(|_| Errno::ACCESS)
+        .and_then(|file| flock(&file, FlockOperation::NonBlockingLockExclusive));
+    match locked {
+        Ok(()) => !has_process || is_old(path),
+        Err(Errno::WOULDBLOCK) => false,
+        Err(_) => !has_process,
+    }
+}
+
+fn is_old(path: &Path) -> bool {
+    path.metadata()
+        .and_then(|metadata| metadata.created().or_else(|_| metadata.modified()))
+        .ok()
+        .and_then(|made| made.elapsed().ok())
+        .is_some_and(|age| age > YOUNG)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No process has it: numbers end at 2^22.
+    const NOBODY: u32 = 1 << 30;
+
+    #[test]
+    fn a_private_directory_is_in_use_until_it_is_dropped() {
+        let outside = tempfile::tempdir().unwrap();
+        let first = PrivateDirectory::create_in(outside.path()).unwrap();
+        let second = PrivateDirectory::create_in(outside.path()).unwrap();
+        assert_ne!(first.path(), second.path());
+        assert_eq!(
+            abandoned_in(outside.path()).unwrap(),
+            [""; 0].map(PathBuf::from)
+        );
+        fs::write(first.path().join("file"), "text").unwrap();
+        drop(first);
+        second.close().unwrap();
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_dead_process_left_is_abandoned_unless_it_is_locked() {
+        let outside = tempfile::tempdir().unwrap();
+        let left = outside.path().join(format!("{PREFIX}{NOBODY}-0"));
+        let in_use = outside.path().join(format!("{PREFIX}{NOBODY}-1"));
+        for directory in [&left, &in_use, &outside.path().join(".landfall-mine")] {
+            fs::create_dir(directory).unwrap();
+        }
+        // As by a process in another container, whose numbers are not ours.
+        let lock = File::open(&in_use).unwrap();
+        flock(&lock, FlockOperation::LockExclusive).unwrap();
+        assert_eq!(abandoned_in(outside.path()).unwrap(), [left]);
+    }
+
+    #[test]
+    fn one_that_is_just_being_made_is_left_alone() {
+        let outside = tempfile::tempdir().unwrap();
+        let made = outside
+            .path()
+            .join(format!("{PREFIX}{}-0", std::process::id()));
+        fs::create_dir(&made).unwrap();
+        assert!(abandoned_in(outside.path()).unwrap().is_empty());
+        let own = PrivateDirectory::create_in(outside.path()).unwrap();
+        assert!(
+            own.path()
+                .ends_with(format!("{PREFIX}{}-1", std::process::id()))
+        );
+    }
+}
