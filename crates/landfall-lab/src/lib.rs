@@ -24,6 +24,7 @@ pub mod disturbance;
 mod error;
 pub mod export;
 pub mod facts;
+pub mod made;
 mod notice;
 pub mod numbers;
 mod plan;

@@ -4,7 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use procfs::process::{MountInfo, Process};
+use procfs::FromRead as _;
+use procfs::process::{MountInfo, MountInfos};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 
 use crate::BlockDevice;
@@ -105,9 +106,9 @@ pub struct Filesystem {
 impl Filesystem {
     /// Describes the filesystem that the directory `dir` is on.
     pub fn of(dir: &Path) -> io::Result<Filesystem> {
-        let mounts = Process::myself()
-            .and_then(|process| process.mountinfo())
-            .map_err(io::Error::other)?;
+        // A thread may have mounts of its own.
+        let mounts =
+            MountInfos::from_file("/proc/thread-self/mountinfo").map_err(io::Error::other)?;
         Self::of_in(dir, &mounts.0, 0)
     }
 

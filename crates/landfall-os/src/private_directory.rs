@@ -3,11 +3,11 @@
 //! A [`PrivateDirectory`] is called `.landfall-<process>-<number>` and is locked (`flock`) as long as it
 //! is in use. The kernel lets go of the lock when the process is really gone, whoever has its number by
 //! then, and a process in another container is seen as well: so what [`abandoned_in`] returns is used by
-//! nobody. Only where directories cannot be locked, as on most network filesystems, the number decides.
+//! nobody. Nothing may be mounted on the directory itself, which would hide the lock. Only where directories cannot be locked, as on most network filesystems, the number decides.
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -54,6 +54,15 @@ impl PrivateDirectory {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// A new directory in it, to mount something on that other users may come to: a program may be run
+    /// as one. The private directory itself stays unreadable to them.
+    pub fn mount_point(&self, name: &str) -> io::Result<PathBuf> {
+        fs::set_permissions(&self.path, fs::Permissions::from_mode(0o711))?;
+        let path = self.path.join(name);
+        fs::create_dir(&path)?;
+        Ok(path)
     }
 
     /// Removes it, and says so if that fails.

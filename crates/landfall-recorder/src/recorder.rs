@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -56,10 +56,9 @@ impl Options {
 pub struct Recorder {
     served: Served,
     shared: Arc<Shared>,
-    /// For what does not fit into memory.
-    spill: PathBuf,
-    // The mount point: goes last.
-    _directory: PrivateDirectory,
+    directory: PathBuf,
+    // Holds the mount point: goes last.
+    _private: PrivateDirectory,
 }
 
 /// What a client wrote to the mark file, and what lets it go on.
@@ -129,19 +128,25 @@ impl Recorder {
                 listener: None,
             }),
         });
-        let directory = PrivateDirectory::create_in(&options.directory)?;
-        let served = Served::start(shared.clone(), keep, directory.path())?;
+        let private = PrivateDirectory::create_in(&options.directory)?;
+        let mount = private.mount_point("device")?;
+        let served = Served::start(shared.clone(), keep, &mount)?;
         Ok(Recorder {
             served,
             shared,
-            spill: options.directory.clone(),
-            _directory: directory,
+            directory: options.directory.clone(),
+            _private: private,
         })
     }
 
     /// The block device.
     pub fn device(&self) -> &LoopDevice {
         self.served.device()
+    }
+
+    /// The directory that was named for it.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// A file that any program can write to: each write is a mark, with its exact place among the
@@ -181,7 +186,7 @@ impl Recorder {
             return Err(io::Error::other("a recorder records once"));
         }
         let in_memory = self.shared.size <= state.tape.limit();
-        let base = nameless(in_memory, &self.spill)?;
+        let base = nameless(in_memory, &self.directory)?;
         base.set_len(self.shared.size)?;
         copy_written(&self.shared.contents, &base, self.shared.size)?;
         state.begin = Instant::now();

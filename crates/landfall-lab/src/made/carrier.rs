@@ -1,0 +1,137 @@
+//! What a made filesystem is on: a block device of our own.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use landfall_os::{LoopDevice, PrivateDirectory, Space, evict, isolate_mounts, zero_fill};
+use landfall_recorder::{Options, Recorder};
+
+use super::trouble;
+use crate::{Error, Stop, bytes_text};
+
+/// Bytes of a directory's filesystem that are left to others.
+const SPARE: u64 = 64 << 20;
+
+/// A block device to make a filesystem on; gone when dropped.
+#[derive(Debug)]
+pub enum Carrier {
+    /// An image file on a loop device.
+    Loop(Image),
+    /// A device that counts and remembers.
+    Recorder(Recorder),
+}
+
+/// A file that was filled with written zeros, as a block device: what is written to it costs the
+/// filesystem below no allocation.
+#[derive(Debug)]
+pub struct Image {
+    // Let go of before the file is removed.
+    device: LoopDevice,
+    private: PrivateDirectory,
+    directory: PathBuf,
+}
+
+impl Carrier {
+    /// An image of `size` bytes in a private directory in `directory`. Refused where there is no room
+    /// for it.
+    pub fn image(directory: &Path, size: u64, stop: &Stop) -> Result<Carrier, Error> {
+        isolate_mounts().map_err(trouble::isolating)?;
+        trouble::require_device("/dev/loop-control", "loop")?;
+        require_space(directory, size, "an image")?;
+        let failed = || format!("cannot write an image in {}", directory.display());
+        let private = PrivateDirectory::create_in(directory).map_err(Error::io(failed()))?;
+        let path = private.path().join("image");
+        let made = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path);
+        made.and_then(|file| {
+            zero_fill(&file, 0, size, &|| stop.is_requested())?;
+            file.sync_all()?;
+            // Or each direct write would have to look for what is cached.
+            evict(&file)
+        })
+        .map_err(Error::io(failed()))?;
+        let device =
+            LoopDevice::attach(&path).map_err(|error| trouble::attaching(directory, error))?;
+        Ok(Carrier::Loop(Image {
+            device,
+            private,
+            directory: directory.to_owned(),
+        }))
+    }
+
+    /// A recorder. Refused where there is no room for what does not fit into its memory.
+    pub fn recorder(options: &Options) -> Result<Carrier, Error> {
+        isolate_mounts().map_err(trouble::isolating)?;
+        trouble::require_device("/dev/fuse", "fuse")?;
+        trouble::require_device("/dev/loop-control", "loop")?;
+        if options.size > options.memory {
+            require_space(&options.directory, options.size, "a recorder")?;
+        }
+        Recorder::start(options)
+            .map(Carrier::Recorder)
+            .map_err(|error| trouble::starting(&options.directory, error))
+    }
+
+    /// The block device.
+    pub fn device(&self) -> &LoopDevice {
+        match self {
+            Carrier::Loop(image) => &image.device,
+            Carrier::Recorder(recorder) => recorder.device(),
+        }
+    }
+
+    /// The recorder, if it is one.
+    pub fn as_recorder(&self) -> Option<&Recorder> {
+        match self {
+            Carrier::Loop(_) => None,
+            Carrier::Recorder(recorder) => Some(recorder),
+        }
+    }
+
+    /// The directory that was named for it.
+    pub fn directory(&self) -> &Path {
+        match self {
+            Carrier::Loop(image) => &image.directory,
+            Carrier::Recorder(recorder) => recorder.directory(),
+        }
+    }
+
+    /// Takes the device away, and says so if something stays.
+    pub fn close(self) -> Result<(), Error> {
+        match self {
+            Carrier::Loop(Image {
+                device, private, ..
+            }) => {
+                drop(device);
+                let path = private.path().to_owned();
+                private
+                    .close()
+                    .map_err(Error::io(format!("cannot remove {}", path.display())))
+            }
+            Carrier::Recorder(recorder) => {
+                drop(recorder);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn require_space(directory: &Path, size: u64, what: &str) -> Result<(), Error> {
+    let space = Space::of(directory).map_err(Error::io(format!(
+        "cannot find out how much is free in {}",
+        directory.display()
+    )))?;
+    match space.available_bytes.saturating_sub(SPARE) >= size {
+        true => Ok(()),
+        false => Err(Error::Refused(format!(
+            "{} has {} free and {what} of {} is to be made there: free some space, measure less, or name another directory",
+            directory.display(),
+            bytes_text(space.available_bytes),
+            bytes_text(size),
+        ))),
+    }
+}
