@@ -170,9 +170,8 @@ pub struct Stream {
 #[derive(Args)]
 #[command(next_help_heading = "What to print and write")]
 pub struct Output {
-    /// Write the results document to this file, '-' for standard output.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub documents: Documents,
 
     /// Write one line per trial, comma-separated, to this file, '-' for standard output.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -181,6 +180,14 @@ pub struct Output {
     /// Print one tab-separated line per trial, as it is measured, instead of the table.
     #[arg(long)]
     pub tsv: bool,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "What to print and write")]
+pub struct Documents {
+    /// Write the results document to this file, '-' for standard output.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub json: Option<PathBuf>,
 
     /// Directory for the report (index.html) and the results document (results.json).
     #[arg(long, value_name = "DIR", default_value = "landfall-report", value_hint = ValueHint::DirPath)]

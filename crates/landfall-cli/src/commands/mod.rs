@@ -1,6 +1,7 @@
 //! One module for each subcommand.
 
 pub mod compare;
+mod documents;
 pub mod inspect;
 pub mod lab;
 mod listing;

@@ -1,0 +1,139 @@
+//! The files that results go to: the results document and the report.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use landfall_lab::{Results, report};
+
+use crate::args::Documents;
+use crate::commands::print_bytes;
+use crate::exit::{Code, Failure};
+use crate::terminal::table;
+
+impl Documents {
+    /// Writes what was asked for into files.
+    pub fn write(&self, results: &Results) -> Result<(), Failure> {
+        if !self.no_report {
+            report::write(&self.report, results)?;
+        }
+        match self.json.as_ref().filter(|path| *path != Path::new("-")) {
+            Some(path) => write_file(path, results.to_json().as_bytes()),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints the document if that was asked for, the tables otherwise.
+    pub fn print(&self, results: &Results) -> Result<(), Failure> {
+        if self.json.as_deref() == Some(Path::new("-")) {
+            print_bytes(results.to_json().as_bytes())?;
+            return Ok(());
+        }
+        let mut text = table::results(results);
+        if !self.no_report {
+            let page = self.report.join("index.html");
+            let _ = writeln!(text, "\nReport: {}", page.display());
+        }
+        print_bytes(text.as_bytes())?;
+        Ok(())
+    }
+}
+
+/// Whether a file can be put there; what is there already stays as it is until there are results.
+pub fn check_file(path: &Path) -> Result<(), Failure> {
+    let wrong = |reason: String| {
+        let text = format!("cannot write {}: {reason}", path.display());
+        Err(Failure::new(Code::Usage, text))
+    };
+    let parent = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    if path.is_dir() {
+        return wrong("it is a directory".into());
+    }
+    if !parent.is_dir() {
+        return wrong(format!("there is no directory {}", parent.display()));
+    }
+    if is_written_in_place(path) {
+        return Ok(());
+    }
+    match report::prepare(parent) {
+        Ok(()) => Ok(()),
+        Err(_) => wrong(format!("no file can be made in {}", parent.display())),
+    }
+}
+
+/// Devices, pipes and links are written to; only a plain file may be replaced by a new one.
+fn is_written_in_place(path: &Path) -> bool {
+    path.symlink_metadata()
+        .is_ok_and(|metadata| !metadata.is_file())
+}
+
+/// Makes the report's directory. What this returns removes it again when dropped, if it was made here
+/// and no report got into it.
+pub fn prepare_report(documents: &Documents) -> Result<EmptyDirectories, Failure> {
+    let mut made = EmptyDirectories(Vec::new());
+    if documents.no_report {
+        return Ok(made);
+    }
+    let report = &documents.report;
+    made.0 = report
+        .ancestors()
+        .take_while(|path| *path != Path::new("") && path.symlink_metadata().is_err())
+        .map(Path::to_owned)
+        .collect();
+    if report.exists() && !report.is_dir() {
+        let text = format!(
+            "{} is not a directory; name another with --report, or pass --no-report",
+            report.display()
+        );
+        return Err(Failure::new(Code::Usage, text));
+    }
+    report::prepare(report).map_err(|error| {
+        let mut failure = Failure::from(error);
+        if failure.code == Code::Failed {
+            failure.code = Code::Usage;
+            failure.text += "; name another with --report, or pass --no-report";
+        }
+        failure
+    })?;
+    Ok(made)
+}
+
+/// Directories that go when this is dropped, unless there is something in them; innermost first.
+pub struct EmptyDirectories(Vec<PathBuf>);
+
+impl Drop for EmptyDirectories {
+    fn drop(&mut self) {
+        for directory in &self.0 {
+            // One that is not empty, or was never made, stays as it is.
+            let _ = std::fs::remove_dir(directory);
+        }
+    }
+}
+
+/// Writes a file, or into what is no plain file.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    if is_written_in_place(path) {
+        return std::fs::write(path, bytes).map_err(|error| {
+            let text = format!("cannot write {}: {error}", path.display());
+            Failure::new(Code::Failed, text)
+        });
+    }
+    Ok(report::write_file(path, bytes)?)
+}
+
+/// What a user types to repeat the run.
+pub fn command_line() -> String {
+    let mut words = vec!["landfall".to_owned()];
+    words.extend(std::env::args_os().skip(1).map(|word| {
+        let word = word.to_string_lossy().into_owned();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    }));
+    words.join(" ")
+}
