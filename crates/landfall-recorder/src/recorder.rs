@@ -92,6 +92,9 @@ struct State {
     counts: Counts,
     faults: Faults,
     latency: Option<Latency>,
+    /// The beginning of the latency's clock, which never goes back.
+    started: Instant,
+    /// The beginning of the recording's.
     begin: Instant,
     tape: Tape,
     recording: Stage,
@@ -122,6 +125,7 @@ impl Recorder {
                     .latency
                     .as_ref()
                     .map(|profile| Latency::new(profile, size)),
+                started: Instant::now(),
                 begin: Instant::now(),
                 tape,
                 recording: Stage::Before,
@@ -237,9 +241,11 @@ impl State {
     }
 
     fn due(&mut self, request: Request) -> Due {
-        let begin = self.begin;
         let latency = self.latency.as_mut()?;
-        Some(begin + latency.finish(begin.elapsed(), request))
+        let now = self.started.elapsed();
+        let finished = latency.finish(now, request);
+        // What takes no time must not be handed to another thread, which takes some.
+        (finished > now).then(|| self.started + finished)
     }
 }
 
