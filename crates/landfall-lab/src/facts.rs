@@ -29,9 +29,10 @@ pub fn place(filesystem: &Filesystem) -> String {
     let devices: Vec<String> = storage
         .devices
         .iter()
-        .map(|device| match &device.virtual_driver {
-            Some(driver) => format!("{} ({driver})", device.name),
-            None => device.name.clone(),
+        .map(|device| match (&device.kind, &device.virtual_driver) {
+            (DeviceKind::Recorder, _) => "a recorder".to_owned(),
+            (_, Some(driver)) => format!("{} ({driver})", device.name),
+            (_, None) => device.name.clone(),
         })
         .collect();
     match devices.is_empty() {
@@ -236,6 +237,11 @@ fn of_device(list: &mut List, device: &BlockDevice) {
         DeviceKind::Loop { backing_file } => (
             format!("loop device of {size} on {}", backing_file.display()),
             "A flush is an fsync of that file: it costs what the filesystem below makes of it."
+                .into(),
+        ),
+        DeviceKind::Recorder => (
+            format!("recorder of {size}"),
+            "A block device that this program serves: writes, bytes and flushes are counted as they arrive, and nothing of it is kept."
                 .into(),
         ),
         DeviceKind::Mapper => (format!("device-mapper volume of {size}"), String::new()),

@@ -75,6 +75,14 @@ impl Plan {
         saving + Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     }
 
+    /// Bytes that a run may need in its directory at once, whatever the disk turns out to be like.
+    pub fn required_bytes(&self) -> u64 {
+        match self {
+            Plan::Sync(plan) => sync::required_bytes(plan, f64::INFINITY),
+            Plan::Stream(plan) => plan.required_bytes(),
+        }
+    }
+
     /// Trials in all.
     pub fn trials(&self) -> usize {
         match self {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::claim::ClaimResult;
 use crate::stream::StreamResults;
 use crate::sync::SyncResults;
-use crate::{Notice, Weight};
+use crate::{Notice, SiteDescription, Weight};
 
 /// Name and version of the document's schema. The number is raised when a reader of the old one would
 /// misunderstand the new one.
@@ -31,7 +31,10 @@ pub struct Results {
     pub host: Host,
     /// The directory that was measured in.
     pub directory: String,
-    /// What the directory stands on.
+    /// Whether that directory itself was measured in, or a filesystem that was made for the purpose.
+    #[serde(default)]
+    pub site: SiteDescription,
+    /// What was measured on: what the directory stands on, or the filesystem that was made.
     pub filesystem: Filesystem,
     /// What must be known before a figure is believed, the weightiest first.
     pub notices: Vec<Notice>,

@@ -26,7 +26,7 @@ pub fn run(
     let started = jiff::Timestamp::now();
     let begin = Instant::now();
     let mut notices = facts::notices(site.filesystem());
-    notices.extend(site.leftover_notices());
+    notices.extend(site.notices());
     let mut experiments = Vec::new();
     let mut refused = None;
     let total: usize = plans.iter().map(Plan::trials).sum();
@@ -72,6 +72,7 @@ pub fn run(
         seconds: begin.elapsed().as_secs_f64(),
         host: site.host().clone(),
         directory: site.directory().display().to_string(),
+        site: site.description().clone(),
         filesystem: site.filesystem().clone(),
         notices,
         experiments,

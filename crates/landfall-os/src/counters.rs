@@ -20,6 +20,9 @@ pub struct DeviceCounters {
     /// Write requests completed. **Includes empty flush requests**: a flush that carries no data is
     /// a write of no bytes to this counter, a flush in front of or behind a data write is not.
     pub write_requests: u64,
+    /// Write requests that carried data, where the device itself tells (a recorder); the kernel does
+    /// not.
+    pub data_writes: Option<u64>,
     /// Bytes written.
     pub write_bytes: u64,
     /// Flush commands that the device executed. Requests may share one, and a write that must be
@@ -51,6 +54,7 @@ impl DeviceCounters {
             reads: *fields.first()?,
             read_bytes: fields.get(2)? * SECTOR,
             write_requests: *fields.get(4)?,
+            data_writes: None,
             write_bytes: fields.get(6)? * SECTOR,
             in_flight: *fields.get(8)?,
             // Since Linux 5.5.
@@ -64,6 +68,10 @@ impl DeviceCounters {
             reads: self.reads.saturating_sub(earlier.reads),
             read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
             write_requests: self.write_requests.saturating_sub(earlier.write_requests),
+            data_writes: self
+                .data_writes
+                .zip(earlier.data_writes)
+                .map(|(now, then)| now.saturating_sub(then)),
             write_bytes: self.write_bytes.saturating_sub(earlier.write_bytes),
             flushes: self.flushes.saturating_sub(earlier.flushes),
             in_flight: self.in_flight,
@@ -79,6 +87,10 @@ impl Add for DeviceCounters {
             reads: self.reads + other.reads,
             read_bytes: self.read_bytes + other.read_bytes,
             write_requests: self.write_requests + other.write_requests,
+            data_writes: self
+                .data_writes
+                .zip(other.data_writes)
+                .map(|(one, more)| one + more),
             write_bytes: self.write_bytes + other.write_bytes,
             flushes: self.flushes + other.flushes,
             in_flight: self.in_flight + other.in_flight,

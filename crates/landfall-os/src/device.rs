@@ -40,6 +40,9 @@ pub enum DeviceKind {
     Raid,
     /// Main memory (zram, brd).
     Memory,
+    /// A program that serves a device and counts what it is asked to do. The kernel calls it a loop
+    /// device; whoever made it knows better.
+    Recorder,
 }
 
 /// A block device as sysfs describes it.

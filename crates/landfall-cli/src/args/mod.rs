@@ -1,5 +1,6 @@
 //! The command line.
 
+mod site;
 mod stream;
 mod sync;
 
@@ -7,10 +8,11 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
-use landfall_lab::Plan;
+use landfall_lab::{Plan, SiteSpec};
 
 use crate::exit::Failure;
 
+pub use site::SiteArguments;
 pub use stream::StreamPlan;
 pub use sync::SyncPlan;
 
@@ -67,9 +69,8 @@ pub struct Lab {
     #[command(subcommand)]
     pub experiment: Option<LabExperiment>,
 
-    /// Directory to measure in.
-    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
-    pub dir: PathBuf,
+    #[command(flatten)]
+    pub site: SiteArguments,
 
     #[command(flatten)]
     pub listing: Listing,
@@ -81,6 +82,7 @@ pub struct Lab {
 /// What `landfall lab` was asked to do, whichever way it was said.
 pub struct LabRequest {
     pub dir: PathBuf,
+    pub site: SiteSpec,
     pub plans: Vec<Plan>,
     pub list: bool,
     pub output: Output,
@@ -90,28 +92,22 @@ impl TryFrom<Lab> for LabRequest {
     type Error = Failure;
 
     fn try_from(lab: Lab) -> Result<LabRequest, Failure> {
-        let (dir, plan, list, output) = match lab.experiment {
-            None => {
-                return Ok(LabRequest {
-                    dir: lab.dir,
-                    plans: Plan::standard(),
-                    list: lab.listing.list,
-                    output: lab.output,
-                });
-            }
+        let (site, plans, listing, output) = match lab.experiment {
+            None => (lab.site, Plan::standard(), lab.listing, lab.output),
             Some(LabExperiment::Sync(sync)) => {
                 let plan = Plan::Sync(sync.plan.plan());
-                (sync.dir, plan, sync.listing.list, sync.output)
+                (sync.site, vec![plan], sync.listing, sync.output)
             }
             Some(LabExperiment::Stream(stream)) => {
                 let plan = Plan::Stream(stream.plan.plan()?);
-                (stream.dir, plan, stream.listing.list, stream.output)
+                (stream.site, vec![plan], stream.listing, stream.output)
             }
         };
         Ok(LabRequest {
-            dir,
-            plans: vec![plan],
-            list,
+            site: site.spec()?,
+            dir: site.dir,
+            plans,
+            list: listing.list,
             output,
         })
     }
@@ -136,9 +132,8 @@ pub struct Listing {
 #[derive(Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Sync {
-    /// Directory to measure in.
-    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
-    pub dir: PathBuf,
+    #[command(flatten)]
+    pub site: SiteArguments,
 
     #[command(flatten)]
     pub plan: SyncPlan,
@@ -153,9 +148,8 @@ pub struct Sync {
 #[derive(Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Stream {
-    /// Directory to measure in.
-    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
-    pub dir: PathBuf,
+    #[command(flatten)]
+    pub site: SiteArguments,
 
     #[command(flatten)]
     pub plan: StreamPlan,

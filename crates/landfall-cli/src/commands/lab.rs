@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use landfall_lab::export::Row;
-use landfall_lab::{Error, Plan, Progress, Results, Site, Stop, export};
+use landfall_lab::{Error, Plan, Progress, Results, Site, SiteSpec, Stop, export};
 
 use crate::args::{Lab, LabRequest, Output};
 use crate::commands::documents::{check_file, command_line, prepare_report, write_file};
@@ -14,28 +14,26 @@ use crate::exit::{Code, Failure};
 use crate::terminal::Bar;
 
 pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
-    let LabRequest {
-        dir,
-        plans,
-        list: only_list,
-        output,
-    } = LabRequest::try_from(lab)?;
-    if only_list {
-        return print_bytes(list(&plans).as_bytes());
+    let request = LabRequest::try_from(lab)?;
+    let (plans, output) = (&request.plans, &request.output);
+    if request.list {
+        return print_bytes(list(plans).as_bytes());
     }
-    check(&output)?;
+    check(output)?;
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
-    let site = Site::open(&dir)?;
-    let _unless_written = prepare_report(&output.documents)?;
     let mut display = Display {
         bar: Bar::new(quiet, plans.iter().map(Plan::trials).sum()),
         tsv: output.tsv,
         header: false,
         unprinted: None,
     };
-    let measured = landfall_lab::run(&site, &plans, &command_line(), &stop, &mut display);
+    let site = open_site(&request, &stop, &mut display);
+    let site = site.inspect_err(|_| display.bar.finish())?;
+    let _unless_written = prepare_report(&output.documents)?;
+    let measured = landfall_lab::run(&site, plans, &command_line(), &stop, &mut display);
     display.bar.finish();
+    let measured = measured.map_err(|error| site.explain(error));
     let closed = site.close();
     let results = measured.map_err(|error| match (&error, &closed) {
         (_, Ok(())) => Failure::from(error),
@@ -45,9 +43,9 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
             Failure::new(Failure::from(error).code, text)
         }
     })?;
-    let written = write_documents(&output, &results);
+    let written = write_documents(output, &results);
     // Whatever became of the files, the results are not lost.
-    print(&output, &results)?;
+    print(output, &results)?;
     written?;
     closed?;
     if let Some(failure) = display.unprinted {
@@ -62,6 +60,17 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
     } else {
         Code::Measured
     })
+}
+
+fn open_site(request: &LabRequest, stop: &Stop, display: &mut Display) -> Result<Site, Failure> {
+    if request.site != SiteSpec::Directory {
+        let trials = request.plans.iter().map(Plan::trials).sum();
+        let left = request.plans.iter().map(Plan::expected).sum();
+        display.doing("making a filesystem", 0, trials, left);
+    }
+    let needed = request.plans.iter().map(Plan::required_bytes).max();
+    let needed = needed.unwrap_or(0);
+    Ok(Site::make(&request.site, &request.dir, needed, stop)?)
 }
 
 /// Finds out before an hour of measuring, not after it, that results have nowhere to go.

@@ -16,6 +16,9 @@ use crate::{Error, bytes_text, parse_size, size_name};
 const MIB: u64 = 1 << 20;
 /// Sizes of devices, in bytes.
 const SIZES: std::ops::RangeInclusive<u64> = 16 * MIB..=64 << 30;
+/// A device for an experiment is no smaller: on one of less than 1 GiB `mkfs.ext4` makes a journal that is
+/// full after some hundred commits, and making room in it would be a part of what is measured.
+const USUAL: u64 = 1 << 30;
 /// A device is a whole number of these.
 const BLOCK: u64 = 4096;
 
@@ -120,13 +123,13 @@ impl Recipe {
         self.size.unwrap_or_else(|| self.kind.small())
     }
 
-    /// Bytes of a device with `needed` bytes free, unless the recipe tells its size; refused beyond 64
-    /// GiB.
+    /// Bytes of a device with `needed` bytes free, 1 GiB at least, unless the recipe tells its size;
+    /// refused beyond 64 GiB.
     pub fn size_for(&self, needed: u64) -> Result<u64, Error> {
         if let Some(size) = self.size {
             return Ok(size);
         }
-        let size = self.kind.with_room_for(needed).max(self.kind.small());
+        let size = self.kind.with_room_for(needed).max(USUAL);
         if size > *SIZES.end() {
             return Err(Error::Refused(format!(
                 "this plan needs {} and a filesystem is made with at most {}: measure less, or measure in a directory",

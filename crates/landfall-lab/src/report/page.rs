@@ -35,6 +35,8 @@ pub(super) const SCRIPT: &str = concat!(
 struct Page<'a> {
     results: &'a Results,
     heading: &'static str,
+    /// The filesystem that was made to measure on, if one was.
+    made: Option<String>,
     place: String,
     circumstances: String,
     sentences: Vec<String>,
@@ -93,6 +95,7 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
         results,
         heading: heading(&parts),
         level: if parts.len() > 1 { 3 } else { 2 },
+        made: results.site.text(),
         place: facts::place(&results.filesystem),
         circumstances: circumstances(results),
         sentences: prose::sentences(results),

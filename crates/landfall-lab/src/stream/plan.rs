@@ -164,6 +164,13 @@ impl Plan {
             .unwrap_or_else(|| halved(MOST_HALVINGS))
     }
 
+    /// Bytes that must be free for the largest size, and for dump against log.
+    pub fn required_bytes(&self) -> u64 {
+        let largest = self.sizes().last().copied().filter(|_| self.sweep);
+        let saving = self.saving.as_ref().map(saving::Plan::required_bytes);
+        largest.map(required_bytes).max(saving).unwrap_or(0)
+    }
+
     /// Bytes that all rounds write where the state has these sizes.
     pub fn written_bytes(&self, sizes: &[u64]) -> u64 {
         let (strategies, _) = self.strategies(sizes);

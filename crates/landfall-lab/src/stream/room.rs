@@ -1,6 +1,6 @@
 //! How much there is room for: space on the filesystem, and memory.
 
-use landfall_os::{Medium, Space, available_memory};
+use landfall_os::{Medium, available_memory};
 
 use super::plan::largest_within;
 use super::saving;
@@ -28,12 +28,8 @@ pub(super) struct Room {
 impl Room {
     /// What there is now.
     pub fn of(site: &Site) -> Result<Room, Error> {
-        let space = Space::of(site.directory()).map_err(Error::io(format!(
-            "cannot find out how much is free in {}",
-            site.directory().display()
-        )))?;
         Ok(Room {
-            free: space.available_bytes,
+            free: site.space()?.available_bytes,
             memory: available_memory().unwrap_or(u64::MAX),
             in_memory: site.filesystem().storage().medium == Medium::Memory,
         })

@@ -1,6 +1,6 @@
-//! From kernel counters to writes and flushes per operation.
+//! From a device's counters to writes and flushes per operation.
 //!
-//! The kernel's count of write requests includes *empty flushes*: requests that carry no data and
+//! A recorder counts the writes that carry data, and there is nothing to infer. The kernel's count of write requests includes *empty flushes*: requests that carry no data and
 //! only ask for a flush. It does not tell how many. They can be inferred. A sync that finds a
 //! journal transaction to commit sends its flush along with the commit record, which is a write
 //! with data; every other sync sends one empty flush. So, with S syncs and C commits:
@@ -52,21 +52,36 @@ impl<'a> FlushModel<'a> {
 
     /// The cost of one operation.
     pub fn cost(&self, strategy: &Strategy, measured: &Measured) -> Option<DeviceCost> {
-        let device = measured.device?;
-        let operations = measured.operations as f64;
         let syncs = match strategy.method.is_durable() {
             true => measured.operations,
             false => 0,
         } + measured.extension_syncs;
-        let empty = self.empty_flushes(strategy, &device, syncs, measured.commits);
-        Some(DeviceCost {
-            writes: empty
-                .map(|empty| device.write_requests.saturating_sub(empty) as f64 / operations),
+        let (operations, commits) = (measured.operations, measured.commits);
+        let device = measured.device?;
+        Some(self.cost_of(strategy, &device, operations, syncs, commits))
+    }
+
+    fn cost_of(
+        &self,
+        strategy: &Strategy,
+        device: &DeviceCounters,
+        operations: u64,
+        syncs: u64,
+        commits: Option<u64>,
+    ) -> DeviceCost {
+        let inferred = || {
+            let empty = self.empty_flushes(strategy, device, syncs, commits)?;
+            Some(device.write_requests.saturating_sub(empty))
+        };
+        let writes = device.data_writes.or_else(inferred);
+        let operations = operations as f64;
+        DeviceCost {
+            writes: writes.map(|writes| writes as f64 / operations),
             write_requests: device.write_requests as f64 / operations,
             kib: device.write_bytes as f64 / 1024.0 / operations,
             flushes: device.flushes as f64 / operations,
             reads: device.reads as f64 / operations,
-        })
+        }
     }
 
     fn empty_flushes(
@@ -202,6 +217,22 @@ mod tests {
         let empty =
             model(&ext4, false).empty_flushes(&threads, &device(900, 500), 1_000, Some(300));
         assert_eq!(empty, None);
+    }
+
+    #[test]
+    fn a_device_that_tells_its_data_writes_is_believed() {
+        let unknown = JournalCounter::Unknown;
+        let told = DeviceCounters {
+            data_writes: Some(3_000),
+            ..device(4_000, 2_000)
+        };
+        let cost = |device: DeviceCounters| {
+            let counted =
+                model(&unknown, false).cost_of(&Strategy::BASELINE, &device, 1_000, 1_000, None);
+            counted.writes
+        };
+        assert_eq!(cost(told), Some(3.0));
+        assert_eq!(cost(device(4_000, 2_000)), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use landfall_os::{Filesystem, Host, Medium, Space};
 use super::{DeviceCost, Latency, Operations, Strategy, StrategyResult, SyncResults, Trial};
 use crate::sync::summary;
 use crate::sync::trial::merging_histogram;
-use crate::{Experiment, PlanKind, Preparation, Results, SCHEMA_NAME};
+use crate::{Experiment, PlanKind, Preparation, Results, SCHEMA_NAME, SiteDescription};
 
 /// A trial of 1,000 operations at `rate` per second, with this much writing and flushing for each.
 pub(crate) fn trial(round: u32, rate: f64, writes: f64, flushes: f64) -> Trial {
@@ -103,6 +103,7 @@ pub(crate) fn results(strategies: Vec<StrategyResult>) -> Results {
             hypervisor: None,
         },
         directory: "/data".to_owned(),
+        site: SiteDescription::default(),
         filesystem: filesystem("ext4", Medium::Device),
         notices: Vec::new(),
         experiments: vec![Experiment::Sync(sync_results(strategies))],

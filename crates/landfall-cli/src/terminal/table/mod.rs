@@ -56,10 +56,11 @@ pub fn results(results: &Results) -> String {
 
 fn header(results: &Results) -> String {
     let place = place(&results.filesystem);
-    let mut text = format!(
-        "{}: {place}, Linux {}",
-        results.directory, results.host.kernel
-    );
+    let site = match results.site.text() {
+        Some(made) => format!("{made}, made in {}", results.directory),
+        None => results.directory.clone(),
+    };
+    let mut text = format!("{site}: {place}, Linux {}", results.host.kernel);
     let rounds = |rounds: u32| match rounds {
         1 => "1 round".to_owned(),
         rounds => format!("{rounds} rounds"),

@@ -1,0 +1,54 @@
+//! Where to measure, on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use landfall_lab::{NamedProfile, SiteSpec};
+
+use crate::exit::{Code, Failure};
+
+#[derive(Args)]
+pub struct SiteArguments {
+    /// Directory to measure in; with --on, the one whose disk holds what is made.
+    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+
+    /// Measure on a filesystem made for the purpose: recorder:ext4 on a device that counts exactly,
+    /// loop:xfs on an image file. Options of mount follow after commas, as do those of mkfs, and
+    /// size=SIZE: recorder:ext4,data=journal,-O fast_commit,size=1G. Needs root.
+    #[arg(
+        long,
+        value_name = "SITE",
+        default_value = "dir",
+        hide_default_value = true,
+        help_heading = "Where to measure"
+    )]
+    on: SiteSpec,
+
+    /// Let the recorder take as long as a device of this kind; only with --on recorder:….
+    #[arg(long, value_name = "PROFILE", value_parser = profile, help_heading = "Where to measure")]
+    latency: Option<NamedProfile>,
+}
+
+impl SiteArguments {
+    /// The site that these arguments ask for.
+    pub fn spec(&self) -> Result<SiteSpec, Failure> {
+        match (&self.on, &self.latency) {
+            (SiteSpec::Recorder(recipe, _), latency) => {
+                Ok(SiteSpec::Recorder(recipe.clone(), latency.clone()))
+            }
+            (other, None) => Ok(other.clone()),
+            (_, Some(_)) => Err(Failure::new(
+                Code::Usage,
+                "--latency is the recorder's; name a filesystem on one, as in --on recorder:ext4",
+            )),
+        }
+    }
+}
+
+fn profile(text: &str) -> Result<NamedProfile, String> {
+    Ok(NamedProfile {
+        name: text.to_owned(),
+        profile: text.parse()?,
+    })
+}

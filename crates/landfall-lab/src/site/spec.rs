@@ -1,0 +1,138 @@
+//! Which site is wanted, and which one it was.
+
+use std::fmt;
+use std::str::FromStr;
+
+use landfall_recorder::Profile;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::bytes_text;
+use crate::made::Recipe;
+
+/// What an experiment is to run on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum SiteSpec {
+    /// The directory itself.
+    #[default]
+    Directory,
+    /// A filesystem made on an image file in the directory.
+    Loop(Recipe),
+    /// A filesystem made on a recorder, with a device's times if a profile is given.
+    Recorder(Recipe, Option<NamedProfile>),
+}
+
+/// The times of a kind of device, and what the user called them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedProfile {
+    /// The user's words.
+    pub name: String,
+    /// The times.
+    pub profile: Profile,
+}
+
+impl FromStr for SiteSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<SiteSpec, String> {
+        match text.split_once(':') {
+            Some(("loop", recipe)) => Ok(SiteSpec::Loop(recipe.parse()?)),
+            Some(("recorder", recipe)) => Ok(SiteSpec::Recorder(recipe.parse()?, None)),
+            None if text == "dir" => Ok(SiteSpec::Directory),
+            _ => Err(format!(
+                "'{text}' is no site; write dir, loop:RECIPE or recorder:RECIPE, as in recorder:ext4,data=journal"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for SiteSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SiteSpec::Directory => f.pad("dir"),
+            SiteSpec::Loop(recipe) => write!(f, "loop:{recipe}"),
+            SiteSpec::Recorder(recipe, _) => write!(f, "recorder:{recipe}"),
+        }
+    }
+}
+
+/// What sort of site it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SiteKind {
+    /// A directory that was there.
+    #[default]
+    Directory,
+    /// A filesystem made on an image file in the directory.
+    Loop,
+    /// A filesystem made on a recorder: a device in user space that counts exactly.
+    Recorder,
+}
+
+/// What an experiment ran on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SiteDescription {
+    /// What sort of site it is.
+    pub kind: SiteKind,
+    /// How the filesystem was made, where one was made: `ext4,data=journal`.
+    pub recipe: Option<String>,
+    /// Size of the device that it was made on, in bytes.
+    pub size_bytes: Option<u64>,
+    /// Which device's times the recorder took, if any.
+    pub latency: Option<String>,
+}
+
+impl SiteDescription {
+    /// In a few words; `None` for a directory, which says enough by its name.
+    pub fn text(&self) -> Option<String> {
+        let carrier = match self.kind {
+            SiteKind::Directory => return None,
+            SiteKind::Loop => "loop",
+            SiteKind::Recorder => "recorder",
+        };
+        let mut text = format!("{carrier}:{}", self.recipe.as_deref().unwrap_or_default());
+        if let Some(bytes) = self.size_bytes {
+            text += &format!(" of {}", bytes_text(bytes));
+        }
+        if let Some(latency) = &self.latency {
+            text += &format!(" with the times of {latency}");
+        }
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sites_are_read_back_as_they_are_written() {
+        for text in [
+            "dir",
+            "loop:xfs",
+            "recorder:ext4,size=256M,data=journal,-b 1024",
+        ] {
+            let spec: SiteSpec = text.parse().unwrap();
+            assert_eq!(spec.to_string(), text);
+        }
+        for wrong in ["", "ext4", "disk:ext4", "recorder", "recorder:", "loop:zfs"] {
+            let refused = wrong.parse::<SiteSpec>().unwrap_err();
+            assert!(refused.contains("is no "), "{wrong}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_site_is_described_in_a_few_words() {
+        assert_eq!(SiteDescription::default().text(), None);
+        let made = SiteDescription {
+            kind: SiteKind::Recorder,
+            recipe: Some("ext4,barrier=0".into()),
+            size_bytes: Some(256 << 20),
+            latency: Some("hdd-7200".into()),
+        };
+        assert_eq!(
+            made.text().as_deref(),
+            Some("recorder:ext4,barrier=0 of 256 MiB with the times of hdd-7200")
+        );
+    }
+}
