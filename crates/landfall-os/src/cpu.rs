@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use procfs::{CurrentSI, KernelStats};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time that this process has used, user and system, all threads (also the kernel's io_uring
@@ -52,9 +53,43 @@ impl CpuTimes {
     }
 }
 
+/// Keeps the calling thread on the processor that it is on, until this is dropped; threads that it starts
+/// meanwhile are kept there too.
+#[derive(Debug)]
+pub struct OneProcessor {
+    before: CpuSet,
+}
+
+impl OneProcessor {
+    /// From now on.
+    pub fn stay() -> io::Result<OneProcessor> {
+        let before = sched_getaffinity(None)?;
+        let mut one = CpuSet::new();
+        one.set(sched_getcpu());
+        sched_setaffinity(None, &one)?;
+        Ok(OneProcessor { before })
+    }
+}
+
+impl Drop for OneProcessor {
+    fn drop(&mut self) {
+        // It was allowed a moment ago.
+        let _ = sched_setaffinity(None, &self.before);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_stays_until_it_may_go() {
+        let before = sched_getaffinity(None).unwrap();
+        let staying = OneProcessor::stay().unwrap();
+        assert_eq!(sched_getaffinity(None).unwrap().count(), 1);
+        drop(staying);
+        assert_eq!(sched_getaffinity(None).unwrap(), before);
+    }
 
     #[test]
     fn work_shows_in_the_process_clock() {
