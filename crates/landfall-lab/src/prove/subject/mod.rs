@@ -16,6 +16,7 @@ mod pages;
 mod registry;
 mod replace;
 mod setting;
+mod sqlite;
 
 pub use registry::{list, named};
 pub use setting::{Description, Setting};
