@@ -6,18 +6,22 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+mod command;
 mod content;
 mod files;
 #[cfg(test)]
 mod fixtures;
+mod marks;
 mod pages;
+mod process;
 mod registry;
 mod replace;
 mod setting;
 mod sqlite;
 
+pub use marks::{Mark, MarkError, parse_marks};
 pub use registry::{list, named};
 pub use setting::{Description, Setting};
 
@@ -60,6 +64,19 @@ pub trait Witness {
 
     /// The subject says that this transaction is durable.
     fn acknowledge(&mut self, transaction: u64);
+
+    /// For a subject whose transactions another process runs: the file to which that process reports
+    /// them instead of calling [`send`](Witness::send) and [`acknowledge`](Witness::acknowledge). Each
+    /// write(2) to it holds one or more [marks](Mark), and has its exact place among the disk's writes.
+    fn mark_file(&self) -> Option<PathBuf> {
+        None
+    }
+
+    /// Whether what was reported to the mark file is enough, or makes no sense, or nobody wants to know
+    /// any more: then the process is told to end. It is asked many times a second and must not wait.
+    fn is_enough(&self) -> bool {
+        false
+    }
 }
 
 /// What a subject still has after a power cut.

@@ -5,7 +5,7 @@
 //! witness says that it is enough, its `check` starts it again and asks it.
 
 use super::setting::{Chosen, Description};
-use super::{Subject, files, pages, replace, sqlite};
+use super::{Subject, command, files, pages, replace, sqlite};
 use crate::Error;
 
 /// How a subject comes about.
@@ -14,7 +14,13 @@ pub(super) struct Kind {
     pub make: fn(&Chosen) -> Result<Box<dyn Subject>, Error>,
 }
 
-static KINDS: [&Kind; 4] = [&files::KIND, &pages::KIND, &replace::KIND, &sqlite::KIND];
+static KINDS: [&Kind; 5] = [
+    &files::KIND,
+    &pages::KIND,
+    &replace::KIND,
+    &sqlite::KIND,
+    &command::KIND,
+];
 
 /// Every subject with its settings.
 pub fn list() -> impl Iterator<Item = &'static Description> {
