@@ -20,6 +20,8 @@ mod counts;
 pub mod crash;
 mod event;
 mod fault;
+#[cfg(test)]
+mod fixtures;
 mod latency;
 mod recorder;
 mod recording;

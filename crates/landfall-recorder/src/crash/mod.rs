@@ -3,10 +3,25 @@
 //! The disk keeps what was flushed. Of what was written since the last flush it may have kept anything:
 //! each sector of each write arrived or did not. A [`Model`] says which of these *crash states* are
 //! tried; each has a [`StateName`] from which it can be made again.
+//!
+//! A [`Walker`] says of a name which [`Piece`]s of which writes make its image: a [`Recipe`]. A
+//! [`CrashDisk`] makes it.
 
+mod changes;
 mod disk;
+mod draw;
+mod epoch;
+mod identity;
 mod image;
 mod name;
+#[cfg(test)]
+mod oracle;
+mod recipe;
+mod walker;
 
 pub use disk::{CrashDisk, Piece};
+pub use epoch::{Epoch, epochs};
+pub use identity::Identity;
 pub use name::{Choice, Model, StateName};
+pub use recipe::Recipe;
+pub use walker::Walker;

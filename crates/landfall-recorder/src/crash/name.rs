@@ -29,9 +29,14 @@ pub enum Choice {
     /// The writes whose bit is set, whole; the lowest bit is the first write. Only in epochs of at most
     /// 64 writes.
     Writes(u64),
+    /// One write alone, whole; the first is number 0.
+    Only(u32),
+    /// All writes but one; the first is number 0.
+    Without(u32),
     /// The *changed* sectors whose bit is set, in order of the writes and of the sectors in them. A
-    /// sector is changed if it differs from what would be there without that write. Only in epochs of
-    /// at most 64 changed sectors.
+    /// sector of a write is changed unless it is equal to what was durable there and to everything that
+    /// was written there before in the same epoch: then it makes no difference. Only in epochs of at
+    /// most 64 changed sectors.
     Sectors(u64),
     /// The n-th that was drawn from the seed.
     Drawn(u32),
@@ -40,8 +45,8 @@ pub enum Choice {
 /// The short name of a crash state, `seed:cut:choice`: with it and the recording the state can be made
 /// again.
 ///
-/// Written `7:12:none`, `7:12:first4`, `7:12:first4+3` (and three sectors), `7:12:w1f`, `7:12:s2a0`
-/// (bits in hexadecimal), `7:12:r5`.
+/// Written `7:12:none`, `7:12:first4`, `7:12:first4+3` (and three sectors), `7:12:w1f` (bits in
+/// hexadecimal), `7:12:only2`, `7:12:without2`, `7:12:s2a0`, `7:12:r5`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StateName {
     /// What the draws were made from.
@@ -82,6 +87,8 @@ impl fmt::Display for Choice {
             Choice::First { writes, sectors: 0 } => write!(f, "first{writes}"),
             Choice::First { writes, sectors } => write!(f, "first{writes}+{sectors}"),
             Choice::Writes(bits) => write!(f, "w{bits:x}"),
+            Choice::Only(number) => write!(f, "only{number}"),
+            Choice::Without(number) => write!(f, "without{number}"),
             Choice::Sectors(bits) => write!(f, "s{bits:x}"),
             Choice::Drawn(number) => write!(f, "r{number}"),
         }
@@ -103,6 +110,13 @@ impl FromStr for Choice {
                 writes: number(writes)?,
                 sectors: number(sectors)?,
             });
+        }
+        if let Some(only) = text.strip_prefix("only") {
+            return Ok(Choice::Only(number(only)?));
+        }
+        // Before the bits of writes, which begin with the same letter.
+        if let Some(without) = text.strip_prefix("without") {
+            return Ok(Choice::Without(number(without)?));
         }
         match text.split_at_checked(1) {
             Some(("w", text)) => Ok(Choice::Writes(bits(text)?)),
@@ -149,6 +163,8 @@ mod tests {
             "0:0:first4",
             "1:2:first4+3",
             "18446744073709551615:4294967295:w1f",
+            "1:2:only0",
+            "1:2:without12",
             "1:2:s2a0",
             "1:2:r5",
         ] {
@@ -163,6 +179,7 @@ mod tests {
             "1:2:none:",
             "-1:2:none",
             "1:2:wg",
+            "1:2:without",
         ] {
             assert!(wrong.parse::<StateName>().is_err(), "{wrong}");
         }

@@ -1,0 +1,59 @@
+//! Crash states drawn at random, for epochs that have too many to try them all.
+//!
+//! A draw decides for each write that changes something whether it is absent, whole or torn; how likely
+//! each is differs from draw to draw, so that among them are some with nearly everything, some with
+//! nearly nothing and all between. A torn write has only its first changed sectors, or only its last, or
+//! any of them.
+//!
+//! What is drawn depends on the seed, the epoch and the number of the draw only, so that a
+//! [`Choice::Drawn`](super::Choice::Drawn) can be made again from its name. A change to this file, or to
+//! the generator behind it, makes other states of old names: a test below notices.
+
+use std::ops::Range;
+
+use fastrand::Rng;
+
+use super::changes::Changes;
+use super::identity::seed_of;
+
+/// How many of 16 writes are absent, before tearing. 0 and 16 stand for a few of all writes.
+const ABSENT: [u64; 5] = [0, 4, 8, 12, 16];
+/// How many of 8 writes that are not absent are torn.
+const TORN: [u64; 3] = [0, 1, 4];
+
+/// Which changes arrived in the draw of that number.
+pub(super) fn draw(changes: &Changes, seed: u64, cut: u32, number: u32) -> Vec<bool> {
+    let mut random = Rng::with_seed(seed_of(&[seed, cut.into(), number.into()]));
+    let mut arrived = vec![false; changes.len() as usize];
+    let writes = changes.changing_writes().count() as u64;
+    let absent = ABSENT[random.usize(..ABSENT.len())];
+    // A write alone is worth drawing only if it is torn.
+    let torn = match writes {
+        1 => 8,
+        _ => TORN[random.usize(..TORN.len())],
+    };
+    for write in changes.changing_writes() {
+        let is_absent = match absent {
+            0 => random.u64(..writes) == 0,
+            16 => random.u64(..writes) != 0,
+            of_16 => random.u64(..16) < of_16,
+        };
+        let own = changes.of_write(write as usize);
+        if own.len() > 1 && random.u64(..8) < torn && (!is_absent || writes == 1) {
+            tear(&mut arrived, own, &mut random);
+        } else if !is_absent {
+            arrived[own].fill(true);
+        }
+    }
+    arrived
+}
+
+/// Lets some of at least two changes arrive.
+fn tear(arrived: &mut [bool], own: Range<usize>, random: &mut Rng) {
+    let middle = random.usize(own.start + 1..own.end);
+    match random.u8(..3) {
+        0 => arrived[own.start..middle].fill(true),
+        1 => arrived[middle..own.end].fill(true),
+        _ => arrived[own].fill_with(|| random.bool()),
+    }
+}

@@ -1,0 +1,352 @@
+//! How a crash state is made from its name.
+
+use std::io;
+
+use super::changes::Changes;
+use super::draw::draw;
+use super::epoch::Epoch;
+use super::{Choice, Identity, Piece, StateName, Walker};
+use crate::event::{SECTOR, Span};
+
+/// How a crash state is made, and what is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recipe {
+    /// `events[..position]` of the recording happened before the cut, as far as marks are concerned.
+    pub position: usize,
+    /// What arrived after the last flush. Put over what was durable then, in this order, it makes the
+    /// image.
+    pub pieces: Vec<Piece>,
+    /// The image.
+    pub image: Identity,
+    /// Changed sectors that did not arrive.
+    pub omitted: u32,
+}
+
+impl Recipe {
+    /// For a state of the epoch in which the walker is.
+    pub(super) fn new(walker: &Walker<'_>, name: &StateName) -> io::Result<Recipe> {
+        let sectors = |write: u32| {
+            let write = walker.write(write as usize);
+            write.map_or(0, |(_, data)| data.len / SECTOR as u32)
+        };
+        let arrived = arrived(walker.epoch(), walker.changes(), name, sectors)
+            .map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, format!("{name}: {why}")))?;
+        let selected = walker
+            .changes()
+            .select(walker.durable(), |change| arrived[change]);
+        Ok(Recipe {
+            position: position(walker.epoch(), name.choice),
+            pieces: pieces(walker, &arrived),
+            image: selected.image,
+            omitted: selected.omitted,
+        })
+    }
+}
+
+/// How much of an epoch's events happened before the cut. A disk that writes in order is cut while a
+/// write is under way or before it begins; all others hold back what they please until the epoch ends.
+pub(super) fn position(epoch: &Epoch, choice: Choice) -> usize {
+    match choice {
+        Choice::First { writes, .. } => epoch.writes.get(writes as usize).copied(),
+        _ => None,
+    }
+    .unwrap_or(epoch.events.end)
+}
+
+/// Which changes arrived; `sectors` says how many a write has, changed or not.
+fn arrived(
+    epoch: &Epoch,
+    changes: &Changes,
+    name: &StateName,
+    sectors: impl Fn(u32) -> u32,
+) -> Result<Vec<bool>, String> {
+    let writes = epoch.writes.len();
+    let list = changes.list();
+    let has_write = |number: u32| match (number as usize) < writes {
+        true => Ok(()),
+        false => Err(format!("its epoch has {writes} writes")),
+    };
+    let has_bits = |bits: u64, count: usize, what: &str| match count {
+        65.. => Err(format!(
+            "its epoch has {count} {what}, too many to be chosen by bits"
+        )),
+        ..=63 if bits >> count != 0 => Err(format!("its epoch has {count} {what}")),
+        _ => Ok(()),
+    };
+    let arrived = match name.choice {
+        Choice::None => vec![false; list.len()],
+        Choice::First {
+            writes: whole,
+            sectors: more,
+        } => {
+            if whole as usize > writes || (whole as usize == writes && more > 0) {
+                return Err(format!("its epoch has {writes} writes"));
+            }
+            if more > 0 && more >= sectors(whole) {
+                return Err(format!("that write has {} sectors", sectors(whole)));
+            }
+            let arrives = |write, place| write < whole || (write == whole && place < more);
+            list.iter().map(|c| arrives(c.write, c.place)).collect()
+        }
+        Choice::Writes(bits) => {
+            has_bits(bits, writes, "writes")?;
+            list.iter().map(|c| bits >> c.write & 1 == 1).collect()
+        }
+        Choice::Only(number) => {
+            has_write(number)?;
+            list.iter().map(|c| c.write == number).collect()
+        }
+        Choice::Without(number) => {
+            has_write(number)?;
+            list.iter().map(|c| c.write != number).collect()
+        }
+        Choice::Sectors(bits) => {
+            has_bits(bits, list.len(), "changed sectors")?;
+            (0..list.len()).map(|c| bits >> c & 1 == 1).collect()
+        }
+        Choice::Drawn(number) => draw(changes, name.seed, name.cut, number),
+    };
+    Ok(arrived)
+}
+
+/// Changes that arrived together, from the first to the last: sectors between them that are no changes
+/// make no difference.
+fn pieces(walker: &Walker<'_>, arrived: &[bool]) -> Vec<Piece> {
+    let changes = walker.changes();
+    let list = changes.list();
+    let mut pieces = Vec::new();
+    for write in changes.changing_writes() {
+        let Some((offset, data)) = walker.write(write as usize) else {
+            continue;
+        };
+        let own = changes.of_write(write as usize);
+        let runs = list[own.clone()]
+            .iter()
+            .zip(&arrived[own])
+            .collect::<Vec<_>>();
+        for run in runs.split(|(_, arrived)| !**arrived) {
+            if let [(first, _), ..] = run
+                && let [.., (last, _)] = run
+            {
+                let skipped = u64::from(first.place) * SECTOR as u64;
+                pieces.push(Piece {
+                    offset: offset + skipped,
+                    data: Span {
+                        start: data.start + skipped,
+                        len: (last.place - first.place + 1) * SECTOR as u32,
+                    },
+                });
+            }
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Recording;
+    use crate::crash::oracle::{durable, image_of, sector_writes};
+    use crate::fixtures::RecordingBuilder;
+
+    /// Sector 0 goes from 1 to 2 and back, sector 1 from 0 to 5 twice, sector 2 stays 3.
+    fn recording() -> Recording {
+        RecordingBuilder::new(4096)
+            .base(0, [1; 512])
+            .sector(2, 3)
+            .flush()
+            .mark(b"a")
+            .sectors(0, &[2, 5, 3])
+            .mark(b"b")
+            .sectors(0, &[1, 5])
+            .sector(2, 3)
+            .mark(b"c")
+            .flush()
+            .mark(b"d")
+            .build()
+    }
+
+    fn recipe(recording: &Recording, name: &str) -> io::Result<Recipe> {
+        Walker::new(recording)?.recipe(&name.parse().map_err(io::Error::other)?)
+    }
+
+    /// What the first three sectors hold in a state.
+    fn fills(recording: &Recording, name: &str) -> [u8; 3] {
+        let cut = name.parse::<StateName>().unwrap().cut;
+        let pieces = recipe(recording, name).unwrap().pieces;
+        let image = image_of(recording, cut, &pieces);
+        [image[0], image[512], image[1024]]
+    }
+
+    #[test]
+    fn each_choice_makes_the_image_that_it_says() {
+        let recording = recording();
+        for (choice, expected) in [
+            ("none", [1, 0, 3]),
+            ("first0", [1, 0, 3]),
+            ("first0+1", [2, 0, 3]),
+            ("first0+2", [2, 5, 3]),
+            ("first1", [2, 5, 3]),
+            ("first1+1", [1, 5, 3]),
+            ("first3", [1, 5, 3]),
+            ("w1", [2, 5, 3]),
+            ("w2", [1, 5, 3]),
+            ("w4", [1, 0, 3]),
+            ("only0", [2, 5, 3]),
+            ("only1", [1, 5, 3]),
+            ("without0", [1, 5, 3]),
+            ("without1", [2, 5, 3]),
+            // The changes are: 2 and 5 of the first write, 1 and 5 of the second.
+            ("s1", [2, 0, 3]),
+            ("s2", [1, 5, 3]),
+            ("s4", [1, 0, 3]),
+            ("s5", [1, 0, 3]),
+            ("s9", [2, 5, 3]),
+        ] {
+            assert_eq!(
+                fills(&recording, &format!("7:1:{choice}")),
+                expected,
+                "{choice}"
+            );
+        }
+    }
+
+    #[test]
+    fn marks_happen_until_the_next_write_of_a_disk_that_writes_in_order_or_else_until_the_flush() {
+        let recording = recording();
+        for (choice, position) in [
+            ("first0", 3),
+            ("first0+2", 3),
+            ("first1", 5),
+            ("first1+1", 5),
+            ("first2", 6),
+            ("first3", 8),
+            ("none", 8),
+            ("w3", 8),
+            ("s3", 8),
+            ("only0", 8),
+            ("without0", 8),
+            ("r0", 8),
+        ] {
+            let recipe = recipe(&recording, &format!("7:1:{choice}")).unwrap();
+            assert_eq!(recipe.position, position, "{choice}");
+        }
+        assert_eq!(recipe(&recording, "7:2:none").unwrap().position, 10);
+    }
+
+    #[test]
+    fn omitted_sectors_are_changed_ones_that_did_not_arrive() {
+        let recording = recording();
+        for (choice, omitted) in [
+            ("none", 4),
+            ("first1", 2),
+            ("first3", 0),
+            ("s5", 2),
+            ("w4", 4),
+        ] {
+            let recipe = recipe(&recording, &format!("7:1:{choice}")).unwrap();
+            assert_eq!(recipe.omitted, omitted, "{choice}");
+        }
+    }
+
+    #[test]
+    fn names_that_the_recording_does_not_have_are_refused() {
+        let recording = recording();
+        for name in [
+            "7:3:none",
+            "7:1:first4",
+            "7:1:first3+1",
+            "7:1:first0+3",
+            "7:1:first2+1",
+            "7:1:w8",
+            "7:1:only3",
+            "7:1:without3",
+            "7:1:s10",
+            "7:2:only0",
+            "7:2:s1",
+        ] {
+            let error = recipe(&recording, name).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{name}: {error}");
+        }
+        let mut many = RecordingBuilder::new(1 << 20);
+        for sector in 0..65 {
+            many = many.sector(sector, 1);
+        }
+        let many = many.build();
+        for choice in ["w1", "s1"] {
+            let error = recipe(&many, &format!("7:0:{choice}")).unwrap_err();
+            assert_eq!(
+                error.kind(),
+                io::ErrorKind::InvalidInput,
+                "{choice}: {error}"
+            );
+        }
+        assert!(recipe(&many, "7:0:without64").is_ok());
+    }
+
+    #[test]
+    fn a_piece_covers_what_arrived_together() {
+        let recording = RecordingBuilder::new(8192)
+            .base(512, [2; 512])
+            .sectors(0, &[1, 2, 3, 4, 5])
+            .build();
+        let pieces = |choice: &str| {
+            let recipe = recipe(&recording, &format!("0:0:{choice}")).unwrap();
+            let sectors = recipe
+                .pieces
+                .iter()
+                .map(|p| (p.offset / 512, p.data.len / 512));
+            sectors.collect::<Vec<_>>()
+        };
+        assert_eq!(pieces("first1"), [(0, 5)]);
+        // Sector 1 is no change: it may be there or not.
+        assert_eq!(pieces("s3"), [(0, 3)]);
+        assert_eq!(pieces("s5"), [(0, 1), (3, 1)]);
+        assert_eq!(pieces("sa"), [(2, 1), (4, 1)]);
+    }
+
+    #[test]
+    fn the_order_in_which_states_are_asked_for_makes_no_difference() {
+        let recording = recording();
+        let names = [
+            "7:2:none",
+            "7:0:only0",
+            "7:1:s9",
+            "7:1:r3",
+            "7:0:none",
+            "7:2:none",
+        ];
+        let mut walker = Walker::new(&recording).unwrap();
+        for name in names {
+            let alone = recipe(&recording, name).unwrap();
+            assert_eq!(walker.recipe(&name.parse().unwrap()).unwrap(), alone);
+        }
+        // Everything arrived, and it was flushed, and nothing arrived after it.
+        let image = |name| recipe(&recording, name).unwrap().image;
+        assert_eq!(image("7:1:first3"), image("7:2:none"));
+        assert_ne!(image("7:1:first3"), image("7:1:none"));
+    }
+
+    #[test]
+    fn changes_are_those_sectors_that_may_make_a_difference() {
+        let recording = recording();
+        let mut walker = Walker::new(&recording).unwrap();
+        for cut in 0..3 {
+            walker.go_to(cut).unwrap();
+            let list = walker.changes().list();
+            let found: Vec<_> = list.iter().map(|c| (c.write as usize, c.sector)).collect();
+            let writes = sector_writes(&recording, cut as u32);
+            let before = durable(&recording, cut as u32);
+            let mut expected = Vec::new();
+            for (number, write) in writes.iter().enumerate() {
+                let place = write.sector as usize * SECTOR;
+                let earlier = writes[..number].iter().filter(|w| w.sector == write.sector);
+                let differs = before[place..place + SECTOR] != write.bytes[..];
+                if differs || earlier.map(|w| &w.bytes).any(|bytes| *bytes != write.bytes) {
+                    expected.push((write.write, write.sector));
+                }
+            }
+            assert_eq!(found, expected, "epoch {cut}");
+        }
+    }
+}

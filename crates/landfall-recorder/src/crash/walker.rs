@@ -1,0 +1,177 @@
+//! Going through a recording, epoch by epoch.
+//!
+//! A walker knows, of each sector that the recording writes, a hash of what was durable there when the
+//! current epoch began, and nothing else of the disk: some 50 bytes for each such sector. Each epoch is
+//! read once while it goes forward. To go back it begins again.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use super::changes::Changes;
+use super::epoch::{Epoch, epochs};
+use super::identity::{Content, Delta, Identity};
+use super::{Recipe, StateName};
+use crate::event::{SECTOR, Span};
+use crate::{EventKind, Recording};
+
+/// Goes through the epochs of a recording and says how their crash states are made.
+#[derive(Debug)]
+pub struct Walker<'a> {
+    recording: &'a Recording,
+    epochs: Vec<Epoch>,
+    /// The epoch it is in.
+    current: usize,
+    sectors: HashMap<u64, Sector>,
+    /// What was durable when that epoch began.
+    durable: Identity,
+    changes: Changes,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sector {
+    durable: Content,
+    /// Its last change in the current epoch.
+    latest: Option<u32>,
+}
+
+impl<'a> Walker<'a> {
+    /// A walker in the first epoch. Fails as [`epochs`] does.
+    pub fn new(recording: &'a Recording) -> io::Result<Walker<'a>> {
+        let mut walker = Walker {
+            recording,
+            epochs: epochs(recording)?,
+            current: 0,
+            sectors: HashMap::new(),
+            durable: Identity::BASE,
+            changes: Changes::default(),
+        };
+        walker.read_epoch()?;
+        Ok(walker)
+    }
+
+    /// All epochs of the recording.
+    pub fn epochs(&self) -> &[Epoch] {
+        &self.epochs
+    }
+
+    /// How the crash state is made. States that are asked for in the order of their epochs cost one
+    /// pass over the recording together; each step back begins another.
+    ///
+    /// Fails with [`InvalidInput`](io::ErrorKind::InvalidInput) if the recording has no such state.
+    pub fn recipe(&mut self, name: &StateName) -> io::Result<Recipe> {
+        self.go_to(name.cut as usize)?;
+        Recipe::new(self, name)
+    }
+
+    /// The epoch it is in.
+    pub(super) fn epoch(&self) -> &Epoch {
+        &self.epochs[self.current]
+    }
+
+    /// What is written in this epoch.
+    pub(super) fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// What was durable when this epoch began.
+    pub(super) fn durable(&self) -> Identity {
+        self.durable
+    }
+
+    /// Where on the device a write of this epoch goes, and its data on the tape.
+    pub(super) fn write(&self, write: usize) -> Option<(u64, Span)> {
+        let &event = self.epoch().writes.get(write)?;
+        match self.recording.events()[event].kind {
+            EventKind::Write { offset, data } => Some((offset, data)),
+            _ => None,
+        }
+    }
+
+    /// Goes to an epoch.
+    pub(super) fn go_to(&mut self, epoch: usize) -> io::Result<()> {
+        if epoch >= self.epochs.len() {
+            let text = format!(
+                "the recording has {} epochs, so that no crash state has number {epoch}",
+                self.epochs.len()
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        if epoch < self.current {
+            self.current = 0;
+            self.sectors.clear();
+            self.durable = Identity::BASE;
+            self.read_epoch()?;
+        }
+        while self.current < epoch {
+            self.settle();
+            self.current += 1;
+            self.read_epoch()?;
+        }
+        Ok(())
+    }
+
+    /// Everything written in this epoch is durable.
+    fn settle(&mut self) {
+        for change in self.changes.list() {
+            if let Some(sector) = self.sectors.get_mut(&change.sector) {
+                // The last one stays.
+                sector.durable = change.content;
+                sector.latest = None;
+            }
+        }
+        self.durable = self.changes.all(self.durable);
+    }
+
+    fn read_epoch(&mut self) -> io::Result<()> {
+        self.changes = Changes::default();
+        for write in 0..self.epoch().writes.len() {
+            if let Some((offset, data)) = self.write(write) {
+                self.changes.next_write();
+                self.read_write(write as u32, offset, data)?;
+            }
+        }
+        self.changes.finish();
+        Ok(())
+    }
+
+    fn read_write(&mut self, write: u32, offset: u64, data: Span) -> io::Result<()> {
+        let bytes = self.recording.bytes(data)?;
+        let first = offset / SECTOR as u64;
+        let count = (bytes.len() / SECTOR) as u64;
+        if (first..first + count).any(|sector| !self.sectors.contains_key(&sector)) {
+            self.read_base(first, bytes.len())?;
+        }
+        for ((place, sector), content) in (0..).zip(first..).zip(bytes.chunks_exact(SECTOR)) {
+            let content = Content::of(content);
+            let Some(known) = self.sectors.get_mut(&sector) else {
+                continue;
+            };
+            if known.latest.is_none() && content == known.durable {
+                continue;
+            }
+            let delta = Delta::of(sector, known.durable, content);
+            let change = Changes::loose(write, place, sector, content, delta);
+            let number = self.changes.push(change, known.latest);
+            known.latest = Some(number.ok_or_else(|| {
+                let text = "more sectors are written between two flushes than can be numbered";
+                io::Error::new(io::ErrorKind::InvalidData, text)
+            })?);
+        }
+        Ok(())
+    }
+
+    /// Learns what sectors held when the recording began, where it does not know what they held since.
+    fn read_base(&mut self, first: u64, len: usize) -> io::Result<()> {
+        let mut base = vec![0; len];
+        let offset = first * SECTOR as u64;
+        self.recording.base().read_exact_at(&mut base, offset)?;
+        for (sector, content) in (first..).zip(base.chunks_exact(SECTOR)) {
+            self.sectors.entry(sector).or_insert_with(|| Sector {
+                durable: Content::of(content),
+                latest: None,
+            });
+        }
+        Ok(())
+    }
+}
