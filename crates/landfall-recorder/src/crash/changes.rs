@@ -28,6 +28,8 @@ pub(super) struct Change {
     pub content: Content,
     /// What it makes of the identity of an image that has what was durable there.
     pub delta: Delta,
+    /// Nothing else is written to the sector afterwards.
+    pub is_last: bool,
     /// The change of the same sector before, or `NONE`.
     previous: u32,
 }
@@ -76,6 +78,7 @@ impl Changes {
             sector,
             content,
             delta,
+            is_last: true,
             previous: NONE,
         }
     }
@@ -83,16 +86,13 @@ impl Changes {
     /// Ends the last write.
     pub fn finish(&mut self) {
         self.starts.push(self.list.len() as u32);
-        let mut is_top = vec![true; self.list.len()];
-        for change in &self.list {
-            if let Some(is_top) = is_top.get_mut(change.previous as usize) {
-                *is_top = false;
+        for change in 0..self.list.len() {
+            if let Some(before) = self.previous(change) {
+                self.list[before].is_last = false;
             }
         }
-        let tops = (0..)
-            .zip(is_top)
-            .filter_map(|(n, is_top)| is_top.then_some(n));
-        self.tops = tops.collect();
+        let tops = (0..).zip(&self.list).filter(|(_, change)| change.is_last);
+        self.tops = tops.map(|(number, _)| number).collect();
     }
 
     /// The changes.
@@ -138,8 +138,7 @@ impl Changes {
     pub fn select(&self, durable: Identity, arrived: impl Fn(usize) -> bool) -> Selected {
         let mut image = durable;
         for top in self.tops() {
-            let mut chain = std::iter::successors(Some(top), |&change| self.previous(change));
-            if let Some(change) = chain.find(|&change| arrived(change)) {
+            if let Some(change) = self.chain(top).find(|&change| arrived(change)) {
                 image = image.with(self.list[change].delta);
             }
         }
@@ -156,11 +155,15 @@ impl Changes {
         tops.fold(durable, |image, top| image.with(self.list[top].delta))
     }
 
+    /// The changes of one sector, given the last: from the last to the first.
+    pub fn chain(&self, last: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(last), |&change| self.previous(change))
+    }
+
     /// How many different images there are; infinite if they are too many for a number.
     pub fn images(&self) -> f64 {
         let contents = |top| {
-            let chain = std::iter::successors(Some(top), |&change| self.previous(change));
-            let mut deltas: Vec<Delta> = chain.map(|change| self.list[change].delta).collect();
+            let mut deltas: Vec<Delta> = self.chain(top).map(|n| self.list[n].delta).collect();
             deltas.push(Delta::NONE);
             deltas.sort_unstable();
             deltas.dedup();

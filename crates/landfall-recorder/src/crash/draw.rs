@@ -57,3 +57,75 @@ fn tear(arrived: &mut [bool], own: Range<usize>, random: &mut Rng) {
         _ => arrived[own].fill_with(|| random.bool()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use crate::Recording;
+    use crate::crash::Walker;
+    use crate::fixtures::RecordingBuilder;
+
+    /// Which changes arrived in each of so many draws, as bits.
+    fn draws(recording: &Recording, count: u32) -> Vec<u64> {
+        let walker = Walker::new(recording).unwrap();
+        let draw = |number| {
+            let arrived = super::draw(walker.changes(), 7, 0, number);
+            (0..)
+                .zip(arrived)
+                .map(|(n, arrived)| u64::from(arrived) << n)
+                .sum()
+        };
+        (0..count).map(draw).collect()
+    }
+
+    fn four_writes_of_eight_sectors() -> Recording {
+        let mut builder = RecordingBuilder::new(1 << 20);
+        for write in 0..4 {
+            builder = builder.sectors(write * 8, &[1, 2, 3, 4, 5, 6, 7, 8]);
+        }
+        builder.build()
+    }
+
+    #[test]
+    fn a_name_means_the_same_state_for_ever() {
+        let drawn = draws(&four_writes_of_eight_sectors(), 6);
+        assert_eq!(
+            drawn,
+            [
+                0xff00ffff, 0x74000000, 0xff00ff00, 0xfc4d00, 0xffffff00, 0xffffff
+            ]
+        );
+    }
+
+    #[test]
+    fn draws_have_absent_whole_and_torn_writes_in_many_mixtures() {
+        let drawn = draws(&four_writes_of_eight_sectors(), 1000);
+        let different: HashSet<u64> = drawn.iter().copied().collect();
+        assert!(different.len() > 300, "{}", different.len());
+        for write in 0..4 {
+            let parts = drawn.iter().map(|bits| bits >> (8 * write) & 0xff);
+            let count = |what: &dyn Fn(u64) -> bool| parts.clone().filter(|&p| what(p)).count();
+            let prefix = |part: u64| part & (part + 1) == 0 && part != 0 && part != 0xff;
+            assert!(count(&|part| part == 0) > 200);
+            assert!(count(&|part| part == 0xff) > 200);
+            assert!(count(&prefix) > 20);
+            assert!(count(&|part| prefix(!part & 0xff)) > 20);
+        }
+    }
+
+    #[test]
+    fn a_write_alone_is_torn() {
+        let recording = RecordingBuilder::new(4096).sectors(0, &[1; 8]).build();
+        let torn = draws(&recording, 100)
+            .into_iter()
+            .filter(|&bits| bits != 0 && bits != 0xff);
+        assert!(torn.count() > 90);
+    }
+
+    #[test]
+    fn nothing_is_drawn_from_an_epoch_that_changes_nothing() {
+        let recording = RecordingBuilder::new(4096).sector(0, 0).build();
+        assert_eq!(draws(&recording, 3), [0; 3]);
+    }
+}

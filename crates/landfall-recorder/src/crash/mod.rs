@@ -4,7 +4,7 @@
 //! each sector of each write arrived or did not. A [`Model`] says which of these *crash states* are
 //! tried; each has a [`StateName`] from which it can be made again.
 //!
-//! A [`Walker`] says of a name which [`Piece`]s of which writes make its image: a [`Recipe`]. A
+//! A [`Survey`] lists those that are tried. A [`Walker`] says of a name which [`Piece`]s of which writes make its image: a [`Recipe`]. A
 //! [`CrashDisk`] makes it.
 
 mod changes;
@@ -17,6 +17,7 @@ mod name;
 #[cfg(test)]
 mod oracle;
 mod recipe;
+mod survey;
 mod walker;
 
 pub use disk::{CrashDisk, Piece};
@@ -24,4 +25,5 @@ pub use epoch::{Epoch, epochs};
 pub use identity::Identity;
 pub use name::{Choice, Model, StateName};
 pub use recipe::Recipe;
+pub use survey::{Coverage, CrashState, Survey};
 pub use walker::Walker;

@@ -1,0 +1,83 @@
+//! The states of a disk that writes in order.
+
+use fastrand::Rng;
+
+use super::budget::some;
+use super::collection::Collection;
+use super::{CrashState, Figures};
+use crate::crash::recipe::position;
+use crate::crash::{Choice, StateName, Walker};
+
+/// How many states an epoch gets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    /// Between writes.
+    pub between: usize,
+    /// In the midst of a write.
+    pub inside: usize,
+}
+
+/// States between two writes.
+pub(super) fn between(figures: &Figures) -> usize {
+    figures.writes + 1
+}
+
+/// States in the midst of a write, that no state between two writes is equal to.
+pub(super) fn inside(figures: &Figures) -> usize {
+    figures.sectors as usize - figures.changing
+}
+
+/// Adds the states of the epoch in which the walker is. Returns whether all states between two writes
+/// are among them.
+pub(super) fn add(
+    walker: &Walker<'_>,
+    seed: u64,
+    share: Share,
+    random: &mut Rng,
+    found: &mut Collection,
+) -> bool {
+    let changes = walker.changes();
+    let epoch = walker.epoch();
+    // The images after so many changes.
+    let mut images = vec![walker.durable()];
+    images.extend(
+        (0..changes.list().len()).scan(walker.durable(), |image, change| {
+            *image = image.with(changes.step(change));
+            Some(*image)
+        }),
+    );
+    let state = |writes: usize, sectors: u32, arrived: usize| {
+        let writes = writes as u32;
+        let choice = Choice::First { writes, sectors };
+        let cut = epoch.cut;
+        CrashState {
+            name: StateName { seed, cut, choice },
+            position: position(epoch, choice),
+            image: images[arrived],
+            omitted: changes.len() - arrived as u32,
+        }
+    };
+    let writes = epoch.writes.len();
+    let between: Vec<usize> = (0..=writes).collect();
+    let all_between = share.between >= between.len();
+    for write in some(share.between, between, random) {
+        let arrived = match write < writes {
+            true => changes.of_write(write).start,
+            false => changes.list().len(),
+        };
+        found.add(state(write, 0, arrived), !all_between);
+    }
+    // A write is cut after each of its changes but the last.
+    let inside: Vec<usize> = (0..writes)
+        .flat_map(|write| changes.of_write(write).skip(1))
+        .collect();
+    let all_inside = share.inside >= inside.len();
+    for arrived in some(share.inside, inside, random) {
+        let last = &changes.list()[arrived - 1];
+        found.add(
+            state(last.write as usize, last.place + 1, arrived),
+            !all_inside,
+        );
+    }
+    all_between
+}

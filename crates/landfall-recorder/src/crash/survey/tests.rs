@@ -1,0 +1,392 @@
+//! Surveys of small recordings, held against all states there are, made in the plainest way.
+
+use std::collections::{HashMap, HashSet};
+
+use proptest::prelude::{
+    Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest,
+};
+
+use super::{CrashState, Survey};
+use crate::Recording;
+use crate::crash::oracle::{durable, image_of, put, sector_writes};
+use crate::crash::recipe::position;
+use crate::crash::{Choice, Model, StateName, Walker, epochs};
+use crate::fixtures::RecordingBuilder;
+
+/// Each image, and the latest position at which the disk could have held it.
+type Images = HashMap<Vec<u8>, usize>;
+
+fn survey(recording: &Recording, model: Model, limit: usize) -> Survey {
+    Survey::of(recording, model, 7, limit).unwrap()
+}
+
+/// The images of a survey, each made from the name of its state.
+fn made(recording: &Recording, survey: &Survey) -> Images {
+    let mut walker = Walker::new(recording).unwrap();
+    let mut images = Images::new();
+    let mut identities = HashSet::new();
+    for state in &survey.states {
+        let name: StateName = state.name.to_string().parse().unwrap();
+        let recipe = walker.recipe(&name).unwrap();
+        let CrashState {
+            position,
+            image,
+            omitted,
+            ..
+        } = *state;
+        assert_eq!(
+            (recipe.position, recipe.image, recipe.omitted),
+            (position, image, omitted),
+            "{name}"
+        );
+        let disk = image_of(recording, name.cut, &recipe.pieces);
+        assert!(images.insert(disk, position).is_none(), "{name} is double");
+        assert!(identities.insert(image), "{name} looks like another");
+    }
+    images
+}
+
+/// The images of a model, by trying every subset and every prefix of all the sectors written.
+fn possible(recording: &Recording, model: Model) -> Images {
+    let mut images = Images::new();
+    for epoch in epochs(recording).unwrap() {
+        let base = durable(recording, epoch.cut);
+        let writes = sector_writes(recording, epoch.cut);
+        let subsets: Vec<(u64, usize)> = match model {
+            Model::Flushed => vec![(0, epoch.events.end)],
+            Model::Subset => (0..1 << writes.len())
+                .map(|bits| (bits, epoch.events.end))
+                .collect(),
+            Model::Prefix => (0..=writes.len())
+                .map(|arrived| {
+                    // The write that is under way, or comes next.
+                    let next = writes.get(arrived).map_or(epoch.writes.len(), |w| w.write);
+                    let first = Choice::First {
+                        writes: next as u32,
+                        sectors: 0,
+                    };
+                    ((1 << arrived) - 1, position(&epoch, first))
+                })
+                .collect(),
+        };
+        for (bits, position) in subsets {
+            let mut disk = base.clone();
+            for (number, write) in writes.iter().enumerate() {
+                if bits >> number & 1 == 1 {
+                    put(&mut disk, write.sector * 512, &write.bytes);
+                }
+            }
+            let latest = images.entry(disk).or_default();
+            *latest = position.max(*latest);
+        }
+    }
+    images
+}
+
+/// What happens to a device of four sectors.
+#[derive(Clone, Debug)]
+enum Step {
+    Write(u64, Vec<u8>),
+    Flush,
+    /// A mark, and what changes nothing.
+    Nothing,
+}
+
+/// What the device holds at first, and what happens to it: with few contents, so that much is equal.
+type Story = (Vec<u8>, Vec<Step>);
+
+fn stories() -> impl Strategy<Value = Story> {
+    let fills = prop::collection::vec(0_u8..3, 1..4);
+    let step = prop_oneof![
+        4 => (0_u64..4, fills).prop_map(|(first, mut fills)| {
+            fills.truncate(4 - first as usize);
+            Step::Write(first, fills)
+        }),
+        1 => Just(Step::Flush),
+        1 => Just(Step::Nothing),
+    ];
+    (
+        prop::collection::vec(0_u8..3, 4),
+        prop::collection::vec(step, 0..10),
+    )
+}
+
+fn record((base, steps): &Story) -> Recording {
+    let base: Vec<u8> = base.iter().flat_map(|&fill| [fill; 512]).collect();
+    let mut builder = RecordingBuilder::new(2048).base(0, base);
+    let mut sectors = 0;
+    for step in steps {
+        if let Step::Write(_, fills) = step {
+            // No more in an epoch than can be tried one by one.
+            sectors += fills.len();
+            if sectors > 10 {
+                sectors = fills.len();
+                builder = builder.flush();
+            }
+        }
+        builder = match step {
+            Step::Write(first, fills) => builder.sectors(*first, fills),
+            Step::Flush => builder.flush(),
+            Step::Nothing => builder.lying_flush().refused().mark(b"m"),
+        };
+    }
+    builder.build()
+}
+
+proptest! {
+    #[test]
+    fn without_a_limit_every_state_is_found_at_its_latest_moment(story in stories()) {
+        let recording = record(&story);
+        for model in [Model::Flushed, Model::Prefix, Model::Subset] {
+            let survey = survey(&recording, model, usize::MAX);
+            let expected = possible(&recording, model);
+            let images = made(&recording, &survey);
+            prop_assert!(images == expected, "{model}");
+            prop_assert_eq!(survey.coverage.sampled, 0);
+            prop_assert_eq!(survey.coverage.surveyed, survey.coverage.epochs);
+            if model == Model::Subset {
+                prop_assert_eq!(survey.coverage.changed_sectors, survey.coverage.epochs);
+                prop_assert_eq!(survey.coverage.whole_writes, survey.coverage.epochs);
+            }
+        }
+    }
+
+    #[test]
+    fn a_limit_is_kept_and_everything_within_it_is_a_state_of_the_model(
+        story in stories(), limit in 0_usize..40, seed in any::<u64>()
+    ) {
+        let recording = record(&story);
+        for model in [Model::Flushed, Model::Prefix, Model::Subset] {
+            let survey = Survey::of(&recording, model, seed, limit).unwrap();
+            prop_assert!(survey.states.len() <= limit);
+            prop_assert!(survey.states.is_sorted_by_key(|state| state.name));
+            let expected = possible(&recording, model);
+            for image in made(&recording, &survey).keys() {
+                prop_assert!(expected.contains_key(image), "{model}");
+            }
+            prop_assert_eq!(survey.coverage.surveyed, limit.min(survey.coverage.epochs));
+            prop_assert_eq!(Survey::of(&recording, model, seed, limit).unwrap(), survey);
+        }
+    }
+
+    #[test]
+    fn what_a_disk_that_writes_in_order_leaves_every_disk_may_leave(story in stories()) {
+        let recording = record(&story);
+        let images = |model| made(&recording, &survey(&recording, model, usize::MAX));
+        let (flushed, prefix, subset) =
+            (images(Model::Flushed), images(Model::Prefix), images(Model::Subset));
+        prop_assert!(flushed.keys().all(|image| prefix.contains_key(image)));
+        prop_assert!(prefix.keys().all(|image| subset.contains_key(image)));
+    }
+
+    #[test]
+    fn what_is_said_to_be_covered_is_covered(story in stories(), limit in 1_usize..60) {
+        let recording = record(&story);
+        let survey = survey(&recording, Model::Subset, limit);
+        let images = made(&recording, &survey);
+        let (mut whole_writes, mut changed_sectors) = (0, 0);
+        for epoch in epochs(&recording).unwrap() {
+            let base = durable(&recording, epoch.cut);
+            let writes = sector_writes(&recording, epoch.cut);
+            let is_in = |arrived: &dyn Fn(usize) -> bool| {
+                let mut disk = base.clone();
+                for (number, write) in writes.iter().enumerate() {
+                    if arrived(number) {
+                        put(&mut disk, write.sector * 512, &write.bytes);
+                    }
+                }
+                images.contains_key(&disk)
+            };
+            let all_sectors = (0..1_u64 << writes.len()).all(|bits| is_in(&|n| bits >> n & 1 == 1));
+            let all_writes = (0..1_u64 << epoch.writes.len())
+                .all(|bits| is_in(&|n| bits >> writes[n].write & 1 == 1));
+            changed_sectors += usize::from(all_sectors);
+            whole_writes += usize::from(all_writes);
+        }
+        // What chance has completed need not be noticed.
+        prop_assert!(survey.coverage.changed_sectors <= changed_sectors);
+        prop_assert!(survey.coverage.whole_writes <= whole_writes);
+    }
+}
+
+fn names(survey: &Survey) -> Vec<String> {
+    survey
+        .states
+        .iter()
+        .map(|state| state.name.to_string())
+        .collect()
+}
+
+#[test]
+fn a_sector_that_is_written_back_has_three_states() {
+    let recording = RecordingBuilder::new(4096)
+        .base(0, [1; 512])
+        .sector(0, 2)
+        .sector(0, 3)
+        .sector(0, 1)
+        .build();
+    let survey = survey(&recording, Model::Subset, 100);
+    assert_eq!(survey.coverage.possible, 3.0);
+    let images = made(&recording, &survey);
+    let mut fills: Vec<u8> = images.keys().map(|image| image[0]).collect();
+    fills.sort_unstable();
+    assert_eq!(fills, [1, 2, 3]);
+}
+
+#[test]
+fn a_recording_of_nothing_has_one_state() {
+    for model in [Model::Flushed, Model::Prefix, Model::Subset] {
+        let recording = RecordingBuilder::new(4096).mark(b"a").build();
+        let survey = survey(&recording, model, 100);
+        assert_eq!(survey.states.len(), 1);
+        assert_eq!(survey.states[0].position, 1);
+        assert_eq!(survey.coverage.changed_sectors, 1);
+    }
+}
+
+#[test]
+fn an_image_that_two_epochs_have_is_tried_in_the_later_one() {
+    let recording = RecordingBuilder::new(4096)
+        .sector(0, 1)
+        .flush()
+        .mark(b"acknowledged")
+        .flush()
+        .flush()
+        .mark(b"later")
+        .build();
+    let survey = survey(&recording, Model::Subset, 100);
+    assert_eq!(names(&survey), ["7:0:none", "7:3:none"]);
+    assert_eq!(survey.states[1].position, 6);
+    // Everything of the first epoch, and nothing of the two that follow.
+    assert_eq!(survey.coverage.duplicates, 3);
+}
+
+#[test]
+fn a_lying_flush_keeps_what_came_before_it_in_doubt() {
+    let write = |builder: RecordingBuilder| builder.sector(0, 1).lying_flush().sector(1, 1).flush();
+    let recording = write(RecordingBuilder::new(4096)).build();
+    let survey = survey(&recording, Model::Subset, 100);
+    assert_eq!(survey.coverage.epochs, 2);
+    assert_eq!(
+        names(&survey),
+        ["7:0:none", "7:0:without0", "7:0:without1", "7:1:none"]
+    );
+    assert_eq!(survey.states[0].position, 3);
+}
+
+/// `epochs` epochs of `writes` writes of eight sectors each; all sectors differ.
+fn large(epochs: u64, writes: u64) -> Recording {
+    let mut builder = RecordingBuilder::new(epochs * writes * 4096);
+    let mut random = fastrand::Rng::with_seed(1);
+    for epoch in 0..epochs {
+        for write in 0..writes {
+            let block: Vec<u8> = std::iter::repeat_with(|| random.u8(..))
+                .take(4096)
+                .collect();
+            builder = builder.write((epoch * writes + write) * 4096, block);
+        }
+        builder = builder.flush();
+    }
+    builder.build()
+}
+
+#[test]
+fn seeds_differ_in_what_they_draw_and_a_seed_does_not() {
+    let recording = large(3, 20);
+    let survey = |seed| Survey::of(&recording, Model::Subset, seed, 1000).unwrap();
+    let (one, same, other) = (survey(1), survey(1), survey(2));
+    assert_eq!(one, same);
+    let images =
+        |survey: &Survey| -> HashSet<_> { survey.states.iter().map(|s| s.image).collect() };
+    let both = images(&one).intersection(&images(&other)).count();
+    // None, all and for each write two, of three epochs; all of one is none of the next.
+    let extremes = 3 * 42 - 2;
+    // Chance now and then picks the same two writes of twenty.
+    assert!((extremes..extremes + 20).contains(&both), "{both}");
+    assert!(
+        (990..=1000).contains(&one.states.len()),
+        "{:?}",
+        one.coverage
+    );
+    assert_eq!(one.coverage.sampled, one.states.len() - extremes);
+}
+
+#[test]
+fn small_epochs_are_tried_whole_and_large_ones_share_what_is_left() {
+    let mut builder = RecordingBuilder::new(1 << 20);
+    for epoch in 0..10_u64 {
+        builder = builder
+            .sectors(epoch * 20, &[1, 2, 3])
+            .sector(epoch * 20 + 10, 4)
+            .flush();
+    }
+    for sector in 0..100 {
+        builder = builder.sectors(300 + sector * 2, &[1, 2]);
+    }
+    let recording = builder.build();
+    let survey = survey(&recording, Model::Subset, 1000);
+    let coverage = survey.coverage;
+    assert_eq!(
+        (
+            coverage.epochs,
+            coverage.changed_sectors,
+            coverage.whole_writes
+        ),
+        (11, 10, 10)
+    );
+    let in_last = survey
+        .states
+        .iter()
+        .filter(|state| state.name.cut == 10)
+        .count();
+    // Its share of new states, and the one in which nothing of it arrived: all of the epoch before.
+    assert_eq!(in_last, 1000 - 160 + 1);
+    assert_eq!(coverage.sampled, in_last - 202);
+    assert_eq!(coverage.possible, 160.0 + 200_f64.exp2());
+}
+
+#[test]
+fn a_limit_below_the_number_of_epochs_takes_some_of_them_with_both_ends() {
+    let recording = large(50, 2);
+    for model in [Model::Flushed, Model::Prefix, Model::Subset] {
+        let survey = survey(&recording, model, 10);
+        assert!(
+            survey.states.len() <= 10 && survey.states.len() >= 8,
+            "{model}"
+        );
+        assert_eq!((survey.coverage.epochs, survey.coverage.surveyed), (51, 10));
+        // The last epoch is empty: its one state is what was flushed in the end.
+        assert_eq!(survey.states.last().map(|state| state.name.cut), Some(50));
+        assert!(survey.states[0].name.cut <= 1, "{model}");
+    }
+}
+
+#[test]
+fn a_large_recording_is_surveyed() {
+    let recording = large(40, 50);
+    let limits = [
+        (Model::Flushed, 41),
+        (Model::Prefix, 10_000),
+        (Model::Subset, 20_000),
+    ];
+    for (model, limit) in limits {
+        let survey = survey(&recording, model, limit);
+        assert!(
+            survey.states.len() <= limit && survey.states.len() * 100 >= limit * 99,
+            "{model}"
+        );
+        assert_eq!(survey.coverage.surveyed, 41);
+    }
+}
+
+#[test]
+fn an_epoch_of_too_many_writes_for_its_share_is_tried_at_some_of_its_extremes_and_torn() {
+    let recording = large(1, 1000);
+    let survey = survey(&recording, Model::Subset, 100);
+    assert_eq!((survey.states.len(), survey.coverage.sampled), (100, 99));
+    let drawn = |state: &&CrashState| matches!(state.name.choice, Choice::Drawn(_));
+    let drawn = survey.states.iter().filter(drawn).count();
+    assert!((40..=60).contains(&drawn), "{drawn}");
+    let survey = Survey::of(&recording, Model::Prefix, 7, 100).unwrap();
+    assert_eq!((survey.states.len(), survey.coverage.sampled), (100, 99));
+}
