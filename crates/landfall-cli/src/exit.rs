@@ -11,6 +11,8 @@ pub enum Code {
     Failed = 1,
     /// The command line, or a file named on it, makes no sense.
     Usage = 2,
+    /// Acknowledged data was lost, or another promise broken.
+    Lost = 3,
     /// The target is unsafe or unsuitable and was refused; nothing was measured.
     Refused = 4,
     /// Measured, but too noisy to conclude anything.

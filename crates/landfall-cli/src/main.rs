@@ -21,6 +21,7 @@ fn main() -> std::process::ExitCode {
     terminal::set_color(arguments.no_color);
     let outcome = match arguments.command {
         Command::Lab(lab) => commands::lab::run(*lab, arguments.quiet),
+        Command::Prove(prove) => commands::prove::run(*prove, arguments.quiet),
         Command::Inspect(inspect) => commands::inspect::run(&inspect),
         Command::Compare(compare) => commands::compare::run(&compare),
         Command::Completions { shell } => commands::completions(shell),

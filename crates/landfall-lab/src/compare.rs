@@ -142,6 +142,7 @@ fn samples(results: &Results) -> Vec<Sample<'_>> {
         .flat_map(|experiment| match experiment {
             Experiment::Sync(sync) => samples_of_sync(sync),
             Experiment::Stream(stream) => samples_of_stream(stream),
+            Experiment::Prove(_) => Vec::new(),
         })
         .collect()
 }

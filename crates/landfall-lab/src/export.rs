@@ -104,6 +104,8 @@ fn rows(experiment: &Experiment) -> Vec<Row<'_>> {
             .flat_map(|s| s.trials.iter().map(|trial| Row::Stream(&s.key, trial)))
             .chain(stream.saving.iter().flat_map(of_saving))
             .collect(),
+        // Crash states are no trials: nothing is timed.
+        Experiment::Prove(_) => Vec::new(),
     }
 }
 

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::ClaimResult;
+use crate::prove::ProofResults;
 use crate::stream::StreamResults;
 use crate::sync::SyncResults;
 use crate::{Notice, SiteDescription, Weight};
@@ -50,6 +51,8 @@ pub enum Experiment {
     Sync(SyncResults),
     /// How fast can a large state be handed over and made durable?
     Stream(Box<StreamResults>),
+    /// What does a subject lose when the power is cut?
+    Prove(Box<ProofResults>),
 }
 
 /// Why a text is no results document.
@@ -89,7 +92,7 @@ impl Results {
             .iter()
             .find_map(|experiment| match experiment {
                 Experiment::Sync(sync) => Some(sync),
-                Experiment::Stream(_) => None,
+                _ => None,
             })
     }
 
@@ -99,7 +102,17 @@ impl Results {
             .iter()
             .find_map(|experiment| match experiment {
                 Experiment::Stream(stream) => Some(stream.as_ref()),
-                Experiment::Sync(_) => None,
+                _ => None,
+            })
+    }
+
+    /// All proofs.
+    pub fn proofs(&self) -> impl Iterator<Item = &ProofResults> {
+        self.experiments
+            .iter()
+            .filter_map(|experiment| match experiment {
+                Experiment::Prove(proof) => Some(proof.as_ref()),
+                _ => None,
             })
     }
 
@@ -108,8 +121,9 @@ impl Results {
         self.experiments
             .iter()
             .flat_map(|experiment| match experiment {
-                Experiment::Sync(sync) => &sync.claims,
+                Experiment::Sync(sync) => sync.claims.as_slice(),
                 Experiment::Stream(stream) => &stream.claims,
+                Experiment::Prove(_) => &[],
             })
     }
 
@@ -136,6 +150,7 @@ impl Results {
             Experiment::Stream(stream) => {
                 stream.saving.is_none() && stream.strategies.iter().all(|s| s.trials.is_empty())
             }
+            Experiment::Prove(proof) => proof.coverage.checked == 0,
         })
     }
 

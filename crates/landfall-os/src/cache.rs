@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::Advice;
 
 use crate::mapping::Mapping;
+use crate::stream_file::sync_file_range;
 
 /// Drops the file's clean pages from the page cache; dirty ones are written first.
 ///
@@ -28,6 +29,16 @@ pub fn load(file: &File, len: u64) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Hands the file's dirty pages to the device and waits until it has them. **Not durable**: neither
+/// metadata nor the device's cache is flushed.
+pub fn write_out(file: &File) -> io::Result<()> {
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    // No bytes means to the end.
+    sync_file_range(file, 0, 0, flags)
 }
 
 /// Writes everything that is dirty on the filesystem of `directory`, whoever made it so, and waits until

@@ -1,12 +1,13 @@
 //! Data that programs have written and the kernel has not: how much there is, and how much there may be.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 
 use procfs::{Current, Meminfo};
 
 use crate::BlockDevice;
+use crate::mapping::Mapping;
 
 /// How many dirty bytes the kernel tolerates before it acts.
 ///
@@ -101,6 +102,24 @@ struct Cachestat {
 ///
 /// Before Linux 6.5 the error is `ENOSYS`.
 pub fn dirty_bytes_of(file: &File) -> io::Result<u64> {
+    let stat = cachestat(file)?;
+    Ok((stat.dirty + stat.writeback) * rustix::param::page_size() as u64)
+}
+
+/// Pages of the file, or of the block device, that are in the page cache. It must be open for reading
+/// and writing.
+pub(crate) fn cached_pages(mut file: &File) -> io::Result<u64> {
+    match cachestat(file) {
+        // Before Linux 6.5.
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
+            let len = file.seek(SeekFrom::End(0))?;
+            Ok(Mapping::new(file, len)?.resident()?.0 as u64)
+        }
+        stat => Ok(stat?.cached),
+    }
+}
+
+fn cachestat(file: &File) -> io::Result<Cachestat> {
     let range = CachestatRange::default();
     let mut stat = Cachestat::default();
     // SAFETY: the descriptor is open as long as `file` is borrowed; both structures are laid out as the
@@ -117,7 +136,7 @@ pub fn dirty_bytes_of(file: &File) -> io::Result<u64> {
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok((stat.dirty + stat.writeback) * rustix::param::page_size() as u64)
+    Ok(stat)
 }
 
 /// Bytes on the whole machine that are dirty or being written back.

@@ -41,7 +41,7 @@ mod synced_file;
 mod write_ring;
 
 pub use allocation::{Allocation, allocate_unwritten, allocate_write_zeroes, zero_fill};
-pub use cache::{evict, load, resident_share, sync_filesystem};
+pub use cache::{evict, load, resident_share, sync_filesystem, write_out};
 pub use counters::{DeviceCounters, JournalCounter};
 pub use cpu::{CpuTimes, OneProcessor, process_cpu};
 pub use device::{BlockDevice, DeviceKind, WriteCache};

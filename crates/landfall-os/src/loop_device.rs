@@ -8,6 +8,9 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::dirty::cached_pages;
 
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
 /// Since Linux 5.8.
@@ -17,6 +20,8 @@ const LO_FLAGS_AUTOCLEAR: u32 = 4;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 /// Another process may take the device that was free a moment ago.
 const ATTEMPTS: usize = 64;
+/// How long somebody may hold on to a page of the device.
+const FORGET_WAIT: Duration = Duration::from_secs(2);
 
 /// A file as a block device, with direct I/O: nothing of it stays in the page cache between the two.
 #[derive(Debug)]
@@ -98,8 +103,20 @@ impl LoopDevice {
     /// Writes out and forgets whatever the page cache holds of the device, so that the next mount reads
     /// what the file holds by then.
     pub fn forget_cached(&self) -> io::Result<()> {
-        // SAFETY: takes no argument, and touches no memory of this process.
-        check(unsafe { libc::ioctl(self.device.as_raw_fd(), BLKFLSBUF) }).map(drop)
+        let begin = Instant::now();
+        loop {
+            // SAFETY: takes no argument, and touches no memory of this process.
+            check(unsafe { libc::ioctl(self.device.as_raw_fd(), BLKFLSBUF) })?;
+            // Now and then a page is still held by somebody, and stays. The next mount would read it.
+            if cached_pages(&self.device)? == 0 {
+                return Ok(());
+            }
+            if begin.elapsed() > FORGET_WAIT {
+                let text = "the page cache does not let go of the device";
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, text));
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
     }
 }
 

@@ -177,6 +177,11 @@ impl Recorder {
         receiver
     }
 
+    /// Nobody hears of marks any more: the receiver of [`listen`](Recorder::listen) comes to its end.
+    pub fn stop_listening(&self) {
+        self.shared.lock().listener = None;
+    }
+
     /// From now on these go wrong, and nothing else.
     pub fn set_faults(&self, faults: Vec<Fault>) {
         self.shared.lock().faults = Faults::new(faults);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use crate::event::{HEADER, SECTOR, Span};
+use crate::event::{HEADER, Span};
 use crate::tape::Tape;
 use crate::{Counts, Event, EventKind};
 
@@ -57,13 +57,6 @@ impl Recording {
         let mut bytes = vec![0; span.len as usize];
         self.tape.read(span.start, &mut bytes)?;
         Ok(bytes)
-    }
-
-    /// Some sectors of a write: `count` of them from sector `first` of its data.
-    pub fn sectors(&self, data: Span, first: u32, count: u32) -> io::Result<Vec<u8>> {
-        let start = data.start + u64::from(first) * SECTOR as u64;
-        let len = count * SECTOR as u32;
-        self.bytes(Span { start, len })
     }
 
     /// Bytes of events that did not fit into memory and were written to disk.

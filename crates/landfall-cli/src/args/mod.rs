@@ -1,5 +1,6 @@
 //! The command line.
 
+mod prove;
 mod site;
 mod stream;
 mod sync;
@@ -12,6 +13,7 @@ use landfall_lab::{Plan, SiteSpec};
 
 use crate::exit::Failure;
 
+pub use prove::{Prove, Workload};
 pub use site::SiteArguments;
 pub use stream::StreamPlan;
 pub use sync::SyncPlan;
@@ -46,6 +48,12 @@ pub enum Command {
     /// changes). It takes two to three minutes, writes only inside a private subdirectory, and removes
     /// that.
     Lab(Box<Lab>),
+    /// Cut the power thousands of times, and say what was lost.
+    ///
+    /// Runs numbered transactions on a filesystem whose every write and flush is recorded, then makes
+    /// what a power cut could have left at each moment, mounts it, lets filesystem and subject recover,
+    /// and looks for acknowledged transactions that are gone. Needs root, FUSE and loop devices.
+    Prove(Box<Prove>),
     /// Show what a directory stands on, and what that means for durable writes.
     Inspect(Inspect),
     /// Hold two runs against each other.

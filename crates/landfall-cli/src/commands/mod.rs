@@ -5,6 +5,7 @@ mod documents;
 pub mod inspect;
 pub mod lab;
 mod listing;
+pub mod prove;
 
 use std::io::Write;
 use std::path::Path;

@@ -3,7 +3,35 @@
 //! A subject runs numbered transactions on a recorded filesystem; each is *sent* and, once the subject
 //! says that it is durable, *acknowledged*. Then each crash state is mounted, the subject recovers, and
 //! what it reads back is held against what it had acknowledged.
+//!
+//! - `subject`: what is proven; `record` drives it on a recorder, with a `stirrer` if asked for;
+//! - `history`: what was said, and where among the device's writes;
+//! - `explore`: the crash states, several `worker`s checking them; `judge` says what is lost;
+//! - `shorten`, `timeline`: the failing state that is easiest to understand;
+//! - `self_test`: known faults that must be caught.
+//!
+//! Threads: one drives the subject, then each worker has a device, a mount point and a walk through the
+//! recording of its own. All mounts are private to this process.
 
+mod experiment;
+mod explore;
+mod history;
+mod judge;
+mod plan;
+mod record;
+mod result;
+pub mod self_test;
+mod shorten;
+mod stirrer;
 pub mod subject;
+mod timeline;
+mod worker;
 
-pub use subject::{Found, Promise, Subject, SubjectError, Witness};
+pub use experiment::prove;
+pub use judge::Breach;
+pub use plan::Plan;
+pub use result::{
+    BreachCount, Coverage, Expectation, FailingState, Happening, Moment, Outcome, ProofResults,
+    Unchecked, Workload,
+};
+pub use subject::{Found, Mark, Promise, Subject, SubjectError, Witness};

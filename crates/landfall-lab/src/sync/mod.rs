@@ -25,7 +25,9 @@ mod trial;
 
 pub use experiment::run;
 pub use plan::{Excluded, Operations, Plan, Selection, required_bytes};
-pub use result::{DeviceCost, Latency, Pilot, StrategyResult, Summary, SyncResults, Trial};
+pub use result::{
+    DeviceCost, Latency, Pilot, StrategyProof, StrategyResult, Summary, SyncResults, Trial,
+};
 pub use sections::{Section, sections};
 pub use strategy::{CacheState, Files, Placement, Strategy};
 pub(crate) use track::Track;

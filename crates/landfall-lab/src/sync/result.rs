@@ -67,6 +67,9 @@ pub struct StrategyResult {
     pub unsupported: Option<String>,
     /// Medians over the rounds; absent when nothing was measured.
     pub summary: Option<Summary>,
+    /// What became of it when the power was cut; absent when that was not tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<StrategyProof>,
     /// The rounds.
     pub trials: Vec<Trial>,
 }
@@ -86,8 +89,31 @@ impl StrategyResult {
             cache: strategy.cache,
             unsupported: None,
             summary: None,
+            proof: None,
             trials: Vec::new(),
         }
+    }
+}
+
+/// What power cuts did to one strategy, on the recorder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StrategyProof {
+    /// The filesystem that was made for it.
+    pub recipe: String,
+    /// Distinct crash states that were checked.
+    pub states: u64,
+    /// States in which an acknowledged write was not there.
+    pub losing: u64,
+    /// Acknowledged writes that were missing in the worst of them.
+    pub worst_lost: u64,
+    /// Why it was not proven, if it was not.
+    pub not_proven: Option<String>,
+}
+
+impl StrategyProof {
+    /// Whether it was proven, and no acknowledged write was ever missing.
+    pub fn lost_nothing(&self) -> bool {
+        self.not_proven.is_none() && self.states > 0 && self.losing == 0
     }
 }
 

@@ -4,10 +4,11 @@
 //! each sector of each write arrived or did not. A [`Model`] says which of these *crash states* are
 //! tried; each has a [`StateName`] from which it can be made again.
 //!
-//! A [`Survey`] lists those that are tried. A [`Walker`] says of a name which [`Piece`]s of which writes make its image: a [`Recipe`]. A
-//! [`CrashDisk`] makes it.
+//! A [`Survey`] lists those that are tried. A [`Walker`] says of a name which [`Piece`]s of which writes
+//! make its image: a [`Composition`]. A [`CrashDisk`] makes it.
 
 mod changes;
+mod composition;
 mod disk;
 mod draw;
 mod epoch;
@@ -16,14 +17,13 @@ mod image;
 mod name;
 #[cfg(test)]
 mod oracle;
-mod recipe;
 mod survey;
 mod walker;
 
+pub use composition::{Composition, WriteFate};
 pub use disk::{CrashDisk, Piece};
 pub use epoch::{Epoch, epochs};
 pub use identity::Identity;
 pub use name::{Choice, Model, StateName};
-pub use recipe::Recipe;
 pub use survey::{Coverage, CrashState, Survey};
 pub use walker::Walker;

@@ -9,9 +9,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use super::changes::Changes;
+use super::composition::{WriteFate, fates};
 use super::epoch::{Epoch, epochs};
 use super::identity::{Content, Delta, Identity};
-use super::{Recipe, StateName};
+use super::{Composition, StateName};
 use crate::event::{SECTOR, Span};
 use crate::{EventKind, Recording};
 
@@ -59,9 +60,16 @@ impl<'a> Walker<'a> {
     /// pass over the recording together; each step back begins another.
     ///
     /// Fails with [`InvalidInput`](io::ErrorKind::InvalidInput) if the recording has no such state.
-    pub fn recipe(&mut self, name: &StateName) -> io::Result<Recipe> {
+    pub fn composition(&mut self, name: &StateName) -> io::Result<Composition> {
         self.go_to(name.cut as usize)?;
-        Recipe::new(self, name)
+        Composition::new(self, name)
+    }
+
+    /// What became of each write of the epoch in which the state's power is cut, in order. Fails as
+    /// [`composition`](Walker::composition) does.
+    pub fn fates(&mut self, name: &StateName) -> io::Result<Vec<WriteFate>> {
+        self.go_to(name.cut as usize)?;
+        fates(self, name)
     }
 
     /// The epoch it is in.

@@ -5,6 +5,7 @@ mod comparison;
 mod inspection;
 mod layout;
 mod notices;
+mod proof;
 mod saving;
 mod stream;
 mod sync;
@@ -42,6 +43,7 @@ pub fn results(results: &Results) -> String {
     if let Some(stream) = results.stream() {
         text.push_str(&stream::tables(stream));
     }
+    text.push_str(&proof::proofs(&results.proofs().collect::<Vec<_>>()));
     if results.claims().next().is_some() {
         let _ = write!(
             text,

@@ -23,8 +23,8 @@ use std::io;
 
 use fastrand::Rng;
 
+use super::composition::position;
 use super::identity::seed_of;
-use super::recipe::position;
 use super::{Choice, Identity, Model, StateName, Walker};
 use crate::Recording;
 use budget::{shares, spaced};
@@ -97,6 +97,31 @@ enum Share {
 }
 
 impl Survey {
+    /// One state alone.
+    ///
+    /// Fails as [`Walker::composition`] does.
+    pub fn only(recording: &Recording, name: StateName) -> io::Result<Survey> {
+        let mut walker = Walker::new(recording)?;
+        let composition = walker.composition(&name)?;
+        Ok(Survey {
+            states: vec![CrashState {
+                name,
+                position: composition.position,
+                image: composition.image,
+                omitted: composition.omitted,
+            }],
+            coverage: Coverage {
+                epochs: walker.epochs().len(),
+                surveyed: 1,
+                whole_writes: 0,
+                changed_sectors: 0,
+                sampled: 0,
+                duplicates: 0,
+                possible: 1.0,
+            },
+        })
+    }
+
     /// The states of `model` that are tried, at most `limit`: fewer if there are fewer, or if it would
     /// take long to draw so many from epochs of very many changes.
     ///

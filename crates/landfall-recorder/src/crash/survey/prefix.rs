@@ -5,7 +5,7 @@ use fastrand::Rng;
 use super::budget::some;
 use super::collection::Collection;
 use super::{CrashState, Figures};
-use crate::crash::recipe::position;
+use crate::crash::composition::position;
 use crate::crash::{Choice, StateName, Walker};
 
 /// How many states an epoch gets.

@@ -8,8 +8,8 @@ use proptest::prelude::{
 
 use super::{CrashState, Survey};
 use crate::Recording;
+use crate::crash::composition::position;
 use crate::crash::oracle::{durable, image_of, put, sector_writes};
-use crate::crash::recipe::position;
 use crate::crash::{Choice, Model, StateName, Walker, epochs};
 use crate::fixtures::RecordingBuilder;
 
@@ -27,7 +27,7 @@ fn made(recording: &Recording, survey: &Survey) -> Images {
     let mut identities = HashSet::new();
     for state in &survey.states {
         let name: StateName = state.name.to_string().parse().unwrap();
-        let recipe = walker.recipe(&name).unwrap();
+        let composition = walker.composition(&name).unwrap();
         let CrashState {
             position,
             image,
@@ -35,11 +35,11 @@ fn made(recording: &Recording, survey: &Survey) -> Images {
             ..
         } = *state;
         assert_eq!(
-            (recipe.position, recipe.image, recipe.omitted),
+            (composition.position, composition.image, composition.omitted),
             (position, image, omitted),
             "{name}"
         );
-        let disk = image_of(recording, name.cut, &recipe.pieces);
+        let disk = image_of(recording, name.cut, &composition.pieces);
         assert!(images.insert(disk, position).is_none(), "{name} is double");
         assert!(identities.insert(image), "{name} looks like another");
     }

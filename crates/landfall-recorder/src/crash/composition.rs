@@ -10,7 +10,7 @@ use crate::event::{SECTOR, Span};
 
 /// How a crash state is made, and what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recipe {
+pub struct Composition {
     /// `events[..position]` of the recording happened before the cut, as far as marks are concerned.
     pub position: usize,
     /// What arrived after the last flush. Put over what was durable then, in this order, it makes the
@@ -22,19 +22,44 @@ pub struct Recipe {
     pub omitted: u32,
 }
 
-impl Recipe {
+/// What became of one write of the epoch in which the power was cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteFate {
+    /// The write's place among the events.
+    pub event: usize,
+    /// For each sector of it that is changed, in order, whether it arrived. The others make no
+    /// difference.
+    pub arrived: Vec<bool>,
+}
+
+/// What became of the writes of the epoch in which the walker is.
+pub(super) fn fates(walker: &Walker<'_>, name: &StateName) -> io::Result<Vec<WriteFate>> {
+    let arrived = arrived_in(walker, name)?;
+    let writes = walker.epoch().writes.iter().enumerate();
+    let fates = writes.map(|(write, &event)| WriteFate {
+        event,
+        arrived: arrived[walker.changes().of_write(write)].to_vec(),
+    });
+    Ok(fates.collect())
+}
+
+fn arrived_in(walker: &Walker<'_>, name: &StateName) -> io::Result<Vec<bool>> {
+    let sectors = |write: u32| {
+        let write = walker.write(write as usize);
+        write.map_or(0, |(_, data)| data.len / SECTOR as u32)
+    };
+    arrived(walker.epoch(), walker.changes(), name, sectors)
+        .map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, format!("{name}: {why}")))
+}
+
+impl Composition {
     /// For a state of the epoch in which the walker is.
-    pub(super) fn new(walker: &Walker<'_>, name: &StateName) -> io::Result<Recipe> {
-        let sectors = |write: u32| {
-            let write = walker.write(write as usize);
-            write.map_or(0, |(_, data)| data.len / SECTOR as u32)
-        };
-        let arrived = arrived(walker.epoch(), walker.changes(), name, sectors)
-            .map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, format!("{name}: {why}")))?;
+    pub(super) fn new(walker: &Walker<'_>, name: &StateName) -> io::Result<Composition> {
+        let arrived = arrived_in(walker, name)?;
         let selected = walker
             .changes()
             .select(walker.durable(), |change| arrived[change]);
-        Ok(Recipe {
+        Ok(Composition {
             position: position(walker.epoch(), name.choice),
             pieces: pieces(walker, &arrived),
             image: selected.image,
@@ -166,14 +191,14 @@ mod tests {
             .build()
     }
 
-    fn recipe(recording: &Recording, name: &str) -> io::Result<Recipe> {
-        Walker::new(recording)?.recipe(&name.parse().map_err(io::Error::other)?)
+    fn composition(recording: &Recording, name: &str) -> io::Result<Composition> {
+        Walker::new(recording)?.composition(&name.parse().map_err(io::Error::other)?)
     }
 
     /// What the first three sectors hold in a state.
     fn fills(recording: &Recording, name: &str) -> [u8; 3] {
         let cut = name.parse::<StateName>().unwrap().cut;
-        let pieces = recipe(recording, name).unwrap().pieces;
+        let pieces = composition(recording, name).unwrap().pieces;
         let image = image_of(recording, cut, &pieces);
         [image[0], image[512], image[1024]]
     }
@@ -228,10 +253,10 @@ mod tests {
             ("without0", 8),
             ("r0", 8),
         ] {
-            let recipe = recipe(&recording, &format!("7:1:{choice}")).unwrap();
-            assert_eq!(recipe.position, position, "{choice}");
+            let composition = composition(&recording, &format!("7:1:{choice}")).unwrap();
+            assert_eq!(composition.position, position, "{choice}");
         }
-        assert_eq!(recipe(&recording, "7:2:none").unwrap().position, 10);
+        assert_eq!(composition(&recording, "7:2:none").unwrap().position, 10);
     }
 
     #[test]
@@ -244,8 +269,8 @@ mod tests {
             ("s5", 2),
             ("w4", 4),
         ] {
-            let recipe = recipe(&recording, &format!("7:1:{choice}")).unwrap();
-            assert_eq!(recipe.omitted, omitted, "{choice}");
+            let composition = composition(&recording, &format!("7:1:{choice}")).unwrap();
+            assert_eq!(composition.omitted, omitted, "{choice}");
         }
     }
 
@@ -265,7 +290,7 @@ mod tests {
             "7:2:only0",
             "7:2:s1",
         ] {
-            let error = recipe(&recording, name).unwrap_err();
+            let error = composition(&recording, name).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{name}: {error}");
         }
         let mut many = RecordingBuilder::new(1 << 20);
@@ -274,14 +299,14 @@ mod tests {
         }
         let many = many.build();
         for choice in ["w1", "s1"] {
-            let error = recipe(&many, &format!("7:0:{choice}")).unwrap_err();
+            let error = composition(&many, &format!("7:0:{choice}")).unwrap_err();
             assert_eq!(
                 error.kind(),
                 io::ErrorKind::InvalidInput,
                 "{choice}: {error}"
             );
         }
-        assert!(recipe(&many, "7:0:without64").is_ok());
+        assert!(composition(&many, "7:0:without64").is_ok());
     }
 
     #[test]
@@ -291,8 +316,8 @@ mod tests {
             .sectors(0, &[1, 2, 3, 4, 5])
             .build();
         let pieces = |choice: &str| {
-            let recipe = recipe(&recording, &format!("0:0:{choice}")).unwrap();
-            let sectors = recipe
+            let composition = composition(&recording, &format!("0:0:{choice}")).unwrap();
+            let sectors = composition
                 .pieces
                 .iter()
                 .map(|p| (p.offset / 512, p.data.len / 512));
@@ -318,11 +343,11 @@ mod tests {
         ];
         let mut walker = Walker::new(&recording).unwrap();
         for name in names {
-            let alone = recipe(&recording, name).unwrap();
-            assert_eq!(walker.recipe(&name.parse().unwrap()).unwrap(), alone);
+            let alone = composition(&recording, name).unwrap();
+            assert_eq!(walker.composition(&name.parse().unwrap()).unwrap(), alone);
         }
         // Everything arrived, and it was flushed, and nothing arrived after it.
-        let image = |name| recipe(&recording, name).unwrap().image;
+        let image = |name| composition(&recording, name).unwrap().image;
         assert_eq!(image("7:1:first3"), image("7:2:none"));
         assert_ne!(image("7:1:first3"), image("7:1:none"));
     }

@@ -1,0 +1,129 @@
+//! What `landfall prove` is asked for on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use landfall_lab::made::Recipe;
+use landfall_lab::prove::Plan;
+use landfall_recorder::Fault;
+use landfall_recorder::crash::{Model, StateName};
+
+use super::Documents;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 lost nothing, 1 failed or could not be proven, 2 wrong command line, 3 lost something, \
+4 target refused (no space, no privilege), 130 stopped by Ctrl-C.";
+
+#[derive(Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Prove {
+    /// What is proven; --list says what there is. With --cmd it may be left out.
+    #[arg(required_unless_present_any = ["self_test", "list", "command"], value_name = "SUBJECT")]
+    pub subject: Option<String>,
+
+    /// Print the subjects with their settings, and prove nothing.
+    #[arg(long)]
+    pub list: bool,
+
+    /// Prove what is known to be safe and what is known to lose data, and say whether each was told
+    /// from the other. A prover that catches nothing proves nothing.
+    #[arg(long, conflicts_with_all = ["subject", "settings", "command", "check", "only", "faults"])]
+    pub self_test: bool,
+
+    #[command(flatten)]
+    pub workload: Workload,
+
+    #[command(flatten)]
+    pub states: States,
+
+    #[command(flatten)]
+    pub documents: Documents,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "What runs")]
+pub struct Workload {
+    /// A setting of the subject; may be given more than once.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    pub settings: Vec<(String, String)>,
+
+    /// The program to prove, for subject 'command'; {dir} is its directory, {ack} the file it writes
+    /// 'send N' and 'ack N' to.
+    #[arg(long = "cmd", value_name = "COMMAND")]
+    pub command: Option<String>,
+
+    /// The program that reads {dir} after a power cut and prints which transactions are there.
+    #[arg(long, value_name = "COMMAND")]
+    pub check: Option<String>,
+
+    /// Filesystem, with its mount options, its size and options of mkfs: ext4,data=journal,size=128M,
+    /// '-O ^has_journal'.
+    #[arg(long = "fs", value_name = "FS[,OPTION…]", default_value = "ext4")]
+    pub recipe: Recipe,
+
+    /// Transactions that are run.
+    #[arg(long, value_name = "N", default_value_t = Plan::TRANSACTIONS, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub transactions: u64,
+
+    /// Force pages that the subject leaves dirty out to the device, now and then.
+    #[arg(long)]
+    pub stir: bool,
+
+    /// What goes wrong besides the power: write-error=N, flush-error=N, no-space=N, read-only=N,
+    /// lying-flush; may be given more than once.
+    #[arg(long = "fault", value_name = "FAULT")]
+    pub faults: Vec<Fault>,
+
+    /// Directory for mount points, and for what does not fit into memory [default: the system's
+    /// temporary directory].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub directory: Option<PathBuf>,
+
+    /// Keep what was recorded in this file.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub keep_recording: Option<PathBuf>,
+
+    /// Cut the power in this recording instead of making one.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["keep_recording", "stir", "faults", "transactions"])]
+    pub recording: Option<PathBuf>,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Which power cuts")]
+pub struct States {
+    /// Crash states that are tried at most.
+    #[arg(long, value_name = "N", default_value_t = Plan::STATES)]
+    pub states: usize,
+
+    /// Minutes that they are tried at most.
+    #[arg(long, value_name = "M")]
+    pub minutes: Option<f64>,
+
+    /// What the disk keeps of what was not flushed: flushed (nothing), prefix (writes in order, up to
+    /// any sector), subset (any sectors).
+    #[arg(long, value_name = "MODEL", default_value_t = Model::Subset)]
+    pub model: Model,
+
+    /// What random choices are made from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Workers [default: one for each processor].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub workers: Option<u32>,
+
+    /// Try this state only, by its name, as 1:12:s2a0.
+    #[arg(long = "state", value_name = "NAME")]
+    pub only: Option<StateName>,
+
+    /// Write the image of the shortest failing state to this file.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub keep_image: Option<PathBuf>,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("a setting is written KEY=VALUE".into()),
+    }
+}

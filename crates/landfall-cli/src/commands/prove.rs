@@ -1,0 +1,134 @@
+//! `landfall prove`: cuts the power, and says what was lost.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use landfall_lab::export::Row;
+use landfall_lab::prove::{Outcome, Plan, prove, self_test, subject};
+use landfall_lab::{Progress, Results, Stop};
+
+use crate::args::{Prove, Workload};
+use crate::commands::documents::{check_file, command_line, prepare_report};
+use crate::commands::print_bytes;
+use crate::exit::{Code, Failure};
+use crate::terminal::Bar;
+
+pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
+    let Prove {
+        subject,
+        list,
+        self_test: tests_itself,
+        workload,
+        states,
+        documents,
+    } = prove_arguments;
+    if list {
+        return print_bytes(subjects().as_bytes());
+    }
+    for file in [
+        documents.json.as_deref(),
+        workload.keep_recording.as_deref(),
+        states.keep_image.as_deref(),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|file| *file != std::path::Path::new("-"))
+    {
+        check_file(file)?;
+    }
+    let stop = Stop::default();
+    crate::terminal::stop_on_signals(&stop)?;
+    let _unless_written = prepare_report(&documents)?;
+    let mut display = Display(Bar::new(quiet, states.states));
+    let command = command_line();
+    let proven = if tests_itself {
+        self_test::run(workload.directory.as_deref(), &command, &stop, &mut display)
+    } else {
+        let mut plan = Plan::new(
+            subject::named(
+                subject.as_deref().unwrap_or("command"),
+                &settings(&workload),
+            )?,
+            workload.recipe,
+        );
+        if let Some(directory) = workload.directory {
+            plan.directory = landfall_lab::canonical_directory(&directory)?;
+        }
+        plan.transactions = workload.transactions;
+        plan.stirred = workload.stir;
+        plan.faults = workload.faults;
+        plan.keep_recording = workload.keep_recording;
+        plan.recorded = workload.recording;
+        plan.states = states.states;
+        plan.most_time = states
+            .minutes
+            .map(|minutes| Duration::from_secs_f64(minutes * 60.0));
+        plan.model = states.model;
+        plan.seed = states.seed;
+        plan.workers = states.workers.map(|workers| workers as usize);
+        plan.only = states.only;
+        plan.keep_image = states.keep_image;
+        prove(&plan, &command, &stop, &mut display)
+    };
+    display.0.finish();
+    let results = proven?;
+    documents.write(&results)?;
+    documents.print(&results)?;
+    Ok(code(&results, tests_itself))
+}
+
+/// The command's programs are settings of subject 'command'.
+fn settings(workload: &Workload) -> Vec<(String, String)> {
+    let mut settings = workload.settings.clone();
+    for (key, value) in [("cmd", &workload.command), ("check", &workload.check)] {
+        settings.extend(value.clone().map(|value| (key.to_owned(), value)));
+    }
+    settings
+}
+
+fn code(results: &Results, tests_itself: bool) -> Code {
+    if tests_itself {
+        let as_expected =
+            |proof: &landfall_lab::prove::ProofResults| proof.is_as_expected() != Some(false);
+        return match results.proofs().all(as_expected) {
+            true => Code::Measured,
+            false => Code::Failed,
+        };
+    }
+    let outcomes: Vec<Outcome> = results.proofs().map(|proof| proof.outcome()).collect();
+    if outcomes.contains(&Outcome::LostSomething) {
+        Code::Lost
+    } else if outcomes.contains(&Outcome::NotProven) {
+        Code::Failed
+    } else {
+        Code::Measured
+    }
+}
+
+fn subjects() -> String {
+    let mut text = String::new();
+    for entry in subject::list() {
+        let _ = writeln!(text, "{}  {}", entry.name, entry.about);
+        for setting in entry.settings {
+            let _ = writeln!(
+                text,
+                "    {}={}  {}",
+                setting.name,
+                setting.default.unwrap_or("…"),
+                setting.about
+            );
+        }
+    }
+    text
+}
+
+/// The progress bar.
+struct Display(Bar);
+
+impl Progress for Display {
+    fn doing(&mut self, what: &str, done: usize, total: usize, left: Duration) {
+        self.0.show(what, done, total, left);
+    }
+
+    fn measured(&mut self, _: &Row<'_>) {}
+}

@@ -1,0 +1,235 @@
+//! A whole proof: record, plan the crash states, check them, shorten what failed.
+
+use std::time::{Duration, Instant};
+
+use landfall_os::{DeviceKind, Filesystem, Host};
+use landfall_recorder::crash::{CrashState, Survey, Walker};
+use landfall_recorder::{Options, Recording};
+
+use super::explore::{Tally, explore};
+use super::history::History;
+use super::judge::{Breach, Judgement};
+use super::plan::Plan;
+use super::record::{Drive, record};
+use super::result::{Coverage, FailingState, ProofResults, Workload};
+use super::shorten::shorten;
+use super::timeline;
+use super::worker::{Case, Worker};
+use crate::made::{Carrier, MadeFilesystem};
+use crate::{Error, Experiment, Progress, Results, SCHEMA_NAME, SiteDescription, SiteKind, Stop};
+
+/// Bytes of recording and of each disk's contents that are kept in memory.
+const MEMORY: u64 = 256 << 20;
+
+/// Proves what `plan` says. `command` is what a user types to repeat it.
+pub fn prove(
+    plan: &Plan,
+    command: &str,
+    stop: &Stop,
+    progress: &mut dyn Progress,
+) -> Result<Results, Error> {
+    let started = jiff::Timestamp::now();
+    let begin = Instant::now();
+    progress.doing("running the workload", 0, plan.states, Duration::ZERO);
+    let carrier = Carrier::recorder(&Options {
+        size: plan.recipe.small_size(),
+        memory: MEMORY,
+        directory: plan.directory.clone(),
+        latency: None,
+    })?;
+    let made = MadeFilesystem::make(&plan.recipe, carrier, stop)?;
+    let Some(recorder) = made.recorder() else {
+        return Err(Error::Refused(
+            "only what is on a recorder is proven".into(),
+        ));
+    };
+    let mut filesystem = Filesystem::of(made.directory())
+        .map_err(Error::io("cannot look at the filesystem that was made"))?;
+    for device in &mut filesystem.devices {
+        device.kind = DeviceKind::Recorder;
+    }
+    let drive = Drive {
+        transactions: plan.transactions,
+        faults: &plan.faults,
+        stirred: plan.stirred.then_some(plan.seed),
+    };
+    let recorded = record(
+        recorder,
+        made.directory(),
+        plan.subject.as_ref(),
+        &drive,
+        stop,
+    )?;
+    // The states' filesystems would meet their own double otherwise.
+    made.close()?;
+    let proof = examine(
+        plan,
+        &recorded.recording,
+        recorded.ended,
+        command,
+        stop,
+        progress,
+    )?;
+    Ok(Results {
+        schema: SCHEMA_NAME.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: command.to_owned(),
+        started: started.to_string(),
+        seconds: begin.elapsed().as_secs_f64(),
+        host: Host::this(),
+        directory: plan.directory.display().to_string(),
+        site: SiteDescription {
+            kind: SiteKind::Recorder,
+            recipe: Some(plan.recipe.to_string()),
+            size_bytes: Some(proof.device_bytes),
+            latency: None,
+        },
+        filesystem,
+        notices: Vec::new(),
+        experiments: vec![Experiment::Prove(Box::new(proof))],
+    })
+}
+
+/// Checks the crash states of a recording.
+fn examine(
+    plan: &Plan,
+    recording: &Recording,
+    ended: Option<String>,
+    command: &str,
+    stop: &Stop,
+    progress: &mut dyn Progress,
+) -> Result<ProofResults, Error> {
+    let history = History::of(recording).map_err(Error::io("cannot read the acknowledgements"))?;
+    let case = Case {
+        subject: plan.subject.as_ref(),
+        recipe: &plan.recipe,
+        recording,
+        history: &history,
+        directory: &plan.directory,
+        memory: MEMORY,
+    };
+    let survey = match plan.only {
+        None => Survey::of(recording, plan.model, plan.seed, plan.states),
+        Some(name) => Survey::only(recording, name),
+    };
+    let Survey {
+        states,
+        coverage: planned,
+    } = survey.map_err(Error::io("cannot plan the crash states"))?;
+    let workers = plan.workers.unwrap_or_else(processors);
+    let deadline = plan.most_time.map(|time| Instant::now() + time);
+    let tally = explore(
+        &case,
+        &states,
+        workers.min(states.len().max(1)),
+        deadline,
+        stop,
+        &mut |tally| tell(progress, tally, states.len()),
+    )?;
+    let shortest = match &tally.shortest {
+        Some((state, judgement)) => {
+            let all = states.len();
+            progress.doing("shortening the failing state", all, all, Duration::ZERO);
+            let breach = judgement.worst();
+            let shorter = shorten(&case, state, breach, stop)
+                .map_err(Error::io("cannot shorten the failing state"))?;
+            Some(shorter.unwrap_or_else(|| (state.clone(), judgement.clone())))
+        }
+        None => None,
+    };
+    let kept = shortest.as_ref().map(|(state, _)| state.name).or(plan.only);
+    if let (Some(path), Some(name)) = (&plan.keep_image, kept) {
+        let saved = Worker::new(&case).and_then(|mut worker| {
+            worker.load(&name)?;
+            worker.save(path)
+        });
+        saved.map_err(Error::io(format!("cannot write {}", path.display())))?;
+    }
+    let shortest = match shortest {
+        Some((state, judgement)) => Some(failing(recording, &state, &judgement, command)?),
+        None => None,
+    };
+    let said = history.whole();
+    let counts = recording.counts(0, recording.events().len());
+    Ok(ProofResults {
+        subject: plan.subject.name(),
+        promises_atomic: plan.subject.promise().atomic,
+        promises_order: plan.subject.promise().ordered,
+        recipe: plan.recipe.to_string(),
+        device_bytes: recording.size(),
+        model: plan.model.to_string(),
+        seed: plan.seed,
+        faults: plan.faults.iter().map(ToString::to_string).collect(),
+        stirred: plan.stirred,
+        workload: Workload {
+            sent: said.sent.len() as u64,
+            acknowledged: said.acknowledged.len() as u64,
+            writes: counts.writes,
+            written_bytes: counts.written_bytes,
+            flushes: counts.flushes,
+            spilled_bytes: recording.spilled(),
+            ended,
+        },
+        coverage: Coverage {
+            epochs: planned.epochs as u64,
+            surveyed: planned.surveyed as u64,
+            every_write: planned.whole_writes as u64,
+            every_sector: planned.changed_sectors as u64,
+            possible: planned.possible,
+            planned: states.len() as u64,
+            sampled: planned.sampled as u64,
+            equal: planned.duplicates as u64,
+            checked: tally.checked,
+            states_per_minute: tally.checked as f64 / tally.took.as_secs_f64().max(1e-6) * 60.0,
+            workers: workers as u64,
+        },
+        breaches: Breach::ALL
+            .into_iter()
+            .filter_map(|breach| tally.breaches.get(&breach).cloned())
+            .collect(),
+        failing_states: tally.failing,
+        losing_states: tally.losing,
+        worst_lost: tally.worst_lost,
+        only_last: tally.only_last,
+        shortest,
+        unchecked: tally.unchecked,
+        expected: None,
+    })
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn tell(progress: &mut dyn Progress, tally: &Tally, planned: usize) {
+    let done = (tally.checked + tally.unchecked.as_ref().map_or(0, |u| u.states)) as usize;
+    let seconds = tally.took.as_secs_f64();
+    let left = Duration::try_from_secs_f64(seconds / done.max(1) as f64 * (planned - done) as f64);
+    let rate = done as f64 / seconds.max(1e-6) * 60.0;
+    let what = match tally.failing {
+        0 => format!("{rate:.0} states a minute, nothing lost so far"),
+        failing => format!("{rate:.0} states a minute, {failing} failing so far"),
+    };
+    progress.doing(&what, done, planned, left.unwrap_or_default());
+}
+
+fn failing(
+    recording: &Recording,
+    state: &CrashState,
+    judgement: &Judgement,
+    command: &str,
+) -> Result<FailingState, Error> {
+    let timeline = Walker::new(recording)
+        .and_then(|mut walker| walker.fates(&state.name))
+        .and_then(|fates| timeline::around(recording, state.name.cut, state.position, &fates));
+    Ok(FailingState {
+        name: state.name.to_string(),
+        command: format!("{command} --state {}", state.name),
+        details: judgement
+            .details
+            .iter()
+            .map(|(_, detail)| detail.clone())
+            .collect(),
+        timeline: timeline.map_err(Error::io("cannot read the recording"))?,
+    })
+}

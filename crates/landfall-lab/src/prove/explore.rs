@@ -1,0 +1,148 @@
+//! Checks the planned states with several workers, and counts what was lost.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use landfall_recorder::crash::CrashState;
+
+use super::judge::{Breach, Judgement};
+use super::result::{BreachCount, Unchecked};
+use super::worker::{Case, Checked, Worker};
+use crate::{Error, Stop};
+
+/// States that a worker takes at a time: neighbours share most of the way to their epoch.
+const HANDFUL: usize = 4;
+
+/// What was seen in all states that were checked.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// States checked.
+    pub checked: u64,
+    /// States in which a promise was broken.
+    pub failing: u64,
+    /// States in which something acknowledged was not there.
+    pub losing: u64,
+    /// The most that any of them lost.
+    pub worst_lost: u64,
+    /// Whether each of them lost the transaction acknowledged last, and no more.
+    pub only_last: bool,
+    /// Each kind of breach.
+    pub breaches: BTreeMap<Breach, BreachCount>,
+    /// States that could not be checked.
+    pub unchecked: Option<Unchecked>,
+    /// The failing state that lacks least, and what is wrong with it.
+    pub shortest: Option<(CrashState, Judgement)>,
+    /// How long it took.
+    pub took: Duration,
+    /// Whether it ended because its time was up.
+    pub out_of_time: bool,
+}
+
+impl Tally {
+    fn add(&mut self, state: &CrashState, checked: Checked) {
+        let judgement = match checked {
+            Checked::Judged(judgement) => judgement,
+            Checked::Unchecked(reason) => {
+                let unchecked = self
+                    .unchecked
+                    .get_or_insert(Unchecked { states: 0, reason });
+                unchecked.states += 1;
+                return;
+            }
+        };
+        self.checked += 1;
+        if judgement.kept() {
+            return;
+        }
+        self.failing += 1;
+        if !judgement.lost.is_empty() {
+            self.only_last = judgement.only_last && (self.losing == 0 || self.only_last);
+            self.losing += 1;
+            self.worst_lost = self.worst_lost.max(judgement.lost.len() as u64);
+        }
+        for breach in &judgement.breaches {
+            let detail = judgement.detail(*breach);
+            let count = self.breaches.entry(*breach).or_insert_with(|| BreachCount {
+                breach: *breach,
+                states: 0,
+                example: state.name.to_string(),
+                detail,
+            });
+            count.states += 1;
+        }
+        let size = |state: &CrashState| (state.omitted, state.position);
+        let shorter = |(best, _): &(CrashState, Judgement)| size(state) < size(best);
+        if self.shortest.as_ref().is_none_or(shorter) {
+            self.shortest = Some((state.clone(), judgement));
+        }
+    }
+}
+
+/// Checks `states`, which are in order of their epochs, with `workers` workers until `deadline`.
+/// `heard` is told now and then how many have been checked, and how many of them failed.
+pub(crate) fn explore(
+    case: &Case<'_>,
+    states: &[CrashState],
+    workers: usize,
+    deadline: Option<Instant>,
+    stop: &Stop,
+    heard: &mut dyn FnMut(&Tally),
+) -> Result<Tally, Error> {
+    let begin = Instant::now();
+    let next = AtomicUsize::new(0);
+    let enough = AtomicBool::new(false);
+    let mut tally = Tally::default();
+    let result = std::thread::scope(|scope| {
+        let (sender, receiver) = channel();
+        for _ in 0..workers {
+            let (sender, next, enough) = (sender.clone(), &next, &enough);
+            scope.spawn(move || {
+                let mut worker = match Worker::new(case) {
+                    Ok(worker) => worker,
+                    Err(error) => return drop(sender.send(Err(error))),
+                };
+                while !enough.load(Ordering::Relaxed) {
+                    let first = next.fetch_add(HANDFUL, Ordering::Relaxed);
+                    let Some(rest) = states.get(first..).filter(|rest| !rest.is_empty()) else {
+                        return;
+                    };
+                    for state in rest.iter().take(HANDFUL) {
+                        if enough.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        let checked = worker.check(&state.name, state.position);
+                        // Nobody listens any more once the run has ended.
+                        let _ = sender.send(Ok((state, checked)));
+                    }
+                }
+            });
+        }
+        drop(sender);
+        for message in receiver {
+            match message {
+                Ok((state, checked)) => tally.add(state, checked),
+                Err(error) => {
+                    enough.store(true, Ordering::Relaxed);
+                    return Err(Error::io("cannot make a disk for crash states")(error));
+                }
+            }
+            tally.took = begin.elapsed();
+            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                tally.out_of_time = true;
+                enough.store(true, Ordering::Relaxed);
+            }
+            if stop.is_requested() {
+                enough.store(true, Ordering::Relaxed);
+            }
+            heard(&tally);
+        }
+        Ok(())
+    });
+    result?;
+    match stop.is_requested() {
+        true => Err(Error::Stopped),
+        false => Ok(tally),
+    }
+}

@@ -1,0 +1,209 @@
+//! The prover's teeth: what is known to be safe, and faults that it must catch.
+//!
+//! The cases are those that other tools and the systems' own documents agree on; each was also seen to
+//! come out this way here. A case whose filesystem or call is missing on this machine is refused, not
+//! passed over.
+
+use std::path::Path;
+
+use super::result::{Expectation, ProofResults};
+use super::{Plan, prove, subject};
+use crate::{Error, Experiment, Notice, Progress, Results, Stop, Weight, canonical_directory};
+
+/// One thing that must come out as expected.
+pub struct Case {
+    /// The subject's name.
+    pub subject: &'static str,
+    /// Its settings.
+    pub settings: &'static [(&'static str, &'static str)],
+    /// The filesystem.
+    pub recipe: &'static str,
+    /// Whether dirty pages are forced out.
+    pub stirred: bool,
+    /// What it must come to.
+    pub expected: Expectation,
+}
+
+use Expectation::{Loses, LosesNothing, LosesOnlyLast, Tears};
+
+const fn case(
+    subject: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+    recipe: &'static str,
+    expected: Expectation,
+) -> Case {
+    Case {
+        subject,
+        settings,
+        recipe,
+        stirred: false,
+        expected,
+    }
+}
+
+/// Everything that is tried.
+pub const CASES: [Case; 22] = [
+    case("files", &[], "ext4", LosesNothing),
+    case(
+        "files",
+        &[("method", "direct+o_dsync"), ("allocation", "overwrite")],
+        "ext4",
+        LosesNothing,
+    ),
+    case("files", &[("method", "none")], "ext4", Loses),
+    case("files", &[("acknowledge", "early")], "ext4", Loses),
+    case(
+        "files",
+        &[("method", "direct+none"), ("allocation", "overwrite")],
+        "ext4",
+        Loses,
+    ),
+    case(
+        "files",
+        &[("method", "sync_file_range"), ("allocation", "overwrite")],
+        "ext4",
+        Loses,
+    ),
+    case("files", &[], "ext4,barrier=0", Loses),
+    case(
+        "replace",
+        &[("file-sync", "fsync"), ("directory-sync", "yes")],
+        "ext4",
+        LosesNothing,
+    ),
+    case(
+        "replace",
+        &[("file-sync", "fsync"), ("directory-sync", "no")],
+        "ext4",
+        LosesOnlyLast,
+    ),
+    case(
+        "replace",
+        &[("file-sync", "none"), ("directory-sync", "no")],
+        "ext4",
+        Loses,
+    ),
+    case("pages", &[], "ext4", Tears),
+    case("pages", &[], "xfs", Tears),
+    case("pages", &[("atomic", "yes")], "xfs", LosesNothing),
+    case(
+        "sqlite",
+        &[("journal_mode", "wal"), ("synchronous", "full")],
+        "ext4",
+        LosesNothing,
+    ),
+    case(
+        "sqlite",
+        &[("journal_mode", "wal"), ("synchronous", "normal")],
+        "ext4",
+        Loses,
+    ),
+    case(
+        "sqlite",
+        &[("journal_mode", "wal"), ("synchronous", "off")],
+        "ext4",
+        Loses,
+    ),
+    case(
+        "sqlite",
+        &[("journal_mode", "delete"), ("synchronous", "full")],
+        "ext4",
+        LosesOnlyLast,
+    ),
+    case(
+        "sqlite",
+        &[("journal_mode", "delete"), ("synchronous", "extra")],
+        "ext4",
+        LosesNothing,
+    ),
+    case(
+        "sqlite",
+        &[("journal_mode", "persist"), ("synchronous", "full")],
+        "ext4",
+        LosesNothing,
+    ),
+    case(
+        "sqlite",
+        &[("journal_mode", "truncate"), ("synchronous", "full")],
+        "ext4",
+        LosesNothing,
+    ),
+    case(
+        "sqlite",
+        &[("journal_mode", "wal"), ("synchronous", "full")],
+        "xfs",
+        LosesNothing,
+    ),
+    case(
+        "sqlite",
+        &[("journal_mode", "wal"), ("synchronous", "full")],
+        "btrfs",
+        LosesNothing,
+    ),
+];
+
+impl Case {
+    /// The plan that proves it, with `states` crash states at most.
+    pub fn plan(&self, directory: Option<&Path>, states: usize) -> Result<Plan, Error> {
+        let settings: Vec<(String, String)> = self
+            .settings
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        let recipe = self.recipe.parse().map_err(Error::Usage)?;
+        let mut plan = Plan::new(subject::named(self.subject, &settings)?, recipe);
+        if let Some(directory) = directory {
+            plan.directory = canonical_directory(directory)?;
+        }
+        plan.transactions = 24;
+        plan.states = states;
+        plan.stirred = self.stirred;
+        Ok(plan)
+    }
+}
+
+/// Crash states tried for each case.
+const STATES: usize = 300;
+
+/// Tries every case.
+pub fn run(
+    directory: Option<&Path>,
+    command: &str,
+    stop: &Stop,
+    progress: &mut dyn Progress,
+) -> Result<Results, Error> {
+    let mut whole: Option<Results> = None;
+    for case in &CASES {
+        let plan = case.plan(directory, STATES)?;
+        let name = format!("{} on {}", plan.subject.name(), case.recipe);
+        let found = prove(&plan, command, stop, progress);
+        let mut results = match (found, &mut whole) {
+            (Ok(results), _) => results,
+            (Err(Error::Refused(reason)), Some(whole)) => {
+                let text = format!("{name} was not tried: {reason}.");
+                whole
+                    .notices
+                    .push(Notice::new("not-tried", Weight::Warning, text));
+                continue;
+            }
+            (Err(error), _) => return Err(error),
+        };
+        for experiment in &mut results.experiments {
+            if let Experiment::Prove(proof) = experiment {
+                expect(proof, case.expected);
+            }
+        }
+        match &mut whole {
+            Some(whole) => {
+                whole.seconds += results.seconds;
+                whole.experiments.append(&mut results.experiments);
+            }
+            None => whole = Some(results),
+        }
+    }
+    whole.ok_or_else(|| Error::Refused("there is nothing to try".into()))
+}
+
+fn expect(proof: &mut ProofResults, expected: Expectation) {
+    proof.expected = Some(expected);
+}

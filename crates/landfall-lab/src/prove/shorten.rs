@@ -1,0 +1,94 @@
+//! Makes a failing state shorter: as little as possible is missing, and it still fails.
+
+use std::io;
+
+use landfall_recorder::crash::{Choice, CrashState, StateName, Walker, WriteFate};
+
+use super::judge::{Breach, Judgement};
+use super::worker::{Case, Checked, Worker};
+use crate::Stop;
+
+/// Sectors that a name has bits for.
+const MOST_SECTORS: usize = 64;
+
+/// From a state in which `breach` was seen, the one that is left when everything has been put back that
+/// need not be missing; `None` if nothing could be put back.
+///
+/// First whole writes are put back, then sectors, each if the state still fails with it. Epochs with
+/// more changed sectors than a name can choose are left as they are.
+pub(crate) fn shorten(
+    case: &Case<'_>,
+    state: &CrashState,
+    breach: Breach,
+    stop: &Stop,
+) -> io::Result<Option<(CrashState, Judgement)>> {
+    let mut walker = Walker::new(case.recording)?;
+    let fates = walker.fates(&state.name)?;
+    let sectors: Vec<bool> = fates.iter().flat_map(|fate| fate.arrived.clone()).collect();
+    if sectors.len() > MOST_SECTORS {
+        return Ok(None);
+    }
+    let mut worker = Worker::new(case)?;
+    let mut best = None;
+    let mut present = bits(&sectors);
+    let single = (0..sectors.len()).map(|sector| 1 << sector);
+    for put_back in whole_writes(&fates).into_iter().chain(single) {
+        let candidate = present | put_back;
+        if candidate == present || stop.is_requested() {
+            continue;
+        }
+        let name = StateName {
+            choice: Choice::Sectors(candidate),
+            ..state.name
+        };
+        let composition = walker.composition(&name)?;
+        if let Checked::Judged(judgement) = worker.check(&name, composition.position)
+            && judgement.breaches.contains(&breach)
+        {
+            present = candidate;
+            let shorter = CrashState {
+                name,
+                position: composition.position,
+                image: composition.image,
+                omitted: composition.omitted,
+            };
+            best = Some((shorter, judgement));
+        }
+    }
+    Ok(best)
+}
+
+/// The bits of those that arrived.
+fn bits(arrived: &[bool]) -> u64 {
+    let set = arrived.iter().enumerate().filter(|(_, arrived)| **arrived);
+    set.fold(0, |bits, (sector, _)| bits | 1 << sector)
+}
+
+/// For each write the bits of its changed sectors.
+fn whole_writes(fates: &[WriteFate]) -> Vec<u64> {
+    let mut first = 0;
+    let mut writes = Vec::new();
+    for fate in fates {
+        let count = fate.arrived.len();
+        writes.push((first..first + count).fold(0, |bits, sector| bits | 1 << sector));
+        first += count;
+    }
+    writes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_those_of_the_changed_sectors_in_order() {
+        let fate = |arrived: &[bool]| WriteFate {
+            event: 0,
+            arrived: arrived.to_vec(),
+        };
+        let fates = [fate(&[true, false]), fate(&[]), fate(&[true; 3])];
+        assert_eq!(whole_writes(&fates), [0b11, 0, 0b11100]);
+        assert_eq!(bits(&[true, false, true, true, true]), 0b11101);
+        assert_eq!(bits(&[true; 64]), u64::MAX);
+    }
+}

@@ -1,0 +1,167 @@
+//! Checks one crash state after the other: make it, mount it, let the subject recover, judge.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use landfall_os::{Mount, PrivateDirectory};
+use landfall_recorder::Recording;
+use landfall_recorder::crash::{CrashDisk, StateName, Walker};
+
+use super::history::{History, Said};
+use super::judge::{Judgement, judge};
+use super::subject::Subject;
+use crate::made::{Kind, Recipe};
+
+/// What all workers share.
+pub(crate) struct Case<'a> {
+    /// The subject.
+    pub subject: &'a dyn Subject,
+    /// The filesystem, with its mount options.
+    pub recipe: &'a Recipe,
+    /// What was recorded.
+    pub recording: &'a Recording,
+    /// What was said.
+    pub history: &'a History,
+    /// For mount points, and for what does not fit into memory.
+    pub directory: &'a Path,
+    /// Bytes of a disk's contents that are kept in memory.
+    pub memory: u64,
+}
+
+/// What became of one state.
+#[derive(Clone, Debug)]
+pub(crate) enum Checked {
+    /// It was checked.
+    Judged(Judgement),
+    /// It could not be, and why; nothing is known of it.
+    Unchecked(String),
+}
+
+/// One worker, with a disk and a mount point of its own. Its states' epochs never go back.
+pub(crate) struct Worker<'a> {
+    case: &'a Case<'a>,
+    // Before the mount point, which it may still be mounted on.
+    disk: CrashDisk,
+    walker: Walker<'a>,
+    mount_point: PathBuf,
+    // Holds the mount point: goes last.
+    _private: PrivateDirectory,
+}
+
+impl<'a> Worker<'a> {
+    pub fn new(case: &'a Case<'a>) -> io::Result<Worker<'a>> {
+        let private = PrivateDirectory::create_in(case.directory)?;
+        Ok(Worker {
+            case,
+            disk: CrashDisk::start(case.recording, case.memory, case.directory)?,
+            walker: Walker::new(case.recording)?,
+            mount_point: private.mount_point("state")?,
+            _private: private,
+        })
+    }
+
+    /// Makes the state, without mounting it.
+    pub fn load(&mut self, name: &StateName) -> io::Result<()> {
+        let composition = self.walker.composition(name)?;
+        self.disk
+            .load(self.case.recording, name.cut, &composition.pieces)
+    }
+
+    /// Writes the state that was loaded last into a new file.
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        self.disk.save(path)
+    }
+
+    /// Makes the state and checks it; `position` events had happened when the power went. A state that
+    /// fails is made and checked once more: what fails only once says nothing about power cuts.
+    pub fn check(&mut self, name: &StateName, position: usize) -> Checked {
+        let first = self.check_once(name, position);
+        match &first {
+            Checked::Judged(judgement) if !judgement.kept() => {}
+            _ => return first,
+        }
+        match (first, self.check_once(name, position)) {
+            (Checked::Judged(first), Checked::Judged(second)) if second.kept() => {
+                let detail = first.detail(first.worst());
+                Checked::Unchecked(format!(
+                    "{name} failed once and was whole when it was checked again: {detail}"
+                ))
+            }
+            (_, second) => second,
+        }
+    }
+
+    fn check_once(&mut self, name: &StateName, position: usize) -> Checked {
+        if let Err(error) = self.load(name) {
+            return Checked::Unchecked(format!("the state cannot be made: {error}"));
+        }
+        let said = self.case.history.at(position);
+        let device = self.disk.device();
+        let recipe = self.case.recipe;
+        let options = beside_others(recipe);
+        let mount = Mount::new(
+            device.path(),
+            &self.mount_point,
+            recipe.kind.name(),
+            &options,
+        );
+        let mount = match mount {
+            Ok(mount) => mount,
+            Err(error) => {
+                let problem = format!("the filesystem cannot be mounted: {error}");
+                return Checked::Judged(Judgement::of_filesystem(&said, problem));
+            }
+        };
+        let checked = self.inspect(mount.target(), &said);
+        match mount.unmount() {
+            Ok(()) => checked,
+            Err(error) => Checked::Unchecked(format!("it cannot be unmounted again: {error}")),
+        }
+    }
+
+    fn inspect(&self, root: &Path, said: &Said) -> Checked {
+        let found = match self.case.subject.check(&home(root)) {
+            Ok(found) => found,
+            Err(error) => return Checked::Unchecked(error.to_string()),
+        };
+        let mut judgement = judge(&found, said, self.case.subject.promise());
+        if let Err(problem) = self.filesystem_works(root) {
+            judgement.add_filesystem(problem);
+        }
+        Checked::Judged(judgement)
+    }
+
+    /// Whether the filesystem recovered for good: it can be written to, and has found no error in
+    /// itself.
+    fn filesystem_works(&self, root: &Path) -> Result<(), String> {
+        let probe = root.join(".landfall-probe");
+        let write = || {
+            File::create(&probe)?.write_all(b"probe")?;
+            fs::remove_file(&probe)
+        };
+        write().map_err(|error| format!("the filesystem cannot be written to: {error}"))?;
+        let errors = format!("/sys/fs/ext4/{}/errors_count", self.disk.device().name());
+        match fs::read_to_string(errors) {
+            Ok(count) if count.trim() != "0" => Err(format!(
+                "the filesystem found {} errors in itself",
+                count.trim()
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The mount options of a filesystem of which several copies are mounted at the same time.
+fn beside_others(recipe: &Recipe) -> String {
+    match recipe.kind {
+        // They all have the same identity, which xfs does not take otherwise.
+        Kind::Xfs => format!("{},nouuid", recipe.mount_options),
+        _ => recipe.mount_options.clone(),
+    }
+}
+
+/// The subject's directory on a filesystem.
+pub(crate) fn home(root: &Path) -> PathBuf {
+    root.join("subject")
+}
