@@ -64,6 +64,8 @@ fn check_integrity(connection: &Connection, found: &mut Found) -> rusqlite::Resu
     while let Some(row) = rows.next()? {
         let text: String = row.get(0)?;
         if text != "ok" {
+            // The first line only says that it is about the one database that there is.
+            let text = text.lines().last().unwrap_or_default();
             found
                 .damage
                 .get_or_insert(format!("integrity_check: {text}"));

@@ -193,6 +193,7 @@ fn a_ruined_file_is_damage() {
     assert_eq!(header, "integrity_check: file is not a database");
     let page = damage(|file| file[4096..8192].fill(0xff));
     assert!(page.starts_with("integrity_check: "), "{page}");
+    assert_eq!(page.lines().count(), 1);
     let short = damage(|file| file.truncate(8192));
     assert!(short.contains("malformed"), "{short}");
 }
