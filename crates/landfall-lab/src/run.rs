@@ -8,7 +8,7 @@ use crate::export::Row;
 use crate::sync::{StrategyResult, SyncResults};
 use crate::{
     Error, Experiment, Notice, Plan, Progress, Results, SCHEMA_NAME, Site, Stop, Weight, facts,
-    stream, sync,
+    prove, stream, sync,
 };
 
 /// Runs the experiments of `plans` on `site`, one after the other. `command` is what a user types to
@@ -88,7 +88,15 @@ fn one(
 ) -> Result<(Experiment, Vec<Notice>), Error> {
     match plan {
         Plan::Sync(plan) => {
-            let (found, mut notices) = sync::run(site, plan, stop, progress)?;
+            let proof = match plan.proof_states {
+                Some(states) => Some((prove::prepare(site)?, states)),
+                None => None,
+            };
+            let (mut found, mut notices) = sync::run(site, plan, stop, progress)?;
+            if let Some((recipe, states)) = proof {
+                let notice = prove::strategies(site, &recipe, &mut found, states, stop, progress)?;
+                notices.extend(notice);
+            }
             notices.extend(silent_device(site, &found));
             notices.extend(buffered_direct(site, &found));
             Ok((Experiment::Sync(found), notices))

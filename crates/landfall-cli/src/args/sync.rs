@@ -59,6 +59,16 @@ pub struct SyncPlan {
     /// Let zeros settle by waiting this many seconds instead of syncing them.
     #[arg(long, value_name = "S", value_parser = seconds)]
     settle: Option<f64>,
+
+    /// Also cut the power: prove each strategy on a recorder, on the filesystem that was made or on one
+    /// like that of the directory, and say in how many crash states it lost an acknowledged write.
+    /// Needs root.
+    #[arg(long)]
+    prove: bool,
+
+    /// Crash states that each strategy is held against at most.
+    #[arg(long, value_name = "N", default_value_t = Plan::PROOF_STATES, requires = "prove", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    prove_states: u32,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -127,6 +137,7 @@ impl SyncPlan {
             seconds: self.seconds,
             operations: self.ops.map_or(Operations::ByTime, Operations::Exactly),
             settle_seconds: self.settle,
+            proof_states: self.prove.then_some(self.prove_states as usize),
             ..plan
         }
     }

@@ -10,11 +10,13 @@
 //! directory, with an image file in it at most; [`landfall_os::abandoned_in`] finds those.
 
 mod carrier;
+mod likeness;
 mod mkfs;
 mod recipe;
 mod trouble;
 
 pub use carrier::{Carrier, Image};
+pub(crate) use likeness::like;
 pub use recipe::{Kind, Recipe};
 
 use std::path::Path;

@@ -23,6 +23,7 @@ mod result;
 pub mod self_test;
 mod shorten;
 mod stirrer;
+mod strategies;
 pub mod subject;
 mod timeline;
 mod worker;
@@ -34,4 +35,5 @@ pub use result::{
     BreachCount, Coverage, Expectation, FailingState, Happening, Moment, Outcome, ProofResults,
     Unchecked, Workload,
 };
+pub(crate) use strategies::{prepare, strategies};
 pub use subject::{Found, Mark, Promise, Subject, SubjectError, Witness};

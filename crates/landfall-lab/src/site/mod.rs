@@ -138,6 +138,11 @@ impl Site {
         self.made.as_ref().and_then(MadeFilesystem::recorder)
     }
 
+    /// How the filesystem was made, if it was made for the purpose.
+    pub fn recipe(&self) -> Option<&Recipe> {
+        self.made.as_ref().map(MadeFilesystem::recipe)
+    }
+
     /// The machine.
     pub fn host(&self) -> &Host {
         &self.host

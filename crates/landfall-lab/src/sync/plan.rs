@@ -112,11 +112,15 @@ pub struct Plan {
     /// Seconds to wait after zero-filling for `zero-filled-settled`, as the published measurement
     /// did; without it the zeros are synced instead.
     pub settle_seconds: Option<f64>,
+    /// Crash states that each strategy is held against, at most; `None`: it is only timed.
+    pub proof_states: Option<usize>,
 }
 
 impl Plan {
     /// A trial's time in seconds, unless chosen.
     pub const SECONDS: f64 = 0.25;
+    /// Crash states that each strategy is held against where it is proven, unless chosen.
+    pub const PROOF_STATES: u32 = 300;
     /// Rounds, unless chosen.
     pub const ROUNDS: u32 = 5;
 
@@ -202,6 +206,7 @@ impl Plan {
             seconds: Plan::SECONDS,
             operations: Operations::ByTime,
             settle_seconds: None,
+            proof_states: None,
         };
         for strategy in candidates {
             match strategy.contradiction() {

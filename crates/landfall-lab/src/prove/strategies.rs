@@ -1,0 +1,146 @@
+//! Proves the strategies of experiment `sync`: what was timed there is held against power cuts here.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use landfall_os::Allocation;
+use landfall_recorder::Options;
+
+use super::{Plan, prove, subject};
+use crate::made::{Carrier, Recipe, like};
+use crate::sync::{StrategyProof, StrategyResult, SyncResults};
+use crate::{Error, Notice, Progress, Site, Stop, Weight};
+
+/// Records that each strategy writes.
+const TRANSACTIONS: u64 = 24;
+/// A device only to see whether one can be made.
+const TRIAL_BYTES: u64 = 16 << 20;
+
+/// The filesystem that strategies measured on `site` are proven on: the same where one was made, else
+/// one of the same type and options; and whether anything can be proven at all, found out before an
+/// hour of measuring.
+pub(crate) fn prepare(site: &Site) -> Result<Recipe, Error> {
+    let recipe = match site.recipe() {
+        Some(recipe) => Recipe {
+            size: None,
+            ..recipe.clone()
+        },
+        None => like(site).map_err(|why| {
+            Error::Refused(format!(
+                "nothing can be proven here: {why}; measure without --prove, or with --on recorder:ext4"
+            ))
+        })?,
+    };
+    drop(Carrier::recorder(&Options {
+        directory: site.directory().to_owned(),
+        ..Options::new(TRIAL_BYTES)
+    })?);
+    Ok(recipe)
+}
+
+/// Proves each strategy that was measured, with at most `states` crash states each.
+pub(crate) fn strategies(
+    site: &Site,
+    recipe: &Recipe,
+    found: &mut SyncResults,
+    states: usize,
+    stop: &Stop,
+    progress: &mut dyn Progress,
+) -> Result<Option<Notice>, Error> {
+    let mut known: HashMap<[String; 3], StrategyProof> = HashMap::new();
+    let measured: Vec<&mut StrategyResult> = found
+        .strategies
+        .iter_mut()
+        .filter(|strategy| strategy.summary.is_some())
+        .collect();
+    let all = measured.len();
+    for (index, strategy) in measured.into_iter().enumerate() {
+        let what = format!("cutting the power on {}", strategy.key);
+        progress.doing(&what, index, all, Duration::ZERO);
+        let settings = [
+            strategy.method.clone(),
+            strategy.allocation.clone(),
+            strategy.size.to_string(),
+        ];
+        let proof = match known.get(&settings) {
+            _ if strategy.threads > 1 => not_proven(recipe, "several threads are not proven"),
+            Some(proof) => proof.clone(),
+            None => {
+                let proof = one(site, recipe, &settings, states, stop)?;
+                known.insert(settings, proof.clone());
+                proof
+            }
+        };
+        strategy.proof = Some(proof);
+    }
+    Ok((site.recipe().is_none()).then(|| {
+        let text = format!(
+            "What was timed in this directory was proven on another filesystem of the same type and options, '{recipe}', on a recorder: that shows what filesystem and kernel do, and not whether this disk honours a flush."
+        );
+        Notice::new("proven-elsewhere", Weight::Note, text)
+    }))
+}
+
+fn one(
+    site: &Site,
+    recipe: &Recipe,
+    [method, allocation, size]: &[String; 3],
+    states: usize,
+    stop: &Stop,
+) -> Result<StrategyProof, Error> {
+    let set = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    let settings = [
+        set("method", method),
+        set("allocation", allocation),
+        set("size", size),
+        set("records", &TRANSACTIONS.to_string()),
+    ];
+    let subject = match subject::named("files", &settings) {
+        Ok(subject) => subject,
+        // A size that no subject has, say.
+        Err(Error::Usage(why)) => return Ok(not_proven(recipe, &why)),
+        Err(error) => return Err(error),
+    };
+    // Room for what is allocated ahead.
+    let ahead = allocation
+        .parse::<Allocation>()
+        .ok()
+        .and_then(Allocation::step_bytes)
+        .unwrap_or(0);
+    let roomy = Recipe {
+        size: Some(recipe.small_size() + 2 * ahead),
+        ..recipe.clone()
+    };
+    let plan = Plan {
+        directory: site.directory().to_owned(),
+        transactions: TRANSACTIONS,
+        states,
+        ..Plan::new(subject, roomy)
+    };
+    let results = match prove(&plan, "", stop, &mut crate::Silent) {
+        Ok(results) => results,
+        // This filesystem on the recorder lacks what the site has, or has not the room for it.
+        Err(Error::Refused(why)) => return Ok(not_proven(recipe, &why)),
+        Err(error) => return Err(error),
+    };
+    let Some(proof) = results.proofs().next() else {
+        return Ok(not_proven(recipe, "no state was checked"));
+    };
+    Ok(StrategyProof {
+        recipe: recipe.to_string(),
+        states: proof.coverage.checked,
+        losing: proof.losing_states,
+        worst_lost: proof.worst_lost,
+        not_proven: (proof.outcome() == super::Outcome::NotProven).then(|| proof.sentence()),
+    })
+}
+
+fn not_proven(recipe: &Recipe, why: &str) -> StrategyProof {
+    StrategyProof {
+        recipe: recipe.to_string(),
+        states: 0,
+        losing: 0,
+        worst_lost: 0,
+        not_proven: Some(why.to_owned()),
+    }
+}
