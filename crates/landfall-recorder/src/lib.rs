@@ -25,6 +25,7 @@ mod fixtures;
 mod latency;
 mod recorder;
 mod recording;
+mod recording_file;
 mod served;
 mod tape;
 

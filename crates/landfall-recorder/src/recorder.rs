@@ -19,6 +19,9 @@ use crate::served::{Answer, Device, Due, Served};
 use crate::tape::{Tape, nameless};
 use crate::{Counts, Event, EventKind, Fault, Recording};
 
+/// Bytes of contents, and of events, that are kept in memory if nothing else is said.
+pub(crate) const DEFAULT_MEMORY: u64 = 256 << 20;
+
 /// How a recorder is made.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -40,7 +43,7 @@ impl Options {
     pub fn new(size: u64) -> Options {
         Options {
             size,
-            memory: 256 << 20,
+            memory: DEFAULT_MEMORY,
             directory: std::env::temp_dir(),
             latency: None,
         }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use crate::event::{HEADER, Span};
@@ -28,6 +29,9 @@ impl Recording {
             let event = Event::parse(&header, place).ok_or(io::ErrorKind::InvalidData)?;
             place += HEADER as u64 + event.data_len();
             events.push(event);
+        }
+        if place != tape.len() {
+            return Err(io::ErrorKind::InvalidData.into());
         }
         Ok(Recording {
             size,
@@ -59,6 +63,11 @@ impl Recording {
         Ok(bytes)
     }
 
+    /// The events as they were recorded.
+    pub(crate) fn tape(&self) -> &Tape {
+        &self.tape
+    }
+
     /// Bytes of events that did not fit into memory and were written to disk.
     pub fn spilled(&self) -> u64 {
         self.tape.spilled()
@@ -87,22 +96,30 @@ impl Recording {
     }
 }
 
+/// The next stretch of a file from `place` on that is no hole.
+pub(crate) fn next_written(file: &File, place: u64, size: u64) -> io::Result<Option<Range<u64>>> {
+    use rustix::fs::SeekFrom;
+    if place >= size {
+        return Ok(None);
+    }
+    let start = match rustix::fs::seek(file, SeekFrom::Data(place)) {
+        Ok(start) => start,
+        Err(rustix::io::Errno::NXIO) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let end = rustix::fs::seek(file, SeekFrom::Hole(start))?.min(size);
+    Ok((start < end).then_some(start..end))
+}
+
 /// Copies what is no hole.
 pub(crate) fn copy_written(from: &File, to: &File, size: u64) -> io::Result<()> {
-    use rustix::fs::SeekFrom;
     let mut buffer = vec![0; 1 << 20];
     let mut place = 0;
-    while place < size {
-        let start = match rustix::fs::seek(from, SeekFrom::Data(place)) {
-            Ok(start) => start,
-            Err(rustix::io::Errno::NXIO) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
-        let end = rustix::fs::seek(from, SeekFrom::Hole(start))?.min(size);
-        place = start;
-        while place < end {
-            let len =
-                usize::try_from(end - place).map_or(buffer.len(), |left| left.min(buffer.len()));
+    while let Some(range) = next_written(from, place, size)? {
+        place = range.start;
+        while place < range.end {
+            let left = range.end - place;
+            let len = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
             from.read_exact_at(&mut buffer[..len], place)?;
             to.write_all_at(&buffer[..len], place)?;
             place += len as u64;

@@ -1,0 +1,246 @@
+//! A recording as a file, in the format of `docs/recording-format.md`.
+//!
+//! A file is written beside its place and renamed to it once it is durable, so that under its name there
+//! is a whole recording or none. It ends with a checksum of everything in it, which is looked at before
+//! anything else is believed: a file that was cut short or damaged is refused, with
+//! [`InvalidData`](io::ErrorKind::InvalidData) and a sentence that names it.
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::Path;
+
+use twox_hash::xxhash3_128::Hasher;
+
+use crate::Recording;
+use crate::recorder::DEFAULT_MEMORY;
+use crate::recording::next_written;
+use crate::tape::{Tape, nameless};
+
+const MAGIC: [u8; 8] = *b"LFRECORD";
+const VERSION: u32 = 1;
+/// Magic, version, four bytes of nothing, the device's size.
+const HEADER: usize = 24;
+/// Bytes of the checksum.
+const SUM: usize = 16;
+/// What is read or written at a time.
+const CHUNK: usize = 1 << 20;
+/// Contents that are nothing but zeros are left out in blocks of this size.
+const BLOCK: usize = 4096;
+
+const DAMAGED: &str = "is damaged or was cut short, and cannot be used";
+
+impl Recording {
+    /// Writes the recording into one file, whole or not at all.
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        let directory = match path.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        // For others to read too, as far as the user's umask lets them; a temporary file is private.
+        let mut file = tempfile::Builder::new()
+            .permissions(fs::Permissions::from_mode(0o666))
+            .tempfile_in(directory)?;
+        let mut writer = Summing::new(BufWriter::new(file.as_file_mut()));
+        self.write_to(&mut writer)?;
+        let sum = writer.sum();
+        writer.inner.write_all(&sum)?;
+        writer.inner.flush()?;
+        drop(writer);
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        File::open(directory)?.sync_all()
+    }
+
+    /// Reads a recording that was saved. What does not fit into memory goes into nameless files in the
+    /// system's temporary directory.
+    pub fn load(path: &Path) -> io::Result<Recording> {
+        let file = File::open(path)?;
+        check(&file)
+            .and_then(|len| Recording::read_from(&file, len))
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidData => named(path, &error),
+                io::ErrorKind::UnexpectedEof => named(path, &malformed()),
+                _ => error,
+            })
+    }
+
+    fn write_to(&self, writer: &mut impl Write) -> io::Result<()> {
+        writer.write_all(&MAGIC)?;
+        writer.write_all(&VERSION.to_le_bytes())?;
+        writer.write_all(&[0; 4])?;
+        writer.write_all(&self.size().to_le_bytes())?;
+
+        let mut buffer = vec![0; CHUNK];
+        let mut place = 0;
+        while let Some(range) = next_written(self.base(), place, self.size())? {
+            let len = chunk(range.end - range.start);
+            self.base().read_exact_at(&mut buffer[..len], range.start)?;
+            write_extents(writer, range.start, &buffer[..len])?;
+            place = range.start + len as u64;
+        }
+        write_pair(writer, 0, 0)?;
+
+        let tape = self.tape();
+        writer.write_all(&tape.len().to_le_bytes())?;
+        let mut place = 0;
+        while place < tape.len() {
+            let len = chunk(tape.len() - place);
+            tape.read(place, &mut buffer[..len])?;
+            writer.write_all(&buffer[..len])?;
+            place += len as u64;
+        }
+        Ok(())
+    }
+
+    /// Reads what comes before the checksum: `len` bytes, known to be as they were written.
+    fn read_from(mut file: &File, len: u64) -> io::Result<Recording> {
+        file.rewind()?;
+        let mut reader = BufReader::new(file).take(len);
+        // Magic and version, which have been looked at.
+        reader.read_exact(&mut [0; HEADER - 8])?;
+        let size = read_number(&mut reader)?;
+        let directory = std::env::temp_dir();
+        let base = nameless(size <= DEFAULT_MEMORY, &directory)?;
+        base.set_len(size)?;
+        let mut buffer = vec![0; CHUNK];
+        let mut end = 0;
+        loop {
+            let (mut offset, len) = (read_number(&mut reader)?, read_number(&mut reader)?);
+            if len == 0 {
+                break;
+            }
+            let last = offset.checked_add(len).filter(|&last| last <= size);
+            let last = last.filter(|_| offset >= end).ok_or_else(malformed)?;
+            end = last;
+            while offset < last {
+                let len = chunk(last - offset);
+                reader.read_exact(&mut buffer[..len])?;
+                base.write_all_at(&buffer[..len], offset)?;
+                offset += len as u64;
+            }
+        }
+        if read_number(&mut reader)? != reader.limit() {
+            return Err(malformed());
+        }
+        let mut tape = Tape::new(DEFAULT_MEMORY, &directory)?;
+        while reader.limit() > 0 {
+            let len = chunk(reader.limit());
+            reader.read_exact(&mut buffer[..len])?;
+            tape.append(&buffer[..len])?;
+        }
+        Recording::new(size, base, tape).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => malformed(),
+            _ => error,
+        })
+    }
+}
+
+/// How much of what is left is read or written next.
+fn chunk(left: u64) -> usize {
+    left.min(CHUNK as u64) as usize
+}
+
+/// Writes what there is besides zeros.
+fn write_extents(writer: &mut impl Write, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    let blocks: Vec<&[u8]> = bytes.chunks(BLOCK).collect();
+    let mut place = offset;
+    for run in blocks.chunk_by(|a, b| is_zero(a) == is_zero(b)) {
+        let len: usize = run.iter().map(|block| block.len()).sum();
+        if !is_zero(run[0]) {
+            write_pair(writer, place, len as u64)?;
+            run.iter().try_for_each(|block| writer.write_all(block))?;
+        }
+        place += len as u64;
+    }
+    Ok(())
+}
+
+fn is_zero(block: &[u8]) -> bool {
+    block.iter().all(|&byte| byte == 0)
+}
+
+fn write_pair(writer: &mut impl Write, first: u64, second: u64) -> io::Result<()> {
+    writer.write_all(&first.to_le_bytes())?;
+    writer.write_all(&second.to_le_bytes())
+}
+
+fn read_number(reader: &mut impl Read) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    reader.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// Refuses a file that is no whole recording; returns how many bytes come before the checksum.
+fn check(mut file: &File) -> io::Result<u64> {
+    let refused = |text: &str| Err(io::Error::new(io::ErrorKind::InvalidData, text));
+    let len = file.metadata()?.len();
+    let mut header = [0; HEADER];
+    let there = len.min(HEADER as u64) as usize;
+    file.read_exact_at(&mut header[..there], 0)?;
+    if header[..8] != MAGIC {
+        return refused("is no recording of Landfall");
+    }
+    let len = len.checked_sub(SUM as u64);
+    let Some(len) = len.filter(|&len| len >= HEADER as u64) else {
+        return refused(DAMAGED);
+    };
+    let mut sum = [0; SUM];
+    file.read_exact_at(&mut sum, len)?;
+    let mut reading = Summing::new(io::sink());
+    file.rewind()?;
+    let mut reader = BufReader::with_capacity(CHUNK, file).take(len);
+    io::copy(&mut reader, &mut reading)?;
+    if reading.sum() != sum {
+        return refused(DAMAGED);
+    }
+    // All versions have the checksum at the end, so that a newer one is told from a damaged one.
+    if header[8..12] != VERSION.to_le_bytes() {
+        return refused("was written by another version of Landfall, in a format not known here");
+    }
+    Ok(len)
+}
+
+fn malformed() -> io::Error {
+    let text = "is whole, but what it holds is no recording of Landfall";
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    let text = format!("{} {error}", path.display());
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+/// Writes on, and keeps a checksum of what was written.
+struct Summing<W> {
+    inner: W,
+    hasher: Hasher,
+}
+
+impl<W> Summing<W> {
+    fn new(inner: W) -> Summing<W> {
+        Summing {
+            inner,
+            hasher: Hasher::new(),
+        }
+    }
+
+    fn sum(&self) -> [u8; SUM] {
+        self.hasher.finish_128().to_le_bytes()
+    }
+}
+
+impl<W: Write> Write for Summing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.hasher.write(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}

@@ -1,0 +1,174 @@
+//! What is refused, and what comes back.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use super::*;
+use crate::crash::{Model, Survey};
+use crate::fixtures::RecordingBuilder;
+
+fn small() -> Recording {
+    RecordingBuilder::new(16 << 10)
+        .base(4096, [5; 512])
+        .sectors(3, &[1, 2])
+        .mark(b"one")
+        .flush()
+        .lying_flush()
+        .refused()
+        .sector(3, 1)
+        .build()
+}
+
+/// Saves a recording; the directory goes with what is returned.
+fn saved(recording: &Recording) -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("recording");
+    recording.save(&path).unwrap();
+    (directory, path)
+}
+
+fn base(recording: &Recording) -> Vec<u8> {
+    let mut bytes = vec![0; recording.size() as usize];
+    recording.base().read_exact_at(&mut bytes, 0).unwrap();
+    bytes
+}
+
+fn assert_equal(one: &Recording, other: &Recording) {
+    assert_eq!(one.size(), other.size());
+    assert_eq!(one.events(), other.events());
+    assert!(base(one) == base(other));
+    let tape = |recording: &Recording| {
+        let mut bytes = vec![0; recording.tape().len() as usize];
+        recording.tape().read(0, &mut bytes).unwrap();
+        bytes
+    };
+    assert!(tape(one) == tape(other));
+}
+
+/// Why a file is refused.
+fn refusal(path: &Path) -> String {
+    let error = Recording::load(path).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
+    let text = error.to_string();
+    assert!(text.starts_with(path.to_str().unwrap()), "{text}");
+    text
+}
+
+#[test]
+fn what_is_saved_is_loaded() {
+    let recording = small();
+    let (directory, path) = saved(&recording);
+    let loaded = Recording::load(&path).unwrap();
+    assert_equal(&recording, &loaded);
+    let survey = |recording| Survey::of(recording, Model::Subset, 7, 1000).unwrap();
+    assert_eq!(survey(&recording), survey(&loaded));
+    // Over one that is there already, and with nothing left beside it.
+    loaded.save(&path).unwrap();
+    assert_equal(&recording, &Recording::load(&path).unwrap());
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn nothing_but_zeros_takes_no_room() {
+    let size = 64 << 20;
+    let contents = [vec![7; 5000], vec![0; 3 << 20], vec![9; (1 << 20) + 1]].concat();
+    let recording = RecordingBuilder::new(size)
+        .base(10_000, contents)
+        .base(size - 512, [3; 512])
+        .build();
+    let (_directory, path) = saved(&recording);
+    assert!(fs::metadata(&path).unwrap().len() < (1 << 20) + (64 << 10));
+    let loaded = Recording::load(&path).unwrap();
+    assert_equal(&recording, &loaded);
+    assert!(loaded.base().metadata().unwrap().blocks() < 4096);
+}
+
+#[test]
+fn a_recording_of_nothing_is_saved() {
+    let recording = RecordingBuilder::new(4096).build();
+    let (_directory, path) = saved(&recording);
+    assert_equal(&recording, &Recording::load(&path).unwrap());
+}
+
+#[test]
+fn a_file_that_was_cut_short_anywhere_is_refused() {
+    let (_directory, path) = saved(&small());
+    let file = File::options().write(true).open(&path).unwrap();
+    for len in (0..file.metadata().unwrap().len()).rev() {
+        file.set_len(len).unwrap();
+        let why = refusal(&path);
+        let expected = match len < 8 {
+            true => "is no recording",
+            false => "cut short",
+        };
+        assert!(why.contains(expected), "{len}: {why}");
+    }
+}
+
+#[test]
+fn a_file_with_a_wrong_byte_anywhere_is_refused() {
+    let (_directory, path) = saved(&small());
+    let bytes = fs::read(&path).unwrap();
+    // Written over in place: filesystems hurry to write files that were emptied and filled again.
+    let file = File::options().write(true).open(&path).unwrap();
+    for (place, byte) in (0..).zip(&bytes) {
+        file.write_all_at(&[byte ^ 1 << (place % 8)], place)
+            .unwrap();
+        refusal(&path);
+        file.write_all_at(&[*byte], place).unwrap();
+    }
+    assert_equal(&small(), &Recording::load(&path).unwrap());
+    file.write_all_at(&[0], bytes.len() as u64).unwrap();
+    refusal(&path);
+}
+
+#[test]
+fn a_file_that_is_whole_and_yet_no_recording_is_refused() {
+    let (directory, path) = saved(&small());
+    let bytes = fs::read(path).unwrap();
+    let path = directory.path().join("other");
+    let refusal_of = |bytes: Vec<u8>| {
+        fs::write(&path, bytes).unwrap();
+        refusal(&path)
+    };
+    let with = |place: usize, new: &[u8]| {
+        let mut bytes = bytes[..bytes.len() - SUM].to_owned();
+        bytes.splice(place..place + new.len(), new.iter().copied());
+        let mut writer = Summing::new(bytes);
+        let bytes = writer.inner.clone();
+        writer.hasher.write(&bytes);
+        [bytes, writer.sum().to_vec()].concat()
+    };
+    fs::write(&path, with(0, &[])).unwrap();
+    assert_equal(&small(), &Recording::load(&path).unwrap());
+    assert!(refusal_of(with(8, &[2])).contains("another version"));
+    // The extent's place and length, the tape's length, and the kind and length of an event.
+    let tape = HEADER + 16 + 4096 + 16;
+    let cases = [
+        with(HEADER, &u64::MAX.to_le_bytes()),
+        with(HEADER, &(16_u64 << 10).to_le_bytes()),
+        with(HEADER + 8, &u64::MAX.to_le_bytes()),
+        with(tape, &u64::MAX.to_le_bytes()),
+        with(tape + 8, &[9]),
+        with(tape + 12, &u32::MAX.to_le_bytes()),
+        with(bytes.len() - SUM - 512 - 20, &513_u32.to_le_bytes()),
+    ];
+    for (number, bytes) in cases.into_iter().enumerate() {
+        let why = refusal_of(bytes);
+        assert!(why.contains("no recording"), "{number}: {why}");
+    }
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("none").join("recording");
+    assert_eq!(
+        small().save(&path).unwrap_err().kind(),
+        io::ErrorKind::NotFound
+    );
+    assert_eq!(
+        Recording::load(&path).unwrap_err().kind(),
+        io::ErrorKind::NotFound
+    );
+}
