@@ -183,3 +183,45 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::RecordingBuilder;
+
+    #[test]
+    fn fates_say_of_each_write_which_changed_sectors_arrived() {
+        let recording = RecordingBuilder::new(4096)
+            .base(512, [2; 512])
+            .mark(b"a")
+            // The second sector is no change.
+            .sectors(0, &[1, 2, 3])
+            .mark(b"b")
+            // Nor is this.
+            .sector(3, 0)
+            .sectors(1, &[3, 4])
+            .build();
+        let mut walker = Walker::new(&recording).unwrap();
+        let mut fates = |name: &str| {
+            let fates = walker.fates(&name.parse().unwrap()).unwrap();
+            let fates = fates.into_iter().map(|fate| (fate.event, fate.arrived));
+            fates.collect::<Vec<_>>()
+        };
+        let all = |one: [bool; 2], three: [bool; 2]| {
+            [(1, one.to_vec()), (3, vec![]), (4, three.to_vec())]
+        };
+        assert_eq!(fates("0:0:none"), all([false; 2], [false; 2]));
+        assert_eq!(fates("0:0:first1"), all([true; 2], [false; 2]));
+        assert_eq!(fates("0:0:first2+1"), all([true; 2], [true, false]));
+        assert_eq!(fates("0:0:s9"), all([true, false], [false, true]));
+    }
+
+    #[test]
+    fn an_epoch_that_the_recording_does_not_have_is_refused() {
+        let recording = RecordingBuilder::new(4096).flush().build();
+        let mut walker = Walker::new(&recording).unwrap();
+        let error = walker.fates(&"0:2:none".parse().unwrap()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        assert!(error.to_string().contains("2 epochs"), "{error}");
+    }
+}

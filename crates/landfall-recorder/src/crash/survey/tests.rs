@@ -164,6 +164,10 @@ proptest! {
             for image in made(&recording, &survey).keys() {
                 prop_assert!(expected.contains_key(image), "{model}");
             }
+            for state in survey.states.iter().take(3) {
+                let only = Survey::only(&recording, state.name).unwrap();
+                prop_assert_eq!(only.states, [*state]);
+            }
             prop_assert_eq!(survey.coverage.surveyed, limit.min(survey.coverage.epochs));
             prop_assert_eq!(Survey::of(&recording, model, seed, limit).unwrap(), survey);
         }
