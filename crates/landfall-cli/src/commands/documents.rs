@@ -126,14 +126,17 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 /// What a user types to repeat the run.
 pub fn command_line() -> String {
     let mut words = vec!["landfall".to_owned()];
-    words.extend(std::env::args_os().skip(1).map(|word| {
-        let word = word.to_string_lossy().into_owned();
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
-        if !word.is_empty() && word.chars().all(plain) {
-            word
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    }));
+    let given = std::env::args_os().skip(1);
+    words.extend(given.map(|word| quoted(&word.to_string_lossy())));
     words.join(" ")
+}
+
+/// A word as a shell wants it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }

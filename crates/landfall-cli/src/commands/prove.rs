@@ -8,7 +8,7 @@ use landfall_lab::prove::{Outcome, Plan, prove, self_test, subject};
 use landfall_lab::{Progress, Results, Stop};
 
 use crate::args::{Prove, Workload};
-use crate::commands::documents::{check_file, command_line, prepare_report};
+use crate::commands::documents::{check_file, command_line, prepare_report, quoted};
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 use crate::terminal::Bar;
@@ -54,6 +54,7 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         if let Some(directory) = workload.directory {
             plan.directory = landfall_lab::canonical_directory(&directory)?;
         }
+        plan.again = again(std::env::args().skip(1));
         plan.transactions = workload.transactions;
         plan.stirred = workload.stir;
         plan.faults = workload.faults;
@@ -75,6 +76,47 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
     documents.write(&results)?;
     documents.print(&results)?;
     Ok(code(&results, tests_itself))
+}
+
+/// The command line without what says which states are tried, what is kept, and where results go; with
+/// the recording instead of its making, if it was kept.
+fn again(words: impl Iterator<Item = String>) -> String {
+    const DROPPED: [&str; 9] = [
+        "--state",
+        "--states",
+        "--minutes",
+        "--model",
+        "--workers",
+        "--keep-image",
+        "--json",
+        "--report",
+        "--no-report",
+    ];
+    const OF_MAKING: [&str; 3] = ["--transactions", "--fault", "--stir"];
+    const WITHOUT_VALUE: [&str; 2] = ["--no-report", "--stir"];
+    let words: Vec<String> = words.collect();
+    let kept = words
+        .iter()
+        .any(|word| word.split('=').next() == Some("--keep-recording"));
+    let mut again = vec!["landfall".to_owned()];
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let (name, has_value) = match word.split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (word.as_str(), false),
+        };
+        let dropped = DROPPED.contains(&name) || (kept && OF_MAKING.contains(&name));
+        if dropped {
+            if !has_value && !WITHOUT_VALUE.contains(&name) {
+                words.next();
+            }
+        } else if let Some(rest) = word.strip_prefix("--keep-recording") {
+            again.push(format!("--recording{rest}"));
+        } else {
+            again.push(quoted(&word));
+        }
+    }
+    again.join(" ")
 }
 
 /// The command's programs are settings of subject 'command'.
@@ -131,4 +173,33 @@ impl Progress for Display {
     }
 
     fn measured(&mut self, _: &Row<'_>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(line: &str) -> String {
+        again(line.split(' ').map(str::to_owned))
+    }
+
+    #[test]
+    fn only_what_makes_the_state_is_typed_again() {
+        assert_eq!(
+            shown(
+                "prove files --fs=ext4,barrier=0 --states 9 --state 1:2:none --stir --seed 4 --no-report"
+            ),
+            "landfall prove files --fs=ext4,barrier=0 --stir --seed 4"
+        );
+        assert_eq!(
+            shown(
+                "prove files --set method=none --transactions 9 --stir --keep-recording r --keep-image i"
+            ),
+            "landfall prove files --set method=none --recording r"
+        );
+        assert_eq!(
+            shown("prove files --keep-recording=r --fault=lying-flush --json=-"),
+            "landfall prove files --recording=r"
+        );
+    }
 }

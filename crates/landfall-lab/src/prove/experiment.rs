@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use landfall_os::{DeviceKind, Filesystem, Host};
+use landfall_os::Host;
 use landfall_recorder::crash::{CrashState, Survey, Walker};
 use landfall_recorder::{Options, Recording};
 
@@ -10,7 +10,7 @@ use super::explore::{Tally, explore};
 use super::history::History;
 use super::judge::{Breach, Judgement};
 use super::plan::Plan;
-use super::record::{Drive, record};
+use super::record::{Drive, Recorded, record};
 use super::result::{Coverage, FailingState, ProofResults, Workload};
 use super::shorten::shorten;
 use super::timeline;
@@ -30,46 +30,38 @@ pub fn prove(
 ) -> Result<Results, Error> {
     let started = jiff::Timestamp::now();
     let begin = Instant::now();
-    progress.doing("running the workload", 0, plan.states, Duration::ZERO);
-    let carrier = Carrier::recorder(&Options {
-        size: plan.recipe.small_size(),
-        memory: MEMORY,
-        directory: plan.directory.clone(),
-        latency: None,
-    })?;
-    let made = MadeFilesystem::make(&plan.recipe, carrier, stop)?;
-    let Some(recorder) = made.recorder() else {
-        return Err(Error::Refused(
-            "only what is on a recorder is proven".into(),
-        ));
+    let recorded = match &plan.recorded {
+        Some(path) => Recorded {
+            recording: Recording::load(path).map_err(|error| {
+                Error::Usage(format!("cannot read {}: {error}", path.display()))
+            })?,
+            ended: None,
+        },
+        None => {
+            progress.doing("running the workload", 0, plan.states, Duration::ZERO);
+            run_workload(plan, stop)?
+        }
     };
-    let mut filesystem = Filesystem::of(made.directory())
-        .map_err(Error::io("cannot look at the filesystem that was made"))?;
-    for device in &mut filesystem.devices {
-        device.kind = DeviceKind::Recorder;
+    if let Some(path) = &plan.keep_recording {
+        recorded
+            .recording
+            .save(path)
+            .map_err(Error::io(format!("cannot write {}", path.display())))?;
     }
-    let drive = Drive {
-        transactions: plan.transactions,
-        faults: &plan.faults,
-        stirred: plan.stirred.then_some(plan.seed),
+    let history =
+        History::of(&recorded.recording).map_err(Error::io("cannot read the acknowledgements"))?;
+    let case = Case {
+        subject: plan.subject.as_ref(),
+        recipe: &plan.recipe,
+        recording: &recorded.recording,
+        history: &history,
+        directory: &plan.directory,
+        memory: MEMORY,
     };
-    let recorded = record(
-        recorder,
-        made.directory(),
-        plan.subject.as_ref(),
-        &drive,
-        stop,
-    )?;
-    // The states' filesystems would meet their own double otherwise.
-    made.close()?;
-    let proof = examine(
-        plan,
-        &recorded.recording,
-        recorded.ended,
-        command,
-        stop,
-        progress,
-    )?;
+    let filesystem = Worker::new(&case)
+        .and_then(|mut worker| worker.look())
+        .map_err(Error::io("cannot mount the filesystem as it was recorded"))?;
+    let proof = examine(plan, &case, recorded.ended, stop, progress)?;
     Ok(Results {
         schema: SCHEMA_NAME.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -90,24 +82,46 @@ pub fn prove(
     })
 }
 
+/// Runs the subject on a filesystem made for it.
+fn run_workload(plan: &Plan, stop: &Stop) -> Result<Recorded, Error> {
+    let carrier = Carrier::recorder(&Options {
+        size: plan.recipe.small_size(),
+        memory: MEMORY,
+        directory: plan.directory.clone(),
+        latency: None,
+    })?;
+    let made = MadeFilesystem::make(&plan.recipe, carrier, stop)?;
+    let Some(recorder) = made.recorder() else {
+        return Err(Error::Refused(
+            "only what is on a recorder is proven".into(),
+        ));
+    };
+    let drive = Drive {
+        transactions: plan.transactions,
+        faults: &plan.faults,
+        stirred: plan.stirred.then_some(plan.seed),
+    };
+    let recorded = record(
+        recorder,
+        made.directory(),
+        plan.subject.as_ref(),
+        &drive,
+        stop,
+    )?;
+    // The states' filesystems would meet their own double otherwise.
+    made.close()?;
+    Ok(recorded)
+}
+
 /// Checks the crash states of a recording.
 fn examine(
     plan: &Plan,
-    recording: &Recording,
+    case: &Case<'_>,
     ended: Option<String>,
-    command: &str,
     stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<ProofResults, Error> {
-    let history = History::of(recording).map_err(Error::io("cannot read the acknowledgements"))?;
-    let case = Case {
-        subject: plan.subject.as_ref(),
-        recipe: &plan.recipe,
-        recording,
-        history: &history,
-        directory: &plan.directory,
-        memory: MEMORY,
-    };
+    let recording = case.recording;
     let survey = match plan.only {
         None => Survey::of(recording, plan.model, plan.seed, plan.states),
         Some(name) => Survey::only(recording, name),
@@ -119,7 +133,7 @@ fn examine(
     let workers = plan.workers.unwrap_or_else(processors);
     let deadline = plan.most_time.map(|time| Instant::now() + time);
     let tally = explore(
-        &case,
+        case,
         &states,
         workers.min(states.len().max(1)),
         deadline,
@@ -131,7 +145,7 @@ fn examine(
             let all = states.len();
             progress.doing("shortening the failing state", all, all, Duration::ZERO);
             let breach = judgement.worst();
-            let shorter = shorten(&case, state, breach, stop)
+            let shorter = shorten(case, state, breach, stop)
                 .map_err(Error::io("cannot shorten the failing state"))?;
             Some(shorter.unwrap_or_else(|| (state.clone(), judgement.clone())))
         }
@@ -139,17 +153,17 @@ fn examine(
     };
     let kept = shortest.as_ref().map(|(state, _)| state.name).or(plan.only);
     if let (Some(path), Some(name)) = (&plan.keep_image, kept) {
-        let saved = Worker::new(&case).and_then(|mut worker| {
+        let saved = Worker::new(case).and_then(|mut worker| {
             worker.load(&name)?;
             worker.save(path)
         });
         saved.map_err(Error::io(format!("cannot write {}", path.display())))?;
     }
     let shortest = match shortest {
-        Some((state, judgement)) => Some(failing(recording, &state, &judgement, command)?),
+        Some((state, judgement)) => Some(failing(recording, &state, &judgement, &plan.again)?),
         None => None,
     };
-    let said = history.whole();
+    let said = case.history.whole();
     let counts = recording.counts(0, recording.events().len());
     Ok(ProofResults {
         subject: plan.subject.name(),
@@ -217,14 +231,14 @@ fn failing(
     recording: &Recording,
     state: &CrashState,
     judgement: &Judgement,
-    command: &str,
+    again: &str,
 ) -> Result<FailingState, Error> {
     let timeline = Walker::new(recording)
         .and_then(|mut walker| walker.fates(&state.name))
         .and_then(|fates| timeline::around(recording, state.name.cut, state.position, &fates));
     Ok(FailingState {
         name: state.name.to_string(),
-        command: format!("{command} --state {}", state.name),
+        command: format!("{again} --state {}", state.name),
         details: judgement
             .details
             .iter()

@@ -37,6 +37,8 @@ pub struct Plan {
     pub only: Option<StateName>,
     /// A recording to try, instead of making one.
     pub recorded: Option<PathBuf>,
+    /// The command line that tries one of its states again, without the state's name.
+    pub again: String,
     /// Where the recording is kept.
     pub keep_recording: Option<PathBuf>,
     /// Where the image of the shortest failing state is kept; of the only state, whatever became of it.
@@ -65,6 +67,7 @@ impl Plan {
             workers: None,
             only: None,
             recorded: None,
+            again: String::new(),
             keep_recording: None,
             keep_image: None,
         }

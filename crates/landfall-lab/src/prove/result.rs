@@ -229,6 +229,9 @@ impl ProofResults {
     /// What was tried, in one sentence.
     pub fn coverage_sentence(&self) -> String {
         let coverage = &self.coverage;
+        if coverage.possible <= 1.0 {
+            return "One state was tried.".to_owned();
+        }
         let distinct = match coverage.equal {
             0 => String::new(),
             equal => format!(" ({equal} more were equal to one of these)"),

@@ -155,13 +155,20 @@ impl Case {
         if let Some(directory) = directory {
             plan.directory = canonical_directory(directory)?;
         }
-        plan.transactions = 24;
+        plan.transactions = TRANSACTIONS;
         plan.states = states;
+        plan.again = format!("landfall prove {}", self.subject);
+        for (key, value) in self.settings {
+            plan.again += &format!(" --set {key}={value}");
+        }
+        plan.again += &format!(" --fs {} --transactions {TRANSACTIONS}", self.recipe);
         plan.stirred = self.stirred;
         Ok(plan)
     }
 }
 
+/// Transactions of each case.
+const TRANSACTIONS: u64 = 24;
 /// Crash states tried for each case.
 const STATES: usize = 300;
 

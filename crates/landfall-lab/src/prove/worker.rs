@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use landfall_os::{Mount, PrivateDirectory};
+use landfall_os::{DeviceKind, Filesystem, Mount, PrivateDirectory};
 use landfall_recorder::Recording;
 use landfall_recorder::crash::{CrashDisk, StateName, Walker};
 
@@ -97,15 +97,7 @@ impl<'a> Worker<'a> {
             return Checked::Unchecked(format!("the state cannot be made: {error}"));
         }
         let said = self.case.history.at(position);
-        let device = self.disk.device();
-        let recipe = self.case.recipe;
-        let options = beside_others(recipe);
-        let mount = Mount::new(
-            device.path(),
-            &self.mount_point,
-            recipe.kind.name(),
-            &options,
-        );
+        let mount = self.mount();
         let mount = match mount {
             Ok(mount) => mount,
             Err(error) => {
@@ -118,6 +110,25 @@ impl<'a> Worker<'a> {
             Ok(()) => checked,
             Err(error) => Checked::Unchecked(format!("it cannot be unmounted again: {error}")),
         }
+    }
+
+    fn mount(&self) -> io::Result<Mount> {
+        let recipe = self.case.recipe;
+        let options = beside_others(recipe);
+        let device = self.disk.device().path();
+        Mount::new(device, &self.mount_point, recipe.kind.name(), &options)
+    }
+
+    /// Describes the filesystem as it was when the recording began.
+    pub fn look(&mut self) -> io::Result<Filesystem> {
+        self.disk.load(self.case.recording, 0, &[])?;
+        let mount = self.mount()?;
+        let mut filesystem = Filesystem::of(mount.target())?;
+        for device in &mut filesystem.devices {
+            device.kind = DeviceKind::Recorder;
+        }
+        mount.unmount()?;
+        Ok(filesystem)
     }
 
     fn inspect(&self, root: &Path, said: &Said) -> Checked {
