@@ -147,7 +147,7 @@ fn examine(
             let breach = judgement.worst();
             let shorter = shorten(case, state, breach, stop)
                 .map_err(Error::io("cannot shorten the failing state"))?;
-            Some(shorter.unwrap_or_else(|| (state.clone(), judgement.clone())))
+            Some(shorter.unwrap_or_else(|| (*state, judgement.clone())))
         }
         None => None,
     };

@@ -75,7 +75,7 @@ impl Tally {
         let size = |state: &CrashState| (state.omitted, state.position);
         let shorter = |(best, _): &(CrashState, Judgement)| size(state) < size(best);
         if self.shortest.as_ref().is_none_or(shorter) {
-            self.shortest = Some((state.clone(), judgement));
+            self.shortest = Some((*state, judgement));
         }
     }
 }
