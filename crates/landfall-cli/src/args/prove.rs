@@ -11,8 +11,8 @@ use landfall_recorder::crash::{Model, StateName};
 use super::Documents;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 lost nothing, 1 failed or could not be proven, 2 wrong command line, 3 lost something, \
-4 target refused (no space, no privilege), 130 stopped by Ctrl-C.";
+Exit codes: 0 lost nothing, 1 could not be proven, 2 wrong command line, 3 lost something, 130 stopped \
+by Ctrl-C.";
 
 #[derive(Args)]
 #[command(after_help = EXIT_CODES)]

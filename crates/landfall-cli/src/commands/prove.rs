@@ -72,7 +72,14 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         prove(&plan, &command, &stop, &mut display)
     };
     display.0.finish();
-    let results = proven?;
+    let results = proven.map_err(|error| {
+        let mut failure = Failure::from(error);
+        // Whatever kept it from being proven: it is not proven.
+        if failure.code == Code::Refused {
+            failure.code = Code::Failed;
+        }
+        failure
+    })?;
     documents.write(&results)?;
     documents.print(&results)?;
     Ok(code(&results, tests_itself))

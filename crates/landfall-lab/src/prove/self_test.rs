@@ -6,6 +6,8 @@
 
 use std::path::Path;
 
+use landfall_recorder::Fault;
+
 use super::result::{Expectation, ProofResults};
 use super::{Plan, prove, subject};
 use crate::{Error, Experiment, Notice, Progress, Results, Stop, Weight, canonical_directory};
@@ -20,6 +22,8 @@ pub struct Case {
     pub recipe: &'static str,
     /// Whether dirty pages are forced out.
     pub stirred: bool,
+    /// What goes wrong besides the power.
+    pub faults: &'static [Fault],
     /// What it must come to.
     pub expected: Expectation,
 }
@@ -37,12 +41,13 @@ const fn case(
         settings,
         recipe,
         stirred: false,
+        faults: &[],
         expected,
     }
 }
 
 /// Everything that is tried.
-pub const CASES: [Case; 22] = [
+pub const CASES: [Case; 23] = [
     case("files", &[], "ext4", LosesNothing),
     case(
         "files",
@@ -65,6 +70,10 @@ pub const CASES: [Case; 22] = [
         Loses,
     ),
     case("files", &[], "ext4,barrier=0", Loses),
+    Case {
+        faults: &[Fault::LyingFlush],
+        ..case("files", &[], "ext4", Loses)
+    },
     case(
         "replace",
         &[("file-sync", "fsync"), ("directory-sync", "yes")],
@@ -161,8 +170,12 @@ impl Case {
         for (key, value) in self.settings {
             plan.again += &format!(" --set {key}={value}");
         }
+        for fault in self.faults {
+            plan.again += &format!(" --fault {fault}");
+        }
         plan.again += &format!(" --fs {} --transactions {TRANSACTIONS}", self.recipe);
         plan.stirred = self.stirred;
+        plan.faults = self.faults.to_vec();
         Ok(plan)
     }
 }

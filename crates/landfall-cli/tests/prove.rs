@@ -1,0 +1,258 @@
+//! `landfall prove` on the kernel's own filesystems: what is safe loses nothing, what is not is caught.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{Ended, is_root, landfall, run, scratch, skip, within};
+use serde_json::Value;
+
+/// Runs a proof that writes its document to standard output; nothing where none can be made.
+fn prove(cwd: &Path, arguments: &str) -> Option<Ended> {
+    if !is_root() {
+        skip("a proof needs root");
+        return None;
+    }
+    let fixed = ["prove", "--json", "-", "--no-report"];
+    Some(run(cwd, fixed.into_iter().chain(arguments.split(' '))))
+}
+
+fn document(ended: &Ended, code: i32) -> Value {
+    assert_eq!(ended.code, Some(code), "{ended:#?}");
+    serde_json::from_str(&ended.stdout).expect("standard output is JSON and nothing else")
+}
+
+fn proof(document: &Value) -> &Value {
+    &document["experiments"][0]
+}
+
+#[test]
+fn what_is_safe_is_told_from_what_is_not() {
+    let cwd = scratch();
+    let Some(ended) = prove(cwd.path(), "--self-test") else {
+        return;
+    };
+    let document = document(&ended, 0);
+    assert_eq!(document["notices"], Value::Array(vec![]));
+    let proofs = document["experiments"].as_array().unwrap();
+    assert!(proofs.len() > 20);
+    for proof in proofs {
+        assert!(proof["expected"].is_string(), "{proof}");
+        assert_eq!(proof["unchecked"], Value::Null, "{proof}");
+        assert_eq!(
+            proof["coverage"]["checked"], proof["coverage"]["planned"],
+            "{proof}"
+        );
+    }
+}
+
+#[test]
+fn a_lost_transaction_is_shown_again_and_kept() {
+    let cwd = scratch();
+    let lossy = "files --set acknowledge=early --transactions 8 --states 200";
+    let keep = format!("{lossy} --keep-recording recording --keep-image image");
+    let Some(ended) = prove(cwd.path(), &keep) else {
+        return;
+    };
+    let found = document(&ended, 3);
+    let found = proof(&found);
+    assert_eq!(found["only_last"], true);
+    assert_eq!(found["worst_lost"], 1);
+    assert_eq!(found["workload"]["acknowledged"], 8);
+    let shortest = &found["shortest"];
+    let name = shortest["name"].as_str().unwrap();
+    let again = shortest["command"].as_str().unwrap();
+    assert_eq!(
+        again,
+        format!(
+            "landfall prove files --set acknowledge=early --recording recording --state {name}"
+        )
+    );
+    let timeline = shortest["timeline"].as_array().unwrap();
+    let lost = |moment: &&Value| moment["event"] == "acknowledge" && moment["after_cut"] == false;
+    assert!(timeline.iter().any(|moment| lost(&moment)), "{timeline:#?}");
+
+    // From the recording the same state comes back, with the same image.
+    let show = format!(
+        "files --set acknowledge=early --recording recording --state {name} --keep-image again"
+    );
+    let shown = document(&prove(cwd.path(), &show).unwrap(), 3);
+    assert_eq!(proof(&shown)["coverage"]["checked"], 1);
+    assert_eq!(proof(&shown)["shortest"]["details"], shortest["details"]);
+    let read = |name: &str| fs::read(cwd.path().join(name)).unwrap();
+    assert_eq!(read("image").len(), 64 << 20);
+    assert!(read("image") == read("again"));
+}
+
+#[test]
+fn a_proof_of_nothing_is_none() {
+    let cwd = scratch();
+    // The first write fails, so that nothing is ever acknowledged.
+    let Some(ended) = prove(cwd.path(), "files --fault write-error=1 --transactions 3") else {
+        return;
+    };
+    let document = document(&ended, 1);
+    assert_eq!(proof(&document)["workload"]["acknowledged"], 0);
+    assert_eq!(proof(&document)["failing_states"], 0);
+}
+
+#[test]
+fn each_model_is_held_to_what_it_says() {
+    let cwd = scratch();
+    for (model, code) in [("flushed", 3), ("prefix", 3), ("subset", 3)] {
+        let lossy = format!("files --set acknowledge=early --transactions 4 --model {model}");
+        let Some(ended) = prove(cwd.path(), &lossy) else {
+            return;
+        };
+        document(&ended, code);
+    }
+    // A page is torn by a disk that writes in order, and by one that does not, and by none that keeps
+    // nothing.
+    for (model, code) in [("flushed", 0), ("prefix", 3), ("subset", 3)] {
+        let torn = format!("pages --transactions 8 --model {model} --states 300");
+        document(&prove(cwd.path(), &torn).unwrap(), code);
+    }
+}
+
+/// The example of docs/prove-your-program.md, as it stands there.
+#[test]
+fn the_documented_program_is_proven_and_its_fault_is_caught() {
+    if !is_root() {
+        return skip("a proof needs root");
+    }
+    if Command::new("python3").arg("--version").output().is_err() {
+        return skip("there is no python3");
+    }
+    let cwd = scratch();
+    let page = include_str!("../../../docs/prove-your-program.md");
+    let mut programs = page
+        .split("```python\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap());
+    let (writer, checker) = (programs.next().unwrap(), programs.next().unwrap());
+    fs::write(cwd.path().join("checker.py"), checker).unwrap();
+    for (writer, code) in [
+        (writer.to_owned(), 0),
+        (writer.replace("    os.fdatasync(log)\n", ""), 3),
+    ] {
+        fs::write(cwd.path().join("writer.py"), writer).unwrap();
+        let place = cwd.path().display();
+        let output = landfall()
+            .args(["prove", "--json", "-", "--no-report", "--transactions", "8"])
+            .args(["--states", "40", "--cmd"])
+            .arg(format!("python3 {place}/writer.py {{dir}} {{ack}}"))
+            .arg("--check")
+            .arg(format!("python3 {place}/checker.py {{dir}}"))
+            .current_dir(cwd.path())
+            .output()
+            .unwrap();
+        let document = document(&output.into(), code);
+        assert!(
+            proof(&document)["workload"]["acknowledged"]
+                .as_u64()
+                .unwrap()
+                >= 8
+        );
+    }
+}
+
+#[test]
+fn a_strategy_that_is_timed_is_proven_beside() {
+    if !is_root() {
+        return skip("a proof needs root");
+    }
+    let cwd = scratch();
+    let arguments = "lab sync --on recorder:ext4 --prove --prove-states 60 --allocation overwrite \
+                     --sync fdatasync,none,direct+none --rounds 1 --ops 50 --json - --no-report";
+    let document = run(cwd.path(), arguments.split_whitespace()).document();
+    let losing = |key: &str| {
+        let proof = &common::strategy(&document, key)["proof"];
+        assert!(proof["states"].as_u64().unwrap() > 0, "{proof}");
+        proof["losing"].as_u64().unwrap()
+    };
+    assert_eq!(losing("overwrite/fdatasync/8K"), 0);
+    assert!(losing("overwrite/none/8K") > 0);
+    assert!(losing("overwrite/direct+none/8K") > 0);
+}
+
+#[test]
+fn nonsense_is_refused_in_one_sentence() {
+    let cwd = scratch();
+    for wrong in [
+        "nothing",
+        "files --set colour=red",
+        "files --set method=hope",
+        "files --fault fire",
+        "files --state 1:2",
+        "files --model best",
+        "files --fs ntfs",
+        "files --recording nowhere",
+        "command",
+    ] {
+        let ended = run(
+            cwd.path(),
+            ["prove", "--no-report"].into_iter().chain(wrong.split(' ')),
+        );
+        assert_eq!(ended.code, Some(2), "{wrong}: {ended:#?}");
+        assert!(!ended.stderr.contains("panicked"), "{wrong}: {ended:#?}");
+    }
+    assert_eq!(common::names(cwd.path()), [""; 0]);
+}
+
+#[test]
+fn subjects_are_listed_to_everybody() {
+    let cwd = scratch();
+    let ended = run(cwd.path(), ["prove", "--list"]);
+    assert_eq!(ended.code, Some(0));
+    for subject in ["files", "pages", "replace", "sqlite", "command"] {
+        assert!(ended.stdout.contains(subject), "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn an_ordinary_user_is_told_what_is_missing() {
+    let cwd = scratch();
+    let mut command = landfall();
+    command.args(["prove", "files", "--no-report"]);
+    if is_root() {
+        let program = command.get_program().to_owned();
+        let mut dropped = Command::new("setpriv");
+        dropped.args(["--reuid", "65534", "--clear-groups", "--"]);
+        dropped.arg(program).args(command.get_args());
+        command = dropped;
+    }
+    let output = command.current_dir("/").stdin(Stdio::null()).output();
+    let ended: Ended = output.unwrap().into();
+    if ended.stderr.contains("failed to execute") {
+        // The build's directory is closed to others.
+        return println!("skipped: {}", ended.stderr);
+    }
+    ended.assert_refused(1);
+    assert!(ended.stderr.contains("root"), "{ended:#?}");
+    drop(cwd);
+}
+
+#[test]
+fn a_signal_ends_a_proof_and_leaves_nothing() {
+    if !is_root() {
+        return skip("a proof needs root");
+    }
+    let cwd = scratch();
+    let mut child = landfall()
+        .args(["prove", "files", "--states", "1000000", "--no-report"])
+        .args(["--transactions", "2000", "--set", "records=4000"])
+        .args(["--directory", "."])
+        .current_dir(cwd.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(within(60, || !common::names(cwd.path()).is_empty()));
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(common::names(cwd.path()), [""; 0]);
+}
