@@ -50,7 +50,7 @@ pub use filesystem::{DirectIo, Filesystem, Medium, Space};
 pub use host::Host;
 pub use loop_device::LoopDevice;
 pub use memory::{available_memory, peak_resident, reset_peak_resident};
-pub use mount::{Mount, isolate_mounts, unmount};
+pub use mount::{Mount, isolate_mounts, leave_mounts, unmount};
 pub use payload::{ALIGNMENT, Payload};
 pub use private_directory::{PrivateDirectory, abandoned_in};
 pub use server_thread::serve_block_device;

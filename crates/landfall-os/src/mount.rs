@@ -37,6 +37,22 @@ pub fn isolate_mounts() -> io::Result<()> {
     Ok(())
 }
 
+/// Takes all mounts away from the calling thread, and from those that it starts from now on; paths mean
+/// nothing to it any more. Other threads keep theirs. Needs root.
+///
+/// For a thread that serves a device: mounts go with the last thread that has them, and that thread waits
+/// until what is on them has been written. If it is the one that serves the device below, it waits for
+/// itself, for ever, and cannot be killed.
+pub fn leave_mounts() -> io::Result<()> {
+    // SAFETY: as above.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }?;
+    mount_change(
+        "/",
+        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+    )?;
+    Ok(rustix::mount::unmount("/", UnmountFlags::DETACH)?)
+}
+
 /// A mounted filesystem; unmounted when dropped.
 #[derive(Debug)]
 pub struct Mount {

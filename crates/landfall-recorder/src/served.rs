@@ -2,8 +2,8 @@
 //!
 //! `disk` is the device, `mark` takes clients' marks. One thread takes the requests, in the order in
 //! which the kernel sends them, and does each at once; a second one sends the answers that are due
-//! later. Both have descriptors of their own (see [`serve_block_device`]), so that they can always die,
-//! and what hangs on the device with them.
+//! later. Both have descriptors of their own (see [`serve_block_device`]) and no mounts (see
+//! [`leave_mounts`]), so that they can always die, and what hangs on the device with them.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -22,7 +22,7 @@ use fuser::{
     ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, SessionACL, TimeOrNow,
     WriteFlags,
 };
-use landfall_os::{LoopDevice, isolate_mounts, serve_block_device, unmount};
+use landfall_os::{LoopDevice, isolate_mounts, leave_mounts, serve_block_device, unmount};
 
 use crate::fault::Refusal;
 
@@ -149,9 +149,6 @@ fn serve(
 ) -> io::Result<()> {
     serve_block_device(keep)?;
     let (later, due) = channel();
-    let answers = std::thread::Builder::new()
-        .name("landfall-answer".into())
-        .spawn(move || answer(&due))?;
     let mut config = Config::default();
     config.mount_options = vec![
         MountOption::FSName("landfall-recorder".into()),
@@ -161,6 +158,10 @@ fn serve(
     config.acl = SessionACL::All;
     let front = Front { device, later };
     let session = fuser::Session::new(front, mount, &config)?;
+    leave_mounts()?;
+    let answers = std::thread::Builder::new()
+        .name("landfall-answer".into())
+        .spawn(move || answer(&due))?;
     let _ = ready.send(());
     drop(ready);
     let result = session.run();
