@@ -22,6 +22,7 @@ fn main() -> std::process::ExitCode {
     let outcome = match arguments.command {
         Command::Lab(lab) => commands::lab::run(*lab, arguments.quiet),
         Command::Prove(prove) => commands::prove::run(*prove, arguments.quiet),
+        Command::Clean(clean) => commands::clean::run(clean),
         Command::Inspect(inspect) => commands::inspect::run(&inspect),
         Command::Compare(compare) => commands::compare::run(&compare),
         Command::Completions { shell } => commands::completions(shell),

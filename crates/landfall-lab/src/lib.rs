@@ -19,6 +19,7 @@
 //! ends, however it ends short of SIGKILL. It prints nothing: a [`Progress`] is told.
 
 pub mod claim;
+pub mod clean;
 pub mod compare;
 pub mod disturbance;
 mod error;

@@ -4,7 +4,7 @@
 //! this process dies: it is set up to clear itself with its last user (`LO_FLAGS_AUTOCLEAR`), and this
 //! process is one.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
@@ -13,11 +13,15 @@ use std::time::{Duration, Instant};
 use crate::dirty::cached_pages;
 
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
+const LOOP_CLR_FD: libc::Ioctl = 0x4C01;
+const LOOP_GET_STATUS64: libc::Ioctl = 0x4C05;
 /// Since Linux 5.8.
 const LOOP_CONFIGURE: libc::Ioctl = 0x4C0A;
 const BLKFLSBUF: libc::Ioctl = 0x1261;
 const LO_FLAGS_AUTOCLEAR: u32 = 4;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
+/// Bytes that the kernel keeps of a file's name, with the zero at its end.
+const NAME: usize = 64;
 /// Another process may take the device that was free a moment ago.
 const ATTEMPTS: usize = 64;
 /// How long somebody may hold on to a page of the device.
@@ -43,10 +47,30 @@ struct LoopInfo {
     encrypt_type: u32,
     encrypt_key_size: u32,
     flags: u32,
-    file_name: [u8; 64],
-    crypt_name: [u8; 64],
+    file_name: [u8; NAME],
+    crypt_name: [u8; NAME],
     encrypt_key: [u8; 32],
     init: [u64; 2],
+}
+
+impl LoopInfo {
+    fn default_for(flags: u32, file_name: [u8; NAME]) -> LoopInfo {
+        LoopInfo {
+            device: 0,
+            inode: 0,
+            rdevice: 0,
+            offset: 0,
+            size_limit: 0,
+            number: 0,
+            encrypt_type: 0,
+            encrypt_key_size: 0,
+            flags,
+            file_name,
+            crypt_name: [0; NAME],
+            encrypt_key: [0; 32],
+            init: [0; 2],
+        }
+    }
 }
 
 /// `struct loop_config` of `linux/loop.h`.
@@ -68,10 +92,9 @@ impl LoopDevice {
             .read(true)
             .write(true)
             .open("/dev/loop-control")?;
-        let mut name = [0; 64];
-        let bytes = path.as_os_str().as_encoded_bytes();
-        let len = bytes.len().min(name.len() - 1);
-        name[..len].copy_from_slice(&bytes[..len]);
+        let mut name = [0; NAME];
+        let tail = tail(path);
+        name[..tail.len()].copy_from_slice(tail);
         let mut result = Err(io::ErrorKind::ResourceBusy.into());
         for _ in 0..ATTEMPTS {
             // SAFETY: takes no argument, and touches no memory of this process.
@@ -120,25 +143,87 @@ impl LoopDevice {
     }
 }
 
-fn configure(device: RawFd, file: RawFd, file_name: [u8; 64]) -> io::Result<()> {
+/// As much of a path as the kernel keeps: its end, which tells more than its beginning.
+fn tail(path: &Path) -> &[u8] {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    &bytes[bytes.len().saturating_sub(NAME - 1)..]
+}
+
+/// A loop device that somebody has attached.
+#[derive(Debug)]
+pub struct AttachedLoop {
+    path: PathBuf,
+    /// What its file was called.
+    name: Vec<u8>,
+    /// The device that its file is on.
+    below: u64,
+}
+
+impl AttachedLoop {
+    fn of(path: PathBuf) -> io::Result<AttachedLoop> {
+        let device = File::open(&path)?;
+        let mut info = LoopInfo::default_for(0, [0; NAME]);
+        // SAFETY: `info` is laid out as the kernel's, which fills it in before the call returns.
+        check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) })?;
+        let name = info.file_name.into_iter().take_while(|byte| *byte != 0);
+        Ok(AttachedLoop {
+            path,
+            name: name.collect(),
+            below: info.device,
+        })
+    }
+
+    /// Its path, `/dev/loopN`.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether its file is one that is made in a private directory at `path`: an image, or a recorder's.
+    pub fn is_in(&self, path: &Path) -> bool {
+        let files = ["image", "device/disk"].map(|file| path.join(file));
+        files.iter().any(|file| tail(file) == self.name)
+    }
+
+    /// The file of `/sys/fs/fuse` that makes a FUSE server let go of everything, if this device is on such
+    /// a server's file; the filesystem fusectl may not be mounted there.
+    pub fn fuse_abort(&self) -> Option<PathBuf> {
+        // As the kernel encodes a device: FUSE mounts have major number 0.
+        let major = (self.below >> 8) & 0xfff;
+        let minor = (self.below & 0xff) | ((self.below >> 12) & 0xf_ff00);
+        let file = format!("/sys/fs/fuse/connections/{minor}/abort");
+        (major == 0).then(|| file.into())
+    }
+
+    /// Takes the file away from the device, as soon as nobody uses it.
+    pub fn detach(&self) -> io::Result<()> {
+        let device = File::open(&self.path)?;
+        // SAFETY: takes no argument, and touches no memory of this process.
+        match check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CLR_FD) }) {
+            // It went by itself meanwhile.
+            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(()),
+            result => result.map(drop),
+        }
+    }
+}
+
+/// The loop devices that are attached to files, those that cannot be asked left out. Needs root.
+pub fn attached_loops() -> io::Result<Vec<AttachedLoop>> {
+    let mut attached = Vec::new();
+    for entry in fs::read_dir("/sys/block")? {
+        let entry = entry?;
+        if entry.path().join("loop/backing_file").exists() {
+            let path = Path::new("/dev").join(entry.file_name());
+            attached.extend(AttachedLoop::of(path));
+        }
+    }
+    Ok(attached)
+}
+
+fn configure(device: RawFd, file: RawFd, file_name: [u8; NAME]) -> io::Result<()> {
     let config = LoopConfig {
         fd: u32::try_from(file).map_err(io::Error::other)?,
         block_size: 512,
-        info: LoopInfo {
-            device: 0,
-            inode: 0,
-            rdevice: 0,
-            offset: 0,
-            size_limit: 0,
-            number: 0,
-            encrypt_type: 0,
-            encrypt_key_size: 0,
-            flags: LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO,
-            file_name,
-            crypt_name: [0; 64],
-            encrypt_key: [0; 32],
-            init: [0; 2],
-        },
+        info: LoopInfo::default_for(LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO, file_name),
         reserved: [0; 8],
     };
     // SAFETY: `config` is laid out as the kernel's and lives until the call returns; the kernel only
@@ -161,6 +246,22 @@ mod tests {
     fn the_structure_is_as_large_as_the_kernels() {
         assert_eq!(size_of::<LoopInfo>(), 232);
         assert_eq!(size_of::<LoopConfig>(), 304);
+    }
+
+    #[test]
+    fn a_device_is_known_by_the_end_of_its_files_name() {
+        let directory = Path::new("/a/directory/with/a/name/that/is/rather/long/.landfall-12345-0");
+        let of = |file: &str, below: u64| AttachedLoop {
+            path: "/dev/loop0".into(),
+            name: tail(&directory.join(file)).to_owned(),
+            below,
+        };
+        let recorder = of("device/disk", 42);
+        assert!(recorder.is_in(directory) && of("image", 0xfe00).is_in(directory));
+        assert!(!recorder.is_in(&directory.with_extension("1")));
+        let abort = recorder.fuse_abort().unwrap();
+        assert_eq!(abort, Path::new("/sys/fs/fuse/connections/42/abort"));
+        assert_eq!(of("image", 0xfe00).fuse_abort(), None);
     }
 
     #[test]

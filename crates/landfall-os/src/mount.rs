@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use procfs::FromRead as _;
+use procfs::process::MountInfos;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change};
 use rustix::thread::UnshareFlags;
@@ -99,6 +101,18 @@ impl Drop for Mount {
             let _ = rustix::mount::unmount(&self.target, UnmountFlags::DETACH);
         }
     }
+}
+
+/// What is mounted at or below `directory` as the calling thread sees it, the innermost first.
+pub fn mounts_under(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mounts = MountInfos::from_file("/proc/thread-self/mountinfo").map_err(io::Error::other)?;
+    let points = mounts.0.into_iter().map(|mount| mount.mount_point);
+    let mut points: Vec<PathBuf> = points
+        .filter(|point| point.starts_with(directory))
+        .collect();
+    // What was mounted last is on top.
+    points.reverse();
+    Ok(points)
 }
 
 /// Unmounts what is mounted at `target`; waits a little where something still uses it.

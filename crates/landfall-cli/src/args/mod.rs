@@ -54,6 +54,8 @@ pub enum Command {
     /// what a power cut could have left at each moment, mounts it, lets filesystem and subject recover,
     /// and looks for acknowledged transactions that are gone. Needs root, FUSE and loop devices.
     Prove(Box<Prove>),
+    /// Remove what killed runs left: private directories, and what hangs on them.
+    Clean(Clean),
     /// Show what a directory stands on, and what that means for durable writes.
     Inspect(Inspect),
     /// Hold two runs against each other.
@@ -210,6 +212,20 @@ pub struct Inspect {
     /// Print the facts as JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Exit codes: 0 removed, or nothing was there, 1 something could not be removed."
+)]
+pub struct Clean {
+    /// Directories to look into [default: the current one and the one for temporary files].
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub dir: Vec<PathBuf>,
+
+    /// Say what would be removed, and remove nothing.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Args)]
