@@ -116,6 +116,13 @@ impl Results {
             })
     }
 
+    /// Whether there is nothing but proofs, which concern a filesystem that was made for them and no
+    /// directory of the user's.
+    pub fn has_only_proofs(&self) -> bool {
+        let is_proof = |experiment| matches!(experiment, &Experiment::Prove(_));
+        !self.experiments.is_empty() && self.experiments.iter().all(is_proof)
+    }
+
     /// The claims of all experiments.
     pub fn claims(&self) -> impl Iterator<Item = &ClaimResult> {
         self.experiments

@@ -13,6 +13,7 @@
     sizes: drawSizes,
     phases: drawPhases,
     "break-even": drawBreakEven,
+    timeline: drawTimeline,
   };
 
   function fail(error) {

@@ -8,19 +8,23 @@
 //! - `history`: what was said, and where among the device's writes;
 //! - `explore`: the crash states, several `worker`s checking them; `judge` says what is lost;
 //! - `shorten`, `timeline`: the failing state that is easiest to understand;
-//! - `self_test`: known faults that must be caught.
+//! - `self_test`: known faults that must be caught;
+//! - `sentences`: what it came to, in words.
 //!
 //! Threads: one drives the subject, then each worker has a device, a mount point and a walk through the
 //! recording of its own. All mounts are private to this process.
 
 mod experiment;
 mod explore;
+#[cfg(test)]
+pub(crate) mod fixtures;
 mod history;
 mod judge;
 mod plan;
 mod record;
 mod result;
 pub mod self_test;
+pub mod sentences;
 mod shorten;
 mod stirrer;
 mod strategies;

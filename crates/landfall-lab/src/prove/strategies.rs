@@ -6,7 +6,7 @@ use std::time::Duration;
 use landfall_os::Allocation;
 use landfall_recorder::Options;
 
-use super::{Plan, prove, subject};
+use super::{Plan, prove, sentences, subject};
 use crate::made::{Carrier, Recipe, like};
 use crate::sync::{StrategyProof, StrategyResult, SyncResults};
 use crate::{Error, Notice, Progress, Site, Stop, Weight};
@@ -131,7 +131,8 @@ fn one(
         states: proof.coverage.checked,
         losing: proof.losing_states,
         worst_lost: proof.worst_lost,
-        not_proven: (proof.outcome() == super::Outcome::NotProven).then(|| proof.sentence()),
+        not_proven: (proof.outcome() == super::Outcome::NotProven)
+            .then(|| sentences::verdict(proof)),
     })
 }
 

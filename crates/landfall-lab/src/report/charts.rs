@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::{stream, sync};
+use super::{prove, stream, sync};
 
 /// More rows than this are no picture any more.
 pub(super) const MOST_ROWS: usize = 40;
@@ -52,6 +52,8 @@ pub(super) enum Drawing {
     Phases(stream::charts::Phases),
     /// The cost of a dump and of logs against the share of the state that changes.
     BreakEven(stream::crossing::Crossing),
+    /// What happened around a power cut.
+    Timeline(prove::charts::Timeline),
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -80,6 +82,7 @@ impl Chart {
             Drawing::Sizes(sizes) => sizes.marks(),
             Drawing::Phases(phases) => phases.marks(),
             Drawing::BreakEven(crossing) => crossing.marks(),
+            Drawing::Timeline(timeline) => timeline.marks(),
         }
     }
 

@@ -5,6 +5,7 @@ mod claims;
 mod page;
 mod part;
 mod prose;
+mod prove;
 mod stream;
 mod sync;
 mod table;

@@ -8,9 +8,10 @@ use askama::Template;
 use super::claims::{Claim, Source, claims};
 use super::part::Part;
 use super::table::Table;
-use super::{prose, stream, sync};
+use super::{prose, prove, stream, sync};
 use crate::facts::{self, Fact};
-use crate::{Error, Notice, PlanKind, Results, Weight, duration_text};
+use crate::prove::ProofResults;
+use crate::{Error, Notice, PlanKind, Results, Weight, bytes_text, duration_text};
 
 pub(super) const STYLE: &str = concat!(
     include_str!("../../templates/report.css"),
@@ -27,6 +28,8 @@ pub(super) const SCRIPT: &str = concat!(
     "\n",
     include_str!("../../templates/charts/saving.js"),
     "\n",
+    include_str!("../../templates/charts/timeline.js"),
+    "\n",
     include_str!("../../templates/report.js")
 );
 
@@ -34,9 +37,15 @@ pub(super) const SCRIPT: &str = concat!(
 #[template(path = "report.html")]
 struct Page<'a> {
     results: &'a Results,
-    heading: &'static str,
     /// The filesystem that was made to measure on, if one was.
     made: Option<String>,
+    heading: String,
+    /// What the heading says, where it is a verdict.
+    verdict: Option<Verdict>,
+    /// What the window is called.
+    title: String,
+    /// The directory that was measured in, or what was proven.
+    subject: String,
     place: String,
     circumstances: String,
     sentences: Vec<String>,
@@ -46,6 +55,8 @@ struct Page<'a> {
     level: u8,
     claims: Vec<Claim<'a>>,
     sources: Vec<Source<'a>>,
+    /// Heading of the facts.
+    foundation: &'static str,
     subjects: Vec<Subject>,
     style: &'static str,
     script: &'static str,
@@ -60,6 +71,32 @@ impl Page<'_> {
         self.parts
             .iter()
             .filter_map(|part| part.preparation.as_ref())
+    }
+}
+
+/// A verdict, with a sign that does not need colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Good,
+    Bad,
+    Doubt,
+}
+
+impl Verdict {
+    fn class(&self) -> &'static str {
+        match self {
+            Verdict::Good => "holds",
+            Verdict::Bad => "fails",
+            Verdict::Doubt => "doubt",
+        }
+    }
+
+    fn sign(&self) -> &'static str {
+        match self {
+            Verdict::Good => "✓",
+            Verdict::Bad => "✕",
+            Verdict::Doubt => "?",
+        }
     }
 }
 
@@ -89,20 +126,48 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
     if let Some(found) = results.stream() {
         parts.push(stream::part(found, in_memory, &mut charts));
     }
+    let proofs: Vec<&ProofResults> = results.proofs().collect();
+    if !proofs.is_empty() {
+        parts.push(prove::part(&proofs, &mut charts));
+    }
     let (claims, sources) = claims(results);
     let data = serde_json::to_string(&charts).map_err(|error| failed(error.to_string()))?;
+    let only_proofs = results.has_only_proofs();
+    let (heading, verdict) = match only_proofs {
+        true => {
+            let (heading, verdict) = prove::prose::heading(&proofs);
+            (heading, Some(verdict))
+        }
+        false => (heading(&parts).to_owned(), None),
+    };
+    let (subject, place) = match (only_proofs, proofs.as_slice()) {
+        (true, [proof]) => (proof.subject.clone(), recorder(proof)),
+        (true, several) => (String::new(), format!("{} recorded devices", several.len())),
+        (false, _) => (results.directory.clone(), facts::place(&results.filesystem)),
+    };
     let page = Page {
         results,
-        heading: heading(&parts),
+        title: match only_proofs {
+            true => heading.clone(),
+            false => format!("{heading}: {}", results.directory),
+        },
+        heading,
+        verdict,
+        subject,
         level: if parts.len() > 1 { 3 } else { 2 },
-        made: results.site.text(),
-        place: facts::place(&results.filesystem),
+        made: results.site.text().filter(|_| !only_proofs),
+        place,
         circumstances: circumstances(results),
         sentences: prose::sentences(results),
         notices: results.notices.iter().map(mark).collect(),
         parts,
         claims,
         sources,
+        foundation: match (only_proofs, proofs.len()) {
+            (true, 1) => "The filesystem that was made",
+            (true, _) => "The filesystem that was made first",
+            (false, _) => "What this directory stands on",
+        },
         subjects: subjects(results),
         style: STYLE,
         script: SCRIPT,
@@ -118,6 +183,11 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
         data: inert(&data),
     };
     page.render().map_err(|error| failed(error.to_string()))
+}
+
+fn recorder(proof: &ProofResults) -> String {
+    let bytes = bytes_text(proof.device_bytes);
+    format!("{} on a recorded device of {bytes}", proof.recipe)
 }
 
 fn heading(parts: &[Part]) -> &'static str {

@@ -14,10 +14,12 @@ pub(super) struct Part {
     pub preparation: Option<Table>,
 }
 
-/// Charts that answer one question.
+/// Tables and charts that answer one question.
 pub(super) struct Chapter {
     pub title: &'static str,
     pub introduction: String,
+    /// Tables that stand for themselves.
+    pub tables: Vec<Table>,
     pub figures: Vec<Figure>,
 }
 
@@ -27,6 +29,8 @@ pub(super) struct Figure {
     pub title: String,
     pub alternative: String,
     pub legend: String,
+    /// The command that shows it again.
+    pub command: Option<String>,
     pub expected: usize,
     pub table: Table,
 }
@@ -41,6 +45,7 @@ impl Figure {
                 "Chart. {chapter}: {title}. Its figures are in the data table beneath."
             ),
             legend,
+            command: None,
             expected: chart.expected(),
             table,
         }
@@ -56,6 +61,7 @@ pub(super) fn chapter(
     (!figures.is_empty()).then(|| Chapter {
         title,
         introduction: introduction.into(),
+        tables: Vec::new(),
         figures,
     })
 }

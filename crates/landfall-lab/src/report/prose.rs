@@ -1,7 +1,8 @@
 //! The report's first sentences, computed from the results.
 
-use super::{stream, sync};
+use super::{prove, stream, sync};
 use crate::Results;
+use crate::prove::ProofResults;
 
 /// What the report says before anything else.
 pub(super) fn sentences(results: &Results) -> Vec<String> {
@@ -11,7 +12,12 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
     let of_stream = results.stream().filter(|stream| {
         stream.saving.is_some() || stream.strategies.iter().any(|s| s.summary.is_some())
     });
-    if of_sync.is_none() && of_stream.is_none() {
+    let proofs: Vec<&ProofResults> = results.proofs().collect();
+    let of_proofs = prove::prose::sentences(&proofs);
+    if results.has_only_proofs() {
+        return of_proofs.into_iter().chain(weightiest(results)).collect();
+    }
+    if of_sync.is_none() && of_stream.is_none() && of_proofs.is_empty() {
         let text = "Nothing was measured: no strategy of this plan can be carried out here.";
         return vec![text.to_owned()];
     }
@@ -29,15 +35,14 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
             .into_iter()
             .flat_map(|stream| stream::prose::sentences(results, stream)),
     );
-    sentences.push(weightiest(results));
+    sentences.extend(of_proofs);
+    sentences.push(weightiest(results).unwrap_or_else(|| {
+        "Nothing was noticed that keeps these figures from being taken at face value.".to_owned()
+    }));
     sentences
 }
 
-fn weightiest(results: &Results) -> String {
-    let weightiest = results.notices.iter().rev().max_by_key(|n| n.weight);
-    match weightiest {
-        Some(notice) => format!("Before you believe it: {}", notice.text),
-        None => "Nothing was noticed that keeps these figures from being taken at face value."
-            .to_owned(),
-    }
+fn weightiest(results: &Results) -> Option<String> {
+    let weightiest = results.notices.iter().rev().max_by_key(|n| n.weight)?;
+    Some(format!("Before you believe it: {}", weightiest.text))
 }

@@ -13,6 +13,15 @@ pub(super) struct Table {
     pub rows: Vec<Row>,
     /// What must be said beneath.
     pub notes: Vec<String>,
+    /// Whether its cells are words, which are read from the left and may break.
+    pub is_prose: bool,
+}
+
+impl Table {
+    /// The heading of a cell's column.
+    pub fn column(&self, index: &usize) -> &'static str {
+        self.columns.get(*index).copied().unwrap_or_default()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -56,6 +65,6 @@ pub(super) fn unmeasured<'a>(
         corner: "Strategy",
         columns: vec!["Why"],
         rows,
-        notes: Vec::new(),
+        ..Table::default()
     })
 }

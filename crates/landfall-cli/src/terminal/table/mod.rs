@@ -4,6 +4,7 @@ mod claims;
 mod comparison;
 mod inspection;
 mod layout;
+mod moments;
 mod notices;
 mod proof;
 mod saving;
@@ -57,6 +58,9 @@ pub fn results(results: &Results) -> String {
 }
 
 fn header(results: &Results) -> String {
+    if results.has_only_proofs() {
+        return proof::header(results);
+    }
     let place = place(&results.filesystem);
     let site = match results.site.text() {
         Some(made) => format!("{made}, made in {}", results.directory),

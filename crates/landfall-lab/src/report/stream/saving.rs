@@ -212,6 +212,7 @@ fn table(saving: &SavingResults) -> Table {
         ],
         rows,
         notes,
+        ..Table::default()
     }
 }
 
@@ -242,6 +243,6 @@ fn break_even_table(saving: &SavingResults, cost: Cost, caption: &str) -> Table 
             "seconds",
         ],
         rows: rows.collect(),
-        notes: Vec::new(),
+        ..Table::default()
     }
 }

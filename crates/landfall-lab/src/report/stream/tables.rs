@@ -46,6 +46,7 @@ pub(super) fn rates(section: &Section<'_>) -> Table {
         ],
         rows,
         notes,
+        ..Table::default()
     }
 }
 
@@ -103,6 +104,7 @@ pub(super) fn costs(section: &Section<'_>) -> Table {
         ],
         rows: rows.collect(),
         notes: left_out(section, MOST_ROWS),
+        ..Table::default()
     }
 }
 
@@ -161,6 +163,6 @@ pub(super) fn preparation(stream: &StreamResults) -> Option<Table> {
         corner: "Files",
         columns: vec!["written", "seconds"],
         rows,
-        notes: Vec::new(),
+        ..Table::default()
     })
 }

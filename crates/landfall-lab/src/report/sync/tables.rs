@@ -70,7 +70,7 @@ fn of_section(
         corner: "Strategy",
         columns,
         rows,
-        notes: Vec::new(),
+        ..Table::default()
     }
 }
 
@@ -179,6 +179,6 @@ pub(super) fn preparation(sync: &SyncResults) -> Table {
         corner: "Files",
         columns: vec!["written", "seconds"],
         rows,
-        notes: Vec::new(),
+        ..Table::default()
     }
 }

@@ -1,0 +1,174 @@
+//! What the report says of proofs before anything else: the verdict, and then how much it is worth.
+
+use super::tables::upper;
+use crate::prove::sentences::{
+    circumstances, coverage, missing, short_subject, short_verdict, verdict, workload,
+};
+use crate::prove::{FailingState, Outcome, ProofResults};
+use crate::report::page::Verdict;
+
+/// Recipes longer than this do not go into a heading whole.
+const LONGEST_RECIPE: usize = 32;
+/// Proofs named in a sentence.
+const MOST_NAMED: usize = 4;
+
+/// The verdict in the fewest words, with a sign.
+pub(in crate::report) fn heading(proofs: &[&ProofResults]) -> (String, Verdict) {
+    if let [proof] = proofs {
+        let recipe = match proof.recipe.split_once(',') {
+            Some((kind, _)) if proof.recipe.len() > LONGEST_RECIPE => kind,
+            _ => &proof.recipe,
+        };
+        let text = format!(
+            "{} on {recipe} {}",
+            short_subject(proof),
+            short_verdict(proof)
+        );
+        return (text, sign(proof.outcome()));
+    }
+    let expected = proofs.iter().filter_map(|proof| proof.is_as_expected());
+    if expected.clone().next().is_some() {
+        let wrong = expected.filter(|yes| !yes).count();
+        let count = proofs.len();
+        return match wrong {
+            0 => (
+                format!("All {count} proofs came out as expected"),
+                Verdict::Good,
+            ),
+            wrong => (
+                format!("{wrong} of {count} proofs did not come out as expected"),
+                Verdict::Bad,
+            ),
+        };
+    }
+    let count = |wanted| of(proofs, wanted).count();
+    let lost = count(Outcome::LostSomething);
+    let total = proofs.len();
+    match (lost, count(Outcome::NotProven)) {
+        (0, 0) => (
+            format!("None of {total} subjects lost anything"),
+            Verdict::Good,
+        ),
+        (0, unproven) => (
+            format!("{unproven} of {total} subjects could not be proven"),
+            Verdict::Doubt,
+        ),
+        (lost, _) => (
+            format!("{lost} of {total} subjects broke a promise"),
+            Verdict::Bad,
+        ),
+    }
+}
+
+fn sign(outcome: Outcome) -> Verdict {
+    match outcome {
+        Outcome::LostNothing => Verdict::Good,
+        Outcome::LostSomething => Verdict::Bad,
+        Outcome::NotProven => Verdict::Doubt,
+    }
+}
+
+fn of<'a>(
+    proofs: &'a [&ProofResults],
+    wanted: Outcome,
+) -> impl Iterator<Item = &'a &'a ProofResults> {
+    proofs.iter().filter(move |proof| proof.outcome() == wanted)
+}
+
+/// What the report says of the proofs before anything else.
+pub(in crate::report) fn sentences(proofs: &[&ProofResults]) -> Vec<String> {
+    match proofs {
+        [] => Vec::new(),
+        [proof] => one(proof),
+        several => all(several),
+    }
+}
+
+fn one(proof: &ProofResults) -> Vec<String> {
+    let mut sentences = vec![format!(
+        "{} on {} {}.",
+        proof.subject,
+        proof.recipe,
+        verdict(proof)
+    )];
+    if let Some(shortest) = &proof.shortest {
+        let details = shortest.details.join("; ");
+        let missing = missing(shortest).unwrap_or_default();
+        let text = format!("In the failing state that lacks least {details}. {missing}");
+        sentences.push(text.trim_end().to_owned());
+    }
+    sentences.push(format!("{} {}", workload(proof), coverage(proof)));
+    sentences.extend(circumstances(proof));
+    sentences
+}
+
+/// What is wrong with a failing state, and which writes it lacks.
+pub(super) fn failing(state: &FailingState) -> String {
+    let details = state.details.join("; ");
+    let mut text = format!("{}.", upper(details.trim_end_matches('.')));
+    if let Some(missing) = missing(state) {
+        text.push(' ');
+        text.push_str(&missing);
+    }
+    text
+}
+
+fn all(proofs: &[&ProofResults]) -> Vec<String> {
+    let wrong: Vec<&ProofResults> = proofs
+        .iter()
+        .copied()
+        .filter(|proof| proof.is_as_expected() == Some(false))
+        .collect();
+    let right = |wanted| {
+        of(proofs, wanted)
+            .filter(|proof| proof.is_as_expected() == Some(true))
+            .count()
+    };
+    let mut sentences = Vec::new();
+    if proofs.iter().any(|proof| proof.expected.is_some()) {
+        let (sound, caught) = (right(Outcome::LostNothing), right(Outcome::LostSomething));
+        sentences.push(format!(
+            "Of what is known to be safe {sound} lost nothing; of what is known to lose data {caught} {} caught.",
+            if caught == 1 { "was" } else { "were" }
+        ));
+        if !wrong.is_empty() {
+            sentences.push(format!("Not as expected: {}.", named(&wrong)));
+        }
+    } else {
+        for (outcome, words) in [
+            (Outcome::LostSomething, "A promise was broken by"),
+            (Outcome::NotProven, "Not proven"),
+            (Outcome::LostNothing, "Nothing was lost by"),
+        ] {
+            let these: Vec<&ProofResults> = of(proofs, outcome).copied().collect();
+            if !these.is_empty() {
+                sentences.push(format!("{words}: {}.", named(&these)));
+            }
+        }
+    }
+    let states: u64 = proofs.iter().map(|proof| proof.coverage.checked).sum();
+    sentences.push(format!(
+        "{} crash states were checked in all.",
+        crate::numbers::thousands(states as f64)
+    ));
+    sentences
+}
+
+fn named(proofs: &[&ProofResults]) -> String {
+    let mut texts: Vec<String> = proofs
+        .iter()
+        .take(MOST_NAMED)
+        .map(|proof| {
+            format!(
+                "{} on {} {}",
+                proof.subject,
+                proof.recipe,
+                short_verdict(proof)
+            )
+        })
+        .collect();
+    if proofs.len() > MOST_NAMED {
+        texts.push(format!("and {} more", proofs.len() - MOST_NAMED));
+    }
+    texts.join("; ")
+}

@@ -1,0 +1,215 @@
+//! The tables of proofs.
+
+use crate::bytes_text;
+use crate::numbers::{NOTHING, thousands};
+use crate::prove::sentences::{verdict, words};
+use crate::prove::{Expectation, FailingState, Happening, Outcome, ProofResults};
+use crate::report::table::{Row, Table};
+
+/// All proofs of a document, in a line each.
+pub(super) fn all(proofs: &[&ProofResults]) -> Table {
+    let expected = proofs.iter().any(|proof| proof.expected.is_some());
+    let mut columns = vec!["Filesystem", "Crash states", "Verdict"];
+    if expected {
+        columns.extend(["Expected", "As expected"]);
+    }
+    let row = |proof: &&ProofResults| {
+        let mut cells = vec![
+            proof.recipe.clone(),
+            whole(proof.coverage.checked),
+            format!("{} {}", sign(proof), verdict(proof)),
+        ];
+        if expected {
+            cells.push(proof.expected.map_or(NOTHING, in_words).to_owned());
+            cells.push(
+                match proof.is_as_expected() {
+                    Some(true) => "yes",
+                    Some(false) => "✕ NO",
+                    None => NOTHING,
+                }
+                .to_owned(),
+            );
+        }
+        Row::of(proof.subject.clone(), cells)
+    };
+    Table {
+        caption: "Every proof, with what it came to".to_owned(),
+        corner: "Subject",
+        columns,
+        rows: proofs.iter().map(row).collect(),
+        is_prose: true,
+        ..Table::default()
+    }
+}
+
+/// A sign for an outcome.
+pub(super) fn sign(proof: &ProofResults) -> &'static str {
+    match proof.outcome() {
+        Outcome::LostNothing => "✓",
+        Outcome::LostSomething => "✕",
+        Outcome::NotProven => "?",
+    }
+}
+
+fn in_words(expectation: Expectation) -> &'static str {
+    match expectation {
+        Expectation::LosesNothing => "loses nothing",
+        Expectation::Loses => "loses",
+        Expectation::LosesOnlyLast => "loses only the last",
+        Expectation::Tears => "tears",
+    }
+}
+
+/// The promises that were broken, if any was.
+pub(super) fn breaches(proof: &ProofResults) -> Option<Table> {
+    let rows: Vec<Row> = proof
+        .breaches
+        .iter()
+        .map(|one| {
+            Row::of(
+                upper(one.breach.words()),
+                vec![
+                    format!("{} of {}", whole(one.states), whole(proof.coverage.checked)),
+                    one.example.clone(),
+                    one.detail.clone(),
+                ],
+            )
+        })
+        .collect();
+    (!rows.is_empty()).then(|| Table {
+        caption: "Promises that were broken, the worst first".to_owned(),
+        corner: "Breach",
+        columns: vec!["Crash states", "First", "What was wrong there"],
+        rows,
+        is_prose: true,
+        ..Table::default()
+    })
+}
+
+/// What was recorded, and how much of what could have become of it was tried.
+pub(super) fn tried(proof: &ProofResults) -> Table {
+    let (workload, coverage) = (&proof.workload, &proof.coverage);
+    let mut rows = Vec::new();
+    let mut row = |head: &str, cell: String| rows.push(Row::of(head, vec![cell]));
+    row("Transactions sent", whole(workload.sent));
+    row("Transactions acknowledged", whole(workload.acknowledged));
+    row(
+        "Writes that reached the device",
+        format!(
+            "{}, {}",
+            whole(workload.writes),
+            bytes_text(workload.written_bytes)
+        ),
+    );
+    row("Flushes", whole(workload.flushes));
+    row(
+        "Epochs, the stretches between flushes",
+        whole(coverage.epochs),
+    );
+    if proof.model == "subset" {
+        row(
+            "Epochs with every subset of the writes",
+            whole(coverage.every_write),
+        );
+        row(
+            "Epochs with every subset of the changed sectors",
+            whole(coverage.every_sector),
+        );
+    }
+    row("Distinct crash states planned", whole(coverage.planned));
+    row("Equal to one of those", whole(coverage.equal));
+    row("Checked", whole(coverage.checked));
+    if let Some(unchecked) = &proof.unchecked {
+        row(
+            "Could not be checked",
+            format!("{}: {}", whole(unchecked.states), unchecked.reason),
+        );
+    }
+    row(
+        "Checked per minute",
+        format!(
+            "{} with {} workers",
+            thousands(coverage.states_per_minute),
+            coverage.workers
+        ),
+    );
+    row("Device", bytes_text(proof.device_bytes));
+    row("Model", proof.model.clone());
+    row("Seed", proof.seed.to_string());
+    let promises = match (proof.promises_atomic, proof.promises_order) {
+        (true, true) => {
+            "what is acknowledged stays; all of a transaction or nothing; none without those before it"
+        }
+        (true, false) => "what is acknowledged stays; all of a transaction or nothing",
+        (false, true) => "what is acknowledged stays; no transaction without those before it",
+        (false, false) => "what is acknowledged stays",
+    };
+    row("Promises", promises.to_owned());
+    Table {
+        caption: "What was recorded and tried".to_owned(),
+        corner: "What",
+        columns: vec!["How much"],
+        rows,
+        is_prose: true,
+        ..Table::default()
+    }
+}
+
+/// The events of a timeline.
+pub(super) fn events(state: &FailingState) -> Table {
+    let mut rows = Vec::new();
+    let cut = state.timeline.partition_point(|moment| !moment.after_cut);
+    for (index, moment) in state.timeline.iter().enumerate() {
+        if index == cut {
+            rows.push(power_cut());
+        }
+        let arrived = match moment.what {
+            _ if moment.after_cut => "too late".to_owned(),
+            Happening::Write { missing: 0, .. } => "all of it".to_owned(),
+            Happening::Write {
+                sectors, missing, ..
+            } if sectors == missing => "missing".to_owned(),
+            Happening::Write {
+                sectors, missing, ..
+            } => format!("{missing} of {sectors} sectors missing"),
+            _ => String::new(),
+        };
+        rows.push(Row::of(
+            (index + 1).to_string(),
+            vec![
+                format!("{:.3}", moment.ms),
+                words(&moment.what, |offset| thousands(offset as f64)),
+                arrived,
+            ],
+        ));
+    }
+    if cut == state.timeline.len() {
+        rows.push(power_cut());
+    }
+    Table {
+        caption: format!(
+            "Events around the power cut in state {}, in order; places on the device in bytes",
+            state.name
+        ),
+        corner: "Event",
+        columns: vec!["ms", "What", "Arrived"],
+        rows,
+        is_prose: true,
+        ..Table::default()
+    }
+}
+
+fn power_cut() -> Row {
+    Row::without("✕", "power cut")
+}
+
+/// The text with its first letter as a capital.
+pub(super) fn upper(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
+}
+
+fn whole(count: u64) -> String {
+    thousands(count as f64)
+}
