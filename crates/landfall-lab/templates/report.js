@@ -14,6 +14,7 @@
     phases: drawPhases,
     "break-even": drawBreakEven,
     timeline: drawTimeline,
+    safety: drawSafety,
   };
 
   function fail(error) {

@@ -52,6 +52,8 @@ pub(super) enum Drawing {
     Phases(stream::charts::Phases),
     /// The cost of a dump and of logs against the share of the state that changes.
     BreakEven(stream::crossing::Crossing),
+    /// Operations per second, by what power cuts did.
+    Safety(sync::safety::Comparison),
     /// What happened around a power cut.
     Timeline(prove::charts::Timeline),
 }
@@ -82,6 +84,7 @@ impl Chart {
             Drawing::Sizes(sizes) => sizes.marks(),
             Drawing::Phases(phases) => phases.marks(),
             Drawing::BreakEven(crossing) => crossing.marks(),
+            Drawing::Safety(comparison) => comparison.marks(),
             Drawing::Timeline(timeline) => timeline.marks(),
         }
     }

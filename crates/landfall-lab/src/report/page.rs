@@ -30,6 +30,8 @@ pub(super) const SCRIPT: &str = concat!(
     "\n",
     include_str!("../../templates/charts/timeline.js"),
     "\n",
+    include_str!("../../templates/charts/safety.js"),
+    "\n",
     include_str!("../../templates/report.js")
 );
 
@@ -121,7 +123,7 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
     let mut charts = Vec::new();
     let mut parts = Vec::new();
     if let Some(found) = results.sync() {
-        parts.push(sync::part(found, in_memory, &mut charts));
+        parts.push(sync::part(results, found, &mut charts));
     }
     if let Some(found) = results.stream() {
         parts.push(stream::part(found, in_memory, &mut charts));

@@ -4,8 +4,10 @@ use landfall_os::Medium;
 
 use super::render;
 use crate::claim::{Band, ClaimResult, Verdict};
-use crate::sync::fixtures::{measured, results, unmeasured};
-use crate::sync::{Plan, StrategyResult, SyncResults};
+use crate::sync::fixtures::{
+    losing, measured, proven as lost_nothing, results, unmeasured, unproven,
+};
+use crate::sync::{Plan, Strategy, StrategyResult, SyncResults};
 use crate::{Experiment, Notice, Results, Weight};
 
 pub(super) const HOSTILE: &str = "</script><script>alert('&')</script><!--";
@@ -165,4 +167,90 @@ fn writes_that_cannot_be_told_from_flushes_are_bounded() {
     let html = page(&bounded);
     assert!(html.contains("≤2.00"));
     assert!(html.contains("Overwriting costs at most 2 writes and 1 flush"));
+}
+
+/// The standard plan, of which every strategy lost something but the overwriting ones.
+fn proven_results() -> Results {
+    let mut proven = results(strategies(|_| true));
+    for strategy in &mut sync_of(&mut proven).strategies {
+        let bare = std::mem::replace(strategy, unmeasured(Strategy::BASELINE));
+        *strategy = match bare.allocation.as_str() {
+            "overwrite" if bare.durable => lost_nothing(bare, 812),
+            "sparse" => unproven(bare),
+            _ => losing(bare, 240, 300),
+        };
+    }
+    proven
+}
+
+#[test]
+fn what_is_fast_and_safe_is_said_and_shown_first() {
+    let html = page(&proven_results());
+    let first = body(&html).split("<p>").nth(1).unwrap_or_default();
+    assert!(
+        first.starts_with("The fastest setting that lost nothing: overwrite with "),
+        "{first}"
+    );
+    assert!(first.contains("acknowledged writes lost in 0 of 812 crash states."));
+    let charts: Vec<&str> = body(&html)
+        .split("class=\"chart\" id=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    assert_eq!(charts[..2], ["safety", "safety-others"]);
+    assert_eq!(charts.len(), 12);
+    for words in [
+        "<h1>What a durable write costs, and whether it is safe</h1>",
+        "lost in</th>",
+        "240/300</td>",
+        "it cannot be carried out there",
+        "Timed on /data (ext4, mounted rw), proven on the same filesystem type on the recorder (ext4).",
+        "What has a * is not meant to be durable",
+    ] {
+        assert!(html.contains(words), "{words}");
+    }
+    assert_eq!(html.matches("\"best\":true").count(), 1);
+    assert!(!html.contains("The cheapest durable write"));
+}
+
+#[test]
+fn where_a_filesystem_was_timed_and_another_proven_is_said() {
+    let recipes = |recipe: &str| {
+        let mut other = proven_results();
+        other.filesystem.options.push("data=journal".to_owned());
+        for strategy in &mut sync_of(&mut other).strategies {
+            if let Some(proof) = &mut strategy.proof {
+                proof.recipe = recipe.to_owned();
+            }
+        }
+        page(&other)
+    };
+    assert!(
+        recipes("xfs").contains("proven on another filesystem on the recorder (xfs). What was")
+    );
+    assert!(
+        recipes("ext4,data=journal").contains("proven on the same filesystem type and options")
+    );
+    assert!(
+        recipes("ext4,barrier=0").contains("proven on the same filesystem type on the recorder")
+    );
+    assert!(recipes(HOSTILE).contains("proven on another filesystem"));
+}
+
+#[test]
+fn in_memory_nothing_is_called_the_fastest_that_is_safe() {
+    let mut memory = proven_results();
+    memory.filesystem.medium = Medium::Memory;
+    let html = page(&memory);
+    assert!(!html.contains("The fastest setting") && !html.contains("\"best\":true"));
+    assert!(html.contains("cannot be told in main memory"));
+    assert!(body(&html).contains("id=\"safety\""));
+}
+
+#[test]
+fn a_run_without_proofs_is_reported_without_them() {
+    let html = page(&results(strategies(|_| true)));
+    for words in ["lost in", "id=\"safety", "Cost against safety"] {
+        assert!(!body(&html).contains(words), "{words}");
+    }
 }

@@ -2,7 +2,9 @@
 
 use landfall_os::{Filesystem, Host, Medium, Space};
 
-use super::{DeviceCost, Latency, Operations, Strategy, StrategyResult, SyncResults, Trial};
+use super::{
+    DeviceCost, Latency, Operations, Strategy, StrategyProof, StrategyResult, SyncResults, Trial,
+};
 use crate::sync::summary;
 use crate::sync::trial::merging_histogram;
 use crate::{Experiment, PlanKind, Preparation, Results, SCHEMA_NAME, SiteDescription};
@@ -61,6 +63,34 @@ pub(crate) fn measured(
         trials,
         ..StrategyResult::new(&strategy)
     }
+}
+
+/// The strategy, which lost nothing in so many crash states.
+pub(crate) fn proven(strategy: StrategyResult, states: u64) -> StrategyResult {
+    losing(strategy, 0, states)
+}
+
+/// The strategy, which lost an acknowledged write in some of so many crash states.
+pub(crate) fn losing(strategy: StrategyResult, losing: u64, states: u64) -> StrategyResult {
+    StrategyResult {
+        proof: Some(StrategyProof {
+            recipe: "ext4".to_owned(),
+            states,
+            losing,
+            worst_lost: losing.min(3),
+            not_proven: None,
+        }),
+        ..strategy
+    }
+}
+
+/// The strategy, of which nothing could be proven.
+pub(crate) fn unproven(strategy: StrategyResult) -> StrategyResult {
+    let mut strategy = losing(strategy, 0, 0);
+    if let Some(proof) = &mut strategy.proof {
+        proof.not_proven = Some("it cannot be carried out there".to_owned());
+    }
+    strategy
 }
 
 /// A strategy that could not be measured.

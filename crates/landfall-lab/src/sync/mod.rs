@@ -4,7 +4,7 @@
 //! [`Plan`] says which strategies are measured; `trial` measures one once; `files` prepares what
 //! a trial writes to; `device_cost` turns kernel counters into writes and flushes per operation;
 //! `disturbance` finds what else was going on, `drift` whether the rate held; `claims` holds the
-//! published figures against today's. `docs/experiment-sync.md` is the page for users.
+//! published figures against today's; `safety` says which is the fastest that lost nothing. `docs/experiment-sync.md` is the page for users.
 
 mod claims;
 mod device_cost;
@@ -17,6 +17,7 @@ pub(crate) mod fixtures;
 mod gate;
 mod plan;
 mod result;
+pub mod safety;
 mod sections;
 mod strategy;
 mod summary;
@@ -28,6 +29,7 @@ pub use plan::{Excluded, Operations, Plan, Selection, required_bytes};
 pub use result::{
     DeviceCost, Latency, Pilot, StrategyProof, StrategyResult, Summary, SyncResults, Trial,
 };
+pub use safety::Safety;
 pub use sections::{Section, sections};
 pub use strategy::{CacheState, Files, Placement, Strategy};
 pub(crate) use track::Track;

@@ -86,7 +86,7 @@ function drawTimeline(chart, width) {
     width,
     height: down ? places * step + 12 : lanes.length * LANE + 40,
     marginLeft: margin,
-    marginRight: down ? width - margin - lanes.length * 19 : 16,
+    marginRight: down ? width - margin - lanes.length * 17 : 16,
     marginTop: down ? 6 : 26,
     marginBottom: down ? 6 : 14,
     [down ? "y" : "x"]: order,

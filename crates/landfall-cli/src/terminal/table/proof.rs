@@ -131,3 +131,78 @@ fn table(proofs: &[&ProofResults]) -> String {
     }
     format!("\n{}", lines(&table))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn proof(failing: u64, shortest: Value) -> ProofResults {
+        let breaches = match failing {
+            0 => json!([]),
+            states => json!([{
+                "breach": "lost", "states": states, "example": "1:2:none",
+                "detail": "transaction 3, the last one acknowledged, is not there",
+            }]),
+        };
+        serde_json::from_value(json!({
+            "subject": "files method=fdatasync size=8K", "promises_atomic": false,
+            "promises_order": false, "recipe": "ext4", "device_bytes": 64 << 20,
+            "model": "subset", "seed": 1, "faults": [], "stirred": false,
+            "workload": {
+                "sent": 24, "acknowledged": 24, "writes": 72, "written_bytes": 1 << 20,
+                "flushes": 48, "spilled_bytes": 0, "ended": null,
+            },
+            "coverage": {
+                "epochs": 49, "every_write": 49, "every_sector": 20, "planned": 300, "equal": 0,
+                "checked": 300, "states_per_minute": 6_000.0, "workers": 2,
+            },
+            "breaches": breaches, "failing_states": failing, "losing_states": failing,
+            "worst_lost": failing.min(1), "only_last": failing > 0, "shortest": shortest,
+            "unchecked": null,
+        }))
+        .expect("a document's experiment")
+    }
+
+    fn plain(text: &str) -> String {
+        anstream::adapter::strip_str(text).to_string()
+    }
+
+    #[test]
+    fn a_loss_is_said_once_and_its_state_in_few_lines() {
+        let write = |missing: u64| {
+            json!({
+                "ms": 1.0, "event": "write", "offset": 4096, "bytes": 4096, "sectors": 8,
+                "missing": missing, "after_cut": false,
+            })
+        };
+        let mut timeline: Vec<Value> = (0..50).map(|_| write(0)).collect();
+        timeline.push(write(8));
+        let shortest = json!({
+            "name": "1:2:s2a0", "command": "landfall prove files --state 1:2:s2a0",
+            "details": ["transaction 3, the last one acknowledged, is not there"],
+            "timeline": timeline,
+        });
+        let text = plain(&proofs(&[&proof(40, shortest)]));
+        assert!(text.lines().count() <= 26, "{text}");
+        assert_eq!(text.matches("is not there").count(), 1, "{text}");
+        for words in [
+            "files on ext4 lost the last acknowledged transaction, and only that, in 40 of 300 crash states",
+            "Of the 51 writes since the last flush 1 is",
+            "\n    landfall prove files --state 1:2:s2a0\n",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+    }
+
+    #[test]
+    fn several_proofs_are_one_table() {
+        let text = plain(&proofs(&[&proof(0, Value::Null), &proof(40, Value::Null)]));
+        assert!(text.contains("lost nothing in 300 crash states"), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 100),
+            "{text}"
+        );
+    }
+}

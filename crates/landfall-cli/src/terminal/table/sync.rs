@@ -2,16 +2,27 @@
 
 use std::fmt::Write as _;
 
+use anstyle::Style;
 use landfall_lab::bytes_text;
 use landfall_lab::numbers::{interval, short, thousands, two, writes};
-use landfall_lab::sync::{Section, StrategyResult, Summary, SyncResults, sections};
+use landfall_lab::sync::{Safety, Section, StrategyResult, Summary, SyncResults, safety, sections};
 
 use super::layout::{align, lines, or_nothing, plain_table, wrapped};
-use crate::terminal::style::{FAINT, STRONG, styled};
+use crate::terminal::style::{BAD, FAINT, GOOD, STRONG, styled};
 
 /// Everything that the experiment found, without its claims.
-pub(super) fn tables(sync: &SyncResults) -> String {
+pub(super) fn tables(sync: &SyncResults, in_memory: bool) -> String {
     let mut text = String::new();
+    // Which setting is the fastest on a disk cannot be told in main memory.
+    let safe = match in_memory {
+        true => Vec::new(),
+        false => safety::sentences(sync),
+    };
+    for (index, sentence) in safe.iter().enumerate() {
+        let style = if index == 0 { STRONG } else { Style::new() };
+        let gap = if index == 0 { "\n" } else { "" };
+        let _ = write!(text, "{gap}{}", wrapped(0, &styled(style, sentence)));
+    }
     for section in sections(sync) {
         let _ = write!(
             text,
@@ -24,27 +35,31 @@ pub(super) fn tables(sync: &SyncResults) -> String {
 }
 
 fn section_table(section: &Section<'_>) -> String {
-    let reads = section.axis == "pages";
     let mut table = plain_table();
-    table.set_header(vec![
-        "",
-        "ops/s",
-        "95% interval",
-        "p50 µs",
-        "p99 µs",
-        // The pages axis is about reads; elsewhere there are none.
-        if reads { "reads" } else { "first ms" },
-        "CPU µs",
-        "writes",
-        "KiB",
-        "flushes",
-    ]);
+    let is_proven = section.rows.iter().any(|(_, one)| one.proof.is_some());
+    // The pages axis is about reads; elsewhere there are none. What was lost matters more than the first
+    // operation, and there is not room for both.
+    let extra = match (section.axis, is_proven) {
+        ("pages", _) => Some(Extra::Reads),
+        (_, false) => Some(Extra::First),
+        (_, true) => None,
+    };
+    let mut header = vec!["", "ops/s", "95% interval", "p50 µs", "p99 µs"];
+    header.extend(extra.map(Extra::name));
+    header.extend(["CPU µs", "writes", "KiB", "flushes"]);
+    header.extend(is_proven.then_some("lost in"));
+    let columns = header.len();
+    table.set_header(header);
     let mut notes = Vec::new();
     for (label, strategy) in &section.rows {
         match (&strategy.summary, &strategy.unsupported) {
             (Some(summary), _) => {
                 let mark = if strategy.durable { "" } else { " *" };
-                table.add_row(strategy_row(format!("{label}{mark}"), summary, reads));
+                let mut row = strategy_row(format!("{label}{mark}"), summary, extra);
+                if is_proven {
+                    row.push(lost_in(strategy));
+                }
+                table.add_row(row);
             }
             (None, reason) => notes.push(format!(
                 "{label}: {}",
@@ -55,7 +70,12 @@ fn section_table(section: &Section<'_>) -> String {
     if section.rows.iter().any(|(_, strategy)| is_lax(strategy)) {
         notes.push("* not durable: a power cut loses these writes".to_owned());
     }
-    align(&mut table, 10);
+    if is_proven {
+        notes.push(
+            "lost in: crash states that lack an acknowledged write, of those tried".to_owned(),
+        );
+    }
+    align(&mut table, columns);
     let mut text = lines(&table);
     for note in notes {
         let _ = writeln!(text, "{}", styled(FAINT, &format!("  {note}")));
@@ -102,25 +122,146 @@ fn preparation(sync: &SyncResults) -> String {
     format!("\n{}", wrapped(1, &text))
 }
 
+/// In how many crash states an acknowledged write was lost.
+fn lost_in(strategy: &StrategyResult) -> String {
+    let style = match strategy.safety() {
+        Safety::LostNothing => GOOD,
+        Safety::Lost => BAD,
+        Safety::NotProven => FAINT,
+    };
+    styled(style, &strategy.lost_in())
+}
+
 fn is_lax(strategy: &StrategyResult) -> bool {
     !strategy.durable && strategy.summary.is_some()
 }
 
-fn strategy_row(label: String, summary: &Summary, reads: bool) -> Vec<String> {
+/// A column that not every table has.
+#[derive(Clone, Copy)]
+enum Extra {
+    Reads,
+    First,
+}
+
+impl Extra {
+    fn name(self) -> &'static str {
+        match self {
+            Extra::Reads => "reads",
+            Extra::First => "first ms",
+        }
+    }
+
+    fn cell(self, summary: &Summary) -> String {
+        match self {
+            Extra::Reads => or_nothing(summary.device.map(|device| two(device.reads))),
+            Extra::First => short(summary.first_us.median / 1e3),
+        }
+    }
+}
+
+fn strategy_row(label: String, summary: &Summary, extra: Option<Extra>) -> Vec<String> {
     let device = summary.device;
-    vec![
+    let mut row = vec![
         label,
         thousands(summary.ops_per_second.median),
         interval(&summary.ops_per_second, thousands),
         short(summary.p50_us.median),
         short(summary.p99_us.median),
-        match (reads, device) {
-            (false, _) => short(summary.first_us.median / 1e3),
-            (true, device) => or_nothing(device.map(|device| two(device.reads))),
-        },
+    ];
+    row.extend(extra.map(|extra| extra.cell(summary)));
+    row.extend([
         short(summary.cpu_us.median),
         or_nothing(device.as_ref().map(writes)),
         or_nothing(device.map(|device| short(device.kib))),
         or_nothing(device.map(|device| two(device.flushes))),
-    ]
+    ]);
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn estimate(median: f64) -> Value {
+        json!({ "median": median, "low": median * 0.9, "high": median * 1.1 })
+    }
+
+    fn strategy(allocation: &str, method: &str, rate: f64, proof: Option<Value>) -> Value {
+        let mut strategy = json!({
+            "key": format!("{allocation}/{method}/8K"),
+            "allocation": allocation, "method": method,
+            "durable": method != "none", "size": 8192, "threads": 1, "files": "shared",
+            "placement": "sequential", "cache": "warm", "unsupported": null,
+            "summary": {
+                "ops_per_second": estimate(rate), "first_us": estimate(1_234_567.0),
+                "p50_us": estimate(12_345.0), "p99_us": estimate(123_456.0),
+                "cpu_us": estimate(12_345.0), "drift": null, "distribution": [],
+                "device": {
+                    "writes": 12.0, "write_requests": 12.0, "kib": 12_345.0, "flushes": 12.0,
+                    "reads": 0.0
+                },
+            },
+            "trials": [],
+        });
+        if let (Some(proof), Some(fields)) = (proof, strategy.as_object_mut()) {
+            fields.insert("proof".to_owned(), proof);
+        }
+        strategy
+    }
+
+    fn results(strategies: Vec<Value>) -> SyncResults {
+        serde_json::from_value(json!({
+            "plan": "standard", "rounds": 5, "seconds_per_trial": 0.25, "operations": "by-time",
+            "settle_seconds": null, "pilot": null, "preparation": { "bytes": 0, "seconds": 0.0 },
+            "strategies": strategies, "claims": [],
+        }))
+        .expect("a document's experiment")
+    }
+
+    fn proof(losing: u64) -> Option<Value> {
+        Some(json!({
+            "recipe": "ext4", "states": 1_234, "losing": losing, "worst_lost": losing.min(1),
+            "not_proven": null,
+        }))
+    }
+
+    #[test]
+    fn what_was_lost_stands_beside_what_it_costs() {
+        let found = results(vec![
+            strategy("overwrite", "fdatasync", 123_456.0, proof(0)),
+            strategy("zero-filled-settled", "fdatasync", 100_000.0, proof(1_234)),
+            strategy("append", "fdatasync", 50_000.0, None),
+        ]);
+        let text = anstream::adapter::strip_str(&tables(&found, false)).to_string();
+        for words in [
+            "lost in",
+            "0/1,234",
+            "1,234/1,234",
+            "The fastest setting that lost nothing:",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 100),
+            "{text}"
+        );
+        assert!(!text.contains("first ms"), "{text}");
+        let in_memory = tables(&found, true);
+        assert!(!in_memory.contains("The fastest setting"), "{in_memory}");
+    }
+
+    #[test]
+    fn without_proofs_nothing_is_said_of_losses() {
+        let found = results(vec![
+            strategy("overwrite", "fdatasync", 1_000.0, None),
+            strategy("append", "fdatasync", 500.0, None),
+        ]);
+        let text = tables(&found, false);
+        assert!(
+            text.contains("first ms") && !text.contains("lost in"),
+            "{text}"
+        );
+    }
 }

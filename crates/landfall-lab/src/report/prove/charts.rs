@@ -189,7 +189,8 @@ fn event(at: usize, moment: &Moment, regions: &Regions, flushes: usize) -> Event
 
 /// Where on the device, for reading.
 fn mebibytes(offset: u64) -> String {
-    format!("{:.1} MiB", offset as f64 / f64::from(1 << 20))
+    let text = format!("{:.1}", offset as f64 / f64::from(1 << 20));
+    format!("{} MiB", text.strip_suffix(".0").unwrap_or(&text))
 }
 
 /// Parts of the device that were written to, told apart by the widest gaps between them.
@@ -236,10 +237,7 @@ impl Regions {
     fn names(&self) -> Vec<String> {
         self.begins
             .iter()
-            .map(|begin| match begin.is_multiple_of(1 << 20) {
-                true => format!("write at {}", bytes_text(*begin)),
-                false => format!("write at {}", mebibytes(*begin)),
-            })
+            .map(|begin| format!("write at {}", mebibytes(*begin)))
             .collect()
     }
 }

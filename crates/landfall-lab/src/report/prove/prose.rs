@@ -94,7 +94,7 @@ fn one(proof: &ProofResults) -> Vec<String> {
     if let Some(shortest) = &proof.shortest {
         let details = shortest.details.join("; ");
         let missing = missing(shortest).unwrap_or_default();
-        let text = format!("In the failing state that lacks least {details}. {missing}");
+        let text = format!("In the failing state that lacks least, {details}. {missing}");
         sentences.push(text.trim_end().to_owned());
     }
     sentences.push(format!("{} {}", workload(proof), coverage(proof)));

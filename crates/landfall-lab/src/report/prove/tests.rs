@@ -75,7 +75,7 @@ fn a_proof_that_lost_something_shows_where_and_how_to_see_it_again() {
         &[
             "</span> sqlite on ext4 lost acknowledged transactions</h1>",
             "lost up to 3 acknowledged transactions, in 40 of 300 crash states.",
-            "In the failing state that lacks least transaction 7, the last one acknowledged, is not there. Of the 3 writes since the last flush 1 is missing and 1 is torn.",
+            "In the failing state that lacks least, transaction 7, the last one acknowledged, is not there. Of the 3 writes since the last flush 1 is missing and 1 is torn.",
             "<pre><code>landfall prove sqlite --state 1:2:s2a0</code></pre>",
             "Acknowledged transactions were lost",
             "data-label=\"Crash states\">40 of 300</td>",

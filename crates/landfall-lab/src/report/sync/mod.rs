@@ -2,20 +2,27 @@
 
 pub(super) mod charts;
 pub(super) mod prose;
+pub(super) mod safety;
 mod tables;
 
 use std::borrow::Cow;
 
 use super::charts::{Chart, MOST_ROWS};
 use super::part::{Chapter, Figure, Part, chapter};
+use crate::Results;
 use crate::sync::{DeviceCost, Section, StrategyResult, SyncResults, sections};
 
 /// Its part of the page; `charts` receives what is drawn.
-pub(super) fn part(sync: &SyncResults, in_memory: bool, charts: &mut Vec<Chart>) -> Part {
-    let shown = as_durable_as_it_is(sync, in_memory);
+pub(super) fn part(results: &Results, sync: &SyncResults, charts: &mut Vec<Chart>) -> Part {
+    let shown = as_durable_as_it_is(sync, results.is_in_memory());
+    let first = safety::of(results, sync, charts);
+    let rest = chapters(&sections(&shown), charts);
     Part {
-        title: "What a durable write costs",
-        chapters: chapters(&sections(&shown), charts),
+        title: match first {
+            Some(_) => "What a durable write costs, and whether it is safe",
+            None => "What a durable write costs",
+        },
+        chapters: first.into_iter().chain(rest).collect(),
         unmeasured: tables::unmeasured(sync),
         preparation: Some(tables::preparation(sync)),
     }

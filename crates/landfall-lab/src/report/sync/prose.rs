@@ -5,16 +5,20 @@
 
 use crate::numbers::{interval, thousands, two};
 use crate::stats::Estimate;
-use crate::sync::{
-    CacheState, DeviceCost, Placement, Strategy, StrategyResult, Summary, SyncResults,
-};
+use crate::sync::{DeviceCost, Strategy, StrategyResult, Summary, SyncResults, safety};
 use crate::{Results, bytes_text};
 
 /// What the report says of the experiment before anything else.
 pub(in crate::report) fn sentences(results: &Results, sync: &SyncResults) -> Vec<String> {
-    let cheapest = (!results.is_in_memory()).then(|| cheapest(results, sync));
-    let compared = append_or_overwrite(sync);
-    cheapest.into_iter().chain([compared]).collect()
+    let is_proven = sync.strategies.iter().any(|one| one.proof.is_some());
+    let mut sentences = match (results.is_in_memory(), is_proven) {
+        (true, false) => Vec::new(),
+        (true, true) => vec!["Which settings lose data was proven on the recorder; which of them is the fastest on a disk cannot be told in main memory.".to_owned()],
+        (false, true) => safety::sentences(sync),
+        (false, false) => vec![cheapest(results, sync)],
+    };
+    sentences.push(append_or_overwrite(sync));
+    sentences
 }
 
 fn cheapest(results: &Results, sync: &SyncResults) -> String {
@@ -35,11 +39,7 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
     };
     let mut rivals: Vec<&(&StrategyResult, &Summary)> = measured
         .iter()
-        .filter(|(strategy, _)| {
-            (strategy.size, strategy.threads, strategy.files)
-                == (centre.size, centre.threads, centre.files)
-                && (strategy.placement, strategy.cache) == (centre.placement, centre.cache)
-        })
+        .filter(|(strategy, _)| strategy.is_comparable_with(centre))
         .collect();
     rivals.sort_by(|a, b| {
         b.1.ops_per_second
@@ -59,7 +59,7 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
         .skip(1)
         .filter(|(_, other)| other.ops_per_second.high >= rate.low)
         .count();
-    let by = way(best);
+    let by = best.way();
     let begin = format!(
         "{reserve} of {} here: {} a second",
         bytes_text(best.size),
@@ -80,24 +80,11 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
     )
 }
 
-fn way(strategy: &StrategyResult) -> String {
-    let mut text = format!("{} with {}", strategy.allocation, strategy.method);
-    if strategy.threads > 1 {
-        text.push_str(&format!(", {} threads together", strategy.threads));
-    }
-    if strategy.placement != Placement::Sequential || strategy.cache != CacheState::Warm {
-        text.push_str(&format!(" ({})", strategy.key));
-    }
-    text
-}
-
 fn append_or_overwrite(sync: &SyncResults) -> String {
     let twins = sync.strategies.iter().find_map(|append| {
         let overwrite = sync.strategies.iter().find(|other| {
             other.allocation == "overwrite"
-                && (other.size, other.threads, other.files)
-                    == (append.size, append.threads, append.files)
-                && (other.placement, other.cache) == (append.placement, append.cache)
+                && other.is_comparable_with(append)
                 && other.method == append.method
         })?;
         (append.allocation == "append" && append.durable).then_some((append, overwrite))

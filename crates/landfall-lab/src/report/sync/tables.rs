@@ -46,7 +46,7 @@ fn of_section(
     section: &Section<'_>,
     caption: &str,
     columns: Vec<&'static str>,
-    cells: impl Fn(&Summary) -> Vec<String>,
+    cells: impl Fn(&StrategyResult, &Summary) -> Vec<String>,
 ) -> Table {
     let rows = section
         .rows
@@ -58,7 +58,7 @@ fn of_section(
                 head: format!("{label}{mark}"),
                 spans: strategy.summary.is_none(),
                 cells: match (&strategy.summary, &strategy.unsupported) {
-                    (Some(summary), _) => cells(summary),
+                    (Some(summary), _) => cells(strategy, summary),
                     (None, Some(reason)) => vec![format!("not measured: {reason}")],
                     (None, None) => vec!["not measured".to_owned()],
                 },
@@ -75,20 +75,25 @@ fn of_section(
 }
 
 fn rates(section: &Section<'_>) -> Table {
-    of_section(
+    let mut columns = vec![
+        "ops/s",
+        "95% interval",
+        "p50 µs",
+        "p99 µs",
+        "first ms",
+        "CPU µs",
+        "drift",
+    ];
+    let is_proven = section.rows.iter().any(|(_, one)| one.proof.is_some());
+    if is_proven {
+        columns.push("lost in");
+    }
+    let mut table = of_section(
         section,
         "Operations per second, latencies in microseconds and CPU time per operation",
-        vec![
-            "ops/s",
-            "95% interval",
-            "p50 µs",
-            "p99 µs",
-            "first ms",
-            "CPU µs",
-            "drift",
-        ],
-        |summary| {
-            vec![
+        columns,
+        |strategy, summary| {
+            let mut cells = vec![
                 thousands(summary.ops_per_second.median),
                 interval(&summary.ops_per_second, thousands),
                 short(summary.p50_us.median),
@@ -98,9 +103,19 @@ fn rates(section: &Section<'_>) -> Table {
                 summary
                     .drift
                     .map_or(NOTHING.to_owned(), |drift| two(drift.median)),
-            ]
+            ];
+            if is_proven {
+                cells.push(strategy.lost_in());
+            }
+            cells
         },
-    )
+    );
+    if is_proven {
+        table.notes.push(format!(
+            "Lost in: crash states in which an acknowledged write was missing, of those that were tried; {NOTHING} where nothing was proven."
+        ));
+    }
+    table
 }
 
 fn latency(section: &Section<'_>) -> Table {
@@ -108,7 +123,7 @@ fn latency(section: &Section<'_>) -> Table {
         section,
         "Latency in microseconds at percentiles, over all rounds, without first operations",
         PERCENTILES.iter().map(|(_, name)| *name).collect(),
-        |summary| {
+        |_, summary| {
             let at = |wanted: f64| {
                 let (_, latency) = summary
                     .distribution
@@ -129,7 +144,7 @@ fn costs(section: &Section<'_>) -> Table {
         section,
         "Writes, KiB, flushes and reads per operation, as the device counts them",
         vec!["writes", "requests", "KiB", "flushes", "reads"],
-        |summary| match summary.device {
+        |_, summary| match summary.device {
             Some(device) => vec![
                 writes(&device),
                 two(device.write_requests),

@@ -1,0 +1,245 @@
+//! Cost against safety: the picture of what is fast and lost nothing.
+
+use serde::Serialize;
+
+use crate::made::Recipe;
+use crate::numbers::{NOTHING, interval, thousands};
+use crate::report::charts::{Chart, Drawing, MOST_ROWS, is_wide};
+use crate::report::part::{Chapter, Figure, chapter};
+use crate::report::table::{self, Row, Table};
+use crate::sync::safety::{Timed, ranking};
+use crate::sync::{Safety, StrategyResult, SyncResults};
+use crate::{Results, bytes_text, facts};
+
+const TITLE: &str = "Cost against safety";
+
+/// Operations per second of strategies, by what power cuts did to them.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::report) struct Comparison {
+    log: bool,
+    groups: Vec<&'static str>,
+    rows: Vec<Mark>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Mark {
+    label: String,
+    /// Index into the groups of all charts: lost nothing, lost, not proven.
+    group: usize,
+    durable: bool,
+    /// Whether it is the fastest that lost nothing.
+    best: bool,
+    value: f64,
+    low: f64,
+    high: f64,
+    text: String,
+}
+
+impl Comparison {
+    /// Marks of a complete drawing: one for each strategy.
+    pub fn marks(&self) -> usize {
+        self.rows.len()
+    }
+}
+
+/// The chapter that comes before all others, if anything was proven; `charts` receives what is drawn.
+pub(super) fn of(
+    results: &Results,
+    sync: &SyncResults,
+    charts: &mut Vec<Chart>,
+) -> Option<Chapter> {
+    let ranking = ranking(sync)?;
+    let (centre, _) = ranking.all.first()?;
+    let others: Vec<Timed<'_>> = sync
+        .strategies
+        .iter()
+        .filter(|one| one.proof.is_some() && !one.is_comparable_with(centre))
+        .filter_map(|one| Some((one, one.summary.as_ref()?)))
+        .collect();
+    let threads = match centre.threads {
+        1 => "1 thread".to_owned(),
+        some => format!("{some} threads"),
+    };
+    let title = format!("Writes of {}, {threads}", bytes_text(centre.size));
+    // In main memory the fastest says nothing of a disk.
+    let best = match results.is_in_memory() {
+        true => None,
+        false => ranking.best.map(|(best, _)| best.key.as_str()),
+    };
+    let mut figures = Vec::new();
+    let (chart, main) = figure("safety", &title, ranking.all, best, |one| {
+        format!("{}, {}", one.allocation, one.method)
+    });
+    charts.push(chart);
+    figures.push(main);
+    if !others.is_empty() {
+        let title = "Other sizes, threads and places, whose rates are not comparable";
+        let by_key = |one: &StrategyResult| one.key.replace('/', " ");
+        let (chart, rest) = figure("safety-others", title, others, None, by_key);
+        charts.push(chart);
+        figures.push(rest);
+    }
+    let introduction = format!(
+        "How fast each setting is, and in how many crash states, of those tried on the recorder, a write was missing that had been acknowledged: 240/300 is 240 of 300. {}",
+        where_proven(results, sync)
+    );
+    chapter(TITLE, introduction, figures)
+}
+
+fn figure(
+    id: &str,
+    title: &str,
+    mut those: Vec<Timed<'_>>,
+    best: Option<&str>,
+    label: fn(&StrategyResult) -> String,
+) -> (Chart, Figure) {
+    those.sort_by(|(a, a_summary), (b, b_summary)| {
+        let (a_rate, b_rate) = (a_summary.ops_per_second, b_summary.ops_per_second);
+        let by_rate = b_rate.median.total_cmp(&a_rate.median);
+        a.safety().cmp(&b.safety()).then(by_rate)
+    });
+    let rows: Vec<Mark> = those
+        .iter()
+        .take(MOST_ROWS)
+        .map(|timed| mark(timed, best, label))
+        .collect();
+    let mut legend = Vec::new();
+    if best.is_some() {
+        legend.push("The dashed line is the rate of the fastest that lost nothing: what lies to the right of it is faster, and at what price.".to_owned());
+    }
+    if rows.iter().any(|row| !row.durable) {
+        legend.push("What has a * is not meant to be durable, whatever it lost here.".to_owned());
+    }
+    if those.len() > MOST_ROWS {
+        legend.push(format!(
+            "{MOST_ROWS} of {} settings, those that lost nothing first.",
+            those.len()
+        ));
+    }
+    let chart = Chart {
+        id: id.to_owned(),
+        drawing: Drawing::Safety(Comparison {
+            log: is_wide(rows.iter().map(|row| row.value)),
+            groups: vec!["lost nothing", "lost acknowledged writes", "not proven"],
+            rows,
+        }),
+    };
+    let figure = Figure::new(&chart, TITLE, title, legend.join(" "), table(&those));
+    (chart, figure)
+}
+
+fn mark(
+    (strategy, summary): &Timed<'_>,
+    best: Option<&str>,
+    label: fn(&StrategyResult) -> String,
+) -> Mark {
+    let rate = summary.ops_per_second;
+    let is_best = best == Some(strategy.key.as_str());
+    let mut text = format!("{} ops/s", thousands(rate.median));
+    match strategy.safety() {
+        Safety::NotProven => {}
+        _ => text.push_str(&format!(", {}", strategy.lost_in())),
+    }
+    Mark {
+        label: match strategy.durable {
+            true => label(strategy),
+            false => format!("{} *", label(strategy)),
+        },
+        group: strategy.safety() as usize,
+        durable: strategy.durable,
+        best: is_best,
+        value: rate.median,
+        low: rate.low,
+        high: rate.high,
+        text,
+    }
+}
+
+fn table(those: &[Timed<'_>]) -> Table {
+    let rows = those
+        .iter()
+        .take(table::MOST_ROWS)
+        .map(|(strategy, summary)| {
+            let mark = if strategy.durable { "" } else { " *" };
+            let rate = &summary.ops_per_second;
+            let proof = strategy.proof.as_ref();
+            let known = proof.filter(|_| strategy.safety() != Safety::NotProven);
+            Row::of(
+                format!("{}{mark}", strategy.key),
+                vec![
+                    thousands(rate.median),
+                    interval(rate, thousands),
+                    strategy.lost_in(),
+                    known.map_or(NOTHING.to_owned(), |proof| {
+                        thousands(proof.worst_lost as f64)
+                    }),
+                    proof.map_or(NOTHING.to_owned(), |proof| proof.recipe.clone()),
+                    proof
+                        .and_then(|proof| proof.not_proven.clone())
+                        .unwrap_or_default(),
+                ],
+            )
+        });
+    let mut notes = Vec::new();
+    if those.iter().any(|(strategy, _)| !strategy.durable) {
+        notes.push("* Not meant to be durable.".to_owned());
+    }
+    Table {
+        caption: "Operations per second, crash states in which an acknowledged write was missing, and how many were missing in the worst of them".to_owned(),
+        corner: "Strategy",
+        columns: vec![
+            "ops/s",
+            "95% interval",
+            "lost in",
+            "at worst",
+            "proven on",
+            "not proven because",
+        ],
+        rows: rows.collect(),
+        notes,
+        ..Table::default()
+    }
+}
+
+/// That what was timed and what was proven are two filesystems, and how alike they are.
+fn where_proven(results: &Results, sync: &SyncResults) -> String {
+    let mut recipes: Vec<&str> = sync
+        .strategies
+        .iter()
+        .filter_map(|strategy| Some(strategy.proof.as_ref()?.recipe.as_str()))
+        .collect();
+    recipes.sort_unstable();
+    recipes.dedup();
+    let timed = results.filesystem.storage();
+    let parsed: Vec<Option<Recipe>> = recipes.iter().map(|recipe| recipe.parse().ok()).collect();
+    let same_type = parsed.iter().all(|recipe| {
+        recipe
+            .as_ref()
+            .is_some_and(|recipe| recipe.kind.name() == timed.kind)
+    });
+    let options: Vec<&str> = parsed
+        .iter()
+        .flatten()
+        .flat_map(|recipe| recipe.mount_options.split(','))
+        .filter(|option| !option.is_empty())
+        .collect();
+    let has = |option: &&str| timed.options.iter().any(|known| known == option);
+    let proven = match (same_type, options.is_empty()) {
+        (true, false) if options.iter().all(has) => {
+            "proven on the same filesystem type and options on the recorder"
+        }
+        (true, _) => "proven on the same filesystem type on the recorder",
+        (false, _) => "proven on another filesystem on the recorder",
+    };
+    let mut text = format!(
+        "Timed on {} ({}, mounted {}), {proven} ({}).",
+        results.directory,
+        facts::place(&results.filesystem),
+        timed.options.join(", "),
+        recipes.join("; ")
+    );
+    if !same_type {
+        text.push_str(" What was lost there need not be lost here, nor the other way round.");
+    }
+    text
+}

@@ -1,0 +1,322 @@
+//! Cost against safety: which settings lost nothing when the power was cut, and which of those is the
+//! fastest.
+//!
+//! Rates are compared only between writes of one size, by as many threads, to the same places. Nothing is
+//! called safe that was not proven, nor what is not meant to be durable: that it was not caught is luck.
+
+use super::{CacheState, Placement, Strategy, StrategyResult, Summary, SyncResults};
+use crate::bytes_text;
+use crate::numbers::{NOTHING, interval, thousands};
+
+/// Strategies named in a sentence.
+const MOST_NAMED: usize = 2;
+
+/// What power cuts did to a strategy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Safety {
+    /// It was proven, and no acknowledged write was ever missing.
+    LostNothing,
+    /// An acknowledged write was missing in some crash state.
+    Lost,
+    /// Nobody knows.
+    NotProven,
+}
+
+impl StrategyResult {
+    /// What power cuts did to it.
+    pub fn safety(&self) -> Safety {
+        match &self.proof {
+            Some(proof) if proof.losing > 0 => Safety::Lost,
+            Some(proof) if proof.lost_nothing() => Safety::LostNothing,
+            _ => Safety::NotProven,
+        }
+    }
+
+    /// In how many crash states it lost an acknowledged write, of how many: `0/300`.
+    pub fn lost_in(&self) -> String {
+        match (&self.proof, self.safety()) {
+            (Some(proof), Safety::LostNothing | Safety::Lost) => format!(
+                "{}/{}",
+                thousands(proof.losing as f64),
+                thousands(proof.states as f64)
+            ),
+            _ => NOTHING.to_owned(),
+        }
+    }
+
+    /// How it makes a write durable, in words: `overwrite with fdatasync`.
+    pub fn way(&self) -> String {
+        let mut text = format!("{} with {}", self.allocation, self.method);
+        if self.threads > 1 {
+            text.push_str(&format!(", {} threads together", self.threads));
+        }
+        if self.placement != Placement::Sequential || self.cache != CacheState::Warm {
+            text.push_str(&format!(" ({})", self.key));
+        }
+        text
+    }
+
+    /// Whether the rates of both can be compared.
+    pub(crate) fn is_comparable_with(&self, other: &StrategyResult) -> bool {
+        (self.size, self.threads, self.files) == (other.size, other.threads, other.files)
+            && (self.placement, self.cache) == (other.placement, other.cache)
+    }
+}
+
+/// A strategy that was timed.
+pub type Timed<'a> = (&'a StrategyResult, &'a Summary);
+
+/// Strategies that can be compared with each other, the fastest first.
+#[derive(Debug)]
+pub struct Ranking<'a> {
+    /// All that were timed, proven or not.
+    pub all: Vec<Timed<'a>>,
+    /// The fastest that is meant to be durable and lost nothing.
+    pub best: Option<Timed<'a>>,
+    /// Others of that kind whose intervals reach into its own.
+    pub equals: Vec<Timed<'a>>,
+    /// What is meant to be durable and is faster, and lost something or was not proven.
+    pub faster: Vec<Timed<'a>>,
+}
+
+/// The ranking of the strategies around the plan's centre; `None` if nothing was proven.
+pub fn ranking(sync: &SyncResults) -> Option<Ranking<'_>> {
+    let timed = || {
+        let all = sync.strategies.iter();
+        all.filter_map(|strategy| Some((strategy, strategy.summary.as_ref()?)))
+    };
+    let baseline = Strategy::BASELINE.key();
+    let is_proven = |(strategy, _): &Timed<'_>| strategy.safety() != Safety::NotProven;
+    let (centre, _) = timed()
+        .filter(is_proven)
+        .find(|(strategy, _)| strategy.key == baseline)
+        .or_else(|| timed().find(is_proven))
+        .or_else(|| timed().find(|(strategy, _)| strategy.proof.is_some()))?;
+    let mut all: Vec<Timed<'_>> = timed()
+        .filter(|(strategy, _)| strategy.is_comparable_with(centre))
+        .collect();
+    all.sort_by(|(_, a), (_, b)| b.ops_per_second.median.total_cmp(&a.ops_per_second.median));
+    let is_safe =
+        |(strategy, _): &Timed<'_>| strategy.durable && strategy.safety() == Safety::LostNothing;
+    let best = all.iter().copied().find(is_safe);
+    let (mut equals, mut faster) = (Vec::new(), Vec::new());
+    if let Some((winner, summary)) = best {
+        let rate = summary.ops_per_second;
+        let others = || all.iter().filter(|(other, _)| other.key != winner.key);
+        equals = others()
+            .filter(|timed| is_safe(timed) && timed.1.ops_per_second.high >= rate.low)
+            .copied()
+            .collect();
+        faster = others()
+            .filter(|timed| timed.0.durable && !is_safe(timed))
+            .filter(|timed| timed.1.ops_per_second.median > rate.median)
+            .copied()
+            .collect();
+    }
+    Some(Ranking {
+        all,
+        best,
+        equals,
+        faster,
+    })
+}
+
+/// Which setting is the fastest that lost nothing, how sure that is, and what would be faster; nothing,
+/// if nothing was proven.
+pub fn sentences(sync: &SyncResults) -> Vec<String> {
+    let Some(ranking) = ranking(sync) else {
+        return Vec::new();
+    };
+    let Some((best, summary)) = ranking.best else {
+        return vec![none(&ranking)];
+    };
+    let rate = summary.ops_per_second;
+    let spread = match best.trials.len() {
+        1 => "one round, which cannot say how far chance moved it".to_owned(),
+        _ => format!("95% interval {}", interval(&rate, thousands)),
+    };
+    let mut sentences = vec![format!(
+        "The fastest setting that lost nothing: {}, {} a write, {} ops/s ({spread}), acknowledged writes lost in {}.",
+        best.way(),
+        bytes_text(best.size),
+        thousands(rate.median),
+        lost_states(best),
+    )];
+    if best.trials.len() > 1 && !ranking.equals.is_empty() {
+        sentences.push(format!(
+            "It cannot be told from {}: their intervals overlap.",
+            named(&ranking.equals, |_| None)
+        ));
+    }
+    let of = |safety| -> Vec<Timed<'_>> {
+        let faster = ranking.faster.iter().copied();
+        faster.filter(|(one, _)| one.safety() == safety).collect()
+    };
+    let (lost, unproven) = (of(Safety::Lost), of(Safety::NotProven));
+    if !lost.is_empty() {
+        sentences.push(format!(
+            "Faster, but not safe: {}.",
+            named(&lost, |one| Some(format!("lost in {}", lost_states(one))))
+        ));
+    }
+    if !unproven.is_empty() {
+        sentences.push(format!(
+            "Faster, but not proven: {}.",
+            named(&unproven, |_| None)
+        ));
+    }
+    sentences
+}
+
+fn none(ranking: &Ranking<'_>) -> String {
+    let of = |safety| {
+        let durable = ranking.all.iter().filter(|(one, _)| one.durable);
+        durable.filter(|(one, _)| one.safety() == safety).count()
+    };
+    match (of(Safety::Lost), of(Safety::NotProven)) {
+        (0, _) => "No setting was proven to lose nothing.".to_owned(),
+        (lost, unproven) => {
+            let settings = if lost == 1 { "setting" } else { "settings" };
+            let rest = match unproven {
+                0 => String::new(),
+                some => format!("; {some} could not be proven"),
+            };
+            format!(
+                "No setting lost nothing: {lost} {settings} meant to be durable lost acknowledged writes{rest}."
+            )
+        }
+    }
+}
+
+fn lost_states(strategy: &StrategyResult) -> String {
+    let (losing, states) = strategy
+        .proof
+        .as_ref()
+        .map_or((0, 0), |proof| (proof.losing, proof.states));
+    format!(
+        "{} of {} crash states",
+        thousands(losing as f64),
+        thousands(states as f64)
+    )
+}
+
+/// The first of these with their rates, and how many more there are.
+fn named(those: &[Timed<'_>], more: impl Fn(&StrategyResult) -> Option<String>) -> String {
+    let mut texts: Vec<String> = those
+        .iter()
+        .take(MOST_NAMED)
+        .map(|(one, summary)| {
+            let rate = thousands(summary.ops_per_second.median);
+            let more = more(one).map_or(String::new(), |more| format!(", {more}"));
+            format!("{} ({rate} ops/s{more})", one.way())
+        })
+        .collect();
+    match those.len().saturating_sub(MOST_NAMED) {
+        0 => {}
+        1 => texts.push("one other".to_owned()),
+        some => texts.push(format!("{some} others")),
+    }
+    match texts.pop() {
+        Some(last) if !texts.is_empty() => format!("{} and {last}", texts.join(", ")),
+        last => last.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::fixtures::{losing, measured, proven, sync_results, unproven};
+    use landfall_os::Allocation;
+
+    fn by(method: &str, rate: f64) -> StrategyResult {
+        let strategy = Strategy {
+            method: method.parse().unwrap(),
+            ..Strategy::BASELINE
+        };
+        let rates: Vec<f64> = (0..5).map(|round| rate + f64::from(round)).collect();
+        measured(strategy, &rates, 1.0, 1.0)
+    }
+
+    #[test]
+    fn the_fastest_that_lost_nothing_is_named_first() {
+        let found = sync_results(vec![
+            proven(by("fdatasync", 1_000.0), 812),
+            proven(by("fsync", 500.0), 300),
+            losing(by("o_dsync", 2_000.0), 240, 300),
+            unproven(by("o_sync", 1_500.0)),
+            losing(by("none", 90_000.0), 300, 300),
+        ]);
+        assert_eq!(
+            sentences(&found),
+            [
+                "The fastest setting that lost nothing: overwrite with fdatasync, 8 KiB a write, 1,002 ops/s (95% interval 1,000–1,004), acknowledged writes lost in 0 of 812 crash states.",
+                "Faster, but not safe: overwrite with o_dsync (2,002 ops/s, lost in 240 of 300 crash states).",
+                "Faster, but not proven: overwrite with o_sync (1,502 ops/s).",
+            ]
+        );
+        let ways: Vec<String> = found
+            .strategies
+            .iter()
+            .map(StrategyResult::lost_in)
+            .collect();
+        assert_eq!(ways, ["0/812", "0/300", "240/300", "–", "300/300"]);
+    }
+
+    #[test]
+    fn what_cannot_be_told_apart_is_not() {
+        let found = sync_results(vec![
+            proven(by("fdatasync", 1_000.0), 300),
+            proven(by("fsync", 998.0), 300),
+        ]);
+        assert_eq!(
+            sentences(&found)[1],
+            "It cannot be told from overwrite with fsync (1,000 ops/s): their intervals overlap."
+        );
+    }
+
+    #[test]
+    fn nothing_is_safe_that_was_not_proven_or_is_not_meant_to_be() {
+        let lucky = proven(by("none", 90_000.0), 300);
+        let mut half = proven(by("fdatasync", 1_000.0), 300);
+        if let Some(proof) = &mut half.proof {
+            proof.not_proven = Some("the check ended after 10 s".into());
+        }
+        assert_eq!(half.safety(), Safety::NotProven);
+        let found = sync_results(vec![half, lucky]);
+        assert_eq!(
+            sentences(&found),
+            ["No setting was proven to lose nothing."]
+        );
+        let mut lost = losing(by("fdatasync", 1_000.0), 3, 300);
+        if let Some(proof) = &mut lost.proof {
+            proof.not_proven = Some("stopped".into());
+        }
+        assert_eq!(lost.safety(), Safety::Lost);
+        assert_eq!(
+            sentences(&sync_results(vec![lost])),
+            ["No setting lost nothing: 1 setting meant to be durable lost acknowledged writes."]
+        );
+    }
+
+    #[test]
+    fn without_a_proof_there_is_nothing_to_say() {
+        let found = sync_results(vec![by("fdatasync", 1_000.0)]);
+        assert!(ranking(&found).is_none() && sentences(&found).is_empty());
+    }
+
+    #[test]
+    fn only_like_is_compared_with_like() {
+        let small = Strategy {
+            size: 512,
+            allocation: Allocation::Append,
+            ..Strategy::BASELINE
+        };
+        let found = sync_results(vec![
+            proven(by("fdatasync", 1_000.0), 300),
+            proven(measured(small, &[9_000.0, 9_001.0], 1.0, 1.0), 300),
+        ]);
+        let ranking = ranking(&found).unwrap();
+        assert_eq!(ranking.all.len(), 1);
+        assert_eq!(ranking.best.unwrap().0.size, 8192);
+    }
+}

@@ -1,0 +1,78 @@
+// Cost against safety: settings in groups by what power cuts did to them, by operations per second.
+
+// By the index of the group: lost nothing, lost, not proven. Shapes say what colours repeat.
+const safetyColours = ["var(--good)", "var(--bad)", "var(--faint)"];
+const safetySymbols = ["circle", "times", "square"];
+
+function drawSafety(chart, width) {
+  const { groups, rows } = chart;
+  const layout = rowLayout(rows.map((row) => row.label), width);
+  // A text stands beside its mark, or at the end of the line of its label where that is above the row.
+  const textOf = (row) => {
+    if (layout.above) {
+      return row.text.replace(" ops/s", "");
+    }
+    return row.best ? `${row.text}, the fastest` : row.text;
+  };
+  const { domain, marginRight, leftward, ticks } = rateScale(rows, chart.log, width - layout.left,
+    // In bold it is wider.
+    (row) => (layout.above ? "" : row.best ? `${textOf(row)}     ` : textOf(row)));
+  // A heading stands before the rows of each group, at a place of its own.
+  const places = [];
+  const heads = [];
+  groups.forEach((name, group) => {
+    const some = rows.filter((row) => row.group === group);
+    if (some.length) {
+      heads.push({ label: ` ${group}`, name, group });
+      places.push(` ${group}`, ...some.map((row) => row.label));
+    }
+  });
+  const best = rows.filter((row) => row.best);
+  const colour = (row) => safetyColours[row.group];
+  const some = (test) => rows.filter(test);
+  const beside = (those, more) => [
+    [those.filter((row) => !leftward(row)), "high", "start", 9],
+    [those.filter(leftward), "low", "end", -9],
+  ].filter(([rest]) => rest.length).map(([rest, x, textAnchor, dx]) =>
+    Plot.text(rest, { x, y: "label", text: textOf, textAnchor, dx, ...halo, fill: "var(--ink)", ...more }));
+  const above = (those, more) =>
+    [Plot.text(those, { y: "label", text: textOf, frameAnchor: "right", textAnchor: "end", dy: -15, ...halo, fill: "var(--ink)", ...more })];
+  const texts = layout.above ? above : beside;
+  const dots = (group, more) => {
+    const those = some((row) => row.group === group);
+    return those.length
+      ? Plot.dot(those, { x: "value", y: "label", symbol: safetySymbols[group], stroke: colour, strokeWidth: 2, className: COUNTED, ...more })
+      : null;
+  };
+  const weight = (row) => (row.best ? 700 : 400);
+  const filled = (row) => (row.durable ? colour(row) : "var(--page)");
+  return plot({
+    width,
+    height: places.length * layout.step + 52,
+    marginLeft: layout.left,
+    marginRight,
+    marginTop: 4,
+    marginBottom: 44,
+    x: { type: chart.log ? "log" : "linear", domain, axis: null },
+    y: { domain: places, padding: 0.4, axis: null },
+    marks: [
+      Plot.gridX(ticks),
+      rateAxis(ticks, "operations per second", chart.log),
+      Plot.ruleX(best, { x: "value", stroke: "var(--good)", strokeDasharray: "4 3" }),
+      Plot.text(rows, layout.above
+        ? { y: "label", text: "label", frameAnchor: "left", textAnchor: "start", dy: -15, fill: "var(--ink)", ...halo, fontWeight: weight }
+        : { y: "label", text: "label", frameAnchor: "left", textAnchor: "end", dx: -8, fontWeight: weight }),
+      Plot.text(heads, {
+        y: "label", text: "name", frameAnchor: "left", textAnchor: "start", dx: layout.above ? 0 : 8 - layout.left, dy: 3,
+        fill: colour, fontWeight: 700, fontSize: 13, ...halo,
+      }),
+      Plot.ruleY(rows, { x1: "low", x2: "high", y: "label", stroke: colour, strokeWidth: 3, strokeOpacity: 0.45 }),
+      Plot.dot(best, { x: "value", y: "label", r: 9, stroke: "var(--good)", strokeWidth: 1.5 }),
+      dots(0, { r: 4.5, fill: filled }),
+      dots(1, { r: 4.5 }),
+      dots(2, { r: 4, fill: "var(--page)" }),
+      ...texts(some((row) => !row.best), {}),
+      ...texts(best, { fontWeight: 700, fill: "var(--good)" }),
+    ],
+  });
+}
