@@ -22,6 +22,8 @@ const LO_FLAGS_AUTOCLEAR: u32 = 4;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 /// Bytes that the kernel keeps of a file's name, with the zero at its end.
 const NAME: usize = 64;
+/// Files in private directories that loop devices are attached to: of an image, of a recorder.
+const FILES: [&str; 2] = ["image", "device/disk"];
 /// Another process may take the device that was free a moment ago.
 const ATTEMPTS: usize = 64;
 /// How long somebody may hold on to a page of the device.
@@ -180,8 +182,8 @@ impl AttachedLoop {
 
     /// Whether its file is one that is made in a private directory at `path`: an image, or a recorder's.
     pub fn is_in(&self, path: &Path) -> bool {
-        let files = ["image", "device/disk"].map(|file| path.join(file));
-        files.iter().any(|file| tail(file) == self.name)
+        let mut files = FILES.iter().map(|file| path.join(file));
+        files.any(|file| tail(&file) == self.name)
     }
 
     /// The file of `/sys/fs/fuse` that makes a FUSE server let go of everything, if this device is on such
@@ -206,12 +208,17 @@ impl AttachedLoop {
     }
 }
 
-/// The loop devices that are attached to files, those that cannot be asked left out. Needs root.
+/// The loop devices that are attached to files such as are made in private directories; those that cannot
+/// be asked are left out. Needs root.
 pub fn attached_loops() -> io::Result<Vec<AttachedLoop>> {
     let mut attached = Vec::new();
     for entry in fs::read_dir("/sys/block")? {
         let entry = entry?;
-        if entry.path().join("loop/backing_file").exists() {
+        // Others' devices are not even opened: while that lasts they cannot detach.
+        let file = fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
+        let name = file.trim_end().trim_end_matches(" (deleted)");
+        // Of a mount that is nowhere any more only the last part of a path is told.
+        if ["/image", "/disk"].iter().any(|file| name.ends_with(file)) {
             let path = Path::new("/dev").join(entry.file_name());
             attached.extend(AttachedLoop::of(path));
         }
