@@ -245,7 +245,8 @@ mod tests {
         );
         first_line(&mut process);
         assert_eq!(process.wait(Duration::from_millis(1)).unwrap(), None);
-        assert_eq!(process.stderr.metadata().unwrap().len(), 0);
+        // Some of it may have been forgotten while the rest was still being written.
+        assert!(process.stderr.metadata().unwrap().blocks() * 512 <= TOO_MUCH);
         process.terminate();
         outcome(&mut process);
         // Behind the hole.
