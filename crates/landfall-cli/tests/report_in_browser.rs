@@ -10,6 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::{Value, json};
+
 const LARGEST: u64 = 1_000_000;
 const CHARTS: [&str; 10] = [
     "rate-allocation",
@@ -195,6 +197,121 @@ fn a_report_of_stream_is_complete_too() {
         found.contains("marks of") || found.contains("not drawn"),
         "unseen: {found}"
     );
+}
+
+/// What happened around a power cut: a write that arrived, one that is missing, one that is torn, and
+/// one that came too late, with everything else that can happen to a device.
+fn timeline() -> Value {
+    let write = |offset: u64, missing: u64, after_cut: bool| {
+        json!({
+            "ms": 1.0, "event": "write", "offset": offset, "bytes": 4096, "sectors": 8,
+            "missing": missing, "after_cut": after_cut,
+        })
+    };
+    let other = |event: &str| json!({ "ms": 2.0, "event": event, "after_cut": false });
+    let said = |event: &str, transaction: u64| json!({ "ms": 3.0, "event": event, "transaction": transaction, "after_cut": false });
+    json!([
+        said("send", 1),
+        write(9 << 20, 0, false),
+        other("flush"),
+        said("acknowledge", 1),
+        said("send", 2),
+        write((9 << 20) + 4096, 8, false),
+        write(33 << 20, 3, false),
+        other("lying-flush"),
+        other("refused"),
+        said("acknowledge", 2),
+        write(33 << 20, 8, true),
+    ])
+}
+
+/// A proof in which something was lost.
+fn failing_proof(expected: &str) -> Value {
+    json!({
+        "experiment": "prove", "subject": "files method=fdatasync allocation=append size=8K",
+        "promises_atomic": true, "promises_order": true, "recipe": "ext4,barrier=0",
+        "device_bytes": 64 << 20, "model": "subset", "seed": 1, "faults": ["lying-flush"],
+        "stirred": true,
+        "workload": {
+            "sent": 2, "acknowledged": 2, "writes": 4, "written_bytes": 16384, "flushes": 1,
+            "spilled_bytes": 0, "ended": null,
+        },
+        "coverage": {
+            "epochs": 2, "every_write": 2, "every_sector": 1, "planned": 300, "equal": 3,
+            "checked": 300, "states_per_minute": 6000.0, "workers": 2,
+        },
+        "breaches": [{
+            "breach": "lost", "states": 40, "example": "1:1:none",
+            "detail": "of 2 acknowledged transactions 2 are not there: 1-2",
+        }],
+        "failing_states": 40, "losing_states": 40, "worst_lost": 2, "only_last": false,
+        "shortest": {
+            "name": "1:1:s2a0", "command": "landfall prove files --fs ext4,barrier=0 --state 1:1:s2a0",
+            "details": ["transaction 2, the last one acknowledged, is not there"],
+            "timeline": timeline(),
+        },
+        "unchecked": null, "expected": expected,
+    })
+}
+
+/// The document's report, checked in the browser; gives the names of its charts.
+fn check_document(browser: &Path, directory: &Path, document: &Value) -> Vec<String> {
+    let results = landfall_lab::Results::from_json(&document.to_string()).expect("a document");
+    let html = landfall_lab::report::render(&results).expect("a report");
+    let page = directory.join("rendered.html");
+    fs::write(&page, &html).expect("the page is written");
+    let charts: Vec<String> = tags_with(&html, "data-expected")
+        .iter()
+        .filter_map(|tag| attribute(tag, "id").map(str::to_owned))
+        .collect();
+    let names: Vec<&str> = charts.iter().map(String::as_str).collect();
+    for width in [1280, 500] {
+        let found = faults(&open(browser, &page, width), &names);
+        assert!(found.is_empty(), "at a width of {width}:\n{found}");
+    }
+    charts
+}
+
+#[test]
+fn reports_of_what_power_cuts_leave_are_complete_too() {
+    let Some(browser) = browser() else {
+        return common::skip("no Chromium on PATH, and $CHROMIUM names none");
+    };
+    let directory = report(
+        "sync --ops 20 --rounds 2 --allocation overwrite,append --sync fdatasync,o_dsync,none",
+    );
+    let text = fs::read_to_string(directory.path().join("report/results.json"));
+    let measured: Value = serde_json::from_str(&text.expect("the results")).expect("a document");
+
+    let mut proven = measured.clone();
+    let strategies = proven["experiments"][0]["strategies"].as_array_mut();
+    for (index, strategy) in strategies.expect("strategies").iter_mut().enumerate() {
+        // Whatever a file of a directory in memory is said to be, the picture is to be drawn.
+        let losing = [0, 240, 0][index % 3];
+        strategy["proof"] = json!({
+            "recipe": "ext4", "states": 300, "losing": losing, "worst_lost": losing.min(2),
+            "not_proven": (index % 3 == 2).then_some("it was stopped"),
+        });
+    }
+    let charts = check_document(&browser, directory.path(), &proven);
+    assert_eq!(charts.first().map(String::as_str), Some("safety"));
+
+    let mut lost = measured;
+    lost["experiments"] = json!([failing_proof("loses-nothing")]);
+    let charts = check_document(&browser, directory.path(), &lost);
+    assert_eq!(charts, ["timeline"]);
+    lost["experiments"] = json!([failing_proof("loses-nothing"), failing_proof("loses")]);
+    let charts = check_document(&browser, directory.path(), &lost);
+    assert_eq!(charts, ["timeline-1"]);
+
+    // An event that is lost must be seen.
+    let page = directory.path().join("rendered.html");
+    let html = fs::read_to_string(&page).expect("the page");
+    let broken = html.replacen("\"kind\":\"flush\"", "\"kind\":\"flash\"", 1);
+    assert_ne!(broken, html, "nothing was planted");
+    fs::write(&page, broken).expect("the copy is written");
+    let found = faults(&open(&browser, &page, 1280), &["timeline-1"]);
+    assert!(found.contains("marks of"), "unseen: {found}");
 }
 
 #[test]
