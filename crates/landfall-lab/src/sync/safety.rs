@@ -5,8 +5,9 @@
 //! called safe that was not proven, nor what is not meant to be durable: that it was not caught is luck.
 
 use super::{CacheState, Placement, Strategy, StrategyResult, Summary, SyncResults};
-use crate::bytes_text;
+use crate::made::Recipe;
 use crate::numbers::{NOTHING, interval, thousands};
+use crate::{Results, bytes_text, facts};
 
 /// Strategies named in a sentence.
 const MOST_NAMED: usize = 2;
@@ -220,6 +221,49 @@ fn named(those: &[Timed<'_>], more: impl Fn(&StrategyResult) -> Option<String>) 
         Some(last) if !texts.is_empty() => format!("{} and {last}", texts.join(", ")),
         last => last.unwrap_or_default(),
     }
+}
+
+/// What was timed and what was proven: two filesystems, which may be alike.
+pub fn place(results: &Results, sync: &SyncResults) -> String {
+    let mut recipes: Vec<&str> = sync
+        .strategies
+        .iter()
+        .filter_map(|strategy| Some(strategy.proof.as_ref()?.recipe.as_str()))
+        .collect();
+    recipes.sort_unstable();
+    recipes.dedup();
+    let timed = results.filesystem.storage();
+    let parsed: Vec<Option<Recipe>> = recipes.iter().map(|recipe| recipe.parse().ok()).collect();
+    let same_type = parsed.iter().all(|recipe| {
+        recipe
+            .as_ref()
+            .is_some_and(|recipe| recipe.kind.name() == timed.kind)
+    });
+    let options: Vec<&str> = parsed
+        .iter()
+        .flatten()
+        .flat_map(|recipe| recipe.mount_options.split(','))
+        .filter(|option| !option.is_empty())
+        .collect();
+    let has = |option: &&str| timed.options.iter().any(|known| known == option);
+    let proven = match (same_type, options.is_empty()) {
+        (true, false) if options.iter().all(has) => {
+            "proven on the same filesystem type and options on the recorder"
+        }
+        (true, _) => "proven on the same filesystem type on the recorder",
+        (false, _) => "proven on another filesystem on the recorder",
+    };
+    let mut text = format!(
+        "Timed on {} ({}, mounted {}), {proven} ({}).",
+        results.directory,
+        facts::place(&results.filesystem),
+        timed.options.join(", "),
+        recipes.join("; ")
+    );
+    if !same_type {
+        text.push_str(" What was lost there need not be lost here, nor the other way round.");
+    }
+    text
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ const safetySymbols = ["circle", "times", "square"];
 
 function drawSafety(chart, width) {
   const { groups, rows } = chart;
-  const layout = rowLayout(rows.map((row) => row.label), width);
+  // In bold a label is wider.
+  const layout = rowLayout(rows.map((row) => (row.best ? `${row.label}mm` : row.label)), width);
   // A text stands beside its mark, or at the end of the line of its label where that is above the row.
   const textOf = (row) => {
     if (layout.above) {
@@ -15,7 +16,6 @@ function drawSafety(chart, width) {
     return row.best ? `${row.text}, the fastest` : row.text;
   };
   const { domain, marginRight, leftward, ticks } = rateScale(rows, chart.log, width - layout.left,
-    // In bold it is wider.
     (row) => (layout.above ? "" : row.best ? `${textOf(row)}     ` : textOf(row)));
   // A heading stands before the rows of each group, at a place of its own.
   const places = [];
@@ -44,7 +44,9 @@ function drawSafety(chart, width) {
       ? Plot.dot(those, { x: "value", y: "label", symbol: safetySymbols[group], stroke: colour, strokeWidth: 2, className: COUNTED, ...more })
       : null;
   };
-  const weight = (row) => (row.best ? 700 : 400);
+  const name = layout.above
+    ? { textAnchor: "start", dy: -15, fill: "var(--ink)", ...halo }
+    : { textAnchor: "end", dx: -8 };
   const filled = (row) => (row.durable ? colour(row) : "var(--page)");
   return plot({
     width,
@@ -59,9 +61,9 @@ function drawSafety(chart, width) {
       Plot.gridX(ticks),
       rateAxis(ticks, "operations per second", chart.log),
       Plot.ruleX(best, { x: "value", stroke: "var(--good)", strokeDasharray: "4 3" }),
-      Plot.text(rows, layout.above
-        ? { y: "label", text: "label", frameAnchor: "left", textAnchor: "start", dy: -15, fill: "var(--ink)", ...halo, fontWeight: weight }
-        : { y: "label", text: "label", frameAnchor: "left", textAnchor: "end", dx: -8, fontWeight: weight }),
+      ...[best, some((row) => !row.best)].map((those) =>
+        Plot.text(those, { y: "label", text: "label", frameAnchor: "left", fontWeight: those === best ? 700 : 400, ...name }),
+      ),
       Plot.text(heads, {
         y: "label", text: "name", frameAnchor: "left", textAnchor: "start", dx: layout.above ? 0 : 8 - layout.left, dy: 3,
         fill: colour, fontWeight: 700, fontSize: 13, ...halo,

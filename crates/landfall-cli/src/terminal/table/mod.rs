@@ -39,7 +39,7 @@ pub fn results(results: &Results) -> String {
         );
     }
     if let Some(sync) = results.sync() {
-        text.push_str(&sync::tables(sync, results.is_in_memory()));
+        text.push_str(&sync::tables(results, sync));
     }
     if let Some(stream) = results.stream() {
         text.push_str(&stream::tables(stream));

@@ -129,7 +129,19 @@ fn table(proofs: &[&ProofResults]) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((1, 0));
     }
-    format!("\n{}", lines(&table))
+    let wrong = proofs
+        .iter()
+        .filter(|proof| proof.is_as_expected() == Some(false))
+        .count();
+    let sum = match (expected, wrong) {
+        (false, _) => String::new(),
+        (true, 0) => format!("\nAll {} came out as expected.\n", proofs.len()),
+        (true, wrong) => {
+            let text = format!("{wrong} of {} did not come out as expected.", proofs.len());
+            format!("\n{}\n", styled(BAD.bold(), &text))
+        }
+    };
+    format!("\n{}{sum}", lines(&table))
 }
 
 #[cfg(test)]

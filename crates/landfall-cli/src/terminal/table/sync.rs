@@ -2,26 +2,28 @@
 
 use std::fmt::Write as _;
 
-use anstyle::Style;
-use landfall_lab::bytes_text;
 use landfall_lab::numbers::{interval, short, thousands, two, writes};
 use landfall_lab::sync::{Safety, Section, StrategyResult, Summary, SyncResults, safety, sections};
+use landfall_lab::{Results, bytes_text};
 
 use super::layout::{align, lines, or_nothing, plain_table, wrapped};
 use crate::terminal::style::{BAD, FAINT, GOOD, STRONG, styled};
 
 /// Everything that the experiment found, without its claims.
-pub(super) fn tables(sync: &SyncResults, in_memory: bool) -> String {
+pub(super) fn tables(results: &Results, sync: &SyncResults) -> String {
     let mut text = String::new();
-    // Which setting is the fastest on a disk cannot be told in main memory.
-    let safe = match in_memory {
-        true => Vec::new(),
-        false => safety::sentences(sync),
-    };
-    for (index, sentence) in safe.iter().enumerate() {
-        let style = if index == 0 { STRONG } else { Style::new() };
-        let gap = if index == 0 { "\n" } else { "" };
-        let _ = write!(text, "{gap}{}", wrapped(0, &styled(style, sentence)));
+    if sync.strategies.iter().any(|one| one.proof.is_some()) {
+        // Which setting is the fastest on a disk cannot be told in main memory.
+        let mut safe = match results.is_in_memory() {
+            true => Vec::new(),
+            false => safety::sentences(sync),
+        };
+        if let Some(first) = safe.first_mut() {
+            *first = styled(STRONG, first);
+        }
+        safe.push(safety::place(results, sync));
+        let paragraphs: String = safe.iter().map(|sentence| wrapped(0, sentence)).collect();
+        let _ = write!(text, "\n{paragraphs}");
     }
     for section in sections(sync) {
         let _ = write!(
@@ -211,13 +213,36 @@ mod tests {
         strategy
     }
 
-    fn results(strategies: Vec<Value>) -> SyncResults {
+    fn results(strategies: Vec<Value>) -> Results {
         serde_json::from_value(json!({
-            "plan": "standard", "rounds": 5, "seconds_per_trial": 0.25, "operations": "by-time",
-            "settle_seconds": null, "pilot": null, "preparation": { "bytes": 0, "seconds": 0.0 },
-            "strategies": strategies, "claims": [],
+            "schema": "landfall-results/1", "version": "0", "command": "landfall lab",
+            "started": "2026-01-02T03:04:05Z", "seconds": 1.0,
+            "host": {
+                "kernel": "6", "architecture": "x86_64", "cpu": null, "cpus": 1,
+                "memory_bytes": 1, "hypervisor": null,
+            },
+            "directory": "/data",
+            "filesystem": {
+                "kind": "ext4", "mount_point": "/", "source": "/dev/sda", "options": ["rw"],
+                "medium": "device", "copy_on_write": false, "compression": null,
+                "direct_io": null, "atomic_write_bytes": 0,
+                "space": { "total_bytes": 1, "available_bytes": 1 },
+                "upper": null, "devices": [],
+            },
+            "notices": [],
+            "experiments": [{
+                "experiment": "sync", "plan": "standard", "rounds": 5,
+                "seconds_per_trial": 0.25, "operations": "by-time", "settle_seconds": null,
+                "pilot": null, "preparation": { "bytes": 0, "seconds": 0.0 },
+                "strategies": strategies, "claims": [],
+            }],
         }))
-        .expect("a document's experiment")
+        .expect("a document")
+    }
+
+    fn text(results: &Results) -> String {
+        let text = tables(results, results.sync().expect("the experiment"));
+        anstream::adapter::strip_str(&text).to_string()
     }
 
     fn proof(losing: u64) -> Option<Value> {
@@ -229,26 +254,27 @@ mod tests {
 
     #[test]
     fn what_was_lost_stands_beside_what_it_costs() {
-        let found = results(vec![
+        let mut found = results(vec![
             strategy("overwrite", "fdatasync", 123_456.0, proof(0)),
             strategy("zero-filled-settled", "fdatasync", 100_000.0, proof(1_234)),
             strategy("append", "fdatasync", 50_000.0, None),
         ]);
-        let text = anstream::adapter::strip_str(&tables(&found, false)).to_string();
+        let printed = text(&found);
         for words in [
             "lost in",
             "0/1,234",
             "1,234/1,234",
             "The fastest setting that lost nothing:",
+            "Timed on /data (ext4, mounted rw), proven on the same filesystem type",
         ] {
-            assert!(text.contains(words), "{words}: {text}");
+            assert!(printed.contains(words), "{words}: {printed}");
         }
-        assert!(
-            text.lines().all(|line| line.chars().count() <= 100),
-            "{text}"
-        );
-        assert!(!text.contains("first ms"), "{text}");
-        let in_memory = tables(&found, true);
+        let is_narrow = |line: &str| line.chars().count() <= 100;
+        assert!(printed.lines().all(is_narrow), "{printed}");
+        assert!(!printed.contains("first ms"), "{printed}");
+        let notice = json!({ "code": "memory-disk", "weight": "note", "text": "in memory" });
+        found.notices = vec![serde_json::from_value(notice).expect("a notice")];
+        let in_memory = text(&found);
         assert!(!in_memory.contains("The fastest setting"), "{in_memory}");
     }
 
@@ -258,10 +284,10 @@ mod tests {
             strategy("overwrite", "fdatasync", 1_000.0, None),
             strategy("append", "fdatasync", 500.0, None),
         ]);
-        let text = tables(&found, false);
+        let printed = text(&found);
         assert!(
-            text.contains("first ms") && !text.contains("lost in"),
-            "{text}"
+            printed.contains("first ms") && !printed.contains("lost in"),
+            "{printed}"
         );
     }
 }

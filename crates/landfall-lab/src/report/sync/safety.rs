@@ -2,14 +2,13 @@
 
 use serde::Serialize;
 
-use crate::made::Recipe;
 use crate::numbers::{NOTHING, interval, thousands};
 use crate::report::charts::{Chart, Drawing, MOST_ROWS, is_wide};
 use crate::report::part::{Chapter, Figure, chapter};
 use crate::report::table::{self, Row, Table};
-use crate::sync::safety::{Timed, ranking};
+use crate::sync::safety::{Timed, place, ranking};
 use crate::sync::{Safety, StrategyResult, SyncResults};
-use crate::{Results, bytes_text, facts};
+use crate::{Results, bytes_text};
 
 const TITLE: &str = "Cost against safety";
 
@@ -81,7 +80,7 @@ pub(super) fn of(
     }
     let introduction = format!(
         "How fast each setting is, and in how many crash states, of those tried on the recorder, a write was missing that had been acknowledged: 240/300 is 240 of 300. {}",
-        where_proven(results, sync)
+        place(results, sync)
     );
     chapter(TITLE, introduction, figures)
 }
@@ -199,47 +198,4 @@ fn table(those: &[Timed<'_>]) -> Table {
         notes,
         ..Table::default()
     }
-}
-
-/// That what was timed and what was proven are two filesystems, and how alike they are.
-fn where_proven(results: &Results, sync: &SyncResults) -> String {
-    let mut recipes: Vec<&str> = sync
-        .strategies
-        .iter()
-        .filter_map(|strategy| Some(strategy.proof.as_ref()?.recipe.as_str()))
-        .collect();
-    recipes.sort_unstable();
-    recipes.dedup();
-    let timed = results.filesystem.storage();
-    let parsed: Vec<Option<Recipe>> = recipes.iter().map(|recipe| recipe.parse().ok()).collect();
-    let same_type = parsed.iter().all(|recipe| {
-        recipe
-            .as_ref()
-            .is_some_and(|recipe| recipe.kind.name() == timed.kind)
-    });
-    let options: Vec<&str> = parsed
-        .iter()
-        .flatten()
-        .flat_map(|recipe| recipe.mount_options.split(','))
-        .filter(|option| !option.is_empty())
-        .collect();
-    let has = |option: &&str| timed.options.iter().any(|known| known == option);
-    let proven = match (same_type, options.is_empty()) {
-        (true, false) if options.iter().all(has) => {
-            "proven on the same filesystem type and options on the recorder"
-        }
-        (true, _) => "proven on the same filesystem type on the recorder",
-        (false, _) => "proven on another filesystem on the recorder",
-    };
-    let mut text = format!(
-        "Timed on {} ({}, mounted {}), {proven} ({}).",
-        results.directory,
-        facts::place(&results.filesystem),
-        timed.options.join(", "),
-        recipes.join("; ")
-    );
-    if !same_type {
-        text.push_str(" What was lost there need not be lost here, nor the other way round.");
-    }
-    text
 }
