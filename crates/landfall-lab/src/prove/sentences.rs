@@ -14,6 +14,15 @@ pub fn short_subject(proof: &ProofResults) -> &str {
     subject.split_whitespace().next().unwrap_or(subject)
 }
 
+/// The subject with its settings, and with what else went wrong.
+pub fn full_subject(proof: &ProofResults) -> String {
+    let mut subject = proof.subject.clone();
+    for fault in &proof.faults {
+        subject.push_str(&format!(", fault {fault}"));
+    }
+    subject
+}
+
 /// The verdict without its numbers: `lost nothing`.
 pub fn short_verdict(proof: &ProofResults) -> &'static str {
     match proof.outcome() {

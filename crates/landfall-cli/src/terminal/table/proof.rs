@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use landfall_lab::prove::sentences::{
-    circumstances, coverage, missing, short_subject, verdict, workload,
+    circumstances, coverage, full_subject, missing, short_subject, verdict, workload,
 };
 use landfall_lab::prove::{Breach, FailingState, Outcome, ProofResults};
 use landfall_lab::{Results, bytes_text, duration_text};
@@ -113,7 +113,7 @@ fn table(proofs: &[&ProofResults]) -> String {
     table.set_header(header);
     for proof in proofs {
         let mut row = vec![
-            proof.subject.clone(),
+            full_subject(proof),
             proof.recipe.clone(),
             styled_verdict(proof, &verdict(proof)),
         ];

@@ -2,7 +2,8 @@
 
 use crate::bytes_text;
 use crate::numbers::{NOTHING, thousands};
-use crate::prove::sentences::{verdict, words};
+
+use crate::prove::sentences::{full_subject, verdict, words};
 use crate::prove::{Expectation, FailingState, Happening, Outcome, ProofResults};
 use crate::report::table::{Row, Table};
 
@@ -30,7 +31,7 @@ pub(super) fn all(proofs: &[&ProofResults]) -> Table {
                 .to_owned(),
             );
         }
-        Row::of(proof.subject.clone(), cells)
+        Row::of(full_subject(proof), cells)
     };
     Table {
         caption: "Every proof, with what it came to".to_owned(),
