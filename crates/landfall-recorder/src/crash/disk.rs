@@ -6,8 +6,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use landfall_os::LoopDevice;
-use tempfile::TempDir;
+use landfall_os::{LoopDevice, PrivateDirectory};
 
 use super::image::Image;
 use crate::event::Span;
@@ -38,7 +37,7 @@ pub struct CrashDisk {
     cut: u32,
     event: usize,
     // Holds the mount point: goes last.
-    _directory: TempDir,
+    _private: PrivateDirectory,
 }
 
 #[derive(Debug)]
@@ -61,18 +60,15 @@ impl CrashDisk {
             size,
             image: Mutex::new(Image::new(base)),
         });
-        let directory = tempfile::Builder::new()
-            .prefix(&format!(".landfall-{}-", std::process::id()))
-            .tempdir_in(directory)?;
-        let mount = directory.path().join("device");
-        std::fs::create_dir(&mount)?;
+        let private = PrivateDirectory::create_in(directory)?;
+        let mount = private.mount_point("device")?;
         let served = Served::start(shared.clone(), keep, &mount)?;
         Ok(CrashDisk {
             served,
             shared,
             cut: 0,
             event: 0,
-            _directory: directory,
+            _private: private,
         })
     }
 
