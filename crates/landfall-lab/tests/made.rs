@@ -21,10 +21,11 @@ fn made(recipe: &Recipe, carrier: Result<Carrier, Error>) -> Option<MadeFilesyst
 }
 
 fn recorder(directory: &Path, size: u64) -> Result<Carrier, Error> {
-    Carrier::recorder(&Options {
+    let options = Options {
         directory: directory.to_owned(),
         ..Options::new(size)
-    })
+    };
+    Carrier::recorder(&options, 0)
 }
 
 fn is_empty(directory: &Path) -> bool {

@@ -63,13 +63,15 @@ impl Carrier {
         }))
     }
 
-    /// A recorder. Refused where there is no room for what does not fit into its memory.
-    pub fn recorder(options: &Options) -> Result<Carrier, Error> {
+    /// A recorder, to which `expected` bytes are likely to be written: it takes no more than what is.
+    /// Refused where there is no room for those.
+    pub fn recorder(options: &Options, expected: u64) -> Result<Carrier, Error> {
         isolate_mounts().map_err(trouble::isolating)?;
         trouble::require_device("/dev/fuse", "fuse")?;
         trouble::require_device("/dev/loop-control", "loop")?;
         if options.size > options.memory {
-            require_space(&options.directory, options.size, "a recorder")?;
+            let expected = expected.min(options.size);
+            require_space(&options.directory, expected, "a recording")?;
         }
         Recorder::start(options)
             .map(Carrier::Recorder)

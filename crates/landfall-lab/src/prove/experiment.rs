@@ -90,12 +90,13 @@ fn has_refused(recording: &Recording) -> bool {
 
 /// Runs the subject on a filesystem made for it.
 fn run_workload(plan: &Plan, stop: &Stop) -> Result<Recorded, Error> {
-    let carrier = Carrier::recorder(&Options {
+    let options = Options {
         size: plan.recipe.small_size(),
         memory: MEMORY,
         directory: plan.directory.clone(),
         latency: None,
-    })?;
+    };
+    let carrier = Carrier::recorder(&options, 0)?;
     let made = MadeFilesystem::make(&plan.recipe, carrier, stop)?;
     let Some(recorder) = made.recorder() else {
         return Err(Error::Refused(

@@ -31,10 +31,11 @@ pub(crate) fn prepare(site: &Site) -> Result<Recipe, Error> {
             ))
         })?,
     };
-    drop(Carrier::recorder(&Options {
+    let options = Options {
         directory: site.directory().to_owned(),
         ..Options::new(TRIAL_BYTES)
-    })?);
+    };
+    drop(Carrier::recorder(&options, 0)?);
     Ok(recipe)
 }
 

@@ -67,12 +67,15 @@ impl Site {
         let directory = canonical_directory(directory)?;
         let size = recipe.size_for(needed)?;
         let carrier = match kind {
-            SiteKind::Recorder => Carrier::recorder(&Options {
-                directory: directory.clone(),
-                latency: latency.map(|latency| latency.profile.clone()),
-                memory: recorder_memory(),
-                ..Options::new(size)
-            }),
+            SiteKind::Recorder => {
+                let options = Options {
+                    directory: directory.clone(),
+                    latency: latency.map(|latency| latency.profile.clone()),
+                    memory: recorder_memory(),
+                    ..Options::new(size)
+                };
+                Carrier::recorder(&options, needed)
+            }
             _ => Carrier::image(&directory, size, stop),
         }?;
         let made = MadeFilesystem::make(recipe, carrier, stop)?;
