@@ -237,6 +237,7 @@ fn failing_proof(expected: &str) -> Value {
             "spilled_bytes": 0, "ended": null,
         },
         "coverage": {
+            "surveyed": 2, "possible": 1_000.0, "sampled": 0,
             "epochs": 2, "every_write": 2, "every_sector": 1, "planned": 300, "equal": 3,
             "checked": 300, "states_per_minute": 6000.0, "workers": 2,
         },

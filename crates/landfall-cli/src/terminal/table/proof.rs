@@ -167,6 +167,7 @@ mod tests {
                 "flushes": 48, "spilled_bytes": 0, "ended": null,
             },
             "coverage": {
+                "surveyed": 49, "possible": 1_000.0, "sampled": 0,
                 "epochs": 49, "every_write": 49, "every_sector": 20, "planned": 300, "equal": 0,
                 "checked": 300, "states_per_minute": 6_000.0, "workers": 2,
             },
