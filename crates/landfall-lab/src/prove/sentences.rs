@@ -80,8 +80,15 @@ pub fn workload(proof: &ProofResults) -> String {
         Some(reason) => format!(" The subject ended early: {reason}."),
         None => String::new(),
     };
+    let spilled = match workload.spilled_bytes {
+        0 => String::new(),
+        bytes => format!(
+            " {} of the recording did not fit into memory and went to disk.",
+            bytes_text(bytes)
+        ),
+    };
     format!(
-        "{} of {} were acknowledged; {} of {} and {} reached the device.{ended}",
+        "{} of {} were acknowledged; {} of {} and {} reached the device.{spilled}{ended}",
         whole(workload.acknowledged),
         counted(workload.sent, "transaction", "transactions"),
         counted(workload.writes, "write", "writes"),
