@@ -87,18 +87,24 @@ impl Mount {
         &self.target
     }
 
-    /// Unmounts it; waits a little where something still uses it.
+    /// Unmounts it; waits a little where something still uses it. If that fails nobody can enter it any
+    /// more, and it goes with its last user.
     pub fn unmount(mut self) -> io::Result<()> {
         self.mounted = false;
-        unmount(&self.target)
+        self.leave()
+    }
+
+    fn leave(&self) -> io::Result<()> {
+        unmount(&self.target).inspect_err(|_| {
+            let _ = rustix::mount::unmount(&self.target, UnmountFlags::DETACH);
+        })
     }
 }
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        if self.mounted && unmount(&self.target).is_err() {
-            // Then at least nobody can enter it any more, and it goes with its last user.
-            let _ = rustix::mount::unmount(&self.target, UnmountFlags::DETACH);
+        if self.mounted {
+            let _ = self.leave();
         }
     }
 }
