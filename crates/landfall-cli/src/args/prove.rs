@@ -1,6 +1,7 @@
 //! What `landfall prove` is asked for on the command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use landfall_lab::made::Recipe;
@@ -92,12 +93,12 @@ pub struct Workload {
 #[command(next_help_heading = "Which power cuts")]
 pub struct States {
     /// Crash states that are tried at most.
-    #[arg(long, value_name = "N", default_value_t = Plan::STATES)]
-    pub states: usize,
+    #[arg(long, value_name = "N", default_value_t = Plan::STATES as u32, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub states: u32,
 
     /// Minutes that they are tried at most.
-    #[arg(long, value_name = "M")]
-    pub minutes: Option<f64>,
+    #[arg(long, value_name = "M", value_parser = minutes)]
+    pub minutes: Option<Duration>,
 
     /// What the disk keeps of what was not flushed: flushed (nothing), prefix (writes in order, up to
     /// any sector), subset (any sectors).
@@ -119,6 +120,14 @@ pub struct States {
     /// Write the image of the shortest failing state to this file.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub keep_image: Option<PathBuf>,
+}
+
+fn minutes(text: &str) -> Result<Duration, String> {
+    let minutes = text.parse::<f64>().ok();
+    let sensible = minutes.filter(|minutes| *minutes > 0.0 && *minutes <= 1e6);
+    sensible
+        .map(|minutes| Duration::from_secs_f64(minutes * 60.0))
+        .ok_or_else(|| "it is a number of minutes above 0, and at most 1000000".to_owned())
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

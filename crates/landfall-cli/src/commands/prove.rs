@@ -39,7 +39,7 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
     let _unless_written = prepare_report(&documents)?;
-    let mut display = Display(Bar::new(quiet, states.states));
+    let mut display = Display(Bar::new(quiet, states.states as usize));
     let command = command_line();
     let proven = if tests_itself {
         self_test::run(workload.directory.as_deref(), &command, &stop, &mut display)
@@ -60,10 +60,8 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         plan.faults = workload.faults;
         plan.keep_recording = workload.keep_recording;
         plan.recorded = workload.recording;
-        plan.states = states.states;
-        plan.most_time = states
-            .minutes
-            .map(|minutes| Duration::from_secs_f64(minutes * 60.0));
+        plan.states = states.states as usize;
+        plan.most_time = states.minutes;
         plan.model = states.model;
         plan.seed = states.seed;
         plan.workers = states.workers.map(|workers| workers as usize);
