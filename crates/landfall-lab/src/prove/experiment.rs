@@ -148,6 +148,8 @@ fn examine(
         &mut |tally| tell(progress, tally, states.len()),
     )?;
     let shortest = match &tally.shortest {
+        // It was asked for, and no other one.
+        Some(only) if plan.only.is_some() => Some(only.clone()),
         Some((state, judgement)) => {
             let all = states.len();
             progress.doing("shortening the failing state", all, all, Duration::ZERO);

@@ -15,13 +15,17 @@ const MOST_SECTORS: usize = 64;
 /// need not be missing; `None` if nothing could be put back.
 ///
 /// First whole writes are put back, then sectors, each if the state still fails with it. Epochs with
-/// more changed sectors than a name can choose are left as they are.
+/// more changed sectors than a name can choose are left as they are, and so are states of a disk that
+/// writes in order: with a write put back behind one that is missing it would not have.
 pub(crate) fn shorten(
     case: &Case<'_>,
     state: &CrashState,
     breach: Breach,
     stop: &Stop,
 ) -> io::Result<Option<(CrashState, Judgement)>> {
+    if matches!(state.name.choice, Choice::First { .. }) {
+        return Ok(None);
+    }
     let mut walker = Walker::new(case.recording)?;
     let fates = walker.fates(&state.name)?;
     let sectors: Vec<bool> = fates.iter().flat_map(|fate| fate.arrived.clone()).collect();
