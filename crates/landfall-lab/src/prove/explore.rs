@@ -36,8 +36,6 @@ pub(crate) struct Tally {
     pub shortest: Option<(CrashState, Judgement)>,
     /// How long it took.
     pub took: Duration,
-    /// Whether it ended because its time was up.
-    pub out_of_time: bool,
 }
 
 impl Tally {
@@ -130,7 +128,6 @@ pub(crate) fn explore(
             }
             tally.took = begin.elapsed();
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
-                tally.out_of_time = true;
                 enough.store(true, Ordering::Relaxed);
             }
             if stop.is_requested() {
