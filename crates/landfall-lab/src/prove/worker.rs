@@ -47,6 +47,8 @@ pub(crate) struct Worker<'a> {
     disk: CrashDisk,
     walker: Walker<'a>,
     mount_point: PathBuf,
+    /// Why the last state is still mounted: a filesystem mounted again would be that one.
+    stuck: Option<String>,
     // Holds the mount point: goes last.
     _private: PrivateDirectory,
 }
@@ -59,6 +61,7 @@ impl<'a> Worker<'a> {
             disk: CrashDisk::start(case.recording, case.memory, case.directory)?,
             walker: Walker::new(case.recording)?,
             mount_point: private.mount_point("state")?,
+            stuck: None,
             _private: private,
         })
     }
@@ -95,6 +98,9 @@ impl<'a> Worker<'a> {
     }
 
     fn check_once(&mut self, name: &StateName, position: usize) -> Checked {
+        if let Some(why) = &self.stuck {
+            return Checked::Unchecked(why.clone());
+        }
         if let Err(error) = self.load(name) {
             return Checked::Unchecked(format!("the state cannot be made: {error}"));
         }
@@ -110,7 +116,11 @@ impl<'a> Worker<'a> {
         let checked = self.inspect(mount.target(), &said);
         match mount.unmount() {
             Ok(()) => checked,
-            Err(error) => Checked::Unchecked(format!("it cannot be unmounted again: {error}")),
+            Err(error) => {
+                let why = format!("{name} cannot be unmounted again: {error}");
+                self.stuck = Some(why.clone());
+                Checked::Unchecked(why)
+            }
         }
     }
 
@@ -153,7 +163,12 @@ impl<'a> Worker<'a> {
             File::create(&probe)?.write_all(b"probe")?;
             fs::remove_file(&probe)
         };
-        write().map_err(|error| format!("the filesystem cannot be written to: {error}"))?;
+        match write() {
+            // It was full before the cut.
+            Err(error) if error.kind() == io::ErrorKind::StorageFull && is_full(root) => Ok(()),
+            result => result,
+        }
+        .map_err(|error| format!("the filesystem cannot be written to: {error}"))?;
         if self.case.refused {
             return Ok(());
         }
@@ -166,6 +181,13 @@ impl<'a> Worker<'a> {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a filesystem may have no room for one more file: some keep a few blocks back, and some want
+/// many in one place for it.
+fn is_full(root: &Path) -> bool {
+    rustix::fs::statvfs(root)
+        .is_ok_and(|room| room.f_bavail <= room.f_blocks / 64 || room.f_ffree == 0)
 }
 
 /// The mount options of a filesystem of which several copies are mounted at the same time.
