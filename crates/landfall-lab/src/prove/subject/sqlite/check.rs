@@ -6,15 +6,16 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{Found, SLOTS, SubjectError, failed, payload, slots};
+use super::{Found, SLOTS, SubjectError, VFS, failed, payload, slots};
 
 /// Opens the database, which recovers it, and reads everything.
 pub(super) fn check(path: &Path) -> Result<Found, SubjectError> {
     let mut found = Found::default();
-    match Connection::open_with_flags(
+    match Connection::open_with_flags_and_vfs(
         path,
         // Not CREATE: a database that is gone would come back empty.
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        VFS,
     ) {
         Ok(connection) => {
             let read = read(&connection, &mut found);

@@ -24,6 +24,10 @@ use super::{Found, Promise, Subject, SubjectError, Witness};
 use crate::Error;
 
 const DATABASE: &str = "database";
+/// SQLite's way to files that keeps the index of a write-ahead log in memory of its own. Otherwise it is
+/// in a mapped file, and a filesystem that fails ends whoever touches that with SIGBUS: all of us.
+/// Recovery never uses the index, and what is written to the log and the database is the same.
+const VFS: &str = "unix-excl";
 const SLOTS: u64 = 16;
 /// Bytes of a payload, the checksum in front among them.
 const PAYLOAD: usize = 300;
@@ -137,7 +141,7 @@ impl Sqlite {
         if is_new {
             flags |= OpenFlags::SQLITE_OPEN_CREATE;
         }
-        let connection = Connection::open_with_flags(path, flags)
+        let connection = Connection::open_with_flags_and_vfs(path, flags, VFS)
             .map_err(|error| failed("cannot open the database", &error))?;
         let page_size = ("page_size", Value::Integer(self.page_size));
         let new = is_new.then_some(&page_size);
