@@ -43,7 +43,7 @@ pub(super) fn run(kind: Kind, options: &[String], device: &Path) -> Result<(), E
     }))
 }
 
-fn search_path() -> String {
+pub(super) fn search_path() -> String {
     let path = std::env::var("PATH").unwrap_or_default();
     format!("{path}:/usr/local/sbin:/usr/sbin:/sbin")
 }

@@ -10,6 +10,7 @@
 //! directory, with an image file in it at most; [`landfall_os::abandoned_in`] finds those.
 
 mod carrier;
+pub(crate) mod ext;
 mod likeness;
 mod mkfs;
 mod recipe;

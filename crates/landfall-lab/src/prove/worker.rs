@@ -11,7 +11,7 @@ use landfall_recorder::crash::{CrashDisk, StateName, Walker};
 use super::history::{History, Said};
 use super::judge::{Judgement, judge};
 use super::subject::Subject;
-use crate::made::{Kind, Recipe};
+use crate::made::{Kind, Recipe, ext};
 
 /// What all workers share.
 pub(crate) struct Case<'a> {
@@ -105,6 +105,11 @@ impl<'a> Worker<'a> {
             return Checked::Unchecked(format!("the state cannot be made: {error}"));
         }
         let said = self.case.history.at(position);
+        let known_errors = match self.recover_without_journal() {
+            Ok(Ok(errors)) => errors,
+            Ok(Err(problem)) => return Checked::Judged(Judgement::of_filesystem(&said, problem)),
+            Err(error) => return Checked::Unchecked(format!("e2fsck cannot be run: {error}")),
+        };
         let mount = self.mount();
         let mount = match mount {
             Ok(mount) => mount,
@@ -113,7 +118,7 @@ impl<'a> Worker<'a> {
                 return Checked::Judged(Judgement::of_filesystem(&said, problem));
             }
         };
-        let checked = self.inspect(mount.target(), &said);
+        let checked = self.inspect(mount.target(), &said, known_errors);
         match mount.unmount() {
             Ok(()) => checked,
             Err(error) => {
@@ -143,21 +148,40 @@ impl<'a> Worker<'a> {
         Ok(filesystem)
     }
 
-    fn inspect(&self, root: &Path, said: &Said) -> Checked {
+    /// Repairs a filesystem without a journal, as a system does that boots. Returns how many errors the
+    /// filesystem knew of before the cut, or what is wrong with it.
+    fn recover_without_journal(&self) -> io::Result<Result<u32, String>> {
+        let device = self.disk.device().path();
+        let of_ext = matches!(self.case.recipe.kind, Kind::Ext2 | Kind::Ext3 | Kind::Ext4);
+        let superblock = match of_ext {
+            true => ext::Superblock::of(device)?,
+            false => None,
+        };
+        match superblock {
+            Some(superblock) if !superblock.has_journal => {
+                let problem = ext::repair(device)?;
+                Ok(problem.map_or(Ok(superblock.errors), Err))
+            }
+            Some(superblock) => Ok(Ok(superblock.errors)),
+            None => Ok(Ok(0)),
+        }
+    }
+
+    fn inspect(&self, root: &Path, said: &Said, known_errors: u32) -> Checked {
         let found = match self.case.subject.check(&home(root)) {
             Ok(found) => found,
             Err(error) => return Checked::Unchecked(error.to_string()),
         };
         let mut judgement = judge(&found, said, self.case.subject.promise());
-        if let Err(problem) = self.filesystem_works(root) {
+        if let Err(problem) = self.filesystem_works(root, known_errors) {
             judgement.add_filesystem(problem);
         }
         Checked::Judged(judgement)
     }
 
     /// Whether the filesystem recovered for good: it can be written to, and has found no error in
-    /// itself.
-    fn filesystem_works(&self, root: &Path) -> Result<(), String> {
+    /// itself since. Those that it knew of before are what an injected fault has left.
+    fn filesystem_works(&self, root: &Path, known_errors: u32) -> Result<(), String> {
         let probe = root.join(".landfall-probe");
         let write = || {
             File::create(&probe)?.write_all(b"probe")?;
@@ -173,12 +197,11 @@ impl<'a> Worker<'a> {
             return Ok(());
         }
         let errors = format!("/sys/fs/ext4/{}/errors_count", self.disk.device().name());
-        match fs::read_to_string(errors) {
-            Ok(count) if count.trim() != "0" => Err(format!(
-                "the filesystem found {} errors in itself",
-                count.trim()
-            )),
-            _ => Ok(()),
+        let count = fs::read_to_string(errors).ok();
+        let count: u32 = count.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+        match count.saturating_sub(known_errors) {
+            0 => Ok(()),
+            found => Err(format!("the filesystem found {found} errors in itself")),
         }
     }
 }
