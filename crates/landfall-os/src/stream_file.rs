@@ -167,12 +167,16 @@ impl StreamFile {
                 if stored.is_ok() && !watch.was_hit() {
                     return Ok(());
                 }
-                // No page to store to, and no word why: a write says it (no space, most likely). If it
-                // has nothing to say, the mapping still failed.
+                // No page to store to, and no word why: a write says it. If it has nothing to say, there
+                // was no space, and some has come free in the meantime.
                 file.write_all_at(bytes, offset)?;
-                stored.and(Err(io::Error::other(
-                    "the kernel had no page for a store into the mapping",
-                )))
+                Err(match stored {
+                    Err(error) if error.raw_os_error() != Some(libc::EFAULT) => error,
+                    _ => io::Error::new(
+                        io::ErrorKind::StorageFull,
+                        "there was no space for a store into the mapping",
+                    ),
+                })
             }
             Sink::Ring(ring) => ring.write(number, offset, len),
             Sink::Nowhere(payload) => {
