@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use landfall_os::Host;
 use landfall_recorder::crash::{CrashState, Survey, Walker};
-use landfall_recorder::{EventKind, Options, Recording};
+use landfall_recorder::{Options, Recording};
 
 use super::explore::{Tally, explore};
 use super::history::History;
@@ -55,7 +55,6 @@ pub fn prove(
         recipe: &plan.recipe,
         recording: &recorded.recording,
         history: &history,
-        refused: has_refused(&recorded.recording),
         directory: &plan.directory,
         memory: MEMORY,
     };
@@ -81,11 +80,6 @@ pub fn prove(
         notices: Vec::new(),
         experiments: vec![Experiment::Prove(Box::new(proof))],
     })
-}
-
-fn has_refused(recording: &Recording) -> bool {
-    let mut events = recording.events().iter();
-    events.any(|event| event.kind == EventKind::Refused)
 }
 
 /// Runs the subject on a filesystem made for it.
