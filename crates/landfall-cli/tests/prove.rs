@@ -177,6 +177,30 @@ fn a_strategy_that_is_timed_is_proven_beside() {
     assert!(losing("overwrite/direct+none/8K") > 0);
 }
 
+/// Mounted as it is after a power cut, its bitmaps contradict its inodes.
+#[test]
+fn a_filesystem_without_a_journal_is_repaired_before_it_is_judged() {
+    let cwd = scratch();
+    let files = "files --stir --transactions 30 --states 80 --model prefix --fs ext2";
+    let Some(ended) = prove(cwd.path(), files) else {
+        return;
+    };
+    document(&ended, 0);
+}
+
+/// A mapped file on a filesystem that fails would end us.
+#[test]
+fn a_failing_device_ends_the_workload_and_not_the_proof() {
+    let cwd = scratch();
+    let wal =
+        "sqlite --set journal_mode=wal --fs ext4,data=journal --fault read-only=30 --model flushed";
+    let Some(ended) = prove(cwd.path(), wal) else {
+        return;
+    };
+    let document = document(&ended, 0);
+    assert!(proof(&document)["workload"]["ended"].is_string());
+}
+
 #[test]
 fn nonsense_is_refused_in_one_sentence() {
     let cwd = scratch();
@@ -189,6 +213,11 @@ fn nonsense_is_refused_in_one_sentence() {
         "files --model best",
         "files --fs ntfs",
         "files --recording nowhere",
+        "files --states 0",
+        "files --states 18446744073709551615",
+        "files --minutes nan",
+        "files --minutes inf",
+        "files --minutes 0",
         "command",
     ] {
         let ended = run(
