@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 const PREFIX: &str = ".landfall-";
 /// A directory that is younger may not have been locked yet.
@@ -35,8 +35,9 @@ impl PrivateDirectory {
             let path = directory.join(format!("{PREFIX}{process}-{number}"));
             match fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => {
+                    // It waits: who looks for abandoned ones may hold the lock for a moment.
                     let lock = File::open(&path).ok().filter(|file| {
-                        flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
+                        retry_on_intr(|| flock(file, FlockOperation::LockExclusive)).is_ok()
                     });
                     return Ok(PrivateDirectory {
                         path,

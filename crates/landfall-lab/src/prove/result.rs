@@ -196,7 +196,7 @@ pub enum Outcome {
     LostNothing,
     /// A promise was broken in some state.
     LostSomething,
-    /// No promise was seen broken, but not every planned state was checked, or nothing was acknowledged.
+    /// No promise was seen broken, but a state could not be checked, or none was, or nothing was acknowledged.
     NotProven,
 }
 
