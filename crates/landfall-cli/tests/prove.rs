@@ -133,9 +133,21 @@ fn the_documented_program_is_proven_and_its_fault_is_caught() {
         .map(|rest| rest.split("```").next().unwrap());
     let (writer, checker) = (programs.next().unwrap(), programs.next().unwrap());
     fs::write(cwd.path().join("checker.py"), checker).unwrap();
+    let (send, sync) = (
+        "    os.write(ack, b\"send %d\\n\" % number)\n",
+        "    os.fdatasync(log)\n",
+    );
+    assert!(writer.contains(send) && writer.contains(sync));
     for (writer, code) in [
         (writer.to_owned(), 0),
         (writer.replace("    os.fdatasync(log)\n", ""), 3),
+        // What is durable before it is sent was invented.
+        (
+            writer
+                .replace(send, "")
+                .replace(sync, &format!("{sync}{send}")),
+            3,
+        ),
     ] {
         fs::write(cwd.path().join("writer.py"), writer).unwrap();
         let place = cwd.path().display();

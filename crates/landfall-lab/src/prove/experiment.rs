@@ -1,5 +1,6 @@
 //! A whole proof: record, plan the crash states, check them, shorten what failed.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use landfall_os::Host;
@@ -15,7 +16,7 @@ use super::result::{Coverage, FailingState, ProofResults, Workload};
 use super::shorten::shorten;
 use super::timeline;
 use super::worker::{Case, Worker};
-use crate::made::{Carrier, MadeFilesystem};
+use crate::made::{Carrier, Kind, MadeFilesystem, Recipe};
 use crate::{Error, Experiment, Progress, Results, SCHEMA_NAME, SiteDescription, SiteKind, Stop};
 
 /// Bytes of recording and of each disk's contents that are kept in memory.
@@ -131,7 +132,10 @@ fn examine(
         states,
         coverage: planned,
     } = survey.map_err(Error::io("cannot plan the crash states"))?;
-    let workers = plan.workers.unwrap_or_else(processors);
+    let workers = match mounts_copies(&plan.recipe) {
+        true => plan.workers.unwrap_or_else(processors),
+        false => 1,
+    };
     let deadline = plan.most_time.map(|time| Instant::now() + time);
     let tally = explore(
         case,
@@ -212,6 +216,12 @@ fn examine(
         unchecked: tally.unchecked,
         expected: None,
     })
+}
+
+/// Whether several copies of a filesystem can be mounted at the same time.
+fn mounts_copies(recipe: &Recipe) -> bool {
+    // Of btrfs since Linux 6.7, which then says so here.
+    recipe.kind != Kind::Btrfs || Path::new("/sys/fs/btrfs/features/temp_fsid").exists()
 }
 
 fn processors() -> usize {

@@ -46,6 +46,17 @@ impl History {
         said
     }
 
+    /// What must and may be there in a state: what had been acknowledged when `position` events had
+    /// happened, and what had been sent before the last write that arrived, which was one of the first
+    /// `written` events. Who acknowledges has sent, so that a transaction may be among both or only
+    /// among those acknowledged: then whatever is there of it was written too early.
+    pub fn between(&self, written: usize, position: usize) -> Said {
+        Said {
+            sent: self.at(written).sent,
+            acknowledged: self.at(position).acknowledged,
+        }
+    }
+
     /// Everything said in the end.
     pub fn whole(&self) -> Said {
         self.at(usize::MAX)
@@ -83,5 +94,7 @@ mod tests {
             [(0, 0), (1, 0), (1, 0), (1, 1), (2, 2)]
         );
         assert_eq!(history.whole(), history.at(6));
+        let said = history.between(1, 6);
+        assert_eq!((said.sent.len(), said.acknowledged.len()), (1, 2));
     }
 }

@@ -102,7 +102,10 @@ impl<'a> Worker<'a> {
         if let Err(error) = self.load(name) {
             return Checked::Unchecked(format!("the state cannot be made: {error}"));
         }
-        let said = self.case.history.at(position);
+        let said = match self.written(name) {
+            Ok(written) => self.case.history.between(written, position),
+            Err(error) => return Checked::Unchecked(format!("the state cannot be made: {error}")),
+        };
         let known_errors = match self.recover_without_journal() {
             Ok(Ok(errors)) => errors,
             Ok(Err(problem)) => return Checked::Judged(Judgement::of_filesystem(&said, problem)),
@@ -125,6 +128,19 @@ impl<'a> Worker<'a> {
                 Checked::Unchecked(why)
             }
         }
+    }
+
+    /// Events up to the last write that arrived, or up to the last flush if none did.
+    fn written(&mut self, name: &StateName) -> io::Result<usize> {
+        let fates = self.walker.fates(name)?;
+        let arrived = fates.iter().filter(|fate| fate.arrived.contains(&true));
+        let last = arrived.map(|fate| fate.event + 1).max();
+        let begin = self
+            .walker
+            .epochs()
+            .get(name.cut as usize)
+            .map_or(0, |epoch| epoch.events.start);
+        Ok(last.unwrap_or(begin))
     }
 
     fn mount(&self) -> io::Result<Mount> {
