@@ -74,6 +74,20 @@ fn a_lost_transaction_is_shown_again_and_kept() {
     let lost = |moment: &&Value| moment["event"] == "acknowledge" && moment["after_cut"] == false;
     assert!(timeline.iter().any(|moment| lost(&moment)), "{timeline:#?}");
 
+    // Of another subject, or on another filesystem, it would say nothing.
+    for other in [
+        "files",
+        "pages",
+        "files --set acknowledge=early --fs ext4,barrier=0",
+    ] {
+        let other = prove(cwd.path(), &format!("{other} --recording recording")).unwrap();
+        assert_eq!(other.code, Some(2), "{other:#?}");
+        assert!(
+            other.stderr.contains("acknowledge=early' on 'ext4'"),
+            "{other:#?}"
+        );
+    }
+
     // From the recording the same state comes back, with the same image.
     let show = format!(
         "files --set acknowledge=early --recording recording --state {name} --keep-image again"

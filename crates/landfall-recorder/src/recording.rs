@@ -16,6 +16,7 @@ pub struct Recording {
     base: File,
     events: Vec<Event>,
     tape: Tape,
+    note: String,
 }
 
 impl Recording {
@@ -38,7 +39,21 @@ impl Recording {
             base,
             events,
             tape,
+            note: String::new(),
         })
+    }
+
+    /// The recording with a note of its maker's, such as what was recorded, which is saved with it.
+    pub fn with_note(self, note: impl Into<String>) -> Recording {
+        Recording {
+            note: note.into(),
+            ..self
+        }
+    }
+
+    /// The note of the recording's maker.
+    pub fn note(&self) -> &str {
+        &self.note
     }
 
     /// The device's size in bytes.

@@ -33,9 +33,7 @@ pub fn prove(
     let begin = Instant::now();
     let recorded = match &plan.recorded {
         Some(path) => Recorded {
-            recording: Recording::load(path).map_err(|error| {
-                Error::Usage(format!("cannot read {}: {error}", path.display()))
-            })?,
+            recording: load(path, plan)?,
             ended: None,
         },
         None => {
@@ -83,6 +81,26 @@ pub fn prove(
     })
 }
 
+/// What a recording is of.
+fn note(plan: &Plan) -> String {
+    format!("{}\n{}", plan.subject.name(), plan.recipe)
+}
+
+/// Reads a recording, which must be of this subject on this filesystem: held against another it would
+/// say nothing.
+fn load(path: &Path, plan: &Plan) -> Result<Recording, Error> {
+    let recording = Recording::load(path)
+        .map_err(|error| Error::Usage(format!("cannot read {}: {error}", path.display())))?;
+    if recording.note() != note(plan) {
+        let (subject, recipe) = recording.note().split_once('\n').unwrap_or_default();
+        return Err(Error::Usage(format!(
+            "{} is a recording of '{subject}' on '{recipe}': name that subject with its settings, and that filesystem with --fs",
+            path.display()
+        )));
+    }
+    Ok(recording)
+}
+
 /// Runs the subject on a filesystem made for it.
 fn run_workload(plan: &Plan, stop: &Stop) -> Result<Recorded, Error> {
     let options = Options {
@@ -112,7 +130,10 @@ fn run_workload(plan: &Plan, stop: &Stop) -> Result<Recorded, Error> {
     )?;
     // The states' filesystems would meet their own double otherwise.
     made.close()?;
-    Ok(recorded)
+    Ok(Recorded {
+        recording: recorded.recording.with_note(note(plan)),
+        ..recorded
+    })
 }
 
 /// Checks the crash states of a recording.

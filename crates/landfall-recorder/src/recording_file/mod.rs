@@ -22,8 +22,10 @@ use crate::tape::{Tape, nameless};
 
 const MAGIC: [u8; 8] = *b"LFRECORD";
 const VERSION: u32 = 1;
-/// Magic, version, four bytes of nothing, the device's size.
+/// Magic, version, the note's length, the device's size.
 const HEADER: usize = 24;
+/// Longest note in bytes.
+const MOST_NOTE: u32 = 64 << 10;
 /// Bytes of the checksum.
 const SUM: usize = 16;
 /// What is read or written at a time.
@@ -71,8 +73,14 @@ impl Recording {
     fn write_to(&self, writer: &mut impl Write) -> io::Result<()> {
         writer.write_all(&MAGIC)?;
         writer.write_all(&VERSION.to_le_bytes())?;
-        writer.write_all(&[0; 4])?;
+        let note = self.note().as_bytes();
+        let len = u32::try_from(note.len())
+            .ok()
+            .filter(|&len| len <= MOST_NOTE);
+        let len = len.ok_or_else(|| io::Error::other("the recording's note is too long"))?;
+        writer.write_all(&len.to_le_bytes())?;
         writer.write_all(&self.size().to_le_bytes())?;
+        writer.write_all(note)?;
 
         let mut buffer = vec![0; CHUNK];
         let mut place = 0;
@@ -101,8 +109,17 @@ impl Recording {
         file.rewind()?;
         let mut reader = BufReader::new(file).take(len);
         // Magic and version, which have been looked at.
-        reader.read_exact(&mut [0; HEADER - 8])?;
+        reader.read_exact(&mut [0; 12])?;
+        let mut note_len = [0; 4];
+        reader.read_exact(&mut note_len)?;
+        let note_len = u32::from_le_bytes(note_len);
         let size = read_number(&mut reader)?;
+        if note_len > MOST_NOTE {
+            return Err(malformed());
+        }
+        let mut note = vec![0; note_len as usize];
+        reader.read_exact(&mut note)?;
+        let note = String::from_utf8(note).map_err(|_| malformed())?;
         let directory = std::env::temp_dir();
         let base = nameless(size <= DEFAULT_MEMORY, &directory)?;
         base.set_len(size)?;
@@ -132,10 +149,11 @@ impl Recording {
             reader.read_exact(&mut buffer[..len])?;
             tape.append(&buffer[..len])?;
         }
-        Recording::new(size, base, tape).map_err(|error| match error.kind() {
+        let recording = Recording::new(size, base, tape).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => malformed(),
             _ => error,
-        })
+        })?;
+        Ok(recording.with_note(note))
     }
 }
 

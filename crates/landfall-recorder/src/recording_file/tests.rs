@@ -172,3 +172,14 @@ fn a_directory_that_is_not_there_is_an_error() {
         io::ErrorKind::NotFound
     );
 }
+
+#[test]
+fn a_note_is_read_back_and_must_be_short() {
+    let recording = RecordingBuilder::new(8192).sector(1, 1).build();
+    let recording = recording.with_note("files\next4");
+    let (_directory, path) = saved(&recording);
+    assert_eq!(Recording::load(&path).unwrap().note(), "files\next4");
+    let long = recording.with_note("n".repeat(65_537));
+    let directory = tempfile::tempdir().unwrap();
+    assert!(long.save(&directory.path().join("long")).is_err());
+}
