@@ -50,5 +50,5 @@ pub use preparation::Preparation;
 pub use progress::{Progress, Silent, Stop};
 pub use results::{Experiment, ReadError, Results, SCHEMA_NAME, json_schema};
 pub use run::run;
-pub use site::{NamedProfile, Site, SiteDescription, SiteKind, SiteSpec, canonical_directory};
+pub use site::{Site, SiteDescription, SiteKind, SiteSpec, canonical_directory};
 pub use units::{bytes_text, duration_text, parse_size, size_name};

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use landfall_lab::{NamedProfile, SiteSpec};
+use landfall_lab::SiteSpec;
+use landfall_recorder::Profile;
 
 use crate::exit::{Code, Failure};
 
@@ -25,9 +26,10 @@ pub struct SiteArguments {
     )]
     on: SiteSpec,
 
-    /// Let the recorder take as long as a device of this kind; only with --on recorder:….
-    #[arg(long, value_name = "PROFILE", value_parser = profile, help_heading = "Where to measure")]
-    latency: Option<NamedProfile>,
+    /// Let the recorder take as long as a device of this kind, only with --on recorder:…: hdd-7200,
+    /// hdd-15k-bbwc, ssd-consumer, nvme, cloud-volume, or numbers, as in hdd-7200,cache=off or flush=5ms.
+    #[arg(long, value_name = "PROFILE", help_heading = "Where to measure")]
+    latency: Option<Profile>,
 }
 
 impl SiteArguments {
@@ -44,11 +46,4 @@ impl SiteArguments {
             )),
         }
     }
-}
-
-fn profile(text: &str) -> Result<NamedProfile, String> {
-    Ok(NamedProfile {
-        name: text.to_owned(),
-        profile: text.parse()?,
-    })
 }

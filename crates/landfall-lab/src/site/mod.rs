@@ -3,7 +3,7 @@
 
 mod spec;
 
-pub use spec::{NamedProfile, SiteDescription, SiteKind, SiteSpec};
+pub use spec::{SiteDescription, SiteKind, SiteSpec};
 
 use std::fs::File;
 use std::io;
@@ -70,7 +70,7 @@ impl Site {
             SiteKind::Recorder => {
                 let options = Options {
                     directory: directory.clone(),
-                    latency: latency.map(|latency| latency.profile.clone()),
+                    latency: latency.cloned(),
                     memory: recorder_memory(),
                     ..Options::new(size)
                 };
@@ -83,7 +83,7 @@ impl Site {
             kind,
             recipe: Some(recipe.to_string()),
             size_bytes: Some(size),
-            latency: latency.map(|latency| latency.name.clone()),
+            latency: latency.map(ToString::to_string),
         };
         Self::new(directory, Some(made), description)
     }

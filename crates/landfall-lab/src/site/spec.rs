@@ -19,16 +19,7 @@ pub enum SiteSpec {
     /// A filesystem made on an image file in the directory.
     Loop(Recipe),
     /// A filesystem made on a recorder, with a device's times if a profile is given.
-    Recorder(Recipe, Option<NamedProfile>),
-}
-
-/// The times of a kind of device, and what the user called them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NamedProfile {
-    /// The user's words.
-    pub name: String,
-    /// The times.
-    pub profile: Profile,
+    Recorder(Recipe, Option<Profile>),
 }
 
 impl FromStr for SiteSpec {
