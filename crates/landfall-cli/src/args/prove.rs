@@ -31,6 +31,11 @@ pub struct Prove {
     #[arg(long, conflicts_with_all = ["subject", "settings", "command", "check", "only", "faults"])]
     pub self_test: bool,
 
+    /// Prove inside User-mode Linux, a kernel that runs as an ordinary program: then no root is needed.
+    /// Debian has it as package user-mode-linux.
+    #[arg(long)]
+    pub in_uml: bool,
+
     #[command(flatten)]
     pub workload: Workload,
 

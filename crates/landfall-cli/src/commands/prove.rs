@@ -1,5 +1,7 @@
 //! `landfall prove`: cuts the power, and says what was lost.
 
+pub mod in_uml;
+
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -18,6 +20,7 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         subject,
         list,
         self_test: tests_itself,
+        in_uml: asks_for_uml,
         workload,
         states,
         documents,
@@ -38,6 +41,9 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
     }
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
+    if asks_for_uml && !in_uml::is_inside() {
+        return in_uml::run(&stop);
+    }
     let _unless_written = prepare_report(&documents)?;
     let mut display = Display(Bar::new(quiet, states.states as usize));
     let command = command_line();
@@ -75,6 +81,7 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         // Whatever kept it from being proven: it is not proven.
         if failure.code == Code::Refused {
             failure.code = Code::Failed;
+            failure.text += &in_uml::hint();
         }
         failure
     })?;
