@@ -34,6 +34,14 @@ pub struct Promise {
     pub ordered: bool,
 }
 
+impl Promise {
+    /// All that can be promised.
+    pub const STRICT: Promise = Promise {
+        atomic: true,
+        ordered: true,
+    };
+}
+
 /// Something that keeps numbered transactions in a directory.
 ///
 /// One value serves both sides, which may be different processes' worth of state: nothing may be

@@ -167,10 +167,7 @@ impl Subject for Pages {
     }
 
     fn promise(&self) -> Promise {
-        Promise {
-            atomic: true,
-            ordered: true,
-        }
+        Promise::STRICT
     }
 
     fn prepare(&self, directory: &Path) -> Result<(), SubjectError> {

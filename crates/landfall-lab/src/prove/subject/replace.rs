@@ -142,10 +142,7 @@ impl Subject for Replace {
     }
 
     fn promise(&self) -> Promise {
-        Promise {
-            atomic: true,
-            ordered: true,
-        }
+        Promise::STRICT
     }
 
     fn prepare(&self, directory: &Path) -> Result<(), SubjectError> {

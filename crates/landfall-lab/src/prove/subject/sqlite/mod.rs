@@ -214,10 +214,7 @@ impl Subject for Sqlite {
     }
 
     fn promise(&self) -> Promise {
-        Promise {
-            atomic: true,
-            ordered: true,
-        }
+        Promise::STRICT
     }
 
     fn prepare(&self, directory: &Path) -> Result<(), SubjectError> {
