@@ -14,9 +14,9 @@ use landfall_os::{Allocation, Payload, SyncedFile, zero_fill};
 
 use super::content::{self, Contents};
 use super::registry::Kind;
-use super::setting::{Chosen, Description, Setting};
 use super::{Found, Promise, Subject, SubjectError, Witness, failed, read_back};
 use crate::preparation::{PrepareError, reserve};
+use crate::setting::{Chosen, Description, Setting};
 use crate::sync::{Strategy, Track};
 use crate::{Error, Stop};
 
@@ -29,6 +29,7 @@ pub(super) static KIND: Kind = Kind {
     description: Description {
         name: "files",
         about: "a plain file of records, under any strategy of experiment sync",
+        passes_on: None,
         settings: &[
             Setting {
                 name: "method",

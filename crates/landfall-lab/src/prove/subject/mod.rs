@@ -15,15 +15,13 @@ mod files;
 mod fixtures;
 mod marks;
 mod pages;
-mod process;
 mod registry;
 mod replace;
-mod setting;
 mod sqlite;
 
+pub use crate::setting::{Description, Setting};
 pub use marks::{Mark, MarkError, parse_marks};
 pub use registry::{list, named};
-pub use setting::{Description, Setting};
 
 /// What a subject says of itself, beyond that what it has acknowledged is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,8 +14,8 @@ use landfall_os::{Payload, SyncMethod, SyncedFile};
 
 use super::content::{self, Contents};
 use super::registry::Kind;
-use super::setting::{Chosen, Description, Setting};
 use super::{Found, Promise, Subject, SubjectError, Witness, failed, read_back};
+use crate::setting::{Chosen, Description, Setting};
 use crate::sync::Strategy;
 use crate::{Error, size_name};
 
@@ -25,6 +25,7 @@ pub(super) static KIND: Kind = Kind {
     description: Description {
         name: "pages",
         about: "pages overwritten in place, over and over, without protection against tearing",
+        passes_on: None,
         settings: &[
             Setting {
                 name: "method",

@@ -4,9 +4,9 @@
 //! from what was set. A server is one too: its `run` starts it in the directory and stops it when the
 //! witness says that it is enough, its `check` starts it again and asks it.
 
-use super::setting::{Chosen, Description};
 use super::{Subject, command, files, pages, replace, sqlite};
 use crate::Error;
+use crate::setting::{Chosen, Description};
 
 /// How a subject comes about.
 pub(super) struct Kind {

@@ -14,9 +14,9 @@ use std::path::Path;
 
 use super::content::{self, Contents};
 use super::registry::Kind;
-use super::setting::{Chosen, Description, Setting};
 use super::{Found, Promise, Subject, SubjectError, Witness, failed, read_back};
 use crate::Error;
+use crate::setting::{Chosen, Description, Setting};
 
 const FILE: &str = "file";
 const NEW_FILE: &str = "file.new";
@@ -25,6 +25,7 @@ pub(super) static KIND: Kind = Kind {
     description: Description {
         name: "replace",
         about: "a file replaced by a new version of itself, again and again",
+        passes_on: None,
         settings: &[
             Setting {
                 name: "idiom",

@@ -11,11 +11,11 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use super::marks::number;
-use super::process::Process;
 use super::registry::Kind;
-use super::setting::{Chosen, Description, Setting};
 use super::{Found, Promise, Subject, SubjectError, Witness, failed};
 use crate::Error;
+use crate::process::Process;
+use crate::setting::{Chosen, Description, Setting};
 
 /// How often the witness is asked whether it is enough.
 const LOOK: Duration = Duration::from_millis(10);
@@ -30,6 +30,7 @@ pub(super) static KIND: Kind = Kind {
     description: Description {
         name: "command",
         about: "any program: one command that runs transactions, one that checks what is left",
+        passes_on: None,
         settings: &[
             Setting {
                 name: "cmd",

@@ -19,9 +19,9 @@ use rusqlite::{Connection, OpenFlags, types::Value};
 
 use super::content;
 use super::registry::Kind;
-use super::setting::{Chosen, Description, Setting};
 use super::{Found, Promise, Subject, SubjectError, Witness};
 use crate::Error;
+use crate::setting::{Chosen, Description, Setting};
 
 const DATABASE: &str = "database";
 /// SQLite's way to files that keeps the index of a write-ahead log in memory of its own. Otherwise it is
@@ -36,6 +36,7 @@ pub(super) static KIND: Kind = Kind {
     description: Description {
         name: "sqlite",
         about: "SQLite: transactions of one INSERT and three UPDATEs",
+        passes_on: None,
         settings: &[
             Setting {
                 name: "journal_mode",

@@ -1,4 +1,4 @@
-//! What can be set of a subject, and what somebody set.
+//! What can be set of a subject or a database, and what somebody set.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -16,6 +16,8 @@ pub struct Description {
     pub about: &'static str,
     /// What can be set of it.
     pub settings: &'static [Setting],
+    /// What any other setting is, where it is handed to the subject as it stands: `a server variable`.
+    pub passes_on: Option<&'static str>,
 }
 
 /// One thing that can be set of a subject.
@@ -31,11 +33,18 @@ pub struct Setting {
     pub telling: bool,
 }
 
+impl Description {
+    fn is_known(&self, key: &str) -> bool {
+        self.settings.iter().any(|known| known.name == key)
+    }
+}
+
 /// Every setting of a subject with its value.
 #[derive(Debug)]
-pub(super) struct Chosen {
+pub(crate) struct Chosen {
     subject: &'static str,
     values: Vec<(&'static Setting, String)>,
+    passed_on: Vec<(String, String)>,
 }
 
 impl Chosen {
@@ -43,7 +52,7 @@ impl Chosen {
     pub fn new(subject: &'static Description, set: &[(String, String)]) -> Result<Chosen, Error> {
         let name = subject.name;
         for (index, (key, _)) in set.iter().enumerate() {
-            if !subject.settings.iter().any(|known| known.name == key) {
+            if subject.passes_on.is_none() && !subject.is_known(key) {
                 let known: Vec<&str> = subject.settings.iter().map(|known| known.name).collect();
                 return Err(Error::Usage(format!(
                     "{name} has no setting '{key}'; it has: {}",
@@ -65,21 +74,37 @@ impl Chosen {
         Ok(Chosen {
             subject: name,
             values: values.collect::<Result<_, Error>>()?,
+            passed_on: set
+                .iter()
+                .filter(|(key, _)| !subject.is_known(key))
+                .cloned()
+                .collect(),
         })
+    }
+
+    /// What is handed on as it stands, in the order in which it was set.
+    pub fn passed_on(&self) -> &[(String, String)] {
+        &self.passed_on
     }
 
     /// The subject with what tells it from others.
     pub fn name(&self) -> String {
         let mut name = self.subject.to_owned();
-        for (setting, value) in &self.values {
-            if !setting.telling && Some(value.as_str()) == setting.default {
-                continue;
-            }
+        let told = self
+            .values
+            .iter()
+            .filter(|(setting, value)| setting.telling || Some(value.as_str()) != setting.default)
+            .map(|(setting, value)| (setting.name, value));
+        let passed_on = self
+            .passed_on
+            .iter()
+            .map(|(key, value)| (key.as_str(), value));
+        for (key, value) in told.chain(passed_on) {
             let quote = match value.contains(char::is_whitespace) {
                 true => "'",
                 false => "",
             };
-            name.push_str(&format!(" {}={quote}{value}{quote}", setting.name));
+            name.push_str(&format!(" {key}={quote}{value}{quote}"));
         }
         name
     }
@@ -155,6 +180,7 @@ mod tests {
     static SUBJECT: Description = Description {
         name: "thing",
         about: "a thing",
+        passes_on: None,
         settings: &[
             Setting {
                 name: "size",
@@ -188,6 +214,25 @@ mod tests {
         assert_eq!(chosen.sectors("size", 1 << 20).unwrap(), 8192);
         assert!(!chosen.whether("early").unwrap());
         assert_eq!(chosen.name(), "thing size=8K command='a b'");
+    }
+
+    #[test]
+    fn what_is_not_known_is_passed_on_where_that_is_meant() {
+        static SERVER: Description = Description {
+            name: "server",
+            about: "a server",
+            settings: &[],
+            passes_on: Some("a server variable"),
+        };
+        let set = [("sync_binlog".to_owned(), "1".to_owned())];
+        let chosen = Chosen::new(&SERVER, &set).unwrap();
+        assert_eq!(chosen.passed_on(), set);
+        assert_eq!(chosen.name(), "server sync_binlog=1");
+        let twice = [set[0].clone(), set[0].clone()];
+        assert_eq!(
+            Chosen::new(&SERVER, &twice).unwrap_err().to_string(),
+            "server sync_binlog is set twice"
+        );
     }
 
     #[test]

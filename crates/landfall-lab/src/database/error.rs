@@ -1,0 +1,46 @@
+//! Why a database did not do what it was asked.
+
+use crate::Error;
+
+/// Why a database did not do what it was asked. The text is one sentence, or the clause of one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DatabaseError {
+    /// It is not on this machine: a row that says so, and no failure of a run.
+    #[error("{what} is not installed; {remedy}")]
+    NotInstalled {
+        /// What is missing.
+        what: String,
+        /// How to get it.
+        remedy: String,
+    },
+    /// It does not know a setting, or does not take its value; the text names it.
+    #[error("{0}")]
+    Setting(String),
+    /// It does not start, or recover; the text has the last lines of its log.
+    #[error("{0}")]
+    DoesNotStart(String),
+    /// This system does not let it run: no permission, no space, a user that it refuses.
+    #[error("{0}")]
+    Refused(String),
+    /// This transaction was rolled back because of another one, and can be tried again: a deadlock, a
+    /// lock that was not got in time, a serialisation failure.
+    #[error("{0}")]
+    Conflict(String),
+    /// The user asked to stop.
+    #[error("stopped")]
+    Stopped,
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl DatabaseError {
+    /// As the error of a run that cannot do without this.
+    pub fn of(self, name: &str) -> Error {
+        match self {
+            DatabaseError::Stopped => Error::Stopped,
+            DatabaseError::Setting(text) => Error::Usage(format!("{name}: {text}")),
+            other => Error::Refused(format!("{name}: {other}")),
+        }
+    }
+}
