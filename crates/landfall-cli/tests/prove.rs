@@ -132,6 +132,23 @@ fn each_model_is_held_to_what_it_says() {
 
 /// The example of docs/prove-your-program.md, as it stands there.
 #[test]
+fn a_disk_that_writes_whole_pages_tears_none() {
+    let cwd = scratch();
+    for (atomic, code) in [("512", 3), ("4K", 0)] {
+        let line = format!("pages --set size=4K --transactions 10 --states 100 --atomic {atomic}");
+        let Some(ended) = prove(cwd.path(), &line) else {
+            return;
+        };
+        let found = document(&ended, code);
+        assert_eq!(
+            proof(&found)["atomic_bytes"],
+            if code == 0 { 4096 } else { 512 }
+        );
+        assert_eq!(proof(&found)["unchecked"], Value::Null);
+    }
+}
+
+#[test]
 fn the_documented_program_is_proven_and_its_fault_is_caught() {
     if !is_root() {
         return skip("a proof needs root");

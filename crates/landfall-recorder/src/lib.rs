@@ -16,6 +16,7 @@
 //!
 //! It has no discard: filesystems are told so and write zeros where they need them.
 
+mod atomic_unit;
 mod counts;
 pub mod crash;
 mod event;
@@ -29,6 +30,7 @@ mod recording_file;
 mod served;
 mod tape;
 
+pub use atomic_unit::AtomicUnit;
 pub use counts::Counts;
 pub use event::{Event, EventKind, SECTOR, Span};
 pub use fault::Fault;

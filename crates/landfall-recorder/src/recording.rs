@@ -7,12 +7,13 @@ use std::os::unix::fs::FileExt;
 
 use crate::event::{HEADER, Span};
 use crate::tape::Tape;
-use crate::{Counts, Event, EventKind};
+use crate::{AtomicUnit, Counts, Event, EventKind};
 
 /// What was recorded: the device's contents when the recording began, and each event since.
 #[derive(Debug)]
 pub struct Recording {
     size: u64,
+    atomic_unit: AtomicUnit,
     base: File,
     events: Vec<Event>,
     tape: Tape,
@@ -36,6 +37,7 @@ impl Recording {
         }
         Ok(Recording {
             size,
+            atomic_unit: AtomicUnit::default(),
             base,
             events,
             tape,
@@ -49,6 +51,20 @@ impl Recording {
             note: note.into(),
             ..self
         }
+    }
+
+    /// The recording as of a device with this atomic unit. It is not saved with the recording: what
+    /// was written would have been the same on another.
+    pub fn with_atomic_unit(self, atomic_unit: AtomicUnit) -> Recording {
+        Recording {
+            atomic_unit,
+            ..self
+        }
+    }
+
+    /// What the device writes whole or not at all.
+    pub fn atomic_unit(&self) -> AtomicUnit {
+        self.atomic_unit
     }
 
     /// The note of the recording's maker.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use landfall_lab::made::Recipe;
 use landfall_lab::prove::Plan;
-use landfall_recorder::Fault;
 use landfall_recorder::crash::{Model, StateName};
+use landfall_recorder::{AtomicUnit, Fault};
 
 use super::Documents;
 
@@ -109,6 +109,11 @@ pub struct States {
     /// any sector), subset (any sectors).
     #[arg(long, value_name = "MODEL", default_value_t = Model::Subset)]
     pub model: Model,
+
+    /// Bytes that the disk writes whole or not at all: 512, 4K for one with such physical sectors, 16K
+    /// for one that promises it.
+    #[arg(long, value_name = "SIZE", default_value_t)]
+    pub atomic: AtomicUnit,
 
     /// What random choices are made from.
     #[arg(long, value_name = "N", default_value_t = 1)]

@@ -69,6 +69,7 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         plan.states = states.states as usize;
         plan.most_time = states.minutes;
         plan.model = states.model;
+        plan.atomic = states.atomic;
         plan.seed = states.seed;
         plan.workers = states.workers.map(|workers| workers as usize);
         plan.only = states.only;

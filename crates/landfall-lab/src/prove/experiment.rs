@@ -47,6 +47,10 @@ pub fn prove(
             .save(path)
             .map_err(Error::io(format!("cannot write {}", path.display())))?;
     }
+    let recorded = Recorded {
+        recording: recorded.recording.with_atomic_unit(plan.atomic),
+        ..recorded
+    };
     let history =
         History::of(&recorded.recording).map_err(Error::io("cannot read the acknowledgements"))?;
     let case = Case {
@@ -200,6 +204,7 @@ fn examine(
         recipe: plan.recipe.to_string(),
         device_bytes: recording.size(),
         model: plan.model.to_string(),
+        atomic_bytes: plan.atomic.bytes(),
         seed: plan.seed,
         faults: plan.faults.iter().map(ToString::to_string).collect(),
         stirred: plan.stirred,

@@ -16,6 +16,7 @@ pub(crate) fn proof() -> ProofResults {
         model: "subset".to_owned(),
         seed: 1,
         faults: Vec::new(),
+        atomic_bytes: 512,
         stirred: false,
         workload: Workload {
             sent: 24,

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use landfall_recorder::Fault;
 use landfall_recorder::crash::{Model, StateName};
+use landfall_recorder::{AtomicUnit, Fault};
 
 use super::subject::Subject;
 use crate::made::Recipe;
@@ -21,6 +21,8 @@ pub struct Plan {
     pub transactions: u64,
     /// Which crash states are tried.
     pub model: Model,
+    /// What the disk writes whole or not at all.
+    pub atomic: AtomicUnit,
     /// Most states that are tried.
     pub states: usize,
     /// How long states are tried at most.
@@ -59,6 +61,7 @@ impl Plan {
             directory: std::env::temp_dir(),
             transactions: Plan::TRANSACTIONS,
             model: Model::Subset,
+            atomic: AtomicUnit::default(),
             states: Plan::STATES,
             most_time: None,
             seed: 1,

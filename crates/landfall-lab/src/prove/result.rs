@@ -20,6 +20,9 @@ pub struct ProofResults {
     pub device_bytes: u64,
     /// Which crash states were tried: flushed, prefix or subset.
     pub model: String,
+    /// What the disk writes whole or not at all, in bytes.
+    #[serde(default = "sector")]
+    pub atomic_bytes: u64,
     /// What random choices were made from.
     pub seed: u64,
     /// What else went wrong with the device.
@@ -47,6 +50,12 @@ pub struct ProofResults {
     /// What it should have come to, if that is known: see `landfall prove --self-test`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expectation>,
+}
+
+/// What any disk writes whole or not at all, and all that documents of the time before it could be
+/// chosen mean.
+fn sector() -> u64 {
+    landfall_recorder::AtomicUnit::default().bytes()
 }
 
 /// What a proof should come to.

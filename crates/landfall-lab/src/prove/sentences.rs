@@ -1,5 +1,7 @@
 //! What a proof came to, in words: the terminal and the report say the same.
 
+use landfall_recorder::SECTOR;
+
 use super::result::{FailingState, Happening, Outcome, ProofResults};
 use crate::bytes_text;
 use crate::numbers::thousands;
@@ -154,10 +156,14 @@ fn epochs(proof: &ProofResults) -> String {
         (0, 0) if coverage.epochs == 1 => "The only epoch was sampled.".to_owned(),
         (0, 0) => format!("None of {epochs} was tried exhaustively: all were sampled."),
         _ => format!(
-            "Of {epochs}, {} {} tried in every subset of the writes, and {} in every subset of the changed sectors{sampled}.",
+            "Of {epochs}, {} {} tried in every subset of the writes, and {} in every subset of the changed {parts}{sampled}.",
             whole(writes),
             be(writes),
             whole(sectors),
+            parts = match proof.atomic_bytes == SECTOR as u64 {
+                true => "sectors",
+                false => "units",
+            },
         ),
     }
 }
@@ -178,14 +184,21 @@ pub fn model(proof: &ProofResults) -> &'static str {
     }
 }
 
-/// What went wrong with the device besides the power, and what was done to it; nothing, if nothing.
+/// What went wrong with the device besides the power, what was done to it, and what it is like if it is
+/// like no other; nothing, if nothing.
 pub fn circumstances(proof: &ProofResults) -> Option<String> {
     let faults = (!proof.faults.is_empty())
         .then(|| format!("Besides the power cut: {}.", proof.faults.join(", ")));
     let stirred = proof.stirred.then(|| {
         "Pages that the subject left dirty were forced out to the device now and then.".to_owned()
     });
-    let texts: Vec<String> = faults.into_iter().chain(stirred).collect();
+    let atomic = (proof.atomic_bytes != SECTOR as u64).then(|| {
+        format!(
+            "The disk writes {} whole or not at all: one with smaller units tears more.",
+            bytes_text(proof.atomic_bytes)
+        )
+    });
+    let texts: Vec<String> = faults.into_iter().chain(stirred).chain(atomic).collect();
     (!texts.is_empty()).then(|| texts.join(" "))
 }
 

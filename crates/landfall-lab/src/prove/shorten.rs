@@ -8,14 +8,14 @@ use super::judge::{Breach, Judgement};
 use super::worker::{Case, Checked, Worker};
 use crate::Stop;
 
-/// Sectors that a name has bits for.
-const MOST_SECTORS: usize = 64;
+/// Parts of writes that a name has bits for.
+const MOST_PARTS: usize = 64;
 
 /// From a state in which `breach` was seen, the one that is left when everything has been put back that
 /// need not be missing; `None` if nothing could be put back.
 ///
-/// First whole writes are put back, then sectors, each if the state still fails with it. Epochs with
-/// more changed sectors than a name can choose are left as they are, and so are states of a disk that
+/// First whole writes are put back, then what arrives together of them, each if the state still fails
+/// with it. Epochs with more of those than a name can choose are left as they are, and so are states of a disk that
 /// writes in order: with a write put back behind one that is missing it would not have.
 pub(crate) fn shorten(
     case: &Case<'_>,
@@ -28,14 +28,14 @@ pub(crate) fn shorten(
     }
     let mut walker = Walker::new(case.recording)?;
     let fates = walker.fates(&state.name)?;
-    let sectors: Vec<bool> = fates.iter().flat_map(|fate| fate.arrived.clone()).collect();
-    if sectors.len() > MOST_SECTORS {
+    let parts: Vec<bool> = fates.iter().flat_map(fragments).collect();
+    if parts.len() > MOST_PARTS {
         return Ok(None);
     }
     let mut worker = Worker::new(case)?;
     let mut best = None;
-    let mut present = bits(&sectors);
-    let single = (0..sectors.len()).map(|sector| 1 << sector);
+    let mut present = bits(&parts);
+    let single = (0..parts.len()).map(|part| 1 << part);
     for put_back in whole_writes(&fates).into_iter().chain(single) {
         let candidate = present | put_back;
         if candidate == present || stop.is_requested() {
@@ -62,19 +62,29 @@ pub(crate) fn shorten(
     Ok(best)
 }
 
+/// Which fragments of a write arrived.
+fn fragments(fate: &WriteFate) -> Vec<bool> {
+    let begins = fate.fragments.iter().scan(0, |begin, len| {
+        let this = *begin;
+        *begin += len;
+        Some(this)
+    });
+    begins.map(|begin| fate.arrived[begin]).collect()
+}
+
 /// The bits of those that arrived.
 fn bits(arrived: &[bool]) -> u64 {
     let set = arrived.iter().enumerate().filter(|(_, arrived)| **arrived);
-    set.fold(0, |bits, (sector, _)| bits | 1 << sector)
+    set.fold(0, |bits, (part, _)| bits | 1 << part)
 }
 
-/// For each write the bits of its changed sectors.
+/// For each write the bits of its fragments.
 fn whole_writes(fates: &[WriteFate]) -> Vec<u64> {
     let mut first = 0;
     let mut writes = Vec::new();
     for fate in fates {
-        let count = fate.arrived.len();
-        writes.push((first..first + count).fold(0, |bits, sector| bits | 1 << sector));
+        let count = fate.fragments.len();
+        writes.push((first..first + count).fold(0, |bits, part| bits | 1 << part));
         first += count;
     }
     writes
@@ -85,14 +95,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_are_those_of_the_changed_sectors_in_order() {
+    fn bits_are_those_of_the_fragments_in_order() {
         let fate = |arrived: &[bool]| WriteFate {
             event: 0,
             arrived: arrived.to_vec(),
+            fragments: vec![1; arrived.len()],
         };
         let fates = [fate(&[true, false]), fate(&[]), fate(&[true; 3])];
         assert_eq!(whole_writes(&fates), [0b11, 0, 0b11100]);
         assert_eq!(bits(&[true, false, true, true, true]), 0b11101);
         assert_eq!(bits(&[true; 64]), u64::MAX);
+        let eight = WriteFate {
+            event: 0,
+            arrived: [[true; 3], [false; 3]].concat(),
+            fragments: vec![2, 1, 3],
+        };
+        assert_eq!(fragments(&eight), [true, true, false]);
+        assert_eq!(whole_writes(&[eight]), [0b111]);
     }
 }

@@ -7,13 +7,19 @@
 //!
 //! The changes of one sector are a chain, each linked to the one before. In an image the sector holds
 //! what the last of the chain that arrived has written, or what was durable if none did.
+//!
+//! The changes that one write makes in one [atomic unit](AtomicUnit) of the device are
+//! a *fragment*: they arrive together or not at all. A unit of one sector makes each change a fragment.
 
 use std::ops::Range;
 
 use super::identity::{Content, Delta, Identity};
+use crate::AtomicUnit;
 
 /// Before the first change of a chain.
 const NONE: u32 = u32::MAX;
+/// Fragments of one unit of which all subsets are tried.
+const MOST_FRAGMENTS: usize = 10;
 
 /// A sector of a write that may make a difference.
 #[derive(Clone, Copy, Debug)]
@@ -35,13 +41,17 @@ pub(super) struct Change {
 }
 
 /// All changes of an epoch, in the order of the writes and of the sectors in them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Changes {
+    /// Sectors in an atomic unit of the device.
+    unit: u64,
     list: Vec<Change>,
     /// For each write its first change, or that of the next write; and the end.
     starts: Vec<u32>,
     /// The last change of each sector.
     tops: Vec<u32>,
+    /// The first change of each fragment, in order; and the end.
+    fragments: Vec<u32>,
 }
 
 /// Some of an epoch's changes, as far as their image is concerned.
@@ -54,6 +64,17 @@ pub(super) struct Selected {
 }
 
 impl Changes {
+    /// None as yet, on a device with this atomic unit.
+    pub fn new(unit: AtomicUnit) -> Changes {
+        Changes {
+            unit: unit.sectors(),
+            list: Vec::new(),
+            starts: Vec::new(),
+            tops: Vec::new(),
+            fragments: Vec::new(),
+        }
+    }
+
     /// Begins the next write.
     pub fn next_write(&mut self) {
         self.starts.push(self.list.len() as u32);
@@ -93,6 +114,15 @@ impl Changes {
         }
         let tops = (0..).zip(&self.list).filter(|(_, change)| change.is_last);
         self.tops = tops.map(|(number, _)| number).collect();
+        let mut last = None;
+        for (number, change) in (0..).zip(&self.list) {
+            let of = Some((change.write, change.sector / self.unit));
+            if last != of {
+                self.fragments.push(number);
+                last = of;
+            }
+        }
+        self.fragments.push(self.list.len() as u32);
     }
 
     /// The changes.
@@ -160,15 +190,123 @@ impl Changes {
         std::iter::successors(Some(last), |&change| self.previous(change))
     }
 
-    /// How many different images there are; infinite if they are too many for a number.
-    pub fn images(&self) -> f64 {
-        let contents = |top| {
-            let mut deltas: Vec<Delta> = self.chain(top).map(|n| self.list[n].delta).collect();
-            deltas.push(Delta::NONE);
-            deltas.sort_unstable();
-            deltas.dedup();
-            deltas.len() as f64
+    /// How many fragments there are.
+    pub fn fragments(&self) -> usize {
+        self.fragments.len().saturating_sub(1)
+    }
+
+    /// The changes of a fragment.
+    pub fn of_fragment(&self, fragment: usize) -> Range<usize> {
+        self.fragments[fragment] as usize..self.fragments[fragment + 1] as usize
+    }
+
+    /// The fragments of one write.
+    pub fn fragments_of_write(&self, write: usize) -> Range<usize> {
+        let of = |change: usize| {
+            self.fragments
+                .partition_point(|&first| (first as usize) < change)
         };
-        self.tops().map(contents).product()
+        let own = self.of_write(write);
+        of(own.start)..of(own.end)
+    }
+
+    /// Which changes arrived, given which fragments did.
+    pub fn of_fragments(&self, arrived: impl Fn(usize) -> bool) -> Vec<bool> {
+        let mut changes = Vec::with_capacity(self.list.len());
+        for fragment in 0..self.fragments() {
+            let arrived = arrived(fragment);
+            changes.extend(self.of_fragment(fragment).map(|_| arrived));
+        }
+        changes
+    }
+
+    /// The fragments by the unit that they are in, each unit's in order.
+    pub fn units(&self) -> Vec<Vec<usize>> {
+        let mut units: Vec<(u64, usize)> = (0..self.fragments())
+            .map(|fragment| {
+                let first = &self.list[self.fragments[fragment] as usize];
+                (first.sector / self.unit, fragment)
+            })
+            .collect();
+        units.sort_unstable();
+        let units = units.chunk_by(|(one, _), (other, _)| one == other);
+        units
+            .map(|unit| unit.iter().map(|&(_, fragment)| fragment).collect())
+            .collect()
+    }
+
+    /// Whether each fragment of a unit overwrites all that those before it have changed, so that only
+    /// the last that arrived makes a difference.
+    fn overwrite_each_other(&self, unit: &[usize]) -> bool {
+        unit.windows(2).all(|pair| {
+            let sectors = |fragment| self.of_fragment(fragment).map(|n| self.list[n].sector);
+            let mut later = sectors(pair[1]);
+            sectors(pair[0]).all(|sector| later.any(|other| other == sector))
+        })
+    }
+
+    /// What a unit makes of an image if those of its fragments arrive for which `arrived` holds.
+    fn delta_of(&self, unit: &[usize], arrived: impl Fn(usize) -> bool) -> Delta {
+        let mut latest: Vec<(u64, Delta)> = Vec::new();
+        for (place, &fragment) in unit.iter().enumerate() {
+            if !arrived(place) {
+                continue;
+            }
+            for change in &self.list[self.of_fragment(fragment)] {
+                match latest
+                    .iter_mut()
+                    .find(|(sector, _)| *sector == change.sector)
+                {
+                    Some((_, delta)) => *delta = change.delta,
+                    None => latest.push((change.sector, change.delta)),
+                }
+            }
+        }
+        let deltas = latest.into_iter().map(|(_, delta)| delta);
+        deltas.fold(Delta::NONE, Delta::and)
+    }
+
+    /// The different contents of a unit, each with which of its fragments arrived, as bits: of two that
+    /// are equal the one with more. `None` if there are too many fragments to try all.
+    ///
+    /// What is overwritten counts as having arrived.
+    pub fn contents(&self, unit: &[usize]) -> Option<Vec<(u64, Delta)>> {
+        let bits: Vec<u64> = match self.overwrite_each_other(unit) {
+            true => (0..=unit.len() as u32)
+                .map(|count| u64::MAX.checked_shr(64 - count).unwrap_or(0))
+                .collect(),
+            false if unit.len() <= MOST_FRAGMENTS => (0..1 << unit.len()).collect(),
+            false => return None,
+        };
+        let mut contents: Vec<(u64, Delta)> = Vec::new();
+        for bits in bits {
+            let delta = self.delta_of(unit, |place| bits >> place & 1 == 1);
+            match contents.iter_mut().find(|(_, known)| *known == delta) {
+                Some((most, _)) => *most = bits,
+                None => contents.push((bits, delta)),
+            }
+        }
+        Some(contents)
+    }
+
+    /// How many different images there are; infinite if they are too many for a number. More than
+    /// there are, where a unit has very many fragments that overwrite each other in part.
+    pub fn images(&self) -> f64 {
+        let contents = |unit: &Vec<usize>| match self.overwrite_each_other(unit) {
+            // Those are cheap to count, and many where a block is written again and again.
+            true => {
+                let delta = |last| self.delta_of(unit, |place| place == last);
+                let mut deltas: Vec<Delta> = (0..unit.len()).map(delta).collect();
+                deltas.push(Delta::NONE);
+                deltas.sort_unstable();
+                deltas.dedup();
+                deltas.len() as f64
+            }
+            false => match self.contents(unit) {
+                Some(contents) => contents.len() as f64,
+                None => (unit.len() as f64).exp2(),
+            },
+        };
+        self.units().iter().map(contents).product()
     }
 }

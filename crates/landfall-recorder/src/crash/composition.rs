@@ -28,17 +28,24 @@ pub struct WriteFate {
     /// The write's place among the events.
     pub event: usize,
     /// For each sector of it that is changed, in order, whether it arrived. The others make no
-    /// difference.
+    /// difference. A name chooses among `fragments`.
     pub arrived: Vec<bool>,
+    /// How many of those arrive together, each time: in the order of `arrived`, which they add up to.
+    pub fragments: Vec<usize>,
 }
 
 /// What became of the writes of the epoch in which the walker is.
 pub(super) fn fates(walker: &Walker<'_>, name: &StateName) -> io::Result<Vec<WriteFate>> {
     let arrived = arrived_in(walker, name)?;
     let writes = walker.epoch().writes.iter().enumerate();
+    let changes = walker.changes();
     let fates = writes.map(|(write, &event)| WriteFate {
         event,
-        arrived: arrived[walker.changes().of_write(write)].to_vec(),
+        arrived: arrived[changes.of_write(write)].to_vec(),
+        fragments: changes
+            .fragments_of_write(write)
+            .map(|fragment| changes.of_fragment(fragment).len())
+            .collect(),
     });
     Ok(fates.collect())
 }
@@ -126,8 +133,12 @@ fn arrived(
             list.iter().map(|c| c.write != number).collect()
         }
         Choice::Sectors(bits) => {
-            has_bits(bits, list.len(), "changed sectors")?;
-            (0..list.len()).map(|c| bits >> c & 1 == 1).collect()
+            has_bits(
+                bits,
+                changes.fragments(),
+                "changed sectors that arrive alone",
+            )?;
+            changes.of_fragments(|fragment| bits >> fragment & 1 == 1)
         }
         Choice::Drawn(number) => draw(changes, name.seed, name.cut, number),
     };

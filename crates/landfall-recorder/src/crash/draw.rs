@@ -3,9 +3,9 @@
 //! A draw decides for each write that changes something whether it is absent, whole or torn; how likely
 //! each is differs from draw to draw, so that among them are some with nearly everything, some with
 //! nearly nothing and all between. A torn write has only its first changed sectors, or only its last, or
-//! any of them.
+//! any of them; always whole atomic units of the device.
 //!
-//! What is drawn depends on the seed, the epoch and the number of the draw only, so that a
+//! What is drawn depends on the seed, the epoch, the number of the draw and the atomic unit only, so that a
 //! [`Choice::Drawn`](super::Choice::Drawn) can be made again from its name. A change to this file, or to
 //! the generator behind it, makes other states of old names: a test below notices.
 
@@ -24,7 +24,7 @@ const TORN: [u64; 3] = [0, 1, 4];
 /// Which changes arrived in the draw of that number.
 pub(super) fn draw(changes: &Changes, seed: u64, cut: u32, number: u32) -> Vec<bool> {
     let mut random = Rng::with_seed(seed_of(&[seed, cut.into(), number.into()]));
-    let mut arrived = vec![false; changes.len() as usize];
+    let mut arrived = vec![false; changes.fragments()];
     let writes = changes.changing_writes().count() as u64;
     let absent = ABSENT[random.usize(..ABSENT.len())];
     // A write alone is worth drawing only if it is torn.
@@ -38,17 +38,17 @@ pub(super) fn draw(changes: &Changes, seed: u64, cut: u32, number: u32) -> Vec<b
             16 => random.u64(..writes) != 0,
             of_16 => random.u64(..16) < of_16,
         };
-        let own = changes.of_write(write as usize);
+        let own = changes.fragments_of_write(write as usize);
         if own.len() > 1 && random.u64(..8) < torn && (!is_absent || writes == 1) {
             tear(&mut arrived, own, &mut random);
         } else if !is_absent {
             arrived[own].fill(true);
         }
     }
-    arrived
+    changes.of_fragments(|fragment| arrived[fragment])
 }
 
-/// Lets some of at least two changes arrive.
+/// Lets some of at least two fragments arrive.
 fn tear(arrived: &mut [bool], own: Range<usize>, random: &mut Rng) {
     let middle = random.usize(own.start + 1..own.end);
     match random.u8(..3) {

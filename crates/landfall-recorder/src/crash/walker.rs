@@ -45,7 +45,7 @@ impl<'a> Walker<'a> {
             current: 0,
             sectors: HashMap::new(),
             durable: Identity::BASE,
-            changes: Changes::default(),
+            changes: Changes::new(recording.atomic_unit()),
         };
         walker.read_epoch()?;
         Ok(walker)
@@ -132,7 +132,7 @@ impl<'a> Walker<'a> {
     }
 
     fn read_epoch(&mut self) -> io::Result<()> {
-        self.changes = Changes::default();
+        self.changes = Changes::new(self.recording.atomic_unit());
         for write in 0..self.epoch().writes.len() {
             if let Some((offset, data)) = self.write(write) {
                 self.changes.next_write();

@@ -84,6 +84,8 @@ struct Figures {
     changing: usize,
     /// Changed sectors.
     sectors: u32,
+    /// What of them arrives together.
+    fragments: usize,
     /// Different images.
     images: f64,
 }
@@ -184,6 +186,7 @@ impl Figures {
             writes: walker.epoch().writes.len(),
             changing: changes.changing_writes().count(),
             sectors: changes.len(),
+            fragments: changes.fragments(),
             images: changes.images(),
         }
     }

@@ -24,7 +24,7 @@ pub(super) fn between(figures: &Figures) -> usize {
 
 /// States in the midst of a write, that no state between two writes is equal to.
 pub(super) fn inside(figures: &Figures) -> usize {
-    figures.sectors as usize - figures.changing
+    figures.fragments - figures.changing
 }
 
 /// Adds the states of the epoch in which the walker is. Returns whether all states between two writes
@@ -67,9 +67,10 @@ pub(super) fn add(
         };
         found.add(state(write, 0, arrived), !all_between);
     }
-    // A write is cut after each of its changes but the last.
+    // A write is cut after each of its fragments but the last.
     let inside: Vec<usize> = (0..writes)
-        .flat_map(|write| changes.of_write(write).skip(1))
+        .flat_map(|write| changes.fragments_of_write(write).skip(1))
+        .map(|fragment| changes.of_fragment(fragment).start)
         .collect();
     let all_inside = share.inside >= inside.len();
     for arrived in some(share.inside, inside, random) {

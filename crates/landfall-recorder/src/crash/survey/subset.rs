@@ -1,7 +1,7 @@
 //! The states of a disk that writes in any order.
 //!
 //! First the extremes: nothing arrived, everything, everything but one write, one write alone. Then all
-//! subsets of whole writes and all subsets of changed sectors, where they fit the epoch's share; else as
+//! subsets of whole writes and all subsets of fragments, where they fit the epoch's share; else as
 //! many draws as do. Where not even the extremes fit, every other state is drawn nevertheless: extremes
 //! have no torn writes.
 
@@ -29,7 +29,7 @@ pub(super) struct Share {
 
 /// How many states of the epoch are of use, if so many may be drawn.
 pub(super) fn wanted(figures: &Figures, draws: usize) -> usize {
-    let most = match figures.sectors as usize <= BITS {
+    let most = match figures.fragments <= BITS {
         true => usize::MAX,
         false => draws.saturating_add(extremes(figures)),
     };
@@ -94,11 +94,16 @@ pub(super) fn add(
         }
     }
 
-    if all_fit && changes.list().len() <= BITS {
-        for (bits, delta) in images(changes) {
+    if all_fit
+        && changes.fragments() <= BITS
+        && let Some(images) = images(changes)
+    {
+        for (bits, delta) in images {
+            let missing = (0..changes.fragments()).filter(|fragment| bits >> fragment & 1 == 0);
+            let omitted: usize = missing.map(|n| changes.of_fragment(n).len()).sum();
             let selected = Selected {
                 image: walker.durable().with(delta),
-                omitted: changes.len() - bits.count_ones(),
+                omitted: omitted as u32,
             };
             found.add(state(Choice::Sectors(bits), selected), false);
         }
@@ -189,23 +194,17 @@ fn spread(number: u64, places: &[u32]) -> u64 {
     places.iter().enumerate().map(bit).sum()
 }
 
-/// Every image of at most 64 changes once: for each sector what was durable, or one of its contents.
-/// What is overwritten counts as having arrived.
-fn images(changes: &Changes) -> Vec<(u64, Delta)> {
+/// Every image of at most 64 fragments once, with those that arrived as bits: for each unit what was
+/// durable, or one of its contents. `None` if a unit has too many fragments to try all.
+fn images(changes: &Changes) -> Option<Vec<(u64, Delta)>> {
     let mut images = vec![(0, Delta::NONE)];
-    for top in changes.tops() {
-        let mut chain: Vec<usize> = changes.chain(top).collect();
-        chain.reverse();
-        let mut contents = vec![(0, Delta::NONE)];
-        let mut bits = 0;
-        for change in chain {
-            bits |= 1 << change;
-            let delta = changes.list()[change].delta;
-            match contents.iter_mut().find(|(_, known)| *known == delta) {
-                Some((latest, _)) => *latest = bits,
-                None => contents.push((bits, delta)),
-            }
-        }
+    for unit in changes.units() {
+        let places: Vec<u32> = unit.iter().map(|&fragment| fragment as u32).collect();
+        let contents = changes.contents(&unit)?;
+        let contents: Vec<(u64, Delta)> = contents
+            .into_iter()
+            .map(|(bits, delta)| (spread(bits, &places), delta))
+            .collect();
         images = images
             .iter()
             .flat_map(|&(bits, delta)| {
@@ -214,5 +213,5 @@ fn images(changes: &Changes) -> Vec<(u64, Delta)> {
             })
             .collect();
     }
-    images
+    Some(images)
 }

@@ -7,11 +7,11 @@ use proptest::prelude::{
 };
 
 use super::{CrashState, Survey};
-use crate::Recording;
 use crate::crash::composition::position;
 use crate::crash::oracle::{durable, image_of, put, sector_writes};
 use crate::crash::{Choice, Model, StateName, Walker, epochs};
 use crate::fixtures::RecordingBuilder;
+use crate::{AtomicUnit, Recording};
 
 /// Each image, and the latest position at which the disk could have held it.
 type Images = HashMap<Vec<u8>, usize>;
@@ -46,12 +46,16 @@ fn made(recording: &Recording, survey: &Survey) -> Images {
     images
 }
 
-/// The images of a model, by trying every subset and every prefix of all the sectors written.
+/// The images of a model, by trying every subset and every prefix of all that was written.
 fn possible(recording: &Recording, model: Model) -> Images {
+    let unit = recording.atomic_unit().bytes() / 512;
     let mut images = Images::new();
     for epoch in epochs(recording).unwrap() {
         let base = durable(recording, epoch.cut);
-        let writes = sector_writes(recording, epoch.cut);
+        let sectors = sector_writes(recording, epoch.cut);
+        let writes: Vec<_> = sectors
+            .chunk_by(|a, b| (a.write, a.sector / unit) == (b.write, b.sector / unit))
+            .collect();
         let subsets: Vec<(u64, usize)> = match model {
             Model::Flushed => vec![(0, epoch.events.end)],
             Model::Subset => (0..1 << writes.len())
@@ -60,7 +64,9 @@ fn possible(recording: &Recording, model: Model) -> Images {
             Model::Prefix => (0..=writes.len())
                 .map(|arrived| {
                     // The write that is under way, or comes next.
-                    let next = writes.get(arrived).map_or(epoch.writes.len(), |w| w.write);
+                    let next = writes
+                        .get(arrived)
+                        .map_or(epoch.writes.len(), |w| w[0].write);
                     let first = Choice::First {
                         writes: next as u32,
                         sectors: 0,
@@ -73,7 +79,9 @@ fn possible(recording: &Recording, model: Model) -> Images {
             let mut disk = base.clone();
             for (number, write) in writes.iter().enumerate() {
                 if bits >> number & 1 == 1 {
-                    put(&mut disk, write.sector * 512, &write.bytes);
+                    for sector in *write {
+                        put(&mut disk, sector.sector * 512, &sector.bytes);
+                    }
                 }
             }
             let latest = images.entry(disk).or_default();
@@ -111,6 +119,11 @@ fn stories() -> impl Strategy<Value = Story> {
     )
 }
 
+/// Of a device of four sectors: each alone, two, or all at once.
+fn units() -> impl Strategy<Value = AtomicUnit> {
+    (0_u64..3).prop_map(|power| AtomicUnit::try_from(512 << power).unwrap())
+}
+
 fn record((base, steps): &Story) -> Recording {
     let base: Vec<u8> = base.iter().flat_map(|&fill| [fill; 512]).collect();
     let mut builder = RecordingBuilder::new(2048).base(0, base);
@@ -135,8 +148,10 @@ fn record((base, steps): &Story) -> Recording {
 
 proptest! {
     #[test]
-    fn without_a_limit_every_state_is_found_at_its_latest_moment(story in stories()) {
-        let recording = record(&story);
+    fn without_a_limit_every_state_is_found_at_its_latest_moment(
+        story in stories(), unit in units()
+    ) {
+        let recording = record(&story).with_atomic_unit(unit);
         for model in [Model::Flushed, Model::Prefix, Model::Subset] {
             let survey = survey(&recording, model, usize::MAX);
             let expected = possible(&recording, model);
@@ -153,9 +168,9 @@ proptest! {
 
     #[test]
     fn a_limit_is_kept_and_everything_within_it_is_a_state_of_the_model(
-        story in stories(), limit in 0_usize..40, seed in any::<u64>()
+        story in stories(), unit in units(), limit in 0_usize..40, seed in any::<u64>()
     ) {
-        let recording = record(&story);
+        let recording = record(&story).with_atomic_unit(unit);
         for model in [Model::Flushed, Model::Prefix, Model::Subset] {
             let survey = Survey::of(&recording, model, seed, limit).unwrap();
             prop_assert!(survey.states.len() <= limit);
@@ -174,8 +189,10 @@ proptest! {
     }
 
     #[test]
-    fn what_a_disk_that_writes_in_order_leaves_every_disk_may_leave(story in stories()) {
-        let recording = record(&story);
+    fn what_a_disk_that_writes_in_order_leaves_every_disk_may_leave(
+        story in stories(), unit in units()
+    ) {
+        let recording = record(&story).with_atomic_unit(unit);
         let images = |model| made(&recording, &survey(&recording, model, usize::MAX));
         let (flushed, prefix, subset) =
             (images(Model::Flushed), images(Model::Prefix), images(Model::Subset));
@@ -219,6 +236,22 @@ fn names(survey: &Survey) -> Vec<String> {
         .iter()
         .map(|state| state.name.to_string())
         .collect()
+}
+
+#[test]
+fn a_write_of_one_unit_is_never_torn_and_one_of_two_only_between_them() {
+    let write = || RecordingBuilder::new(16384).sectors(8, &[1; 16]).build();
+    let possible = |unit: u64| {
+        let recording = write().with_atomic_unit(unit.try_into().unwrap());
+        let survey = survey(&recording, Model::Subset, 1 << 20);
+        assert_eq!(survey.coverage.possible, survey.states.len() as f64);
+        survey.states.len()
+    };
+    assert_eq!(possible(512), 1 << 16);
+    assert_eq!(possible(4096), 4);
+    // It straddles two of the large ones.
+    assert_eq!(possible(8192), 4);
+    assert_eq!(possible(16384), 2);
 }
 
 #[test]
