@@ -7,7 +7,7 @@ use landfall_os::Host;
 use landfall_recorder::crash::{CrashState, Survey, Walker};
 use landfall_recorder::{Options, Recording};
 
-use super::explore::{Tally, explore};
+use super::explore::{Tally, explore, spread};
 use super::history::History;
 use super::judge::{Breach, Judgement};
 use super::plan::Plan;
@@ -160,6 +160,10 @@ fn examine(
     let workers = match mounts_copies(&plan.recipe) {
         true => plan.workers.unwrap_or_else(processors),
         false => 1,
+    };
+    let states = match plan.most_time {
+        Some(_) => spread(&states),
+        None => states,
     };
     let deadline = plan.most_time.map(|time| Instant::now() + time);
     let tally = explore(

@@ -14,6 +14,8 @@ use crate::{Error, Stop};
 
 /// States that a worker takes at a time: neighbours share most of the way to their epoch.
 const HANDFUL: usize = 4;
+/// Passes through the recording where the time may be up before all states have been tried.
+const PASSES: usize = 16;
 
 /// What was seen in all states that were checked.
 #[derive(Debug, Default)]
@@ -78,8 +80,18 @@ impl Tally {
     }
 }
 
-/// Checks `states`, which are in order of their epochs, with `workers` workers until `deadline`.
-/// `heard` is told now and then how many have been checked, and how many of them failed.
+/// The states, which are in order of their epochs, in the order of several passes: however early the time
+/// is up, they were from all over the recording.
+pub(crate) fn spread<T: Copy>(states: &[T]) -> Vec<T> {
+    let passes = 0..PASSES.min(states.len());
+    passes
+        .flat_map(|pass| states.iter().skip(pass).step_by(PASSES))
+        .copied()
+        .collect()
+}
+
+/// Checks `states` with `workers` workers until `deadline`. Each time that their epochs go back costs
+/// every worker a new beginning. `heard` is told now and then how many have been checked, and how many of them failed.
 pub(crate) fn explore(
     case: &Case<'_>,
     states: &[CrashState],
@@ -97,10 +109,8 @@ pub(crate) fn explore(
         for _ in 0..workers {
             let (sender, next, enough) = (sender.clone(), &next, &enough);
             scope.spawn(move || {
-                let mut worker = match Worker::new(case) {
-                    Ok(worker) => worker,
-                    Err(error) => return drop(sender.send(Err(error))),
-                };
+                let mut worker: Option<Worker<'_>> = None;
+                let mut cut = 0;
                 while !enough.load(Ordering::Relaxed) {
                     let first = next.fetch_add(HANDFUL, Ordering::Relaxed);
                     let Some(rest) = states.get(first..).filter(|rest| !rest.is_empty()) else {
@@ -110,6 +120,14 @@ pub(crate) fn explore(
                         if enough.load(Ordering::Relaxed) {
                             return;
                         }
+                        if state.name.cut < cut {
+                            worker = None;
+                        }
+                        cut = state.name.cut;
+                        let worker = match worker.take().map_or_else(|| Worker::new(case), Ok) {
+                            Ok(new) => worker.insert(new),
+                            Err(error) => return drop(sender.send(Err(error))),
+                        };
                         let checked = worker.check(&state.name, state.position);
                         // Nobody listens any more once the run has ended.
                         let _ = sender.send(Ok((state, checked)));
@@ -141,5 +159,23 @@ pub(crate) fn explore(
     match stop.is_requested() {
         true => Err(Error::Stopped),
         false => Ok(tally),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_spread_over_the_recording_and_none_is_left_out() {
+        for count in [0, 1, 15, 16, 17, 100] {
+            let states: Vec<usize> = (0..count).collect();
+            let mut spread = spread(&states);
+            let first = &spread[..spread.len().div_ceil(PASSES)];
+            assert!(first.is_sorted());
+            assert!(first.last().is_none_or(|last| last + PASSES >= count));
+            spread.sort_unstable();
+            assert_eq!(spread, states);
+        }
     }
 }
