@@ -97,17 +97,30 @@ impl Process {
         read_from(&self.stdout, 0)
     }
 
+    /// Its number, which is nobody else's as long as this is there and has not said that it ended.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The last line of standard error that says something.
     pub fn last_words(&self) -> Option<String> {
-        let start = self.stderr.metadata().ok()?.len().saturating_sub(TAIL);
-        let bytes = read_from(&self.stderr, start).ok()?;
+        let mut lines = self.stderr_lines(TAIL).ok()?;
+        lines.pop()
+    }
+
+    /// The lines that say something among the last `most` bytes of standard error.
+    pub fn stderr_lines(&self, most: u64) -> io::Result<Vec<String>> {
+        let start = self.stderr.metadata()?.len().saturating_sub(most);
+        let bytes = read_from(&self.stderr, start)?;
         let text = String::from_utf8_lossy(&bytes);
         // Zeros are where standard error was forgotten.
-        let mut lines = text
+        let lines = text
             .lines()
             .map(|line| line.trim_matches(['\0', ' ', '\t', '\r']));
-        let last = lines.rfind(|line| !line.is_empty())?;
-        Some(last.to_owned())
+        Ok(lines
+            .filter(|line| !line.is_empty())
+            .map(str::to_owned)
+            .collect())
     }
 
     fn signal(&self, signal: Signal) {

@@ -1,8 +1,10 @@
-//! CPU time: this process's, and everybody's.
+//! CPU time: this process's, another one's with all that it started, and everybody's.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
+use procfs::process::{Stat, all_processes};
 use procfs::{CurrentSI, KernelStats};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
@@ -15,6 +17,42 @@ pub fn process_cpu() -> Duration {
         u64::try_from(time.tv_sec).unwrap_or(0),
         u32::try_from(time.tv_nsec).unwrap_or(0),
     )
+}
+
+/// CPU time that a process and all that it started have used, user and system; those among them that have
+/// ended and were waited for are counted. `None` if there is no such process any more.
+///
+/// The kernel tells it in ticks of its timer, mostly 10 ms, for each process.
+pub fn tree_cpu(process: u32) -> io::Result<Option<Duration>> {
+    let root = i32::try_from(process).map_err(io::Error::other)?;
+    // A process that ends while it is read is in the times of whoever waited for it, as a rule.
+    let stats: BTreeMap<i32, Stat> = all_processes()
+        .map_err(io::Error::other)?
+        .filter_map(|process| process.ok()?.stat().ok())
+        .map(|stat| (stat.pid, stat))
+        .collect();
+    if !stats.contains_key(&root) {
+        return Ok(None);
+    }
+    let ticks: u64 = stats
+        .values()
+        .filter(|stat| is_below(stat.pid, root, &stats))
+        .map(|stat| {
+            let waited_for = stat.cutime.max(0) + stat.cstime.max(0);
+            stat.utime + stat.stime + waited_for as u64
+        })
+        .sum();
+    let seconds = ticks as f64 / procfs::ticks_per_second() as f64;
+    Ok(Some(Duration::from_secs_f64(seconds)))
+}
+
+/// Whether `process` is `root` or was started by it, directly or not.
+fn is_below(process: i32, root: i32, stats: &BTreeMap<i32, Stat>) -> bool {
+    let parent = |&process: &i32| stats.get(&process).map(|stat| stat.ppid);
+    // Numbers that were given anew while they were read could make a circle.
+    std::iter::successors(Some(process), parent)
+        .take(stats.len())
+        .any(|one| one == root)
 }
 
 /// What all CPUs of the machine have done since it started, from `/proc/stat`, in seconds.
@@ -89,6 +127,29 @@ mod tests {
         assert_eq!(sched_getaffinity(None).unwrap().count(), 1);
         drop(staying);
         assert_eq!(sched_getaffinity(None).unwrap(), before);
+    }
+
+    #[test]
+    fn the_work_of_what_a_process_started_is_its_own() {
+        let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        // The outer shell waits for the inner one, and is then still there.
+        let script = format!("sh -c '{script}'; echo done; read line");
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut word = [0; 4];
+        let stdout = shell.stdout.as_mut().unwrap();
+        io::Read::read_exact(stdout, &mut word).unwrap();
+        let used = tree_cpu(shell.id()).unwrap();
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        assert!(used.is_some_and(|used| used > Duration::ZERO), "{used:?}");
+        // Its number may have been given to another one by now, which is no child of ours.
+        let mine = tree_cpu(std::process::id()).unwrap();
+        assert!(mine >= used, "{mine:?}");
     }
 
     #[test]

@@ -43,7 +43,7 @@ mod write_ring;
 pub use allocation::{Allocation, allocate_unwritten, allocate_write_zeroes, zero_fill};
 pub use cache::{evict, load, resident_share, sync_filesystem, write_out};
 pub use counters::{DeviceCounters, JournalCounter};
-pub use cpu::{CpuTimes, OneProcessor, process_cpu};
+pub use cpu::{CpuTimes, OneProcessor, process_cpu, tree_cpu};
 pub use device::{BlockDevice, DeviceKind, WriteCache};
 pub use dirty::{DirtyLimits, dirty_bytes, dirty_bytes_of};
 pub use filesystem::{DirectIo, Filesystem, Medium, Space};
