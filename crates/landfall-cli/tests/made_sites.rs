@@ -119,6 +119,13 @@ fn a_site_says_what_it_is() {
     assert_eq!(document["site"]["kind"], "loop");
     assert_eq!(document["site"]["size_bytes"], 64 << 20);
     assert_eq!(notice(&document, "made-on-image"), Some("note"));
+
+    let site = "memory:ext4,size=64M";
+    let document = measured(dir.path(), site, options).expect("memory can be had as well");
+    assert_eq!(document["site"]["kind"], "memory");
+    assert_eq!(document["filesystem"]["devices"][0]["kind"], "memory");
+    assert_eq!(notice(&document, "memory-disk"), Some("danger"));
+    assert_eq!(notice(&document, "made-on-image"), None);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Loop devices: a file as a block device.
+//! Loop devices: a file, or a piece of main memory, as a block device.
 //!
 //! A [`LoopDevice`] detaches when it is dropped and its filesystem has been unmounted, and also when
 //! this process dies: it is set up to clear itself with its last user (`LO_FLAGS_AUTOCLEAR`), and this
@@ -10,6 +10,9 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::allocation::allocate_unwritten;
 use crate::dirty::cached_pages;
 
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
@@ -24,12 +27,15 @@ const LO_FLAGS_DIRECT_IO: u32 = 16;
 const NAME: usize = 64;
 /// Files in private directories that loop devices are attached to: of an image, of a recorder.
 const FILES: [&str; 2] = ["image", "device/disk"];
+/// What a device in main memory is called.
+const MEMORY: &str = "landfall";
 /// Another process may take the device that was free a moment ago.
 const ATTEMPTS: usize = 64;
 /// How long somebody may hold on to a page of the device.
 const FORGET_WAIT: Duration = Duration::from_secs(2);
 
-/// A file as a block device, with direct I/O: nothing of it stays in the page cache between the two.
+/// A file as a block device, with direct I/O: nothing of it stays in the page cache between the two. Or
+/// main memory as one.
 #[derive(Debug)]
 pub struct LoopDevice {
     device: File,
@@ -90,26 +96,19 @@ impl LoopDevice {
     /// Fails with `EINVAL` where the file's filesystem cannot do direct I/O (tmpfs before Linux 6.6).
     pub fn attach(path: &Path) -> io::Result<LoopDevice> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
-        let control = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open("/dev/loop-control")?;
-        let mut name = [0; NAME];
-        let tail = tail(path);
-        name[..tail.len()].copy_from_slice(tail);
-        let mut result = Err(io::ErrorKind::ResourceBusy.into());
-        for _ in 0..ATTEMPTS {
-            // SAFETY: takes no argument, and touches no memory of this process.
-            let number = check(unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) })?;
-            let path = PathBuf::from(format!("/dev/loop{number}"));
-            let device = OpenOptions::new().read(true).write(true).open(&path)?;
-            match configure(device.as_raw_fd(), file.as_raw_fd(), name) {
-                Ok(()) => return Ok(LoopDevice { device, path }),
-                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => result = Err(error),
-                Err(error) => return Err(error),
-            }
-        }
-        result
+        attach_file(&file, tail(path), LO_FLAGS_DIRECT_IO)
+    }
+
+    /// A device of `size` bytes in main memory, which is taken at once and given back when the device is
+    /// gone; nothing of it has a name. Needs root.
+    ///
+    /// Fails with `ENOMEM` or `ENOSPC` where there is not so much.
+    pub fn in_memory(size: u64) -> io::Result<LoopDevice> {
+        let file = File::from(memfd_create(MEMORY, MemfdFlags::CLOEXEC)?);
+        allocate_unwritten(&file, size)?;
+        file.set_len(size)?;
+        // Nothing lies below whose cache direct I/O would go around.
+        attach_file(&file, MEMORY.as_bytes(), 0)
     }
 
     /// The device's path, `/dev/loopN`.
@@ -143,6 +142,29 @@ impl LoopDevice {
             std::thread::sleep(Duration::from_micros(200));
         }
     }
+}
+
+/// Attaches a file to a free device, under a name of less than [`NAME`] bytes.
+fn attach_file(file: &File, called: &[u8], flags: u32) -> io::Result<LoopDevice> {
+    let control = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/loop-control")?;
+    let mut name = [0; NAME];
+    name[..called.len()].copy_from_slice(called);
+    let mut result = Err(io::ErrorKind::ResourceBusy.into());
+    for _ in 0..ATTEMPTS {
+        // SAFETY: takes no argument, and touches no memory of this process.
+        let number = check(unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) })?;
+        let path = PathBuf::from(format!("/dev/loop{number}"));
+        let device = OpenOptions::new().read(true).write(true).open(&path)?;
+        match configure(device.as_raw_fd(), file.as_raw_fd(), name, flags) {
+            Ok(()) => return Ok(LoopDevice { device, path }),
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => result = Err(error),
+            Err(error) => return Err(error),
+        }
+    }
+    result
 }
 
 /// As much of a path as the kernel keeps: its end, which tells more than its beginning.
@@ -226,11 +248,11 @@ pub fn attached_loops() -> io::Result<Vec<AttachedLoop>> {
     Ok(attached)
 }
 
-fn configure(device: RawFd, file: RawFd, file_name: [u8; NAME]) -> io::Result<()> {
+fn configure(device: RawFd, file: RawFd, file_name: [u8; NAME], flags: u32) -> io::Result<()> {
     let config = LoopConfig {
         fd: u32::try_from(file).map_err(io::Error::other)?,
         block_size: 512,
-        info: LoopInfo::default_for(LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO, file_name),
+        info: LoopInfo::default_for(LO_FLAGS_AUTOCLEAR | flags, file_name),
         reserved: [0; 8],
     };
     // SAFETY: `config` is laid out as the kernel's and lives until the call returns; the kernel only

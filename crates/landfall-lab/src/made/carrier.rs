@@ -4,7 +4,9 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use landfall_os::{LoopDevice, PrivateDirectory, Space, evict, isolate_mounts, zero_fill};
+use landfall_os::{
+    LoopDevice, PrivateDirectory, Space, available_memory, evict, isolate_mounts, zero_fill,
+};
 use landfall_recorder::{Options, Recorder};
 
 use super::trouble;
@@ -18,8 +20,17 @@ const SPARE: u64 = 64 << 20;
 pub enum Carrier {
     /// An image file on a loop device.
     Loop(Image),
+    /// Main memory as a block device.
+    Memory(Memory),
     /// A device that counts and remembers.
     Recorder(Recorder),
+}
+
+/// A block device in main memory, so that what a filesystem costs besides its disk can be told.
+#[derive(Debug)]
+pub struct Memory {
+    device: LoopDevice,
+    directory: PathBuf,
 }
 
 /// A file that was filled with written zeros, as a block device: what is written to it costs the
@@ -63,6 +74,27 @@ impl Carrier {
         }))
     }
 
+    /// `size` bytes of main memory; the filesystem is mounted in `directory`. Refused where there is not so
+    /// much memory to spare.
+    pub fn memory(directory: &Path, size: u64) -> Result<Carrier, Error> {
+        isolate_mounts().map_err(trouble::isolating)?;
+        trouble::require_device("/dev/loop-control", "loop")?;
+        let available = available_memory().unwrap_or(0);
+        if size > available / 4 * 3 {
+            return Err(Error::Refused(format!(
+                "a device of {} in main memory is more than three quarters of the {} that is available: measure less, or name another site",
+                bytes_text(size),
+                bytes_text(available),
+            )));
+        }
+        let device =
+            LoopDevice::in_memory(size).map_err(|error| trouble::attaching(directory, error))?;
+        Ok(Carrier::Memory(Memory {
+            device,
+            directory: directory.to_owned(),
+        }))
+    }
+
     /// A recorder, to which `expected` bytes are likely to be written: it takes no more than what is.
     /// Refused where there is no room for those.
     pub fn recorder(options: &Options, expected: u64) -> Result<Carrier, Error> {
@@ -82,6 +114,7 @@ impl Carrier {
     pub fn device(&self) -> &LoopDevice {
         match self {
             Carrier::Loop(image) => &image.device,
+            Carrier::Memory(memory) => &memory.device,
             Carrier::Recorder(recorder) => recorder.device(),
         }
     }
@@ -89,7 +122,7 @@ impl Carrier {
     /// The recorder, if it is one.
     pub fn as_recorder(&self) -> Option<&Recorder> {
         match self {
-            Carrier::Loop(_) => None,
+            Carrier::Loop(_) | Carrier::Memory(_) => None,
             Carrier::Recorder(recorder) => Some(recorder),
         }
     }
@@ -98,6 +131,7 @@ impl Carrier {
     pub fn directory(&self) -> &Path {
         match self {
             Carrier::Loop(image) => &image.directory,
+            Carrier::Memory(memory) => &memory.directory,
             Carrier::Recorder(recorder) => recorder.directory(),
         }
     }
@@ -114,10 +148,8 @@ impl Carrier {
                     .close()
                     .map_err(Error::io(format!("cannot remove {}", path.display())))
             }
-            Carrier::Recorder(recorder) => {
-                drop(recorder);
-                Ok(())
-            }
+            // Nothing of these has a name.
+            Carrier::Memory(_) | Carrier::Recorder(_) => Ok(()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Filesystems that Landfall makes for itself: by a *recipe*, on a *carrier*.
 //!
 //! - [`Recipe`]: which filesystem, with which options of `mkfs` and `mount`;
-//! - [`Carrier`]: an image file on a loop device, or a recorder;
+//! - [`Carrier`]: an image file on a loop device, main memory, or a recorder;
 //! - [`MadeFilesystem`]: a recipe made and mounted on a carrier.
 //!
 //! It needs root. Mounts are seen by the thread that makes them, and by those that it starts
@@ -16,7 +16,7 @@ mod mkfs;
 mod recipe;
 mod trouble;
 
-pub use carrier::{Carrier, Image};
+pub use carrier::{Carrier, Image, Memory};
 pub(crate) use likeness::like;
 pub use recipe::{Kind, Recipe};
 

@@ -62,6 +62,7 @@ impl Site {
         let (kind, recipe, latency) = match spec {
             SiteSpec::Directory => return Self::open(directory),
             SiteSpec::Loop(recipe) => (SiteKind::Loop, recipe, None),
+            SiteSpec::Memory(recipe) => (SiteKind::Memory, recipe, None),
             SiteSpec::Recorder(recipe, latency) => (SiteKind::Recorder, recipe, latency.as_ref()),
         };
         let directory = canonical_directory(directory)?;
@@ -76,6 +77,7 @@ impl Site {
                 };
                 Carrier::recorder(&options, needed)
             }
+            SiteKind::Memory => Carrier::memory(&directory, size),
             _ => Carrier::image(&directory, size, stop),
         }?;
         let made = MadeFilesystem::make(recipe, carrier, stop)?;
@@ -98,9 +100,15 @@ impl Site {
             "cannot find out what {} stands on",
             root.display()
         )))?;
-        if made.as_ref().is_some_and(|made| made.recorder().is_some()) {
+        // To the kernel it is a loop device.
+        let known = match description.kind {
+            SiteKind::Recorder => Some(DeviceKind::Recorder),
+            SiteKind::Memory => Some(DeviceKind::Memory),
+            SiteKind::Directory | SiteKind::Loop => None,
+        };
+        if let Some(kind) = known {
             for device in &mut filesystem.devices {
-                device.kind = DeviceKind::Recorder;
+                device.kind = kind.clone();
             }
         }
         let private =
@@ -263,7 +271,8 @@ impl Site {
         let mut notices = self.leftover_notices();
         let place = self.directory.display();
         notices.extend(match (self.description.kind, &self.description.latency) {
-            (SiteKind::Directory, _) => None,
+            // Of memory its device tells.
+            (SiteKind::Directory | SiteKind::Memory, _) => None,
             (SiteKind::Loop, _) => Some(Notice::new(
                 "made-on-image",
                 Weight::Note,

@@ -18,6 +18,8 @@ pub enum SiteSpec {
     Directory,
     /// A filesystem made on an image file in the directory.
     Loop(Recipe),
+    /// A filesystem made in main memory.
+    Memory(Recipe),
     /// A filesystem made on a recorder, with a device's times if a profile is given.
     Recorder(Recipe, Option<Profile>),
 }
@@ -28,10 +30,11 @@ impl FromStr for SiteSpec {
     fn from_str(text: &str) -> Result<SiteSpec, String> {
         match text.split_once(':') {
             Some(("loop", recipe)) => Ok(SiteSpec::Loop(recipe.parse()?)),
+            Some(("memory", recipe)) => Ok(SiteSpec::Memory(recipe.parse()?)),
             Some(("recorder", recipe)) => Ok(SiteSpec::Recorder(recipe.parse()?, None)),
             None if text == "dir" => Ok(SiteSpec::Directory),
             _ => Err(format!(
-                "'{text}' is no site; write dir, loop:RECIPE or recorder:RECIPE, as in recorder:ext4,data=journal"
+                "'{text}' is no site; write dir, loop:RECIPE, memory:RECIPE or recorder:RECIPE, as in recorder:ext4,data=journal"
             )),
         }
     }
@@ -42,6 +45,7 @@ impl fmt::Display for SiteSpec {
         match self {
             SiteSpec::Directory => f.pad("dir"),
             SiteSpec::Loop(recipe) => write!(f, "loop:{recipe}"),
+            SiteSpec::Memory(recipe) => write!(f, "memory:{recipe}"),
             SiteSpec::Recorder(recipe, _) => write!(f, "recorder:{recipe}"),
         }
     }
@@ -56,6 +60,8 @@ pub enum SiteKind {
     Directory,
     /// A filesystem made on an image file in the directory.
     Loop,
+    /// A filesystem made on a device in main memory.
+    Memory,
     /// A filesystem made on a recorder: a device in user space that counts exactly.
     Recorder,
 }
@@ -79,6 +85,7 @@ impl SiteDescription {
         let carrier = match self.kind {
             SiteKind::Directory => return None,
             SiteKind::Loop => "loop",
+            SiteKind::Memory => "memory",
             SiteKind::Recorder => "recorder",
         };
         let mut text = format!("{carrier}:{}", self.recipe.as_deref().unwrap_or_default());
@@ -101,12 +108,21 @@ mod tests {
         for text in [
             "dir",
             "loop:xfs",
+            "memory:ext3,data=writeback",
             "recorder:ext4,size=256M,data=journal,-b 1024",
         ] {
             let spec: SiteSpec = text.parse().unwrap();
             assert_eq!(spec.to_string(), text);
         }
-        for wrong in ["", "ext4", "disk:ext4", "recorder", "recorder:", "loop:zfs"] {
+        for wrong in [
+            "",
+            "ext4",
+            "disk:ext4",
+            "recorder",
+            "recorder:",
+            "memory:",
+            "loop:zfs",
+        ] {
             let refused = wrong.parse::<SiteSpec>().unwrap_err();
             assert!(refused.contains("is no "), "{wrong}: {refused}");
         }
