@@ -12,10 +12,13 @@
 //!
 //! Threads: a [`Running`] is shared, a [`Session`] belongs to one client's thread.
 
+#[cfg(test)]
+mod conformance;
 mod error;
 mod key_value;
 mod registry;
 mod sql;
+pub(crate) mod sqlite;
 mod template;
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Every database there is, by name.
 
-use super::{Database, Presence};
+use super::{Database, Presence, sqlite};
 use crate::Error;
 use crate::setting::{Chosen, Description};
 
@@ -14,7 +14,7 @@ pub(super) struct Kind {
     pub make: fn(&Chosen) -> Result<Box<dyn Database>, Error>,
 }
 
-static KINDS: [&Kind; 0] = [];
+static KINDS: &[&Kind] = &[&sqlite::KIND];
 
 /// Every database with its settings, what it is called in a sentence, and where it is.
 pub fn list() -> impl Iterator<Item = (&'static Description, &'static str, Presence)> {
@@ -34,4 +34,40 @@ pub fn named(name: &str, settings: &[(String, String)]) -> Result<Box<dyn Databa
         )));
     };
     (kind.make)(&Chosen::new(&kind.description, settings)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_database_is_made_with_its_defaults() {
+        for (description, title, _) in list() {
+            let database = named(description.name, &[]).unwrap();
+            assert!(database.name().starts_with(description.name));
+            assert!(!title.is_empty());
+        }
+    }
+
+    #[test]
+    fn every_setting_is_read() {
+        for (description, ..) in list() {
+            for setting in description.settings {
+                let set = [(setting.name.to_owned(), "\u{1}'".to_owned())];
+                let error = named(description.name, &set).err().map(|e| e.to_string());
+                let expected = format!("{} {}=", description.name, setting.name);
+                assert!(
+                    error.is_some_and(|error| error.starts_with(&expected)),
+                    "{expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known_ones() {
+        let error = named("access", &[]).err().unwrap().to_string();
+        assert!(error.starts_with("no database is called 'access'; there are: "));
+        assert!(error.contains("sqlite"));
+    }
 }

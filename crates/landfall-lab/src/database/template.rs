@@ -76,7 +76,7 @@ impl Templates {
 }
 
 /// Copies the files and directories of `from` into the directory `to`, with their modes.
-fn copy_directory(from: &Path, to: &Path) -> io::Result<()> {
+pub(super) fn copy_directory(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let target = to.join(entry.file_name());

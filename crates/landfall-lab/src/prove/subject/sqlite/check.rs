@@ -6,7 +6,8 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{Found, SLOTS, SubjectError, VFS, failed, payload, slots};
+use super::{Found, SLOTS, SubjectError, failed, payload, slots};
+use crate::database::sqlite::options::VFS;
 
 /// Opens the database, which recovers it, and reads everything.
 pub(super) fn check(path: &Path) -> Result<Found, SubjectError> {
