@@ -274,6 +274,19 @@ fn nonsense_is_refused_in_one_sentence() {
 }
 
 #[test]
+fn a_state_that_the_recording_does_not_have_is_refused() {
+    let cwd = scratch();
+    for wrong in ["1:9999:none", "1:1:first99"] {
+        let line = format!("files --transactions 3 --state {wrong}");
+        let Some(ended) = prove(cwd.path(), &line) else {
+            return;
+        };
+        assert_eq!(ended.code, Some(2), "{ended:#?}");
+        assert!(ended.stderr.contains("no such state"), "{ended:#?}");
+    }
+}
+
+#[test]
 fn subjects_are_listed_to_everybody() {
     let cwd = scratch();
     let ended = run(cwd.path(), ["prove", "--list"]);

@@ -1,5 +1,6 @@
 //! A whole proof: record, plan the crash states, check them, shorten what failed.
 
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -93,7 +94,7 @@ fn note(plan: &Plan) -> String {
 /// Reads a recording, which must be of this subject on this filesystem: held against another it would
 /// say nothing.
 fn load(path: &Path, plan: &Plan) -> Result<Recording, Error> {
-    let recording = Recording::load(path)
+    let recording = Recording::load(path, &plan.directory)
         .map_err(|error| Error::Usage(format!("cannot read {}: {error}", path.display())))?;
     if recording.note() != note(plan) {
         let (subject, recipe) = recording.note().split_once('\n').unwrap_or_default();
@@ -156,7 +157,11 @@ fn examine(
     let Survey {
         states,
         coverage: planned,
-    } = survey.map_err(Error::io("cannot plan the crash states"))?;
+    } = survey.map_err(|error| match (plan.only, error.kind()) {
+        // It is the name that is wrong.
+        (Some(_), io::ErrorKind::InvalidInput) => Error::Usage(format!("no such state: {error}")),
+        _ => Error::io("cannot plan the crash states")(error),
+    })?;
     let workers = match mounts_copies(&plan.recipe) {
         true => plan.workers.unwrap_or_else(processors),
         false => 1,

@@ -57,12 +57,12 @@ impl Recording {
         File::open(directory)?.sync_all()
     }
 
-    /// Reads a recording that was saved. What does not fit into memory goes into nameless files in the
-    /// system's temporary directory.
-    pub fn load(path: &Path) -> io::Result<Recording> {
+    /// Reads a recording that was saved. What does not fit into memory goes into nameless files in
+    /// `directory`.
+    pub fn load(path: &Path, directory: &Path) -> io::Result<Recording> {
         let file = File::open(path)?;
         check(&file)
-            .and_then(|len| Recording::read_from(&file, len))
+            .and_then(|len| Recording::read_from(&file, len, directory))
             .map_err(|error| match error.kind() {
                 io::ErrorKind::InvalidData => named(path, &error),
                 io::ErrorKind::UnexpectedEof => named(path, &malformed()),
@@ -105,7 +105,7 @@ impl Recording {
     }
 
     /// Reads what comes before the checksum: `len` bytes, known to be as they were written.
-    fn read_from(mut file: &File, len: u64) -> io::Result<Recording> {
+    fn read_from(mut file: &File, len: u64, directory: &Path) -> io::Result<Recording> {
         file.rewind()?;
         let mut reader = BufReader::new(file).take(len);
         // Magic and version, which have been looked at.
@@ -120,8 +120,7 @@ impl Recording {
         let mut note = vec![0; note_len as usize];
         reader.read_exact(&mut note)?;
         let note = String::from_utf8(note).map_err(|_| malformed())?;
-        let directory = std::env::temp_dir();
-        let base = nameless(size <= DEFAULT_MEMORY, &directory)?;
+        let base = nameless(size <= DEFAULT_MEMORY, directory)?;
         base.set_len(size)?;
         let mut buffer = vec![0; CHUNK];
         let mut end = 0;
@@ -143,7 +142,7 @@ impl Recording {
         if read_number(&mut reader)? != reader.limit() {
             return Err(malformed());
         }
-        let mut tape = Tape::new(DEFAULT_MEMORY, &directory)?;
+        let mut tape = Tape::new(DEFAULT_MEMORY, directory)?;
         while reader.limit() > 0 {
             let len = chunk(reader.limit());
             reader.read_exact(&mut buffer[..len])?;

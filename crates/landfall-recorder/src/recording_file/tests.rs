@@ -1,7 +1,7 @@
 //! What is refused, and what comes back.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::crash::{Model, Survey};
@@ -27,6 +27,10 @@ fn saved(recording: &Recording) -> (tempfile::TempDir, PathBuf) {
     (directory, path)
 }
 
+fn load(path: &Path) -> io::Result<Recording> {
+    Recording::load(path, &std::env::temp_dir())
+}
+
 fn base(recording: &Recording) -> Vec<u8> {
     let mut bytes = vec![0; recording.size() as usize];
     recording.base().read_exact_at(&mut bytes, 0).unwrap();
@@ -47,7 +51,7 @@ fn assert_equal(one: &Recording, other: &Recording) {
 
 /// Why a file is refused.
 fn refusal(path: &Path) -> String {
-    let error = Recording::load(path).unwrap_err();
+    let error = load(path).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
     let text = error.to_string();
     assert!(text.starts_with(path.to_str().unwrap()), "{text}");
@@ -58,13 +62,13 @@ fn refusal(path: &Path) -> String {
 fn what_is_saved_is_loaded() {
     let recording = small();
     let (directory, path) = saved(&recording);
-    let loaded = Recording::load(&path).unwrap();
+    let loaded = load(&path).unwrap();
     assert_equal(&recording, &loaded);
     let survey = |recording| Survey::of(recording, Model::Subset, 7, 1000).unwrap();
     assert_eq!(survey(&recording), survey(&loaded));
     // Over one that is there already, and with nothing left beside it.
     loaded.save(&path).unwrap();
-    assert_equal(&recording, &Recording::load(&path).unwrap());
+    assert_equal(&recording, &load(&path).unwrap());
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
@@ -78,7 +82,7 @@ fn nothing_but_zeros_takes_no_room() {
         .build();
     let (_directory, path) = saved(&recording);
     assert!(fs::metadata(&path).unwrap().len() < (1 << 20) + (64 << 10));
-    let loaded = Recording::load(&path).unwrap();
+    let loaded = load(&path).unwrap();
     assert_equal(&recording, &loaded);
     assert!(loaded.base().metadata().unwrap().blocks() < 4096);
 }
@@ -87,7 +91,7 @@ fn nothing_but_zeros_takes_no_room() {
 fn a_recording_of_nothing_is_saved() {
     let recording = RecordingBuilder::new(4096).build();
     let (_directory, path) = saved(&recording);
-    assert_equal(&recording, &Recording::load(&path).unwrap());
+    assert_equal(&recording, &load(&path).unwrap());
 }
 
 #[test]
@@ -117,7 +121,7 @@ fn a_file_with_a_wrong_byte_anywhere_is_refused() {
         refusal(&path);
         file.write_all_at(&[*byte], place).unwrap();
     }
-    assert_equal(&small(), &Recording::load(&path).unwrap());
+    assert_equal(&small(), &load(&path).unwrap());
     file.write_all_at(&[0], bytes.len() as u64).unwrap();
     refusal(&path);
 }
@@ -140,7 +144,7 @@ fn a_file_that_is_whole_and_yet_no_recording_is_refused() {
         [bytes, writer.sum().to_vec()].concat()
     };
     fs::write(&path, with(0, &[])).unwrap();
-    assert_equal(&small(), &Recording::load(&path).unwrap());
+    assert_equal(&small(), &load(&path).unwrap());
     assert!(refusal_of(with(8, &[2])).contains("another version"));
     // The extent's place and length, the tape's length, and the kind and length of an event.
     let tape = HEADER + 16 + 4096 + 16;
@@ -167,10 +171,7 @@ fn a_directory_that_is_not_there_is_an_error() {
         small().save(&path).unwrap_err().kind(),
         io::ErrorKind::NotFound
     );
-    assert_eq!(
-        Recording::load(&path).unwrap_err().kind(),
-        io::ErrorKind::NotFound
-    );
+    assert_eq!(load(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
 }
 
 #[test]
@@ -178,7 +179,7 @@ fn a_note_is_read_back_and_must_be_short() {
     let recording = RecordingBuilder::new(8192).sector(1, 1).build();
     let recording = recording.with_note("files\next4");
     let (_directory, path) = saved(&recording);
-    assert_eq!(Recording::load(&path).unwrap().note(), "files\next4");
+    assert_eq!(load(&path).unwrap().note(), "files\next4");
     let long = recording.with_note("n".repeat(65_537));
     let directory = tempfile::tempdir().unwrap();
     assert!(long.save(&directory.path().join("long")).is_err());
