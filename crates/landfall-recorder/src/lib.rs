@@ -29,6 +29,7 @@ mod recording;
 mod recording_file;
 mod served;
 mod tape;
+mod text;
 
 pub use atomic_unit::AtomicUnit;
 pub use counts::Counts;

@@ -17,7 +17,6 @@ mod solid;
 mod spinning;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::solid::Solid;
 use super::spinning::{Cache, Spinning};
-use super::text::{AS_DEVICE, UNLIMITED, Unit};
+use crate::text::{AS_DEVICE, UNLIMITED, Unit};
 
 const MICROSECOND: u64 = 1_000;
 const MILLISECOND: u64 = 1_000_000;
@@ -150,12 +150,7 @@ impl<'a> Setting<'a> {
                 unit,
                 limits,
             } => {
-                let wrong = || format!("'{key}={text}' is not {}", unit.advice());
-                **value = unit.parse(text).ok_or_else(wrong)?;
-                if !limits.contains(value) {
-                    let (least, most) = (unit.name(*limits.start()), unit.name(*limits.end()));
-                    return Err(format!("'{key}={text}' is not from {least} to {most}"));
-                }
+                **value = unit.setting(key, text, limits)?;
             }
             Setting::Seek { shortest, longest } => {
                 let both = text.split_once("..").and_then(|(low, high)| {

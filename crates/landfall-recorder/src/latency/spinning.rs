@@ -17,8 +17,8 @@ use super::arm::{Arm, Mechanics};
 use super::cache::Dirty;
 use super::profile::Setting;
 use super::solid::transfer_time;
-use super::text::{AS_DEVICE, Unit};
 use super::{Request, SECTOR};
+use crate::text::{AS_DEVICE, Unit};
 
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MILLISECOND;
