@@ -30,6 +30,7 @@ mod recording_file;
 mod served;
 mod tape;
 mod text;
+pub mod wear;
 
 pub use atomic_unit::AtomicUnit;
 pub use counts::Counts;
