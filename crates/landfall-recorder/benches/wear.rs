@@ -193,7 +193,7 @@ fn speed() -> Result<(), Box<dyn Error>> {
         let counts = flash.counts() - before;
         println!(
             "  {collector:9} {:4} MiB {seconds:6.1} {:21.1} {:13.1}",
-            u64::from(pages) * PAGE >> 20,
+            (u64::from(pages) * PAGE) >> 20,
             counts.host_pages as f64 / seconds / 1e6,
             counts.nand_bytes as f64 / PAGE as f64 / seconds / 1e6,
         );

@@ -17,6 +17,7 @@ use crate::latency::{Latency, Profile, Request};
 use crate::recording::copy_written;
 use crate::served::{Answer, Device, Due, Served};
 use crate::tape::{Tape, nameless};
+use crate::wear::Writes;
 use crate::{Counts, Event, EventKind, Fault, Recording};
 
 /// Bytes of contents, and of events, that are kept in memory if nothing else is said.
@@ -101,6 +102,8 @@ struct State {
     begin: Instant,
     tape: Tape,
     recording: Stage,
+    /// Where was written, if anybody asked for that.
+    writes: Option<Writes>,
     listener: Option<Sender<ClientMark>>,
 }
 
@@ -132,6 +135,7 @@ impl Recorder {
                 begin: Instant::now(),
                 tape,
                 recording: Stage::Before,
+                writes: None,
                 listener: None,
             }),
         });
@@ -204,6 +208,28 @@ impl Recorder {
         state.begin = Instant::now();
         state.recording = Stage::Recording(base);
         Ok(())
+    }
+
+    /// Begins to keep where is written, 8 bytes for each write, for as long as [`take_writes`] is not
+    /// called; whether it records or not. What was written before is [held](Writes::hold).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Writes::new`], and of looking for holes in what the device holds.
+    ///
+    /// [`take_writes`]: Recorder::take_writes
+    pub fn keep_writes(&self) -> io::Result<()> {
+        let mut state = self.shared.lock();
+        let mut writes = Writes::new(self.shared.size)?;
+        writes.hold_written(&self.shared.contents)?;
+        state.writes = Some(writes);
+        Ok(())
+    }
+
+    /// Where was written since [`keep_writes`](Recorder::keep_writes); `None` if that was not called
+    /// since this last was.
+    pub fn take_writes(&self) -> Option<Writes> {
+        self.shared.lock().writes.take()
     }
 
     /// Bytes of events that did not fit into memory so far.
@@ -298,6 +324,9 @@ impl Device for Shared {
         if let Some(refusal) = refusal {
             state.put(EventKind::Refused, &[]);
             return Err(refusal);
+        }
+        if let Some(writes) = &mut state.writes {
+            writes.push(offset, len);
         }
         let data = span(bytes);
         state.put(EventKind::Write { offset, data }, bytes);

@@ -4,7 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 
-use landfall_recorder::{Counts, EventKind, Options, Recorder};
+use landfall_recorder::wear::{Drive, Wear};
+use landfall_recorder::{Counts, EventKind, Fault, Options, Recorder};
 
 /// Why a device cannot be made here; `LANDFALL_NO_SKIP` makes that a failure.
 fn recorder(options: &Options) -> Option<Recorder> {
@@ -81,6 +82,41 @@ fn writes_flushes_and_marks_are_recorded_in_order() {
     let mount = recorder.mark_path().parent().unwrap().to_owned();
     drop(recorder);
     assert!(fs::metadata(mount).is_err());
+}
+
+#[test]
+fn where_was_written_is_kept_without_what_was_written() {
+    let Some(recorder) = recorder(&Options::new(16 << 20)) else {
+        return;
+    };
+    let device = File::options()
+        .write(true)
+        .open(recorder.device().path())
+        .unwrap();
+    let write = |offset: u64, len: usize| {
+        device.write_all_at(&vec![7; len], offset).unwrap();
+        device.sync_all().unwrap();
+    };
+    write(1 << 20, 8192);
+    assert!(recorder.take_writes().is_none());
+    recorder.keep_writes().unwrap();
+    write(4096, 4096);
+    recorder.set_faults(vec![Fault::WriteError(1)]);
+    device.write_all_at(&[7; 4096], 65536).unwrap();
+    assert!(device.sync_all().is_err());
+    write(1 << 20, 4096);
+    let writes = recorder.take_writes().unwrap();
+    assert!(recorder.take_writes().is_none());
+    let kept: Vec<_> = writes.iter().collect();
+    assert_eq!(kept, [(4096, 4096), (1 << 20, 4096)]);
+    // Where the holes end is for the filesystem that holds the contents to say.
+    let held: u64 = writes.held().map(|(_, len)| len).sum();
+    assert!((8192..1 << 20).contains(&held), "{held}");
+
+    let wear = Wear::of_writes(&writes, &Drive::default()).unwrap();
+    assert_eq!((wear.writes, wear.host_bytes), (2, 8192));
+    assert_eq!(wear.pages_in_use, held / 4096 + 1);
+    assert!(wear.steady);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Where a device was written, in order, without what was written.
 
+use std::fs::File;
 use std::io;
 
 use crate::event::SECTOR;
@@ -51,13 +52,8 @@ impl Writes {
     /// As [`new`](Writes::new), and those of looking for holes in the recording's
     /// [base](Recording::base).
     pub fn of(recording: &Recording, from: usize, to: usize) -> io::Result<Writes> {
-        let size = recording.size();
-        let mut writes = Writes::new(size)?;
-        let mut place = 0;
-        while let Some(range) = next_written(recording.base(), place, size)? {
-            writes.hold(range.start, range.end - range.start);
-            place = range.end;
-        }
+        let mut writes = Writes::new(recording.size())?;
+        writes.hold_written(recording.base())?;
         for (offset, len) in recording.writes(0, from) {
             writes.hold(offset, len);
         }
@@ -76,6 +72,16 @@ impl Writes {
     /// that from the beginning; that it was written costs nothing.
     pub fn hold(&mut self, offset: u64, len: u64) {
         self.before.extend(self.run(offset, len));
+    }
+
+    /// Holds what is no hole of a file with the device's contents.
+    pub(crate) fn hold_written(&mut self, contents: &File) -> io::Result<()> {
+        let mut place = 0;
+        while let Some(range) = next_written(contents, place, self.size)? {
+            self.hold(range.start, range.end - range.start);
+            place = range.end;
+        }
+        Ok(())
     }
 
     /// One write command of `len` bytes at `offset`. What is not on the device does not count; sectors

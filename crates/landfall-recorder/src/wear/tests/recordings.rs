@@ -82,12 +82,12 @@ fn where_nothing_was_written_there_is_no_wear() {
 
 #[test]
 fn a_long_run_comes_to_what_is_known() {
-    let pages = 1 << 14;
+    let pages = 1 << 13;
     let wear = Wear::of_writes(&uniform(pages, 16 * pages), &drive("utilisation=80%")).unwrap();
     assert!(wear.steady);
     assert!((wear.rewrites - 16.0).abs() < 0.01);
     assert_eq!(wear.pages_in_use, u64::from(pages));
-    assert_eq!(wear.blocks, 320);
+    assert_eq!(wear.blocks, 160);
     // 16 times is not for ever: the same pages come again in the same order.
     assert!((2.3..2.65).contains(&wear.amplification), "{wear:?}");
     assert_eq!(wear.passes, 4);
@@ -108,7 +108,7 @@ fn a_short_run_is_played_until_it_has_filled_the_flash() {
 
 #[test]
 fn data_that_is_never_written_again_is_no_spare_flash() {
-    let pages = 1 << 14;
+    let pages = 1 << 13;
     let alone = uniform(pages, 16 * pages);
     let mut beside = Writes::new(alone.size() * 2).unwrap();
     beside.hold(0, beside.size());
