@@ -8,6 +8,7 @@
 //! The flash grows with the pages in use, so that a drive has its utilisation from the first page on.
 
 use std::io;
+use std::ops::{Add, Sub};
 
 use super::drive::Drive;
 use super::victims::Victims;
@@ -35,7 +36,22 @@ pub struct Counts {
     pub nand_bytes: u64,
 }
 
-impl std::ops::Sub for Counts {
+impl Add for Counts {
+    type Output = Counts;
+
+    fn add(self, other: Counts) -> Counts {
+        Counts {
+            writes: self.writes + other.writes,
+            host_bytes: self.host_bytes + other.host_bytes,
+            host_pages: self.host_pages + other.host_pages,
+            copied_pages: self.copied_pages + other.copied_pages,
+            erased_blocks: self.erased_blocks + other.erased_blocks,
+            nand_bytes: self.nand_bytes + other.nand_bytes,
+        }
+    }
+}
+
+impl Sub for Counts {
     type Output = Counts;
 
     /// What happened from `earlier` to `self`.
