@@ -7,6 +7,7 @@
 //! - [`Counts`]: writes, bytes and flushes, exactly.
 //! - [`Fault`]: what else can go wrong.
 //! - [`Profile`]: how long a device of some kind takes.
+//! - [`wear`]: what the writes cost the flash of a drive.
 //!
 //! The device is a file of a FUSE filesystem behind a loop device with direct I/O. What such a device
 //! sees are writes, flushes and their order. It does not see which writes the kernel wanted to be

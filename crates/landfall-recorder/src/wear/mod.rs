@@ -15,6 +15,21 @@
 //! and no clock; the same writes always cost the same. It fails only where a device is too large for
 //! tables of 32 bits, or where nothing was written.
 //!
+//! ```
+//! use landfall_recorder::wear::{Drive, Wear, Writes};
+//!
+//! let drive: Drive = "collector=fifo,utilisation=80%".parse()?;
+//! let mut writes = Writes::new(64 << 20)?;
+//! for page in 0..16_384 {
+//!     writes.push(page * 4096, 512);
+//! }
+//! let wear = Wear::of_writes(&writes, &drive)?;
+//! // A sector costs a page, and in this order nothing is ever copied.
+//! assert_eq!(wear.rounding(), 8.0);
+//! assert_eq!(wear.copying(), 1.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! What the model leaves out, and the values it is checked by, are in `docs/wear-model.md`.
 
 mod drive;

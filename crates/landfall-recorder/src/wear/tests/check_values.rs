@@ -55,7 +55,7 @@ fn lambert_inverts() {
 }
 
 #[test]
-fn amplification_is_as_published() {
+fn amplification_is_as_expected() {
     for (utilisation, fifo, greedy) in [
         (0.70, 1.88, 1.84),
         (0.80, 2.69, 2.61),
