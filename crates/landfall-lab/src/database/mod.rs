@@ -16,7 +16,10 @@
 mod conformance;
 mod error;
 mod key_value;
+mod mariadb;
+mod program;
 mod registry;
+mod server;
 mod sql;
 pub(crate) mod sqlite;
 mod template;

@@ -1,6 +1,6 @@
 //! Every database there is, by name.
 
-use super::{Database, Presence, sqlite};
+use super::{Database, Presence, mariadb, sqlite};
 use crate::Error;
 use crate::setting::{Chosen, Description};
 
@@ -14,7 +14,12 @@ pub(super) struct Kind {
     pub make: fn(&Chosen) -> Result<Box<dyn Database>, Error>,
 }
 
-static KINDS: &[&Kind] = &[&sqlite::KIND];
+// In the order in which they are listed: servers, then what is linked in.
+#[rustfmt::skip]
+static KINDS: &[&Kind] = &[
+    &mariadb::INNODB,
+    &sqlite::KIND,
+];
 
 /// Every database with its settings, what it is called in a sentence, and where it is.
 pub fn list() -> impl Iterator<Item = (&'static Description, &'static str, Presence)> {

@@ -1,0 +1,238 @@
+//! What servers have in common: a process of our own, its log, and a private directory for its socket.
+//!
+//! The socket is not in the data directory: its path may have 107 bytes, and what is measured should not
+//! hold it. Only this user can enter its directory, so nobody else can speak to the server.
+//!
+//! Threads: whoever has a reference may ask; the process is behind a lock that is held for moments.
+//! Dropped, the process is killed, and then the directory is removed.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use landfall_os::{PrivateDirectory, tree_cpu};
+
+use super::DatabaseError;
+use super::program::{is_about_space, last_lines};
+use crate::process::Process;
+use crate::{Stop, duration_text};
+
+/// How long a server may take to start: after a crash it recovers first.
+const STARTING: Duration = Duration::from_secs(10 * 60);
+/// How long it may take to end: it writes out what is only in memory.
+const STOPPING: Duration = Duration::from_secs(10 * 60);
+/// How often it is looked whether it takes connections.
+const LOOK: Duration = Duration::from_millis(5);
+/// As much of its log is looked at, from the end.
+const LOG: u64 = 64 << 10;
+/// Bytes of a socket's path, without the zero at its end (`sun_path` in unix(7)).
+const LONGEST_PATH: usize = 107;
+
+/// How a server is told to end in order.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ending {
+    /// By SIGTERM.
+    Terminate,
+}
+
+/// A server that was started; killed when dropped.
+pub(super) struct Server {
+    own: Arc<Own>,
+    // Dropped last.
+    sockets: PrivateDirectory,
+}
+
+/// What its clients may know of a server, without keeping it alive.
+#[derive(Clone)]
+pub(super) struct Watch(Weak<Own>);
+
+struct Own {
+    /// What it is called in a sentence.
+    title: &'static str,
+    process: Mutex<Process>,
+}
+
+/// A private directory for the socket of a server, and for what else is not to be in its data directory.
+pub(super) fn socket_directory() -> Result<PrivateDirectory, DatabaseError> {
+    let temporary = env::temp_dir();
+    PrivateDirectory::create_in(&temporary).map_err(|error| {
+        DatabaseError::Refused(format!(
+            "cannot make a directory for a socket in {}: {error}; TMPDIR names another place",
+            temporary.display()
+        ))
+    })
+}
+
+/// The path of a socket of that name in `directory`.
+pub(super) fn socket_path(
+    directory: &PrivateDirectory,
+    name: &str,
+) -> Result<PathBuf, DatabaseError> {
+    let path = directory.path().join(name);
+    if path.as_os_str().len() > LONGEST_PATH {
+        return Err(DatabaseError::Refused(format!(
+            "{} is too long for the path of a socket: set TMPDIR to a directory with a short name",
+            path.display()
+        )));
+    }
+    Ok(path)
+}
+
+impl Server {
+    /// Starts it; whether it takes connections is another matter.
+    pub fn start(
+        title: &'static str,
+        command: &mut Command,
+        sockets: PrivateDirectory,
+    ) -> Result<Server, DatabaseError> {
+        let process = Process::start(command).map_err(|error| {
+            let program = command.get_program().to_string_lossy();
+            DatabaseError::Refused(format!("cannot start {program}: {error}"))
+        })?;
+        let process = Mutex::new(process);
+        Ok(Server {
+            own: Arc::new(Own { title, process }),
+            sockets,
+        })
+    }
+
+    /// Tries to `connect` until that works; a reason why it does not yet is said if it never does.
+    /// `explain` may know from its log why the server ended.
+    pub fn connect<T>(
+        &self,
+        stop: &Stop,
+        mut connect: impl FnMut() -> Result<T, String>,
+        explain: impl FnOnce(&[String]) -> Option<DatabaseError>,
+    ) -> Result<T, DatabaseError> {
+        let begin = Instant::now();
+        loop {
+            let why_not = match connect() {
+                Ok(connection) => return Ok(connection),
+                Err(why_not) => why_not,
+            };
+            if stop.is_requested() {
+                return Err(DatabaseError::Stopped);
+            }
+            let title = self.own.title;
+            if let Some(status) = self.own.ended_within(LOOK)? {
+                let log = self.log();
+                if is_about_space(&log) {
+                    return Err(self.own.no_space());
+                }
+                return Err(explain(&log).unwrap_or_else(|| {
+                    let end = last_lines(&log);
+                    DatabaseError::DoesNotStart(format!("{title} does not start ({status}){end}"))
+                }));
+            }
+            if begin.elapsed() > STARTING {
+                let most = duration_text(STARTING.as_secs_f64());
+                let end = last_lines(&self.log());
+                return Err(DatabaseError::DoesNotStart(format!(
+                    "{title} takes no connections after {most} ({why_not}){end}"
+                )));
+            }
+        }
+    }
+
+    /// For its clients.
+    pub fn watch(&self) -> Watch {
+        Watch(Arc::downgrade(&self.own))
+    }
+
+    /// The lines of its log that say something, as far as they are kept.
+    pub fn log(&self) -> Vec<String> {
+        self.own.log()
+    }
+
+    /// CPU time of all its processes; zero once it has ended.
+    pub fn cpu(&self) -> Duration {
+        match self.own.ended_within(Duration::ZERO) {
+            Ok(None) => tree_cpu(self.own.process().id()),
+            _ => Ok(None),
+        }
+        .ok()
+        .flatten()
+        .unwrap_or_default()
+    }
+
+    /// Ends it in order, and waits; if it takes too long it is killed, which is an error.
+    pub fn stop(self, ending: Ending) -> Result<(), DatabaseError> {
+        let own = &*self.own;
+        match ending {
+            Ending::Terminate => own.process().terminate(),
+        }
+        let title = own.title;
+        let begin = Instant::now();
+        let status = loop {
+            if let Some(status) = own.ended_within(Duration::from_millis(100))? {
+                break status;
+            }
+            if begin.elapsed() > STOPPING {
+                let most = duration_text(STOPPING.as_secs_f64());
+                let end = last_lines(&own.log());
+                return Err(DatabaseError::Failed(format!(
+                    "{title} had not ended {most} after it was told to, and was killed{end}"
+                )));
+            }
+        };
+        if !status.success() {
+            let end = last_lines(&own.log());
+            return Err(DatabaseError::Failed(format!(
+                "{title} did not end in order ({status}){end}"
+            )));
+        }
+        let directory = self.sockets.path().to_owned();
+        self.sockets.close().map_err(|error| {
+            DatabaseError::Failed(format!("cannot remove {}: {error}", directory.display()))
+        })
+    }
+}
+
+impl Watch {
+    /// The error of a client, with why the server is to blame for it, if it is.
+    pub fn explain(&self, error: DatabaseError) -> DatabaseError {
+        let own = match error {
+            DatabaseError::Failed(_) => self.0.upgrade(),
+            _ => None,
+        };
+        let Some(own) = own else { return error };
+        // A connection breaks a moment before the process is gone.
+        let ended = own.ended_within(Duration::from_millis(100));
+        let log = own.log();
+        match ended {
+            _ if is_about_space(&log) => own.no_space(),
+            Ok(Some(status)) => {
+                let (title, end) = (own.title, last_lines(&log));
+                DatabaseError::Failed(format!("{title} ended ({status}){end}"))
+            }
+            _ => error,
+        }
+    }
+}
+
+impl Own {
+    fn no_space(&self) -> DatabaseError {
+        let title = self.title;
+        DatabaseError::Refused(format!(
+            "{title} found no space for its data: free some, or make the filesystem larger with size="
+        ))
+    }
+
+    fn log(&self) -> Vec<String> {
+        self.process().stderr_lines(LOG).unwrap_or_default()
+    }
+
+    /// How it ended, if it does so within that time.
+    fn ended_within(&self, most: Duration) -> Result<Option<ExitStatus>, DatabaseError> {
+        let title = self.title;
+        self.process()
+            .wait(most)
+            .map_err(|error| DatabaseError::Failed(format!("cannot wait for {title}: {error}")))
+    }
+
+    fn process(&self) -> MutexGuard<'_, Process> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,91 @@
+//! What cannot be done is said in one sentence, and leaves nothing.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use landfall_lab::Stop;
+use landfall_lab::database::{DatabaseError, Running};
+
+use crate::{ONE_AT_A_TIME, created, left, present, with};
+
+/// What a start ends with.
+fn start(
+    name: &str,
+    settings: &[(&str, &str)],
+    directory: &Path,
+    stop: &Stop,
+) -> Result<Box<dyn Running>, DatabaseError> {
+    with(name, settings).unwrap().start(directory, stop)
+}
+
+/// Settings that a server refuses: those that it does not know, and values that it does not take.
+fn refused(name: &str) -> &'static [(&'static str, &'static str)] {
+    match name {
+        "mariadb" => &[
+            ("no_such_variable", "1"),
+            ("innodb_flush_method", "no_such_method"),
+            ("sync_binlog", "often"),
+            // Rounded without a word.
+            ("innodb_log_file_size", "8000001"),
+            // Made the largest there is.
+            ("innodb_io_capacity", "1"),
+        ],
+        _ => &[],
+    }
+}
+
+#[test]
+fn a_setting_that_the_server_refuses_is_named() {
+    let _alone = ONE_AT_A_TIME.lock();
+    for name in present() {
+        if refused(name).is_empty() {
+            continue;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        created(name, directory.path());
+        for &(key, value) in refused(name) {
+            let outcome = start(name, &[(key, value)], directory.path(), &Stop::default());
+            match outcome.err() {
+                Some(DatabaseError::Setting(text)) => {
+                    let text = text.replace('-', "_");
+                    assert!(text.contains(key), "{name} {key}={value}: {text}");
+                }
+                other => panic!("{name} {key}={value}: {other:?}"),
+            }
+            left::assert_nothing(directory.path());
+        }
+    }
+}
+
+#[test]
+fn what_is_no_data_directory_is_not_started_in() {
+    let _alone = ONE_AT_A_TIME.lock();
+    for name in present() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("file"), "mine").unwrap();
+        let outcome = start(name, &[], directory.path(), &Stop::default());
+        let error = outcome.err().unwrap();
+        assert!(
+            matches!(error, DatabaseError::DoesNotStart(_)),
+            "{name}: {error:?}"
+        );
+        left::assert_nothing(directory.path());
+        // And nothing was put there.
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn a_start_is_given_up_when_the_user_asks_for_it() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let stop = Stop::default();
+    stop.flag().store(true, Ordering::Relaxed);
+    for name in present() {
+        let directory = tempfile::tempdir().unwrap();
+        created(name, directory.path());
+        let outcome = start(name, &[], directory.path(), &stop);
+        assert_eq!(outcome.err(), Some(DatabaseError::Stopped), "{name}");
+        left::assert_nothing(directory.path());
+    }
+}
