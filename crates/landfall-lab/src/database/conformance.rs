@@ -10,23 +10,26 @@ use super::template::copy_directory;
 use super::*;
 
 /// A database that runs in a directory of its own.
-pub(super) struct Fixture {
+pub(crate) struct Fixture {
     pub running: Box<dyn Running>,
     pub database: Rc<dyn Database>,
     pub directory: tempfile::TempDir,
 }
 
 /// `settings` as on the command line: `sync=no page_size=8K`.
-pub(super) fn database(name: &str, settings: &str) -> Result<Box<dyn Database>, crate::Error> {
-    let settings: Vec<(String, String)> = settings
+pub(crate) fn pairs(settings: &str) -> Vec<(String, String)> {
+    settings
         .split_whitespace()
         .filter_map(|setting| setting.split_once('='))
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .collect();
-    named(name, &settings)
+        .collect()
 }
 
-pub(super) fn fixture(name: &str, settings: &str) -> Fixture {
+pub(crate) fn database(name: &str, settings: &str) -> Result<Box<dyn Database>, crate::Error> {
+    named(name, &pairs(settings))
+}
+
+pub(crate) fn fixture(name: &str, settings: &str) -> Fixture {
     let database: Rc<dyn Database> = database(name, settings).unwrap().into();
     let directory = tempfile::tempdir().unwrap();
     let templates = Templates::new(directory.path());
@@ -67,7 +70,7 @@ fn start(database: &dyn Database, directory: &Path) -> Box<dyn Running> {
     database.start(directory, &Stop::default()).unwrap()
 }
 
-pub(super) fn sql(running: &dyn Running) -> Box<dyn Sql> {
+pub(crate) fn sql(running: &dyn Running) -> Box<dyn Sql> {
     match running.session().unwrap() {
         Session::Sql(session) => session,
         Session::Keys(_) => panic!("a session with keys"),
@@ -78,7 +81,7 @@ const CLIENTS: i64 = 3;
 const TRANSACTIONS: i64 = 10;
 
 /// Several clients write at once; what each was told is done is there, after a kill and after a stop.
-pub(super) fn keeps_rows(name: &str, settings: &str) {
+pub(crate) fn keeps_rows(name: &str, settings: &str) {
     let fixture = fixture(name, settings);
     let running = &*fixture.running;
     let mut first = sql(running);

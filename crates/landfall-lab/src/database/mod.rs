@@ -13,7 +13,7 @@
 //! Threads: a [`Running`] is shared, a [`Session`] belongs to one client's thread.
 
 #[cfg(test)]
-mod conformance;
+pub(crate) mod conformance;
 mod error;
 mod key_value;
 mod mariadb;

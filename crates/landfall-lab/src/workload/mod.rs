@@ -6,7 +6,12 @@
 //!
 //! What a request does is the same for every database; only how it is said differs.
 
+#[cfg(test)]
+mod fixtures;
+mod loading;
+mod puts;
 mod registry;
+mod sql;
 
 pub use registry::{list, named};
 

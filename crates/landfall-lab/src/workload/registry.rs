@@ -1,6 +1,6 @@
 //! Every workload there is, by name.
 
-use super::Workload;
+use super::{Workload, puts};
 use crate::Error;
 use crate::setting::{Chosen, Description};
 
@@ -10,7 +10,7 @@ pub(super) struct Kind {
     pub make: fn(&Chosen) -> Result<Box<dyn Workload>, Error>,
 }
 
-static KINDS: [&Kind; 0] = [];
+static KINDS: &[&Kind] = &[&puts::KIND];
 
 /// Every workload with its settings.
 pub fn list() -> impl Iterator<Item = &'static Description> {
@@ -27,4 +27,39 @@ pub fn named(name: &str, settings: &[(String, String)]) -> Result<Box<dyn Worklo
         )));
     };
     (kind.make)(&Chosen::new(&kind.description, settings)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_workload_is_made_with_its_defaults() {
+        for description in list() {
+            let workload = named(description.name, &[]).unwrap();
+            assert!(workload.name().starts_with(description.name));
+            assert!(!workload.requests().is_empty());
+        }
+    }
+
+    #[test]
+    fn every_setting_is_read() {
+        for description in list() {
+            for setting in description.settings {
+                let set = [(setting.name.to_owned(), "\u{1}'".to_owned())];
+                let error = named(description.name, &set).err().map(|e| e.to_string());
+                let expected = format!("{} {}=", description.name, setting.name);
+                assert!(
+                    error.is_some_and(|error| error.starts_with(&expected)),
+                    "{expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known_ones() {
+        let error = named("work", &[]).err().unwrap().to_string();
+        assert!(error.starts_with("no workload is called 'work'; there are: "));
+    }
 }
