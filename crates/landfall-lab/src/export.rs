@@ -6,9 +6,9 @@
 use crate::Experiment;
 use crate::Results;
 use crate::stream::saving::{DumpTrial, LogTrial, Policy};
-use crate::{stream, sync};
+use crate::{configuration, stream, sync};
 
-const COLUMNS: [&str; 41] = [
+const COLUMNS: [&str; 48] = [
     "experiment",
     "strategy",
     "round",
@@ -49,7 +49,15 @@ const COLUMNS: [&str; 41] = [
     "updates",
     "us_per_update",
     "restart_seconds",
-    // Of both.
+    // Of databases, the device's figures per request.
+    "requests",
+    "requests_per_second",
+    "conflicts",
+    "server_cpu_us",
+    "client_cpu_us",
+    "owed_kib",
+    "database_bytes",
+    // Of all.
     "preparation_seconds",
     "foreign_cpus",
     "stolen_cpus",
@@ -66,6 +74,8 @@ pub enum Row<'a> {
     Dump(&'a DumpTrial),
     /// Updates logged, of experiment `stream`.
     Log(Policy, &'a LogTrial),
+    /// A configuration of the experiment of this name.
+    Configuration(&'static str, &'a str, &'a configuration::Trial),
 }
 
 /// All trials as comma-separated values, with a header line. An empty field was not measured.
@@ -137,17 +147,22 @@ fn lines(delimiter: u8, rows: impl Iterator<Item = Vec<String>>) -> String {
 
 /// A field for every column; those that a trial does not have are empty.
 fn fields(row: &Row<'_>) -> Vec<String> {
-    let cells = match row {
-        Row::Sync(key, trial) => of_sync(key, trial),
-        Row::Stream(key, trial) => of_stream(key, trial),
-        Row::Dump(trial) => of_dump(trial),
-        Row::Log(policy, trial) => of_log(*policy, trial),
-    };
+    let cells = cells(row);
     let cell = |column: &&str| {
         let found = cells.iter().find(|(name, _)| name == column);
         found.map(|(_, text)| text.clone()).unwrap_or_default()
     };
     COLUMNS.iter().map(cell).collect()
+}
+
+fn cells(row: &Row<'_>) -> Cells {
+    match row {
+        Row::Sync(key, trial) => of_sync(key, trial),
+        Row::Stream(key, trial) => of_stream(key, trial),
+        Row::Dump(trial) => of_dump(trial),
+        Row::Log(policy, trial) => of_log(*policy, trial),
+        Row::Configuration(experiment, key, trial) => of_configuration(experiment, key, trial),
+    }
 }
 
 type Cells = Vec<(&'static str, String)>;
@@ -262,43 +277,70 @@ fn of_log(policy: Policy, trial: &LogTrial) -> Cells {
     ]
 }
 
+fn of_configuration(experiment: &str, key: &str, trial: &configuration::Trial) -> Cells {
+    let (latency, device) = (trial.latency, trial.device);
+    let owed = trial.owed.and_then(|owed| owed.kib);
+    vec![
+        ("experiment", experiment.to_owned()),
+        ("strategy", key.to_owned()),
+        ("round", trial.round.to_string()),
+        ("seconds", seconds(trial.seconds)),
+        ("requests", trial.requests.to_string()),
+        ("requests_per_second", number(trial.requests_per_second)),
+        ("conflicts", trial.conflicts.to_string()),
+        ("p50_us", maybe(latency.map(|l| l.p50))),
+        ("p90_us", maybe(latency.map(|l| l.p90))),
+        ("p99_us", maybe(latency.map(|l| l.p99))),
+        ("p999_us", maybe(latency.map(|l| l.p999))),
+        ("max_us", maybe(latency.map(|l| l.max))),
+        ("server_cpu_us", number(trial.server_cpu_us)),
+        ("client_cpu_us", number(trial.client_cpu_us)),
+        ("writes", maybe(device.and_then(|d| d.writes))),
+        ("write_requests", maybe(device.map(|d| d.write_requests))),
+        ("kib", maybe(device.map(|d| d.kib))),
+        ("flushes", maybe(device.map(|d| d.flushes))),
+        ("reads", maybe(device.map(|d| d.reads))),
+        ("owed_kib", maybe(owed)),
+        ("database_bytes", trial.database_bytes.to_string()),
+        ("preparation_seconds", number(trial.preparation.seconds)),
+        ("foreign_cpus", number(trial.foreign_cpus)),
+        ("stolen_cpus", number(trial.stolen_cpus)),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::configuration::fixtures::trial;
     use crate::stream::fixtures::{stream_results, with_saving_trials};
-    use crate::sync::fixtures::results;
+    use crate::sync::Strategy;
+    use crate::sync::fixtures::{measured, sync_results};
 
     #[test]
     fn every_field_has_its_column_and_every_column_a_field() {
-        let mut document = results(vec![]);
-        let mut sync = crate::sync::fixtures::sync_results(vec![crate::sync::fixtures::measured(
-            crate::sync::Strategy::BASELINE,
-            &[1_000.0],
-            1.0,
-            1.0,
-        )]);
+        let mut sync = sync_results(vec![measured(Strategy::BASELINE, &[1_000.0], 1.0, 1.0)]);
         sync.strategies[0].trials[0].drift = Some(1.0);
-        document.experiments = vec![
+        let experiments = [
             Experiment::Sync(sync),
             Experiment::Stream(Box::new(with_saving_trials(stream_results()))),
         ];
-        for row in document.experiments.iter().flat_map(rows) {
-            let cells = match row {
-                Row::Sync(key, trial) => of_sync(key, trial),
-                Row::Stream(key, trial) => of_stream(key, trial),
-                Row::Dump(trial) => of_dump(trial),
-                Row::Log(policy, trial) => of_log(policy, trial),
-            };
-            for (name, _) in cells {
+        let mut of_database = trial(1, 1_000.0, 16.0, 2.0);
+        of_database.owed = Some(configuration::Owed {
+            kib: Some(4.0),
+            ..configuration::Owed::default()
+        });
+        let rows: Vec<Row<'_>> = experiments
+            .iter()
+            .flat_map(rows)
+            .chain([Row::Configuration("binlog", "one", &of_database)])
+            .collect();
+        let mut filled = [false; COLUMNS.len()];
+        for row in &rows {
+            for (name, _) in cells(row) {
                 assert!(COLUMNS.contains(&name), "{name}");
             }
-        }
-        let text = csv(&document);
-        let mut reader = csv::Reader::from_reader(text.as_bytes());
-        let mut filled = [false; COLUMNS.len()];
-        for record in reader.records() {
-            for (index, field) in record.unwrap().iter().enumerate() {
-                filled[index] |= !field.is_empty();
+            for (filled, field) in filled.iter_mut().zip(fields(row)) {
+                *filled |= !field.is_empty();
             }
         }
         let empty: Vec<_> = COLUMNS

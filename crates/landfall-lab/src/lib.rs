@@ -21,11 +21,13 @@
 pub mod claim;
 pub mod clean;
 pub mod compare;
+pub mod configuration;
 pub mod database;
 pub mod disturbance;
 mod error;
 pub mod export;
 pub mod facts;
+mod gate;
 pub mod made;
 mod notice;
 pub mod numbers;

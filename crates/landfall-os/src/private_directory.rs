@@ -57,9 +57,9 @@ impl PrivateDirectory {
         &self.path
     }
 
-    /// A new directory in it, to mount something on that other users may come to: a program may be run
-    /// as one. The private directory itself stays unreadable to them.
-    pub fn mount_point(&self, name: &str) -> io::Result<PathBuf> {
+    /// A new directory in it that other users may come to, to mount something on or to run a program
+    /// in as one of them. The private directory itself stays unreadable to them.
+    pub fn open_directory(&self, name: &str) -> io::Result<PathBuf> {
         fs::set_permissions(&self.path, fs::Permissions::from_mode(0o711))?;
         let path = self.path.join(name);
         fs::create_dir(&path)?;

@@ -140,7 +140,7 @@ impl Recorder {
             }),
         });
         let private = PrivateDirectory::create_in(&options.directory)?;
-        let mount = private.mount_point("device")?;
+        let mount = private.open_directory("device")?;
         let served = Served::start(shared.clone(), keep, &mount)?;
         Ok(Recorder {
             served,

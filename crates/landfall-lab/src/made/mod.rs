@@ -50,7 +50,7 @@ impl MadeFilesystem {
         let failed = || format!("cannot make a mount point in {}", directory.display());
         let private = PrivateDirectory::create_in(directory).map_err(Error::io(failed()))?;
         let target = private
-            .mount_point("mounted")
+            .open_directory("mounted")
             .map_err(Error::io(failed()))?;
         let mount = recipe.mount(device, &target)?;
         Ok(MadeFilesystem {

@@ -58,7 +58,7 @@ impl<'a> Worker<'a> {
             case,
             disk: CrashDisk::start(case.recording, case.memory, case.directory)?,
             walker: Walker::new(case.recording)?,
-            mount_point: private.mount_point("state")?,
+            mount_point: private.open_directory("state")?,
             stuck: None,
             _private: private,
         })

@@ -139,6 +139,14 @@ impl Site {
         self.private.path()
     }
 
+    /// A new directory in the private one, where a program may be run as another user.
+    pub(crate) fn open_directory(&self, name: &str) -> Result<PathBuf, Error> {
+        self.private.open_directory(name).map_err(Error::io(format!(
+            "cannot make a directory in {}",
+            self.private().display()
+        )))
+    }
+
     /// What sort of site it is.
     pub fn description(&self) -> &SiteDescription {
         &self.description

@@ -14,7 +14,6 @@ mod experiment;
 mod files;
 #[cfg(test)]
 pub(crate) mod fixtures;
-mod gate;
 mod plan;
 mod result;
 pub mod safety;

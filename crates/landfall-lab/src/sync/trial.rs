@@ -20,9 +20,9 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use landfall_os::{DeviceCounters, OneProcessor, Payload, SyncedFile};
 
-use super::gate::Gate;
 use super::track::Track;
 use super::{Files, Strategy};
+use crate::gate::Gate;
 use crate::readings::Readings;
 use crate::{Site, Stop};
 

@@ -61,7 +61,7 @@ impl CrashDisk {
             image: Mutex::new(Image::new(base)),
         });
         let private = PrivateDirectory::create_in(directory)?;
-        let mount = private.mount_point("device")?;
+        let mount = private.open_directory("device")?;
         let served = Served::start(shared.clone(), keep, &mount)?;
         Ok(CrashDisk {
             served,

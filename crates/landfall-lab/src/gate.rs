@@ -5,7 +5,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 #[derive(Default)]
-pub(super) struct Gate {
+pub(crate) struct Gate {
     state: Mutex<State>,
     changed: Condvar,
 }

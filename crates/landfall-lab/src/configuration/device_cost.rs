@@ -1,0 +1,86 @@
+//! From a device's counters to writes, bytes and flushes per request.
+//!
+//! The kernel's count of write requests includes flushes that carry no data. A commit of the journal brings
+//! its flushes along with data: two, or one on a device with FUA; every other flush is empty. So, as long as
+//! flushes are not shared, which one client's are not:
+//!
+//! - writes with data = requests - (flushes - k·commits)
+//!
+//! A recorder tells them itself. Where nothing of this holds they are not known, and at most as many as there
+//! were requests.
+
+use landfall_os::{DeviceCounters, JournalCounter};
+
+use crate::sync::DeviceCost;
+use crate::{Site, facts};
+
+/// What one of `requests` requests by so many clients cost; `None` where nothing was done.
+pub(super) fn cost(
+    site: &Site,
+    device: &DeviceCounters,
+    commits: Option<u64>,
+    requests: u64,
+    clients: u32,
+) -> Option<DeviceCost> {
+    let writes = device
+        .data_writes
+        .or_else(|| inferred(site, device, commits).filter(|_| clients == 1));
+    let per_request = |count: f64| count / requests as f64;
+    (requests > 0).then(|| DeviceCost {
+        writes: writes.map(|writes| per_request(writes as f64)),
+        write_requests: per_request(device.write_requests as f64),
+        kib: per_request(device.write_bytes as f64 / 1024.0),
+        flushes: per_request(device.flushes as f64),
+        reads: per_request(device.reads as f64),
+    })
+}
+
+fn inferred(site: &Site, device: &DeviceCounters, commits: Option<u64>) -> Option<u64> {
+    let disk = site.device()?;
+    let flushing =
+        facts::dangerous_option(site.filesystem().storage()).is_none() && disk.has_volatile_cache();
+    if disk.splits_flushes() {
+        return None;
+    }
+    let empty = match (flushing, site.journal()) {
+        (false, _) => Some(0),
+        (true, journal) => empty_flushes(journal, disk.has_fua(), device.flushes, commits),
+    };
+    Some(device.write_requests.saturating_sub(empty?))
+}
+
+fn empty_flushes(
+    journal: &JournalCounter,
+    fua: bool,
+    flushes: u64,
+    commits: Option<u64>,
+) -> Option<u64> {
+    let of_commit = if fua { 1 } else { 2 };
+    match journal {
+        JournalCounter::Unknown => None,
+        // Each commit is an empty flush and a superblock written FUA.
+        JournalCounter::Btrfs => Some(flushes / of_commit),
+        _ => flushes.checked_sub(of_commit * commits?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flushes_that_no_commit_brought_are_empty() {
+        let xfs = JournalCounter::Xfs("stats".into());
+        assert_eq!(empty_flushes(&xfs, false, 3_000, Some(1_000)), Some(1_000));
+        assert_eq!(empty_flushes(&xfs, true, 2_000, Some(1_000)), Some(1_000));
+        assert_eq!(empty_flushes(&xfs, false, 1_000, Some(1_000)), None);
+        let none = JournalCounter::None;
+        assert_eq!(empty_flushes(&none, false, 2_000, Some(0)), Some(2_000));
+        let unknown = JournalCounter::Unknown;
+        assert_eq!(empty_flushes(&unknown, false, 2_000, None), None);
+        assert_eq!(
+            empty_flushes(&JournalCounter::Btrfs, false, 2_000, None),
+            Some(1_000)
+        );
+    }
+}

@@ -1,0 +1,445 @@
+//! The run: sites are made and databases loaded; then every configuration once a round, round after round.
+//!
+//! Within a round sites come one after the other, and on a site its configurations, each time in another
+//! order: what is compared lies close together in time, and none is always the first.
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::loaded::{Loads, failed};
+use super::trial::{self, Task};
+use super::{
+    Configuration, ConfigurationResult, Measurements, Plan, SiteResult, disturbance, summary,
+};
+use crate::database::{self, DatabaseError, Running};
+use crate::schedule::Schedule;
+use crate::{
+    Error, Notice, Preparation, Progress, Site, SiteDescription, SiteKind, SiteSpec, Stop, export,
+    workload,
+};
+
+/// What makes a plan need less space.
+const REMEDY: &str = "measure on fewer sites, or fewer rows";
+
+/// Runs `plan` in the directory of `directory`, which is itself a site if the plan has it; `experiment` is
+/// whose trials they are. Returns what was found and what must be known about it.
+///
+/// Refused where there is not enough space, or none of the plan's sites can be had.
+pub fn run(
+    directory: &Site,
+    plan: &Plan,
+    experiment: &'static str,
+    stop: &Stop,
+    progress: &mut dyn Progress,
+) -> Result<(Measurements, Vec<Notice>), Error> {
+    if plan.configurations.is_empty() {
+        return Err(Error::Usage("this plan leaves nothing to measure".into()));
+    }
+    directory.require_space(plan.required_bytes(), REMEDY)?;
+    let mut run = Run {
+        directory,
+        plan,
+        experiment,
+        stop,
+        sites: Vec::new(),
+        loads: Loads::new(directory, stop)?,
+        results: plan
+            .configurations
+            .iter()
+            .map(ConfigurationResult::new)
+            .collect(),
+        attempts: 0,
+    };
+    run.make_sites(progress)?;
+    run.load(progress)?;
+    let rounds = run.rounds(progress);
+    let sites = std::mem::take(&mut run.sites);
+    let (site_results, closed) = close(sites);
+    rounds?;
+    closed?;
+    let (configurations, loads) = (run.results, run.loads.results());
+    let notices = disturbance::notices(&configurations);
+    let measurements = Measurements {
+        rounds: plan.rounds,
+        warm_up_seconds: plan.warm_up_seconds,
+        seconds_per_trial: plan.seconds,
+        sites: site_results,
+        loads,
+        configurations,
+    };
+    Ok((measurements, notices))
+}
+
+/// A site of the run, as far as it could be had.
+struct Place {
+    spec: SiteSpec,
+    /// The site if it was made; the directory is not ours to close.
+    made: Option<Site>,
+    result: SiteResult,
+}
+
+fn close(places: Vec<Place>) -> (Vec<SiteResult>, Result<(), Error>) {
+    let mut closed = Ok(());
+    let mut results = Vec::new();
+    for place in places {
+        results.push(place.result);
+        if let Some(site) = place.made {
+            closed = closed.and(site.close());
+        }
+    }
+    (results, closed)
+}
+
+struct Run<'a> {
+    directory: &'a Site,
+    plan: &'a Plan,
+    experiment: &'static str,
+    stop: &'a Stop,
+    sites: Vec<Place>,
+    loads: Loads<'a>,
+    results: Vec<ConfigurationResult>,
+    attempts: u64,
+}
+
+impl Run<'_> {
+    fn make_sites(&mut self, progress: &mut dyn Progress) -> Result<(), Error> {
+        let mut first_refusal = None;
+        for spec in self.plan.sites() {
+            let what = format!("making {spec}");
+            progress.doing(&what, 0, self.plan.trials(), self.plan.expected());
+            let begin = Instant::now();
+            let made = match spec {
+                SiteSpec::Directory => Ok(None),
+                spec => {
+                    let needed = self.plan.site_bytes();
+                    Site::make(spec, self.directory.directory(), needed, self.stop).map(Some)
+                }
+            };
+            if self.stop.is_requested() {
+                return Err(Error::Stopped);
+            }
+            let seconds = begin.elapsed().as_secs_f64();
+            let (made, refused) = match made {
+                Ok(made) => (made, None),
+                Err(Error::Stopped) => return Err(Error::Stopped),
+                Err(error) => {
+                    let text = error.to_string();
+                    first_refusal.get_or_insert(text.clone());
+                    (None, Some(text))
+                }
+            };
+            let site = made.as_ref().unwrap_or(self.directory);
+            let result = match &refused {
+                None => SiteResult {
+                    key: spec.to_string(),
+                    description: site.description().clone(),
+                    filesystem: Some(site.filesystem().clone()),
+                    refused: None,
+                    preparation: Preparation {
+                        seconds,
+                        bytes: image_bytes(site.description()),
+                    },
+                },
+                Some(_) => SiteResult {
+                    key: spec.to_string(),
+                    description: SiteDescription::default(),
+                    filesystem: None,
+                    refused,
+                    preparation: Preparation::default(),
+                },
+            };
+            self.sites.push(Place {
+                spec: spec.clone(),
+                made,
+                result,
+            });
+        }
+        match first_refusal {
+            Some(text)
+                if self
+                    .sites
+                    .iter()
+                    .all(|place| place.result.refused.is_some()) =>
+            {
+                Err(Error::Refused(text))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn load(&mut self, progress: &mut dyn Progress) -> Result<(), Error> {
+        for configuration in self.plan.loads() {
+            let what = format!("loading {}", configuration.database);
+            progress.doing(&what, 0, self.plan.trials(), self.plan.expected());
+            self.loads.load(configuration)?;
+        }
+        for (configuration, result) in self.plan.configurations.iter().zip(&mut self.results) {
+            match self.loads.result(configuration) {
+                Ok(load) => {
+                    result.loaded_bytes = Some(load.bytes);
+                    result.workload.clone_from(&load.workload);
+                }
+                Err(error) => result.unsupported = Some(error.to_string()),
+            }
+            let place = self
+                .sites
+                .iter()
+                .find(|place| place.spec == configuration.site);
+            if let Some(refused) = place.and_then(|place| place.result.refused.as_ref()) {
+                result.unsupported = Some(refused.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// The site of a configuration, and the one that its image is on.
+    fn site(&self, configuration: &Configuration) -> Option<(&Site, Option<&Site>)> {
+        let place = self
+            .sites
+            .iter()
+            .find(|place| place.spec == configuration.site)?;
+        if place.result.refused.is_some() {
+            return None;
+        }
+        Some(match &place.made {
+            None => (self.directory, None),
+            Some(site) => {
+                let is_image = site.description().kind == SiteKind::Loop;
+                (site, is_image.then_some(self.directory))
+            }
+        })
+    }
+
+    fn rounds(&mut self, progress: &mut dyn Progress) -> Result<(), Error> {
+        let starts = self.plan.starts();
+        let trials = self.plan.seconds + self.plan.warm_up_seconds;
+        let guess = Duration::from_secs_f64(trials.min(3600.0) + 1.5);
+        let mut schedule = Schedule::new(starts.len(), self.plan.rounds, guess);
+        let total = self.plan.trials();
+        let mut done = 0;
+        for round in 1..=self.plan.rounds {
+            let order = self.order(&starts, round);
+            for (place, &start) in order.iter().enumerate() {
+                let left = schedule.left(round, order[place..].iter().copied());
+                let begin = Instant::now();
+                let mut told = Told {
+                    progress,
+                    done,
+                    total,
+                    left,
+                };
+                self.start(&starts[start], round, &mut told)?;
+                done += starts[start].len();
+                match starts[start]
+                    .iter()
+                    .all(|&i| self.results[i].unsupported.is_some())
+                {
+                    true => schedule.drop(start),
+                    false => schedule.took(start, begin.elapsed()),
+                }
+            }
+        }
+        progress.doing("done", total, total, Duration::ZERO);
+        for (configuration, result) in self.plan.configurations.iter().zip(&mut self.results) {
+            let is_shared = configuration.site == SiteSpec::Directory;
+            disturbance::mark(&mut result.trials, is_shared);
+            result.summary = summary::summary(&result.trials);
+        }
+        Ok(())
+    }
+
+    /// The starts of a round, site by site, each time in another order.
+    fn order(&self, starts: &[Vec<usize>], round: u32) -> Vec<usize> {
+        let mut random = fastrand::Rng::with_seed(u64::from(round));
+        let mut sites = self.plan.sites();
+        random.shuffle(&mut sites);
+        let site_of = |start: usize| &self.plan.configurations[starts[start][0]].site;
+        let mut order = Vec::new();
+        for site in sites {
+            let mut here: Vec<usize> = (0..starts.len())
+                .filter(|&start| site_of(start) == site)
+                .collect();
+            random.shuffle(&mut here);
+            order.extend(here);
+        }
+        order
+    }
+
+    /// Starts a database and measures the configurations that it serves.
+    fn start(&mut self, start: &[usize], round: u32, told: &mut Told<'_>) -> Result<(), Error> {
+        let mut waiting: Vec<usize> = start
+            .iter()
+            .copied()
+            .filter(|&index| self.results[index].unsupported.is_none())
+            .collect();
+        let Some(&first) = waiting.first() else {
+            return Ok(());
+        };
+        fastrand::Rng::with_seed(u64::from(round)).shuffle(&mut waiting);
+        told.doing(&self.results[first].key);
+        let begun = self.begin(&self.plan.configurations[first]);
+        let (directory, running, mut preparation) = match begun {
+            Ok(begun) => begun,
+            Err(error) => return self.give_up(&waiting, error),
+        };
+        let mut failure = None;
+        for (place, &index) in waiting.iter().enumerate() {
+            told.doing(&self.results[index].key);
+            self.attempts += 1;
+            match self.trial(
+                index,
+                round,
+                place,
+                &directory,
+                running.as_ref(),
+                preparation,
+            ) {
+                Ok(trial) => {
+                    told.measured(self.experiment, &self.results[index].key, &trial);
+                    self.results[index].trials.push(trial);
+                }
+                Err(error) => {
+                    failure = Some((place..waiting.len(), error));
+                    break;
+                }
+            }
+            preparation = Preparation::default();
+        }
+        let stopped = match &failure {
+            None => running.stop(),
+            // One that failed has nothing left to put in order.
+            Some(_) => {
+                drop(running);
+                Ok(())
+            }
+        };
+        fs::remove_dir_all(&directory).map_err(Error::io("cannot remove a database"))?;
+        match (failure, stopped) {
+            (Some((places, error)), _) => self.give_up_some(&waiting, places, error),
+            (None, Err(error)) => self.give_up(&waiting, error),
+            (None, Ok(())) => Ok(()),
+        }
+    }
+
+    /// Copies the database, and starts it.
+    fn begin(
+        &self,
+        configuration: &Configuration,
+    ) -> Result<(PathBuf, Box<dyn Running>, Preparation), DatabaseError> {
+        let Some((site, _)) = self.site(configuration) else {
+            return Err(DatabaseError::Failed("its site is not there".into()));
+        };
+        let directory = site
+            .open_directory("database")
+            .map_err(|error| DatabaseError::Refused(error.to_string()))?;
+        let begin = Instant::now();
+        let started = self
+            .loads
+            .copy(configuration, &directory)
+            .and_then(|copied| {
+                site.drain()
+                    .map_err(failed("write out a copied database"))?;
+                let settings = configuration.all_settings();
+                let database = database::named(&configuration.database, &settings)
+                    .map_err(|error| DatabaseError::Setting(error.to_string()))?;
+                Ok((database.start(&directory, self.stop)?, copied.bytes))
+            });
+        match started {
+            Ok((running, bytes)) => {
+                let seconds = begin.elapsed().as_secs_f64();
+                Ok((directory, running, Preparation { seconds, bytes }))
+            }
+            Err(error) => {
+                // What was copied before the error is of no use to the next one.
+                let _ = fs::remove_dir_all(&directory);
+                Err(error)
+            }
+        }
+    }
+
+    fn trial(
+        &self,
+        index: usize,
+        round: u32,
+        place: usize,
+        directory: &Path,
+        running: &dyn Running,
+        preparation: Preparation,
+    ) -> Result<super::Trial, DatabaseError> {
+        let configuration = &self.plan.configurations[index];
+        let settings = &configuration.workload_settings;
+        let workload = workload::named(&configuration.workload, settings)
+            .map_err(|error| DatabaseError::Setting(error.to_string()))?;
+        let Some((site, below)) = self.site(configuration) else {
+            return Err(DatabaseError::Failed("its site is not there".into()));
+        };
+        let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        let task = Task {
+            round,
+            site,
+            below,
+            running,
+            directory,
+            workload: workload.as_ref(),
+            clients: configuration.clients,
+            // The same for all configurations of a round, which are asked the same; another one for each
+            // trial on one database.
+            seed: (u64::from(round) << 16) + place as u64,
+            warm_up: seconds(self.plan.warm_up_seconds),
+            duration: seconds(self.plan.seconds),
+            settles: self.plan.settles,
+            stop: self.stop,
+        };
+        trial::run(&task, preparation)
+    }
+
+    fn give_up(&mut self, indices: &[usize], error: DatabaseError) -> Result<(), Error> {
+        self.give_up_some(indices, 0..indices.len(), error)
+    }
+
+    /// These configurations cannot be measured (any more), unless the user asked to stop.
+    fn give_up_some(
+        &mut self,
+        indices: &[usize],
+        places: Range<usize>,
+        error: DatabaseError,
+    ) -> Result<(), Error> {
+        if self.stop.is_requested() || error == DatabaseError::Stopped {
+            return Err(Error::Stopped);
+        }
+        for &index in &indices[places] {
+            self.results[index].unsupported = Some(error.to_string());
+        }
+        Ok(())
+    }
+}
+
+/// Where a round stands, for the progress bar.
+struct Told<'a> {
+    progress: &'a mut dyn Progress,
+    done: usize,
+    total: usize,
+    left: Duration,
+}
+
+impl Told<'_> {
+    fn doing(&mut self, what: &str) {
+        self.progress.doing(what, self.done, self.total, self.left);
+    }
+
+    fn measured(&mut self, experiment: &'static str, key: &str, trial: &super::Trial) {
+        self.done += 1;
+        let row = export::Row::Configuration(experiment, key, trial);
+        self.progress.measured(&row);
+    }
+}
+
+/// Bytes written to make a site, where that is an image.
+fn image_bytes(site: &SiteDescription) -> u64 {
+    match site.kind {
+        SiteKind::Loop => site.size_bytes.unwrap_or(0),
+        SiteKind::Directory | SiteKind::Memory | SiteKind::Recorder => 0,
+    }
+}

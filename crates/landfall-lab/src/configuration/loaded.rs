@@ -1,0 +1,157 @@
+//! Databases that were created and filled once, and are copied for each start.
+//!
+//! So every trial of a comparison begins with the same bytes, wherever it runs and whatever the trials
+//! before it did: what updates in place would otherwise find another layout each time, and what writes
+//! logs would owe what its predecessors left. Copying is also sooner done than filling, on a filesystem
+//! whose syncs are slow much sooner; and of all databases of a plan a site holds one at a time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::copy::{copy_tree, tree_bytes};
+use super::{Configuration, Load};
+use crate::database::{self, DatabaseError, Presence, Templates};
+use crate::workload;
+use crate::{Error, Preparation, Site, Stop};
+
+/// Clients that fill a database at the same time.
+const CLIENTS: u32 = 4;
+
+/// A database that was loaded, and stopped in order.
+struct Loaded {
+    directory: PathBuf,
+    load: Load,
+}
+
+/// The databases of a run, in a directory of their own.
+pub(super) struct Loads<'a> {
+    site: &'a Site,
+    directory: PathBuf,
+    templates: Templates,
+    stop: &'a Stop,
+    loaded: Vec<(Configuration, Result<Loaded, DatabaseError>)>,
+}
+
+impl<'a> Loads<'a> {
+    /// None yet; they will be kept on `site`, with which they go.
+    pub fn new(site: &'a Site, stop: &'a Stop) -> Result<Loads<'a>, Error> {
+        let directory = site.open_directory("loaded")?;
+        Ok(Loads {
+            site,
+            templates: Templates::new(&directory),
+            directory,
+            stop,
+            loaded: Vec::new(),
+        })
+    }
+
+    /// Loads the database that `configuration` begins with. Why it cannot be had is told by `of`; only a
+    /// wish to stop is an error here.
+    pub fn load(&mut self, configuration: &Configuration) -> Result<(), Error> {
+        let directory = self.directory.join(format!("{}", self.loaded.len()));
+        let loaded = self.fill(configuration, &directory);
+        if self.stop.is_requested() || matches!(loaded, Err(DatabaseError::Stopped)) {
+            return Err(Error::Stopped);
+        }
+        // No trial is to pay for what loading left to be written.
+        self.site
+            .drain()
+            .map_err(Error::io("cannot write out a loaded database"))?;
+        self.loaded.push((configuration.clone(), loaded));
+        Ok(())
+    }
+
+    fn fill(
+        &self,
+        configuration: &Configuration,
+        directory: &Path,
+    ) -> Result<Loaded, DatabaseError> {
+        let begin = Instant::now();
+        let refused = |error: Error| DatabaseError::Setting(error.to_string());
+        let name = &configuration.database;
+        let database = database::named(name, &configuration.loaded_with).map_err(refused)?;
+        let settings = &configuration.workload_settings;
+        let workload = workload::named(&configuration.workload, settings).map_err(refused)?;
+        workload
+            .suits(database.interface())
+            .map_err(DatabaseError::Setting)?;
+        fs::create_dir(directory).map_err(failed("make a directory for a database"))?;
+        database.create(directory, &self.templates, self.stop)?;
+        let running = database.start(directory, self.stop)?;
+        workload.load(running.as_ref(), CLIENTS, self.stop)?;
+        running.drain(self.stop)?;
+        running.stop()?;
+        let bytes = tree_bytes(directory).map_err(failed("look at a loaded database"))?;
+        Ok(Loaded {
+            directory: directory.to_owned(),
+            load: Load {
+                database: name.clone(),
+                version: version(name),
+                settings: configuration.loaded_with.iter().cloned().collect(),
+                workload: workload.name(),
+                seconds: begin.elapsed().as_secs_f64(),
+                bytes,
+            },
+        })
+    }
+
+    fn of(&self, configuration: &Configuration) -> Result<&Loaded, DatabaseError> {
+        let found = self
+            .loaded
+            .iter()
+            .find(|(load, _)| load.loads_as(configuration));
+        match found {
+            Some((_, loaded)) => loaded.as_ref().map_err(DatabaseError::clone),
+            None => Err(DatabaseError::Failed("it was not loaded".into())),
+        }
+    }
+
+    /// What loading the database of `configuration` took, or why there is none.
+    pub fn result(&self, configuration: &Configuration) -> Result<&Load, DatabaseError> {
+        self.of(configuration).map(|loaded| &loaded.load)
+    }
+
+    /// All that were loaded.
+    pub fn results(&self) -> Vec<Load> {
+        let loaded = self.loaded.iter().filter_map(|(_, one)| one.as_ref().ok());
+        loaded.map(|one| one.load.clone()).collect()
+    }
+
+    /// Copies the database that `configuration` begins with into the empty directory `to`.
+    pub fn copy(
+        &self,
+        configuration: &Configuration,
+        to: &Path,
+    ) -> Result<Preparation, DatabaseError> {
+        let begin = Instant::now();
+        let from = &self.of(configuration)?.directory;
+        let bytes = copy_tree(from, to, self.stop).map_err(failed("copy a loaded database"))?;
+        Ok(Preparation {
+            seconds: begin.elapsed().as_secs_f64(),
+            bytes,
+        })
+    }
+}
+
+/// The version that the database says it is of.
+fn version(name: &str) -> Option<String> {
+    let mut all = database::list();
+    let (_, _, presence) = all.find(|(description, ..)| description.name == name)?;
+    match presence {
+        Presence::Here { version, .. } => Some(version),
+        Presence::Absent { .. } => None,
+    }
+}
+
+/// Why something could not be done with files.
+pub(super) fn failed(doing: &str) -> impl Fn(std::io::Error) -> DatabaseError {
+    let doing = doing.to_owned();
+    move |error| match error.kind() {
+        std::io::ErrorKind::Interrupted => DatabaseError::Stopped,
+        std::io::ErrorKind::StorageFull => DatabaseError::Refused(format!(
+            "cannot {doing}: the filesystem is full; measure less, or make it larger with size="
+        )),
+        _ => DatabaseError::Failed(format!("cannot {doing}: {error}")),
+    }
+}

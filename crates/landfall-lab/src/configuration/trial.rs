@@ -1,0 +1,206 @@
+//! One trial: clients ask a database for so many seconds, after a warm-up, and the counters say what that
+//! took.
+//!
+//! Between warm-up and measurement all clients pause, so that what is counted belongs to the requests that
+//! are; a database that works in the background goes on meanwhile.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use landfall_os::DeviceCounters;
+
+use super::clients::{self, Worked};
+use super::copy::tree_bytes;
+use super::{KindOfRequest, Latency, Owed, Trial, device_cost};
+use crate::database::{DatabaseError, Running};
+use crate::readings::Readings;
+use crate::workload::{Client, Workload};
+use crate::{Preparation, Site, Stop};
+
+/// What is to be done.
+pub(super) struct Task<'a> {
+    pub round: u32,
+    pub site: &'a Site,
+    /// Where the disk below the site is, where that is another one.
+    pub below: Option<&'a Site>,
+    pub running: &'a dyn Running,
+    /// Where the database is.
+    pub directory: &'a Path,
+    pub workload: &'a dyn Workload,
+    pub clients: u32,
+    /// What is asked is drawn from it.
+    pub seed: u64,
+    pub warm_up: Duration,
+    pub duration: Duration,
+    /// Whether the database must write afterwards what it owes.
+    pub settles: bool,
+    pub stop: &'a Stop,
+}
+
+/// All counters at one moment, or what they counted between two.
+struct Counted {
+    site: Readings,
+    below: Option<DeviceCounters>,
+    server_cpu: Duration,
+}
+
+impl Task<'_> {
+    fn count(&self) -> Counted {
+        Counted {
+            site: Readings::take(self.site),
+            below: self.below.and_then(Site::counters),
+            server_cpu: self.running.cpu(),
+        }
+    }
+
+    fn count_since(&self, before: &Counted) -> Counted {
+        let now = self.count();
+        Counted {
+            site: now.site.since(&before.site),
+            below: now
+                .below
+                .zip(before.below)
+                .map(|(now, then)| now.since(&then)),
+            server_cpu: now.server_cpu.saturating_sub(before.server_cpu),
+        }
+    }
+
+    fn clients(&self) -> Result<Vec<Box<dyn Client>>, DatabaseError> {
+        (0..self.clients)
+            .map(|number| {
+                let session = self.running.session()?;
+                self.workload.client(session, number, self.seed)
+            })
+            .collect()
+    }
+}
+
+/// Warms the database up and measures it; what preceded the warm-up is in `before`.
+pub(super) fn run(task: &Task<'_>, before: Preparation) -> Result<Trial, DatabaseError> {
+    let begin = Instant::now();
+    let kinds = task.workload.requests();
+    let mut clients = task.clients()?;
+    let mut work_for = |duration: Duration| {
+        let mut is_enough = |elapsed: Duration, _: u64| elapsed >= duration;
+        let count = || task.count();
+        clients::work(&mut clients, kinds.len(), task.stop, count, &mut is_enough)
+    };
+    if !task.warm_up.is_zero() {
+        work_for(task.warm_up)?;
+    }
+    let preparation = Preparation {
+        seconds: before.seconds + begin.elapsed().as_secs_f64(),
+        ..before
+    };
+    let (counted, worked) = work_for(task.duration)?;
+    let counted = task.count_since(&counted);
+    drop(clients);
+    let requests = worked.requests();
+    if requests == 0 {
+        return Err(DatabaseError::Failed(format!(
+            "no request was done in {:.1} s ({} were rolled back)",
+            task.duration.as_secs_f64(),
+            worked.conflicts
+        )));
+    }
+    let owed = match task.settles {
+        true => Some(owed(task, requests)?),
+        false => None,
+    };
+    let bytes = tree_bytes(task.directory).map_err(|error| {
+        DatabaseError::Failed(format!("cannot look at the database's files: {error}"))
+    })?;
+    Ok(Trial {
+        owed,
+        database_bytes: bytes,
+        ..trial(task, preparation, &counted, &worked, kinds)
+    })
+}
+
+fn trial(
+    task: &Task<'_>,
+    preparation: Preparation,
+    counted: &Counted,
+    worked: &Worked,
+    kinds: &[&str],
+) -> Trial {
+    let requests = worked.requests();
+    let seconds = worked.elapsed.as_secs_f64();
+    let per_request = |time: Duration| time.as_secs_f64() * 1e6 / requests as f64;
+    let device = counted.site.device;
+    // The server's time is no more foreign than ours.
+    let ours = Readings {
+        cpu: counted.site.cpu + counted.server_cpu,
+        ..counted.site.clone()
+    };
+    let (foreign_cpus, stolen_cpus) = ours.foreign(seconds);
+    Trial {
+        round: task.round,
+        requests,
+        conflicts: worked.conflicts,
+        seconds,
+        requests_per_second: requests as f64 / seconds,
+        latency: latency(&worked.latency()),
+        kinds: match kinds {
+            [_] => Vec::new(),
+            several => several
+                .iter()
+                .zip(&worked.latencies)
+                .map(|(name, latencies)| KindOfRequest {
+                    name: (*name).to_owned(),
+                    requests: latencies.len(),
+                    latency: latency(latencies),
+                })
+                .collect(),
+        },
+        server_cpu_us: per_request(counted.server_cpu),
+        client_cpu_us: per_request(counted.site.cpu),
+        device: device.and_then(|device| {
+            let commits = counted.site.commits;
+            device_cost::cost(task.site, &device, commits, requests, task.clients)
+        }),
+        owed: None,
+        database_bytes: 0,
+        preparation,
+        foreign_cpus,
+        stolen_cpus,
+        foreign_kib: counted.below.zip(device).map(|(below, own)| {
+            let foreign = below.write_bytes.saturating_sub(own.write_bytes);
+            foreign as f64 / 1024.0 / requests as f64
+        }),
+        disturbances: Vec::new(),
+    }
+}
+
+fn latency(latencies: &Histogram<u64>) -> Option<Latency> {
+    let microseconds = |nanoseconds: u64| nanoseconds as f64 / 1e3;
+    let at = |quantile| microseconds(latencies.value_at_quantile(quantile));
+    (!latencies.is_empty()).then(|| Latency {
+        p50: at(0.5),
+        p90: at(0.9),
+        p99: at(0.99),
+        p999: at(0.999),
+        max: microseconds(latencies.max()),
+    })
+}
+
+/// Asks the database what it owes, and makes it write that.
+fn owed(task: &Task<'_>, requests: u64) -> Result<Owed, DatabaseError> {
+    let debt = task.running.debt()?;
+    let (before, begin) = (task.site.counters(), Instant::now());
+    task.running.drain(task.stop)?;
+    task.site.drain().map_err(|error| {
+        DatabaseError::Failed(format!("cannot write out what is dirty: {error}"))
+    })?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let written = task.site.counters().zip(before);
+    Ok(Owed {
+        dirty_bytes: debt.dirty_bytes,
+        compaction_bytes: debt.compaction_bytes,
+        memtable_flushes: debt.memtable_flushes,
+        kib: written
+            .map(|(now, then)| now.since(&then).write_bytes as f64 / 1024.0 / requests as f64),
+        seconds,
+    })
+}
