@@ -87,6 +87,11 @@ impl Chosen {
         &self.passed_on
     }
 
+    /// What it is called.
+    pub fn subject(&self) -> &'static str {
+        self.subject
+    }
+
     /// The subject with what tells it from others.
     pub fn name(&self) -> String {
         let mut name = self.subject.to_owned();

@@ -123,6 +123,15 @@ impl Recipe {
         self.size.unwrap_or_else(|| self.kind.small())
     }
 
+    /// The same, with `needed` bytes free.
+    pub fn small_size_for(&self, needed: u64) -> u64 {
+        let size = match needed {
+            0 => self.kind.small(),
+            _ => self.kind.with_room_for(needed).next_multiple_of(MIB),
+        };
+        self.size.unwrap_or(size.max(self.kind.small()))
+    }
+
     /// Bytes of a device with `needed` bytes free, 1 GiB at least, unless the recipe tells its size;
     /// refused beyond 64 GiB.
     pub fn size_for(&self, needed: u64) -> Result<u64, Error> {

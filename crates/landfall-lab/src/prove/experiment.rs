@@ -59,6 +59,7 @@ pub fn prove(
         recipe: &plan.recipe,
         recording: &recorded.recording,
         history: &history,
+        stop,
         directory: &plan.directory,
         memory: MEMORY,
     };
@@ -109,7 +110,7 @@ fn load(path: &Path, plan: &Plan) -> Result<Recording, Error> {
 /// Runs the subject on a filesystem made for it.
 fn run_workload(plan: &Plan, stop: &Stop) -> Result<Recorded, Error> {
     let options = Options {
-        size: plan.recipe.small_size(),
+        size: plan.recipe.small_size_for(plan.subject.room()),
         memory: MEMORY,
         directory: plan.directory.clone(),
         latency: None,

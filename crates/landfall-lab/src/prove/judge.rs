@@ -24,17 +24,20 @@ pub enum Breach {
     HalfApplied,
     /// Something is there that was never sent.
     Invented,
+    /// The subject's own record of its transactions, which replicas follow, differs from what it has.
+    Diverged,
     /// A transaction is there without one before it, of a subject that promises order.
     OutOfOrder,
 }
 
 impl Breach {
     /// All of them, the worst first.
-    pub const ALL: [Breach; 6] = [
+    pub const ALL: [Breach; 7] = [
         Breach::Filesystem,
         Breach::Damaged,
         Breach::Invented,
         Breach::HalfApplied,
+        Breach::Diverged,
         Breach::OutOfOrder,
         Breach::Lost,
     ];
@@ -47,6 +50,7 @@ impl Breach {
             Breach::Lost => "acknowledged transactions were lost",
             Breach::HalfApplied => "a transaction was half-applied",
             Breach::Invented => "something was there that had never been sent",
+            Breach::Diverged => "the log for replicas and the database did not have the same",
             Breach::OutOfOrder => "a transaction was there without one before it",
         }
     }
@@ -163,6 +167,9 @@ pub fn judge(found: &Found, said: &Said, promise: Promise) -> Judgement {
     for invention in &found.invented {
         breach(Breach::Invented, invention.clone());
     }
+    if let Some(difference) = &found.diverged {
+        breach(Breach::Diverged, difference.clone());
+    }
     if promise.ordered
         && let Some(last) = found.whole.last()
     {
@@ -265,9 +272,10 @@ mod tests {
         let mut odd = found(1..=4);
         odd.invented.push("a stray file".into());
         odd.damage = Some("malformed".into());
+        odd.diverged = Some("the log lacks 4".into());
         assert_eq!(
             breaches(&odd, &at, STRICT),
-            [Breach::Damaged, Breach::Invented]
+            [Breach::Damaged, Breach::Invented, Breach::Diverged]
         );
     }
 

@@ -41,7 +41,7 @@ pub(crate) fn record(
 ) -> Result<Recorded, Error> {
     let home = home(root);
     fs::create_dir(&home).map_err(Error::io("cannot create the subject's directory"))?;
-    subject.prepare(&home).map_err(|error| {
+    subject.prepare(&home, stop).map_err(|error| {
         Error::Refused(format!("{} cannot be prepared: {error}", subject.name()))
     })?;
     let stirrer = match drive.stirred {

@@ -11,6 +11,7 @@ use landfall_recorder::crash::{CrashDisk, StateName, Walker};
 use super::history::{History, Said};
 use super::judge::{Judgement, judge};
 use super::subject::Subject;
+use crate::Stop;
 use crate::made::{Kind, Recipe, ext};
 
 /// What all workers share.
@@ -23,6 +24,8 @@ pub(crate) struct Case<'a> {
     pub recording: &'a Recording,
     /// What was said.
     pub history: &'a History,
+    /// Whether to stop.
+    pub stop: &'a Stop,
     /// For mount points, and for what does not fit into memory.
     pub directory: &'a Path,
     /// Bytes of a disk's contents that are kept in memory.
@@ -182,7 +185,7 @@ impl<'a> Worker<'a> {
     }
 
     fn inspect(&self, root: &Path, said: &Said, known_errors: u32) -> Checked {
-        let found = match self.case.subject.check(&home(root)) {
+        let found = match self.case.subject.check(&home(root), self.case.stop) {
             Ok(found) => found,
             Err(error) => return Checked::Unchecked(error.to_string()),
         };

@@ -11,7 +11,7 @@ mod fixtures;
 mod loading;
 mod puts;
 mod registry;
-mod sql;
+pub(crate) mod sql;
 
 pub use registry::{list, named};
 

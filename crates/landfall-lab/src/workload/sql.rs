@@ -8,7 +8,7 @@ use crate::database::{DatabaseError, Dialect, Sql, Statement, Value};
 const ROWS: usize = 256;
 
 /// Does `body` in a transaction; after an error nothing of it was done.
-pub(super) fn transaction<T>(
+pub(crate) fn transaction<T>(
     sql: &mut dyn Sql,
     body: impl FnOnce(&mut dyn Sql) -> Result<T, DatabaseError>,
 ) -> Result<T, DatabaseError> {
@@ -26,7 +26,7 @@ pub(super) fn transaction<T>(
 }
 
 /// The type of a column of at most so many bytes.
-pub(super) fn bytes_type(dialect: Dialect, most: u64) -> String {
+pub(crate) fn bytes_type(dialect: Dialect, most: u64) -> String {
     match dialect {
         // A row holds no more than 65,535 bytes beside its blobs.
         Dialect::MariaDb if most <= 16 << 10 => format!("VARBINARY({most})"),
@@ -58,7 +58,7 @@ pub(super) fn or_update(dialect: Dialect, key: &str, columns: &[&str]) -> String
 }
 
 /// Inserts rows into a table, many with one statement.
-pub(super) struct Inserter {
+pub(crate) struct Inserter {
     /// `INSERT INTO t (a, b) VALUES`.
     insert: String,
     columns: usize,

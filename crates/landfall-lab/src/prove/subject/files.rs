@@ -169,7 +169,7 @@ impl Subject for Files {
         }
     }
 
-    fn prepare(&self, directory: &Path) -> Result<(), SubjectError> {
+    fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
         self.make_file(directory).map_err(|error| match error {
             PrepareError::Unsupported(why) => SubjectError(why),
             PrepareError::Io(error) => failed("cannot prepare the file of records", error),
@@ -184,7 +184,7 @@ impl Subject for Files {
         })
     }
 
-    fn check(&self, directory: &Path) -> Result<Found, SubjectError> {
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Found, SubjectError> {
         // A file that is too long is read a bit further: nothing belongs there.
         let growth = self.strategy.allocation.step_bytes().unwrap_or(1 << 20);
         let bytes = match read_back(&directory.join(FILE), self.len() + growth) {
@@ -271,7 +271,7 @@ mod tests {
             let subject = subject("files", settings);
             let directory = directory();
             let path = directory.path().join(FILE);
-            subject.prepare(directory.path()).unwrap();
+            subject.prepare(directory.path(), &Stop::default()).unwrap();
             let mut witness = Looking(Counting::new(3), &path, Vec::new());
             subject.run(directory.path(), &mut witness).unwrap();
             witness.2
@@ -290,7 +290,7 @@ mod tests {
         let subject = subject("files", "records=5");
         let directory = directory();
         let mut witness = Counting::new(20);
-        subject.prepare(directory.path()).unwrap();
+        subject.prepare(directory.path(), &Stop::default()).unwrap();
         subject.run(directory.path(), &mut witness).unwrap();
         assert_eq!((witness.sent, witness.acknowledged.len()), (5, 5));
     }

@@ -67,7 +67,7 @@ pub(super) fn run(subject: &dyn Subject, transactions: u64) -> Option<TempDir> {
     let directory = directory();
     let mut witness = Counting::new(transactions);
     let outcome = subject
-        .prepare(directory.path())
+        .prepare(directory.path(), &Stop::default())
         .and_then(|()| subject.run(directory.path(), &mut witness));
     if let Err(error) = outcome {
         let text = error.to_string();
@@ -93,7 +93,7 @@ pub(super) fn run(subject: &dyn Subject, transactions: u64) -> Option<TempDir> {
 }
 
 pub(super) fn check(subject: &dyn Subject, directory: &Path) -> Found {
-    subject.check(directory).unwrap()
+    subject.check(directory, &Stop::default()).unwrap()
 }
 
 /// Everything up to this transaction, and nothing else.

@@ -8,8 +8,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use crate::Stop;
+
 mod command;
 mod content;
+mod database;
 mod files;
 #[cfg(test)]
 mod fixtures;
@@ -52,19 +55,24 @@ pub trait Subject: Send + Sync {
     /// What it promises.
     fn promise(&self) -> Promise;
 
+    /// Bytes that it may need in its directory, if a small filesystem has not enough; 0: it has.
+    fn room(&self) -> u64 {
+        0
+    }
+
     /// Makes in the empty `directory` what must be there before the first transaction; it is synced
     /// afterwards, and no power is cut before that.
-    fn prepare(&self, directory: &Path) -> Result<(), SubjectError>;
+    fn prepare(&self, directory: &Path, stop: &Stop) -> Result<(), SubjectError>;
 
     /// Runs transactions 1, 2, 3, … in `directory` until the witness says that it is enough.
     fn run(&self, directory: &Path, witness: &mut dyn Witness) -> Result<(), SubjectError>;
 
     /// Lets the subject recover in `directory` after a power cut, and reads everything back.
-    fn check(&self, directory: &Path) -> Result<Found, SubjectError>;
+    fn check(&self, directory: &Path, stop: &Stop) -> Result<Found, SubjectError>;
 }
 
 /// Who is told what a subject does.
-pub trait Witness {
+pub trait Witness: Send {
     /// The next transaction, which is about to be sent; `None` when it is enough. Numbers are 1, 2, 3, ….
     fn send(&mut self) -> Option<u64>;
 
@@ -96,6 +104,8 @@ pub struct Found {
     pub invented: Vec<String>,
     /// What the subject's own integrity check complained of, or what it could not recover from.
     pub damage: Option<String>,
+    /// In what its own record of its transactions, which replicas follow, differs from what it has.
+    pub diverged: Option<String>,
 }
 
 impl Found {

@@ -17,7 +17,7 @@ use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness, failed, read_back};
 use crate::setting::{Chosen, Description, Setting};
 use crate::sync::Strategy;
-use crate::{Error, size_name};
+use crate::{Error, Stop, size_name};
 
 const FILE: &str = "pages";
 
@@ -171,7 +171,7 @@ impl Subject for Pages {
         Promise::STRICT
     }
 
-    fn prepare(&self, directory: &Path) -> Result<(), SubjectError> {
+    fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
         let mut old = vec![0; self.len()];
         for (place, page) in (0..).zip(old.chunks_mut(self.size)) {
             content::fill(page, 0, place);
@@ -187,7 +187,7 @@ impl Subject for Pages {
         })
     }
 
-    fn check(&self, directory: &Path) -> Result<Found, SubjectError> {
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Found, SubjectError> {
         let bytes = match read_back(&directory.join(FILE), self.len() as u64) {
             Ok(bytes) => bytes,
             Err(damage) => return Ok(Found::damaged(damage)),
@@ -227,7 +227,7 @@ mod tests {
         // Through a mapping they are not possible anywhere.
         let subject = subject("pages", "atomic=yes method=msync");
         let directory = directory();
-        subject.prepare(directory.path()).unwrap();
+        subject.prepare(directory.path(), &Stop::default()).unwrap();
         let outcome = subject.run(directory.path(), &mut Counting::new(1));
         assert_eq!(
             outcome.unwrap_err().to_string(),

@@ -4,7 +4,7 @@
 //! from what was set. A server is one too: its `run` starts it in the directory and stops it when the
 //! witness says that it is enough, its `check` starts it again and asks it.
 
-use super::{Subject, command, files, pages, replace, sqlite};
+use super::{Subject, command, database, files, pages, replace, sqlite};
 use crate::Error;
 use crate::setting::{Chosen, Description};
 
@@ -14,11 +14,12 @@ pub(super) struct Kind {
     pub make: fn(&Chosen) -> Result<Box<dyn Subject>, Error>,
 }
 
-static KINDS: [&Kind; 5] = [
+static KINDS: [&Kind; 6] = [
     &files::KIND,
     &pages::KIND,
     &replace::KIND,
     &sqlite::KIND,
+    &database::MARIADB,
     &command::KIND,
 ];
 

@@ -15,8 +15,8 @@ use std::path::Path;
 use super::content::{self, Contents};
 use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness, failed, read_back};
-use crate::Error;
 use crate::setting::{Chosen, Description, Setting};
+use crate::{Error, Stop};
 
 const FILE: &str = "file";
 const NEW_FILE: &str = "file.new";
@@ -146,7 +146,7 @@ impl Subject for Replace {
         Promise::STRICT
     }
 
-    fn prepare(&self, directory: &Path) -> Result<(), SubjectError> {
+    fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
         let mut old = vec![0; self.size];
         content::fill(&mut old, 0, 0);
         fs::write(directory.join(FILE), old)
@@ -164,7 +164,7 @@ impl Subject for Replace {
         Ok(())
     }
 
-    fn check(&self, directory: &Path) -> Result<Found, SubjectError> {
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Found, SubjectError> {
         // A byte more, to see whether it is too long.
         let bytes = match read_back(&directory.join(FILE), self.size as u64 + 1) {
             Ok(bytes) => bytes,

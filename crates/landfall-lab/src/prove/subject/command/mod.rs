@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use super::marks::number;
 use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness, failed};
-use crate::Error;
 use crate::process::Process;
 use crate::setting::{Chosen, Description, Setting};
+use crate::{Error, Stop};
 
 /// How often the witness is asked whether it is enough.
 const LOOK: Duration = Duration::from_millis(10);
@@ -163,7 +163,7 @@ impl Subject for AnyProgram {
         self.promise
     }
 
-    fn prepare(&self, directory: &Path) -> Result<(), SubjectError> {
+    fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
         let Some(command) = &self.prepare else {
             return Ok(());
         };
@@ -205,7 +205,7 @@ impl Subject for AnyProgram {
         Ok(())
     }
 
-    fn check(&self, directory: &Path) -> Result<Found, SubjectError> {
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Found, SubjectError> {
         let mut process = self.check.start(&[("{dir}", directory)])?;
         let begin = Instant::now();
         let status = loop {

@@ -62,7 +62,7 @@ fn run(subject: &dyn Subject, enough: usize) -> (tempfile::TempDir, Marked, Resu
     let directory = directory();
     let place = directory.path().join("dir");
     fs::create_dir(&place).unwrap();
-    subject.prepare(&place).unwrap();
+    subject.prepare(&place, &Stop::default()).unwrap();
     let mut witness = Marked(directory.path().join("marks"), enough);
     fs::write(&witness.0, "").unwrap();
     let outcome = subject.run(&place, &mut witness);
@@ -75,7 +75,7 @@ fn run(subject: &dyn Subject, enough: usize) -> (tempfile::TempDir, Marked, Resu
 
 fn found(checker: &str) -> Result<Found, String> {
     let subject = scripts(WRITER, checker);
-    let found = subject.check(directory().path());
+    let found = subject.check(directory().path(), &Stop::default());
     found.map_err(|error| error.to_string())
 }
 
@@ -126,7 +126,9 @@ fn a_program_is_prepared_first() {
     assert_eq!(outcome, Ok(()));
     assert_eq!(witness.acknowledged(), [7]);
     let failing = [&settings[..], &[("prepare", "sh -c 'echo {dir}; exit 1'")]].concat();
-    let error = program(&failing).prepare(directory().path()).unwrap_err();
+    let error = program(&failing)
+        .prepare(directory().path(), &Stop::default())
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
         "it could not be prepared: exit status: 1"
@@ -146,7 +148,7 @@ fn a_program_needs_somewhere_to_report_and_to_be_there() {
     let text = error(nothing.as_ref(), &mut Marked("/dev/null".into(), 1));
     assert!(text.starts_with("cannot start /no/such: "), "{text}");
     // Nor is a checker that is not there anybody's loss.
-    assert!(nothing.check(directory().path()).is_err());
+    assert!(nothing.check(directory().path(), &Stop::default()).is_err());
 }
 
 #[test]
@@ -216,7 +218,9 @@ fn a_checker_that_hangs_is_killed_and_damage() {
         ("check", "sh -c 'echo 1; sleep 600; ls {dir}'"),
         ("check-timeout", "1"),
     ];
-    let found = program(&settings).check(directory().path()).unwrap();
+    let found = program(&settings)
+        .check(directory().path(), &Stop::default())
+        .unwrap();
     let damage = "the checker had not ended after 1 s and was killed";
     assert_eq!(found, Found::damaged(damage));
 }

@@ -17,9 +17,9 @@ use rusqlite::{Connection, types::Value};
 use super::content;
 use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness};
-use crate::Error;
 use crate::database::sqlite::options::{self, Options};
 use crate::setting::{Chosen, Description, Setting};
+use crate::{Error, Stop};
 
 const DATABASE: &str = "database";
 const SLOTS: u64 = 16;
@@ -131,7 +131,7 @@ impl Subject for Sqlite {
         Promise::STRICT
     }
 
-    fn prepare(&self, directory: &Path) -> Result<(), SubjectError> {
+    fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
         let connection = self.connect(&directory.join(DATABASE), true)?;
         create(&connection).map_err(|error| failed("cannot create tables", &error))?;
         close(connection)
@@ -147,7 +147,7 @@ impl Subject for Sqlite {
         close(connection)
     }
 
-    fn check(&self, directory: &Path) -> Result<Found, SubjectError> {
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Found, SubjectError> {
         check::check(&directory.join(DATABASE))
     }
 }

@@ -59,7 +59,7 @@ fn a_database_that_was_never_closed_is_recovered() {
     ] {
         let subject = subject("sqlite", settings);
         let directory = directory();
-        subject.prepare(directory.path()).unwrap();
+        subject.prepare(directory.path(), &Stop::default()).unwrap();
         let mut witness = Copying(Counting::new(20), directory.path(), Vec::new());
         subject.run(directory.path(), &mut witness).unwrap();
         for (before, copy) in witness.2.iter().enumerate() {
@@ -131,7 +131,7 @@ fn what_nobody_wrote_is_invented() {
 fn a_transaction_that_was_never_sent_is_found() {
     let directory = directory();
     let subject = subject("sqlite", "");
-    subject.prepare(directory.path()).unwrap();
+    subject.prepare(directory.path(), &Stop::default()).unwrap();
     let connection = Connection::open(directory.path().join(DATABASE)).unwrap();
     commit(&connection, 1).unwrap();
     connection.close().unwrap();
@@ -224,14 +224,18 @@ fn a_locked_database_is_nobodys_damage() {
     let directory = run(subject.as_ref(), 3).unwrap();
     let connection = Connection::open(directory.path().join(DATABASE)).unwrap();
     connection.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    let error = subject.check(directory.path()).unwrap_err();
+    let error = subject
+        .check(directory.path(), &Stop::default())
+        .unwrap_err();
     assert!(error.to_string().contains("locked"), "{error}");
 }
 
 #[test]
 fn settings_that_did_not_take_are_refused() {
     let directory = directory();
-    subject("sqlite", "").prepare(directory.path()).unwrap();
+    subject("sqlite", "")
+        .prepare(directory.path(), &Stop::default())
+        .unwrap();
     // The page size of a database that exists stays as it is.
     let other = subject("sqlite", "page_size=8K");
     let error = other.run(directory.path(), &mut Counting::new(1));

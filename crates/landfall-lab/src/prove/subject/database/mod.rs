@@ -1,0 +1,275 @@
+//! A database: a server that is started for the run and again for each crash state, or a store that is
+//! linked in.
+//!
+//! Several clients run transactions of several rows at the same time; each is acknowledged when the
+//! database has said that it is committed. After a power cut the real database recovers, everything is
+//! read back, and it is asked to check itself.
+//!
+//! - `transactions`: what a transaction changes, and what its remains say;
+//! - `tables`, `keys`: how that is said to databases of either kind;
+//! - `binlog`: what MariaDB has written for replicas.
+//!
+//! A database that does not start on a crash state, or ends while it is read, is damaged; one that cannot
+//! be started for another reason says nothing.
+//!
+//! Threads: one for each client. What a client says goes through a lock, so that its word has one place
+//! among the device's writes; the lock is never held while the database is asked.
+
+mod binlog;
+mod keys;
+mod tables;
+mod transactions;
+
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use self::transactions::{Remains, Shape};
+use super::registry::Kind;
+use super::{Found, Promise, Subject, SubjectError, Witness};
+use crate::database::{self, Database, DatabaseError, Running, Session, Templates};
+use crate::setting::{Chosen, Description, Setting};
+use crate::{Error, Stop};
+
+const MIB: u64 = 1 << 20;
+
+static SETTINGS: [Setting; 3] = [
+    Setting {
+        name: "clients",
+        default: Some("3"),
+        about: "clients that run transactions at the same time",
+        telling: false,
+    },
+    Setting {
+        name: "rows",
+        default: Some("64"),
+        about: "rows that each client overwrites again and again, besides those that it adds",
+        telling: false,
+    },
+    Setting {
+        name: "size",
+        default: Some("200"),
+        about: "bytes in a row",
+        telling: false,
+    },
+];
+
+/// What is different from database to database.
+struct Server {
+    name: &'static str,
+    /// Settings that make it small, so that a crash state is soon recovered; each can be set otherwise.
+    small: &'static [(&'static str, &'static str)],
+    /// Bytes that its data directory needs with these.
+    room: u64,
+}
+
+static SERVERS: [Server; 1] = [Server {
+    name: "mariadb",
+    small: &[
+        ("innodb_buffer_pool_size", "16M"),
+        ("innodb_log_file_size", "4M"),
+        ("innodb_undo_tablespaces", "0"),
+    ],
+    room: 96 * MIB,
+}];
+
+const fn kind(name: &'static str, about: &'static str) -> Kind {
+    Kind {
+        description: Description {
+            name,
+            about,
+            settings: &SETTINGS,
+            passes_on: Some("a setting of the database: see landfall subjects"),
+        },
+        make,
+    }
+}
+
+pub(super) static MARIADB: Kind = kind("mariadb", "MariaDB with InnoDB, started for it");
+
+struct DatabaseSubject {
+    name: String,
+    database: Box<dyn Database>,
+    clients: NonZeroU32,
+    shape: Shape,
+    room: u64,
+}
+
+fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, Error> {
+    let name = chosen.subject();
+    let server = SERVERS.iter().find(|server| server.name == name);
+    let (small, room) = server.map_or((&[][..], 0), |server| (server.small, server.room));
+    let mut settings = chosen.passed_on().to_vec();
+    for (key, value) in small {
+        if !settings.iter().any(|(set, _)| set == key) {
+            settings.push(((*key).to_owned(), (*value).to_owned()));
+        }
+    }
+    let clients = chosen.number("clients", 1, 64)?;
+    Ok(Box::new(DatabaseSubject {
+        name: chosen.name(),
+        database: database::named(name, &settings)?,
+        clients: NonZeroU32::new(clients as u32).unwrap_or(NonZeroU32::MIN),
+        shape: Shape {
+            rows: chosen.number("rows", 2, 1 << 16)?,
+            size: chosen.size("size", 16, 8 << 10)? as usize,
+        },
+        room,
+    }))
+}
+
+impl DatabaseSubject {
+    fn fill(&self, running: &dyn Running) -> Result<(), DatabaseError> {
+        let clients = self.clients.get();
+        match running.session()? {
+            Session::Sql(mut sql) => tables::create(sql.as_mut(), &self.shape, clients),
+            Session::Keys(mut keys) => keys::create(keys.as_mut(), &self.shape, clients),
+        }
+    }
+
+    /// Everything that is there.
+    fn read(&self, running: &dyn Running) -> Result<(Remains, Option<String>), DatabaseError> {
+        match running.session()? {
+            Session::Sql(mut sql) => {
+                let remains = tables::read(sql.as_mut())?;
+                let diverged = binlog::difference(sql.as_mut(), &remains)?;
+                Ok((remains, diverged))
+            }
+            Session::Keys(mut keys) => {
+                let clients = self.clients.get();
+                Ok((keys::read(keys.as_mut(), &self.shape, clients)?, None))
+            }
+        }
+    }
+
+    /// Runs one client's transactions until the witness, or another client, has had enough.
+    fn client(
+        &self,
+        session: Session,
+        client: u32,
+        witness: &Mutex<&mut dyn Witness>,
+        ended: &AtomicBool,
+    ) -> Result<(), SubjectError> {
+        let mut client: Box<dyn Commit> = match session {
+            Session::Sql(sql) => Box::new(tables::Client::new(sql, client).map_err(failed)?),
+            Session::Keys(keys) => Box::new(keys::Client::new(keys, client)),
+        };
+        let locked = || witness.lock().unwrap_or_else(PoisonError::into_inner);
+        while !ended.load(Ordering::Relaxed) {
+            let Some(transaction) = locked().send() else {
+                break;
+            };
+            loop {
+                match client.commit(&self.shape, transaction) {
+                    Ok(()) => break,
+                    // Nothing of it was done.
+                    Err(DatabaseError::Conflict(_)) if !ended.load(Ordering::Relaxed) => {}
+                    Err(error) => {
+                        let text = format!("transaction {transaction} failed: {error}");
+                        return Err(SubjectError(text));
+                    }
+                }
+            }
+            locked().acknowledge(transaction);
+        }
+        Ok(())
+    }
+}
+
+/// A client that commits transactions.
+trait Commit {
+    /// Returns when the database says that it is committed.
+    fn commit(&mut self, shape: &Shape, transaction: u64) -> Result<(), DatabaseError>;
+}
+
+impl Subject for DatabaseSubject {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn promise(&self) -> Promise {
+        Promise {
+            atomic: true,
+            // Of transactions that run at the same time any may be committed first.
+            ordered: self.clients.get() == 1,
+        }
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+
+    fn prepare(&self, directory: &Path, stop: &Stop) -> Result<(), SubjectError> {
+        let templates = Templates::new(&std::env::temp_dir());
+        let make = || {
+            self.database.create(directory, &templates, stop)?;
+            let running = self.database.start(directory, stop)?;
+            self.fill(running.as_ref())?;
+            running.stop()
+        };
+        make().map_err(failed)
+    }
+
+    fn run(&self, directory: &Path, witness: &mut dyn Witness) -> Result<(), SubjectError> {
+        let running = self
+            .database
+            .start(directory, &Stop::default())
+            .map_err(failed)?;
+        let ended = AtomicBool::new(false);
+        let witness = Mutex::new(witness);
+        let outcome = thread::scope(|scope| {
+            let clients: Vec<_> = (0..self.clients.get())
+                .map(|client| {
+                    let (running, witness, ended) = (&running, &witness, &ended);
+                    scope.spawn(move || {
+                        let session = running.session().map_err(failed);
+                        let result = session
+                            .and_then(|session| self.client(session, client, witness, ended));
+                        if result.is_err() {
+                            ended.store(true, Ordering::Relaxed);
+                        }
+                        result
+                    })
+                })
+                .collect();
+            let mut outcomes = clients.into_iter().map(|client| {
+                let panicked = |_| Err(SubjectError("a client panicked".into()));
+                client.join().unwrap_or_else(panicked)
+            });
+            // All of them are waited for.
+            outcomes.by_ref().fold(Ok(()), Result::and)
+        });
+        // One that failed is killed.
+        outcome.and_then(|()| running.stop().map_err(failed))
+    }
+
+    fn check(&self, directory: &Path, stop: &Stop) -> Result<Found, SubjectError> {
+        let running = match self.database.start(directory, stop) {
+            Ok(running) => running,
+            Err(DatabaseError::DoesNotStart(why)) => return Ok(Found::damaged(why)),
+            Err(error) => return Err(failed(error)),
+        };
+        let (remains, diverged) = match self.read(running.as_ref()) {
+            Ok(read) => read,
+            Err(DatabaseError::Failed(why)) => return Ok(Found::damaged(why)),
+            Err(error) => return Err(failed(error)),
+        };
+        let damage = match running.verify() {
+            Ok(complaint) => complaint,
+            Err(DatabaseError::Failed(why)) => Some(why),
+            Err(error) => return Err(failed(error)),
+        };
+        // It is killed: what it would still write goes with the state.
+        drop(running);
+        let mut found = remains.found(&self.shape, self.clients.get());
+        found.damage = damage.or(found.damage);
+        found.diverged = diverged;
+        Ok(found)
+    }
+}
+
+fn failed(error: DatabaseError) -> SubjectError {
+    SubjectError(error.to_string())
+}
