@@ -163,6 +163,8 @@ impl Database for MariadbServer {
         let mut command = program::command(&programs.server);
         command
             .args(basics(directory, private.path()))
+            // Nobody on a network is to speak to it, and two would fight for the port.
+            .arg("--skip-networking")
             .arg(argument("socket", &socket))
             .arg(argument("pid-file", &private.path().join("pid")))
             .args(self.options.arguments());
