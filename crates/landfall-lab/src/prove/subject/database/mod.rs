@@ -35,7 +35,7 @@ use crate::{Error, Stop};
 
 const MIB: u64 = 1 << 20;
 
-static SETTINGS: [Setting; 3] = [
+static SETTINGS: [Setting; 4] = [
     Setting {
         name: "clients",
         default: Some("3"),
@@ -52,6 +52,12 @@ static SETTINGS: [Setting; 3] = [
         name: "size",
         default: Some("200"),
         about: "bytes in a row",
+        telling: false,
+    },
+    Setting {
+        name: "ending",
+        default: Some("kill"),
+        about: "how it ends after the last transaction: 'kill', or 'stop', so that the power is cut while it stops in order too",
         telling: false,
     },
 ];
@@ -94,6 +100,7 @@ struct DatabaseSubject {
     database: Box<dyn Database>,
     clients: NonZeroU32,
     shape: Shape,
+    stops: bool,
     room: u64,
 }
 
@@ -116,6 +123,7 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, Error> {
             rows: chosen.number("rows", 2, 1 << 16)?,
             size: chosen.size("size", 16, 8 << 10)? as usize,
         },
+        stops: chosen.one_of("ending", &[("kill", false), ("stop", true)])?,
         room,
     }))
 }
@@ -241,8 +249,11 @@ impl Subject for DatabaseSubject {
             // All of them are waited for.
             outcomes.by_ref().fold(Ok(()), Result::and)
         });
-        // One that failed is killed.
-        outcome.and_then(|()| running.stop().map_err(failed))
+        outcome?;
+        match self.stops {
+            true => running.stop().map_err(failed),
+            false => Ok(()),
+        }
     }
 
     fn check(&self, directory: &Path, stop: &Stop) -> Result<Found, SubjectError> {
