@@ -120,7 +120,7 @@ pub trait Running: Send + Sync {
 pub struct Debt {
     /// Bytes of pages that are newer in memory than in their files.
     pub dirty_bytes: Option<u64>,
-    /// Bytes that its background compaction has still to rewrite, by its own estimate.
+    /// Bytes that its background compaction has still to rewrite, estimated.
     pub compaction_bytes: Option<u64>,
     /// Memtables written out since it was started.
     pub memtable_flushes: Option<u64>,

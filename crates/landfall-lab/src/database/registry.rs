@@ -17,7 +17,8 @@ pub(super) struct Kind {
 // In the order in which they are listed: servers, then what is linked in.
 #[rustfmt::skip]
 static KINDS: &[&Kind] = &[
-    &mariadb::INNODB,
+    &mariadb::innodb::KIND,
+    &mariadb::myrocks::KIND,
     &sqlite::KIND,
 ];
 

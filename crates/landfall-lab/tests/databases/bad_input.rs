@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use landfall_lab::Stop;
 use landfall_lab::database::{DatabaseError, Running};
 
-use crate::{ONE_AT_A_TIME, created, left, present, with};
+use crate::{ONE_AT_A_TIME, created, left, servers, with};
 
 /// What a start ends with.
 fn start(
@@ -31,6 +31,11 @@ fn refused(name: &str) -> &'static [(&'static str, &'static str)] {
             // Made the largest there is.
             ("innodb_io_capacity", "1"),
         ],
+        "myrocks" => &[
+            ("rocksdb_no_such_variable", "1"),
+            ("rocksdb_default_cf_options", "no_such_option=1"),
+            ("rocksdb_max_open_files", "-7"),
+        ],
         _ => &[],
     }
 }
@@ -38,7 +43,7 @@ fn refused(name: &str) -> &'static [(&'static str, &'static str)] {
 #[test]
 fn a_setting_that_the_server_refuses_is_named() {
     let _alone = ONE_AT_A_TIME.lock();
-    for name in present() {
+    for name in servers() {
         if refused(name).is_empty() {
             continue;
         }
@@ -61,7 +66,7 @@ fn a_setting_that_the_server_refuses_is_named() {
 #[test]
 fn what_is_no_data_directory_is_not_started_in() {
     let _alone = ONE_AT_A_TIME.lock();
-    for name in present() {
+    for name in servers() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("file"), "mine").unwrap();
         let outcome = start(name, &[], directory.path(), &Stop::default());
@@ -81,7 +86,7 @@ fn a_start_is_given_up_when_the_user_asks_for_it() {
     let _alone = ONE_AT_A_TIME.lock();
     let stop = Stop::default();
     stop.flag().store(true, Ordering::Relaxed);
-    for name in present() {
+    for name in servers() {
         let directory = tempfile::tempdir().unwrap();
         created(name, directory.path());
         let outcome = start(name, &[], directory.path(), &stop);

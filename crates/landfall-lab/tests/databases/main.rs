@@ -32,12 +32,13 @@ fn skip(why: &str) {
     println!("skipped: {why}");
 }
 
-/// The names of the databases that are here.
-fn present() -> Vec<&'static str> {
+/// The names of the servers that are here.
+fn servers() -> Vec<&'static str> {
     let here = database::list().filter_map(|(description, title, presence)| match presence {
-        Presence::Here { version, .. } => {
+        Presence::Here { version, program } => {
             println!("{title} {version}");
-            Some(description.name)
+            // What is linked in cannot be killed without us.
+            program.map(|_| description.name)
         }
         Presence::Absent { remedy } => {
             skip(&format!("{title} is not here: {remedy}"));
@@ -104,7 +105,7 @@ fn killed(running: Box<dyn Running>) -> Vec<(u64, u64)> {
 #[test]
 fn what_was_acknowledged_outlives_a_killed_database() {
     let _alone = ONE_AT_A_TIME.lock();
-    for name in present() {
+    for name in servers() {
         let directory = tempfile::tempdir().unwrap();
         let database = created(name, directory.path());
         let running = started(&*database, directory.path());

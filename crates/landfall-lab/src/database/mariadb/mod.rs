@@ -1,4 +1,4 @@
-//! MariaDB, with InnoDB as the engine of new tables.
+//! MariaDB, with InnoDB or MyRocks as the engine of new tables.
 //!
 //! Everything is told on the command line (`--no-defaults`: what a distribution or an administrator has
 //! configured is not what is measured). What we do not know is handed to the server as it stands. A
@@ -8,6 +8,8 @@
 //!
 //! The data directory is made by `mariadb-install-db` once for each page size and the like, and copied.
 
+pub(super) mod innodb;
+pub(super) mod myrocks;
 mod options;
 mod running;
 mod session;
@@ -19,61 +21,17 @@ use landfall_os::PrivateDirectory;
 
 use self::options::Options;
 use self::running::Mariadb;
-use super::registry::Kind;
 use super::server::{Server, socket_directory, socket_path};
 use super::{Database, DatabaseError, Dialect, Interface, Presence, Running, Templates, program};
 use crate::Stop;
-use crate::setting::{Description, Setting};
+use crate::setting::Setting;
 
 /// What it is called in a sentence about the server.
 const TITLE: &str = "MariaDB";
-const REMEDY: &str = "apt install mariadb-server";
 /// The database (the directory of tables) that sessions use.
 const SCHEMA: &str = "landfall";
 /// How long an empty data directory may take to be made: seconds, on a disk that is fast.
 const INSTALLING: Duration = Duration::from_secs(10 * 60);
-
-pub(super) static INNODB: Kind = Kind {
-    description: Description {
-        name: "mariadb",
-        about: "MariaDB with InnoDB, a server of its own",
-        passes_on: Some("a server variable"),
-        settings: &[
-            Setting {
-                name: "innodb_page_size",
-                default: Some("16K"),
-                about: "bytes of a page: 4K, 8K, 16K, 32K or 64K",
-                telling: false,
-            },
-            Setting {
-                name: "innodb_buffer_pool_size",
-                default: Some("128M"),
-                about: "bytes of pages that are kept in memory",
-                telling: false,
-            },
-            Setting {
-                name: "innodb_log_file_size",
-                default: Some("96M"),
-                about: "bytes of the redo log",
-                telling: false,
-            },
-            Setting {
-                name: "innodb_flush_log_at_trx_commit",
-                default: Some("1"),
-                about: "when the redo log is written and synced: 1 and 3: with each commit; 2: written with each commit; 0: every second",
-                telling: true,
-            },
-            BINLOG,
-        ],
-    },
-    presence,
-    title: "MariaDB with InnoDB",
-    make: |chosen| {
-        Ok(Box::new(MariadbServer {
-            options: Options::innodb(chosen)?,
-        }))
-    },
-};
 
 const BINLOG: Setting = Setting {
     name: "binlog",
@@ -82,7 +40,25 @@ const BINLOG: Setting = Setting {
     telling: false,
 };
 
+/// The engine of new tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Engine {
+    InnoDb,
+    MyRocks,
+}
+
+impl Engine {
+    /// How to get a server with it.
+    fn remedy(self) -> &'static str {
+        match self {
+            Engine::InnoDb => "apt install mariadb-server",
+            Engine::MyRocks => "apt install mariadb-server mariadb-plugin-rocksdb",
+        }
+    }
+}
+
 struct MariadbServer {
+    engine: Engine,
     options: Options,
 }
 
@@ -95,34 +71,44 @@ struct Programs {
 }
 
 impl Programs {
-    fn find() -> Option<Programs> {
+    fn find(engine: Engine) -> Option<Programs> {
         let server = program::find("mariadbd", &[])?;
         let install = program::find("mariadb-install-db", &[])?;
         let told = program::ask(&server, &["--no-defaults", "--version"])?;
         let version = told.split_once("Ver ")?.1.split_whitespace().next()?;
+        if engine == Engine::MyRocks {
+            let told = program::ask(&server, &["--no-defaults", "--verbose", "--help"])?;
+            let mut lines = told.lines();
+            let plugins = lines.find_map(|line| line.strip_prefix("plugin-dir "))?;
+            let plugin = Path::new(plugins.trim()).join("ha_rocksdb.so");
+            plugin.exists().then_some(())?;
+        }
         Some(Programs {
+            version: version.to_owned(),
             server,
             install,
-            version: version.to_owned(),
         })
     }
 
-    fn required() -> Result<Programs, DatabaseError> {
-        Self::find().ok_or_else(|| DatabaseError::NotInstalled {
-            what: TITLE.into(),
-            remedy: REMEDY.into(),
+    fn required(engine: Engine) -> Result<Programs, DatabaseError> {
+        Self::find(engine).ok_or_else(|| DatabaseError::NotInstalled {
+            what: match engine {
+                Engine::InnoDb => "MariaDB".into(),
+                Engine::MyRocks => "MariaDB with MyRocks".into(),
+            },
+            remedy: engine.remedy().into(),
         })
     }
 }
 
-fn presence() -> Presence {
-    match Programs::find() {
+fn presence_of(engine: Engine) -> Presence {
+    match Programs::find(engine) {
         Some(programs) => Presence::Here {
             version: programs.version,
             program: Some(programs.server),
         },
         None => Presence::Absent {
-            remedy: REMEDY.into(),
+            remedy: engine.remedy().into(),
         },
     }
 }
@@ -142,7 +128,7 @@ impl Database for MariadbServer {
         templates: &Templates,
         stop: &Stop,
     ) -> Result<(), DatabaseError> {
-        let programs = Programs::required()?;
+        let programs = Programs::required(self.engine)?;
         let made_with = self.options.made_with();
         let key = format!("{} {}", programs.version, made_with.join(" "));
         templates.copy(&key, directory, |template| {
@@ -151,7 +137,7 @@ impl Database for MariadbServer {
     }
 
     fn start(&self, directory: &Path, stop: &Stop) -> Result<Box<dyn Running>, DatabaseError> {
-        let programs = Programs::required()?;
+        let programs = Programs::required(self.engine)?;
         if !directory.join("mysql").is_dir() {
             let directory = directory.display();
             return Err(DatabaseError::DoesNotStart(format!(
@@ -172,6 +158,7 @@ impl Database for MariadbServer {
         Ok(Box::new(Mariadb::connect(
             server,
             socket,
+            self.engine,
             &self.options,
             stop,
         )?))

@@ -1,5 +1,7 @@
 //! What a server is told on its command line, and whether it took it.
 
+use std::fmt::Display;
+
 use crate::Error;
 use crate::database::DatabaseError;
 use crate::setting::Chosen;
@@ -57,41 +59,37 @@ const OURS: [&str; 16] = [
 /// The settings of a server.
 pub(super) struct Options {
     pub name: String,
-    /// Variables with dashes made underscores; later ones win.
-    variables: Vec<(String, String)>,
+    /// Later ones win.
+    variables: Vec<Variable>,
     /// How many of them, from the end, were asked for.
     asked: usize,
 }
 
-impl Options {
-    pub fn innodb(chosen: &Chosen) -> Result<Options, Error> {
-        let page_size = chosen.size("innodb_page_size", 4 << 10, 64 << 10)?;
-        if !page_size.is_power_of_two() {
-            return Err(chosen.wrong("innodb_page_size", "it is a power of two"));
-        }
-        // The server's own limits are narrower, and it says so itself.
-        let pool = chosen.size("innodb_buffer_pool_size", 1 << 20, 1 << 44)?;
-        let log = chosen.size("innodb_log_file_size", 1 << 20, 1 << 40)?;
-        let flush = chosen.number("innodb_flush_log_at_trx_commit", 0, 3)?;
-        let own = [
-            ("innodb_page_size", page_size),
-            ("innodb_buffer_pool_size", pool),
-            ("innodb_log_file_size", log),
-            ("innodb_flush_log_at_trx_commit", flush),
-        ];
-        let own = own.map(|(name, value)| (name.to_owned(), value.to_string()));
-        Self::new(chosen, own.to_vec())
-    }
+/// A variable of the server, with dashes made underscores, and its value.
+pub(super) type Variable = (String, String);
 
-    /// With the variables that this kind has settings for, and those that are passed on.
-    fn new(chosen: &Chosen, own: Vec<(String, String)>) -> Result<Options, Error> {
+pub(super) fn variable(name: &str, value: impl Display) -> Variable {
+    (name.to_owned(), value.to_string())
+}
+
+impl Options {
+    /// With what an engine is told unless told otherwise, the variables that it has settings for, and
+    /// those that are passed on.
+    pub fn new(
+        chosen: &Chosen,
+        for_engine: Vec<Variable>,
+        own: Vec<Variable>,
+    ) -> Result<Options, Error> {
         let name = chosen.name();
         let mut passed_on = Vec::new();
         for (key, value) in chosen.passed_on() {
             let variable = key.replace('-', "_").to_lowercase();
-            let known = own.iter().any(|(name, _)| *name == variable);
             let refuse = |why: &str| Err(Error::Usage(format!("{name} {key}={value}: {why}")));
-            if known {
+            if own.iter().any(|(name, _)| *name == variable) {
+                if *key == variable {
+                    // The engine has taken it into its own.
+                    continue;
+                }
                 return refuse(&format!("write {variable}"));
             }
             if OURS.contains(&variable.as_str()) {
@@ -109,6 +107,7 @@ impl Options {
         }
         let fixed = FIXED.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let mut variables = fixed.to_vec();
+        variables.extend(for_engine);
         if binlog {
             // In the data directory, like everything else.
             variables.push(("log_bin".into(), "binlog".into()));
@@ -130,7 +129,7 @@ impl Options {
 
     /// Those that a data directory is made with.
     pub fn made_with(&self) -> Vec<String> {
-        let made_with = |(name, _): &&(String, String)| MADE_WITH.contains(&name.as_str());
+        let made_with = |(name, _): &&Variable| MADE_WITH.contains(&name.as_str());
         self.variables
             .iter()
             .filter(made_with)
@@ -139,12 +138,18 @@ impl Options {
     }
 
     /// What was asked for, by name.
-    pub fn asked(&self) -> &[(String, String)] {
+    pub fn asked(&self) -> &[Variable] {
         &self.variables[self.variables.len() - self.asked..]
     }
 
     /// Finds in the log of a server that did not start what it does not like among what was asked for.
     pub fn complaint(&self, log: &[String]) -> Option<DatabaseError> {
+        let setting = |text: &str| Some(DatabaseError::Setting(format!("the server says: {text}")));
+        // RocksDB has a word of its own for what it does not know.
+        let mut families = log.iter().filter(|line| line.contains("family config"));
+        if let Some(line) = families.next() {
+            return setting(&format!("rocksdb_default_cf_options: {line}"));
+        }
         let errors = log.iter().filter_map(|line| line.split_once("[ERROR] "));
         let mut complaints = errors.map(|(_, error)| error).filter(|error| {
             let words = error.replace('-', "_").to_lowercase();
@@ -155,10 +160,12 @@ impl Options {
                 self.asked().iter().any(|(name, _)| name == word)
             })
         });
-        complaints.next().map(|text| {
-            let text = text.trim_start_matches("mariadbd: ").trim_end_matches('.');
-            DatabaseError::Setting(format!("the server says: {text}"))
-        })
+        let complaint = complaints.next()?;
+        setting(
+            complaint
+                .trim_start_matches("mariadbd: ")
+                .trim_end_matches('.'),
+        )
     }
 
     /// Complains if a server, which says what a variable of some type is, made another number of it.
@@ -189,7 +196,7 @@ impl Options {
     }
 }
 
-fn as_argument((name, value): &(String, String)) -> String {
+fn as_argument((name, value): &Variable) -> String {
     format!("--{name}={value}")
 }
 
@@ -222,12 +229,13 @@ fn switch(text: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::database::mariadb::innodb;
 
     fn options(set: &[(&str, &str)]) -> Result<Options, String> {
         let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
         let set: Vec<_> = set.iter().map(owned).collect();
-        Chosen::new(&super::super::INNODB.description, &set)
-            .and_then(|chosen| Options::innodb(&chosen))
+        Chosen::new(&innodb::KIND.description, &set)
+            .and_then(|chosen| Options::new(&chosen, Vec::new(), innodb::variables(&chosen)?))
             .map_err(|error| error.to_string())
     }
 

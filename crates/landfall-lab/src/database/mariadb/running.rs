@@ -5,12 +5,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mysql::prelude::Queryable;
+use mysql::prelude::{FromRow, Queryable};
 use mysql::{Conn, OptsBuilder};
 
-use super::SCHEMA;
 use super::options::Options;
-use super::session::{Session, failed, run};
+pub(super) use super::session::run;
+use super::session::{Session, failed};
+use super::{Engine, SCHEMA, TITLE, innodb, myrocks};
 use crate::database::server::{Ending, Server};
 use crate::database::{self, DatabaseError, Debt, Running};
 use crate::{Stop, duration_text};
@@ -19,13 +20,14 @@ use crate::{Stop, duration_text};
 const PACKET: usize = 16 << 20;
 /// How often it is looked whether it has written everything.
 const LOOK: Duration = Duration::from_millis(20);
-/// For how long the dirty pages may not become fewer before it is said that they do not.
+/// For how long what is left may not become less before it is said that it does not.
 const STALLED: Duration = Duration::from_secs(120);
 
 pub(super) struct Mariadb {
     // Dropped before the server.
     own: Mutex<Conn>,
     socket: PathBuf,
+    engine: Engine,
     server: Server,
 }
 
@@ -34,6 +36,7 @@ impl Mariadb {
     pub fn connect(
         server: Server,
         socket: PathBuf,
+        engine: Engine,
         options: &Options,
         stop: &Stop,
     ) -> Result<Mariadb, DatabaseError> {
@@ -45,6 +48,7 @@ impl Mariadb {
         let running = Mariadb {
             own: Mutex::new(own),
             socket,
+            engine,
             server,
         };
         running.read_back(options)?;
@@ -54,51 +58,14 @@ impl Mariadb {
     fn read_back(&self, options: &Options) -> Result<(), DatabaseError> {
         let sql = "SELECT LOWER(variable_name), variable_type, global_value \
                    FROM information_schema.system_variables WHERE global_value IS NOT NULL";
-        let variables: Vec<(String, String, String)> = self.own().query(sql).map_err(failed)?;
+        let variables: Vec<(String, String, String)> = rows(&mut self.own(), sql)?;
         variables
             .iter()
             .try_for_each(|(name, kind, value)| options.hold_against(name, kind, value))
     }
 
     fn own(&self) -> MutexGuard<'_, Conn> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// One of the server's counters.
-    fn status(&self, name: &str) -> Result<u64, DatabaseError> {
-        let sql = format!("SHOW GLOBAL STATUS LIKE '{name}'");
-        let row: Option<(String, u64)> = self.own().query_first(sql).map_err(failed)?;
-        row.map(|(_, value)| value)
-            .ok_or_else(|| DatabaseError::Failed(format!("MariaDB has no counter {name}")))
-    }
-
-    fn dirty_bytes(&self) -> Result<u64, DatabaseError> {
-        self.status("Innodb_buffer_pool_bytes_dirty")
-    }
-
-    /// Waits until no page is dirty, which somebody has to have asked for.
-    fn wait_until_clean(&self, stop: &Stop) -> Result<(), DatabaseError> {
-        let mut least = u64::MAX;
-        let mut since = Instant::now();
-        loop {
-            let dirty = self.dirty_bytes()?;
-            if dirty == 0 {
-                return Ok(());
-            }
-            if dirty < least {
-                (least, since) = (dirty, Instant::now());
-            }
-            if stop.is_requested() {
-                return Err(DatabaseError::Stopped);
-            }
-            if since.elapsed() > STALLED {
-                let waited = duration_text(STALLED.as_secs_f64());
-                return Err(DatabaseError::Failed(format!(
-                    "MariaDB was told to write its dirty pages, and {least} bytes of them have not become fewer in {waited}"
-                )));
-            }
-            thread::sleep(LOOK);
-        }
+        lock(&self.own)
     }
 }
 
@@ -126,51 +93,38 @@ impl Running for Mariadb {
     }
 
     fn debt(&self) -> Result<Debt, DatabaseError> {
-        Ok(Debt {
-            dirty_bytes: Some(self.dirty_bytes()?),
-            ..Debt::default()
-        })
+        match self.engine {
+            Engine::InnoDb => innodb::debt(&mut self.own()),
+            Engine::MyRocks => myrocks::debt(&mut self.own()),
+        }
     }
 
     fn drain(&self, stop: &Stop) -> Result<(), DatabaseError> {
-        let before: Option<(f64, f64)> = self
-            .own()
-            .query_first(
-                "SELECT @@GLOBAL.innodb_max_dirty_pages_pct, @@GLOBAL.innodb_max_dirty_pages_pct_lwm",
-            )
-            .map_err(failed)?;
-        let (most, low) = before.unwrap_or_default();
-        let set = |most: f64, low: f64| {
-            let sql = format!(
-                "SET GLOBAL innodb_max_dirty_pages_pct_lwm = {low};
-                 SET GLOBAL innodb_max_dirty_pages_pct = {most}"
-            );
-            run(&mut self.own(), &sql)
+        let drained = match self.engine {
+            Engine::InnoDb => innodb::drain(&self.own, stop),
+            Engine::MyRocks => myrocks::drain(&self.own, stop),
         };
-        set(0.0, 0.0)?;
-        let drained = self.wait_until_clean(stop);
-        // The high mark first: the low one may not be above it.
-        let restored = set(most, 0.0).and_then(|()| set(most, low));
-        drained.and(restored)
+        drained.map_err(|error| self.server.watch().explain(error))
     }
 
     fn verify(&self) -> Result<Option<String>, DatabaseError> {
         let sql = "SELECT table_schema, table_name FROM information_schema.tables \
                    WHERE table_type = 'BASE TABLE' AND table_schema NOT IN \
                    ('mysql', 'sys', 'performance_schema', 'information_schema') ORDER BY 1, 2";
-        let tables: Vec<(String, String)> = self.own().query(sql).map_err(failed)?;
+        let tables: Vec<(String, String)> = rows(&mut self.own(), sql)?;
         for (schema, table) in tables {
             let sql = format!("CHECK TABLE `{schema}`.`{table}` EXTENDED");
-            let rows: Result<Vec<(String, String, String, String)>, _> = self.own().query(sql);
-            let rows = match rows {
-                Ok(rows) => rows,
+            let said: Result<Vec<(String, String, String, String)>, _> =
+                rows(&mut self.own(), &sql);
+            let said = match said {
+                Ok(said) => said,
                 // It ends itself over a page that makes no sense.
                 Err(error) => {
-                    let error = self.server.watch().explain(failed(error));
+                    let error = self.server.watch().explain(error);
                     return Ok(Some(format!("CHECK TABLE {table}: {error}")));
                 }
             };
-            let bad = rows
+            let bad = said
                 .iter()
                 .find(|(_, _, kind, text)| kind != "status" || text != "OK");
             if let Some((_, _, _, text)) = bad {
@@ -183,5 +137,67 @@ impl Running for Mariadb {
     fn stop(self: Box<Self>) -> Result<(), DatabaseError> {
         drop(self.own);
         self.server.stop(Ending::Terminate)
+    }
+}
+
+/// How far it is.
+pub(super) enum Progress {
+    Done,
+    /// So much is left, of this.
+    Left(u64, &'static str),
+}
+
+/// Looks again and again until it is done, and complains if it gets nowhere.
+pub(super) fn wait_until(
+    stop: &Stop,
+    mut look: impl FnMut() -> Result<Progress, DatabaseError>,
+) -> Result<(), DatabaseError> {
+    let mut least = u64::MAX;
+    let mut since = Instant::now();
+    loop {
+        let (left, what) = match look()? {
+            Progress::Done => return Ok(()),
+            Progress::Left(left, what) => (left, what),
+        };
+        if left < least {
+            (least, since) = (left, Instant::now());
+        }
+        if stop.is_requested() {
+            return Err(DatabaseError::Stopped);
+        }
+        if since.elapsed() > STALLED {
+            let waited = duration_text(STALLED.as_secs_f64());
+            return Err(DatabaseError::Failed(format!(
+                "{TITLE} was told to write everything, and {left} {what} have not become fewer in {waited}"
+            )));
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+pub(super) fn lock(connection: &Mutex<Conn>) -> MutexGuard<'_, Conn> {
+    connection.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Every row of a result.
+pub(super) fn rows<T: FromRow>(server: &mut Conn, sql: &str) -> Result<Vec<T>, DatabaseError> {
+    let mut rows = Vec::new();
+    for row in server.query_iter(sql).map_err(failed)? {
+        let row = mysql::from_row_opt(row.map_err(failed)?);
+        rows.push(row.map_err(|error| {
+            DatabaseError::Failed(format!("{TITLE} answers otherwise than it should: {error}"))
+        })?);
+    }
+    Ok(rows)
+}
+
+/// The first row of a result that has one.
+pub(super) fn first<T: FromRow>(server: &mut Conn, sql: &str) -> Result<T, DatabaseError> {
+    let mut rows = rows(server, sql)?;
+    match rows.is_empty() {
+        false => Ok(rows.swap_remove(0)),
+        true => Err(DatabaseError::Failed(format!(
+            "{TITLE} has no answer to {sql}"
+        ))),
     }
 }
