@@ -160,8 +160,10 @@ pub(super) fn debt(server: &mut Conn) -> Result<Debt, DatabaseError> {
             _ => bytes * (1.0 - 1.0 / score),
         }
     });
-    // What comes to level 0 are memtables.
-    let flushes = levels.iter().filter(|(_, level, ..)| level == "L0");
+    // What comes to level 0 are memtables. Those of the engine's own dictionary come when tables do.
+    let flushes = levels
+        .iter()
+        .filter(|(family, level, ..)| level == "L0" && family != "__system__");
     Ok(Debt {
         dirty_bytes: Some(families.sum()),
         compaction_bytes: Some(excess.sum::<f64>() as u64),
