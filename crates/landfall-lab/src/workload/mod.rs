@@ -9,6 +9,7 @@
 #[cfg(test)]
 mod fixtures;
 mod loading;
+mod oltp;
 mod puts;
 mod registry;
 pub(crate) mod sql;
@@ -47,4 +48,9 @@ pub trait Client: Send {
     /// Sends the next request and waits for its end; returns its kind. After
     /// [`DatabaseError::Conflict`] nothing of it was done, and the next call may be another request.
     fn request(&mut self) -> Result<usize, DatabaseError>;
+}
+
+/// What client `number` of a run draws from.
+fn random_of(number: u32, seed: u64) -> fastrand::Rng {
+    fastrand::Rng::with_seed(seed ^ u64::from(number).rotate_left(32))
 }

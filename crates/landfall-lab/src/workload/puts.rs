@@ -6,10 +6,12 @@
 //!
 //! A batch is sorted by key, so that two clients never wait for each other in a circle.
 
+use fastrand::Rng;
+
 use super::loading::{Load, load};
 use super::registry::Kind;
 use super::sql::{Inserter, bytes_type, or_update, transaction};
-use super::{Client, Workload};
+use super::{Client, Workload, random_of};
 use crate::database::{
     Batch, DatabaseError, Interface, KeyValue, Running, Session, Sql, Statement, Value,
 };
@@ -70,7 +72,7 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Workload>, Error> {
 }
 
 impl Puts {
-    fn value(&self, random: &mut fastrand::Rng) -> Vec<u8> {
+    fn value(&self, random: &mut Rng) -> Vec<u8> {
         let mut value = vec![0; self.size];
         random.fill(&mut value);
         value
@@ -106,7 +108,7 @@ impl Workload for Puts {
         };
         let open = |session| Ok((session, Inserter::new("puts", &["k", "v"])));
         load(&what, open, |(session, inserter), chunk| {
-            let mut random = fastrand::Rng::with_seed(chunk.start);
+            let mut random = Rng::with_seed(chunk.start);
             match session {
                 Session::Sql(sql) => {
                     let row = |key| {
@@ -133,7 +135,7 @@ impl Workload for Puts {
         number: u32,
         seed: u64,
     ) -> Result<Box<dyn Client>, DatabaseError> {
-        let mut random = fastrand::Rng::with_seed(seed ^ u64::from(number).rotate_left(32));
+        let mut random = random_of(number, seed);
         let draw = Draw {
             keys: self.keys,
             batch: self.batch,
@@ -167,7 +169,7 @@ struct Draw {
     /// The next new key.
     next: u64,
     value: Vec<u8>,
-    random: fastrand::Rng,
+    random: Rng,
 }
 
 impl Draw {

@@ -1,6 +1,6 @@
 //! Every workload there is, by name.
 
-use super::{Workload, puts};
+use super::{Workload, oltp, puts};
 use crate::Error;
 use crate::setting::{Chosen, Description};
 
@@ -10,7 +10,14 @@ pub(super) struct Kind {
     pub make: fn(&Chosen) -> Result<Box<dyn Workload>, Error>,
 }
 
-static KINDS: &[&Kind] = &[&puts::KIND];
+static KINDS: &[&Kind] = &[
+    &puts::KIND,
+    &oltp::UPDATE_INDEX,
+    &oltp::UPDATE_NON_INDEX,
+    &oltp::INSERT,
+    &oltp::READ_WRITE,
+    &oltp::WRITE_ONLY,
+];
 
 /// Every workload with its settings.
 pub fn list() -> impl Iterator<Item = &'static Description> {
