@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use landfall_os::DeviceCounters;
 
-use super::clients::{self, Worked};
 use super::copy::tree_bytes;
 use super::{KindOfRequest, Latency, Owed, Trial, device_cost};
 use crate::database::{DatabaseError, Running};
 use crate::readings::Readings;
+use crate::workload::clients::{self, Worked};
 use crate::workload::{Client, Workload};
 use crate::{Preparation, Site, Stop};
 

@@ -6,6 +6,7 @@
 //!
 //! What a request does is the same for every database; only how it is said differs.
 
+pub mod clients;
 #[cfg(test)]
 mod fixtures;
 mod loading;

@@ -5,7 +5,8 @@
 //! request, so that what was counted belongs to whole requests.
 //!
 //! **Failure.** The first client that fails makes the others stop after their current request. A request
-//! that was rolled back because of another one is counted, and the client goes on.
+//! that was rolled back because of another one is counted, and the client goes on; its time is part of
+//! the latency of the next that is done, because whoever wants something done waits for both.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -13,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
+use super::Client;
 use crate::Stop;
 use crate::database::DatabaseError;
 use crate::gate::Gate;
-use crate::workload::Client;
 
 /// Longest latency that is told apart, in nanoseconds: longer ones count as this.
 const LONGEST_NS: u64 = 300_000_000_000;
@@ -25,7 +26,7 @@ const TICK: Duration = Duration::from_millis(5);
 
 /// What clients did together.
 #[derive(Debug)]
-pub(super) struct Worked {
+pub struct Worked {
     /// Latencies in nanoseconds, for each kind of request.
     pub latencies: Vec<Histogram<u64>>,
     /// Requests that were rolled back because of another one.
@@ -58,7 +59,7 @@ fn histogram() -> Histogram<u64> {
 /// Lets `clients`, whose requests are of `kinds` kinds, work until `is_enough`, which is asked every few
 /// milliseconds with the time passed and the requests done so far, or until `stop` is requested.
 /// `begin` is called when all are about to begin.
-pub(super) fn work<T>(
+pub fn work<T>(
     clients: &mut [Box<dyn Client>],
     kinds: usize,
     stop: &Stop,
@@ -165,7 +166,6 @@ fn ask(
             Ok(kind) => kind,
             Err(DatabaseError::Conflict(_)) => {
                 asked.conflicts += 1;
-                last = Instant::now();
                 continue;
             }
             Err(error) => {
