@@ -77,6 +77,8 @@ struct Place {
     spec: SiteSpec,
     /// The site if it was made; the directory is not ours to close.
     made: Option<Site>,
+    /// Whether a database was on it.
+    is_used: bool,
     result: SiteResult,
 }
 
@@ -153,6 +155,7 @@ impl Run<'_> {
             self.sites.push(Place {
                 spec: spec.clone(),
                 made,
+                is_used: false,
                 result,
             });
         }
@@ -170,28 +173,41 @@ impl Run<'_> {
     }
 
     fn load(&mut self, progress: &mut dyn Progress) -> Result<(), Error> {
-        for configuration in self.plan.loads() {
+        let early = match self.plan.loads_in_place {
+            true => Vec::new(),
+            false => self.plan.loads(),
+        };
+        for configuration in &early {
             let what = format!("loading {}", configuration.database);
             progress.doing(&what, 0, self.plan.trials(), self.plan.expected());
             self.loads.load(configuration)?;
         }
-        for (configuration, result) in self.plan.configurations.iter().zip(&mut self.results) {
-            match self.loads.result(configuration) {
-                Ok(load) => {
-                    result.loaded_bytes = Some(load.bytes);
-                    result.workload.clone_from(&load.workload);
-                }
-                Err(error) => result.unsupported = Some(error.to_string()),
+        for index in 0..self.results.len() {
+            if !early.is_empty() {
+                self.tell_load(index);
             }
-            let place = self
-                .sites
-                .iter()
-                .find(|place| place.spec == configuration.site);
-            if let Some(refused) = place.and_then(|place| place.result.refused.as_ref()) {
-                result.unsupported = Some(refused.clone());
+            let site = &self.plan.configurations[index].site;
+            let mut places = self.sites.iter();
+            let refused = places
+                .find(|place| place.spec == *site)
+                .and_then(|place| place.result.refused.clone());
+            if refused.is_some() {
+                self.results[index].unsupported = refused;
             }
         }
         Ok(())
+    }
+
+    /// Puts what loading its database came to into the result of a configuration.
+    fn tell_load(&mut self, index: usize) {
+        let result = &mut self.results[index];
+        match self.loads.result(&self.plan.configurations[index]) {
+            Ok(load) => {
+                result.loaded_bytes = Some(load.bytes);
+                result.workload.clone_from(&load.workload);
+            }
+            Err(error) => result.unsupported = Some(error.to_string()),
+        }
     }
 
     /// The site of a configuration, and the one that its image is on.
@@ -214,8 +230,7 @@ impl Run<'_> {
 
     fn rounds(&mut self, progress: &mut dyn Progress) -> Result<(), Error> {
         let starts = self.plan.starts();
-        let trials = self.plan.seconds + self.plan.warm_up_seconds;
-        let guess = Duration::from_secs_f64(trials.min(3600.0) + 1.5);
+        let guess = Duration::from_secs_f64(self.plan.trial_seconds().min(86_400.0) + 1.5);
         let mut schedule = Schedule::new(starts.len(), self.plan.rounds, guess);
         let total = self.plan.trials();
         let mut done = 0;
@@ -279,11 +294,17 @@ impl Run<'_> {
         };
         fastrand::Rng::with_seed(u64::from(round)).shuffle(&mut waiting);
         told.doing(&self.results[first].key);
-        let begun = self.begin(&self.plan.configurations[first]);
+        let plan = self.plan;
+        let begun = self
+            .renew(&plan.configurations[first].site)
+            .and_then(|()| self.begin(&plan.configurations[first]));
         let (directory, running, mut preparation) = match begun {
             Ok(begun) => begun,
             Err(error) => return self.give_up(&waiting, error),
         };
+        if self.plan.loads_in_place {
+            waiting.iter().for_each(|&index| self.tell_load(index));
+        }
         let mut failure = None;
         for (place, &index) in waiting.iter().enumerate() {
             told.doing(&self.results[index].key);
@@ -323,29 +344,61 @@ impl Run<'_> {
         }
     }
 
-    /// Copies the database, and starts it.
+    /// Makes the site anew, where wear is reckoned and another database was on it.
+    fn renew(&mut self, spec: &SiteSpec) -> Result<(), DatabaseError> {
+        let is_worn = self.plan.drive.is_some() && matches!(spec, SiteSpec::Recorder(..));
+        let Some(place) = self.sites.iter_mut().find(|place| place.spec == *spec) else {
+            return Ok(());
+        };
+        if !std::mem::replace(&mut place.is_used, true) || !is_worn {
+            return Ok(());
+        }
+        let old = place.made.take();
+        let closed = old.map_or(Ok(()), Site::close);
+        let needed = self.plan.site_bytes();
+        let made =
+            closed.and_then(|()| Site::make(spec, self.directory.directory(), needed, self.stop));
+        match made {
+            Ok(made) => {
+                place.made = Some(made);
+                Ok(())
+            }
+            Err(error) => {
+                // Nothing more is measured here, and never on the directory instead.
+                place.result.refused = Some(error.to_string());
+                Err(DatabaseError::Refused(error.to_string()))
+            }
+        }
+    }
+
+    /// Copies the database, or loads it, and starts it.
     fn begin(
-        &self,
+        &mut self,
         configuration: &Configuration,
     ) -> Result<(PathBuf, Box<dyn Running>, Preparation), DatabaseError> {
-        let Some((site, _)) = self.site(configuration) else {
+        let begin = Instant::now();
+        // Not by `site`, which would hold all of this run.
+        let mut places = self.sites.iter();
+        let place = places.find(|place| place.spec == configuration.site);
+        let Some(place) = place.filter(|place| place.result.refused.is_none()) else {
             return Err(DatabaseError::Failed("its site is not there".into()));
         };
+        let site = place.made.as_ref().unwrap_or(self.directory);
         let directory = site
             .open_directory("database")
             .map_err(|error| DatabaseError::Refused(error.to_string()))?;
-        let begin = Instant::now();
-        let started = self
-            .loads
-            .copy(configuration, &directory)
-            .and_then(|copied| {
-                site.drain()
-                    .map_err(failed("write out a copied database"))?;
-                let settings = configuration.all_settings();
-                let database = database::named(&configuration.database, &settings)
-                    .map_err(|error| DatabaseError::Setting(error.to_string()))?;
-                Ok((database.start(&directory, self.stop)?, copied.bytes))
-            });
+        let prepared = match self.plan.loads_in_place {
+            true => self.loads.load_in_place(configuration, &directory),
+            false => self.loads.copy(configuration, &directory),
+        };
+        let started = prepared.and_then(|copied| {
+            site.drain()
+                .map_err(failed("write out a copied database"))?;
+            let settings = configuration.all_settings();
+            let database = database::named(&configuration.database, &settings)
+                .map_err(|error| DatabaseError::Setting(error.to_string()))?;
+            Ok((database.start(&directory, self.stop)?, copied.bytes))
+        });
         match started {
             Ok((running, bytes)) => {
                 let seconds = begin.elapsed().as_secs_f64();
@@ -376,6 +429,7 @@ impl Run<'_> {
             return Err(DatabaseError::Failed("its site is not there".into()));
         };
         let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        let plan = self.plan;
         let task = Task {
             round,
             site,
@@ -387,9 +441,11 @@ impl Run<'_> {
             // The same for all configurations of a round, which are asked the same; another one for each
             // trial on one database.
             seed: (u64::from(round) << 16) + place as u64,
-            warm_up: seconds(self.plan.warm_up_seconds),
-            duration: seconds(self.plan.seconds),
-            settles: self.plan.settles,
+            warm_up: seconds(plan.warm_up_seconds),
+            steady: plan.steady,
+            duration: seconds(plan.seconds),
+            drive: plan.drive.as_ref(),
+            settles: plan.settles,
             stop: self.stop,
         };
         trial::run(&task, preparation)

@@ -34,6 +34,9 @@ pub(crate) fn trial(round: u32, rate: f64, kib: f64, flushes: f64) -> Trial {
             flushes,
             reads: 0.0,
         }),
+        windows: Vec::new(),
+        steadiness: None,
+        wear: None,
         owed: None,
         database_bytes: 100 << 20,
         preparation: Preparation {

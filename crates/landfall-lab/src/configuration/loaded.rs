@@ -31,6 +31,8 @@ pub(super) struct Loads<'a> {
     templates: Templates,
     stop: &'a Stop,
     loaded: Vec<(Configuration, Result<Loaded, DatabaseError>)>,
+    /// Those that were loaded where they were measured.
+    in_place: Vec<(Configuration, Load)>,
 }
 
 impl<'a> Loads<'a> {
@@ -43,6 +45,7 @@ impl<'a> Loads<'a> {
             directory,
             stop,
             loaded: Vec::new(),
+            in_place: Vec::new(),
         })
     }
 
@@ -50,7 +53,10 @@ impl<'a> Loads<'a> {
     /// wish to stop is an error here.
     pub fn load(&mut self, configuration: &Configuration) -> Result<(), Error> {
         let directory = self.directory.join(format!("{}", self.loaded.len()));
-        let loaded = self.fill(configuration, &directory);
+        let loaded = fs::create_dir(&directory)
+            .map_err(failed("make a directory for a database"))
+            .and_then(|()| self.fill(configuration, &directory))
+            .map(|load| Loaded { directory, load });
         if self.stop.is_requested() || matches!(loaded, Err(DatabaseError::Stopped)) {
             return Err(Error::Stopped);
         }
@@ -62,11 +68,26 @@ impl<'a> Loads<'a> {
         Ok(())
     }
 
-    fn fill(
-        &self,
+    /// Loads the database that `configuration` begins with where it will be measured, in the empty
+    /// `directory`.
+    pub fn load_in_place(
+        &mut self,
         configuration: &Configuration,
         directory: &Path,
-    ) -> Result<Loaded, DatabaseError> {
+    ) -> Result<Preparation, DatabaseError> {
+        let load = self.fill(configuration, directory)?;
+        let preparation = Preparation {
+            seconds: load.seconds,
+            bytes: load.bytes,
+        };
+        self.in_place
+            .retain(|(other, _)| !other.loads_as(configuration));
+        self.in_place.push((configuration.clone(), load));
+        Ok(preparation)
+    }
+
+    /// Loads a database in the empty `directory`, and stops it.
+    fn fill(&self, configuration: &Configuration, directory: &Path) -> Result<Load, DatabaseError> {
         let begin = Instant::now();
         let refused = |error: Error| DatabaseError::Setting(error.to_string());
         let name = &configuration.database;
@@ -76,23 +97,19 @@ impl<'a> Loads<'a> {
         workload
             .suits(database.interface())
             .map_err(DatabaseError::Setting)?;
-        fs::create_dir(directory).map_err(failed("make a directory for a database"))?;
         database.create(directory, &self.templates, self.stop)?;
         let running = database.start(directory, self.stop)?;
         workload.load(running.as_ref(), CLIENTS, self.stop)?;
         running.drain(self.stop)?;
         running.stop()?;
         let bytes = tree_bytes(directory).map_err(failed("look at a loaded database"))?;
-        Ok(Loaded {
-            directory: directory.to_owned(),
-            load: Load {
-                database: name.clone(),
-                version: version(name),
-                settings: configuration.loaded_with.iter().cloned().collect(),
-                workload: workload.name(),
-                seconds: begin.elapsed().as_secs_f64(),
-                bytes,
-            },
+        Ok(Load {
+            database: name.clone(),
+            version: version(name),
+            settings: configuration.loaded_with.iter().cloned().collect(),
+            workload: workload.name(),
+            seconds: begin.elapsed().as_secs_f64(),
+            bytes,
         })
     }
 
@@ -109,13 +126,22 @@ impl<'a> Loads<'a> {
 
     /// What loading the database of `configuration` took, or why there is none.
     pub fn result(&self, configuration: &Configuration) -> Result<&Load, DatabaseError> {
-        self.of(configuration).map(|loaded| &loaded.load)
+        let mut in_place = self.in_place.iter();
+        match in_place.find(|(load, _)| load.loads_as(configuration)) {
+            Some((_, load)) => Ok(load),
+            None => self.of(configuration).map(|loaded| &loaded.load),
+        }
     }
 
     /// All that were loaded.
     pub fn results(&self) -> Vec<Load> {
         let loaded = self.loaded.iter().filter_map(|(_, one)| one.as_ref().ok());
-        loaded.map(|one| one.load.clone()).collect()
+        let in_place = self.in_place.iter().map(|(_, load)| load);
+        loaded
+            .map(|one| &one.load)
+            .chain(in_place)
+            .cloned()
+            .collect()
     }
 
     /// Copies the database that `configuration` begins with into the empty directory `to`.

@@ -8,7 +8,8 @@
 //! - `loaded` creates and fills a database once, `copy` gives each start a copy of it, so that all
 //!   trials begin with the same bytes;
 //! - `experiment` makes the sites and takes every configuration once a round, round after round;
-//! - `trial` measures one once, with `clients` that ask at the same time; `device_cost`, `summary` and `disturbance` say what that means.
+//! - `trial` measures one once, with `clients` that ask at the same time; `steady` says when it may begin,
+//!   `device_cost`, `wear`, `summary` and `disturbance` what it means.
 //!
 //! What cannot be had (a database that is not installed, a setting that it refuses, a filesystem that
 //! cannot be made) is a row that says so, and never the end of a run. Everything that was started or made
@@ -23,12 +24,15 @@ pub(crate) mod fixtures;
 mod loaded;
 mod plan;
 mod result;
+mod steady;
 mod summary;
 mod trial;
+mod wear;
 
 pub use experiment::run;
-pub use plan::{Configuration, Plan, Settings};
+pub use plan::{Configuration, Plan, Settings, UntilSteady};
 pub use result::{
-    ConfigurationResult, KindOfRequest, Latency, Load, Measurements, Owed, SiteResult, Summary,
-    Trial,
+    ConfigurationResult, FlashWear, KindOfRequest, Latency, Load, Measurements, Owed, SiteResult,
+    Steadiness, Summary, Trial,
 };
+pub use steady::MEMTABLES;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use landfall_recorder::wear::Drive;
+
 use crate::SiteSpec;
 
 /// Settings of a database or a workload, by name.
@@ -76,6 +78,15 @@ impl Configuration {
     }
 }
 
+/// How it is waited for that a load is steady: that what a request costs the device changes no more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UntilSteady {
+    /// Seconds over which that cost is taken at a time.
+    pub window_seconds: f64,
+    /// Seconds after which it is measured all the same, and said.
+    pub most_seconds: f64,
+}
+
 /// What to measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -85,6 +96,8 @@ pub struct Plan {
     pub rounds: u32,
     /// Seconds of load before the measured ones.
     pub warm_up_seconds: f64,
+    /// Whether the warm-up then goes on until the load is steady.
+    pub steady: Option<UntilSteady>,
     /// Seconds that are measured.
     pub seconds: f64,
     /// Whether configurations that differ in their clients only are measured one after the other on one
@@ -93,6 +106,12 @@ pub struct Plan {
     /// Whether the database must write, after each trial, what it still owes for it, which is then counted
     /// too.
     pub settles: bool,
+    /// The drive whose wear is reckoned, where a site is a recorder. Each start then has a filesystem that
+    /// was made for it: what others left on the device would fill the drive.
+    pub drive: Option<Drive>,
+    /// Whether a database is loaded where it is measured, and loaded again for every trial: for sizes of which no
+    /// disk holds two.
+    pub loads_in_place: bool,
     /// Bytes of a database that is loaded.
     pub loaded_bytes: u64,
     /// Bytes that a trial may add to it.
@@ -159,16 +178,31 @@ impl Plan {
             SiteSpec::Memory(_) | SiteSpec::Recorder(..) => 0,
         };
         let sites = self.sites().iter().map(site).fold(0, u64::saturating_add);
-        let loads = self.loads().len() as u64;
+        let loads = match self.loads_in_place {
+            true => 0,
+            false => self.loads().len() as u64,
+        };
         sites.saturating_add(self.loaded_bytes.saturating_mul(loads))
+    }
+
+    /// Seconds that a trial is expected to take.
+    pub(super) fn trial_seconds(&self) -> f64 {
+        let steady = self.steady.map_or(0.0, |steady| {
+            let first = 8.0 * steady.window_seconds;
+            (first + steady.most_seconds.max(first)) / 2.0
+        });
+        self.seconds + self.warm_up_seconds + steady
     }
 
     /// How long it is expected to take, before anything is known about the machine.
     pub fn expected(&self) -> Duration {
         let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-        let trials = seconds(self.trials() as f64 * (self.seconds + self.warm_up_seconds));
+        let trials = seconds(self.trials() as f64 * self.trial_seconds());
         let starts = (self.starts().len() as u32).saturating_mul(self.rounds);
-        let loads = self.loads().len() as u32;
+        let loads = match self.loads_in_place {
+            true => starts,
+            false => self.loads().len() as u32,
+        };
         trials
             .saturating_add(START.saturating_mul(starts))
             .saturating_add(LOAD.saturating_mul(loads))
@@ -207,6 +241,9 @@ mod tests {
             seconds: 1.0,
             shares_starts,
             settles: false,
+            steady: None,
+            drive: None,
+            loads_in_place: false,
             loaded_bytes: 100 << 20,
             added_bytes: 10 << 20,
         }

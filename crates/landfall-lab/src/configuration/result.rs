@@ -17,7 +17,7 @@ use crate::{Preparation, SiteDescription};
 pub struct Measurements {
     /// How often each configuration was measured.
     pub rounds: u32,
-    /// Seconds of load before the measured ones.
+    /// Seconds of load before the measured ones; more where it was waited for that the load is steady.
     pub warm_up_seconds: f64,
     /// How long a trial was meant to take, in seconds.
     pub seconds_per_trial: f64,
@@ -149,6 +149,9 @@ pub struct Summary {
     pub flushes: Option<Estimate>,
     /// What one request cost the device: the medians.
     pub device: Option<DeviceCost>,
+    /// KiB programmed into the flash of a drive per request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nand_kib: Option<Estimate>,
     /// KiB per request that were written after the trials for them, once the database had to.
     pub owed_kib: Option<Estimate>,
     /// Bytes of the database's files at the end of a trial.
@@ -196,6 +199,46 @@ pub struct Owed {
     pub seconds: f64,
 }
 
+/// Whether what a request cost the device still changed when the measured part of a trial began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Steadiness {
+    /// Whether it did not, by the rule in `docs/experiment-amplify.md`.
+    pub reached: bool,
+    /// Seconds that clients had asked by then.
+    pub seconds: f64,
+    /// By what share the KiB per request of the later half of the windows differed from those of the
+    /// quarter before it; absent when nothing was asked in one of them.
+    pub change: Option<f64>,
+    /// Memtables that were written since the database was started; absent when it has none.
+    pub memtable_flushes: Option<u64>,
+    /// How often its log was gone through since then; absent when it does not tell.
+    pub log_rounds: Option<f64>,
+    /// KiB per request, window by window.
+    pub kib: Vec<f64>,
+}
+
+/// What a trial's writes cost the flash of the plan's drive, by the model of `docs/wear-model.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlashWear {
+    /// KiB programmed into flash per request.
+    pub nand_kib: f64,
+    /// Bytes programmed per byte that the device was given: the product of the next two.
+    pub amplification: f64,
+    /// The part of it that comes from writes that do not cover whole flash pages.
+    pub rounding: f64,
+    /// The part that comes from garbage collection.
+    pub copying: f64,
+    /// How often a flash page was written, of those that were. Below 2 the amplification is that of the
+    /// same writes coming again in the same order: too good, unless they do.
+    pub rewrites: f64,
+    /// Bytes of flash pages in use: what was ever written on the device.
+    pub data_bytes: u64,
+    /// Whether the model's amplification had become steady.
+    pub steady: bool,
+    /// Years until the drive is worn out, if requests came as fast as in this trial for ever.
+    pub years: f64,
+}
+
 /// One configuration measured once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
@@ -220,6 +263,15 @@ pub struct Trial {
     pub client_cpu_us: f64,
     /// What one request cost the device.
     pub device: Option<DeviceCost>,
+    /// KiB per request, window by window, where they were watched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<f64>,
+    /// Whether it was waited for that the load is steady, and whether it became so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steadiness: Option<Steadiness>,
+    /// What it cost the flash of a drive; absent where no recorder could tell where was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wear: Option<FlashWear>,
     /// What the database still owed; absent when it was not asked.
     pub owed: Option<Owed>,
     /// Bytes of the database's files at the end.

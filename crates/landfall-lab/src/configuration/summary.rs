@@ -19,6 +19,7 @@ pub(super) fn summary(trials: &[Trial]) -> Option<Summary> {
         kib: over(&|trial| trial.device.map(|device| device.kib)),
         flushes: over(&|trial| trial.device.map(|device| device.flushes)),
         device: device(trials),
+        nand_kib: over(&|trial| trial.wear.map(|wear| wear.nand_kib)),
         owed_kib: over(&|trial| trial.owed.and_then(|owed| owed.kib)),
         database_bytes: over(&|trial| Some(trial.database_bytes as f64)),
     })

@@ -2,16 +2,23 @@
 //! took.
 //!
 //! Between warm-up and measurement all clients pause, so that what is counted belongs to the requests that
-//! are; a database that works in the background goes on meanwhile.
+//! are; a database that works in the background goes on meanwhile. Where a steady load is waited for, the
+//! device is read at the end of each window by the thread that looks on, and the database is asked what it
+//! owes, over a session that no client uses.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use landfall_os::DeviceCounters;
+use landfall_recorder::Recorder;
+use landfall_recorder::wear::Drive;
 
 use super::copy::tree_bytes;
-use super::{KindOfRequest, Latency, Owed, Trial, device_cost};
+use super::steady::{self, Windows};
+use super::{
+    FlashWear, KindOfRequest, Latency, Owed, Steadiness, Trial, UntilSteady, device_cost, wear,
+};
 use crate::database::{DatabaseError, Running};
 use crate::readings::Readings;
 use crate::workload::clients::{self, Worked};
@@ -32,7 +39,11 @@ pub(super) struct Task<'a> {
     /// What is asked is drawn from it.
     pub seed: u64,
     pub warm_up: Duration,
+    /// Whether the warm-up goes on until the load is steady.
+    pub steady: Option<UntilSteady>,
     pub duration: Duration,
+    /// The drive whose wear is reckoned.
+    pub drive: Option<&'a Drive>,
     /// Whether the database must write afterwards what it owes.
     pub settles: bool,
     pub stop: &'a Stop,
@@ -66,6 +77,17 @@ impl Task<'_> {
         }
     }
 
+    /// Windows from now on, where the device tells what is written.
+    fn windows(&self) -> Option<Windows> {
+        let length = seconds(self.steady?.window_seconds);
+        self.site.counters().map(|now| Windows::new(length, &now))
+    }
+
+    /// The recorder, where it is asked for the wear.
+    fn worn(&self) -> Option<(&Recorder, &Drive)> {
+        self.site.recorder().zip(self.drive)
+    }
+
     fn clients(&self) -> Result<Vec<Box<dyn Client>>, DatabaseError> {
         (0..self.clients)
             .map(|number| {
@@ -76,24 +98,33 @@ impl Task<'_> {
     }
 }
 
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}
+
 /// Warms the database up and measures it; what preceded the warm-up is in `before`.
 pub(super) fn run(task: &Task<'_>, before: Preparation) -> Result<Trial, DatabaseError> {
     let begin = Instant::now();
     let kinds = task.workload.requests();
     let mut clients = task.clients()?;
-    let mut work_for = |duration: Duration| {
-        let mut is_enough = |elapsed: Duration, _: u64| elapsed >= duration;
-        let count = || task.count();
-        clients::work(&mut clients, kinds.len(), task.stop, count, &mut is_enough)
-    };
-    if !task.warm_up.is_zero() {
-        work_for(task.warm_up)?;
-    }
+    let steadiness = warm_up(task, &mut clients)?;
     let preparation = Preparation {
         seconds: before.seconds + begin.elapsed().as_secs_f64(),
         ..before
     };
-    let (counted, worked) = work_for(task.duration)?;
+    if let Some((recorder, _)) = task.worn() {
+        wear::begin(recorder)?;
+    }
+    let mut windows = task.windows();
+    let mut is_enough = |elapsed: Duration, done: u64| {
+        if let Some(windows) = &mut windows {
+            windows.look(elapsed, done, || task.site.counters());
+        }
+        elapsed >= task.duration
+    };
+    let count = || task.count();
+    let (counted, worked) =
+        clients::work(&mut clients, kinds.len(), task.stop, count, &mut is_enough)?;
     let counted = task.count_since(&counted);
     drop(clients);
     let requests = worked.requests();
@@ -104,6 +135,7 @@ pub(super) fn run(task: &Task<'_>, before: Preparation) -> Result<Trial, Databas
             worked.conflicts
         )));
     }
+    let wear = worn(task, &worked)?;
     let owed = match task.settles {
         true => Some(owed(task, requests)?),
         false => None,
@@ -112,10 +144,60 @@ pub(super) fn run(task: &Task<'_>, before: Preparation) -> Result<Trial, Databas
         DatabaseError::Failed(format!("cannot look at the database's files: {error}"))
     })?;
     Ok(Trial {
+        windows: windows.map(|windows| windows.kib()).unwrap_or_default(),
+        steadiness,
+        wear,
         owed,
         database_bytes: bytes,
         ..trial(task, preparation, &counted, &worked, kinds)
     })
+}
+
+/// Lets the clients ask for as long as a warm-up takes, and then until the load is steady, or it is too late
+/// for that; says which, where it was waited for.
+fn warm_up(
+    task: &Task<'_>,
+    clients: &mut [Box<dyn Client>],
+) -> Result<Option<Steadiness>, DatabaseError> {
+    let watched = task.steady.zip(task.windows());
+    if task.warm_up.is_zero() && watched.is_none() {
+        return Ok(None);
+    }
+    let (steady, mut windows) = watched.unzip();
+    let most = steady.map_or(Duration::ZERO, |steady| seconds(steady.most_seconds));
+    let mut found = Ok(None);
+    let mut is_enough = |elapsed: Duration, done: u64| {
+        let Some(windows) = &mut windows else {
+            return elapsed >= task.warm_up;
+        };
+        let is_late = elapsed >= most;
+        let is_new = windows.look(elapsed, done, || task.site.counters());
+        if !(is_late || is_new && windows.is_due()) {
+            return false;
+        }
+        found = task
+            .running
+            .debt()
+            .map(|debt| Some(steady::judge(windows, elapsed.as_secs_f64(), &debt)));
+        let reached = match &found {
+            Ok(Some(steadiness)) => steadiness.reached,
+            Ok(None) => false,
+            Err(_) => return true,
+        };
+        is_late || (reached && elapsed >= task.warm_up)
+    };
+    let kinds = task.workload.requests().len();
+    clients::work(clients, kinds, task.stop, || (), &mut is_enough)?;
+    found
+}
+
+fn worn(task: &Task<'_>, worked: &Worked) -> Result<Option<FlashWear>, DatabaseError> {
+    let Some((recorder, drive)) = task.worn() else {
+        return Ok(None);
+    };
+    let requests = worked.requests();
+    let rate = requests as f64 / worked.elapsed.as_secs_f64();
+    wear::end(recorder, drive, requests, rate)
 }
 
 fn trial(
@@ -160,6 +242,9 @@ fn trial(
             let commits = counted.site.commits;
             device_cost::cost(task.site, &device, commits, requests, task.clients)
         }),
+        windows: Vec::new(),
+        steadiness: None,
+        wear: None,
         owed: None,
         database_bytes: 0,
         preparation,

@@ -116,7 +116,7 @@ pub trait Running: Send + Sync {
 
 /// What a database has still to write for what was already committed; `None`: it does not say, or has
 /// no such thing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Debt {
     /// Bytes of pages that are newer in memory than in their files.
     pub dirty_bytes: Option<u64>,
@@ -124,6 +124,9 @@ pub struct Debt {
     pub compaction_bytes: Option<u64>,
     /// Memtables written out since it was started.
     pub memtable_flushes: Option<u64>,
+    /// How often its log was gone through since it was started, where pages are written when the log comes
+    /// round: before it did once, most of them were not written at all.
+    pub log_rounds: Option<f64>,
 }
 
 /// One client's connection.
