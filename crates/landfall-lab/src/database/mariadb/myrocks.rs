@@ -168,6 +168,7 @@ pub(super) fn debt(server: &mut Conn) -> Result<Debt, DatabaseError> {
         dirty_bytes: Some(families.sum()),
         compaction_bytes: Some(excess.sum::<f64>() as u64),
         memtable_flushes: Some(flushes.map(|(.., count)| count).sum::<f64>() as u64),
+        ..Debt::default()
     })
 }
 
