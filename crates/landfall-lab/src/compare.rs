@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::configuration::Measurements;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 use crate::sync::Operations;
 use crate::{Experiment, Results, bytes_text, stream, sync};
@@ -67,6 +68,8 @@ pub enum Quantity {
     HandOverMbPerSecond,
     /// MB per second until the state is durable, of experiment `stream`.
     TotalMbPerSecond,
+    /// Requests per second, of experiments on databases.
+    RequestsPerSecond,
 }
 
 impl Quantity {
@@ -76,6 +79,7 @@ impl Quantity {
             Quantity::OperationsPerSecond => "operations per second",
             Quantity::HandOverMbPerSecond => "hand-over, MB per second",
             Quantity::TotalMbPerSecond => "until durable, MB per second",
+            Quantity::RequestsPerSecond => "requests per second",
         }
     }
 }
@@ -142,7 +146,24 @@ fn samples(results: &Results) -> Vec<Sample<'_>> {
         .flat_map(|experiment| match experiment {
             Experiment::Sync(sync) => samples_of_sync(sync),
             Experiment::Stream(stream) => samples_of_stream(stream),
+            Experiment::Binlog(_) => experiment
+                .measurements()
+                .map_or(Vec::new(), samples_of_databases),
             Experiment::Prove(_) => Vec::new(),
+        })
+        .collect()
+}
+
+fn samples_of_databases(all: &Measurements) -> Vec<Sample<'_>> {
+    let measured = all
+        .configurations
+        .iter()
+        .filter(|one| one.summary.is_some());
+    measured
+        .map(|one| Sample {
+            key: &one.key,
+            quantity: Quantity::RequestsPerSecond,
+            rounds: one.trials.iter().map(|t| t.requests_per_second).collect(),
         })
         .collect()
 }

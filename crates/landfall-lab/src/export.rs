@@ -114,6 +114,18 @@ fn rows(experiment: &Experiment) -> Vec<Row<'_>> {
             .flat_map(|s| s.trials.iter().map(|trial| Row::Stream(&s.key, trial)))
             .chain(stream.saving.iter().flat_map(of_saving))
             .collect(),
+        Experiment::Binlog(_) => {
+            let all = experiment.measurements().into_iter();
+            let configurations = all.flat_map(|all| &all.configurations);
+            let name = experiment.name();
+            configurations
+                .flat_map(|one| {
+                    one.trials
+                        .iter()
+                        .map(|t| Row::Configuration(name, &one.key, t))
+                })
+                .collect()
+        }
         // Crash states are no trials: nothing is timed.
         Experiment::Prove(_) => Vec::new(),
     }

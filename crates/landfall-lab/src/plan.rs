@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{stream, sync};
+use crate::{binlog, stream, sync};
 
 /// Which plan of an experiment it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +40,8 @@ pub enum Plan {
     Sync(sync::Plan),
     /// How fast can a large state be handed over and made durable?
     Stream(stream::Plan),
+    /// What does syncing a growing commit log cost?
+    Binlog(binlog::Plan),
 }
 
 impl Plan {
@@ -56,6 +58,7 @@ impl Plan {
         match self {
             Plan::Sync(_) => "sync",
             Plan::Stream(_) => "stream",
+            Plan::Binlog(_) => "binlog",
         }
     }
 
@@ -65,6 +68,7 @@ impl Plan {
             Plan::Sync(plan) => plan.seconds * plan.trials() as f64 * 1.2,
             Plan::Stream(plan) if !plan.sweep => 0.0,
             Plan::Stream(plan) => plan.most_seconds.unwrap_or(600.0) * 0.6,
+            Plan::Binlog(plan) => return plan.configurations().expected(),
         };
         let saving = match self {
             Plan::Stream(stream::Plan {
@@ -80,6 +84,7 @@ impl Plan {
         match self {
             Plan::Sync(plan) => sync::required_bytes(plan, f64::INFINITY),
             Plan::Stream(plan) => plan.required_bytes(),
+            Plan::Binlog(plan) => plan.configurations().required_bytes(),
         }
     }
 
@@ -88,6 +93,7 @@ impl Plan {
         match self {
             Plan::Sync(plan) => plan.trials(),
             Plan::Stream(plan) => plan.trials(),
+            Plan::Binlog(plan) => plan.configurations().trials(),
         }
     }
 }

@@ -4,7 +4,9 @@ use landfall_os::{Filesystem, Host, Medium};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::binlog::BinlogResults;
 use crate::claim::ClaimResult;
+use crate::configuration::Measurements;
 use crate::prove::ProofResults;
 use crate::stream::StreamResults;
 use crate::sync::SyncResults;
@@ -51,8 +53,40 @@ pub enum Experiment {
     Sync(SyncResults),
     /// How fast can a large state be handed over and made durable?
     Stream(Box<StreamResults>),
+    /// What does syncing a growing commit log cost under concurrency, by filesystem?
+    Binlog(Box<BinlogResults>),
     /// What does a subject lose when the power is cut?
     Prove(Box<ProofResults>),
+}
+
+impl Experiment {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Experiment::Sync(_) => "sync",
+            Experiment::Stream(_) => "stream",
+            Experiment::Binlog(_) => "binlog",
+            Experiment::Prove(_) => "prove",
+        }
+    }
+
+    /// How often everything was measured; `None` of proofs.
+    pub fn rounds(&self) -> Option<u32> {
+        match self {
+            Experiment::Sync(sync) => Some(sync.rounds),
+            Experiment::Stream(stream) => Some(stream.rounds),
+            Experiment::Binlog(_) => self.measurements().map(|all| all.rounds),
+            Experiment::Prove(_) => None,
+        }
+    }
+
+    /// What it measured of databases, if that is what it is about.
+    pub fn measurements(&self) -> Option<&Measurements> {
+        match self {
+            Experiment::Binlog(binlog) => Some(&binlog.measurements),
+            Experiment::Sync(_) | Experiment::Stream(_) | Experiment::Prove(_) => None,
+        }
+    }
 }
 
 /// Why a text is no results document.
@@ -106,6 +140,21 @@ impl Results {
             })
     }
 
+    /// The results of experiment `binlog`, if it was run.
+    pub fn binlog(&self) -> Option<&BinlogResults> {
+        self.experiments
+            .iter()
+            .find_map(|experiment| match experiment {
+                Experiment::Binlog(binlog) => Some(binlog.as_ref()),
+                _ => None,
+            })
+    }
+
+    /// What was measured of databases, by all experiments that did.
+    pub fn measurements(&self) -> impl Iterator<Item = &Measurements> {
+        self.experiments.iter().filter_map(Experiment::measurements)
+    }
+
     /// All proofs.
     pub fn proofs(&self) -> impl Iterator<Item = &ProofResults> {
         self.experiments
@@ -130,6 +179,7 @@ impl Results {
             .flat_map(|experiment| match experiment {
                 Experiment::Sync(sync) => sync.claims.as_slice(),
                 Experiment::Stream(stream) => &stream.claims,
+                Experiment::Binlog(binlog) => &binlog.claims,
                 Experiment::Prove(_) => &[],
             })
     }
@@ -158,6 +208,9 @@ impl Results {
                 stream.saving.is_none() && stream.strategies.iter().all(|s| s.trials.is_empty())
             }
             Experiment::Prove(proof) => proof.coverage.checked == 0,
+            Experiment::Binlog(_) => experiment
+                .measurements()
+                .is_none_or(|all| all.configurations.iter().all(|one| one.trials.is_empty())),
         })
     }
 
@@ -176,8 +229,13 @@ impl Results {
         let of_stream = of_stream
             .filter(|strategy| strategy.trials.len() > 1)
             .filter_map(|strategy| Some(strategy.summary.as_ref()?.total.mb_per_s?.estimate));
+        let of_databases = self.measurements().flat_map(|all| &all.configurations);
+        let of_databases = of_databases
+            .filter(|one| one.trials.len() > 1)
+            .filter_map(|one| Some(one.summary.as_ref()?.requests_per_second));
         let widths: Vec<f64> = of_sync
             .chain(of_stream)
+            .chain(of_databases)
             .map(|estimate| estimate.relative_width())
             .collect();
         let wide = widths.iter().filter(|width| **width > 1.0).count();

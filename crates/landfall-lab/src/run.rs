@@ -7,8 +7,8 @@ use landfall_os::Medium;
 use crate::export::Row;
 use crate::sync::{StrategyResult, SyncResults};
 use crate::{
-    Error, Experiment, Notice, Plan, Progress, Results, SCHEMA_NAME, Site, Stop, Weight, facts,
-    prove, stream, sync,
+    Error, Experiment, Notice, Plan, Progress, Results, SCHEMA_NAME, Site, Stop, Weight, binlog,
+    facts, prove, stream, sync,
 };
 
 /// Runs the experiments of `plans` on `site`, one after the other. `command` is what a user types to
@@ -104,6 +104,10 @@ fn one(
         Plan::Stream(plan) => {
             let (found, notices) = stream::run(site, plan, stop, progress)?;
             Ok((Experiment::Stream(Box::new(found)), notices))
+        }
+        Plan::Binlog(plan) => {
+            let (found, notices) = binlog::run(site, plan, stop, progress)?;
+            Ok((Experiment::Binlog(Box::new(found)), notices))
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The command line.
 
+mod binlog;
 mod prove;
 mod site;
+mod sites;
 mod stream;
 mod sync;
 
@@ -13,8 +15,10 @@ use landfall_lab::{Plan, SiteSpec};
 
 use crate::exit::Failure;
 
+pub use binlog::BinlogPlan;
 pub use prove::{Prove, Workload};
 pub use site::SiteArguments;
+pub use sites::SitesArguments;
 pub use stream::StreamPlan;
 pub use sync::SyncPlan;
 
@@ -102,20 +106,27 @@ impl TryFrom<Lab> for LabRequest {
     type Error = Failure;
 
     fn try_from(lab: Lab) -> Result<LabRequest, Failure> {
-        let (site, plans, listing, output) = match lab.experiment {
-            None => (lab.site, Plan::standard(), lab.listing, lab.output),
+        let at = |site: SiteArguments| Ok::<_, Failure>((site.spec()?, site.dir));
+        let ((site, dir), plans, listing, output) = match lab.experiment {
+            None => (at(lab.site)?, Plan::standard(), lab.listing, lab.output),
             Some(LabExperiment::Sync(sync)) => {
                 let plan = Plan::Sync(sync.plan.plan());
-                (sync.site, vec![plan], sync.listing, sync.output)
+                (at(sync.site)?, vec![plan], sync.listing, sync.output)
             }
             Some(LabExperiment::Stream(stream)) => {
                 let plan = Plan::Stream(stream.plan.plan()?);
-                (stream.site, vec![plan], stream.listing, stream.output)
+                (at(stream.site)?, vec![plan], stream.listing, stream.output)
+            }
+            Some(LabExperiment::Binlog(binlog)) => {
+                // It makes its sites itself, in the directory.
+                let plan = Plan::Binlog(binlog.plan.plan(binlog.sites.specs()?)?);
+                let at = (SiteSpec::Directory, binlog.sites.dir);
+                (at, vec![plan], binlog.listing, binlog.output)
             }
         };
         Ok(LabRequest {
-            site: site.spec()?,
-            dir: site.dir,
+            site,
+            dir,
             plans,
             list: listing.list,
             output,
@@ -130,6 +141,9 @@ pub enum LabExperiment {
     /// How fast can a large state be handed over and made durable, and when does a log of its changes
     /// beat dumping it?
     Stream(Box<Stream>),
+    /// What does syncing a growing commit log cost MariaDB, by filesystem and clients, and what do
+    /// PostgreSQL and Redis on the same disk?
+    Binlog(Box<Binlog>),
 }
 
 #[derive(Args)]
@@ -163,6 +177,22 @@ pub struct Stream {
 
     #[command(flatten)]
     pub plan: StreamPlan,
+
+    #[command(flatten)]
+    pub listing: Listing,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Binlog {
+    #[command(flatten)]
+    pub sites: SitesArguments,
+
+    #[command(flatten)]
+    pub plan: BinlogPlan,
 
     #[command(flatten)]
     pub listing: Listing,

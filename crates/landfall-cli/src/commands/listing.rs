@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use landfall_lab::{Plan, bytes_text, duration_text, stream, sync};
+use landfall_lab::{Plan, bytes_text, configuration, duration_text, stream, sync};
 
 /// Durable writes per second that are reckoned with.
 const NOMINAL_RATE: f64 = 5_000.0;
@@ -19,6 +19,7 @@ pub fn list(plans: &[Plan]) -> String {
         match plan {
             Plan::Sync(plan) => of_sync(&mut text, plan),
             Plan::Stream(plan) => of_stream(&mut text, plan),
+            Plan::Binlog(plan) => of_configurations(&mut text, &plan.configurations()),
         }
     }
     text
@@ -83,6 +84,32 @@ fn of_stream(text: &mut String, plan: &stream::Plan) {
         duration_text(seconds),
         bytes_text(total),
         NOMINAL_BYTES / 1e6,
+    );
+}
+
+/// The configurations of an experiment on databases: those that differ in their clients only in one line.
+fn of_configurations(text: &mut String, plan: &configuration::Plan) {
+    let configurations = &plan.configurations;
+    let same = |a: &configuration::Configuration, b: &configuration::Configuration| {
+        (&a.site, &a.name) == (&b.site, &b.name)
+    };
+    for group in configurations.chunk_by(same) {
+        let Some(first) = group.first() else {
+            continue;
+        };
+        let clients: Vec<String> = group.iter().map(|one| one.clients.to_string()).collect();
+        let key = format!("{}/{}", first.site, first.name);
+        let _ = writeln!(text, "{key:<70} {:>8} clients", clients.join(", "));
+    }
+    let _ = writeln!(
+        text,
+        "\n{} configurations on {} sites in {} rounds: about {}; {} must be free, and about {} are written.",
+        configurations.len(),
+        plan.sites().len(),
+        plan.rounds,
+        duration_text(plan.expected().as_secs_f64()),
+        bytes_text(plan.required_bytes()),
+        bytes_text(plan.written_bytes()),
     );
 }
 

@@ -10,7 +10,7 @@ use crate::SiteSpec;
 pub type Settings = Vec<(String, String)>;
 
 /// What one start of a server takes besides its trials: copying the database, starting, stopping.
-const START: Duration = Duration::from_millis(1_500);
+const START: Duration = Duration::from_millis(1_000);
 /// What loading a database takes.
 const LOAD: Duration = Duration::from_secs(8);
 /// Bytes of an image that are written in a second, when one is made.
@@ -192,6 +192,16 @@ impl Plan {
             (first + steady.most_seconds.max(first)) / 2.0
         });
         self.seconds + self.warm_up_seconds + steady
+    }
+
+    /// Bytes that are written in all, at the most: images, loads, copies, and what is measured.
+    pub fn written_bytes(&self) -> u64 {
+        let copies = self.starts().len() as u64 * u64::from(self.rounds);
+        let copied = self.loaded_bytes.saturating_mul(copies);
+        let measured = self.added_bytes.saturating_mul(self.trials() as u64);
+        self.required_bytes()
+            .saturating_add(copied)
+            .saturating_add(measured)
     }
 
     /// How long it is expected to take, before anything is known about the machine.

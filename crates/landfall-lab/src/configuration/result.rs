@@ -261,7 +261,8 @@ pub struct Trial {
     pub server_cpu_us: f64,
     /// CPU time of this process per request, in microseconds.
     pub client_cpu_us: f64,
-    /// What one request cost the device.
+    /// What one request cost the device. Its bytes are those that were written until nothing of it was left
+    /// in the page cache.
     pub device: Option<DeviceCost>,
     /// KiB per request, window by window, where they were watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

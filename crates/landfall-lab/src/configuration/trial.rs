@@ -1,10 +1,12 @@
 //! One trial: clients ask a database for so many seconds, after a warm-up, and the counters say what that
 //! took.
 //!
-//! Between warm-up and measurement all clients pause, so that what is counted belongs to the requests that
-//! are; a database that works in the background goes on meanwhile. Where a steady load is waited for, the
-//! device is read at the end of each window by the thread that looks on, and the database is asked what it
-//! owes, over a session that no client uses.
+//! Between warm-up and measurement all clients pause, and what is dirty in the page cache is written out, so
+//! that what is counted belongs to the requests that are; a database that works in the background goes on
+//! meanwhile. Afterwards what they left in the page cache is written out too, and its bytes are counted with
+//! theirs: when the kernel would have done so is chance. Flushes and requests are those of the measured time.
+//! Where a steady load is waited for, the device is read at the end of each window by the thread that looks
+//! on, and the database is asked what it owes, over a session that no client uses.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,6 +17,7 @@ use landfall_recorder::Recorder;
 use landfall_recorder::wear::Drive;
 
 use super::copy::tree_bytes;
+use super::loaded::failed;
 use super::steady::{self, Windows};
 use super::{
     FlashWear, KindOfRequest, Latency, Owed, Steadiness, Trial, UntilSteady, device_cost, wear,
@@ -24,6 +27,8 @@ use crate::readings::Readings;
 use crate::workload::clients::{self, Worked};
 use crate::workload::{Client, Workload};
 use crate::{Preparation, Site, Stop};
+
+const WRITING_OUT: &str = "write out what is dirty";
 
 /// What is to be done.
 pub(super) struct Task<'a> {
@@ -54,6 +59,19 @@ struct Counted {
     site: Readings,
     below: Option<DeviceCounters>,
     server_cpu: Duration,
+}
+
+impl Counted {
+    /// Takes the bytes of a later look.
+    fn add_bytes(&mut self, later: &Counted) {
+        let take = |device: &mut Option<DeviceCounters>, later: Option<DeviceCounters>| {
+            if let (Some(device), Some(later)) = (device, later) {
+                device.write_bytes = later.write_bytes;
+            }
+        };
+        take(&mut self.site.device, later.site.device);
+        take(&mut self.below, later.below);
+    }
 }
 
 impl Task<'_> {
@@ -108,6 +126,7 @@ pub(super) fn run(task: &Task<'_>, before: Preparation) -> Result<Trial, Databas
     let kinds = task.workload.requests();
     let mut clients = task.clients()?;
     let steadiness = warm_up(task, &mut clients)?;
+    task.site.drain().map_err(failed(WRITING_OUT))?;
     let preparation = Preparation {
         seconds: before.seconds + begin.elapsed().as_secs_f64(),
         ..before
@@ -123,9 +142,11 @@ pub(super) fn run(task: &Task<'_>, before: Preparation) -> Result<Trial, Databas
         elapsed >= task.duration
     };
     let count = || task.count();
-    let (counted, worked) =
+    let (begin, worked) =
         clients::work(&mut clients, kinds.len(), task.stop, count, &mut is_enough)?;
-    let counted = task.count_since(&counted);
+    let mut counted = task.count_since(&begin);
+    task.site.drain().map_err(failed(WRITING_OUT))?;
+    counted.add_bytes(&task.count_since(&begin));
     drop(clients);
     let requests = worked.requests();
     if requests == 0 {
@@ -140,9 +161,7 @@ pub(super) fn run(task: &Task<'_>, before: Preparation) -> Result<Trial, Databas
         true => Some(owed(task, requests)?),
         false => None,
     };
-    let bytes = tree_bytes(task.directory).map_err(|error| {
-        DatabaseError::Failed(format!("cannot look at the database's files: {error}"))
-    })?;
+    let bytes = tree_bytes(task.directory).map_err(failed("look at the database's files"))?;
     Ok(Trial {
         windows: windows.map(|windows| windows.kib()).unwrap_or_default(),
         steadiness,
@@ -275,9 +294,7 @@ fn owed(task: &Task<'_>, requests: u64) -> Result<Owed, DatabaseError> {
     let debt = task.running.debt()?;
     let (before, begin) = (task.site.counters(), Instant::now());
     task.running.drain(task.stop)?;
-    task.site.drain().map_err(|error| {
-        DatabaseError::Failed(format!("cannot write out what is dirty: {error}"))
-    })?;
+    task.site.drain().map_err(failed(WRITING_OUT))?;
     let seconds = begin.elapsed().as_secs_f64();
     let written = task.site.counters().zip(before);
     Ok(Owed {

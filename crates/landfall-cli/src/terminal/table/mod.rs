@@ -1,7 +1,9 @@
 //! Results as tables of at most 100 columns.
 
+mod binlog;
 mod claims;
 mod comparison;
+mod configuration;
 mod inspection;
 mod layout;
 mod moments;
@@ -44,6 +46,9 @@ pub fn results(results: &Results) -> String {
     if let Some(stream) = results.stream() {
         text.push_str(&stream::tables(stream));
     }
+    if let Some(binlog) = results.binlog() {
+        text.push_str(&binlog::tables(binlog));
+    }
     text.push_str(&proof::proofs(&results.proofs().collect::<Vec<_>>()));
     if results.claims().next().is_some() {
         let _ = write!(
@@ -71,13 +76,21 @@ fn header(results: &Results) -> String {
         1 => "1 round".to_owned(),
         rounds => format!("{rounds} rounds"),
     };
-    let sync = results.sync().map(|sync| rounds(sync.rounds));
-    let stream = results.stream().map(|stream| rounds(stream.rounds));
-    let done = match (sync, stream) {
-        (Some(sync), Some(stream)) if sync != stream => {
-            Some(format!("{sync} of sync and {stream} of stream"))
+    let experiments = results.experiments.iter();
+    let done: Vec<(&str, String)> = experiments
+        .filter_map(|one| Some((one.name(), rounds(one.rounds()?))))
+        .collect();
+    let done = match done.as_slice() {
+        [] => None,
+        [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other == first) => {
+            Some(first.clone())
         }
-        (sync, stream) => sync.or(stream),
+        several => {
+            let each = several
+                .iter()
+                .map(|(name, rounds)| format!("{rounds} of {name}"));
+            Some(each.collect::<Vec<_>>().join(" and "))
+        }
     };
     if let Some(done) = done {
         let _ = write!(text, "; {done} in {}", duration_text(results.seconds));

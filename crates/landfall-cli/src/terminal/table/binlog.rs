@@ -1,0 +1,104 @@
+//! The tables of experiment `binlog`.
+
+use std::fmt::Write as _;
+
+use landfall_lab::binlog::{BinlogResults, Section, beside, sections, sentences};
+use landfall_lab::configuration::{ConfigurationResult, Summary};
+use landfall_lab::numbers::{NOTHING, interval, short, thousands, two, writes};
+use landfall_lab::sync::DeviceCost;
+
+use super::configuration::{configurations, preparation};
+use super::layout::{at_least, or_nothing, plain_table, with_notes, wrapped};
+use crate::terminal::style::{STRONG, styled};
+
+/// Everything that the experiment found, without its claims.
+pub(super) fn tables(binlog: &BinlogResults) -> String {
+    let mut text = String::new();
+    let said: String = sentences::sentences(binlog)
+        .iter()
+        .map(|sentence| wrapped(0, sentence))
+        .collect();
+    if !said.is_empty() {
+        let _ = write!(text, "\n{said}");
+    }
+    for section in sections(binlog) {
+        let title = format!(
+            "{}: sync_binlog 0 against 1, and what a transaction costs the device",
+            section.title
+        );
+        let _ = write!(
+            text,
+            "\n{}\n{}",
+            styled(STRONG, &title),
+            of_section(&section)
+        );
+    }
+    for (title, rows) in beside(binlog) {
+        let table = configurations(&rows, "requests");
+        let _ = write!(text, "\n{}\n{table}", styled(STRONG, &title));
+    }
+    text + &preparation(&binlog.measurements)
+}
+
+fn of_section(section: &Section<'_>) -> String {
+    let mut table = plain_table();
+    let header = vec![
+        "",
+        "0\ntps",
+        "1\ntps",
+        "95%\ninterval",
+        "\n1/0",
+        "95%\ninterval",
+        "flushes\n0 → 1",
+        "writes\n0 → 1",
+        "KiB\n0 → 1",
+    ];
+    let columns = header.len();
+    table.set_header(header);
+    let mut notes: Vec<String> = Vec::new();
+    for row in &section.rows {
+        for reason in [row.without, row.with]
+            .iter()
+            .filter_map(|one| one.unsupported.as_ref())
+        {
+            let note = format!("{}: {reason}", row.label);
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        let summary = |one: &ConfigurationResult| one.summary.clone();
+        let (without, with) = (summary(row.without), summary(row.with));
+        if without.is_none() && with.is_none() {
+            continue;
+        }
+        let rate = |summary: &Option<Summary>| summary.as_ref().map(|one| one.requests_per_second);
+        let pair = |print: &dyn Fn(&DeviceCost) -> String| {
+            let one = |summary: &Option<Summary>| {
+                or_nothing(
+                    summary
+                        .as_ref()
+                        .and_then(|one| one.device)
+                        .as_ref()
+                        .map(print),
+                )
+            };
+            match (one(&without), one(&with)) {
+                (without, with) if without == NOTHING && with == NOTHING => NOTHING.to_owned(),
+                (without, with) => format!("{without}→{with}"),
+            }
+        };
+        table.add_row(vec![
+            row.label.clone(),
+            or_nothing(rate(&without).map(|rate| thousands(rate.median))),
+            or_nothing(rate(&with).map(|rate| thousands(rate.median))),
+            or_nothing(rate(&with).map(|rate| interval(&rate, thousands))),
+            or_nothing(row.left.map(|left| two(left.median))),
+            or_nothing(row.left.map(|left| interval(&left, two))),
+            pair(&|device| two(device.flushes)),
+            pair(&writes),
+            pair(&|device| short(device.kib)),
+        ]);
+    }
+    at_least(&mut table, 0, 20);
+    with_notes(table, columns, notes)
+}

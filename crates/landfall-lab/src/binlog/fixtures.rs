@@ -1,0 +1,104 @@
+//! Results for tests that need some.
+
+use super::plan::name;
+use super::{BinlogResults, claims};
+use crate::configuration::fixtures::{measured, measurements};
+use crate::configuration::{ConfigurationResult, Measurements};
+use crate::{PlanKind, SiteDescription, SiteKind, SiteSpec};
+
+/// By how much rounds differ.
+pub(crate) const RATES: [f64; 5] = [1.0, 1.02, 0.98, 1.01, 0.99];
+
+/// MariaDB on a site, at about this rate.
+pub(crate) fn mariadb(site: &str, sync: &str, clients: u32, rate: f64) -> ConfigurationResult {
+    let spec: SiteSpec = site.parse().unwrap();
+    let journalled = !site.contains("ext2");
+    let flushes = match (sync, journalled) {
+        ("0", _) => 1.0,
+        (_, true) => 3.0,
+        (_, false) => 2.0,
+    };
+    let rates = RATES.map(|factor| factor * rate);
+    let name = name(sync, 1);
+    let mut one = measured(
+        &spec.to_string(),
+        &name,
+        clients,
+        &rates,
+        8.0 * flushes,
+        flushes,
+    );
+    one.settings.insert("sync_binlog".into(), sync.into());
+    one
+}
+
+/// MariaDB on these sites, as fast as published of the filesystem where something was.
+pub(crate) fn of_all(sites: &[&str]) -> Measurements {
+    let mut all = Vec::new();
+    for site in sites {
+        let (without, one, two) = match *site {
+            site if site.starts_with("memory:") => (2_350.0, 900.0, 750.0),
+            site if site.contains("ext3") => (1_912.0, 1_060.0, 610.0),
+            _ => (2_550.0, 2_300.0, 2_350.0),
+        };
+        all.push(mariadb(site, "0", 1, without));
+        all.push(mariadb(site, "1", 1, one));
+        all.push(mariadb(site, "0", 2, without));
+        all.push(mariadb(site, "1", 2, two));
+    }
+    let mut all = measurements(all);
+    for site in &mut all.sites {
+        site.description = match site.key.parse().unwrap() {
+            SiteSpec::Loop(recipe) => made(SiteKind::Loop, &recipe.to_string()),
+            SiteSpec::Memory(recipe) => made(SiteKind::Memory, &recipe.to_string()),
+            _ => SiteDescription::default(),
+        };
+    }
+    all
+}
+
+fn made(kind: SiteKind, recipe: &str) -> SiteDescription {
+    SiteDescription {
+        kind,
+        recipe: Some(recipe.to_owned()),
+        size_bytes: Some(1 << 30),
+        latency: None,
+    }
+}
+
+/// What was published, on the filesystems that it was published of.
+pub(crate) fn published() -> Measurements {
+    of_all(&[
+        "loop:ext2",
+        "loop:ext3",
+        "loop:ext3,data=writeback",
+        "loop:ext3,data=journal",
+        "loop:ext4",
+        "loop:xfs",
+        "memory:ext3",
+    ])
+}
+
+/// Everything that the experiment finds.
+pub(crate) fn binlog_results() -> BinlogResults {
+    let mut measurements = published();
+    let beside = [
+        ("postgres wal_sync_method=fdatasync", 1_500.0),
+        ("redis appendfsync=always", 4_000.0),
+    ];
+    for (name, rate) in beside {
+        let rates = RATES.map(|factor| factor * rate);
+        measurements
+            .configurations
+            .push(measured("loop:ext4", name, 1, &rates, 12.0, 1.0));
+    }
+    let mut absent = measured("loop:ext4", "redis appendfsync=no", 1, &[], 0.0, 0.0);
+    absent.unsupported = Some("Redis is not installed; apt install redis-server".into());
+    measurements.configurations.push(absent);
+    BinlogResults {
+        plan: PlanKind::Standard,
+        rows: 100_000,
+        claims: claims::judge(&measurements),
+        measurements,
+    }
+}

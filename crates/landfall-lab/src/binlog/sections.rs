@@ -1,0 +1,131 @@
+//! The results in the order in which people read them: MariaDB by the number of clients, each filesystem with
+//! the binary log not synced and synced; then the other databases.
+//!
+//! The terminal's tables and the report's charts are made from these sections, so that both show the same.
+
+use super::BinlogResults;
+use super::plan::name;
+use crate::configuration::{ConfigurationResult, Measurements, Trial};
+use crate::stats::Estimate;
+
+/// One filesystem with the binary log not synced and synced.
+#[derive(Clone, Debug)]
+pub struct Sides<'a> {
+    /// The site, without what goes without saying: `ext3,data=journal`, `memory:ext3`.
+    pub label: String,
+    /// `sync_binlog=0`.
+    pub without: &'a ConfigurationResult,
+    /// `sync_binlog=1`.
+    pub with: &'a ConfigurationResult,
+    /// Rate with over rate without, formed round by round.
+    pub left: Option<Estimate>,
+}
+
+/// MariaDB with so many clients, filesystem by filesystem.
+#[derive(Clone, Debug)]
+pub struct Section<'a> {
+    /// `innodb_flush_log_at_trx_commit`.
+    pub flush_log: u32,
+    /// Clients.
+    pub clients: u32,
+    /// What all rows have in common.
+    pub title: String,
+    /// The filesystems.
+    pub rows: Vec<Sides<'a>>,
+}
+
+/// What was measured of MariaDB.
+pub fn sections(results: &BinlogResults) -> Vec<Section<'_>> {
+    let all = &results.measurements;
+    let mut sections = Vec::new();
+    for flush_log in [1, 0, 2] {
+        let mut clients: Vec<u32> = of_mariadb(all)
+            .filter(|one| one.name == name("1", flush_log))
+            .map(|one| one.clients)
+            .collect();
+        clients.sort_unstable();
+        clients.dedup();
+        for clients in clients {
+            let sides = |site: &'_ crate::configuration::SiteResult| {
+                let find = |sync| all.find(&site.key, &name(sync, flush_log), clients);
+                let (without, with) = (find("0")?, find("1")?);
+                let rate = |trial: &Trial| Some(trial.requests_per_second);
+                Some(Sides {
+                    label: label(&site.key).to_owned(),
+                    left: Estimate::of_ratio(&with.pairs(without, rate)),
+                    without,
+                    with,
+                })
+            };
+            sections.push(Section {
+                flush_log,
+                clients,
+                title: title(flush_log, clients),
+                rows: all.sites.iter().filter_map(sides).collect(),
+            });
+        }
+    }
+    sections
+}
+
+fn of_mariadb(all: &Measurements) -> impl Iterator<Item = &ConfigurationResult> {
+    let configurations = all.configurations.iter();
+    configurations.filter(|one| one.database == "mariadb")
+}
+
+fn title(flush_log: u32, clients: u32) -> String {
+    let clients = match clients {
+        1 => "1 client".to_owned(),
+        some => format!("{some} clients"),
+    };
+    match flush_log {
+        1 => format!("MariaDB with {clients}"),
+        other => format!("MariaDB with {clients}, innodb_flush_log_at_trx_commit={other}"),
+    }
+}
+
+/// A site without what goes without saying.
+pub(crate) fn label(site: &str) -> &str {
+    site.strip_prefix("loop:").unwrap_or(site)
+}
+
+/// What was measured of the other databases, by database: what it is called, and where it stood.
+pub fn beside(results: &BinlogResults) -> Vec<(String, Vec<&ConfigurationResult>)> {
+    let all = &results.measurements.configurations;
+    [("postgres", "PostgreSQL"), ("redis", "Redis")]
+        .into_iter()
+        .filter_map(|(database, title)| {
+            let rows: Vec<&ConfigurationResult> =
+                all.iter().filter(|one| one.database == database).collect();
+            let first = rows.first()?;
+            let title = format!("{title} on {} ({})", label(&first.site), first.workload);
+            Some((title, rows))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::binlog::fixtures::binlog_results;
+
+    #[test]
+    fn filesystems_stand_below_each_other_for_each_number_of_clients() {
+        let results = binlog_results();
+        let sections = sections(&results);
+        let shape: Vec<_> = sections
+            .iter()
+            .map(|one| (one.clients, one.rows.len()))
+            .collect();
+        assert_eq!(shape, [(1, 7), (2, 7)]);
+        assert_eq!(sections[0].title, "MariaDB with 1 client");
+        let ext3 = &sections[1].rows[1];
+        assert_eq!(ext3.label, "ext3");
+        assert!((ext3.left.unwrap().median - 610.0 / 1_912.0).abs() < 0.01);
+        assert_eq!(sections[0].rows[6].label, "memory:ext3");
+        let beside = beside(&results);
+        assert_eq!(beside.len(), 2);
+        assert_eq!(beside[1].1.len(), 2);
+        assert!(beside[0].0.starts_with("PostgreSQL on ext4"));
+    }
+}

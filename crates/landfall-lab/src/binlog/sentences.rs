@@ -1,0 +1,207 @@
+//! What the terminal and the report say of the results in the same words.
+
+use super::{BinlogResults, Section, Sides, sections};
+use crate::configuration::ConfigurationResult;
+use crate::numbers::two;
+use crate::stats::{Estimate, FEWEST_ROUNDS};
+
+/// Flushes per transaction that differ by less are called equal.
+const SAME_FLUSHES: f64 = 0.15;
+
+/// What the experiment found, in a few sentences.
+pub fn sentences(results: &BinlogResults) -> Vec<String> {
+    let sections: Vec<Section<'_>> = sections(results)
+        .into_iter()
+        .filter(|section| section.flush_log == 1)
+        .collect();
+    let one = sections.iter().find(|section| section.clients == 1);
+    let mut sentences = Vec::new();
+    // Counts are the same in each round; times are not.
+    if results.measurements.rounds as usize >= FEWEST_ROUNDS {
+        sentences.extend(one.and_then(left));
+        sentences.extend(second_client(&sections));
+    }
+    sentences.extend(one.and_then(flushes));
+    sentences.extend(grouped(&sections));
+    sentences.extend(no_barrier(&sections));
+    sentences
+}
+
+/// Rows that were measured on filesystems that flush; without barriers there is nothing to pay for.
+fn honest<'s, 'a>(section: &'s Section<'a>) -> impl Iterator<Item = &'s Sides<'a>> {
+    let rows = section.rows.iter();
+    rows.filter(|row| !is_without_barrier(row) && row.left.is_some())
+}
+
+fn is_without_barrier(row: &Sides<'_>) -> bool {
+    row.label.contains("barrier=0") || row.label.contains("nobarrier")
+}
+
+/// How much of its rate one client keeps.
+fn left(section: &Section<'_>) -> Option<String> {
+    let mut rows: Vec<(&str, Estimate)> = honest(section)
+        .filter_map(|row| Some((row.label.as_str(), row.left?)))
+        .collect();
+    rows.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
+    let (least, most) = (rows.first()?, rows.last()?);
+    let percent = |share: Estimate| {
+        let [median, low, high] = [share.median, share.low, share.high].map(|one| one * 100.0);
+        format!("{median:.0}% (95% interval {low:.0} to {high:.0})")
+    };
+    Some(match rows.len() {
+        1 => format!(
+            "Syncing the binary log with each transaction leaves one client {} of its rate on {}.",
+            percent(least.1),
+            least.0
+        ),
+        _ => format!(
+            "Syncing the binary log with each transaction leaves one client {} of its rate on {}, and {} on {}.",
+            percent(least.1),
+            least.0,
+            percent(most.1),
+            most.0
+        ),
+    })
+}
+
+fn flushes_of(one: &ConfigurationResult) -> Option<f64> {
+    Some(one.summary.as_ref()?.device?.flushes)
+}
+
+/// What it costs in flushes, by filesystem.
+fn flushes(section: &Section<'_>) -> Option<String> {
+    let mut groups: Vec<(f64, f64, Vec<&str>)> = Vec::new();
+    for row in honest(section) {
+        let (Some(without), Some(with)) = (flushes_of(row.without), flushes_of(row.with)) else {
+            continue;
+        };
+        let same = |group: &&mut (f64, f64, Vec<&str>)| {
+            (group.0 - without).abs() < SAME_FLUSHES && (group.1 - with).abs() < SAME_FLUSHES
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.2.push(&row.label),
+            None => groups.push((without, with, vec![&row.label])),
+        }
+    }
+    let parts: Vec<String> = groups
+        .iter()
+        .map(|(without, with, labels)| {
+            format!(
+                "from {} to {} on {}",
+                two(*without),
+                two(*with),
+                labels.join(", ")
+            )
+        })
+        .collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "Per transaction of one client it takes the flushes {}: InnoDB's log was preallocated, and the binary log grows.",
+            parts.join("; ")
+        )
+    })
+}
+
+/// Whether a second client makes any of them slower.
+fn second_client(sections: &[Section<'_>]) -> Option<String> {
+    let at = |clients| sections.iter().find(|section| section.clients == clients);
+    let (one, two) = (at(1)?, at(2)?);
+    let rate = |row: &Sides<'_>| Some(row.with.summary.as_ref()?.requests_per_second);
+    let mut slower = Vec::new();
+    let mut compared = 0;
+    for row in honest(two) {
+        let Some(single) = one.rows.iter().find(|single| single.label == row.label) else {
+            continue;
+        };
+        let (Some(both), Some(alone)) = (rate(row), rate(single)) else {
+            continue;
+        };
+        compared += 1;
+        if both.high < alone.low {
+            slower.push(row.label.as_str());
+        }
+    }
+    Some(match (compared, slower.as_slice()) {
+        (0, _) => return None,
+        (_, []) => "No filesystem is slower with two clients than with one, as ext3 was in 2009."
+            .to_owned(),
+        (_, some) => format!("With two clients {} slower than with one.", are(some)),
+    })
+}
+
+fn are(labels: &[&str]) -> String {
+    match labels {
+        [one] => format!("{one} is"),
+        several => format!("{} are", several.join(", ")),
+    }
+}
+
+/// What group commit makes of it with the most clients.
+fn grouped(sections: &[Section<'_>]) -> Option<String> {
+    let most = sections.iter().max_by_key(|section| section.clients)?;
+    let one = sections.iter().find(|section| section.clients == 1)?;
+    let row = honest(most)
+        .find(|row| row.label == "ext4")
+        .or(honest(most).next())?;
+    let single = one.rows.iter().find(|single| single.label == row.label)?;
+    let (all, alone) = (flushes_of(row.with)?, flushes_of(single.with)?);
+    (most.clients > 1 && all < alone).then(|| {
+        format!(
+            "{} clients share their flushes: on {} {} per synced transaction, where one client needs {}.",
+            most.clients,
+            row.label,
+            two(all),
+            two(alone)
+        )
+    })
+}
+
+/// What is bought by leaving the flushes out.
+fn no_barrier(sections: &[Section<'_>]) -> Option<String> {
+    let section = sections.iter().find(|section| section.clients == 1)?;
+    let row = section.rows.iter().find(|row| is_without_barrier(row))?;
+    let flushes = flushes_of(row.with)?;
+    Some(format!(
+        "{} sends {} flushes per transaction, as was advised for controllers with a battery: on any other disk a power cut then takes what was acknowledged, and the filesystem with it.",
+        row.label,
+        two(flushes)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::binlog::fixtures::{binlog_results, mariadb, of_all};
+
+    #[test]
+    fn what_was_found_is_said_in_words() {
+        let text = sentences(&binlog_results()).join(" ");
+        for words in [
+            "leaves one client 38% (95% interval 38 to 38) of its rate on memory:ext3, and 90% (",
+            "from 1.00 to 2.00 on ext2; from 1.00 to 3.00 on ext3, ext3,data=writeback",
+            "With two clients ext3, ext3,data=writeback, ext3,data=journal, memory:ext3 are slower than with one",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+    }
+
+    #[test]
+    fn without_barriers_nothing_is_safe_and_that_is_said() {
+        let mut results = binlog_results();
+        results.measurements = of_all(&["loop:ext4,barrier=0"]);
+        let text = sentences(&results).join(" ");
+        assert!(text.contains("ext4,barrier=0 sends 3.00 flushes"), "{text}");
+        assert!(!text.contains("leaves one client"), "{text}");
+        results.measurements = of_all(&["dir"]);
+        let grouped = mariadb("dir", "1", 16, 9_000.0);
+        let zero = mariadb("dir", "0", 16, 9_000.0);
+        results.measurements.configurations.extend([zero, grouped]);
+        let text = sentences(&results).join(" ");
+        assert!(
+            text.contains("No filesystem is slower with two clients"),
+            "{text}"
+        );
+        results.measurements.configurations.clear();
+        assert!(sentences(&results).is_empty());
+    }
+}
