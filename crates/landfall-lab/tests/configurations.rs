@@ -47,9 +47,12 @@ fn plan(configurations: Vec<Configuration>) -> Plan {
         configurations,
         rounds: 2,
         warm_up_seconds: 0.05,
+        steady: None,
         seconds: 0.2,
         shares_starts: true,
         settles: true,
+        drive: None,
+        loads_in_place: false,
         loaded_bytes: 200 << 20,
         added_bytes: 16 << 20,
     }

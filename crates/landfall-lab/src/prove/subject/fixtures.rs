@@ -6,6 +6,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::{Found, Subject, Witness, named};
+use crate::Stop;
 
 /// Sends so many transactions and remembers which were acknowledged.
 #[derive(Debug)]
