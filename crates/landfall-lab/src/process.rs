@@ -87,6 +87,16 @@ impl Process {
         self.signal(Signal::TERM);
     }
 
+    /// Sends them SIGINT, which some servers take for an order to end without waiting for their clients.
+    pub fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
+
+    /// Sends them SIGQUIT, which some servers take for an order to end at once.
+    pub fn quit(&self) {
+        self.signal(Signal::QUIT);
+    }
+
     /// Bytes of standard output so far.
     pub fn stdout_len(&self) -> io::Result<u64> {
         Ok(self.stdout.metadata()?.len())

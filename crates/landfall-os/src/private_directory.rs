@@ -66,6 +66,12 @@ impl PrivateDirectory {
         Ok(path)
     }
 
+    /// Whether `path` is called as they are.
+    pub fn is_named_like_one(path: &Path) -> bool {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| owner_of(name).is_some())
+    }
+
     /// Removes it, and says so if that fails.
     pub fn close(mut self) -> io::Result<()> {
         self.closed = true;
@@ -87,15 +93,19 @@ pub fn abandoned_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str());
-        let owner = name
-            .and_then(|name| name.strip_prefix(PREFIX)?.split_once('-'))
-            .and_then(|(process, _)| process.parse::<u32>().ok());
+        let owner = name.and_then(owner_of);
         if owner.is_some_and(|process| is_abandoned(&path, process)) {
             abandoned.push(path);
         }
     }
     abandoned.sort();
     Ok(abandoned)
+}
+
+/// The number of the process that made a private directory of that name.
+fn owner_of(name: &str) -> Option<u32> {
+    let (process, _) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    process.parse().ok()
 }
 
 fn is_abandoned(path: &Path, process: u32) -> bool {

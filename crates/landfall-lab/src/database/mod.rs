@@ -17,12 +17,14 @@ pub(crate) mod conformance;
 mod error;
 mod key_value;
 mod mariadb;
+mod postgres;
 mod program;
 mod registry;
 mod server;
 mod sql;
 pub(crate) mod sqlite;
 mod template;
+mod user;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Every database there is, by name.
 
-use super::{Database, Presence, mariadb, sqlite};
+use super::{Database, Presence, mariadb, postgres, sqlite};
 use crate::Error;
 use crate::setting::{Chosen, Description};
 
@@ -19,6 +19,7 @@ pub(super) struct Kind {
 static KINDS: &[&Kind] = &[
     &mariadb::innodb::KIND,
     &mariadb::myrocks::KIND,
+    &postgres::KIND,
     &sqlite::KIND,
 ];
 

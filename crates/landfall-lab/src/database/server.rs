@@ -23,6 +23,8 @@ use crate::{Stop, duration_text};
 const STARTING: Duration = Duration::from_secs(10 * 60);
 /// How long it may take to end: it writes out what is only in memory.
 const STOPPING: Duration = Duration::from_secs(10 * 60);
+/// How long one may take that is told to end at once: it kills its processes itself after five seconds.
+const ENDING_AT_ONCE: Duration = Duration::from_secs(10);
 /// How often it is looked whether it takes connections.
 const LOOK: Duration = Duration::from_millis(5);
 /// As much of its log is looked at, from the end.
@@ -35,6 +37,8 @@ const LONGEST_PATH: usize = 107;
 pub(super) enum Ending {
     /// By SIGTERM.
     Terminate,
+    /// By SIGINT.
+    Interrupt,
 }
 
 /// A server that was started; killed when dropped.
@@ -52,6 +56,8 @@ struct Own {
     /// What it is called in a sentence.
     title: &'static str,
     process: Mutex<Process>,
+    /// Whether it is first told to end at once.
+    gently: bool,
 }
 
 /// A private directory for the socket of a server, and for what else is not to be in its data directory.
@@ -87,13 +93,36 @@ impl Server {
         command: &mut Command,
         sockets: PrivateDirectory,
     ) -> Result<Server, DatabaseError> {
+        Self::begin(title, command, sockets, false)
+    }
+
+    /// As [`start`](Server::start), but when dropped it is told by SIGQUIT to end at once, and killed if
+    /// it does not: for one that has more than its process to give back, and more processes than ours.
+    pub fn start_gently(
+        title: &'static str,
+        command: &mut Command,
+        sockets: PrivateDirectory,
+    ) -> Result<Server, DatabaseError> {
+        Self::begin(title, command, sockets, true)
+    }
+
+    fn begin(
+        title: &'static str,
+        command: &mut Command,
+        sockets: PrivateDirectory,
+        gently: bool,
+    ) -> Result<Server, DatabaseError> {
         let process = Process::start(command).map_err(|error| {
             let program = command.get_program().to_string_lossy();
             DatabaseError::Refused(format!("cannot start {program}: {error}"))
         })?;
-        let process = Mutex::new(process);
+        let own = Own {
+            title,
+            process: Mutex::new(process),
+            gently,
+        };
         Ok(Server {
-            own: Arc::new(Own { title, process }),
+            own: Arc::new(own),
             sockets,
         })
     }
@@ -162,6 +191,7 @@ impl Server {
         let own = &*self.own;
         match ending {
             Ending::Terminate => own.process().terminate(),
+            Ending::Interrupt => own.process().interrupt(),
         }
         let title = own.title;
         let begin = Instant::now();
@@ -234,5 +264,15 @@ impl Own {
 
     fn process(&self) -> MutexGuard<'_, Process> {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        if self.gently && matches!(self.ended_within(Duration::ZERO), Ok(None)) {
+            self.process().quit();
+            // If this does not help, what is left of it is killed.
+            let _ = self.ended_within(ENDING_AT_ONCE);
+        }
     }
 }

@@ -36,6 +36,12 @@ fn refused(name: &str) -> &'static [(&'static str, &'static str)] {
             ("rocksdb_default_cf_options", "no_such_option=1"),
             ("rocksdb_max_open_files", "-7"),
         ],
+        "postgres" => &[
+            ("no_such_parameter", "1"),
+            ("wal_sync_method", "no_such_method"),
+            // Rounded without a word.
+            ("max_wal_size", "33000kB"),
+        ],
         _ => &[],
     }
 }
