@@ -1,5 +1,8 @@
 //! Why a database did not do what it was asked.
 
+use std::fmt::Display;
+use std::io;
+
 use crate::Error;
 
 /// Why a database did not do what it was asked. The text is one sentence, or the clause of one.
@@ -35,6 +38,35 @@ pub enum DatabaseError {
 }
 
 impl DatabaseError {
+    /// That there is no space, which is what `text` says.
+    pub(super) fn no_space(text: impl Display) -> DatabaseError {
+        DatabaseError::Refused(format!(
+            "{text}: free some space, or make the filesystem larger with size="
+        ))
+    }
+
+    /// What the operating system said.
+    pub(super) fn io(doing: &str, error: &io::Error) -> DatabaseError {
+        let text = format!("{doing}: {error}");
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                DatabaseError::no_space(text)
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                DatabaseError::Refused(text)
+            }
+            _ => DatabaseError::Failed(text),
+        }
+    }
+
+    /// The same, of a database that was being started: what failed is that it does not start.
+    pub(super) fn at_start(self) -> DatabaseError {
+        match self {
+            DatabaseError::Failed(text) => DatabaseError::DoesNotStart(text),
+            other => other,
+        }
+    }
+
     /// As the error of a run that cannot do without this.
     pub fn of(self, name: &str) -> Error {
         match self {

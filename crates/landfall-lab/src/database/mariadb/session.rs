@@ -126,9 +126,7 @@ pub(super) fn failed(error: mysql::Error) -> DatabaseError {
     if CONFLICTS.contains(&error.code) {
         DatabaseError::Conflict(text)
     } else if is_full || NO_SPACE.contains(&error.code) {
-        DatabaseError::Refused(format!(
-            "{text}: free some space, or make the filesystem larger with size="
-        ))
+        DatabaseError::no_space(text)
     } else {
         DatabaseError::Failed(text)
     }

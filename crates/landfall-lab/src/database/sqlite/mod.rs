@@ -127,10 +127,8 @@ impl Database for Sqlite {
             })?;
             Ok(connection)
         };
-        let connection = open().map_err(|error: ConnectError| match error.into() {
-            DatabaseError::Failed(text) => DatabaseError::DoesNotStart(text),
-            other => other,
-        })?;
+        let connection =
+            open().map_err(|error: ConnectError| DatabaseError::from(error).at_start())?;
         Ok(Box::new(RunningSqlite {
             options: self.options.clone(),
             path,
@@ -243,9 +241,7 @@ fn failed(doing: &str, error: &rusqlite::Error) -> DatabaseError {
     let text = format!("{doing}: {error}");
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => DatabaseError::Conflict(text),
-        Some(ErrorCode::DiskFull) => DatabaseError::Refused(format!(
-            "{text}: free some space, or make the filesystem larger with size="
-        )),
+        Some(ErrorCode::DiskFull) => DatabaseError::no_space(text),
         Some(ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => DatabaseError::Refused(text),
         _ => DatabaseError::Failed(text),
     }
