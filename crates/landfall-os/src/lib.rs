@@ -11,8 +11,8 @@
 //! - [`DirtyLimits`], [`dirty_bytes_of`], [`peak_resident`]: what it holds in memory.
 //!
 //! This is the only crate of the workspace that contains `unsafe`, and it contains it only where the
-//! kernel interface demands it: memory mappings and their bus errors, the io_uring queues, and three
-//! system calls that have no safe wrapper.
+//! kernel interface demands it: memory mappings (LMDB's among them) and their bus errors, the
+//! io_uring queues, and three system calls that have no safe wrapper.
 //!
 //! Nothing here prints or spawns threads. The one piece of global state is the handler that turns bus
 //! errors in our own mappings into errors.
@@ -27,6 +27,8 @@ mod dirty;
 mod filesystem;
 mod host;
 mod io_ring;
+#[cfg(feature = "lmdb")]
+mod lmdb;
 mod loop_device;
 mod mapping;
 mod memory;
@@ -48,6 +50,8 @@ pub use device::{BlockDevice, DeviceKind, WriteCache};
 pub use dirty::{DirtyLimits, dirty_bytes, dirty_bytes_of};
 pub use filesystem::{DirectIo, Filesystem, Medium, Space};
 pub use host::Host;
+#[cfg(feature = "lmdb")]
+pub use lmdb::{LmdbSync, open_lmdb};
 pub use loop_device::{AttachedLoop, LoopDevice, attached_loops};
 pub use memory::{available_memory, peak_resident, reset_peak_resident};
 pub use mount::{Mount, isolate_mounts, leave_mounts, mounts_under, unmount};

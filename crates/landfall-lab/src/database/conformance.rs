@@ -77,6 +77,22 @@ pub(crate) fn sql(running: &dyn Running) -> Box<dyn Sql> {
     }
 }
 
+pub(crate) fn keys(running: &dyn Running) -> Box<dyn KeyValue> {
+    match running.session().unwrap() {
+        Session::Keys(session) => session,
+        Session::Sql(_) => panic!("a session with tables"),
+    }
+}
+
+/// The version of a crate that is linked in.
+pub(super) fn linked(name: &str) -> String {
+    let lock = include_str!("../../../../Cargo.lock");
+    let (_, package) = lock
+        .split_once(&format!("name = \"{name}\"\nversion = \""))
+        .unwrap();
+    package.split('"').next().unwrap().to_owned()
+}
+
 const CLIENTS: i64 = 3;
 const TRANSACTIONS: i64 = 10;
 
@@ -124,4 +140,69 @@ fn has_all_rows(fixture: &Fixture) {
     let expected: Vec<Row> = (0..CLIENTS * TRANSACTIONS * 2).map(row).collect();
     assert_eq!(found, expected, "{}", fixture.database.name());
     assert_eq!(fixture.running.verify().unwrap(), None);
+}
+
+/// The same with keys; and what a batch takes away is gone, and keys are visited in order.
+pub(super) fn keeps_keys(name: &str, settings: &str) {
+    let fixture = fixture(name, settings);
+    let running = &*fixture.running;
+    thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            scope.spawn(move || {
+                let mut session = keys(running);
+                for transaction in 0..TRANSACTIONS {
+                    let mut batch = Batch::default();
+                    for part in 0..2 {
+                        batch.put(key(client * TRANSACTIONS + transaction, part), [7; 2000]);
+                    }
+                    session.commit(&batch).unwrap();
+                    batch = Batch::default();
+                    batch.delete(key(client * TRANSACTIONS + transaction, 1));
+                    batch.put(key(client * TRANSACTIONS + transaction, 2), [8]);
+                    session.commit(&batch).unwrap();
+                }
+            });
+        }
+    });
+    has_all_keys(&fixture.as_if_killed());
+    has_all_keys(&fixture);
+    fixture.running.drain(&Stop::default()).unwrap();
+    let debt = fixture.running.debt().unwrap();
+    assert_eq!(debt.dirty_bytes.unwrap_or(0), 0, "{name} {settings}");
+    has_all_keys(&fixture.restarted());
+}
+
+fn key(transaction: i64, part: u8) -> Vec<u8> {
+    [&transaction.to_be_bytes()[..], &[part]].concat()
+}
+
+fn has_all_keys(fixture: &Fixture) {
+    let name = fixture.database.name();
+    let mut session = keys(&*fixture.running);
+    let all = CLIENTS * TRANSACTIONS;
+    let mut found = Vec::new();
+    let mut scan = |from: &[u8], to: &[u8], most: usize| {
+        found.clear();
+        let mut visit = |key: &[u8], value: &[u8]| {
+            found.push((key.to_vec(), value.to_vec()));
+            found.len() < most
+        };
+        session.scan(from, to, &mut visit).unwrap();
+        found.clone()
+    };
+    let pair = |transaction| {
+        [
+            (key(transaction, 0), vec![7; 2000]),
+            (key(transaction, 2), vec![8]),
+        ]
+    };
+    let expected: Vec<_> = (0..all).flat_map(pair).collect();
+    assert_eq!(scan(&[0], &[255], usize::MAX), expected, "{name}");
+    assert_eq!(scan(&key(1, 0), &key(2, 0), 9), expected[2..4], "{name}");
+    assert_eq!(scan(&key(1, 1), &key(9, 0), 1), expected[3..4], "{name}");
+    assert_eq!(session.get(&key(3, 0)).unwrap(), Some(vec![7; 2000]));
+    assert_eq!(session.get(&key(3, 1)).unwrap(), None);
+    assert_eq!(session.get(&key(all, 0)).unwrap(), None);
+    drop(session);
+    assert_eq!(fixture.running.verify().unwrap(), None, "{name}");
 }

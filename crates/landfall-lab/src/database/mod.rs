@@ -15,10 +15,13 @@
 #[cfg(test)]
 pub(crate) mod conformance;
 mod error;
+mod fjall;
 mod key_value;
+mod lmdb;
 mod mariadb;
 mod postgres;
 mod program;
+mod redb;
 mod registry;
 mod server;
 mod sql;

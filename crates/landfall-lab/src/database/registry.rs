@@ -1,6 +1,6 @@
 //! Every database there is, by name.
 
-use super::{Database, Presence, mariadb, postgres, sqlite};
+use super::{Database, Presence, fjall, lmdb, mariadb, postgres, redb, sqlite};
 use crate::Error;
 use crate::setting::{Chosen, Description};
 
@@ -21,6 +21,9 @@ static KINDS: &[&Kind] = &[
     &mariadb::myrocks::KIND,
     &postgres::KIND,
     &sqlite::KIND,
+    &lmdb::KIND,
+    &redb::KIND,
+    &fjall::KIND,
 ];
 
 /// Every database with its settings, what it is called in a sentence, and where it is.
