@@ -10,7 +10,7 @@ use crate::configuration::Measurements;
 use crate::prove::ProofResults;
 use crate::stream::StreamResults;
 use crate::sync::SyncResults;
-use crate::{Notice, SiteDescription, Weight};
+use crate::{Notice, PlanKind, SiteDescription, Weight};
 
 /// Name and version of the document's schema. The number is raised when a reader of the old one would
 /// misunderstand the new one.
@@ -76,6 +76,16 @@ impl Experiment {
             Experiment::Sync(sync) => Some(sync.rounds),
             Experiment::Stream(stream) => Some(stream.rounds),
             Experiment::Binlog(_) => self.measurements().map(|all| all.rounds),
+            Experiment::Prove(_) => None,
+        }
+    }
+
+    /// Which plan was run; `None` of proofs.
+    pub fn plan(&self) -> Option<PlanKind> {
+        match self {
+            Experiment::Sync(sync) => Some(sync.plan),
+            Experiment::Stream(stream) => Some(stream.plan),
+            Experiment::Binlog(binlog) => Some(binlog.plan),
             Experiment::Prove(_) => None,
         }
     }

@@ -8,6 +8,7 @@
   const drawings = {
     rates: drawRates,
     lines: drawLines,
+    clients: drawClients,
     latency: drawLatency,
     costs: drawCosts,
     sizes: drawSizes,

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::{prove, stream, sync};
+use super::{configuration, prove, stream, sync};
 
 /// More rows than this are no picture any more.
 pub(super) const MOST_ROWS: usize = 40;
@@ -27,8 +27,10 @@ pub(super) struct Chart {
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum Drawing {
-    /// Operations per second of named strategies, with intervals.
+    /// Operations per second of named strategies, or requests per second of configurations, with intervals.
     Rates {
+        /// What the axis shows.
+        unit: &'static str,
         log: bool,
         rows: Vec<sync::charts::Rate>,
     },
@@ -38,6 +40,8 @@ pub(super) enum Drawing {
         series: Vec<&'static str>,
         points: Vec<sync::charts::Point>,
     },
+    /// A figure along the number of clients, a panel per site.
+    Clients(configuration::charts::Clients),
     /// Latency against percentile, a panel per strategy.
     Latency { curves: Vec<sync::charts::Curve> },
     /// What something costs, a panel per kind of cost.
@@ -79,6 +83,7 @@ impl Chart {
         match &self.drawing {
             Drawing::Rates { rows, .. } => rows.iter().filter(|row| row.value.is_some()).count(),
             Drawing::Lines { points, .. } => points.len(),
+            Drawing::Clients(clients) => clients.marks(),
             Drawing::Latency { curves } => curves.len(),
             Drawing::Costs { panels, .. } => panels.iter().map(|panel| panel.bars.len()).sum(),
             Drawing::Sizes(sizes) => sizes.marks(),

@@ -1,7 +1,9 @@
 //! The report: one HTML file that needs nothing else, beside the results document it is made from.
 
+mod binlog;
 mod charts;
 mod claims;
+mod configuration;
 mod page;
 mod part;
 mod prose;

@@ -8,10 +8,10 @@ use askama::Template;
 use super::claims::{Claim, Source, claims};
 use super::part::Part;
 use super::table::Table;
-use super::{prose, prove, stream, sync};
+use super::{binlog, prose, prove, stream, sync};
 use crate::facts::{self, Fact};
 use crate::prove::ProofResults;
-use crate::{Error, Notice, PlanKind, Results, Weight, bytes_text, duration_text};
+use crate::{Error, Notice, Results, Weight, bytes_text, duration_text};
 
 pub(super) const STYLE: &str = concat!(
     include_str!("../../templates/report.css"),
@@ -27,6 +27,8 @@ pub(super) const SCRIPT: &str = concat!(
     include_str!("../../templates/charts/stream.js"),
     "\n",
     include_str!("../../templates/charts/saving.js"),
+    "\n",
+    include_str!("../../templates/charts/configuration.js"),
     "\n",
     include_str!("../../templates/charts/timeline.js"),
     "\n",
@@ -128,6 +130,9 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
     if let Some(found) = results.stream() {
         parts.push(stream::part(found, in_memory, &mut charts));
     }
+    if let Some(found) = results.binlog() {
+        parts.push(binlog::part(found, &mut charts));
+    }
     let proofs: Vec<&ProofResults> = results.proofs().collect();
     if !proofs.is_empty() {
         parts.push(prove::part(&proofs, &mut charts));
@@ -213,21 +218,25 @@ fn circumstances(results: &Results) -> String {
             time.strftime("%-d %B %Y, %H:%M UTC").to_string()
         });
     let mut parts = vec![format!("Linux {}", results.host.kernel), when];
-    let with_rounds = |plan: PlanKind, rounds: u32| match rounds {
-        1 => format!("{}, 1 round", plan.name()),
-        rounds => format!("{}, {rounds} rounds", plan.name()),
-    };
-    let sync = results
-        .sync()
-        .map(|sync| with_rounds(sync.plan, sync.rounds));
-    let stream = results
-        .stream()
-        .map(|stream| with_rounds(stream.plan, stream.rounds));
-    let plans = match (sync, stream) {
-        (Some(sync), Some(stream)) if sync != stream => {
-            Some(format!("sync: {sync}; stream: {stream}"))
+    let experiments = results.experiments.iter();
+    let plans: Vec<(&str, String)> = experiments
+        .filter_map(|one| {
+            let rounds = match one.rounds()? {
+                1 => "1 round".to_owned(),
+                rounds => format!("{rounds} rounds"),
+            };
+            Some((one.name(), format!("{}, {rounds}", one.plan()?.name())))
+        })
+        .collect();
+    let plans = match plans.as_slice() {
+        [] => None,
+        [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other == first) => {
+            Some(first.clone())
         }
-        (sync, stream) => sync.or(stream),
+        several => {
+            let each = several.iter().map(|(name, plan)| format!("{name}: {plan}"));
+            Some(each.collect::<Vec<_>>().join("; "))
+        }
     };
     if let Some(plans) = plans {
         parts.push(format!("{plans} in {}", duration_text(results.seconds)));

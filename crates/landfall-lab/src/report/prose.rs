@@ -1,6 +1,6 @@
 //! The report's first sentences, computed from the results.
 
-use super::{prove, stream, sync};
+use super::{binlog, prove, stream, sync};
 use crate::Results;
 use crate::prove::ProofResults;
 
@@ -17,7 +17,11 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
     if results.has_only_proofs() {
         return of_proofs.into_iter().chain(weightiest(results)).collect();
     }
-    if of_sync.is_none() && of_stream.is_none() && of_proofs.is_empty() {
+    let of_databases = results
+        .measurements()
+        .next()
+        .filter(|_| !results.is_empty());
+    if of_sync.is_none() && of_stream.is_none() && of_databases.is_none() && of_proofs.is_empty() {
         let text = "Nothing was measured: no strategy of this plan can be carried out here.";
         return vec![text.to_owned()];
     }
@@ -35,6 +39,7 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
             .into_iter()
             .flat_map(|stream| stream::prose::sentences(results, stream)),
     );
+    sentences.extend(results.binlog().into_iter().flat_map(binlog::prose));
     sentences.extend(of_proofs);
     sentences.push(weightiest(results).unwrap_or_else(|| {
         "Nothing was noticed that keeps these figures from being taken at face value.".to_owned()

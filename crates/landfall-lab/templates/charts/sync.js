@@ -27,7 +27,7 @@ function drawRates(chart, width) {
     marks: [
       rowLabels(layout, rows),
       Plot.gridX(ticks),
-      rateAxis(ticks, "operations per second", chart.log),
+      rateAxis(ticks, chart.unit, chart.log),
       Plot.ruleY(measured, { x1: "low", x2: "high", y: "label", stroke: accent, strokeWidth: 3, strokeOpacity: 0.45 }),
       Plot.dot(measured, {
         x: "value", y: "label", r: 4.5, stroke: accent, strokeWidth: 2,

@@ -12,13 +12,13 @@ const SOME_READS: f64 = 0.05;
 
 #[derive(Clone, Debug, Serialize)]
 pub(in crate::report) struct Rate {
-    label: String,
-    durable: bool,
+    pub label: String,
+    pub durable: bool,
     /// Absent when it could not be measured.
     pub value: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
-    text: String,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    pub text: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -157,6 +157,7 @@ fn named(section: &Section<'_>) -> Drawing {
         })
         .collect();
     Drawing::Rates {
+        unit: "operations per second",
         log: is_wide(rows.iter().filter_map(|row| row.value)),
         rows,
     }

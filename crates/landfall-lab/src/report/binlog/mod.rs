@@ -1,0 +1,185 @@
+//! What experiment `binlog` gives to the page.
+
+#[cfg(test)]
+mod tests;
+
+use super::charts::Chart;
+use super::configuration::charts::{Row, Series, clients, costs, rates};
+use super::configuration::tables;
+use super::part::{Chapter, Figure, Part, chapter};
+use super::table::Table;
+use crate::binlog::{BinlogResults, Section, beside, sections, sentences};
+use crate::configuration::ConfigurationResult;
+use crate::stats::Estimate;
+
+const SERIES: [&str; 2] = ["sync_binlog=0", "sync_binlog=1"];
+
+/// Its part of the page; `charts` receives what is drawn.
+pub(super) fn part(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Part {
+    let sections = sections(binlog);
+    let chapters = [
+        of_mariadb(
+            &sections,
+            "Transactions per second, by filesystem and clients",
+            "Each transaction is written to InnoDB's log, which was preallocated, and to the binary log, which grows. sync_binlog says whether the binary log is synced with it. Bars are 95% intervals of the median.",
+            ("rate", "transactions per second"),
+            |one| Some(one.summary.as_ref()?.requests_per_second),
+            charts,
+        ),
+        of_mariadb(
+            &sections,
+            "Flushes per transaction",
+            "What the device was asked to make durable, counted. A sync that finds metadata to commit costs two flushes on a disk without FUA, and one that finds none costs one; clients that commit at the same time share them.",
+            ("flushes", "flushes per transaction"),
+            |one| one.summary.as_ref()?.flushes,
+            charts,
+        ),
+        of_mariadb(
+            &sections,
+            "KiB per transaction",
+            "Until nothing of it was left in the page cache: where the binary log is not synced, the kernel writes it some time, and in fewer pieces.",
+            ("kib", "KiB per transaction"),
+            |one| one.summary.as_ref()?.kib,
+            charts,
+        ),
+        others(binlog, charts),
+    ];
+    Part {
+        title: "What syncing a growing log costs",
+        chapters: chapters.into_iter().flatten().collect(),
+        unmeasured: tables::unmeasured(&binlog.measurements),
+        preparation: tables::preparation(&binlog.measurements),
+    }
+}
+
+/// What the report says of the experiment before anything else.
+pub(super) fn prose(binlog: &BinlogResults) -> Vec<String> {
+    sentences::sentences(binlog)
+}
+
+fn of_mariadb(
+    sections: &[Section<'_>],
+    title: &'static str,
+    introduction: &str,
+    (id, axis): (&str, &str),
+    figure: impl Fn(&ConfigurationResult) -> Option<Estimate>,
+    charts: &mut Vec<Chart>,
+) -> Option<Chapter> {
+    let mut figures = Vec::new();
+    for group in sections.chunk_by(|a, b| a.flush_log == b.flush_log) {
+        let Some(first) = group.first() else {
+            continue;
+        };
+        let panels = panels(group);
+        let id = format!("binlog-{id}-{}", first.flush_log);
+        let Some(chart) = clients(&id, axis, &SERIES, &panels, &figure) else {
+            continue;
+        };
+        let of = format!(
+            "MariaDB, innodb_flush_log_at_trx_commit={}",
+            first.flush_log
+        );
+        let table = table(group, format!("{title}: {of}"));
+        figures.push(Figure::new(&chart, title, &of, String::new(), table));
+        charts.push(chart);
+    }
+    chapter(title, introduction, figures)
+}
+
+/// A panel for each filesystem: both settings along the number of clients.
+fn panels<'a>(group: &[Section<'a>]) -> Vec<(String, Vec<Series<'a>>)> {
+    let mut panels: Vec<(String, Vec<Series<'a>>)> = Vec::new();
+    for row in group.iter().flat_map(|section| &section.rows) {
+        let place = match panels.iter().position(|(label, _)| *label == row.label) {
+            Some(place) => place,
+            None => {
+                let none = vec![(0, Vec::new()), (1, Vec::new())];
+                panels.push((row.label.clone(), none));
+                panels.len() - 1
+            }
+        };
+        let (_, series) = &mut panels[place];
+        series[0].1.push(row.without);
+        series[1].1.push(row.with);
+    }
+    panels
+}
+
+fn table(group: &[Section<'_>], caption: String) -> Table {
+    let rows = group.iter().flat_map(|section| {
+        section.rows.iter().flat_map(|row| {
+            [row.without, row.with]
+                .into_iter()
+                .zip(SERIES)
+                .map(|(one, setting)| {
+                    (
+                        format!("{}, {}, {setting}", row.label, clients_text(one)),
+                        one,
+                    )
+                })
+        })
+    });
+    tables::measured(caption, rows)
+}
+
+fn clients_text(one: &ConfigurationResult) -> String {
+    match one.clients {
+        1 => "1 client".to_owned(),
+        some => format!("{some} clients"),
+    }
+}
+
+/// PostgreSQL and Redis.
+fn others(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
+    let title = "Other databases on the same disk";
+    let mut figures = Vec::new();
+    for (of, ones) in beside(binlog) {
+        let rows: Vec<Row<'_>> = ones
+            .iter()
+            .map(|one| {
+                let settings = one
+                    .name
+                    .split_once(' ')
+                    .map_or("", |(_, settings)| settings);
+                Row {
+                    label: format!("{settings}, {}", clients_text(one)),
+                    one,
+                    durable: is_durable(one),
+                }
+            })
+            .collect();
+        let database = ones.first().map_or("", |one| one.database.as_str());
+        let labelled = || rows.iter().map(|row| (row.label.clone(), row.one));
+        let table = |what: &str| tables::measured(format!("{what}: {of}"), labelled());
+        if let Some(chart) = rates(&format!("binlog-{database}"), &rows) {
+            figures.push(Figure::new(
+                &chart,
+                title,
+                &of,
+                String::new(),
+                table("Rates"),
+            ));
+            charts.push(chart);
+        }
+        if let Some(chart) = costs(&format!("binlog-{database}-cost"), &rows) {
+            let of = format!("{of}: what a request costs the device");
+            figures.push(Figure::new(
+                &chart,
+                title,
+                &of,
+                String::new(),
+                table("Costs"),
+            ));
+            charts.push(chart);
+        }
+    }
+    let introduction = "PostgreSQL has one log, whose segments it preallocates and uses again; wal_sync_method says how it is synced, and commit_delay how long a commit waits for others (in microseconds). Redis appends to a file that grows; appendfsync says when it is synced.";
+    chapter(title, introduction, figures)
+}
+
+/// Whether what is acknowledged is meant to be durable.
+fn is_durable(one: &ConfigurationResult) -> bool {
+    one.settings
+        .get("appendfsync")
+        .is_none_or(|policy| policy == "always")
+}

@@ -1,0 +1,53 @@
+//! Reports of what experiment `binlog` finds.
+
+use crate::Experiment;
+use crate::binlog::fixtures::{binlog_results, of_all};
+use crate::report::tests::{HOSTILE, body, page};
+use crate::sync::fixtures::results;
+
+fn document(binlog: crate::binlog::BinlogResults) -> crate::Results {
+    let mut document = results(Vec::new());
+    document.experiments = vec![Experiment::Binlog(Box::new(binlog))];
+    document
+}
+
+#[test]
+fn every_filesystem_is_in_every_chart() {
+    let html = page(&document(binlog_results()));
+    let body = body(&html);
+    // Seven filesystems, two settings, one and two clients.
+    for id in ["binlog-rate-1", "binlog-flushes-1", "binlog-kib-1"] {
+        assert!(body.contains(&format!("id=\"{id}\"")), "{id}");
+    }
+    assert_eq!(body.matches("data-expected=\"28\"").count(), 3);
+    assert!(body.contains("What syncing a growing log costs"));
+    assert!(body.contains("Redis is not installed"));
+    assert!(body.contains("1,060 to 610 a second"));
+    assert!(body.contains("percona.com"));
+    assert!(!body.contains("data-expected=\"0\""));
+}
+
+#[test]
+fn one_site_with_one_client_is_a_report_and_so_is_nothing() {
+    let mut binlog = binlog_results();
+    binlog.measurements = of_all(&["dir"]);
+    binlog.measurements.configurations.truncate(2);
+    binlog.claims.clear();
+    let html = page(&document(binlog.clone()));
+    assert_eq!(body(&html).matches("data-expected=\"2\"").count(), 3);
+    binlog.measurements.configurations.clear();
+    let html = page(&document(binlog));
+    assert!(body(&html).contains("Nothing was measured"));
+}
+
+#[test]
+fn what_a_server_says_is_only_text() {
+    let mut binlog = binlog_results();
+    for one in &mut binlog.measurements.configurations {
+        one.unsupported = Some(HOSTILE.to_owned());
+        one.workload = HOSTILE.to_owned();
+    }
+    binlog.measurements.configurations[0].summary = None;
+    let html = page(&document(binlog));
+    assert!(!html.contains(HOSTILE));
+}
