@@ -14,12 +14,17 @@ pub(super) struct Kind {
     pub make: fn(&Chosen) -> Result<Box<dyn Subject>, Error>,
 }
 
-static KINDS: [&Kind; 6] = [
+static KINDS: &[&Kind] = &[
     &files::KIND,
     &pages::KIND,
     &replace::KIND,
     &sqlite::KIND,
     &database::MARIADB,
+    &database::MYROCKS,
+    &database::POSTGRES,
+    &database::LMDB,
+    &database::REDB,
+    &database::FJALL,
     &command::KIND,
 ];
 

@@ -63,23 +63,40 @@ static SETTINGS: [Setting; 4] = [
 ];
 
 /// What is different from database to database.
-struct Server {
+struct Small {
     name: &'static str,
     /// Settings that make it small, so that a crash state is soon recovered; each can be set otherwise.
-    small: &'static [(&'static str, &'static str)],
-    /// Bytes that its data directory needs with these.
+    settings: &'static [(&'static str, &'static str)],
+    /// Bytes that its directory needs with these.
     room: u64,
 }
 
-static SERVERS: [Server; 1] = [Server {
-    name: "mariadb",
-    small: &[
-        ("innodb_buffer_pool_size", "16M"),
-        ("innodb_log_file_size", "4M"),
-        ("innodb_undo_tablespaces", "0"),
-    ],
-    room: 96 * MIB,
-}];
+static SMALL: [Small; 4] = [
+    Small {
+        name: "mariadb",
+        settings: &[
+            ("innodb_buffer_pool_size", "16M"),
+            ("innodb_log_file_size", "4M"),
+            ("innodb_undo_tablespaces", "0"),
+        ],
+        room: 96 * MIB,
+    },
+    Small {
+        name: "myrocks",
+        settings: &[("rocksdb_block_cache_size", "16M"), ("memtable", "1M")],
+        room: 160 * MIB,
+    },
+    Small {
+        name: "postgres",
+        settings: &[("shared_buffers", "16M"), ("wal_segment_size", "1M")],
+        room: 96 * MIB,
+    },
+    Small {
+        name: "lmdb",
+        settings: &[("map_size", "64M")],
+        room: 0,
+    },
+];
 
 const fn kind(name: &'static str, about: &'static str) -> Kind {
     Kind {
@@ -93,7 +110,12 @@ const fn kind(name: &'static str, about: &'static str) -> Kind {
     }
 }
 
-pub(super) static MARIADB: Kind = kind("mariadb", "MariaDB with InnoDB, started for it");
+pub(super) static MARIADB: Kind = kind("mariadb", "MariaDB with InnoDB, a server started for it");
+pub(super) static MYROCKS: Kind = kind("myrocks", "MariaDB with MyRocks, a server started for it");
+pub(super) static POSTGRES: Kind = kind("postgres", "PostgreSQL, a server started for it");
+pub(super) static LMDB: Kind = kind("lmdb", "LMDB, linked in");
+pub(super) static REDB: Kind = kind("redb", "redb, linked in");
+pub(super) static FJALL: Kind = kind("fjall", "fjall, linked in");
 
 struct DatabaseSubject {
     name: String,
@@ -106,8 +128,8 @@ struct DatabaseSubject {
 
 fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, Error> {
     let name = chosen.subject();
-    let server = SERVERS.iter().find(|server| server.name == name);
-    let (small, room) = server.map_or((&[][..], 0), |server| (server.small, server.room));
+    let small = SMALL.iter().find(|small| small.name == name);
+    let (small, room) = small.map_or((&[][..], 0), |small| (small.settings, small.room));
     let mut settings = chosen.passed_on().to_vec();
     for (key, value) in small {
         if !settings.iter().any(|(set, _)| set == key) {
