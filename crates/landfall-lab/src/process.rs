@@ -120,17 +120,12 @@ impl Process {
 
     /// The lines that say something among the last `most` bytes of standard error.
     pub fn stderr_lines(&self, most: u64) -> io::Result<Vec<String>> {
-        let start = self.stderr.metadata()?.len().saturating_sub(most);
-        let bytes = read_from(&self.stderr, start)?;
-        let text = String::from_utf8_lossy(&bytes);
-        // Zeros are where standard error was forgotten.
-        let lines = text
-            .lines()
-            .map(|line| line.trim_matches(['\0', ' ', '\t', '\r']));
-        Ok(lines
-            .filter(|line| !line.is_empty())
-            .map(str::to_owned)
-            .collect())
+        last_lines_of(&self.stderr, most)
+    }
+
+    /// The lines that say something among the last `most` bytes of standard output.
+    pub fn stdout_lines(&self, most: u64) -> io::Result<Vec<String>> {
+        last_lines_of(&self.stdout, most)
     }
 
     fn signal(&self, signal: Signal) {
@@ -161,6 +156,21 @@ impl Process {
             false => Ok(()),
         }
     }
+}
+
+/// The lines that say something among the last `most` bytes.
+fn last_lines_of(file: &File, most: u64) -> io::Result<Vec<String>> {
+    let start = file.metadata()?.len().saturating_sub(most);
+    let bytes = read_from(file, start)?;
+    let text = String::from_utf8_lossy(&bytes);
+    // Zeros are where standard error was forgotten.
+    let lines = text
+        .lines()
+        .map(|line| line.trim_matches(['\0', ' ', '\t', '\r']));
+    Ok(lines
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect())
 }
 
 /// Reads what there is from `start` on. The program writes at the position of the same descriptor, which

@@ -22,6 +22,7 @@ mod mariadb;
 mod postgres;
 mod program;
 mod redb;
+mod redis;
 mod registry;
 mod server;
 mod sql;

@@ -1,6 +1,6 @@
 //! Every database there is, by name.
 
-use super::{Database, Presence, fjall, lmdb, mariadb, postgres, redb, sqlite};
+use super::{Database, Presence, fjall, lmdb, mariadb, postgres, redb, redis, sqlite};
 use crate::Error;
 use crate::setting::{Chosen, Description};
 
@@ -20,6 +20,7 @@ static KINDS: &[&Kind] = &[
     &mariadb::innodb::KIND,
     &mariadb::myrocks::KIND,
     &postgres::KIND,
+    &redis::KIND,
     &sqlite::KIND,
     &lmdb::KIND,
     &redb::KIND,

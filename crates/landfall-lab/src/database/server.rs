@@ -251,7 +251,11 @@ impl Own {
     }
 
     fn log(&self) -> Vec<String> {
-        self.process().stderr_lines(LOG).unwrap_or_default()
+        let process = self.process();
+        // Who keeps a log on standard output complains of its settings elsewhere, and ends.
+        let mut lines = process.stdout_lines(LOG).unwrap_or_default();
+        lines.extend(process.stderr_lines(LOG).unwrap_or_default());
+        lines
     }
 
     /// How it ended, if it does so within that time.

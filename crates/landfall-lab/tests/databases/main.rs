@@ -6,25 +6,23 @@
 
 mod bad_input;
 mod client;
+mod conflict;
+mod killed;
 mod left;
 
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::mpsc::channel;
-use std::thread;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use landfall_lab::database::{self, Database, Presence, Running, Templates};
 use landfall_lab::{Error, Stop};
 
-use client::Client;
-
 /// Taken by each test that starts something.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-/// Acknowledged transactions of each client before the database is killed.
-const ENOUGH: u64 = 200;
-const CLIENTS: u64 = 2;
-/// Rows that are there before the clients begin.
-const LOADED: u64 = 1000;
+
+fn alone() -> MutexGuard<'static, ()> {
+    // A test that failed has nothing to do with the others.
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn skip(why: &str) {
     let nothing_is_missing = std::env::var_os("LANDFALL_NO_SKIP").is_some();
@@ -32,13 +30,25 @@ fn skip(why: &str) {
     println!("skipped: {why}");
 }
 
-/// The names of the servers that are here.
-fn servers() -> Vec<&'static str> {
+/// Where a database is.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// In processes of its own.
+    Server,
+    /// In the process that uses it.
+    LinkedIn,
+}
+
+/// The names of the databases that are here.
+fn present() -> Vec<(&'static str, Place)> {
     let here = database::list().filter_map(|(description, title, presence)| match presence {
         Presence::Here { version, program } => {
             println!("{title} {version}");
-            // What is linked in cannot be killed without us.
-            program.map(|_| description.name)
+            let place = match program {
+                Some(_) => Place::Server,
+                None => Place::LinkedIn,
+            };
+            Some((description.name, place))
         }
         Presence::Absent { remedy } => {
             skip(&format!("{title} is not here: {remedy}"));
@@ -48,87 +58,37 @@ fn servers() -> Vec<&'static str> {
     here.collect()
 }
 
+/// The names of the servers that are here.
+fn servers() -> Vec<&'static str> {
+    let servers = present().into_iter();
+    let servers = servers.filter(|(_, place)| *place == Place::Server);
+    servers.map(|(name, _)| name).collect()
+}
+
 fn with(name: &str, settings: &[(&str, &str)]) -> Result<Box<dyn Database>, Error> {
     let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
     database::named(name, &settings.iter().map(owned).collect::<Vec<_>>())
 }
 
-/// A database that was just made in `directory`.
-fn created(name: &str, directory: &Path) -> Box<dyn Database> {
-    let database = with(name, &[]).unwrap();
-    let templates = Templates::new(&std::env::temp_dir());
-    database
-        .create(directory, &templates, &Stop::default())
-        .unwrap_or_else(|error| panic!("{name}: {error}"));
-    database
+/// The database with settings under which it has handed to the kernel what it acknowledges.
+fn durable(name: &str) -> Box<dyn Database> {
+    let settings: &[(&str, &str)] = match name {
+        "redis" => &[("appendfsync", "always")],
+        // As replicated servers are run.
+        "mariadb" => &[("sync_binlog", "1")],
+        _ => &[],
+    };
+    with(name, settings).unwrap()
 }
 
-fn started(database: &dyn Database, directory: &Path) -> Box<dyn Running> {
+/// Makes a database in `directory`.
+fn create(database: &dyn Database, directory: &Path) {
+    let templates = Templates::new(&std::env::temp_dir());
+    let created = database.create(directory, &templates, &Stop::default());
+    created.unwrap_or_else(|error| panic!("{}: {error}", database.name()));
+}
+
+fn start(database: &dyn Database, directory: &Path) -> Box<dyn Running> {
     let running = database.start(directory, &Stop::default());
     running.unwrap_or_else(|error| panic!("{}: {error}", database.name()))
-}
-
-/// Runs clients until each has enough, kills the server in the middle of it, and returns what was
-/// acknowledged.
-fn killed(running: Box<dyn Running>) -> Vec<(u64, u64)> {
-    let (sender, acknowledgements) = channel();
-    let mut clients: Vec<Client> = (0..CLIENTS)
-        .map(|number| Client::new(number, running.session().unwrap()))
-        .collect();
-    thread::scope(|scope| {
-        for client in &mut clients {
-            let sender = sender.clone();
-            scope.spawn(move || {
-                // Until the connection breaks.
-                for row in 1.. {
-                    match client.put(row) {
-                        Ok(()) => sender.send((client.number, row)).unwrap(),
-                        Err(_) => break,
-                    }
-                }
-            });
-        }
-        drop(sender);
-        let mut acknowledged = Vec::new();
-        let mut killed = Some(running);
-        for (client, row) in acknowledgements {
-            acknowledged.push((client, row));
-            let has_enough = |one: &u64| acknowledged.contains(&(*one, ENOUGH));
-            if row == ENOUGH && (0..CLIENTS).all(|one| has_enough(&one)) {
-                killed.take();
-            }
-        }
-        acknowledged
-    })
-}
-
-#[test]
-fn what_was_acknowledged_outlives_a_killed_database() {
-    let _alone = ONE_AT_A_TIME.lock();
-    for name in servers() {
-        let directory = tempfile::tempdir().unwrap();
-        let database = created(name, directory.path());
-        let running = started(&*database, directory.path());
-        drop(Client::load(running.session().unwrap(), LOADED));
-        let acknowledged = killed(running);
-        assert!(acknowledged.len() as u64 >= CLIENTS * ENOUGH);
-
-        let running = started(&*database, directory.path());
-        let mut reader = Client::new(0, running.session().unwrap());
-        for (client, row) in acknowledged {
-            assert!(
-                reader.has(client, row),
-                "{name} lost row {row} of client {client}"
-            );
-        }
-        assert!((1..=LOADED).all(|row| reader.has(client::LOADER, row)));
-        drop(reader);
-        running.drain(&Stop::default()).unwrap();
-        let debt = running.debt().unwrap();
-        assert_eq!(debt.dirty_bytes.unwrap_or(0), 0, "{name} {debt:?}");
-        assert_eq!(debt.compaction_bytes.unwrap_or(0), 0, "{name} {debt:?}");
-        assert_eq!(running.verify().unwrap(), None, "{name}");
-        running.stop().unwrap();
-        left::assert_nothing(directory.path());
-    }
 }
