@@ -51,7 +51,18 @@ impl Session {
             }
             read(&mut result)
         });
-        outcome.map_err(|error| self.watch.explain(error))
+        outcome.map_err(|error| self.explain(error))
+    }
+
+    /// The error of a statement, after which nothing of its transaction is left: not every engine rolls
+    /// back more than the statement each time.
+    fn explain(&mut self, error: DatabaseError) -> DatabaseError {
+        if matches!(error, DatabaseError::Conflict(_))
+            && let Err(error) = run(&mut self.connection, "ROLLBACK")
+        {
+            return self.watch.explain(error);
+        }
+        self.watch.explain(error)
     }
 }
 
@@ -63,7 +74,7 @@ impl Sql for Session {
     }
 
     fn run(&mut self, sql: &str) -> Result<(), DatabaseError> {
-        run(&mut self.connection, sql).map_err(|error| self.watch.explain(error))
+        run(&mut self.connection, sql).map_err(|error| self.explain(error))
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, DatabaseError> {
