@@ -8,7 +8,7 @@ use crate::Results;
 use crate::stream::saving::{DumpTrial, LogTrial, Policy};
 use crate::{configuration, stream, sync};
 
-const COLUMNS: [&str; 48] = [
+const COLUMNS: [&str; 53] = [
     "experiment",
     "strategy",
     "round",
@@ -57,6 +57,11 @@ const COLUMNS: [&str; 48] = [
     "client_cpu_us",
     "owed_kib",
     "database_bytes",
+    "steady",
+    "nand_kib",
+    "amplification",
+    "rewrites",
+    "years",
     // Of all.
     "preparation_seconds",
     "foreign_cpus",
@@ -114,7 +119,7 @@ fn rows(experiment: &Experiment) -> Vec<Row<'_>> {
             .flat_map(|s| s.trials.iter().map(|trial| Row::Stream(&s.key, trial)))
             .chain(stream.saving.iter().flat_map(of_saving))
             .collect(),
-        Experiment::Binlog(_) => {
+        Experiment::Binlog(_) | Experiment::Amplify(_) => {
             let all = experiment.measurements().into_iter();
             let configurations = all.flat_map(|all| &all.configurations);
             let name = experiment.name();
@@ -292,6 +297,7 @@ fn of_log(policy: Policy, trial: &LogTrial) -> Cells {
 fn of_configuration(experiment: &str, key: &str, trial: &configuration::Trial) -> Cells {
     let (latency, device) = (trial.latency, trial.device);
     let owed = trial.owed.and_then(|owed| owed.kib);
+    let (steadiness, wear) = (trial.steadiness.as_ref(), trial.wear);
     vec![
         ("experiment", experiment.to_owned()),
         ("strategy", key.to_owned()),
@@ -314,6 +320,14 @@ fn of_configuration(experiment: &str, key: &str, trial: &configuration::Trial) -
         ("reads", maybe(device.map(|d| d.reads))),
         ("owed_kib", maybe(owed)),
         ("database_bytes", trial.database_bytes.to_string()),
+        (
+            "steady",
+            steadiness.map_or(String::new(), |steady| steady.reached.to_string()),
+        ),
+        ("nand_kib", maybe(wear.map(|wear| wear.nand_kib))),
+        ("amplification", maybe(wear.map(|wear| wear.amplification))),
+        ("rewrites", maybe(wear.map(|wear| wear.rewrites))),
+        ("years", maybe(wear.map(|wear| wear.years))),
         ("preparation_seconds", number(trial.preparation.seconds)),
         ("foreign_cpus", number(trial.foreign_cpus)),
         ("stolen_cpus", number(trial.stolen_cpus)),
@@ -323,7 +337,6 @@ fn of_configuration(experiment: &str, key: &str, trial: &configuration::Trial) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::configuration::fixtures::trial;
     use crate::stream::fixtures::{stream_results, with_saving_trials};
     use crate::sync::Strategy;
     use crate::sync::fixtures::{measured, sync_results};
@@ -336,15 +349,11 @@ mod tests {
             Experiment::Sync(sync),
             Experiment::Stream(Box::new(with_saving_trials(stream_results()))),
         ];
-        let mut of_database = trial(1, 1_000.0, 16.0, 2.0);
-        of_database.owed = Some(configuration::Owed {
-            kib: Some(4.0),
-            ..configuration::Owed::default()
-        });
+        let of_database = crate::amplify::fixtures::measured("innodb 16k", 16.0, 100);
         let rows: Vec<Row<'_>> = experiments
             .iter()
             .flat_map(rows)
-            .chain([Row::Configuration("binlog", "one", &of_database)])
+            .chain([Row::Configuration("binlog", "one", &of_database.trials[0])])
             .collect();
         let mut filled = [false; COLUMNS.len()];
         for row in &rows {

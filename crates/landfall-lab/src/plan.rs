@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{binlog, stream, sync};
+use crate::{amplify, binlog, stream, sync};
 
 /// Which plan of an experiment it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +42,8 @@ pub enum Plan {
     Stream(stream::Plan),
     /// What does syncing a growing commit log cost?
     Binlog(binlog::Plan),
+    /// How many bytes reach the device per request?
+    Amplify(Box<amplify::Plan>),
 }
 
 impl Plan {
@@ -59,6 +61,7 @@ impl Plan {
             Plan::Sync(_) => "sync",
             Plan::Stream(_) => "stream",
             Plan::Binlog(_) => "binlog",
+            Plan::Amplify(_) => "amplify",
         }
     }
 
@@ -69,6 +72,7 @@ impl Plan {
             Plan::Stream(plan) if !plan.sweep => 0.0,
             Plan::Stream(plan) => plan.most_seconds.unwrap_or(600.0) * 0.6,
             Plan::Binlog(plan) => return plan.configurations().expected(),
+            Plan::Amplify(plan) => return plan.configurations().expected(),
         };
         let saving = match self {
             Plan::Stream(stream::Plan {
@@ -85,6 +89,7 @@ impl Plan {
             Plan::Sync(plan) => sync::required_bytes(plan, f64::INFINITY),
             Plan::Stream(plan) => plan.required_bytes(),
             Plan::Binlog(plan) => plan.configurations().required_bytes(),
+            Plan::Amplify(plan) => plan.configurations().required_bytes(),
         }
     }
 
@@ -94,6 +99,7 @@ impl Plan {
             Plan::Sync(plan) => plan.trials(),
             Plan::Stream(plan) => plan.trials(),
             Plan::Binlog(plan) => plan.configurations().trials(),
+            Plan::Amplify(plan) => plan.configurations().trials(),
         }
     }
 }

@@ -4,6 +4,7 @@ use landfall_os::{Filesystem, Host, Medium};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::amplify::AmplifyResults;
 use crate::binlog::BinlogResults;
 use crate::claim::ClaimResult;
 use crate::configuration::Measurements;
@@ -55,6 +56,8 @@ pub enum Experiment {
     Stream(Box<StreamResults>),
     /// What does syncing a growing commit log cost under concurrency, by filesystem?
     Binlog(Box<BinlogResults>),
+    /// How many bytes reach the device per request?
+    Amplify(Box<AmplifyResults>),
     /// What does a subject lose when the power is cut?
     Prove(Box<ProofResults>),
 }
@@ -66,6 +69,7 @@ impl Experiment {
             Experiment::Sync(_) => "sync",
             Experiment::Stream(_) => "stream",
             Experiment::Binlog(_) => "binlog",
+            Experiment::Amplify(_) => "amplify",
             Experiment::Prove(_) => "prove",
         }
     }
@@ -75,7 +79,9 @@ impl Experiment {
         match self {
             Experiment::Sync(sync) => Some(sync.rounds),
             Experiment::Stream(stream) => Some(stream.rounds),
-            Experiment::Binlog(_) => self.measurements().map(|all| all.rounds),
+            Experiment::Binlog(_) | Experiment::Amplify(_) => {
+                self.measurements().map(|all| all.rounds)
+            }
             Experiment::Prove(_) => None,
         }
     }
@@ -86,6 +92,7 @@ impl Experiment {
             Experiment::Sync(sync) => Some(sync.plan),
             Experiment::Stream(stream) => Some(stream.plan),
             Experiment::Binlog(binlog) => Some(binlog.plan),
+            Experiment::Amplify(amplify) => Some(amplify.plan),
             Experiment::Prove(_) => None,
         }
     }
@@ -94,6 +101,7 @@ impl Experiment {
     pub fn measurements(&self) -> Option<&Measurements> {
         match self {
             Experiment::Binlog(binlog) => Some(&binlog.measurements),
+            Experiment::Amplify(amplify) => Some(&amplify.measurements),
             Experiment::Sync(_) | Experiment::Stream(_) | Experiment::Prove(_) => None,
         }
     }
@@ -160,6 +168,16 @@ impl Results {
             })
     }
 
+    /// The results of experiment `amplify`, if it was run.
+    pub fn amplify(&self) -> Option<&AmplifyResults> {
+        self.experiments
+            .iter()
+            .find_map(|experiment| match experiment {
+                Experiment::Amplify(amplify) => Some(amplify.as_ref()),
+                _ => None,
+            })
+    }
+
     /// What was measured of databases, by all experiments that did.
     pub fn measurements(&self) -> impl Iterator<Item = &Measurements> {
         self.experiments.iter().filter_map(Experiment::measurements)
@@ -190,6 +208,7 @@ impl Results {
                 Experiment::Sync(sync) => sync.claims.as_slice(),
                 Experiment::Stream(stream) => &stream.claims,
                 Experiment::Binlog(binlog) => &binlog.claims,
+                Experiment::Amplify(amplify) => &amplify.claims,
                 Experiment::Prove(_) => &[],
             })
     }
@@ -218,7 +237,7 @@ impl Results {
                 stream.saving.is_none() && stream.strategies.iter().all(|s| s.trials.is_empty())
             }
             Experiment::Prove(proof) => proof.coverage.checked == 0,
-            Experiment::Binlog(_) => experiment
+            Experiment::Binlog(_) | Experiment::Amplify(_) => experiment
                 .measurements()
                 .is_none_or(|all| all.configurations.iter().all(|one| one.trials.is_empty())),
         })

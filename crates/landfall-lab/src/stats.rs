@@ -70,21 +70,37 @@ impl Estimate {
     /// The ratio of the medians of two samples that are not paired, and its interval: both samples
     /// are resampled independently.
     pub fn of_unpaired_ratio(a: &[f64], b: &[f64]) -> Option<Estimate> {
-        let middle = median(a)? / median(b).filter(|b| *b > 0.0)?;
+        Self::of_unpaired(a, b, median_in_place)
+    }
+
+    /// The ratio of the means of two samples that are not paired, and its interval. For figures of which the
+    /// sum counts, as that of bytes that come in bursts.
+    pub fn of_unpaired_means(a: &[f64], b: &[f64]) -> Option<Estimate> {
+        Self::of_unpaired(a, b, |values| {
+            values.iter().sum::<f64>() / values.len() as f64
+        })
+    }
+
+    /// The ratio of what `middle` makes of two samples, which are resampled independently.
+    fn of_unpaired(a: &[f64], b: &[f64], middle: fn(&mut [f64]) -> f64) -> Option<Estimate> {
+        if a.is_empty() || b.is_empty() {
+            return None;
+        }
+        let of_b = Some(middle(&mut b.to_vec())).filter(|b| *b > 0.0)?;
         let mut random = fastrand::Rng::with_seed(SEED);
         let mut resampled = |values: &[f64]| {
             let mut sample: Vec<f64> = values
                 .iter()
                 .map(|_| values[random.usize(..values.len())])
                 .collect();
-            median_in_place(&mut sample)
+            middle(&mut sample)
         };
         let mut ratios: Vec<f64> = (0..RESAMPLES)
             .map(|_| resampled(a) / resampled(b).max(f64::MIN_POSITIVE))
             .collect();
         ratios.sort_by(f64::total_cmp);
         Some(Estimate {
-            median: middle,
+            median: middle(&mut a.to_vec()) / of_b,
             low: quantile(&ratios, 0.025),
             high: quantile(&ratios, 0.975),
         })

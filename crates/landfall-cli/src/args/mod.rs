@@ -1,5 +1,6 @@
 //! The command line.
 
+mod amplify;
 mod binlog;
 mod prove;
 mod site;
@@ -15,6 +16,7 @@ use landfall_lab::{Plan, SiteSpec};
 
 use crate::exit::Failure;
 
+pub use amplify::AmplifyPlan;
 pub use binlog::BinlogPlan;
 pub use prove::{Prove, Workload};
 pub use site::SiteArguments;
@@ -123,6 +125,12 @@ impl TryFrom<Lab> for LabRequest {
                 let at = (SiteSpec::Directory, binlog.sites.dir);
                 (at, vec![plan], binlog.listing, binlog.output)
             }
+            Some(LabExperiment::Amplify(amplify)) => {
+                let plan = amplify.plan.plan(amplify.sites.specs()?)?;
+                let at = (SiteSpec::Directory, amplify.sites.dir);
+                let plan = Plan::Amplify(Box::new(plan));
+                (at, vec![plan], amplify.listing, amplify.output)
+            }
         };
         Ok(LabRequest {
             site,
@@ -144,6 +152,9 @@ pub enum LabExperiment {
     /// What does syncing a growing commit log cost MariaDB, by filesystem and clients, and what do
     /// PostgreSQL and Redis on the same disk?
     Binlog(Box<Binlog>),
+    /// How many bytes reach the device per request of LinkBench: InnoDB by page size, compression and settings
+    /// against MyRocks and others, and what that makes of a drive's flash?
+    Amplify(Box<Amplify>),
 }
 
 #[derive(Args)]
@@ -193,6 +204,22 @@ pub struct Binlog {
 
     #[command(flatten)]
     pub plan: BinlogPlan,
+
+    #[command(flatten)]
+    pub listing: Listing,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Amplify {
+    #[command(flatten)]
+    pub sites: SitesArguments,
+
+    #[command(flatten)]
+    pub plan: AmplifyPlan,
 
     #[command(flatten)]
     pub listing: Listing,

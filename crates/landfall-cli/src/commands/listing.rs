@@ -20,6 +20,7 @@ pub fn list(plans: &[Plan]) -> String {
             Plan::Sync(plan) => of_sync(&mut text, plan),
             Plan::Stream(plan) => of_stream(&mut text, plan),
             Plan::Binlog(plan) => of_configurations(&mut text, &plan.configurations()),
+            Plan::Amplify(plan) => of_configurations(&mut text, &plan.configurations()),
         }
     }
     text

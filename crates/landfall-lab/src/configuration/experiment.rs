@@ -203,6 +203,7 @@ impl Run<'_> {
         let result = &mut self.results[index];
         match self.loads.result(&self.plan.configurations[index]) {
             Ok(load) => {
+                result.empty_bytes = Some(load.empty_bytes);
                 result.loaded_bytes = Some(load.bytes);
                 result.workload.clone_from(&load.workload);
             }

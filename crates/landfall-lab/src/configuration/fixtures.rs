@@ -72,10 +72,19 @@ pub(crate) fn measured(
         settings: BTreeMap::new(),
         workload: "oltp_write_only".to_owned(),
         clients,
+        empty_bytes: Some(20 << 20),
         loaded_bytes: Some(100 << 20),
         unsupported: None,
         summary: summary::summary(&trials),
         trials,
+    }
+}
+
+/// The configuration with the summary of the trials that it has.
+pub(crate) fn summarised(one: ConfigurationResult) -> ConfigurationResult {
+    ConfigurationResult {
+        summary: summary::summary(&one.trials),
+        ..one
     }
 }
 

@@ -99,17 +99,19 @@ impl<'a> Loads<'a> {
             .map_err(DatabaseError::Setting)?;
         database.create(directory, &self.templates, self.stop)?;
         let running = database.start(directory, self.stop)?;
+        let size = || tree_bytes(directory).map_err(failed("look at a loaded database"));
+        let empty_bytes = size()?;
         workload.load(running.as_ref(), CLIENTS, self.stop)?;
         running.drain(self.stop)?;
         running.stop()?;
-        let bytes = tree_bytes(directory).map_err(failed("look at a loaded database"))?;
         Ok(Load {
             database: name.clone(),
             version: version(name),
             settings: configuration.loaded_with.iter().cloned().collect(),
             workload: workload.name(),
             seconds: begin.elapsed().as_secs_f64(),
-            bytes,
+            empty_bytes,
+            bytes: size()?,
         })
     }
 

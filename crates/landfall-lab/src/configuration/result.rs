@@ -66,6 +66,8 @@ pub struct Load {
     pub workload: String,
     /// Seconds it took.
     pub seconds: f64,
+    /// Bytes of its files before anything was put into it.
+    pub empty_bytes: u64,
     /// Bytes of its files.
     pub bytes: u64,
 }
@@ -87,6 +89,8 @@ pub struct ConfigurationResult {
     pub workload: String,
     /// Clients that asked at the same time.
     pub clients: u32,
+    /// Bytes of the database's files before anything was put into it: a server's own tables and logs.
+    pub empty_bytes: Option<u64>,
     /// Bytes of the database's files when it was loaded.
     pub loaded_bytes: Option<u64>,
     /// Why it could not be measured here (any more): what is not installed, what was refused, what failed.
@@ -108,11 +112,17 @@ impl ConfigurationResult {
             settings: configuration.all_settings().into_iter().collect(),
             workload: configuration.workload.clone(),
             clients: configuration.clients,
+            empty_bytes: None,
             loaded_bytes: None,
             unsupported: None,
             summary: None,
             trials: Vec::new(),
         }
+    }
+
+    /// Bytes of its files without those that it had when it was empty.
+    pub fn data_bytes(&self, bytes: f64) -> f64 {
+        (bytes - self.empty_bytes.unwrap_or(0) as f64).max(0.0)
     }
 
     /// Pairs of a figure of this configuration and of another one, from the rounds that measured both.

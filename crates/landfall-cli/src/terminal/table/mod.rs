@@ -1,5 +1,6 @@
 //! Results as tables of at most 100 columns.
 
+mod amplify;
 mod binlog;
 mod claims;
 mod comparison;
@@ -48,6 +49,9 @@ pub fn results(results: &Results) -> String {
     }
     if let Some(binlog) = results.binlog() {
         text.push_str(&binlog::tables(binlog));
+    }
+    if let Some(amplify) = results.amplify() {
+        text.push_str(&amplify::tables(amplify));
     }
     text.push_str(&proof::proofs(&results.proofs().collect::<Vec<_>>()));
     if results.claims().next().is_some() {

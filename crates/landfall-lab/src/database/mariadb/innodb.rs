@@ -79,9 +79,17 @@ fn dirty_bytes(server: &mut Conn) -> Result<u64, DatabaseError> {
     first(server, sql)
 }
 
+/// Its log has come round when it was written as far as pages may be behind: from then on every page that
+/// its end would overtake has to be written.
 pub(super) fn debt(server: &mut Conn) -> Result<Debt, DatabaseError> {
+    let sql = "SELECT CAST(SUM(IF(variable_name = 'Innodb_os_log_written', variable_value, 0)) AS DOUBLE), \
+                      CAST(SUM(IF(variable_name = 'Innodb_checkpoint_max_age', variable_value, 0)) AS DOUBLE) \
+               FROM information_schema.global_status \
+               WHERE variable_name LIKE 'Innodb_%'";
+    let (written, round): (f64, f64) = first(server, sql)?;
     Ok(Debt {
         dirty_bytes: Some(dirty_bytes(server)?),
+        log_rounds: (round > 0.0).then_some(written / round),
         ..Debt::default()
     })
 }

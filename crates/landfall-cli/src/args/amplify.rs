@@ -1,0 +1,133 @@
+//! What experiment `amplify` is to measure, on the command line.
+
+use clap::{Args, ValueEnum};
+use landfall_lab::amplify::{Part, Plan, Scale, Selection};
+use landfall_lab::{SiteSpec, parse_size};
+use landfall_recorder::wear::Drive;
+
+use super::seconds;
+use crate::exit::{Code, Failure};
+
+#[derive(Args)]
+#[command(next_help_heading = "What to measure")]
+pub struct AmplifyPlan {
+    /// How large the data is, and how long it is measured: the published sizes take days and terabytes.
+    #[arg(long, value_name = "SCALE", default_value = "standard")]
+    scale: ScaleArgument,
+
+    /// Parts: pages (InnoDB by page size and compression, MyRocks), knobs (settings of InnoDB and PostgreSQL
+    /// with data that fits into memory), databases (every other one) [default: all].
+    #[arg(long, value_delimiter = ',', value_name = "PART,…")]
+    part: Vec<PartArgument>,
+
+    /// Databases: mariadb, myrocks, postgres, sqlite, lmdb, redb, fjall, rocksdb [default: all].
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    database: Vec<String>,
+
+    /// Only configurations with one of these words in their names, which --list shows.
+    #[arg(long, value_delimiter = ',', value_name = "WORD,…")]
+    only: Vec<String>,
+
+    /// Ids of nodes [default: those of the scale, 100000].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..=2_000_000_000))]
+    ids: Option<u64>,
+
+    /// Clients that ask at the same time [default: those of the scale, 4].
+    #[arg(long, visible_alias = "threads", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    clients: Option<u32>,
+
+    /// Bytes that a database keeps in memory where its data is larger [default: 100 for each id].
+    #[arg(long, value_name = "SIZE", value_parser = pool)]
+    pool: Option<u64>,
+
+    /// Rounds: how often each configuration is measured.
+    #[arg(long, value_name = "N", default_value_t = Plan::ROUNDS, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+
+    /// Seconds that a trial is measured for, once the load is steady [default: those of the scale, 10].
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    seconds: Option<f64>,
+
+    /// Seconds after which it is measured although the load is not steady [default: those of the scale, 40].
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    most_seconds: Option<f64>,
+
+    /// The drive whose wear is reckoned, by numbers: over-provisioning=28%,size=480GB,tbw=2PB; see
+    /// docs/wear-model.md.
+    #[arg(long, value_name = "DRIVE")]
+    drive: Option<Drive>,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum PartArgument {
+    /// InnoDB by page size and compression, and MyRocks.
+    Pages,
+    /// Settings, with data that fits into memory.
+    Knobs,
+    /// Every other database.
+    Databases,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ScaleArgument {
+    /// 100 thousand ids.
+    Standard,
+    /// 10 million ids, some 7 GB.
+    #[value(name = "10M")]
+    TenMillion,
+    /// 100 million ids, some 66 GB.
+    #[value(name = "100M")]
+    HundredMillion,
+    /// A billion ids, some 670 GB.
+    #[value(name = "1B")]
+    Billion,
+}
+
+impl AmplifyPlan {
+    /// The plan that these arguments ask for, on the site if one is named.
+    pub fn plan(&self, sites: Vec<SiteSpec>) -> Result<Plan, Failure> {
+        let site = match sites.as_slice() {
+            [] => None,
+            [one] => Some(one.clone()),
+            _ => {
+                let text =
+                    "amplify measures on one site: name one with --on, and run it again for others";
+                return Err(Failure::new(Code::Usage, text));
+            }
+        };
+        let part = |part: &PartArgument| match part {
+            PartArgument::Pages => Part::Pages,
+            PartArgument::Knobs => Part::Knobs,
+            PartArgument::Databases => Part::Databases,
+        };
+        let plan = Plan::chosen(Selection {
+            scale: match self.scale {
+                ScaleArgument::Standard => Scale::Standard,
+                ScaleArgument::TenMillion => Scale::TenMillion,
+                ScaleArgument::HundredMillion => Scale::HundredMillion,
+                ScaleArgument::Billion => Scale::Billion,
+            },
+            site,
+            parts: self.part.iter().map(part).collect(),
+            databases: self.database.clone(),
+            only: self.only.clone(),
+            ids: self.ids,
+            clients: self.clients,
+            pool: self.pool,
+            seconds: self.seconds,
+            most_seconds: self.most_seconds,
+        })?;
+        Ok(Plan {
+            rounds: self.rounds,
+            drive: self.drive.clone().unwrap_or_default(),
+            ..plan
+        })
+    }
+}
+
+fn pool(text: &str) -> Result<u64, String> {
+    match parse_size(text)? {
+        size if (6 << 20..=1 << 44).contains(&size) => Ok(size),
+        _ => Err("a database keeps from 6M to 16384G in memory".into()),
+    }
+}

@@ -1,0 +1,87 @@
+//! The tables of experiment `amplify`.
+
+use std::fmt::Write as _;
+
+use landfall_lab::amplify::{AmplifyResults, Section, sections, sentences};
+use landfall_lab::configuration::{ConfigurationResult, Summary};
+use landfall_lab::numbers::{short, thousands, two};
+
+use super::configuration::preparation;
+use super::layout::{at_least, or_nothing, plain_table, with_notes, wrapped};
+use crate::terminal::style::{STRONG, styled};
+
+/// Everything that the experiment found, without its claims.
+pub(super) fn tables(amplify: &AmplifyResults) -> String {
+    let mut text = String::from("\n");
+    for sentence in sentences::summary(amplify) {
+        text.push_str(&wrapped(0, &sentence));
+    }
+    for section in sections(amplify) {
+        let title = styled(STRONG, &section.title);
+        let _ = write!(text, "\n{title}\n{}", table(&section));
+    }
+    let mut about = vec![sentences::reading(amplify)];
+    about.extend(sentences::about_flash(amplify));
+    about.push(sentences::STANDS_FOR.to_owned());
+    let _ = write!(text, "\n{}", wrapped(1, &about.join(" ")));
+    text + &preparation(&amplify.measurements)
+}
+
+fn table(section: &Section<'_>) -> String {
+    let mut table = plain_table();
+    let header = vec![
+        "",
+        "KiB\nwritten",
+        "\nowed",
+        "\nwrites",
+        "\nflushes",
+        "requests\nper s",
+        "NAND\nKiB",
+        "NAND/\nwritten",
+        "years of\na drive",
+        "MB\nloaded",
+        "MB at\nthe end",
+    ];
+    let columns = header.len();
+    table.set_header(header);
+    let mut notes = Vec::new();
+    let mut widest = 0;
+    for one in &section.rows {
+        if let Some(reason) = &one.unsupported {
+            notes.push(format!("{}: {reason}", one.name));
+        }
+        if let Some(why) = sentences::why_unsteady(one) {
+            notes.push(format!("{}: {why}", one.name));
+        }
+        if let Some(summary) = &one.summary {
+            widest = widest.max(one.name.chars().count());
+            table.add_row(row(one, summary));
+        }
+    }
+    at_least(&mut table, 0, widest.min(LONGEST_NAME) as u16 + 1);
+    with_notes(table, columns, notes)
+}
+
+/// Columns that a name gets, if it needs them.
+const LONGEST_NAME: usize = 26;
+
+fn row(one: &ConfigurationResult, summary: &Summary) -> Vec<String> {
+    let device = summary.device;
+    let wear = sentences::wear(one).map(|(wear, _)| wear);
+    let doubtful = wear.is_some_and(|wear| wear.rewrites < sentences::FEW_REWRITES);
+    let mark = if doubtful { "*" } else { "" };
+    let megabytes = |bytes: f64| short(one.data_bytes(bytes) / 1e6);
+    vec![
+        one.name.clone(),
+        or_nothing(summary.kib.map(|kib| short(kib.median))),
+        or_nothing(summary.owed_kib.map(|kib| short(kib.median))),
+        or_nothing(device.and_then(|device| device.writes).map(two)),
+        or_nothing(device.map(|device| two(device.flushes))),
+        thousands(summary.requests_per_second.median),
+        or_nothing(summary.nand_kib.map(|kib| short(kib.median))),
+        or_nothing(wear.map(|wear| format!("{}{mark}", two(wear.amplification)))),
+        or_nothing(sentences::years(one).map(short)),
+        or_nothing(one.loaded_bytes.map(|bytes| megabytes(bytes as f64))),
+        or_nothing(summary.database_bytes.map(|bytes| megabytes(bytes.median))),
+    ]
+}

@@ -1,0 +1,247 @@
+//! The configurations, each with what is set of its database and why.
+//!
+//! Page size, compression and doublewrite are tested with data several times larger than the pool: every
+//! request then brings pages in and drives others out, which are dirty. Redo log, dirty-page limit and
+//! neighbours are tested with data that fits: there pages are written because the log comes round or too
+//! many are dirty, and only then does it matter when.
+
+use super::plan::Plan;
+use crate::configuration::{Configuration, Settings};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// A part of the experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// InnoDB by page size and compression, and MyRocks, with data larger than the pool.
+    Pages,
+    /// What can be set of InnoDB and PostgreSQL, with data that fits the pool.
+    Knobs,
+    /// Every other database, with data larger than its cache.
+    Databases,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Part; 3] = [Part::Pages, Part::Knobs, Part::Databases];
+}
+
+/// Pages whose sizes are compared, in KiB.
+const PAGES: [u64; 3] = [16, 8, 4];
+const COMPRESSIONS: [&str; 3] = ["none", "zlib", "zstd"];
+
+// Names that claims and sections look for.
+pub(super) const PAGES_16: &str = "innodb 16k";
+pub(super) const PAGES_8: &str = "innodb 8k";
+pub(super) const PAGES_4: &str = "innodb 4k";
+pub(super) const PAGES_8_COMPRESSED: &str = "innodb 8k+2x";
+pub(super) const NO_DOUBLEWRITE: &str = "innodb 16k doublewrite=off";
+pub(super) const WRITE_OPTIMISED: &str = "myrocks zstd";
+pub(super) const IN_POOL: &str = "innodb in pool";
+pub(super) const SMALL_REDO: &str = "innodb in pool redo=small";
+pub(super) const FEW_DIRTY: &str = "innodb in pool dirty=10%";
+pub(super) const NEIGHBOURS: &str = "innodb in pool redo=small neighbours";
+pub(super) const POSTGRES_IN_POOL: &str = "postgres in pool";
+pub(super) const POSTGRES_OFTEN: &str = "postgres in pool checkpoints=often";
+
+/// The part that a configuration of this name belongs to.
+pub(super) fn part(name: &str) -> Part {
+    let is = |prefix: &str| name.starts_with(prefix);
+    match name {
+        _ if name.contains(" in pool") => Part::Knobs,
+        _ if is("innodb") || is("myrocks") => Part::Pages,
+        _ => Part::Databases,
+    }
+}
+
+/// A configuration without its site and what all have in common.
+struct Entry {
+    name: String,
+    database: &'static str,
+    loaded_with: Settings,
+    settings: Settings,
+    /// Of the workload, besides the number of ids.
+    workload: Settings,
+}
+
+/// Every configuration of `plan`'s parts.
+pub(super) fn configurations(plan: &Plan) -> Vec<Configuration> {
+    let has = |part| plan.parts.contains(&part);
+    let mut entries = Vec::new();
+    if has(Part::Pages) {
+        entries.extend(pages(plan));
+    }
+    if has(Part::Databases) {
+        if !has(Part::Pages) {
+            // What the others are held against.
+            entries.push(innodb(plan, 16, false));
+            entries.push(myrocks(plan, "zstd"));
+        }
+        entries.extend(databases(plan));
+    }
+    if has(Part::Knobs) {
+        entries.extend(knobs(plan));
+    }
+    let configuration = |entry: Entry| Configuration {
+        name: entry.name,
+        site: plan.site.clone(),
+        database: entry.database.to_owned(),
+        loaded_with: entry.loaded_with,
+        settings: entry.settings,
+        workload: "linkbench".to_owned(),
+        workload_settings: [settings(&[("ids", plan.ids.to_string())]), entry.workload].concat(),
+        clients: plan.clients,
+    };
+    entries.into_iter().map(configuration).collect()
+}
+
+fn pages(plan: &Plan) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = PAGES.map(|page| innodb(plan, page, false)).into();
+    entries.extend(PAGES.map(|page| innodb(plan, page, true)));
+    let mut unsafe_one = innodb(plan, 16, false);
+    unsafe_one.name = NO_DOUBLEWRITE.to_owned();
+    replace(&mut unsafe_one.settings, "innodb_doublewrite", "OFF");
+    entries.push(unsafe_one);
+    entries.extend(COMPRESSIONS.map(|compression| myrocks(plan, compression)));
+    entries
+}
+
+/// InnoDB with pages of so many KiB; compressed: those of links and counts kept as half as much, those of
+/// nodes as they are, as published.
+fn innodb(plan: &Plan, page: u64, compressed: bool) -> Entry {
+    let name = format!("innodb {page}k{}", if compressed { "+2x" } else { "" });
+    let redo = plan.redo_bytes();
+    let mut workload = Settings::new();
+    if compressed {
+        workload = settings(&[("key_block_size", (page / 2).to_string())]);
+    }
+    Entry {
+        name,
+        database: "mariadb",
+        loaded_with: innodb_loading(page * KIB, redo),
+        settings: innodb_running(plan.pool_bytes(), redo),
+        workload,
+    }
+}
+
+/// With what InnoDB is loaded: fast, since nothing is lost if it is lost. The redo log is that of the run,
+/// so that a copy has written all of it, and no trial pays for its first time round.
+fn innodb_loading(page: u64, redo: u64) -> Settings {
+    settings(&[
+        ("innodb_page_size", page.to_string()),
+        ("innodb_log_file_size", redo.to_string()),
+        ("innodb_buffer_pool_size", (256 * MIB).to_string()),
+        ("innodb_flush_log_at_trx_commit", "0".to_owned()),
+        ("innodb_doublewrite", "OFF".to_owned()),
+    ])
+}
+
+fn innodb_running(pool: u64, redo: u64) -> Settings {
+    settings(&[
+        ("innodb_buffer_pool_size", pool.to_string()),
+        ("innodb_log_file_size", redo.to_string()),
+        ("innodb_flush_log_at_trx_commit", "1".to_owned()),
+        ("innodb_doublewrite", "ON".to_owned()),
+        ("innodb_flush_neighbors", "0".to_owned()),
+        ("innodb_max_dirty_pages_pct", "90".to_owned()),
+    ])
+}
+
+fn myrocks(plan: &Plan, compression: &str) -> Entry {
+    let cache = plan.pool_bytes();
+    Entry {
+        name: format!("myrocks {compression}"),
+        database: "myrocks",
+        // The memtable is a share of the cache, and decides how large the files of the tree are: as in
+        // the run.
+        loaded_with: settings(&[
+            ("compression", compression.to_owned()),
+            ("rocksdb_block_cache_size", cache.to_string()),
+            ("rocksdb_flush_log_at_trx_commit", "0".to_owned()),
+        ]),
+        settings: settings(&[("rocksdb_flush_log_at_trx_commit", "1".to_owned())]),
+        workload: Settings::new(),
+    }
+}
+
+fn postgres(name: &str, pool: u64, wal: u64) -> Entry {
+    let megabytes = |bytes: u64| format!("{}MB", bytes.div_ceil(MIB));
+    Entry {
+        name: name.to_owned(),
+        database: "postgres",
+        loaded_with: settings(&[
+            ("shared_buffers", megabytes(256 * MIB)),
+            ("synchronous_commit", "off".to_owned()),
+        ]),
+        settings: settings(&[
+            ("shared_buffers", megabytes(pool)),
+            ("synchronous_commit", "on".to_owned()),
+            // The least that it takes, so that a run of minutes has several checkpoints.
+            ("checkpoint_timeout", "30s".to_owned()),
+            ("min_wal_size", megabytes(32 * MIB)),
+            ("max_wal_size", megabytes(wal.max(32 * MIB))),
+        ]),
+        workload: Settings::new(),
+    }
+}
+
+fn databases(plan: &Plan) -> Vec<Entry> {
+    let pool = plan.pool_bytes();
+    let cached = |name: &'static str, cache: &str| Entry {
+        name: name.to_owned(),
+        database: name,
+        loaded_with: Settings::new(),
+        settings: match cache {
+            "" => Settings::new(),
+            cache => settings(&[(cache, pool.to_string())]),
+        },
+        workload: Settings::new(),
+    };
+    vec![
+        postgres("postgres", pool, plan.redo_bytes()),
+        cached("sqlite", "cache_size"),
+        // Its cache is the kernel's, which cannot be told how large it is to be.
+        cached("lmdb", ""),
+        cached("redb", "cache_size"),
+        cached("fjall", "cache_size"),
+        cached("rocksdb", "cache_size"),
+    ]
+}
+
+fn knobs(plan: &Plan) -> Vec<Entry> {
+    let pool = plan.large_pool_bytes();
+    let (small, large) = (plan.small_redo_bytes(), plan.large_redo_bytes());
+    let innodb = |name: &str, redo: u64, others: &[(&str, &str)]| {
+        let mut running = innodb_running(pool, redo);
+        for (key, value) in others {
+            replace(&mut running, key, value);
+        }
+        Entry {
+            name: name.to_owned(),
+            database: "mariadb",
+            loaded_with: innodb_loading(16 * KIB, redo),
+            settings: running,
+            workload: Settings::new(),
+        }
+    };
+    vec![
+        innodb(IN_POOL, large, &[]),
+        innodb(SMALL_REDO, small, &[]),
+        innodb(FEW_DIRTY, large, &[("innodb_max_dirty_pages_pct", "10")]),
+        innodb(NEIGHBOURS, small, &[("innodb_flush_neighbors", "1")]),
+        postgres(POSTGRES_IN_POOL, pool, large * 4),
+        postgres(POSTGRES_OFTEN, pool, small),
+    ]
+}
+
+fn settings(all: &[(&str, String)]) -> Settings {
+    let owned = |(key, value): &(&str, String)| ((*key).to_owned(), value.clone());
+    all.iter().map(owned).collect()
+}
+
+fn replace(settings: &mut Settings, key: &str, value: &str) {
+    for (_, old) in settings.iter_mut().filter(|(name, _)| name == key) {
+        value.clone_into(old);
+    }
+}

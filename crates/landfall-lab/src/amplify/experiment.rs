@@ -1,0 +1,143 @@
+//! The run, what is refused before it, and what must be known about it.
+
+use landfall_os::available_memory;
+
+use super::{AmplifyResults, Plan, claims, sentences};
+use crate::configuration::Measurements;
+use crate::{Error, Notice, Progress, Site, Stop, Weight, bytes_text, configuration};
+
+/// Runs `plan` in the directory of `site`; returns what was found and what must be known about it.
+///
+/// Refused where there is not enough memory for the databases, or space for their data.
+pub fn run(
+    site: &Site,
+    plan: &Plan,
+    stop: &Stop,
+    progress: &mut dyn Progress,
+) -> Result<(AmplifyResults, Vec<Notice>), Error> {
+    require_memory(plan)?;
+    let mut measure =
+        |plan: &Plan| configuration::run(site, &plan.configurations(), "amplify", stop, progress);
+    let (measurements, mut notices) = match measure(plan) {
+        Err(Error::Refused(reason)) if !plan.site_is_chosen && is_about_recorder(plan) => {
+            let (measurements, mut notices) = measure(&plan.in_directory())?;
+            notices.push(Notice::new(
+                "directory-only",
+                Weight::Warning,
+                format!("The directory was measured, because no recorder could be made ({reason}): what others write there is counted too, and no wear can be told."),
+            ));
+            (measurements, notices)
+        }
+        measured => measured?,
+    };
+    notices.extend(remarks(&measurements));
+    let results = AmplifyResults {
+        plan: plan.kind,
+        ids: plan.ids,
+        clients: plan.clients,
+        pool_bytes: plan.pool_bytes(),
+        drive: plan.drive.to_string(),
+        claims: claims::judge(&measurements, plan.ids),
+        measurements,
+    };
+    Ok((results, notices))
+}
+
+fn is_about_recorder(plan: &Plan) -> bool {
+    plan.site != plan.in_directory().site
+}
+
+fn require_memory(plan: &Plan) -> Result<(), Error> {
+    let needed = plan.memory_bytes();
+    let available = available_memory().unwrap_or(u64::MAX);
+    match needed <= available / 4 * 3 {
+        true => Ok(()),
+        false => Err(Error::Refused(format!(
+            "a database of this plan keeps {} in memory, which is more than three quarters of the {} that is available: choose fewer --ids, or leave out --part knobs and choose a smaller --pool",
+            bytes_text(needed),
+            bytes_text(available),
+        ))),
+    }
+}
+
+/// Where figures are not what they seem.
+fn remarks(measurements: &Measurements) -> Vec<Notice> {
+    let all = &measurements.configurations;
+    let named = |is: &dyn Fn(&&configuration::ConfigurationResult) -> bool| -> Vec<&str> {
+        let found = all.iter().filter(is);
+        found.map(|one| one.name.as_str()).collect()
+    };
+    let mut notices = Vec::new();
+    let mut warn = |code: &str, weight: Weight, names: Vec<&str>, text: &str| {
+        if !names.is_empty() {
+            let text = format!("{}: {text}", names.join(", "));
+            notices.push(Notice::new(code, weight, text));
+        }
+    };
+    warn(
+        "not-steady",
+        Weight::Warning,
+        named(&|one| sentences::is_unsteady(one)),
+        "what a request costs had not become steady in the time that it had; --most-seconds gives it more.",
+    );
+    let wear = |one: &configuration::ConfigurationResult| {
+        let last = one.trials.last();
+        last.and_then(|trial| trial.wear)
+    };
+    warn(
+        "short-for-wear",
+        Weight::Warning,
+        named(&|one| wear(one).is_some_and(|wear| wear.rewrites < sentences::FEW_REWRITES)),
+        "flash pages were written less than twice on average while it was measured, so that the drive's amplification is that of the same writes coming again in the same order, which is too little; --seconds makes a trial longer.",
+    );
+    warn(
+        "wear-not-steady",
+        Weight::Warning,
+        named(&|one| wear(one).is_some_and(|wear| !wear.steady)),
+        "the model of the drive did not become steady, and its figures are those of a drive whose state still changes.",
+    );
+    let measured = all.iter().any(|one| one.summary.is_some());
+    if measured && all.iter().all(|one| wear(one).is_none()) {
+        notices.push(Notice::new(
+            "no-wear",
+            Weight::Note,
+            "What the writes cost the flash of a drive is not told: only a recorder knows where was written (--on recorder:ext4).",
+        ));
+    }
+    notices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Selection;
+    use super::super::fixtures::{measured, measurements};
+    use super::*;
+
+    #[test]
+    fn figures_that_are_not_what_they_seem_are_named() {
+        let mut one = measured("innodb 16k", 48.0, 150);
+        let trial = &mut one.trials[0];
+        trial.steadiness.as_mut().unwrap().reached = false;
+        trial.wear.as_mut().unwrap().rewrites = 1.5;
+        let mut other = measured("myrocks zstd", 4.0, 70);
+        other.trials[0].wear.as_mut().unwrap().steady = false;
+        let found = measurements(vec![one, other]);
+        let codes: Vec<String> = remarks(&found).into_iter().map(|n| n.code).collect();
+        assert_eq!(codes, ["not-steady", "short-for-wear", "wear-not-steady"]);
+        let mut without = measured("innodb 16k", 48.0, 150);
+        without.trials[0].wear = None;
+        let codes = remarks(&measurements(vec![without]));
+        assert_eq!(codes[0].code, "no-wear");
+    }
+
+    #[test]
+    fn more_than_the_memory_is_refused() {
+        let plan = Plan::chosen(Selection {
+            pool: Some(1 << 50),
+            ..Selection::default()
+        });
+        let refused = require_memory(&plan.unwrap()).unwrap_err().to_string();
+        assert!(refused.contains("--pool"), "{refused}");
+        require_memory(&Plan::standard()).unwrap();
+    }
+}

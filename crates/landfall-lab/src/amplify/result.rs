@@ -1,0 +1,28 @@
+//! What the experiment found, as it stands in the results document.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::PlanKind;
+use crate::claim::ClaimResult;
+use crate::configuration::Measurements;
+
+/// Everything that experiment `amplify` found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AmplifyResults {
+    /// Which plan was run.
+    pub plan: PlanKind,
+    /// Ids of nodes that were loaded.
+    pub ids: u64,
+    /// Clients that asked at the same time.
+    pub clients: u32,
+    /// Bytes of what a database kept in memory, where its data did not fit.
+    pub pool_bytes: u64,
+    /// The drive whose wear was reckoned.
+    pub drive: String,
+    /// Sites and configurations.
+    #[serde(flatten)]
+    pub measurements: Measurements,
+    /// The published claims, with verdicts.
+    pub claims: Vec<ClaimResult>,
+}

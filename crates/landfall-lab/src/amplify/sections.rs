@@ -1,0 +1,88 @@
+//! The configurations as the terminal and the report show them, part by part.
+
+use super::AmplifyResults;
+use super::catalogue::{PAGES_16, Part, WRITE_OPTIMISED, part};
+use crate::bytes_text;
+use crate::configuration::ConfigurationResult;
+
+/// A part of the experiment with its configurations.
+#[derive(Debug)]
+pub struct Section<'a> {
+    /// Which part.
+    pub part: Part,
+    /// What is compared.
+    pub title: String,
+    /// A word for identifiers.
+    pub id: &'static str,
+    /// The configurations, in plan order.
+    pub rows: Vec<&'a ConfigurationResult>,
+}
+
+/// Every part that something was measured of. Where other databases are shown, InnoDB and MyRocks stand
+/// beside them.
+pub fn sections(amplify: &AmplifyResults) -> Vec<Section<'_>> {
+    let pool = bytes_text(amplify.pool_bytes);
+    let section = |wanted: Part| {
+        let all = amplify.measurements.configurations.iter();
+        let is_of = |one: &&ConfigurationResult| {
+            let is_beside = [PAGES_16, WRITE_OPTIMISED].contains(&one.name.as_str());
+            part(&one.name) == wanted || wanted == Part::Databases && is_beside
+        };
+        let rows: Vec<&ConfigurationResult> = all.filter(is_of).collect();
+        let own = |one: &&ConfigurationResult| part(&one.name) == wanted;
+        rows.iter().any(own).then(|| {
+            let (id, title) = match wanted {
+                Part::Pages => (
+                    "pages",
+                    format!("Page size and compression, {pool} of memory for more data"),
+                ),
+                Part::Databases => (
+                    "databases",
+                    format!("Databases, {pool} of memory for more data"),
+                ),
+                Part::Knobs => (
+                    "knobs",
+                    "Settings, with data that fits into memory".to_owned(),
+                ),
+            };
+            Section {
+                part: wanted,
+                title,
+                id,
+                rows,
+            }
+        })
+    };
+    [Part::Pages, Part::Databases, Part::Knobs]
+        .into_iter()
+        .filter_map(section)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{measured, results};
+    use super::*;
+
+    #[test]
+    fn each_part_has_its_configurations_and_those_it_is_held_against() {
+        let found = results(vec![
+            measured("innodb 16k", 48.0, 150),
+            measured("innodb 8k", 24.0, 150),
+            measured("myrocks zstd", 4.0, 70),
+            measured("sqlite", 9.0, 120),
+            measured("innodb in pool", 9.0, 120),
+        ]);
+        let names = |section: &Section<'_>| -> Vec<String> {
+            section.rows.iter().map(|one| one.name.clone()).collect()
+        };
+        let all = sections(&found);
+        let parts: Vec<Part> = all.iter().map(|section| section.part).collect();
+        assert_eq!(parts, [Part::Pages, Part::Databases, Part::Knobs]);
+        assert_eq!(names(&all[0]), ["innodb 16k", "innodb 8k", "myrocks zstd"]);
+        assert_eq!(names(&all[1]), ["innodb 16k", "myrocks zstd", "sqlite"]);
+        assert_eq!(names(&all[2]), ["innodb in pool"]);
+        let pages = results(vec![measured("innodb 16k", 48.0, 150)]);
+        assert_eq!(sections(&pages).len(), 1);
+    }
+}

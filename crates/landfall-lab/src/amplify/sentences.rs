@@ -1,0 +1,215 @@
+//! What is said of experiment `amplify`, in the terminal and in the report.
+
+use super::AmplifyResults;
+use super::catalogue::{PAGES_4, PAGES_16, WRITE_OPTIMISED};
+use crate::configuration::{ConfigurationResult, FlashWear};
+use crate::numbers::{short, two};
+
+/// With fewer rewrites the model's amplification is that of the same writes coming again.
+pub const FEW_REWRITES: f64 = 2.0;
+/// Requests per second for which endurance is told, so that a database does not seem worse for being fast.
+pub const RATE: f64 = 1_000.0;
+/// A block of a log, and of most filesystems.
+const BLOCK_KIB: f64 = 4.0;
+
+/// Whether it was waited for a steady load, and in vain in some trial.
+pub fn is_unsteady(one: &ConfigurationResult) -> bool {
+    let mut watched = one
+        .trials
+        .iter()
+        .filter_map(|trial| trial.steadiness.as_ref());
+    watched.any(|steadiness| !steadiness.reached)
+}
+
+/// Why a configuration's load was not steady, in its last trial that was not.
+pub fn why_unsteady(one: &ConfigurationResult) -> Option<String> {
+    let mut watched = one
+        .trials
+        .iter()
+        .filter_map(|trial| trial.steadiness.as_ref());
+    let last = watched.rfind(|steadiness| !steadiness.reached)?;
+    let mut reasons = Vec::new();
+    if let Some(flushes) = last.memtable_flushes
+        && flushes < crate::configuration::MEMTABLES
+    {
+        reasons.push(format!("{flushes} memtables were written"));
+    }
+    if let Some(rounds) = last.log_rounds
+        && rounds < 1.0
+    {
+        reasons.push(format!("its log came round {} times", two(rounds)));
+    }
+    if reasons.is_empty() {
+        reasons.push(match last.change {
+            Some(change) => format!("it still changed by {:.0}%", change * 100.0),
+            None => "too little was asked".to_owned(),
+        });
+    }
+    let seconds = crate::duration_text(last.seconds);
+    Some(format!(
+        "not steady after {seconds}: {}",
+        reasons.join(", ")
+    ))
+}
+
+/// What a configuration costs the flash of a drive: of its trials the middle one.
+pub fn wear(one: &ConfigurationResult) -> Option<(FlashWear, f64)> {
+    let with_rate = |trial: &crate::configuration::Trial| {
+        trial.wear.map(|wear| (wear, trial.requests_per_second))
+    };
+    let mut all: Vec<(FlashWear, f64)> = one.trials.iter().filter_map(with_rate).collect();
+    all.sort_by(|(a, _), (b, _)| a.nand_kib.total_cmp(&b.nand_kib));
+    all.get(all.len() / 2).copied()
+}
+
+/// Years that the drive lasts at [`RATE`] requests a second.
+pub fn years(one: &ConfigurationResult) -> Option<f64> {
+    wear(one).map(|(wear, rate)| wear.years * rate / RATE)
+}
+
+/// How much of what is written per request goes with its flushes.
+pub(super) fn log_share(one: &ConfigurationResult) -> Option<String> {
+    let summary = one.summary.as_ref()?;
+    let (flushes, kib) = (summary.flushes?.median, summary.kib?.median);
+    let least = flushes * BLOCK_KIB;
+    (least > 0.3 * kib).then(|| {
+        format!(
+            "a flush makes a block of log or journal be written at least, which is {} of the {} KiB of {}",
+            short(least.min(kib)),
+            short(kib),
+            one.name
+        )
+    })
+}
+
+/// What the report says before anything else.
+pub fn summary(amplify: &AmplifyResults) -> Vec<String> {
+    [bytes(amplify), flash(amplify)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn find<'a>(amplify: &'a AmplifyResults, name: &str) -> Option<&'a ConfigurationResult> {
+    let mut all = amplify.measurements.configurations.iter();
+    all.find(|one| one.name == name && one.summary.is_some())
+}
+
+fn kib(one: &ConfigurationResult) -> Option<f64> {
+    Some(one.summary.as_ref()?.kib?.median)
+}
+
+/// The extremes in a sentence.
+fn bytes(amplify: &AmplifyResults) -> Option<String> {
+    let kib_of = |name| find(amplify, name).and_then(kib);
+    let large = kib_of(PAGES_16)?;
+    let mut text = format!(
+        "A request of LinkBench makes InnoDB write {} KiB to the device with pages of 16 KiB",
+        short(large)
+    );
+    if let Some(small) = kib_of(PAGES_4) {
+        text += &format!(", {} with pages of 4", short(small));
+    }
+    if let Some(optimised) = kib_of(WRITE_OPTIMISED) {
+        text += &format!(", and MyRocks {}", short(optimised));
+    }
+    Some(text + ".")
+}
+
+/// What a drive makes of that.
+fn flash(amplify: &AmplifyResults) -> Option<String> {
+    let one = find(amplify, PAGES_16)?;
+    let (wear, _) = wear(one)?;
+    let mut text = format!(
+        "A drive that is full of such data makes {} KiB of flash of them ({} times as many bytes), and lasts {} years at {} requests a second",
+        short(wear.nand_kib),
+        two(wear.amplification),
+        short(years(one)?),
+        crate::numbers::thousands(RATE)
+    );
+    let optimised = find(amplify, WRITE_OPTIMISED);
+    if let Some((other, years)) = optimised.and_then(|other| Some((other, years(other)?))) {
+        let (wear, _) = self::wear(other)?;
+        text += &format!(
+            "; with MyRocks it is {} KiB ({} times) and {} years",
+            short(wear.nand_kib),
+            two(wear.amplification),
+            short(years)
+        );
+    }
+    Some(text + ".")
+}
+
+/// What must be known to read the tables.
+pub fn reading(amplify: &AmplifyResults) -> String {
+    format!(
+        "LinkBench with {} ids and {} clients, each commit durable. KiB and writes are those that reached the device, per request, once that was steady; owed is what the database had still to write for them at the end, and then wrote. Sizes are without what an empty database has.",
+        crate::numbers::thousands(amplify.ids as f64),
+        amplify.clients
+    )
+}
+
+/// What must be known about the figures of flash; nothing where there are none.
+pub fn about_flash(amplify: &AmplifyResults) -> Option<String> {
+    let all = &amplify.measurements.configurations;
+    all.iter().find_map(wear)?;
+    Some(format!(
+        "NAND KiB are what a drive programs into its flash for a request once it is full of such data, by a model ({}); years are how long it lasts at {} requests a second, around the clock. Wear understates what is not rewritten often while it is measured: a * marks what was written less than twice.",
+        amplify.drive,
+        crate::numbers::thousands(RATE)
+    ))
+}
+
+/// Which database stands for which.
+pub const STANDS_FOR: &str = "MyRocks (RocksDB in MariaDB) stands for the published TokuDB, which nobody ships any more: both are write-optimised, one a log-structured merge tree and the other a fractal tree.";
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{measured, results};
+    use super::*;
+
+    #[test]
+    fn the_extremes_are_said_first() {
+        let found = results(vec![
+            measured("innodb 16k", 48.0, 150),
+            measured("innodb 4k", 6.0, 150),
+            measured("myrocks zstd", 3.5, 70),
+        ]);
+        assert_eq!(
+            summary(&found),
+            [
+                "A request of LinkBench makes InnoDB write 48.0 KiB to the device with pages of 16 KiB, 6.00 with pages of 4, and MyRocks 3.50.",
+                "A drive that is full of such data makes 120 KiB of flash of them (2.50 times as many bytes), and lasts 3.00 years at 1,000 requests a second; with MyRocks it is 8.75 KiB (2.50 times) and 3.00 years.",
+            ]
+        );
+        assert!(about_flash(&found).unwrap().contains("tbw=600TB"));
+        let without = results(vec![measured("sqlite", 9.0, 120)]);
+        assert!(summary(&without).is_empty());
+    }
+
+    #[test]
+    fn why_a_load_is_not_steady_is_said() {
+        let with = |flushes, rounds, change| {
+            let mut one = measured("innodb 16k", 48.0, 150);
+            let steadiness = one.trials[0].steadiness.as_mut().unwrap();
+            steadiness.reached = false;
+            steadiness.memtable_flushes = flushes;
+            steadiness.log_rounds = rounds;
+            steadiness.change = Some(change);
+            why_unsteady(&one).unwrap()
+        };
+        assert_eq!(
+            with(Some(7), None, 0.0),
+            "not steady after 8 s: 7 memtables were written"
+        );
+        assert_eq!(
+            with(None, Some(0.5), 0.0),
+            "not steady after 8 s: its log came round 0.50 times"
+        );
+        assert_eq!(
+            with(None, Some(3.0), 0.2),
+            "not steady after 8 s: it still changed by 20%"
+        );
+        assert_eq!(why_unsteady(&measured("innodb 16k", 48.0, 150)), None);
+    }
+}

@@ -1,0 +1,81 @@
+//! Reports of what experiment `amplify` finds.
+
+use crate::Experiment;
+use crate::amplify::AmplifyResults;
+use crate::amplify::fixtures::{measured, results};
+use crate::report::tests::{HOSTILE, body, page};
+
+fn document(amplify: AmplifyResults) -> crate::Results {
+    let mut document = crate::sync::fixtures::results(Vec::new());
+    document.experiments = vec![Experiment::Amplify(Box::new(amplify))];
+    document
+}
+
+fn found() -> AmplifyResults {
+    let mut missing = measured("rocksdb", 1.0, 50);
+    missing.unsupported = Some("rocksdb is not installed".into());
+    missing.summary = None;
+    missing.trials.clear();
+    results(vec![
+        measured("innodb 16k", 48.0, 150),
+        measured("innodb 8k", 24.0, 150),
+        measured("myrocks zstd", 3.5, 70),
+        measured("sqlite", 9.0, 120),
+        missing,
+        measured("innodb in pool", 9.0, 150),
+    ])
+}
+
+#[test]
+fn every_part_has_its_figures_with_bytes_and_flash_beside_each_other() {
+    let html = page(&document(found()));
+    let body = body(&html);
+    for (id, marks) in [
+        ("amplify-pages", 9),
+        ("amplify-databases", 9),
+        ("amplify-knobs", 3),
+        ("amplify-size-pages", 6),
+        ("amplify-size-databases", 6),
+    ] {
+        let at = body.find(&format!("id=\"{id}\"")).expect(id);
+        let figure = &body[at..];
+        assert!(
+            figure.find(&format!("data-expected=\"{marks}\"")).is_some(),
+            "{id}"
+        );
+    }
+    assert!(!body.contains("id=\"amplify-size-knobs\""));
+    assert!(body.contains("rocksdb is not installed"));
+    assert!(body.contains("stands for the published TokuDB"));
+    assert!(body.contains("KiB of flash"));
+}
+
+#[test]
+fn without_a_recorder_there_is_no_flash_in_it() {
+    let mut amplify = found();
+    for one in &mut amplify.measurements.configurations {
+        for trial in &mut one.trials {
+            trial.wear = None;
+        }
+        if let Some(summary) = &mut one.summary {
+            summary.nand_kib = None;
+        }
+    }
+    let html = page(&document(amplify.clone()));
+    assert!(!body(&html).contains("NAND KiB are what"));
+    assert!(!body(&html).contains("data-expected=\"0\""));
+    amplify.measurements.configurations.clear();
+    let html = page(&document(amplify));
+    assert!(body(&html).contains("Nothing was measured"));
+}
+
+#[test]
+fn what_a_server_says_is_only_text() {
+    let mut amplify = found();
+    for one in &mut amplify.measurements.configurations {
+        one.unsupported = Some(HOSTILE.to_owned());
+        one.workload = HOSTILE.to_owned();
+    }
+    let html = page(&document(amplify));
+    assert!(!html.contains(HOSTILE));
+}
