@@ -7,6 +7,7 @@
 
 use super::plan::Plan;
 use crate::configuration::{Configuration, Settings};
+use crate::database;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -188,25 +189,40 @@ fn postgres(name: &str, pool: u64, wal: u64) -> Entry {
 
 fn databases(plan: &Plan) -> Vec<Entry> {
     let pool = plan.pool_bytes();
-    let cached = |name: &'static str, cache: &str| Entry {
-        name: name.to_owned(),
-        database: name,
-        loaded_with: Settings::new(),
-        settings: match cache {
-            "" => Settings::new(),
-            cache => settings(&[(cache, pool.to_string())]),
-        },
-        workload: Settings::new(),
+    let embedded = |name: &'static str, set: &[(&str, u64)]| {
+        let set: Settings = set
+            .iter()
+            .map(|(key, bytes)| ((*key).to_owned(), bytes.to_string()))
+            .collect();
+        Entry {
+            name: name.to_owned(),
+            database: name,
+            // The memtable decides how large the files of a tree are: as in the run.
+            loaded_with: set,
+            settings: Settings::new(),
+            workload: Settings::new(),
+        }
     };
-    vec![
+    // As MyRocks has it.
+    let memtable = pool / 12;
+    let mut entries = vec![
         postgres("postgres", pool, plan.redo_bytes()),
-        cached("sqlite", "cache_size"),
+        embedded("sqlite", &[("cache_size", pool)]),
         // Its cache is the kernel's, which cannot be told how large it is to be.
-        cached("lmdb", ""),
-        cached("redb", "cache_size"),
-        cached("fjall", "cache_size"),
-        cached("rocksdb", "cache_size"),
-    ]
+        embedded("lmdb", &[("map_size", plan.map_bytes())]),
+        embedded("redb", &[("cache_size", pool)]),
+        embedded(
+            "fjall",
+            &[("cache_size", pool), ("max_memtable_size", memtable)],
+        ),
+        embedded(
+            "rocksdb",
+            &[("cache_size", pool), ("max_memtable_size", memtable)],
+        ),
+    ];
+    // What was not compiled in is no part of it.
+    entries.retain(|entry| database::names().any(|name| name == entry.database));
+    entries
 }
 
 fn knobs(plan: &Plan) -> Vec<Entry> {

@@ -256,6 +256,11 @@ impl Plan {
         (self.ids * 2 * PER_ID).next_multiple_of(MIB).max(64 * MIB)
     }
 
+    /// Bytes of address space for a database that is mapped: it does not grow beyond.
+    pub(super) fn map_bytes(&self) -> u64 {
+        (self.ids * 16 * PER_ID).next_multiple_of(1 << 30)
+    }
+
     /// Bytes of redo log where the data does not fit.
     pub(super) fn redo_bytes(&self) -> u64 {
         (self.ids * 100).next_multiple_of(MIB).max(LEAST_REDO)
@@ -362,6 +367,22 @@ mod tests {
             catalogue::POSTGRES_OFTEN,
         ] {
             assert!(all.iter().any(|one| one == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_setting_is_one_that_the_database_has() {
+        for scale in [Scale::Standard, Scale::Billion] {
+            let plan = chosen(Selection {
+                scale,
+                ..Selection::default()
+            });
+            for one in plan.configurations().configurations {
+                for set in [&one.loaded_with, &one.all_settings()] {
+                    let named = crate::database::named(&one.database, set);
+                    assert!(named.is_ok(), "{}: {:?}", one.name, named.err());
+                }
+            }
         }
     }
 

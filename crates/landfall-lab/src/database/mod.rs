@@ -35,7 +35,7 @@ use std::time::Duration;
 
 pub use error::DatabaseError;
 pub use key_value::{Batch, KeyValue};
-pub use registry::{list, named};
+pub use registry::{list, named, names};
 pub use sql::{Dialect, Row, Sql, Statement, Value};
 pub use template::Templates;
 

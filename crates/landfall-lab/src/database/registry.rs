@@ -34,11 +34,16 @@ pub fn list() -> impl Iterator<Item = (&'static Description, &'static str, Prese
         .map(|kind| (&kind.description, kind.title, (kind.presence)()))
 }
 
+/// The names of those that this program can run, installed or not.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|kind| kind.description.name)
+}
+
 /// The database of that name with these settings; those that are not named have their defaults. Whether
 /// it is on this machine shows when it is created.
 pub fn named(name: &str, settings: &[(String, String)]) -> Result<Box<dyn Database>, Error> {
     let Some(kind) = KINDS.iter().find(|kind| kind.description.name == name) else {
-        let names: Vec<&str> = KINDS.iter().map(|kind| kind.description.name).collect();
+        let names: Vec<&str> = names().collect();
         return Err(Error::Usage(format!(
             "no database is called '{name}'; there are: {}",
             names.join(", ")

@@ -115,14 +115,24 @@ impl Running for Postgres {
     }
 
     fn debt(&self) -> Result<Debt, DatabaseError> {
+        // It has come round when a checkpoint began and ended; what was before does not count.
+        let sql =
+            "SELECT checkpoint_time > pg_postmaster_start_time() FROM pg_control_checkpoint()";
+        let row = self.own().query_one(sql, &[]).map_err(failed)?;
+        let came_round: bool = row.try_get(0).map_err(failed)?;
+        let log_rounds = Some(f64::from(u8::from(came_round)));
         if !self.has("pg_buffercache")? {
-            return Ok(Debt::default());
+            return Ok(Debt {
+                log_rounds,
+                ..Debt::default()
+            });
         }
         let sql = "SELECT count(*) FROM pg_buffercache WHERE isdirty";
         let row = self.own().query_one(sql, &[]).map_err(failed)?;
         let pages: i64 = row.try_get(0).map_err(failed)?;
         Ok(Debt {
             dirty_bytes: Some(pages as u64 * PAGE),
+            log_rounds,
             ..Debt::default()
         })
     }
