@@ -204,7 +204,7 @@ fn databases(plan: &Plan) -> Vec<Entry> {
         }
     };
     // As MyRocks has it.
-    let memtable = pool / 12;
+    let memtable = (pool / 12).min(1 << 32);
     let mut entries = vec![
         postgres("postgres", pool, plan.redo_bytes()),
         embedded("sqlite", &[("cache_size", pool)]),
