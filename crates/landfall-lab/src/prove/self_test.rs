@@ -24,6 +24,8 @@ pub struct Case {
     pub stirred: bool,
     /// What goes wrong besides the power.
     pub faults: &'static [Fault],
+    /// Crash states tried at most.
+    pub states: usize,
     /// What it must come to.
     pub expected: Expectation,
 }
@@ -42,12 +44,25 @@ const fn case(
         recipe,
         stirred: false,
         faults: &[],
+        states: 300,
         expected,
     }
 }
 
+/// A database, of which a crash state takes longer: a server is started on it.
+const fn database(
+    subject: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+    expected: Expectation,
+) -> Case {
+    Case {
+        states: 30,
+        ..case(subject, settings, "ext4", expected)
+    }
+}
+
 /// Everything that is tried.
-pub const CASES: [Case; 23] = [
+pub const CASES: [Case; 33] = [
     case("files", &[], "ext4", LosesNothing),
     case(
         "files",
@@ -149,11 +164,21 @@ pub const CASES: [Case; 23] = [
         "btrfs",
         LosesNothing,
     ),
+    database("mariadb", &[], LosesNothing),
+    database("mariadb", &[("innodb_flush_log_at_trx_commit", "2")], Loses),
+    database("postgres", &[], LosesNothing),
+    database("postgres", &[("synchronous_commit", "off")], Loses),
+    database("redis", &[("appendfsync", "always")], LosesNothing),
+    database("redis", &[("appendfsync", "everysec")], Loses),
+    database("lmdb", &[], LosesNothing),
+    database("lmdb", &[("sync", "no")], Loses),
+    database("redb", &[], LosesNothing),
+    database("fjall", &[], LosesNothing),
 ];
 
 impl Case {
-    /// The plan that proves it, with `states` crash states at most.
-    pub fn plan(&self, directory: Option<&Path>, states: usize) -> Result<Plan, Error> {
+    /// The plan that proves it.
+    pub fn plan(&self, directory: Option<&Path>) -> Result<Plan, Error> {
         let settings: Vec<(String, String)> = self
             .settings
             .iter()
@@ -165,7 +190,7 @@ impl Case {
             plan.directory = canonical_directory(directory)?;
         }
         plan.transactions = TRANSACTIONS;
-        plan.states = states;
+        plan.states = self.states;
         plan.again = format!("landfall prove {}", self.subject);
         for (key, value) in self.settings {
             plan.again += &format!(" --set {key}={value}");
@@ -182,8 +207,6 @@ impl Case {
 
 /// Transactions of each case.
 const TRANSACTIONS: u64 = 24;
-/// Crash states tried for each case.
-const STATES: usize = 300;
 
 /// Tries every case.
 pub fn run(
@@ -194,7 +217,7 @@ pub fn run(
 ) -> Result<Results, Error> {
     let mut whole: Option<Results> = None;
     for case in &CASES {
-        let plan = case.plan(directory, STATES)?;
+        let plan = case.plan(directory)?;
         let name = format!("{} on {}", plan.subject.name(), case.recipe);
         let found = prove(&plan, command, stop, progress);
         let mut results = match (found, &mut whole) {

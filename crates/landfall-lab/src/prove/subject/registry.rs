@@ -22,6 +22,7 @@ static KINDS: &[&Kind] = &[
     &database::MARIADB,
     &database::MYROCKS,
     &database::POSTGRES,
+    &database::REDIS,
     &database::LMDB,
     &database::REDB,
     &database::FJALL,

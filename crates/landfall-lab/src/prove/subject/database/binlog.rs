@@ -30,7 +30,14 @@ pub(super) fn difference(
     for file in sql.query(files, &[])? {
         let name = String::from_utf8_lossy(file[0].bytes()).into_owned();
         let events = sql.prepare(&format!("SHOW BINLOG EVENTS IN '{name}'"))?;
-        let events = sql.query(events, &[])?;
+        let events = match sql.query(events, &[]) {
+            Ok(events) => events,
+            // No replica can read it either.
+            Err(DatabaseError::Failed(why)) => {
+                return Ok(Some(format!("the binary log {name} cannot be read: {why}")));
+            }
+            Err(error) => return Err(error),
+        };
         let texts = events.iter().filter_map(|event| event.last());
         logged.extend(transactions(texts.map(|text| text.bytes())));
     }

@@ -113,6 +113,7 @@ const fn kind(name: &'static str, about: &'static str) -> Kind {
 pub(super) static MARIADB: Kind = kind("mariadb", "MariaDB with InnoDB, a server started for it");
 pub(super) static MYROCKS: Kind = kind("myrocks", "MariaDB with MyRocks, a server started for it");
 pub(super) static POSTGRES: Kind = kind("postgres", "PostgreSQL, a server started for it");
+pub(super) static REDIS: Kind = kind("redis", "Redis, a server started for it");
 pub(super) static LMDB: Kind = kind("lmdb", "LMDB, linked in");
 pub(super) static REDB: Kind = kind("redb", "redb, linked in");
 pub(super) static FJALL: Kind = kind("fjall", "fjall, linked in");
