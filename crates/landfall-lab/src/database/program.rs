@@ -86,9 +86,7 @@ pub(super) fn run(
         lines.extend(stdout.lines().map(str::to_owned));
     }
     if is_about_space(&lines) {
-        return Err(DatabaseError::Refused(format!(
-            "{program} found no space: free some, or make the filesystem larger with size="
-        )));
+        return Err(DatabaseError::no_space(format!("{program} found no space")));
     }
     Err(DatabaseError::Failed(format!(
         "{program} failed ({status}){}",

@@ -244,10 +244,7 @@ impl Watch {
 
 impl Own {
     fn no_space(&self) -> DatabaseError {
-        let title = self.title;
-        DatabaseError::Refused(format!(
-            "{title} found no space for its data: free some, or make the filesystem larger with size="
-        ))
+        DatabaseError::no_space(format!("{} found no space for its data", self.title))
     }
 
     fn log(&self) -> Vec<String> {

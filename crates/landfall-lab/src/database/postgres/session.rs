@@ -132,9 +132,7 @@ pub(super) fn failed(error: postgres::Error) -> DatabaseError {
     if CONFLICTS.contains(said.code()) {
         DatabaseError::Conflict(text)
     } else if *said.code() == SqlState::DISK_FULL {
-        DatabaseError::Refused(format!(
-            "{text}: free some space, or make the filesystem larger with size="
-        ))
+        DatabaseError::no_space(text)
     } else {
         DatabaseError::Failed(text)
     }

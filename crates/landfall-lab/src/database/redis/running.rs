@@ -217,9 +217,7 @@ impl KeyValue for Session {
 fn failed(error: RedisError) -> DatabaseError {
     let text = format!("{TITLE} says: {error}");
     match text.contains("No space left on device") {
-        true => DatabaseError::Refused(format!(
-            "{text}: free some space, or make the filesystem larger with size="
-        )),
+        true => DatabaseError::no_space(text),
         false => DatabaseError::Failed(text),
     }
 }
