@@ -87,6 +87,11 @@ impl Process {
         self.signal(Signal::TERM);
     }
 
+    /// Kills them; they are still to be waited for.
+    pub fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
     /// Sends them SIGINT, which some servers take for an order to end without waiting for their clients.
     pub fn interrupt(&self) {
         self.signal(Signal::INT);

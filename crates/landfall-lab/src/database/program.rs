@@ -90,7 +90,7 @@ pub(super) fn run(
     }
     Err(DatabaseError::Failed(format!(
         "{program} failed ({status}){}",
-        last_lines(&lines)
+        telling_lines(&lines)
     )))
 }
 
@@ -101,12 +101,21 @@ pub(super) fn ask(program: &Path, arguments: &[&str]) -> Option<String> {
     Some(printed.stdout)
 }
 
-/// The end of a log, to be put behind what it is the reason for.
-pub(super) fn last_lines(lines: &[String]) -> String {
-    let shown = &lines[lines.len().saturating_sub(SHOWN)..];
-    match shown {
-        [] => " without a word".into(),
-        lines => format!("; it says last:\n  {}", lines.join("\n  ")),
+/// The lines of a log that say most, to be put behind what they are the reason for: from the first
+/// complaint on, for what follows it is consequences; without one, the last.
+pub(super) fn telling_lines(lines: &[String]) -> String {
+    const COMPLAINTS: [&str; 5] = ["[ERROR]", "FATAL:", "PANIC:", "Assertion", "# FATAL"];
+    let complains = |line: &String| COMPLAINTS.iter().any(|sign| line.contains(sign));
+    let last = lines.len().saturating_sub(SHOWN);
+    let first = lines.iter().position(complains).unwrap_or(last);
+    let shown: Vec<&str> = lines[first..]
+        .iter()
+        .take(SHOWN)
+        .map(|line| &**line)
+        .collect();
+    match shown.is_empty() {
+        true => " without a word".into(),
+        false => format!("; it says:\n  {}", shown.join("\n  ")),
     }
 }
 
@@ -140,7 +149,7 @@ mod tests {
         let error = sh("echo first >&2; echo last >&2; exit 3", long, &stop);
         let text = error.err().unwrap().to_string();
         assert!(
-            text.ends_with("failed (exit status: 3); it says last:\n  first\n  last"),
+            text.ends_with("failed (exit status: 3); it says:\n  first\n  last"),
             "{text}"
         );
         let full = sh("echo 'x: No space left on device' >&2; exit 1", long, &stop).err();
@@ -156,6 +165,23 @@ mod tests {
             .store(true, std::sync::atomic::Ordering::Relaxed);
         let stopped = sh("exec sleep 600", Duration::MAX, &stop).err();
         assert_eq!(stopped, Some(DatabaseError::Stopped));
+    }
+
+    #[test]
+    fn what_follows_a_complaint_is_shown_and_else_the_end() {
+        let mut lines: Vec<String> = (0..20).map(|number| number.to_string()).collect();
+        let shown = telling_lines(&lines);
+        assert!(
+            shown.starts_with("; it says:\n  12\n") && shown.ends_with("19"),
+            "{shown}"
+        );
+        lines[3] = "PANIC:  no".into();
+        let shown = telling_lines(&lines);
+        assert!(
+            shown.contains(":\n  PANIC:  no\n  4") && shown.ends_with("10"),
+            "{shown}"
+        );
+        assert_eq!(telling_lines(&[]), " without a word");
     }
 
     #[test]

@@ -3,19 +3,21 @@
 //! The socket is not in the data directory: its path may have 107 bytes, and what is measured should not
 //! hold it. Only this user can enter its directory, so nobody else can speak to the server.
 //!
-//! Threads: whoever has a reference may ask; the process is behind a lock that is held for moments.
+//! Threads: whoever has a reference may ask; the process is behind a lock that is held for moments. One
+//! may listen to its log; it ends when the server does.
 //! Dropped, the process is killed, and then the directory is removed.
 
 use std::env;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use landfall_os::{PrivateDirectory, tree_cpu};
 
 use super::DatabaseError;
-use super::program::{is_about_space, last_lines};
+use super::program::{is_about_space, telling_lines};
 use crate::process::Process;
 use crate::{Stop, duration_text};
 
@@ -27,8 +29,10 @@ const STOPPING: Duration = Duration::from_secs(10 * 60);
 const ENDING_AT_ONCE: Duration = Duration::from_secs(10);
 /// How often it is looked whether it takes connections.
 const LOOK: Duration = Duration::from_millis(5);
-/// As much of its log is looked at, from the end.
-const LOG: u64 = 64 << 10;
+/// How often it is listened to for what nobody waits for.
+const LISTEN: Duration = Duration::from_secs(1);
+/// As much of its log is looked at, from the end: all that is kept. Who dies of a statement repeats it there.
+const LOG: u64 = 1 << 20;
 /// Bytes of a socket's path, without the zero at its end (`sun_path` in unix(7)).
 const LONGEST_PATH: usize = 107;
 
@@ -151,18 +155,33 @@ impl Server {
                     return Err(self.own.no_space());
                 }
                 return Err(explain(&log).unwrap_or_else(|| {
-                    let end = last_lines(&log);
+                    let end = telling_lines(&log);
                     DatabaseError::DoesNotStart(format!("{title} does not start ({status}){end}"))
                 }));
             }
             if begin.elapsed() > STARTING {
                 let most = duration_text(STARTING.as_secs_f64());
-                let end = last_lines(&self.log());
+                let end = telling_lines(&self.log());
                 return Err(DatabaseError::DoesNotStart(format!(
                     "{title} takes no connections after {most} ({why_not}){end}"
                 )));
             }
         }
+    }
+
+    /// Kills it when it says that: some wait for ever for what nobody will do, and their clients with them.
+    pub fn end_when_it_says(&self, sign: &'static str) {
+        let own = Arc::downgrade(&self.own);
+        thread::spawn(move || {
+            loop {
+                thread::sleep(LISTEN);
+                let Some(own) = own.upgrade() else { return };
+                if own.log().iter().any(|line| line.contains(sign)) {
+                    own.process().kill();
+                    return;
+                }
+            }
+        });
     }
 
     /// For its clients.
@@ -201,14 +220,14 @@ impl Server {
             }
             if begin.elapsed() > STOPPING {
                 let most = duration_text(STOPPING.as_secs_f64());
-                let end = last_lines(&own.log());
+                let end = telling_lines(&own.log());
                 return Err(DatabaseError::Failed(format!(
                     "{title} had not ended {most} after it was told to, and was killed{end}"
                 )));
             }
         };
         if !status.success() {
-            let end = last_lines(&own.log());
+            let end = telling_lines(&own.log());
             return Err(DatabaseError::Failed(format!(
                 "{title} did not end in order ({status}){end}"
             )));
@@ -234,7 +253,7 @@ impl Watch {
         match ended {
             _ if is_about_space(&log) => own.no_space(),
             Ok(Some(status)) => {
-                let (title, end) = (own.title, last_lines(&log));
+                let (title, end) = (own.title, telling_lines(&log));
                 DatabaseError::Failed(format!("{title} ended ({status}){end}"))
             }
             _ => error,

@@ -6,11 +6,13 @@ use landfall_lab::database::{
 
 /// The number of the client that makes the table.
 pub const LOADER: u64 = 99;
-const PAYLOAD: usize = 300;
+/// Bytes of a row, unless told otherwise.
+const SIZE: usize = 304;
 
 pub struct Client {
     pub number: u64,
     session: Tables,
+    size: usize,
 }
 
 enum Tables {
@@ -27,8 +29,16 @@ fn key(client: u64, row: u64) -> u64 {
     row * 100 + client
 }
 
-fn payload(key: u64) -> Vec<u8> {
-    key.to_be_bytes().repeat(PAYLOAD / 8)
+/// Bytes that follow from the key and cannot be compressed.
+fn payload(key: u64, size: usize) -> Vec<u8> {
+    let mut state = key;
+    let words = (0..size / 8).flat_map(|_| {
+        // SplitMix64.
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let word = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (word ^ (word >> 27)).to_le_bytes()
+    });
+    words.collect()
 }
 
 impl Client {
@@ -37,7 +47,7 @@ impl Client {
         let session = match session {
             Session::Sql(mut sql) => {
                 let (bytes, begin) = match sql.dialect() {
-                    Dialect::MariaDb => ("VARBINARY(400)", "START TRANSACTION"),
+                    Dialect::MariaDb => ("MEDIUMBLOB", "START TRANSACTION"),
                     Dialect::Postgres => ("BYTEA", "BEGIN"),
                     Dialect::Sqlite => ("BLOB", "BEGIN"),
                 };
@@ -76,7 +86,16 @@ impl Client {
             }
             Session::Keys(keys) => Tables::Keys(keys),
         };
-        Client { number, session }
+        Client {
+            number,
+            session,
+            size: SIZE,
+        }
+    }
+
+    /// The same with rows of so many bytes.
+    pub fn sized(self, size: usize) -> Client {
+        Client { size, ..self }
     }
 
     /// Puts a row; when this returns it is there for good.
@@ -84,14 +103,17 @@ impl Client {
         let key = key(self.number, row);
         match &mut self.session {
             Tables::Sql { sql, insert, .. } => {
-                let values = [Value::Integer(key as i64), Value::Bytes(payload(key))];
+                let values = [
+                    Value::Integer(key as i64),
+                    Value::Bytes(payload(key, self.size)),
+                ];
                 let changed = sql.execute(*insert, &values)?;
                 assert_eq!(changed, 1);
                 Ok(())
             }
             Tables::Keys(keys) => {
                 let mut batch = Batch::default();
-                batch.put(key.to_be_bytes(), payload(key));
+                batch.put(key.to_be_bytes(), payload(key, self.size));
                 keys.commit(&batch)
             }
         }
@@ -107,6 +129,6 @@ impl Client {
             }
             Tables::Keys(keys) => keys.get(&key.to_be_bytes()).unwrap(),
         };
-        found.is_some_and(|found| found == payload(key))
+        found.is_some_and(|found| found == payload(key, self.size))
     }
 }

@@ -7,6 +7,7 @@
 mod bad_input;
 mod client;
 mod conflict;
+mod full;
 mod killed;
 mod left;
 

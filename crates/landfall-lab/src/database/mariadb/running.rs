@@ -45,6 +45,8 @@ impl Mariadb {
             || connect(&socket).map_err(|error| error.to_string()),
             |log| options.complaint(log),
         )?;
+        // What writes the binary log waits for space, and everybody for it.
+        server.end_when_it_says("Waiting for someone to free space");
         let running = Mariadb {
             own: Mutex::new(own),
             socket,
