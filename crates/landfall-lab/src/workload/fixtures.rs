@@ -9,9 +9,10 @@ pub(super) fn workload(name: &str, settings: &str) -> Result<Box<dyn Workload>, 
     named(name, &pairs(settings))
 }
 
-/// A database that runs, and that a workload has filled.
+/// A database that runs, and that a workload has filled; named with its settings: `lmdb sync=no`.
 pub(super) fn loaded(database: &str, name: &str, settings: &str) -> (Fixture, Box<dyn Workload>) {
-    let fixture = fixture(database, "");
+    let (name_of, set) = database.split_once(' ').unwrap_or((database, ""));
+    let fixture = fixture(name_of, set);
     let workload = workload(name, settings).unwrap();
     workload.suits(fixture.database.interface()).unwrap();
     workload

@@ -9,6 +9,7 @@
 pub mod clients;
 #[cfg(test)]
 mod fixtures;
+mod linkbench;
 mod loading;
 mod oltp;
 mod puts;

@@ -1,6 +1,6 @@
 //! Every workload there is, by name.
 
-use super::{Workload, oltp, puts};
+use super::{Workload, linkbench, oltp, puts};
 use crate::Error;
 use crate::setting::{Chosen, Description};
 
@@ -17,6 +17,7 @@ static KINDS: &[&Kind] = &[
     &oltp::INSERT,
     &oltp::READ_WRITE,
     &oltp::WRITE_ONLY,
+    &linkbench::KIND,
 ];
 
 /// Every workload with its settings.
