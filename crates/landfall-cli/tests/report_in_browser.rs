@@ -38,6 +38,11 @@ const STREAM_CHARTS: [&str; 6] = [
 const STREAM: &str = "stream --size 1M,2M,4M --method write,mmap,direct+write,paced --rounds 5 \
      --state 1M --updates 200 --seconds 0.1";
 
+/// Charts of experiment `binlog`, of MariaDB alone.
+const BINLOG_CHARTS: [&str; 3] = ["binlog-rate-1", "binlog-flushes-1", "binlog-kib-1"];
+const BINLOG: &str = "binlog --database mariadb --fs ext4,size=512M --on memory:ext2,size=512M \
+     --clients 1,2 --rows 1000 --rounds 2 --seconds 0.1";
+
 /// The browser that $CHROMIUM names, or one of the usual names.
 fn browser() -> Option<PathBuf> {
     let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
@@ -168,6 +173,23 @@ fn report(plan: &str) -> tempfile::TempDir {
         String::from_utf8_lossy(&output.stderr)
     );
     directory
+}
+
+#[test]
+fn a_report_of_databases_is_complete_too() {
+    let Some(browser) = browser() else {
+        return common::skip("no Chromium on PATH, and $CHROMIUM names none");
+    };
+    let mariadb = Command::new("mariadbd").arg("--version").output();
+    if !common::is_root() || mariadb.is_err() {
+        return common::skip("MariaDB, or root for its filesystems, is not here");
+    }
+    let directory = report(BINLOG);
+    let page = directory.path().join("report/index.html");
+    for width in [1280, 500] {
+        let found = faults(&open(&browser, &page, width), &BINLOG_CHARTS);
+        assert!(found.is_empty(), "at a width of {width}:\n{found}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the terminal and the report say of the results in the same words.
 
 use super::{BinlogResults, Section, Sides, sections};
-use crate::configuration::ConfigurationResult;
+use crate::configuration::{ConfigurationResult, Trial};
 use crate::numbers::two;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 
@@ -106,34 +106,35 @@ fn flushes(section: &Section<'_>) -> Option<String> {
 fn second_client(sections: &[Section<'_>]) -> Option<String> {
     let at = |clients| sections.iter().find(|section| section.clients == clients);
     let (one, two) = (at(1)?, at(2)?);
-    let rate = |row: &Sides<'_>| Some(row.with.summary.as_ref()?.requests_per_second);
-    let mut slower = Vec::new();
-    let mut compared = 0;
-    for row in honest(two) {
-        let Some(single) = one.rows.iter().find(|single| single.label == row.label) else {
-            continue;
+    let compared: Vec<(&str, Estimate)> = honest(two)
+        .filter_map(|row| {
+            let single = one.rows.iter().find(|single| single.label == row.label)?;
+            let rate = |trial: &Trial| Some(trial.requests_per_second);
+            let ratio = Estimate::of_ratio(&row.with.pairs(single.with, rate))?;
+            Some((row.label.as_str(), ratio))
+        })
+        .collect();
+    let those = |slower: bool| -> Vec<&str> {
+        let fits = |ratio: &Estimate| match slower {
+            true => ratio.high < 1.0,
+            false => ratio.low > 1.0,
         };
-        let (Some(both), Some(alone)) = (rate(row), rate(single)) else {
-            continue;
-        };
-        compared += 1;
-        if both.high < alone.low {
-            slower.push(row.label.as_str());
+        let some = compared.iter().filter(|(_, ratio)| fits(ratio));
+        some.map(|(label, _)| *label).collect()
+    };
+    let (slower, faster) = (those(true), those(false));
+    Some(match (slower.as_slice(), faster.as_slice()) {
+        _ if compared.is_empty() => return None,
+        ([], []) => "Whether a second client makes a filesystem slower, as it did ext3 in 2009, cannot be told here.".to_owned(),
+        ([], some) if some.len() == compared.len() => {
+            "Two clients are faster than one on every filesystem; in 2009 they were slower on ext3.".to_owned()
         }
-    }
-    Some(match (compared, slower.as_slice()) {
-        (0, _) => return None,
-        (_, []) => "No filesystem is slower with two clients than with one, as ext3 was in 2009."
-            .to_owned(),
-        (_, some) => format!("With two clients {} slower than with one.", are(some)),
+        ([], some) => format!(
+            "Two clients are faster than one on {}, and on no filesystem are they shown to be slower, as they were on ext3 in 2009.",
+            some.join(", ")
+        ),
+        (some, _) => format!("Two clients are slower than one on {}.", some.join(", ")),
     })
-}
-
-fn are(labels: &[&str]) -> String {
-    match labels {
-        [one] => format!("{one} is"),
-        several => format!("{} are", several.join(", ")),
-    }
 }
 
 /// What group commit makes of it with the most clients.
@@ -179,7 +180,7 @@ mod tests {
         for words in [
             "leaves one client 38% (95% interval 38 to 38) of its rate on memory:ext3, and 90% (",
             "from 1.00 to 2.00 on ext2; from 1.00 to 3.00 on ext3, ext3,data=writeback",
-            "With two clients ext3, ext3,data=writeback, ext3,data=journal, memory:ext3 are slower than with one",
+            "Two clients are slower than one on ext3, ext3,data=writeback, ext3,data=journal, memory:ext3.",
         ] {
             assert!(text.contains(words), "{words}: {text}");
         }
@@ -198,7 +199,7 @@ mod tests {
         results.measurements.configurations.extend([zero, grouped]);
         let text = sentences(&results).join(" ");
         assert!(
-            text.contains("No filesystem is slower with two clients"),
+            text.contains("Two clients are faster than one on every filesystem"),
             "{text}"
         );
         results.measurements.configurations.clear();
