@@ -115,7 +115,7 @@ fn innodb(plan: &Plan, page: u64, compressed: bool) -> Entry {
     let redo = plan.redo_bytes();
     let mut workload = Settings::new();
     if compressed {
-        workload = settings(&[("key_block_size", (page / 2).to_string())]);
+        workload = settings(&[("compression", "yes".to_owned())]);
     }
     Entry {
         name,
