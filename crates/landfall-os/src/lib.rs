@@ -20,6 +20,7 @@
 mod allocation;
 mod bus_error;
 mod cache;
+mod child;
 mod counters;
 mod cpu;
 mod device;
@@ -44,6 +45,7 @@ mod write_ring;
 
 pub use allocation::{Allocation, allocate_unwritten, allocate_write_zeroes, zero_fill};
 pub use cache::{evict, load, resident_share, sync_filesystem, write_out};
+pub use child::end_with_this_thread;
 pub use counters::{DeviceCounters, JournalCounter};
 pub use cpu::{CpuTimes, OneProcessor, process_cpu, tree_cpu};
 pub use device::{BlockDevice, DeviceKind, WriteCache};

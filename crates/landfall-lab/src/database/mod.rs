@@ -89,7 +89,8 @@ pub trait Database: Send + Sync {
     ) -> Result<(), DatabaseError>;
 
     /// Starts it in `directory`, where it was created; it recovers there first if it has to. Returns
-    /// when it takes sessions.
+    /// when it takes sessions. A server is killed when the calling thread ends, even if it is killed: that
+    /// thread must live as long as the server is wanted.
     fn start(&self, directory: &Path, stop: &Stop) -> Result<Box<dyn Running>, DatabaseError>;
 }
 

@@ -4,7 +4,7 @@
 //! hold it. Only this user can enter its directory, so nobody else can speak to the server.
 //!
 //! Threads: whoever has a reference may ask; the process is behind a lock that is held for moments. One
-//! may listen to its log; it ends when the server does.
+//! may listen to its log; it ends when the server does. A server ends with the thread that started it.
 //! Dropped, the process is killed, and then the directory is removed.
 
 use std::env;
@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landfall_os::{PrivateDirectory, tree_cpu};
+use landfall_os::{PrivateDirectory, end_with_this_thread, tree_cpu};
+use rustix::process::Signal;
 
 use super::DatabaseError;
 use super::program::{is_about_space, telling_lines};
@@ -116,6 +117,9 @@ impl Server {
         sockets: PrivateDirectory,
         gently: bool,
     ) -> Result<Server, DatabaseError> {
+        // By SIGKILL we leave nobody behind either.
+        let last = if gently { Signal::QUIT } else { Signal::KILL };
+        end_with_this_thread(command, last);
         let process = Process::start(command).map_err(|error| {
             let program = command.get_program().to_string_lossy();
             DatabaseError::Refused(format!("cannot start {program}: {error}"))

@@ -3,11 +3,14 @@
 //! A server is killed where it runs. What is linked in is killed with the process that it is in, which
 //! is this program once more: it says on its standard output what was acknowledged.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use landfall_lab::Stop;
 use landfall_lab::database::{DatabaseError, Running};
@@ -85,12 +88,16 @@ fn killed_server(name: &str, directory: &Path) -> Vec<Acknowledged> {
     })
 }
 
-/// What a database acknowledged before the process was killed that it was in.
+/// What a database acknowledged before the process was killed that it was in, or that had started it.
 fn killed_process(name: &str, directory: &Path) -> Vec<Acknowledged> {
+    // What it leaves behind goes with this; everybody may enter it, as the directory that stands in.
+    let temporary = tempfile::tempdir().unwrap();
+    fs::set_permissions(temporary.path(), fs::Permissions::from_mode(0o711)).unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "killed::is_killed", "--nocapture"])
         .env(NAME, name)
         .env(DIRECTORY, directory)
+        .env("TMPDIR", temporary.path())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -135,6 +142,24 @@ fn is_killed() {
         }
     });
     panic!("the clients ended by themselves");
+}
+
+#[test]
+fn a_server_ends_with_the_process_that_started_it() {
+    let _alone = alone();
+    for name in crate::servers() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(killed_process(name, directory.path()).len() as u64 > ENOUGH);
+        let begin = Instant::now();
+        while let Some(server) = left::process_with(directory.path()) {
+            let waited = begin.elapsed();
+            assert!(
+                waited < Duration::from_secs(30),
+                "{name} lives on: {server}"
+            );
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
 }
 
 #[test]

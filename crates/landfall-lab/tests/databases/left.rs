@@ -3,14 +3,20 @@
 use std::fs;
 use std::path::Path;
 
+/// A process that was told of `directory`.
+pub fn process_with(directory: &Path) -> Option<String> {
+    let directory = directory.to_string_lossy();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let mut commands = processes.map(|process| {
+        let command = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&command).replace('\0', " ")
+    });
+    commands.find(|command| command.contains(&*directory))
+}
+
 /// No process that was told of `directory`, and no private directory of this process.
 pub fn assert_nothing(directory: &Path) {
-    let directory = directory.to_string_lossy();
-    for process in fs::read_dir("/proc").unwrap().flatten() {
-        let command = fs::read(process.path().join("cmdline")).unwrap_or_default();
-        let command = String::from_utf8_lossy(&command).replace('\0', " ");
-        assert!(!command.contains(&*directory), "still there: {command}");
-    }
+    assert_eq!(process_with(directory), None);
     let ours = format!(".landfall-{}-", std::process::id());
     for entry in fs::read_dir(std::env::temp_dir()).unwrap().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
