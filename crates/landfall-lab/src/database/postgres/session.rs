@@ -10,11 +10,13 @@ use crate::database::server::Watch;
 use crate::database::{DatabaseError, Dialect, Row, Sql, Statement, Value};
 
 /// Errors after which a transaction can be tried again: a deadlock, a serialisation failure, a lock that
-/// was not got in time.
-const CONFLICTS: [SqlState; 3] = [
+/// was not got in time; and a key that is there. Of two transactions that replace a row, the second waits for
+/// the first, then finds nothing to delete, and then a new row where it wanted to put its own.
+const CONFLICTS: [SqlState; 4] = [
     SqlState::T_R_DEADLOCK_DETECTED,
     SqlState::T_R_SERIALIZATION_FAILURE,
     SqlState::LOCK_NOT_AVAILABLE,
+    SqlState::UNIQUE_VIOLATION,
 ];
 
 pub(super) struct Session {
