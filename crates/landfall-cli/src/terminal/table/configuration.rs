@@ -6,12 +6,21 @@ use landfall_lab::{bytes_text, duration_text};
 
 use super::layout::{at_least, or_nothing, plain_table, with_notes, wrapped};
 
+/// Columns that a name gets, if it needs them.
+const LONGEST_NAME: usize = 30;
+
 /// A row for each configuration; those of one name stand below it. `request` is what a request is here.
 pub(super) fn configurations(rows: &[&ConfigurationResult], request: &str) -> String {
     let per_second = format!("{request}\nper s");
+    let varied = varied(rows);
+    let named = |one: &ConfigurationResult| {
+        let settings = settings(&one.name);
+        let value = settings.strip_prefix(&format!("{varied}="));
+        value.unwrap_or(settings).to_owned()
+    };
     let mut table = plain_table();
     let header = vec![
-        "",
+        varied,
         &per_second,
         "95%\ninterval",
         "p50\nµs",
@@ -24,7 +33,8 @@ pub(super) fn configurations(rows: &[&ConfigurationResult], request: &str) -> St
     let columns = header.len();
     table.set_header(header);
     let mut notes = Vec::new();
-    let mut named = "";
+    let mut widest = varied.chars().count();
+    let mut last = String::new();
     for one in rows {
         let clients = clients(one.clients);
         if let Some(reason) = &one.unsupported {
@@ -33,20 +43,33 @@ pub(super) fn configurations(rows: &[&ConfigurationResult], request: &str) -> St
                 0 => String::new(),
                 some => format!(" (after {some} rounds)"),
             };
-            notes.push(format!("{}, {clients}: {reason}{but}", settings(&one.name)));
+            notes.push(format!("{}, {clients}: {reason}{but}", named(one)));
         }
         let Some(summary) = &one.summary else {
             continue;
         };
-        if named != one.name {
-            named = &one.name;
-            table.add_row(vec![settings(named)]);
+        let name = named(one);
+        widest = widest.max(name.chars().count());
+        if last != name {
+            table.add_row(vec![&name]);
+            last = name;
         }
         table.add_row(row(format!("  {clients}"), summary));
     }
     notes.dedup();
-    at_least(&mut table, 0, 14);
+    // Names are not broken, unless they are so long that figures would be.
+    at_least(&mut table, 0, widest.clamp(14, LONGEST_NAME) as u16 + 1);
     with_notes(table, columns, notes)
+}
+
+/// The setting that all names begin with, if there is one.
+fn varied<'a>(rows: &[&'a ConfigurationResult]) -> &'a str {
+    let first = |one: &&'a ConfigurationResult| Some(settings(&one.name).split_once('=')?.0);
+    let all: Option<Vec<&str>> = rows.iter().map(first).collect();
+    match all.as_deref() {
+        Some([one, rest @ ..]) if rest.iter().all(|other| other == one) => one,
+        _ => "",
+    }
 }
 
 /// A name without that of its database, which the title has.
