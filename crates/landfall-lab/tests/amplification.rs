@@ -33,11 +33,10 @@ fn puts(site: &str, name: &str, database: &str, keys: &str) -> Configuration {
         name: name.to_owned(),
         site: site.parse().unwrap(),
         database: database.to_owned(),
-        loaded_with: Vec::new(),
-        settings: Vec::new(),
         workload: "puts".to_owned(),
         workload_settings: settings(&[("keys", keys)]),
         clients: 2,
+        ..Configuration::default()
     }
 }
 

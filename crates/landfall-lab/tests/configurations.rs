@@ -34,11 +34,11 @@ fn puts(site: &str, database: &str, set: &[(&str, &str)], clients: u32) -> Confi
         name: format!("{database}{}", words.collect::<String>()),
         site: site.parse().unwrap(),
         database: database.to_owned(),
-        loaded_with: Vec::new(),
         settings: settings(set),
         workload: "puts".to_owned(),
         workload_settings: settings(&[("keys", "200")]),
         clients,
+        ..Configuration::default()
     }
 }
 

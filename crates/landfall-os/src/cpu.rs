@@ -12,7 +12,16 @@ use rustix::time::{ClockId, clock_gettime};
 /// CPU time that this process has used, user and system, all threads (also the kernel's io_uring
 /// workers that act for it).
 pub fn process_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
+    of_clock(ClockId::ProcessCPUTime)
+}
+
+/// CPU time that the calling thread has used, user and system.
+pub fn thread_cpu() -> Duration {
+    of_clock(ClockId::ThreadCPUTime)
+}
+
+fn of_clock(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(
         u64::try_from(time.tv_sec).unwrap_or(0),
         u32::try_from(time.tv_nsec).unwrap_or(0),

@@ -47,7 +47,7 @@ pub use allocation::{Allocation, allocate_unwritten, allocate_write_zeroes, zero
 pub use cache::{evict, load, resident_share, sync_filesystem, write_out};
 pub use child::end_with_this_thread;
 pub use counters::{DeviceCounters, JournalCounter};
-pub use cpu::{CpuTimes, OneProcessor, process_cpu, tree_cpu};
+pub use cpu::{CpuTimes, OneProcessor, process_cpu, thread_cpu, tree_cpu};
 pub use device::{BlockDevice, DeviceKind, WriteCache};
 pub use dirty::{DirtyLimits, dirty_bytes, dirty_bytes_of};
 pub use filesystem::{DirectIo, Filesystem, Medium, Space};

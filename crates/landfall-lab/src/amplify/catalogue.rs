@@ -93,6 +93,7 @@ pub(super) fn configurations(plan: &Plan) -> Vec<Configuration> {
         workload: "linkbench".to_owned(),
         workload_settings: [settings(&[("ids", plan.ids.to_string())]), entry.workload].concat(),
         clients: plan.clients,
+        ..Configuration::default()
     };
     entries.into_iter().map(configuration).collect()
 }

@@ -240,7 +240,6 @@ impl Plan {
                 name: format!("postgres{}", words.collect::<String>()),
                 site: site.clone(),
                 database: "postgres".into(),
-                loaded_with: Vec::new(),
                 settings: owned(settings),
                 clients,
                 ..self.oltp()
@@ -264,14 +263,9 @@ impl Plan {
 
     fn oltp(&self) -> Configuration {
         Configuration {
-            name: String::new(),
-            site: SiteSpec::Directory,
-            database: String::new(),
-            loaded_with: Vec::new(),
-            settings: Vec::new(),
             workload: "oltp_write_only".into(),
             workload_settings: owned(&[("rows", self.rows.to_string())]),
-            clients: 1,
+            ..Configuration::default()
         }
     }
 
@@ -282,11 +276,10 @@ impl Plan {
                 name: format!("redis appendfsync={policy}"),
                 site: site.clone(),
                 database: "redis".into(),
-                loaded_with: Vec::new(),
                 settings: owned(&[("appendfsync", policy.to_owned())]),
                 workload: "puts".into(),
-                workload_settings: Vec::new(),
                 clients,
+                ..Configuration::default()
             };
             all.extend(self.clients(&REDIS_CLIENTS).into_iter().map(one));
         }

@@ -109,7 +109,7 @@ impl Run<'_> {
     fn make_sites(&mut self, progress: &mut dyn Progress) -> Result<(), Error> {
         let mut first_refusal = None;
         for spec in self.plan.sites() {
-            let what = format!("making {spec}");
+            let what = format!("making {}", spec.key());
             progress.doing(&what, 0, self.plan.trials(), self.plan.expected());
             let begin = Instant::now();
             let made = match spec {
@@ -135,7 +135,7 @@ impl Run<'_> {
             let site = made.as_ref().unwrap_or(self.directory);
             let result = match &refused {
                 None => SiteResult {
-                    key: spec.to_string(),
+                    key: spec.key(),
                     description: site.description().clone(),
                     filesystem: Some(site.filesystem().clone()),
                     refused: None,
@@ -145,7 +145,7 @@ impl Run<'_> {
                     },
                 },
                 Some(_) => SiteResult {
-                    key: spec.to_string(),
+                    key: spec.key(),
                     description: SiteDescription::default(),
                     filesystem: None,
                     refused,
@@ -439,6 +439,7 @@ impl Run<'_> {
             directory,
             workload: workload.as_ref(),
             clients: configuration.clients,
+            busy: configuration.busy,
             // The same for all configurations of a round, which are asked the same; another one for each
             // trial on one database.
             seed: (u64::from(round) << 16) + place as u64,

@@ -15,6 +15,7 @@
 //! cannot be made) is a row that says so, and never the end of a run. Everything that was started or made
 //! ends with the run, also by Ctrl-C.
 
+mod busy;
 mod copy;
 mod device_cost;
 mod disturbance;

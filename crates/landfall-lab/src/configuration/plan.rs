@@ -36,6 +36,24 @@ pub struct Configuration {
     pub workload_settings: Settings,
     /// Clients that ask at the same time.
     pub clients: u32,
+    /// Threads that take CPU time meanwhile.
+    pub busy: u32,
+}
+
+impl Default for Configuration {
+    fn default() -> Configuration {
+        Configuration {
+            name: String::new(),
+            site: SiteSpec::Directory,
+            database: String::new(),
+            loaded_with: Vec::new(),
+            settings: Vec::new(),
+            workload: String::new(),
+            workload_settings: Vec::new(),
+            clients: 1,
+            busy: 0,
+        }
+    }
 }
 
 impl Configuration {
@@ -45,7 +63,7 @@ impl Configuration {
             1 => "1 client".to_owned(),
             clients => format!("{clients} clients"),
         };
-        format!("{}/{}/{clients}", self.site, self.name)
+        format!("{}/{}/{clients}", self.site.key(), self.name)
     }
 
     /// All settings with which the database runs.
@@ -74,7 +92,9 @@ impl Configuration {
 
     /// Whether both can be measured on one start of the database: they differ in their clients only.
     fn starts_as(&self, other: &Configuration) -> bool {
-        self.site == other.site && self.loads_as(other) && self.settings == other.settings
+        self.site == other.site
+            && self.loads_as(other)
+            && (&self.settings, self.busy) == (&other.settings, other.busy)
     }
 }
 
@@ -232,8 +252,8 @@ mod tests {
             loaded_with: vec![("a".into(), "1".into()), ("b".into(), "1".into())],
             settings: vec![("b".into(), name.to_owned())],
             workload: "puts".into(),
-            workload_settings: Vec::new(),
             clients,
+            ..Configuration::default()
         }
     }
 

@@ -107,7 +107,7 @@ impl ConfigurationResult {
         ConfigurationResult {
             key: configuration.key(),
             name: configuration.name.clone(),
-            site: configuration.site.to_string(),
+            site: configuration.site.key(),
             database: configuration.database.clone(),
             settings: configuration.all_settings().into_iter().collect(),
             workload: configuration.workload.clone(),

@@ -16,6 +16,7 @@ use landfall_os::DeviceCounters;
 use landfall_recorder::Recorder;
 use landfall_recorder::wear::Drive;
 
+use super::busy::Busy;
 use super::copy::tree_bytes;
 use super::loaded::failed;
 use super::steady::{self, Windows};
@@ -41,6 +42,8 @@ pub(super) struct Task<'a> {
     pub directory: &'a Path,
     pub workload: &'a dyn Workload,
     pub clients: u32,
+    /// Threads that take CPU time meanwhile.
+    pub busy: u32,
     /// What is asked is drawn from it.
     pub seed: u64,
     pub warm_up: Duration,
@@ -59,6 +62,8 @@ struct Counted {
     site: Readings,
     below: Option<DeviceCounters>,
     server_cpu: Duration,
+    /// Of the threads that do nothing else.
+    busy_cpu: Duration,
 }
 
 impl Counted {
@@ -80,6 +85,7 @@ impl Task<'_> {
             site: Readings::take(self.site),
             below: self.below.and_then(Site::counters),
             server_cpu: self.running.cpu(),
+            busy_cpu: Duration::ZERO,
         }
     }
 
@@ -92,6 +98,7 @@ impl Task<'_> {
                 .zip(before.below)
                 .map(|(now, then)| now.since(&then)),
             server_cpu: now.server_cpu.saturating_sub(before.server_cpu),
+            busy_cpu: Duration::ZERO,
         }
     }
 
@@ -125,6 +132,7 @@ pub(super) fn run(task: &Task<'_>, before: Preparation) -> Result<Trial, Databas
     let begin = Instant::now();
     let kinds = task.workload.requests();
     let mut clients = task.clients()?;
+    let busy = Busy::start(task.busy)?;
     let steadiness = warm_up(task, &mut clients)?;
     task.site.drain().map_err(failed(WRITING_OUT))?;
     let preparation = Preparation {
@@ -141,10 +149,12 @@ pub(super) fn run(task: &Task<'_>, before: Preparation) -> Result<Trial, Databas
         }
         elapsed >= task.duration
     };
-    let count = || task.count();
-    let (begin, worked) =
+    let count = || (task.count(), busy.cpu());
+    let ((begin, busy_before), worked) =
         clients::work(&mut clients, kinds.len(), task.stop, count, &mut is_enough)?;
     let mut counted = task.count_since(&begin);
+    counted.busy_cpu = busy.cpu().saturating_sub(busy_before);
+    drop(busy);
     task.site.drain().map_err(failed(WRITING_OUT))?;
     counted.add_bytes(&task.count_since(&begin));
     drop(clients);
@@ -256,7 +266,7 @@ fn trial(
                 .collect(),
         },
         server_cpu_us: per_request(counted.server_cpu),
-        client_cpu_us: per_request(counted.site.cpu),
+        client_cpu_us: per_request(counted.site.cpu.saturating_sub(counted.busy_cpu)),
         device: device.and_then(|device| {
             let commits = counted.site.commits;
             device_cost::cost(task.site, &device, commits, requests, task.clients)

@@ -24,6 +24,16 @@ pub enum SiteSpec {
     Recorder(Recipe, Option<Profile>),
 }
 
+impl SiteSpec {
+    /// What tells it from other sites of a run: `recorder:ext4 with hdd-7200`.
+    pub fn key(&self) -> String {
+        match self {
+            SiteSpec::Recorder(_, Some(profile)) => format!("{self} with {profile}"),
+            _ => self.to_string(),
+        }
+    }
+}
+
 impl FromStr for SiteSpec {
     type Err = String;
 
@@ -112,7 +122,10 @@ mod tests {
             "recorder:ext4,size=256M,data=journal,-b 1024",
         ] {
             let spec: SiteSpec = text.parse().unwrap();
-            assert_eq!(spec.to_string(), text);
+            assert_eq!(
+                (spec.to_string(), spec.key()),
+                (text.to_owned(), text.to_owned())
+            );
         }
         for wrong in [
             "",
