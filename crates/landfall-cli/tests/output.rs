@@ -347,6 +347,7 @@ fn a_reader_that_goes_away_is_no_failure() {
         &small_lines,
         &["lab", "sync", "--list", "--full"],
         &["inspect"],
+        &["subjects"],
         &["man"],
         &["completions", "bash"],
         &["--help"],
@@ -372,7 +373,16 @@ fn a_reader_that_goes_away_is_no_failure() {
 #[test]
 fn help_version_manual_and_completions_know_every_subcommand() {
     let dir = scratch();
-    let subcommands = ["lab", "inspect", "compare", "completions", "man"];
+    let subcommands = [
+        "lab",
+        "prove",
+        "subjects",
+        "clean",
+        "inspect",
+        "compare",
+        "completions",
+        "man",
+    ];
     let print = |words: &[&str]| {
         let ended = run(dir.path(), words);
         assert_eq!(ended.code, Some(0), "{words:?}: {ended:#?}");

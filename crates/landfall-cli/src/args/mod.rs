@@ -60,6 +60,8 @@ pub enum Command {
     /// what a power cut could have left at each moment, mounts it, lets filesystem and subject recover,
     /// and looks for acknowledged transactions that are gone. Needs root, FUSE and loop devices.
     Prove(Box<Prove>),
+    /// Print the databases that can be measured and proven, with where they are, and what else can be proven.
+    Subjects(Subjects),
     /// Remove what killed runs left: private directories, and what hangs on them.
     Clean(Clean),
     /// Show what a directory stands on, and what that means for durable writes.
@@ -268,6 +270,17 @@ pub struct Inspect {
 
     /// Print the facts as JSON.
     #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Subjects {
+    /// Print the settings of this one.
+    pub name: Option<String>,
+
+    /// Print them all, with their settings, as JSON.
+    #[arg(long, conflicts_with = "name")]
     pub json: bool,
 }
 

@@ -7,6 +7,7 @@ pub mod inspect;
 pub mod lab;
 mod listing;
 pub mod prove;
+pub mod subjects;
 
 use std::io::Write;
 use std::path::Path;

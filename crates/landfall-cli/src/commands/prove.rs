@@ -173,6 +173,9 @@ fn subjects() -> String {
                 setting.about
             );
         }
+        if let Some(what) = entry.passes_on {
+            let _ = writeln!(text, "    any other  {what}");
+        }
     }
     text
 }

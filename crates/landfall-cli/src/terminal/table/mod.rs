@@ -12,6 +12,7 @@ mod notices;
 mod proof;
 mod saving;
 mod stream;
+mod subjects;
 mod sync;
 
 use std::fmt::Write as _;
@@ -23,6 +24,7 @@ pub use comparison::comparison;
 pub use inspection::inspection;
 use layout::wrapped;
 use notices::{notices_lines, notices_table};
+pub use subjects::{settings, subjects};
 
 use super::style::{STRONG, styled};
 

@@ -104,7 +104,7 @@ const fn kind(name: &'static str, about: &'static str) -> Kind {
             name,
             about,
             settings: &SETTINGS,
-            passes_on: Some("a setting of the database: see landfall subjects"),
+            passes_on: Some("a setting of the database; see landfall subjects"),
         },
         make,
     }

@@ -1,0 +1,59 @@
+//! `landfall subjects`: what can be measured and proven, and where it is.
+
+use landfall_lab::database::{self, Presence};
+use landfall_lab::prove::subject::{self, Description};
+use serde_json::{Value, json};
+
+use crate::args::Subjects;
+use crate::commands::print_bytes;
+use crate::exit::{Code, Failure};
+use crate::terminal::table;
+
+pub fn run(arguments: &Subjects) -> Result<Code, Failure> {
+    let text = match &arguments.name {
+        _ if arguments.json => format!("{:#}\n", document()),
+        None => table::subjects(database::list(), subject::list()),
+        Some(name) => {
+            let databases = database::list().filter(|(known, ..)| known.name == name);
+            let proofs = subject::list().filter(|known| known.name == name);
+            let text = table::settings(databases.map(|(known, ..)| known), proofs);
+            if text.is_empty() {
+                let text = format!("there is no '{name}'; 'landfall subjects' says what there is");
+                return Err(Failure::new(Code::Usage, text));
+            }
+            text
+        }
+    };
+    print_bytes(text.as_bytes())
+}
+
+fn document() -> Value {
+    let databases = database::list().map(|(known, title, presence)| {
+        let mut entry = described(known);
+        entry["title"] = title.into();
+        match presence {
+            Presence::Here { version, program } => {
+                entry["version"] = version.into();
+                entry["program"] = json!(program);
+            }
+            Presence::Absent { remedy } => entry["remedy"] = remedy.into(),
+        }
+        entry
+    });
+    json!({
+        "databases": databases.collect::<Vec<_>>(),
+        "proofs": subject::list().map(described).collect::<Vec<_>>(),
+    })
+}
+
+fn described(known: &Description) -> Value {
+    let settings = known.settings.iter().map(|setting| {
+        json!({ "name": setting.name, "default": setting.default, "about": setting.about })
+    });
+    json!({
+        "name": known.name,
+        "about": known.about,
+        "settings": settings.collect::<Vec<_>>(),
+        "passes_on": known.passes_on,
+    })
+}
