@@ -36,7 +36,7 @@ pub struct AmplifyPlan {
     #[arg(long, visible_alias = "threads", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     clients: Option<u32>,
 
-    /// Bytes that a database keeps in memory where its data is larger [default: 100 for each id].
+    /// Bytes that a database keeps in memory where its data is larger [default: 150 for each id].
     #[arg(long, value_name = "SIZE", value_parser = pool)]
     pool: Option<u64>,
 

@@ -136,6 +136,10 @@ fn innodb_loading(page: u64, redo: u64) -> Settings {
         ("innodb_buffer_pool_size", (256 * MIB).to_string()),
         ("innodb_flush_log_at_trx_commit", "0".to_owned()),
         ("innodb_doublewrite", "OFF".to_owned()),
+        // In files of its own, which shrink again: in the system tablespace what loading needed for a
+        // moment would be a part of the database for ever.
+        ("innodb_undo_tablespaces", "2".to_owned()),
+        ("innodb_undo_log_truncate", "ON".to_owned()),
     ])
 }
 

@@ -103,6 +103,8 @@ impl<'a> Loads<'a> {
         let empty_bytes = size()?;
         workload.load(running.as_ref(), CLIENTS, self.stop)?;
         running.drain(self.stop)?;
+        // While it runs, as it is looked at later: a server has files that it removes when it ends.
+        let bytes = size()?;
         running.stop()?;
         Ok(Load {
             database: name.clone(),
@@ -111,7 +113,7 @@ impl<'a> Loads<'a> {
             workload: workload.name(),
             seconds: begin.elapsed().as_secs_f64(),
             empty_bytes,
-            bytes: size()?,
+            bytes,
         })
     }
 

@@ -38,7 +38,7 @@ fn table(section: &Section<'_>) -> String {
         "requests\nper s",
         "NAND\nKiB",
         "NAND/\nwritten",
-        "years of\na drive",
+        "drive\nyears",
         "MB\nloaded",
         "MB at\nthe end",
     ];
