@@ -1,0 +1,132 @@
+//! Proves that `landfall lab amplify` measures the stores that are linked in, in a directory and on a recorder
+//! with the wear of a drive; that what it prints and writes is complete; and that nonsense is refused.
+//!
+//! Counts are asserted where they are robust, times never are. The recorder needs root; a test that cannot
+//! have it says so and passes.
+
+mod common;
+
+use std::fs;
+
+use common::documents::{assert_conforms, assert_narrow, lines_of};
+use common::{names, notice, run, scratch, skip};
+use serde_json::Value;
+
+const SMALL: &str =
+    "lab amplify --part databases --ids 1000 --clients 2 --seconds 0.4 --most-seconds 0.8";
+
+fn words<'a>(line: &'a str, more: &'a str) -> impl Iterator<Item = &'a str> {
+    line.split_whitespace().chain(more.split_whitespace())
+}
+
+fn configurations(document: &Value) -> &[Value] {
+    let found = &document["experiments"][0]["configurations"];
+    found.as_array().expect("an array of configurations")
+}
+
+#[test]
+fn what_is_linked_in_is_measured_in_a_directory_and_all_of_it_is_said() {
+    let dir = scratch();
+    let more = "--on dir --database sqlite,lmdb,redb,fjall --json results.json --csv trials.csv";
+    let ended = run(dir.path(), words(SMALL, more));
+    ended.assert_measured();
+    assert_narrow(&ended.stdout);
+    for part in ["sqlite", "KiB", "owed", "TokuDB"] {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+    let text = fs::read_to_string(dir.path().join("results.json")).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_conforms(&document);
+    // A directory has no log of writes.
+    assert_eq!(notice(&document, "no-wear"), Some("note"));
+    let all = configurations(&document);
+    assert_eq!(all.len(), 4);
+    for one in all {
+        let name = &one["name"];
+        assert_eq!(one["unsupported"], Value::Null, "{name}");
+        assert!(one["summary"]["database_bytes"]["median"].as_f64() > Some(100_000.0));
+        assert!(one["trials"][0]["requests"].as_u64() > Some(0), "{name}");
+        assert!(one["trials"][0]["steadiness"].is_object(), "{name}");
+    }
+    let csv = fs::read_to_string(dir.path().join("trials.csv")).unwrap();
+    let lines = lines_of(&csv, b',');
+    assert_eq!(lines.len(), 1 + 4, "{csv}");
+    assert!(lines[1..].iter().all(|line| line[0] == "amplify"));
+    assert_eq!(
+        names(dir.path()),
+        ["landfall-report", "results.json", "trials.csv"]
+    );
+}
+
+#[test]
+fn a_recorder_tells_what_a_drive_makes_of_it() {
+    let dir = scratch();
+    let more =
+        "--database sqlite --drive over-provisioning=28%,tbw=2PB --json results.json --no-report";
+    let ended = run(dir.path(), words(SMALL, more));
+    let text = fs::read_to_string(dir.path().join("results.json")).unwrap_or_default();
+    let document: Value = serde_json::from_str(&text).unwrap_or_default();
+    if notice(&document, "directory-only").is_some() {
+        return skip("no recorder can be made");
+    }
+    ended.assert_measured();
+    assert_narrow(&ended.stdout);
+    assert!(ended.stdout.contains("over-provisioning=28%"));
+    let one = &configurations(&document)[0];
+    assert_eq!(one["site"], "recorder:ext4");
+    let (wear, device) = (&one["trials"][0]["wear"], &one["trials"][0]["device"]);
+    assert!(wear["amplification"].as_f64() >= Some(1.0), "{wear}");
+    // The kernel's page cache writes after the clients have ended, too.
+    assert!(wear["nand_kib"].as_f64() > Some(0.0) && device["kib"].as_f64() > Some(0.0));
+}
+
+#[test]
+fn a_plan_is_listed_and_nothing_is_run() {
+    let dir = scratch();
+    let listed = run(dir.path(), ["lab", "amplify", "--list"]);
+    assert_eq!(listed.code, Some(0), "{listed:#?}");
+    for part in [
+        "recorder:ext4/innodb 8k+2x",
+        "recorder:ext4/innodb in pool redo=small",
+        "recorder:ext4/myrocks zstd",
+        "in 1 rounds: about",
+    ] {
+        assert!(listed.stdout.contains(part), "{part}: {}", listed.stdout);
+    }
+    let large = words("lab amplify --list --scale 1B --part pages", "");
+    let large = run(dir.path(), large);
+    assert!(large.stdout.contains("dir/innodb 16k"), "{large:#?}");
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
+#[test]
+fn nonsense_is_refused_before_anything_is_made() {
+    let dir = scratch();
+    for (line, code, names_it) in [
+        ("--database oracle", 2, "it has: "),
+        ("--only 64k", 2, "--list shows them all"),
+        ("--database sqlite --only zstd", 2, "--list shows them all"),
+        ("--drive speed=3", 2, "a drive has no 'speed'"),
+        ("--drive tbw=much", 2, "tbw"),
+        ("--drive page=3000", 2, "power of two"),
+        ("--pool 1M", 2, "from 6M"),
+        ("--ids 10", 2, "1000"),
+        ("--clients 0", 2, "0"),
+        ("--scale 2M", 2, "2M"),
+        ("--part everything", 2, "everything"),
+        ("--on dir --on loop:ext4", 2, "one site"),
+        ("--latency nvme --on dir", 2, "--latency"),
+        // More than any disk has, and than any memory.
+        (
+            "--ids 2000000000 --on dir --part pages --pool 6M",
+            4,
+            "needs",
+        ),
+        ("--pool 16384G --on dir", 4, "--pool"),
+    ] {
+        let ended = run(dir.path(), words("lab amplify", line));
+        assert_eq!(ended.code, Some(code), "{line}: {ended:#?}");
+        assert!(ended.stderr.contains(names_it), "{line}: {ended:#?}");
+        assert_eq!(names(dir.path()), [""; 0], "{line}");
+    }
+}
