@@ -121,7 +121,7 @@ fn flash(amplify: &AmplifyResults) -> Option<String> {
     let one = find(amplify, PAGES_16)?;
     let (wear, _) = wear(one)?;
     let mut text = format!(
-        "A drive that is full of such data makes {} KiB of flash of them ({} times as many bytes), and lasts {} years at {} requests a second",
+        "A drive that is full of such data programs {} KiB of flash for them ({} times as many bytes), and lasts {} years at {} requests a second",
         short(wear.nand_kib),
         two(wear.amplification),
         short(years(one)?),
@@ -142,10 +142,13 @@ fn flash(amplify: &AmplifyResults) -> Option<String> {
 
 /// What must be known to read the tables.
 pub fn reading(amplify: &AmplifyResults) -> String {
+    let sites = amplify.measurements.sites.iter();
+    let sites: Vec<&str> = sites.map(|site| site.key.as_str()).collect();
     format!(
-        "LinkBench with {} ids and {} clients, each commit durable. KiB and writes are those that reached the device, per request, once that was steady; owed is what the database had still to write for them at the end, and then wrote. Sizes are without what an empty database has.",
+        "LinkBench with {} ids and {} clients on {}, each commit durable. KiB and writes are those that reached the device, per request, once that was steady; owed is what the database had still to write for them at the end, and then wrote. Sizes are without what an empty database has.",
         crate::numbers::thousands(amplify.ids as f64),
-        amplify.clients
+        amplify.clients,
+        sites.join(", ")
     )
 }
 
@@ -179,7 +182,7 @@ mod tests {
             summary(&found),
             [
                 "A request of LinkBench makes InnoDB write 48.0 KiB to the device with pages of 16 KiB, 6.00 with pages of 4, and MyRocks 3.50.",
-                "A drive that is full of such data makes 120 KiB of flash of them (2.50 times as many bytes), and lasts 3.00 years at 1,000 requests a second; with MyRocks it is 8.75 KiB (2.50 times) and 3.00 years.",
+                "A drive that is full of such data programs 120 KiB of flash for them (2.50 times as many bytes), and lasts 3.00 years at 1,000 requests a second; with MyRocks it is 8.75 KiB (2.50 times) and 3.00 years.",
             ]
         );
         assert!(about_flash(&found).unwrap().contains("tbw=600TB"));
