@@ -73,23 +73,27 @@ impl Estimate {
         Self::of_unpaired(a, b, median_in_place)
     }
 
-    /// The ratio of the means of two samples that are not paired, and its interval. For figures of which the
-    /// sum counts, as that of bytes that come in bursts.
-    pub fn of_unpaired_means(a: &[f64], b: &[f64]) -> Option<Estimate> {
-        Self::of_unpaired(a, b, |values| {
-            values.iter().sum::<f64>() / values.len() as f64
+    /// How many times as many bytes a request of one sample cost as one of another, from stretches of each with
+    /// their bytes and requests: the ratio of sums over sums, which resamples stretches. For bytes that come in
+    /// bursts.
+    pub fn of_unpaired_rates(a: &[(f64, f64)], b: &[(f64, f64)]) -> Option<Estimate> {
+        Self::of_unpaired(a, b, |stretches| {
+            let (bytes, requests) = stretches
+                .iter()
+                .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            bytes / f64::max(requests, 1.0)
         })
     }
 
     /// The ratio of what `middle` makes of two samples, which are resampled independently.
-    fn of_unpaired(a: &[f64], b: &[f64], middle: fn(&mut [f64]) -> f64) -> Option<Estimate> {
+    fn of_unpaired<T: Copy>(a: &[T], b: &[T], middle: fn(&mut [T]) -> f64) -> Option<Estimate> {
         if a.is_empty() || b.is_empty() {
             return None;
         }
         let of_b = Some(middle(&mut b.to_vec())).filter(|b| *b > 0.0)?;
         let mut random = fastrand::Rng::with_seed(SEED);
-        let mut resampled = |values: &[f64]| {
-            let mut sample: Vec<f64> = values
+        let mut resampled = |values: &[T]| {
+            let mut sample: Vec<T> = values
                 .iter()
                 .map(|_| values[random.usize(..values.len())])
                 .collect();

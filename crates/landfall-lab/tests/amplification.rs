@@ -161,6 +161,20 @@ fn a_database_can_be_loaded_where_it_is_measured() {
 }
 
 #[test]
+fn a_site_serves_again_after_a_run_that_was_refused_on_it() {
+    let directory = scratch();
+    let site = Site::open(directory.path()).unwrap();
+    let on = |spec: &str| plan(vec![puts(spec, "one", "sqlite", "2000")]);
+    let refused = on("recorder:ext4,no_such_option");
+    let refused = run(&site, &refused, "test", &Stop::default(), &mut Silent);
+    assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
+    let (found, _) = run(&site, &on("dir"), "test", &Stop::default(), &mut Silent).unwrap();
+    assert_eq!(trial(&found.configurations[0]).round, 1);
+    site.close().unwrap();
+    assert!(is_empty(directory.path()));
+}
+
+#[test]
 fn smaller_pages_write_less_of_data_that_does_not_fit_the_pool() {
     let innodb = |page: &str| {
         let mut one = puts("recorder:ext4", page, "mariadb", "100000");

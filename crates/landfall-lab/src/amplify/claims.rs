@@ -6,7 +6,8 @@
 //! With five rounds or more a claim is judged by them, as everywhere. A trial here is long, and with fewer
 //! rounds its windows are taken instead: the interval then holds how much the figure moves while a
 //! configuration runs, and not how much from one run to the next. Of bytes that come in bursts the sum
-//! counts, so it is the ratio of means.
+//! counts, so it is the ratio of sums. Fewer than five of either judge nothing, and neither does a load
+//! that was not steady.
 
 use super::catalogue::{
     FEW_DIRTY, IN_POOL, NEIGHBOURS, NO_DOUBLEWRITE, PAGES_4, PAGES_8, PAGES_8_COMPRESSED, PAGES_16,
@@ -151,25 +152,40 @@ fn by_size(of: &ConfigurationResult, over: &ConfigurationResult, ids: u64) -> Cl
         published: Some(published),
         band: Band::between(0.35, 0.7),
     };
-    let net = |one: &ConfigurationResult| -> Vec<f64> {
-        let bytes = one.trials.iter().map(|trial| trial.database_bytes as f64);
-        bytes.map(|bytes| one.data_bytes(bytes)).collect()
+    let pairs = of.pairs(over, |trial| Some(trial.database_bytes as f64));
+    let net: Vec<(f64, f64)> = pairs
+        .iter()
+        .map(|(small, large)| (of.data_bytes(*small), over.data_bytes(*large)))
+        .collect();
+    let figures = || {
+        let size = |one: &ConfigurationResult| {
+            let bytes = one
+                .summary
+                .as_ref()
+                .and_then(|summary| summary.database_bytes);
+            bytes.map_or(0.0, |bytes| one.data_bytes(bytes.median)) as u64
+        };
+        format!(
+            "{} against {} at the end, without the logs and tables that an empty server has; which of InnoDB's sizes was meant is not known: it is taken uncompressed",
+            crate::bytes_text(size(of)),
+            crate::bytes_text(size(over)),
+        )
     };
-    let (small, large) = (net(of), net(over));
-    let estimate = Estimate::of_unpaired_means(&small, &large);
-    let obstacle = unmeasured(of).or_else(|| unmeasured(over));
+    let obstacle = unmeasured(of).or_else(|| unmeasured(over)).or_else(|| {
+        let few = few(net.len(), "rounds", "--rounds")?;
+        Some(format!("{few}; {}", figures()))
+    });
     let quantity = format!(
         "bytes of data and indexes of {} / of {}",
         claim.of, claim.over
     );
-    result(&claim, quantity, estimate, obstacle, || {
-        let mean = |sizes: &[f64]| sizes.iter().sum::<f64>() / sizes.len().max(1) as f64;
-        format!(
-            "{} against {} at the end, without the logs and tables that an empty server has; which of InnoDB's sizes was meant is not known: it is taken uncompressed",
-            crate::bytes_text(mean(&small) as u64),
-            crate::bytes_text(mean(&large) as u64),
-        )
-    })
+    result(
+        &claim,
+        quantity,
+        Estimate::of_ratio(&net),
+        obstacle,
+        figures,
+    )
 }
 
 /// What is no matter of measuring.
@@ -219,18 +235,41 @@ fn bytes(
     over: &ConfigurationResult,
 ) -> (Option<Estimate>, Option<String>) {
     let kib = |trial: &Trial| trial.device.map(|device| device.kib);
-    let estimate = match measurements.rounds as usize >= FEWEST_ROUNDS {
-        true => Estimate::of_ratio(&of.pairs(over, kib)),
-        false => Estimate::of_unpaired_means(&windows(of), &windows(over)),
+    let pairs = of.pairs(over, kib);
+    let by_rounds = pairs.len() >= FEWEST_ROUNDS;
+    let (ours, theirs) = (windows(of), windows(over));
+    let estimate = match by_rounds {
+        true => Estimate::of_ratio(&pairs),
+        false => Estimate::of_unpaired_rates(&ours, &theirs),
     };
-    let obstacle = [of, over].into_iter().find_map(|one| {
-        unmeasured(one).or_else(|| {
-            let few = windows(one).len() < FEWEST_ROUNDS;
-            (few && estimate.is_none())
-                .then(|| format!("{} has no device that tells what is written", one.name))
-        })
-    });
-    (estimate, obstacle.or_else(|| ignored(measurements, of)))
+    let obstacle = unmeasured(of)
+        .or_else(|| unmeasured(over))
+        .or_else(|| unsteady(of))
+        .or_else(|| unsteady(over))
+        .or_else(|| ignored(measurements, of))
+        .or_else(|| match by_rounds {
+            true => None,
+            false => few(ours.len().min(theirs.len()), "windows", "--seconds"),
+        });
+    (estimate, obstacle)
+}
+
+/// Why so many values say too little.
+fn few(values: usize, what: &str, option: &str) -> Option<String> {
+    (values < FEWEST_ROUNDS).then(|| {
+        let what = if values == 1 {
+            what.trim_end_matches('s')
+        } else {
+            what
+        };
+        let verb = if values == 1 { "gives" } else { "give" };
+        format!("{values} {what} {verb} no interval to judge by; more {option} do")
+    })
+}
+
+fn unsteady(one: &ConfigurationResult) -> Option<String> {
+    let why = sentences::why_unsteady(one)?;
+    Some(format!("{}: {why}", one.name))
 }
 
 /// InnoDB does not look for neighbours on a device that says that it does not rotate.
@@ -242,10 +281,12 @@ fn ignored(measurements: &Measurements, of: &ConfigurationResult) -> Option<Stri
     })
 }
 
-/// KiB per request of every window that was measured.
-fn windows(one: &ConfigurationResult) -> Vec<f64> {
+/// KiB and requests of every window that was measured.
+fn windows(one: &ConfigurationResult) -> Vec<(f64, f64)> {
     let windows = one.trials.iter().flat_map(|trial| &trial.windows);
-    windows.copied().collect()
+    windows
+        .map(|window| (window.bytes as f64 / 1024.0, window.requests as f64))
+        .collect()
 }
 
 fn unmeasured(one: &ConfigurationResult) -> Option<String> {
@@ -255,7 +296,7 @@ fn unmeasured(one: &ConfigurationResult) -> Option<String> {
         .then(|| format!("{} could not be measured: {why}", one.name))
 }
 
-/// The figures themselves, and which of them is of a load that was not steady.
+/// The figures themselves.
 fn explain(of: &ConfigurationResult, over: &ConfigurationResult) -> String {
     let kib = |one: &ConfigurationResult| {
         let kib = one.summary.as_ref().and_then(|summary| summary.kib);
@@ -270,14 +311,6 @@ fn explain(of: &ConfigurationResult, over: &ConfigurationResult) -> String {
         " per request, at {} times the requests a second",
         two(rates(of) / rates(over))
     );
-    let unsteady: Vec<&str> = [of, over]
-        .into_iter()
-        .filter(|one| sentences::is_unsteady(one))
-        .map(|one| one.name.as_str())
-        .collect();
-    if !unsteady.is_empty() {
-        text += &format!("; {} was not steady yet", unsteady.join(" and "));
-    }
     text
 }
 
@@ -336,8 +369,10 @@ mod tests {
             verdict_of(&results, "write-optimised-writes-less").0,
             Verdict::Holds
         );
+        // One round is no interval.
         let (verdict, why) = verdict_of(&results, "write-optimised-is-half-as-large");
-        assert_eq!(verdict, Verdict::Holds, "{why}");
+        assert_eq!(verdict, Verdict::CannotBeTold, "{why}");
+        assert!(why.starts_with("1 round gives no interval"), "{why}");
         let (verdict, why) = verdict_of(&results, "one-setting-where-innodb-needs-many");
         assert_eq!(verdict, Verdict::CannotBeTold);
         assert!(why.starts_with("not judged"));
@@ -370,7 +405,8 @@ mod tests {
             assert_eq!(verdict, Verdict::CannotBeTold);
             assert!(why.contains(says), "{why}");
         }
-        let (_, why) = verdict_of(&results, "half-page-half-bytes");
-        assert!(why.ends_with("innodb 16k was not steady yet"), "{why}");
+        let (verdict, why) = verdict_of(&results, "half-page-half-bytes");
+        assert_eq!(verdict, Verdict::CannotBeTold);
+        assert!(why.starts_with("innodb 16k: not steady after"), "{why}");
     }
 }

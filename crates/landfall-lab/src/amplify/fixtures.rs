@@ -3,13 +3,18 @@
 use super::AmplifyResults;
 use crate::PlanKind;
 use crate::configuration::fixtures;
-use crate::configuration::{ConfigurationResult, FlashWear, Measurements, Owed, Steadiness, Trial};
+use crate::configuration::{
+    ConfigurationResult, FlashWear, Measurements, Owed, Steadiness, Trial, Window,
+};
 
 /// A configuration whose requests cost so many KiB, with a database of so many MB.
 pub(crate) fn measured(name: &str, kib: f64, megabytes: u64) -> ConfigurationResult {
     let trial = Trial {
         windows: (0..10)
-            .map(|one| kib * (0.98 + f64::from(one % 5) / 100.0))
+            .map(|one| Window {
+                requests: 100,
+                bytes: (kib * (98.0 + f64::from(one % 5)) * 1024.0) as u64,
+            })
             .collect(),
         steadiness: Some(Steadiness {
             reached: true,

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// What makes a plan need less space.
-const REMEDY: &str = "measure on fewer sites, or fewer rows";
+const REMEDY: &str = "measure on fewer sites, or fewer rows or ids";
 
 /// Runs `plan` in the directory of `directory`, which is itself a site if the plan has it; `experiment` is
 /// whose trials they are. Returns what was found and what must be known about it.

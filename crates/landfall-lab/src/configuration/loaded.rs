@@ -164,6 +164,13 @@ impl<'a> Loads<'a> {
     }
 }
 
+impl Drop for Loads<'_> {
+    fn drop(&mut self) {
+        // Another run on this site begins anew. What stays goes with the site.
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
 /// The version that the database says it is of.
 fn version(name: &str) -> Option<String> {
     let mut all = database::list();

@@ -34,6 +34,6 @@ pub use experiment::run;
 pub use plan::{Configuration, Plan, Settings, UntilSteady};
 pub use result::{
     ConfigurationResult, FlashWear, KindOfRequest, Latency, Load, Measurements, Owed, SiteResult,
-    Steadiness, Summary, Trial,
+    Steadiness, Summary, Trial, Window,
 };
 pub use steady::MEMTABLES;

@@ -209,6 +209,15 @@ pub struct Owed {
     pub seconds: f64,
 }
 
+/// What was asked and written in one of the equal stretches of a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Window {
+    /// Requests done.
+    pub requests: u64,
+    /// Bytes that the device was given.
+    pub bytes: u64,
+}
+
 /// Whether what a request cost the device still changed when the measured part of a trial began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steadiness {
@@ -274,9 +283,9 @@ pub struct Trial {
     /// What one request cost the device. Its bytes are those that were written until nothing of it was left
     /// in the page cache.
     pub device: Option<DeviceCost>,
-    /// KiB per request, window by window, where they were watched.
+    /// The device, window by window, where it was watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub windows: Vec<f64>,
+    pub windows: Vec<Window>,
     /// Whether it was waited for that the load is steady, and whether it became so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steadiness: Option<Steadiness>,

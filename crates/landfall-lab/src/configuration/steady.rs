@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use landfall_os::DeviceCounters;
 
-use super::Steadiness;
+use super::{Steadiness, Window};
 use crate::database::Debt;
 
 /// KiB per request that differ by at most this share are alike.
@@ -24,13 +24,6 @@ const STEP: usize = 4;
 /// Memtables that a database which has them must have written: by then each level of its tree that it will
 /// have was compacted several times.
 pub const MEMTABLES: u64 = 20;
-
-/// What was asked and written in a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Window {
-    pub requests: u64,
-    pub bytes: u64,
-}
 
 /// Notes windows while clients work.
 pub(super) struct Windows {
@@ -73,7 +66,7 @@ impl Windows {
         true
     }
 
-    /// KiB per request, window by window; none of those without requests.
+    /// KiB per request, window by window; for people, since those without requests are not among them.
     pub fn kib(&self) -> Vec<f64> {
         let windows = self.windows.iter();
         windows

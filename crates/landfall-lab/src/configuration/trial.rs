@@ -173,7 +173,7 @@ pub(super) fn run(task: &Task<'_>, before: Preparation) -> Result<Trial, Databas
     };
     let bytes = tree_bytes(task.directory).map_err(failed("look at the database's files"))?;
     Ok(Trial {
-        windows: windows.map(|windows| windows.kib()).unwrap_or_default(),
+        windows: windows.map(|windows| windows.windows).unwrap_or_default(),
         steadiness,
         wear,
         owed,

@@ -191,6 +191,7 @@ pub(super) fn drain(server: &Mutex<Conn>, stop: &Stop) -> Result<(), DatabaseErr
         let left = debt.dirty_bytes.unwrap_or(0) + debt.compaction_bytes.unwrap_or(0);
         Ok(match left + pending + busy {
             0 => Progress::Done,
+            _ if busy > 0 => Progress::Busy,
             _ => Progress::Left(left, "bytes of memtables and of levels that are too large"),
         })
     })

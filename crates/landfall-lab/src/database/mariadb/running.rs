@@ -145,6 +145,8 @@ impl Running for Mariadb {
 /// How far it is.
 pub(super) enum Progress {
     Done,
+    /// It is at it, and does not tell how far.
+    Busy,
     /// So much is left, of this.
     Left(u64, &'static str),
 }
@@ -154,15 +156,20 @@ pub(super) fn wait_until(
     stop: &Stop,
     mut look: impl FnMut() -> Result<Progress, DatabaseError>,
 ) -> Result<(), DatabaseError> {
-    let mut least = u64::MAX;
+    let mut last = u64::MAX;
     let mut since = Instant::now();
     loop {
         let (left, what) = match look()? {
             Progress::Done => return Ok(()),
             Progress::Left(left, what) => (left, what),
+            Progress::Busy => {
+                since = Instant::now();
+                (last, "")
+            }
         };
-        if left < least {
-            (least, since) = (left, Instant::now());
+        // It may become more for a while: what is merged fills the next level.
+        if left != last {
+            (last, since) = (left, Instant::now());
         }
         if stop.is_requested() {
             return Err(DatabaseError::Stopped);
@@ -170,7 +177,7 @@ pub(super) fn wait_until(
         if since.elapsed() > STALLED {
             let waited = duration_text(STALLED.as_secs_f64());
             return Err(DatabaseError::Failed(format!(
-                "{TITLE} was told to write everything, and {left} {what} have not become fewer in {waited}"
+                "{TITLE} was told to write everything, and {left} {what} have stayed as many for {waited}"
             )));
         }
         thread::sleep(LOOK);
