@@ -189,7 +189,12 @@ fn a_directory_that_may_not_be_written_is_refused() {
     }
     fs::set_permissions(program.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let copy = program.path().join("landfall");
-    fs::copy(env!("CARGO_BIN_EXE_landfall"), &copy).unwrap();
+    // By another process: were the copy open for writing in this one, a program that another test starts
+    // just then would inherit it, and nobody could run the copy as long as that has it.
+    let copied = Command::new("cp")
+        .args([Path::new(env!("CARGO_BIN_EXE_landfall")), &copy])
+        .status();
+    assert!(copied.unwrap().success());
     let as_nobody = |cwd: &Path, arguments: &[&str]| -> Option<Ended> {
         let mut command = if is_root() {
             let mut command = Command::new("setpriv");
