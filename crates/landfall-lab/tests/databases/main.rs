@@ -10,6 +10,7 @@ mod conflict;
 mod full;
 mod killed;
 mod left;
+mod workloads;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
