@@ -10,6 +10,9 @@ use std::thread;
 use crate::Stop;
 use crate::database::{DatabaseError, Dialect, Running, Session};
 
+/// How often a chunk is tried: what never succeeds is no conflict with another loader.
+const TRIES: u32 = 100;
+
 /// What is loaded, and in which portions.
 pub(super) struct Load<'a> {
     pub running: &'a dyn Running,
@@ -41,10 +44,13 @@ pub(super) fn load<S>(
                 break;
             }
             let chunk = start..load.numbers.end.min(start + load.chunk);
+            let mut tries = 1;
             while let Err(error) = fill(&mut state, chunk.clone()) {
-                if !matches!(error, DatabaseError::Conflict(_)) || load.stop.is_requested() {
+                let is_conflict = matches!(error, DatabaseError::Conflict(_));
+                if !is_conflict || tries == TRIES || load.stop.is_requested() {
                     return Err(error);
                 }
+                tries += 1;
             }
         }
         Ok(())
