@@ -146,7 +146,7 @@ fn samples(results: &Results) -> Vec<Sample<'_>> {
         .flat_map(|experiment| match experiment {
             Experiment::Sync(sync) => samples_of_sync(sync),
             Experiment::Stream(stream) => samples_of_stream(stream),
-            Experiment::Binlog(_) | Experiment::Amplify(_) => experiment
+            Experiment::Binlog(_) | Experiment::Amplify(_) | Experiment::Torn(_) => experiment
                 .measurements()
                 .map_or(Vec::new(), samples_of_databases),
             Experiment::Prove(_) => Vec::new(),

@@ -119,7 +119,7 @@ fn rows(experiment: &Experiment) -> Vec<Row<'_>> {
             .flat_map(|s| s.trials.iter().map(|trial| Row::Stream(&s.key, trial)))
             .chain(stream.saving.iter().flat_map(of_saving))
             .collect(),
-        Experiment::Binlog(_) | Experiment::Amplify(_) => {
+        Experiment::Binlog(_) | Experiment::Amplify(_) | Experiment::Torn(_) => {
             let all = experiment.measurements().into_iter();
             let configurations = all.flat_map(|all| &all.configurations);
             let name = experiment.name();

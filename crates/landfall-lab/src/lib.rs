@@ -48,6 +48,7 @@ mod site;
 pub mod stats;
 pub mod stream;
 pub mod sync;
+pub mod torn;
 mod units;
 pub mod workload;
 

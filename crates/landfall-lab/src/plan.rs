@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{amplify, binlog, stream, sync};
+use crate::{amplify, binlog, stream, sync, torn};
 
 /// Which plan of an experiment it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +42,8 @@ pub enum Plan {
     Stream(stream::Plan),
     /// What does syncing a growing commit log cost?
     Binlog(binlog::Plan),
+    /// What does protection against torn pages cost?
+    Torn(torn::Plan),
     /// How many bytes reach the device per request?
     Amplify(Box<amplify::Plan>),
 }
@@ -61,6 +63,7 @@ impl Plan {
             Plan::Sync(_) => "sync",
             Plan::Stream(_) => "stream",
             Plan::Binlog(_) => "binlog",
+            Plan::Torn(_) => "torn",
             Plan::Amplify(_) => "amplify",
         }
     }
@@ -72,6 +75,7 @@ impl Plan {
             Plan::Stream(plan) if !plan.sweep => 0.0,
             Plan::Stream(plan) => plan.most_seconds.unwrap_or(600.0) * 0.6,
             Plan::Binlog(plan) => return plan.configurations().expected(),
+            Plan::Torn(plan) => return plan.configurations().expected(),
             Plan::Amplify(plan) => return plan.configurations().expected(),
         };
         let saving = match self {
@@ -89,6 +93,7 @@ impl Plan {
             Plan::Sync(plan) => sync::required_bytes(plan, f64::INFINITY),
             Plan::Stream(plan) => plan.required_bytes(),
             Plan::Binlog(plan) => plan.configurations().required_bytes(),
+            Plan::Torn(plan) => plan.configurations().required_bytes(),
             Plan::Amplify(plan) => plan.configurations().required_bytes(),
         }
     }
@@ -99,6 +104,7 @@ impl Plan {
             Plan::Sync(plan) => plan.trials(),
             Plan::Stream(plan) => plan.trials(),
             Plan::Binlog(plan) => plan.configurations().trials(),
+            Plan::Torn(plan) => plan.configurations().trials(),
             Plan::Amplify(plan) => plan.configurations().trials(),
         }
     }

@@ -11,6 +11,7 @@ use crate::configuration::Measurements;
 use crate::prove::ProofResults;
 use crate::stream::StreamResults;
 use crate::sync::SyncResults;
+use crate::torn::TornResults;
 use crate::{Notice, PlanKind, SiteDescription, Weight};
 
 /// Name and version of the document's schema. The number is raised when a reader of the old one would
@@ -58,6 +59,8 @@ pub enum Experiment {
     Binlog(Box<BinlogResults>),
     /// How many bytes reach the device per request?
     Amplify(Box<AmplifyResults>),
+    /// What does protection against torn pages cost, and does it protect?
+    Torn(Box<TornResults>),
     /// What does a subject lose when the power is cut?
     Prove(Box<ProofResults>),
 }
@@ -70,6 +73,7 @@ impl Experiment {
             Experiment::Stream(_) => "stream",
             Experiment::Binlog(_) => "binlog",
             Experiment::Amplify(_) => "amplify",
+            Experiment::Torn(_) => "torn",
             Experiment::Prove(_) => "prove",
         }
     }
@@ -79,7 +83,7 @@ impl Experiment {
         match self {
             Experiment::Sync(sync) => Some(sync.rounds),
             Experiment::Stream(stream) => Some(stream.rounds),
-            Experiment::Binlog(_) | Experiment::Amplify(_) => {
+            Experiment::Binlog(_) | Experiment::Amplify(_) | Experiment::Torn(_) => {
                 self.measurements().map(|all| all.rounds)
             }
             Experiment::Prove(_) => None,
@@ -93,6 +97,7 @@ impl Experiment {
             Experiment::Stream(stream) => Some(stream.plan),
             Experiment::Binlog(binlog) => Some(binlog.plan),
             Experiment::Amplify(amplify) => Some(amplify.plan),
+            Experiment::Torn(torn) => Some(torn.plan),
             Experiment::Prove(_) => None,
         }
     }
@@ -102,6 +107,7 @@ impl Experiment {
         match self {
             Experiment::Binlog(binlog) => Some(&binlog.measurements),
             Experiment::Amplify(amplify) => Some(&amplify.measurements),
+            Experiment::Torn(torn) => Some(&torn.measurements),
             Experiment::Sync(_) | Experiment::Stream(_) | Experiment::Prove(_) => None,
         }
     }
@@ -178,6 +184,16 @@ impl Results {
             })
     }
 
+    /// The results of experiment `torn`, if it was run.
+    pub fn torn(&self) -> Option<&TornResults> {
+        self.experiments
+            .iter()
+            .find_map(|experiment| match experiment {
+                Experiment::Torn(torn) => Some(torn.as_ref()),
+                _ => None,
+            })
+    }
+
     /// What was measured of databases, by all experiments that did.
     pub fn measurements(&self) -> impl Iterator<Item = &Measurements> {
         self.experiments.iter().filter_map(Experiment::measurements)
@@ -209,6 +225,7 @@ impl Results {
                 Experiment::Stream(stream) => &stream.claims,
                 Experiment::Binlog(binlog) => &binlog.claims,
                 Experiment::Amplify(amplify) => &amplify.claims,
+                Experiment::Torn(torn) => &torn.claims,
                 Experiment::Prove(_) => &[],
             })
     }
@@ -237,7 +254,7 @@ impl Results {
                 stream.saving.is_none() && stream.strategies.iter().all(|s| s.trials.is_empty())
             }
             Experiment::Prove(proof) => proof.coverage.checked == 0,
-            Experiment::Binlog(_) | Experiment::Amplify(_) => experiment
+            Experiment::Binlog(_) | Experiment::Amplify(_) | Experiment::Torn(_) => experiment
                 .measurements()
                 .is_none_or(|all| all.configurations.iter().all(|one| one.trials.is_empty())),
         })

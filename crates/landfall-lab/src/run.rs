@@ -8,7 +8,7 @@ use crate::export::Row;
 use crate::sync::{StrategyResult, SyncResults};
 use crate::{
     Error, Experiment, Notice, Plan, Progress, Results, SCHEMA_NAME, Site, Stop, Weight, amplify,
-    binlog, facts, prove, stream, sync,
+    binlog, facts, prove, stream, sync, torn,
 };
 
 /// Runs the experiments of `plans` on `site`, one after the other. `command` is what a user types to
@@ -108,6 +108,10 @@ fn one(
         Plan::Binlog(plan) => {
             let (found, notices) = binlog::run(site, plan, stop, progress)?;
             Ok((Experiment::Binlog(Box::new(found)), notices))
+        }
+        Plan::Torn(plan) => {
+            let (found, notices) = torn::run(site, plan, stop, progress)?;
+            Ok((Experiment::Torn(Box::new(found)), notices))
         }
         Plan::Amplify(plan) => {
             let (found, notices) = amplify::run(site, plan, stop, progress)?;

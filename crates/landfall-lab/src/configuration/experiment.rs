@@ -4,7 +4,6 @@
 //! order: what is compared lies close together in time, and none is always the first.
 
 use std::fs;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -329,19 +328,12 @@ impl Run<'_> {
             }
             preparation = Preparation::default();
         }
-        let stopped = match &failure {
-            None => running.stop(),
-            // One that failed has nothing left to put in order.
-            Some(_) => {
-                drop(running);
-                Ok(())
-            }
-        };
+        // Not in order: what it would still have to write is of no use to anybody.
+        drop(running);
         fs::remove_dir_all(&directory).map_err(Error::io("cannot remove a database"))?;
-        match (failure, stopped) {
-            (Some((places, error)), _) => self.give_up_some(&waiting, places, error),
-            (None, Err(error)) => self.give_up(&waiting, error),
-            (None, Ok(())) => Ok(()),
+        match failure {
+            Some((places, error)) => self.give_up(&waiting[places], error),
+            None => Ok(()),
         }
     }
 
@@ -453,21 +445,12 @@ impl Run<'_> {
         trial::run(&task, preparation)
     }
 
-    fn give_up(&mut self, indices: &[usize], error: DatabaseError) -> Result<(), Error> {
-        self.give_up_some(indices, 0..indices.len(), error)
-    }
-
     /// These configurations cannot be measured (any more), unless the user asked to stop.
-    fn give_up_some(
-        &mut self,
-        indices: &[usize],
-        places: Range<usize>,
-        error: DatabaseError,
-    ) -> Result<(), Error> {
+    fn give_up(&mut self, indices: &[usize], error: DatabaseError) -> Result<(), Error> {
         if self.stop.is_requested() || error == DatabaseError::Stopped {
             return Err(Error::Stopped);
         }
-        for &index in &indices[places] {
+        for &index in indices {
             self.results[index].unsupported = Some(error.to_string());
         }
         Ok(())

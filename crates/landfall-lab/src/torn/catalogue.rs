@@ -1,0 +1,228 @@
+//! The configurations: who protects pages from being torn, on which disk, under which conditions.
+
+use std::thread;
+
+use super::Plan;
+use crate::SiteSpec;
+use crate::configuration::{Configuration, Settings};
+use crate::made::Recipe;
+
+const MIB: u64 = 1 << 20;
+/// Bytes that a row takes in its page.
+const ROW: u64 = 250;
+/// Clients, of MariaDB and of PostgreSQL.
+const CLIENTS: u32 = 8;
+/// Bytes of the redo log: so few that pages must be written all the time, as published (two files of 32 MiB
+/// beside 20 GiB of pages).
+const SMALL_LOG: u64 = 4 * MIB;
+/// Bytes of one that is not full before a trial ends.
+const LARGE_LOG: u64 = 96 * MIB;
+/// Threads that take CPU time, for each processor, where there is to be none to spare.
+const BUSY: u32 = 4;
+
+/// Who protects pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// InnoDB writes each page twice; the filesystem journals metadata only.
+    Doublewrite,
+    /// Nobody.
+    Nobody,
+    /// Both InnoDB and the filesystem write it twice.
+    Both,
+    /// The filesystem journals data as well, and InnoDB writes each page once: the published cure.
+    Journal,
+}
+
+impl Protection {
+    /// All of them.
+    pub const ALL: [Protection; 4] = [
+        Protection::Doublewrite,
+        Protection::Nobody,
+        Protection::Both,
+        Protection::Journal,
+    ];
+
+    /// In a few words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Protection::Doublewrite => "doublewrite",
+            Protection::Nobody => "nothing",
+            Protection::Both => "doublewrite and data=journal",
+            Protection::Journal => "data=journal",
+        }
+    }
+
+    pub(super) fn doublewrite(self) -> &'static str {
+        match self {
+            Protection::Doublewrite | Protection::Both => "ON",
+            Protection::Nobody | Protection::Journal => "OFF",
+        }
+    }
+
+    /// The filesystem that it takes.
+    pub(super) fn recipe(self) -> &'static str {
+        match self {
+            Protection::Doublewrite | Protection::Nobody => "ext4",
+            Protection::Both | Protection::Journal => "ext4,data=journal",
+        }
+    }
+}
+
+/// A condition under which the gain was published that is taken away, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// None: all conditions are as published.
+    Published,
+    /// Commits that nothing waits for: here each is synced.
+    LaxCommits,
+    /// Processors to spare: here others take them.
+    SpareProcessors,
+    /// Few reads in the mix: here there are 14 for 4 changes.
+    FewReads,
+    /// Data that fits the buffer pool: here a third of it does.
+    FittingPool,
+    /// A continuous load of page writes: here the redo log is so large that pages can wait.
+    ContinuousWrites,
+}
+
+impl Condition {
+    /// Those that can be taken away on any disk.
+    pub const REMOVED: [Condition; 5] = [
+        Condition::LaxCommits,
+        Condition::SpareProcessors,
+        Condition::FewReads,
+        Condition::FittingPool,
+        Condition::ContinuousWrites,
+    ];
+
+    /// What there is instead, in a few words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Condition::Published => "as published",
+            Condition::LaxCommits => "each commit synced",
+            Condition::SpareProcessors => "no processors to spare",
+            Condition::FewReads => "reads in the mix",
+            Condition::FittingPool => "data larger than the pool",
+            Condition::ContinuousWrites => "pages that can wait",
+        }
+    }
+
+    /// What it adds to the name of a configuration.
+    fn suffix(self) -> String {
+        match self {
+            Condition::Published => String::new(),
+            other => format!(", {}", other.text()),
+        }
+    }
+}
+
+/// The name of MariaDB with this protection and without this condition.
+pub(super) fn name(protection: Protection, condition: Condition) -> String {
+    let doublewrite = protection.doublewrite();
+    format!(
+        "mariadb innodb_doublewrite={doublewrite}{}",
+        condition.suffix()
+    )
+}
+
+/// A site with this filesystem, on a recorder with these times or, without, on an image.
+pub(super) fn site(recipe: &str, latency: Option<&str>) -> Option<SiteSpec> {
+    let recipe: Recipe = recipe.parse().ok()?;
+    Some(match latency {
+        None => SiteSpec::Loop(recipe),
+        Some(profile) => SiteSpec::Recorder(recipe, Some(profile.parse().ok()?)),
+    })
+}
+
+/// MariaDB with InnoDB on a disk of these times.
+pub(super) fn mariadb(
+    plan: &Plan,
+    protection: Protection,
+    condition: Condition,
+    latency: Option<&str>,
+) -> Option<Configuration> {
+    let data = plan.rows.saturating_mul(ROW);
+    let pool = (data * 3).next_multiple_of(MIB).max(64 * MIB);
+    let log = match condition {
+        Condition::ContinuousWrites => LARGE_LOG,
+        _ => SMALL_LOG,
+    };
+    let loaded_with = [
+        ("innodb_buffer_pool_size", pool.to_string()),
+        ("innodb_log_file_size", log.to_string()),
+        ("innodb_flush_log_at_trx_commit", "2".to_owned()),
+        ("innodb_buffer_pool_dump_at_shutdown", "ON".to_owned()),
+        ("innodb_buffer_pool_dump_pct", "100".to_owned()),
+    ];
+    let synced = match condition {
+        Condition::LaxCommits => "1",
+        _ => "0",
+    };
+    let mut settings = vec![
+        ("innodb_doublewrite", protection.doublewrite().to_owned()),
+        ("innodb_flush_log_at_trx_commit", synced.to_owned()),
+        ("innodb_flush_method", "O_DIRECT".to_owned()),
+        ("innodb_write_io_threads", "8".to_owned()),
+        ("innodb_buffer_pool_load_at_startup", "ON".to_owned()),
+        ("innodb_buffer_pool_dump_at_shutdown", "OFF".to_owned()),
+    ];
+    if condition == Condition::FittingPool {
+        let small = (data / 3).next_multiple_of(MIB).max(6 * MIB);
+        settings.push(("innodb_buffer_pool_size", small.to_string()));
+    }
+    let workload = match condition {
+        Condition::FewReads => "oltp_read_write",
+        _ => "oltp_update_non_index",
+    };
+    let processors = thread::available_parallelism().map_or(1, usize::from) as u32;
+    Some(Configuration {
+        name: name(protection, condition),
+        site: site(protection.recipe(), latency)?,
+        database: "mariadb".into(),
+        loaded_with: owned(&loaded_with),
+        settings: owned(&settings),
+        workload: workload.into(),
+        workload_settings: owned(&[("rows", plan.rows.to_string())]),
+        clients: CLIENTS,
+        busy: match condition {
+            Condition::SpareProcessors => BUSY * processors,
+            _ => 0,
+        },
+    })
+}
+
+/// The name of PostgreSQL with or without images of pages in its log.
+pub(super) fn postgres_name(full_page_writes: bool) -> String {
+    let value = if full_page_writes { "on" } else { "off" };
+    format!("postgres full_page_writes={value}")
+}
+
+/// PostgreSQL on ext4, with checkpoints all the time.
+pub(super) fn postgres(
+    plan: &Plan,
+    full_page_writes: bool,
+    latency: Option<&str>,
+) -> Option<Configuration> {
+    let value = if full_page_writes { "on" } else { "off" };
+    let settings = [
+        ("full_page_writes", value.to_owned()),
+        ("max_wal_size", "8MB".to_owned()),
+        ("checkpoint_timeout", "30s".to_owned()),
+    ];
+    Some(Configuration {
+        name: postgres_name(full_page_writes),
+        site: site("ext4", latency)?,
+        database: "postgres".into(),
+        loaded_with: owned(&[("wal_segment_size", "1M".to_owned())]),
+        settings: owned(&settings),
+        workload: "oltp_update_non_index".into(),
+        workload_settings: owned(&[("rows", plan.rows.to_string())]),
+        clients: CLIENTS,
+        ..Configuration::default()
+    })
+}
+
+fn owned(settings: &[(&str, String)]) -> Settings {
+    let owned = |(key, value): &(&str, String)| ((*key).to_owned(), value.clone());
+    settings.iter().map(owned).collect()
+}

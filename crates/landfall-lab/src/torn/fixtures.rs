@@ -1,0 +1,89 @@
+//! Results for tests that need some.
+
+use super::catalogue::{Condition, Protection, name, postgres_name, site};
+use super::plan::latency;
+use super::{Plan, TornProof, TornResults, claims};
+use crate::PlanKind;
+use crate::configuration::ConfigurationResult;
+use crate::configuration::fixtures::{measured, measurements};
+
+const RATES: [f64; 5] = [1.0, 1.02, 0.98, 1.01, 0.99];
+
+fn one(recipe: &str, disk: &str, name: &str, rate: f64, kib: f64) -> ConfigurationResult {
+    let site = site(recipe, latency(disk)).unwrap().key();
+    let rates = RATES.map(|factor| factor * rate);
+    let mut one = measured(&site, name, 8, &rates, kib, 0.3);
+    one.settings
+        .insert("full_page_writes".into(), String::new());
+    one
+}
+
+fn mariadb(
+    protection: Protection,
+    condition: Condition,
+    disk: &str,
+    rate: f64,
+) -> ConfigurationResult {
+    let kib = match protection {
+        Protection::Doublewrite => 17.0,
+        Protection::Nobody => 8.8,
+        Protection::Both => 38.0,
+        Protection::Journal => 21.7,
+    };
+    one(
+        protection.recipe(),
+        disk,
+        &name(protection, condition),
+        rate,
+        kib,
+    )
+}
+
+/// What was published, where something was.
+pub(crate) fn torn_results() -> TornResults {
+    let mut all = Vec::new();
+    for (disk, gain) in Plan::LATENCIES.iter().zip([1.55, 1.2, 1.0, 0.9]) {
+        let rates = [1_000.0, 1_300.0, 900.0, 1_000.0 * gain];
+        for (protection, rate) in Protection::ALL.into_iter().zip(rates) {
+            all.push(mariadb(protection, Condition::Published, disk, rate));
+        }
+    }
+    for (condition, gain) in Condition::REMOVED
+        .into_iter()
+        .zip([0.4, 1.0, 1.0, 1.0, 1.0])
+    {
+        let disk = Plan::PUBLISHED;
+        all.push(mariadb(Protection::Doublewrite, condition, disk, 500.0));
+        all.push(mariadb(Protection::Journal, condition, disk, 500.0 * gain));
+    }
+    for disk in [Plan::PUBLISHED, "none"] {
+        all.push(one("ext4", disk, &postgres_name(true), 700.0, 9.0));
+        all.push(one("ext4", disk, &postgres_name(false), 900.0, 1.0));
+    }
+    let proof = |name: &str, recipe: &str, protected, damaged| TornProof {
+        name: name.to_owned(),
+        recipe: recipe.to_owned(),
+        subject: "mariadb".to_owned(),
+        protected,
+        states: 200,
+        damaged,
+        losing: damaged,
+        said: (damaged > 0).then(|| "MariaDB does not start".to_owned()),
+        again: "landfall prove mariadb".to_owned(),
+        not_proven: None,
+    };
+    let mut results = TornResults {
+        plan: PlanKind::Standard,
+        rows: 100_000,
+        latencies: Plan::LATENCIES.map(str::to_owned).to_vec(),
+        measurements: measurements(all),
+        proofs: vec![
+            proof("doublewrite, O_DIRECT", "ext4", true, 0),
+            proof("nothing, O_DIRECT", "ext4", false, 3),
+            proof("data=journal, O_DIRECT", "ext4,data=journal", true, 0),
+        ],
+        claims: Vec::new(),
+    };
+    results.claims = claims::judge(&results);
+    results
+}

@@ -1,0 +1,51 @@
+//! What the experiment found, as it stands in the results document.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::PlanKind;
+use crate::claim::ClaimResult;
+use crate::configuration::Measurements;
+
+/// Everything that experiment `torn` found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TornResults {
+    /// Which plan was run.
+    pub plan: PlanKind,
+    /// Rows of the table.
+    pub rows: u64,
+    /// Disks, as latency profiles; `none` is the directory's own.
+    pub latencies: Vec<String>,
+    /// Sites and configurations.
+    #[serde(flatten)]
+    pub measurements: Measurements,
+    /// What became of each setting when the power was cut; empty when that was not tried.
+    pub proofs: Vec<TornProof>,
+    /// The published claims, with verdicts.
+    pub claims: Vec<ClaimResult>,
+}
+
+/// What power cuts did to one setting, with pages that are torn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TornProof {
+    /// Who protects pages, and how they are written.
+    pub name: String,
+    /// The filesystem.
+    pub recipe: String,
+    /// What was proven, with its settings.
+    pub subject: String,
+    /// Whether something is meant to protect its pages.
+    pub protected: bool,
+    /// Distinct crash states that were checked.
+    pub states: u64,
+    /// States from which the database did not recover, or recovered wrong.
+    pub damaged: u64,
+    /// States in which an acknowledged transaction was missing, those above among them.
+    pub losing: u64,
+    /// What the database said of the first such state.
+    pub said: Option<String>,
+    /// The command that makes the proof again, from a recording of its own.
+    pub again: String,
+    /// Why it was not proven, if it was not.
+    pub not_proven: Option<String>,
+}

@@ -1,0 +1,196 @@
+//! The results in the order in which people read them: every protection on every disk; what becomes of the
+//! gain when a condition is removed; PostgreSQL; and whether it is safe.
+//!
+//! The terminal's tables and the report's charts are made from these, so that both show the same.
+
+use super::catalogue::{Condition, Protection, name, postgres_name, site};
+use super::plan::latency;
+use super::{Plan, TornResults};
+use crate::configuration::{ConfigurationResult, Trial};
+use crate::stats::Estimate;
+
+/// One disk with every protection.
+#[derive(Clone, Debug)]
+pub struct Sides<'a> {
+    /// The disk.
+    pub disk: &'a str,
+    /// Who protects pages, and what that costs there.
+    pub protections: Vec<(Protection, &'a ConfigurationResult)>,
+    /// The published cure over the usual protection.
+    pub gain: Option<Estimate>,
+    /// No protection over the usual one: what doublewrite costs.
+    pub freedom: Option<Estimate>,
+}
+
+/// The usual protection and the published cure, under some conditions.
+#[derive(Clone, Debug)]
+pub struct Pair<'a> {
+    /// What is different from what was published.
+    pub label: String,
+    /// The doublewrite buffer, on ext4 as it is.
+    pub usual: &'a ConfigurationResult,
+    /// data=journal without it.
+    pub cure: &'a ConfigurationResult,
+    /// Rate of the cure over the usual one, formed round by round.
+    pub gain: Option<Estimate>,
+}
+
+/// Two settings of PostgreSQL on one disk.
+#[derive(Clone, Debug)]
+pub struct Section<'a> {
+    /// The disk.
+    pub disk: &'a str,
+    /// `full_page_writes=on`.
+    pub on: &'a ConfigurationResult,
+    /// `full_page_writes=off`.
+    pub off: &'a ConfigurationResult,
+    /// Rate without over rate with.
+    pub gain: Option<Estimate>,
+}
+
+/// What the disk is called where it is not a profile.
+pub fn disk_text(disk: &str) -> &str {
+    match disk {
+        "none" => "this disk",
+        profile => profile,
+    }
+}
+
+pub(super) fn find<'a>(
+    results: &'a TornResults,
+    recipe: &str,
+    disk: &str,
+    name: &str,
+) -> Option<&'a ConfigurationResult> {
+    let site = site(recipe, latency(disk))?.key();
+    let all = &results.measurements.configurations;
+    all.iter().find(|one| one.site == site && one.name == name)
+}
+
+/// `of` over `over`, round by round.
+pub(super) fn ratio(of: &ConfigurationResult, over: &ConfigurationResult) -> Option<Estimate> {
+    let rate = |trial: &Trial| Some(trial.requests_per_second);
+    Estimate::of_ratio(&of.pairs(over, rate))
+}
+
+/// Every disk with every protection that was measured on it.
+pub fn disks(results: &TornResults) -> Vec<Sides<'_>> {
+    let sides = |disk: &'_ String| {
+        let of = |protection: Protection| {
+            let name = name(protection, Condition::Published);
+            find(results, protection.recipe(), disk, &name)
+        };
+        let protections: Vec<_> = Protection::ALL
+            .into_iter()
+            .filter_map(|protection| Some((protection, of(protection)?)))
+            .collect();
+        let over_usual = |protection| ratio(of(protection)?, of(Protection::Doublewrite)?);
+        (protections.len() > 1).then(|| {
+            (
+                over_usual(Protection::Journal),
+                over_usual(Protection::Nobody),
+                protections,
+            )
+        })
+    };
+    let found = results.latencies.iter().filter_map(|disk| {
+        let (gain, freedom, protections) = sides(disk)?;
+        Some(Sides {
+            disk: disk.as_str(),
+            protections,
+            gain,
+            freedom,
+        })
+    });
+    // Where there are only two, they are those of the conditions.
+    found.filter(|sides| sides.protections.len() > 2).collect()
+}
+
+/// The disk on which conditions were removed.
+pub fn base(results: &TornResults) -> Option<&str> {
+    let mut disks = results.latencies.iter();
+    let published = disks.clone().find(|disk| *disk == Plan::PUBLISHED);
+    published.or(disks.next()).map(String::as_str)
+}
+
+/// The gain as published, on other disks, and without each condition.
+pub fn conditions(results: &TornResults) -> Vec<Pair<'_>> {
+    let pair = |disk: &str, condition: Condition, label: String| {
+        let of = |protection: Protection| {
+            find(
+                results,
+                protection.recipe(),
+                disk,
+                &name(protection, condition),
+            )
+        };
+        let (usual, cure) = (of(Protection::Doublewrite)?, of(Protection::Journal)?);
+        Some(Pair {
+            label,
+            gain: ratio(cure, usual),
+            usual,
+            cure,
+        })
+    };
+    let Some(base) = base(results) else {
+        return Vec::new();
+    };
+    let published = pair(
+        base,
+        Condition::Published,
+        format!("as published, on {}", disk_text(base)),
+    );
+    let others = results.latencies.iter().filter(|disk| *disk != base);
+    let on_others =
+        others.filter_map(|disk| pair(disk, Condition::Published, disk_text(disk).to_owned()));
+    let without = Condition::REMOVED
+        .into_iter()
+        .filter_map(|condition| pair(base, condition, condition.text().to_owned()));
+    published
+        .into_iter()
+        .chain(on_others)
+        .chain(without)
+        .collect()
+}
+
+/// PostgreSQL on each disk that it was measured on.
+pub fn sections(results: &TornResults) -> Vec<Section<'_>> {
+    let section = |disk: &'_ String| {
+        let of = |on| find(results, "ext4", disk, &postgres_name(on));
+        Some((of(true)?, of(false)?))
+    };
+    let found = results.latencies.iter().filter_map(|disk| {
+        let (on, off) = section(disk)?;
+        Some(Section {
+            disk: disk.as_str(),
+            gain: ratio(off, on),
+            on,
+            off,
+        })
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::torn::fixtures::torn_results;
+
+    #[test]
+    fn every_disk_and_every_condition_has_its_row() {
+        let results = torn_results();
+        let disks = disks(&results);
+        assert_eq!(disks.len(), 4);
+        assert!(disks.iter().all(|sides| sides.protections.len() == 4));
+        assert!((disks[0].gain.unwrap().median - 1.55).abs() < 0.01);
+        let conditions = conditions(&results);
+        assert_eq!(conditions.len(), 1 + 3 + 5);
+        assert_eq!(conditions[0].label, "as published, on hdd-7200,cache=off");
+        assert_eq!(conditions[3].label, "this disk");
+        assert!((conditions[4].gain.unwrap().median - 0.4).abs() < 0.01);
+        assert_eq!(sections(&results).len(), 2);
+        let mut few = results.clone();
+        few.measurements.configurations.clear();
+        assert!(super::disks(&few).is_empty() && super::conditions(&few).is_empty());
+    }
+}

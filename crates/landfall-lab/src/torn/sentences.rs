@@ -1,0 +1,177 @@
+//! What the terminal and the report say of the results in the same words.
+
+use super::sections::{conditions, disk_text, disks, sections};
+use super::{Pair, Plan, TornProof, TornResults, base};
+use crate::numbers::{interval, two};
+use crate::stats::{Estimate, FEWEST_ROUNDS};
+
+/// What the experiment found, in a few sentences.
+pub fn sentences(results: &TornResults) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if results.measurements.rounds as usize >= FEWEST_ROUNDS {
+        let pairs = conditions(results);
+        sentences.extend(published(results, &pairs));
+        sentences.extend(without(&pairs));
+        sentences.extend(freedom(results));
+        sentences.extend(postgres(results));
+    }
+    sentences.extend(safety(&results.proofs));
+    sentences
+}
+
+fn times(estimate: &Estimate) -> String {
+    format!(
+        "{} times (95% interval {})",
+        two(estimate.median),
+        interval(estimate, two)
+    )
+}
+
+fn published(results: &TornResults, pairs: &[Pair<'_>]) -> Option<String> {
+    let gain = pairs.first()?.gain?;
+    let disk = base(results)?;
+    let published = match disk == Plan::PUBLISHED {
+        true => "; 1.55 times was published of such a disk",
+        false => "",
+    };
+    Some(format!(
+        "On {}, data=journal without the doublewrite buffer reaches {} the rate of ext4 with it{published}.",
+        disk_text(disk),
+        times(&gain)
+    ))
+}
+
+/// What ends the gain, what turns it round, and what does not.
+fn without(pairs: &[Pair<'_>]) -> Option<String> {
+    let (first, others) = pairs.split_first()?;
+    first.gain.filter(|gain| gain.low > 1.0)?;
+    let those = |fits: fn(&Estimate) -> bool| -> Vec<String> {
+        let some = others.iter().filter_map(|pair| Some((pair, pair.gain?)));
+        some.filter(|(_, gain)| fits(gain))
+            .map(|(pair, gain)| format!("{} ({})", pair.label, two(gain.median)))
+            .collect()
+    };
+    let slower = those(|gain| gain.high < 1.0);
+    let equal = those(|gain| gain.low <= 1.0 && 1.0 <= gain.high);
+    let faster = those(|gain| gain.low > 1.0);
+    let part = |words: &str, some: Vec<String>| {
+        (!some.is_empty()).then(|| format!("{words}: {}", some.join(", ")))
+    };
+    let parts: Vec<String> = [
+        part("it is slower", slower),
+        part("no difference is shown", equal),
+        part("it is still faster", faster),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!parts.is_empty()).then(|| format!("With one condition changed, {}.", parts.join("; ")))
+}
+
+fn freedom(results: &TornResults) -> Option<String> {
+    let sides = disks(results);
+    let parts: Vec<String> = sides
+        .iter()
+        .filter_map(|sides| {
+            Some(format!(
+                "{} on {}",
+                times(&sides.freedom?),
+                disk_text(sides.disk)
+            ))
+        })
+        .collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "Without any protection ext4 reaches {} the rate that it has with the doublewrite buffer.",
+            parts.join(", ")
+        )
+    })
+}
+
+fn postgres(results: &TornResults) -> Option<String> {
+    let found = sections(results);
+    let kib =
+        |one: &crate::configuration::ConfigurationResult| Some(one.summary.as_ref()?.device?.kib);
+    let parts: Vec<String> = found
+        .iter()
+        .filter_map(|section| {
+            Some(format!(
+                "{} on {}, with {:.1} KiB written per transaction instead of {:.1}",
+                times(&section.gain?),
+                disk_text(section.disk),
+                kib(section.off)?,
+                kib(section.on)?
+            ))
+        })
+        .collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "PostgreSQL with full_page_writes=off, and checkpoints all the time, reaches {}.",
+            parts.join("; ")
+        )
+    })
+}
+
+/// Which settings survived torn pages.
+fn safety(proofs: &[TornProof]) -> Vec<String> {
+    let (whole, damaged): (Vec<_>, Vec<_>) = proofs
+        .iter()
+        .filter(|proof| proof.not_proven.is_none())
+        .partition(|proof| proof.damaged == 0);
+    let mut sentences = Vec::new();
+    if !damaged.is_empty() {
+        let parts: Vec<String> = damaged
+            .iter()
+            .map(|proof| format!("{} in {} of {}", text(proof), proof.damaged, proof.states))
+            .collect();
+        sentences.push(format!(
+            "The database did not recover from every crash state with torn pages: {}.",
+            parts.join("; ")
+        ));
+    }
+    if !whole.is_empty() {
+        let parts: Vec<String> = whole
+            .iter()
+            .map(|proof| format!("{} ({})", text(proof), proof.states))
+            .collect();
+        sentences.push(format!(
+            "It recovered from every crash state that was tried with {}.",
+            parts.join("; ")
+        ));
+    }
+    sentences
+}
+
+/// A setting in a few words.
+pub fn text(proof: &TornProof) -> String {
+    let database = match proof.subject.split(' ').next() {
+        Some("postgres") => "PostgreSQL",
+        _ => "MariaDB",
+    };
+    format!("{database} with {}", proof.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::torn::fixtures::torn_results;
+
+    #[test]
+    fn what_was_found_is_said_in_words() {
+        let mut results = torn_results();
+        let said = sentences(&results).join(" ");
+        for words in [
+            "reaches 1.55 times (95% interval 1.55–1.55) the rate of ext4 with it; 1.55 times was published",
+            "it is slower: this disk (0.90), each commit synced (0.40); no difference is shown: ssd-consumer (1.00)",
+            "it is still faster: hdd-15k-bbwc (1.20)",
+            "full_page_writes=off, and checkpoints all the time, reaches 1.29 times",
+            "MariaDB with nothing, O_DIRECT in 3 of 200",
+            "It recovered from every crash state that was tried with MariaDB with doublewrite, O_DIRECT (200)",
+        ] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        results.measurements.rounds = 2;
+        results.proofs.clear();
+        assert!(sentences(&results).is_empty());
+    }
+}
