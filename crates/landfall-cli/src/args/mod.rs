@@ -7,6 +7,7 @@ mod site;
 mod sites;
 mod stream;
 mod sync;
+mod torn;
 
 use std::path::PathBuf;
 
@@ -23,6 +24,7 @@ pub use site::SiteArguments;
 pub use sites::SitesArguments;
 pub use stream::StreamPlan;
 pub use sync::SyncPlan;
+pub use torn::TornPlan;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 measured, 1 failed, 2 wrong command line, 4 target refused (no space, no \
@@ -127,6 +129,12 @@ impl TryFrom<Lab> for LabRequest {
                 let at = (SiteSpec::Directory, binlog.sites.dir);
                 (at, vec![plan], binlog.listing, binlog.output)
             }
+            Some(LabExperiment::Torn(torn)) => {
+                // Each protection takes a filesystem of its own, which it makes in the directory.
+                let plan = Plan::Torn(torn.plan.plan()?);
+                let at = (SiteSpec::Directory, torn.plan.dir);
+                (at, vec![plan], torn.listing, torn.output)
+            }
             Some(LabExperiment::Amplify(amplify)) => {
                 let plan = amplify.plan.plan(amplify.sites.specs()?)?;
                 let at = (SiteSpec::Directory, amplify.sites.dir);
@@ -154,6 +162,8 @@ pub enum LabExperiment {
     /// What does syncing a growing commit log cost MariaDB, by filesystem and clients, and what do
     /// PostgreSQL and Redis on the same disk?
     Binlog(Box<Binlog>),
+    /// What does protection against torn pages cost MariaDB and PostgreSQL, by disk, and does it protect?
+    Torn(Box<Torn>),
     /// How many bytes reach the device per request of LinkBench: InnoDB by page size, compression and settings
     /// against MyRocks and others, and what that makes of a drive's flash?
     Amplify(Box<Amplify>),
@@ -206,6 +216,19 @@ pub struct Binlog {
 
     #[command(flatten)]
     pub plan: BinlogPlan,
+
+    #[command(flatten)]
+    pub listing: Listing,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Torn {
+    #[command(flatten)]
+    pub plan: TornPlan,
 
     #[command(flatten)]
     pub listing: Listing,

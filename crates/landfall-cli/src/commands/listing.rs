@@ -20,6 +20,7 @@ pub fn list(plans: &[Plan]) -> String {
             Plan::Sync(plan) => of_sync(&mut text, plan),
             Plan::Stream(plan) => of_stream(&mut text, plan),
             Plan::Binlog(plan) => of_configurations(&mut text, &plan.configurations()),
+            Plan::Torn(plan) => of_configurations(&mut text, &plan.configurations()),
             Plan::Amplify(plan) => of_configurations(&mut text, &plan.configurations()),
         }
     }
@@ -99,7 +100,7 @@ fn of_configurations(text: &mut String, plan: &configuration::Plan) {
             continue;
         };
         let clients: Vec<String> = group.iter().map(|one| one.clients.to_string()).collect();
-        let key = format!("{}/{}", first.site, first.name);
+        let key = format!("{}/{}", first.site.key(), first.name);
         let _ = writeln!(text, "{key:<70} {:>8} clients", clients.join(", "));
     }
     let _ = writeln!(

@@ -31,6 +31,8 @@ pub(super) enum Drawing {
     Rates {
         /// What the axis shows.
         unit: &'static str,
+        /// Where there is neither gain nor loss, of ratios.
+        reference: Option<f64>,
         log: bool,
         rows: Vec<sync::charts::Rate>,
     },

@@ -14,6 +14,7 @@ mod sync;
 mod table;
 #[cfg(test)]
 mod tests;
+mod torn;
 
 use std::fs;
 use std::io::Write;

@@ -8,7 +8,7 @@ use askama::Template;
 use super::claims::{Claim, Source, claims};
 use super::part::Part;
 use super::table::Table;
-use super::{amplify, binlog, prose, prove, stream, sync};
+use super::{amplify, binlog, prose, prove, stream, sync, torn};
 use crate::facts::{self, Fact};
 use crate::prove::ProofResults;
 use crate::{Error, Notice, Results, Weight, bytes_text, duration_text};
@@ -132,6 +132,9 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
     }
     if let Some(found) = results.binlog() {
         parts.push(binlog::part(found, &mut charts));
+    }
+    if let Some(found) = results.torn() {
+        parts.push(torn::part(found, &mut charts));
     }
     if let Some(found) = results.amplify() {
         parts.push(amplify::part(found, &mut charts));

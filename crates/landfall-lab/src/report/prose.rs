@@ -1,6 +1,6 @@
 //! The report's first sentences, computed from the results.
 
-use super::{amplify, binlog, prove, stream, sync};
+use super::{amplify, binlog, prove, stream, sync, torn};
 use crate::Results;
 use crate::prove::ProofResults;
 
@@ -40,6 +40,7 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
             .flat_map(|stream| stream::prose::sentences(results, stream)),
     );
     sentences.extend(results.binlog().into_iter().flat_map(binlog::prose));
+    sentences.extend(results.torn().into_iter().flat_map(torn::prose));
     sentences.extend(results.amplify().into_iter().flat_map(amplify::prose));
     sentences.extend(of_proofs);
     sentences.push(weightiest(results).unwrap_or_else(|| {

@@ -28,6 +28,7 @@ function drawRates(chart, width) {
       rowLabels(layout, rows),
       Plot.gridX(ticks),
       rateAxis(ticks, chart.unit, chart.log),
+      chart.reference === null ? null : Plot.ruleX([chart.reference], { stroke: "var(--ink)", strokeDasharray: "4 3" }),
       Plot.ruleY(measured, { x1: "low", x2: "high", y: "label", stroke: accent, strokeWidth: 3, strokeOpacity: 0.45 }),
       Plot.dot(measured, {
         x: "value", y: "label", r: 4.5, stroke: accent, strokeWidth: 2,

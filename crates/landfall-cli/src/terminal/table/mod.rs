@@ -14,6 +14,7 @@ mod saving;
 mod stream;
 mod subjects;
 mod sync;
+mod torn;
 
 use std::fmt::Write as _;
 
@@ -51,6 +52,9 @@ pub fn results(results: &Results) -> String {
     }
     if let Some(binlog) = results.binlog() {
         text.push_str(&binlog::tables(binlog));
+    }
+    if let Some(torn) = results.torn() {
+        text.push_str(&torn::tables(torn));
     }
     if let Some(amplify) = results.amplify() {
         text.push_str(&amplify::tables(amplify));

@@ -114,6 +114,7 @@ pub(in crate::report) fn rates(id: &str, rows: &[Row<'_>]) -> Option<Chart> {
         .collect();
     let drawing = Drawing::Rates {
         unit: "requests per second",
+        reference: None,
         log: is_wide(rows.iter().filter_map(|row| row.value)),
         rows,
     };

@@ -158,6 +158,7 @@ fn named(section: &Section<'_>) -> Drawing {
         .collect();
     Drawing::Rates {
         unit: "operations per second",
+        reference: None,
         log: is_wide(rows.iter().filter_map(|row| row.value)),
         rows,
     }

@@ -1,0 +1,252 @@
+//! What experiment `torn` gives to the page.
+
+#[cfg(test)]
+mod tests;
+
+use super::charts::{Chart, Drawing};
+use super::configuration::charts::{Row as Named, costs, rates};
+use super::configuration::tables;
+use super::part::{Chapter, Figure, Part, chapter};
+use super::sync::charts::Rate;
+use super::table::{Row, Table};
+use crate::configuration::ConfigurationResult;
+use crate::numbers::{NOTHING, interval, short, thousands, two};
+use crate::stats::Estimate;
+use crate::torn::{Pair, TornResults, base, conditions, disk_text, disks, sections, sentences};
+
+/// Its part of the page; `charts` receives what is drawn.
+pub(super) fn part(torn: &TornResults, charts: &mut Vec<Chart>) -> Part {
+    let chapters = [
+        of_proofs(torn),
+        of_conditions(torn, charts),
+        of_disks(torn, charts),
+        of_postgres(torn, charts),
+    ];
+    Part {
+        title: "What protection against torn pages costs",
+        chapters: chapters.into_iter().flatten().collect(),
+        unmeasured: tables::unmeasured(&torn.measurements),
+        preparation: tables::preparation(&torn.measurements),
+    }
+}
+
+/// What the report says of the experiment before anything else.
+pub(super) fn prose(torn: &TornResults) -> Vec<String> {
+    sentences::sentences(torn)
+}
+
+/// Which settings survived, in words.
+fn of_proofs(torn: &TornResults) -> Option<Chapter> {
+    if torn.proofs.is_empty() {
+        return None;
+    }
+    let rows = torn.proofs.iter().map(|proof| {
+        let name = sentences::text(proof);
+        match &proof.not_proven {
+            Some(why) => Row::without(name, format!("not proven: {why}")),
+            None => Row::of(
+                name,
+                vec![
+                    proof.recipe.clone(),
+                    of_states(proof.damaged, proof.states),
+                    of_states(proof.losing, proof.states),
+                    proof.said.clone().unwrap_or(NOTHING.to_owned()),
+                    proof.again.clone(),
+                ],
+            ),
+        }
+    });
+    let table = Table {
+        caption: "What power cuts did to each setting, with pages torn at 512 bytes".to_owned(),
+        corner: "Setting",
+        columns: vec![
+            "Filesystem",
+            "Did not recover",
+            "Lost some transaction",
+            "The first that did not said",
+            "Made again by",
+        ],
+        rows: rows.collect(),
+        notes: vec!["Crash states, of those that were tried. What survived them all is not proven to survive all that there are.".to_owned()],
+        is_prose: true,
+    };
+    Some(Chapter {
+        title: "Which of them protect",
+        introduction: "The real server runs on a recorded filesystem and writes pages all the time; then it is recovered from what power cuts could have left, pages that are half written among them.".to_owned(),
+        tables: vec![table],
+        figures: Vec::new(),
+    })
+}
+
+fn of_states(count: u64, states: u64) -> String {
+    format!(
+        "{} of {}",
+        thousands(count as f64),
+        thousands(states as f64)
+    )
+}
+
+/// The gain, and what becomes of it.
+fn of_conditions(torn: &TornResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
+    let pairs = conditions(torn);
+    let title = "The gain, and what becomes of it";
+    let rows: Vec<Rate> = pairs.iter().map(gain_row).collect();
+    let chart = Chart {
+        id: "torn-conditions".to_owned(),
+        drawing: Drawing::Rates {
+            unit: "times the rate of the doublewrite buffer",
+            reference: Some(1.0),
+            log: false,
+            rows,
+        },
+    }
+    .if_any()?;
+    let table_rows = pairs.iter().map(|pair| {
+        let figures = |one: &ConfigurationResult| {
+            let summary = one.summary.as_ref();
+            let text = |some: Option<String>| some.unwrap_or(NOTHING.to_owned());
+            let device = summary.and_then(|summary| summary.device);
+            vec![
+                text(summary.map(|one| thousands(one.requests_per_second.median))),
+                text(device.map(|device| short(device.kib))),
+                text(device.map(|device| two(device.flushes))),
+            ]
+        };
+        let gain = |print: &dyn Fn(&Estimate) -> String| {
+            pair.gain.as_ref().map_or(NOTHING.to_owned(), print)
+        };
+        let mut cells = figures(pair.usual);
+        cells.extend(figures(pair.cure));
+        cells.push(gain(&|gain| two(gain.median)));
+        cells.push(gain(&|gain| interval(gain, two)));
+        Row::of(pair.label.clone(), cells)
+    });
+    let table = Table {
+        caption: "data=journal without the doublewrite buffer over ext4 with it".to_owned(),
+        corner: "Condition",
+        columns: vec![
+            "doublewrite/s",
+            "KiB",
+            "flushes",
+            "data=journal/s",
+            "KiB",
+            "flushes",
+            "gain",
+            "95% interval",
+        ],
+        rows: table_rows.collect(),
+        ..Table::default()
+    };
+    let of = format!(
+        "One condition changed, on {}",
+        base(torn).map_or("", disk_text)
+    );
+    let figure = Figure::new(&chart, title, &of, String::new(), table);
+    charts.push(chart);
+    let introduction = "Published was a gain of 55%, on a spinning disk whose cache was off, with processors to spare, few reads, data that fits the buffer pool, a redo log so small that pages are written all the time, and commits that wait for no sync. All of that is set up on a recorder that takes the times of such a disk; then one condition at a time is changed.";
+    chapter(title, introduction, vec![figure])
+}
+
+fn gain_row(pair: &Pair<'_>) -> Rate {
+    Rate {
+        label: pair.label.clone(),
+        durable: true,
+        value: pair.gain.map(|gain| gain.median),
+        low: pair.gain.map(|gain| gain.low),
+        high: pair.gain.map(|gain| gain.high),
+        text: pair
+            .gain
+            .map_or("not measured here".to_owned(), |gain| two(gain.median)),
+    }
+}
+
+/// Every protection on every disk.
+fn of_disks(torn: &TornResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
+    let title = "Every protection on every disk";
+    let mut figures = Vec::new();
+    for (index, sides) in disks(torn).iter().enumerate() {
+        let rows: Vec<Named<'_>> = sides
+            .protections
+            .iter()
+            .map(|(protection, one)| Named {
+                label: protection.text().to_owned(),
+                one,
+                durable: true,
+            })
+            .collect();
+        let disk = disk_text(sides.disk);
+        named(
+            title,
+            disk,
+            &format!("torn-disk-{index}"),
+            &rows,
+            &mut figures,
+            charts,
+        );
+    }
+    let introduction = "Without protection a page that was half written when the power went is lost. The doublewrite buffer writes each page to a place of its own first; data=journal lets ext4 do that, with everything else that is written too. Both together protect no better.";
+    chapter(title, introduction, figures)
+}
+
+/// Rates and costs of some configurations, with their table.
+fn named(
+    title: &str,
+    what: &str,
+    id: &str,
+    rows: &[Named<'_>],
+    figures: &mut Vec<Figure>,
+    charts: &mut Vec<Chart>,
+) {
+    let table = |of: &str| {
+        let labelled = rows.iter().map(|row| (row.label.clone(), row.one));
+        tables::measured(format!("{of}: {what}"), labelled)
+    };
+    if let Some(chart) = rates(id, rows) {
+        figures.push(Figure::new(
+            &chart,
+            title,
+            what,
+            String::new(),
+            table("Rates"),
+        ));
+        charts.push(chart);
+    }
+    if let Some(chart) = costs(&format!("{id}-cost"), rows) {
+        let of = format!("{what}: what a transaction costs the device");
+        figures.push(Figure::new(
+            &chart,
+            title,
+            &of,
+            String::new(),
+            table("Costs"),
+        ));
+        charts.push(chart);
+    }
+}
+
+fn of_postgres(torn: &TornResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
+    let title = "PostgreSQL";
+    let mut figures = Vec::new();
+    for (index, section) in sections(torn).iter().enumerate() {
+        let row = |label: &str, one| Named {
+            label: label.to_owned(),
+            one,
+            durable: true,
+        };
+        let rows = [
+            row("full_page_writes=on", section.on),
+            row("full_page_writes=off", section.off),
+        ];
+        let disk = disk_text(section.disk);
+        named(
+            title,
+            disk,
+            &format!("torn-postgres-{index}"),
+            &rows,
+            &mut figures,
+            charts,
+        );
+    }
+    let introduction = "PostgreSQL keeps an image of each page in its log when it is first changed after a checkpoint. Checkpoints follow each other closely here, so that there is always something to keep. Commits are synced.";
+    chapter(title, introduction, figures)
+}
