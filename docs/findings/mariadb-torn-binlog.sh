@@ -7,7 +7,7 @@ set -u
 bytes=${1:-20} port=${2:-33991}
 base=$(mktemp -d)
 pids=()
-trap '{ kill -KILL "${pids[@]}"; wait; } 2>/dev/null; rm -rf "$base"' EXIT
+trap 'disown -a; kill -KILL "${pids[@]}" 2>/dev/null; sleep 0.5; rm -rf "$base"' EXIT
 user=()
 [ "$(id -u)" = 0 ] && user=(--user=root)
 
