@@ -16,7 +16,7 @@ const CLIENTS: u32 = 8;
 /// beside 20 GiB of pages).
 const SMALL_LOG: u64 = 4 * MIB;
 /// Bytes of one that is not full before a trial ends.
-const LARGE_LOG: u64 = 96 * MIB;
+const LARGE_LOG: u64 = 192 * MIB;
 /// Threads that take CPU time, for each processor, where there is to be none to spare.
 const BUSY: u32 = 4;
 
@@ -166,6 +166,10 @@ pub(super) fn mariadb(
         ("innodb_buffer_pool_load_at_startup", "ON".to_owned()),
         ("innodb_buffer_pool_dump_at_shutdown", "OFF".to_owned()),
     ];
+    if condition == Condition::ContinuousWrites {
+        // Or pages would be written once a tenth of the log is full.
+        settings.push(("innodb_adaptive_flushing", "OFF".to_owned()));
+    }
     if condition == Condition::FittingPool {
         let small = (data / 3).next_multiple_of(MIB).max(6 * MIB);
         settings.push(("innodb_buffer_pool_size", small.to_string()));

@@ -6,7 +6,7 @@ use crate::{Error, PlanKind};
 
 const MIB: u64 = 1 << 20;
 /// Bytes of an empty server with the larger of its logs.
-const EMPTY: u64 = 160 * MIB;
+const EMPTY: u64 = 256 * MIB;
 const ROW: u64 = 400;
 /// Bytes that a server's files grow by in a second, at the most.
 const GROWTH: u64 = 32 * MIB;
