@@ -63,10 +63,12 @@ pub(crate) fn torn_results() -> TornResults {
     let proof = |name: &str, recipe: &str, protected, damaged| TornProof {
         name: name.to_owned(),
         recipe: recipe.to_owned(),
+        model: "subset".to_owned(),
         subject: "mariadb".to_owned(),
         protected,
         states: 200,
         damaged,
+        wrong: 0,
         losing: damaged,
         said: (damaged > 0).then(|| "MariaDB does not start".to_owned()),
         again: "landfall prove mariadb".to_owned(),
@@ -80,7 +82,12 @@ pub(crate) fn torn_results() -> TornResults {
         proofs: vec![
             proof("doublewrite, O_DIRECT", "ext4", true, 0),
             proof("nothing, O_DIRECT", "ext4", false, 3),
-            proof("data=journal, O_DIRECT", "ext4,data=journal", true, 0),
+            proof(
+                "data=journal, O_DIRECT, commits not synced",
+                "ext4,data=journal",
+                true,
+                0,
+            ),
         ],
         claims: Vec::new(),
     };

@@ -32,14 +32,18 @@ pub struct TornProof {
     pub name: String,
     /// The filesystem.
     pub recipe: String,
+    /// Which crash states were tried: flushed, prefix or subset.
+    pub model: String,
     /// What was proven, with its settings.
     pub subject: String,
     /// Whether something is meant to protect its pages.
     pub protected: bool,
     /// Distinct crash states that were checked.
     pub states: u64,
-    /// States from which the database did not recover, or recovered wrong.
+    /// States from which the database did not recover.
     pub damaged: u64,
+    /// States from which it recovered, to show a part of a transaction, or what was never written.
+    pub wrong: u64,
     /// States in which an acknowledged transaction was missing, those above among them.
     pub losing: u64,
     /// What the database said of the first such state.
@@ -48,4 +52,12 @@ pub struct TornProof {
     pub again: String,
     /// Why it was not proven, if it was not.
     pub not_proven: Option<String>,
+}
+
+impl TornProof {
+    /// Whether nothing was seen of which the database could not say what it had promised: lost transactions
+    /// are another matter, where commits are not synced.
+    pub fn is_whole(&self) -> bool {
+        self.damaged == 0 && self.wrong == 0
+    }
 }

@@ -7,14 +7,17 @@
 use std::time::Duration;
 
 use landfall_recorder::Options;
+use landfall_recorder::crash::Model;
 
 use super::TornProof;
 use crate::made::{Carrier, Recipe};
-use crate::prove::{Breach, Outcome, Plan, ProofResults, prove as prove_one, sentences, subject};
+use crate::prove::{
+    Breach, BreachCount, Outcome, Plan, ProofResults, prove as prove_one, sentences, subject,
+};
 use crate::{Error, Progress, Site, Stop};
 
-/// Transactions that are sent: until pages have been written for seconds.
-const TRANSACTIONS: u64 = 3_000;
+/// Transactions that are sent: until pages have been written for a while.
+const TRANSACTIONS: u64 = 600;
 /// A device only to see whether one can be made.
 const TRIAL_BYTES: u64 = 16 << 20;
 
@@ -24,75 +27,105 @@ struct Case {
     recipe: &'static str,
     subject: &'static str,
     settings: &'static [(&'static str, &'static str)],
+    /// On data=journal a page is torn where the journal was committed in the middle of it, whatever the disk
+    /// does: what was flushed then suffices to see it.
+    model: Model,
     protected: bool,
 }
 
-/// So that MariaDB writes pages all the time.
-const WRITING: [(&str, &str); 2] = [("innodb_max_dirty_pages_pct", "0"), ("rows", "2000")];
+/// So that MariaDB writes pages all the time: no dirty one may stay in memory.
+const WRITING: [(&str, &str); 4] = [
+    ("innodb_max_dirty_pages_pct", "0"),
+    ("innodb_max_dirty_pages_pct_lwm", "0"),
+    ("rows", "1000"),
+    ("clients", "8"),
+];
+/// So that PostgreSQL has a checkpoint all the time.
+const CHECKPOINTS: [(&str, &str); 3] =
+    [("max_wal_size", "2MB"), ("rows", "1000"), ("clients", "8")];
 const DIRECT: (&str, &str) = ("innodb_flush_method", "O_DIRECT");
 const BUFFERED: (&str, &str) = ("innodb_flush_method", "fsync");
+/// As published: a commit waits for no sync.
+const LAX: (&str, &str) = ("innodb_flush_log_at_trx_commit", "0");
 const ON: (&str, &str) = ("innodb_doublewrite", "ON");
 const OFF: (&str, &str) = ("innodb_doublewrite", "OFF");
 
-static CASES: [Case; 7] = [
+static CASES: [Case; 8] = [
     Case {
         name: "doublewrite, O_DIRECT",
         recipe: "ext4",
         subject: "mariadb",
-        settings: &[ON, DIRECT, WRITING[0], WRITING[1]],
+        settings: &[ON, DIRECT],
+        model: Model::Subset,
         protected: true,
     },
     Case {
         name: "nothing, O_DIRECT",
         recipe: "ext4",
         subject: "mariadb",
-        settings: &[OFF, DIRECT, WRITING[0], WRITING[1]],
+        settings: &[OFF, DIRECT],
+        model: Model::Subset,
         protected: false,
     },
     Case {
         name: "nothing, buffered",
         recipe: "ext4",
         subject: "mariadb",
-        settings: &[OFF, BUFFERED, WRITING[0], WRITING[1]],
+        settings: &[OFF, BUFFERED],
+        model: Model::Subset,
         protected: false,
     },
     Case {
         name: "data=journal, O_DIRECT",
         recipe: "ext4,data=journal",
         subject: "mariadb",
-        settings: &[OFF, DIRECT, WRITING[0], WRITING[1]],
+        settings: &[OFF, DIRECT],
+        model: Model::Flushed,
+        protected: true,
+    },
+    Case {
+        name: "data=journal, O_DIRECT, commits not synced",
+        recipe: "ext4,data=journal",
+        subject: "mariadb",
+        settings: &[OFF, DIRECT, LAX],
+        model: Model::Subset,
         protected: true,
     },
     Case {
         name: "data=journal, buffered",
         recipe: "ext4,data=journal",
         subject: "mariadb",
-        settings: &[OFF, BUFFERED, WRITING[0], WRITING[1]],
+        settings: &[OFF, BUFFERED],
+        model: Model::Flushed,
         protected: true,
     },
     Case {
         name: "full_page_writes",
         recipe: "ext4",
         subject: "postgres",
-        settings: &[
-            ("full_page_writes", "on"),
-            ("rows", "2000"),
-            ("max_wal_size", "2MB"),
-        ],
+        settings: &[("full_page_writes", "on")],
+        model: Model::Subset,
         protected: true,
     },
     Case {
         name: "nothing",
         recipe: "ext4",
         subject: "postgres",
-        settings: &[
-            ("full_page_writes", "off"),
-            ("rows", "2000"),
-            ("max_wal_size", "2MB"),
-        ],
+        settings: &[("full_page_writes", "off")],
+        model: Model::Subset,
         protected: false,
     },
 ];
+
+impl Case {
+    fn settings(&self) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+        let load = match self.subject {
+            "postgres" => &CHECKPOINTS[..],
+            _ => &WRITING[..],
+        };
+        self.settings.iter().chain(load)
+    }
+}
 
 /// Refused where nothing can be proven.
 pub(super) fn require(site: &Site) -> Result<(), Error> {
@@ -121,15 +154,17 @@ pub(super) fn prove(
 
 fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof, Error> {
     let own = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
-    let settings: Vec<(String, String)> = case.settings.iter().map(own).collect();
+    let settings: Vec<(String, String)> = case.settings().map(own).collect();
     let recipe: Recipe = case.recipe.parse().map_err(Error::Usage)?;
     let blank = TornProof {
         name: case.name.to_owned(),
         recipe: case.recipe.to_owned(),
+        model: case.model.to_string(),
         subject: case.subject.to_owned(),
         protected: case.protected,
         states: 0,
         damaged: 0,
+        wrong: 0,
         losing: 0,
         said: None,
         again: again(case, states),
@@ -144,6 +179,7 @@ fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof
         directory: site.directory().to_owned(),
         transactions: TRANSACTIONS,
         states,
+        model: case.model,
         again: blank.again.clone(),
         ..Plan::new(subject, recipe)
     };
@@ -174,14 +210,22 @@ fn again(case: &Case, states: usize) -> String {
 }
 
 fn of(proof: &ProofResults, blank: &TornProof) -> TornProof {
-    let damages = |breach: Breach| matches!(breach, Breach::Damaged | Breach::Filesystem);
-    let counted = proof.breaches.iter().filter(|count| damages(count.breach));
+    let of = |these: &[Breach]| {
+        let counted = proof.breaches.iter();
+        counted
+            .filter(|count| these.contains(&count.breach))
+            .max_by_key(|count| count.states)
+    };
+    let damaged = of(&[Breach::Damaged, Breach::Filesystem]);
+    let wrong = of(&[Breach::HalfApplied, Breach::Invented]);
+    let states = |count: Option<&BreachCount>| count.map_or(0, |count| count.states);
     TornProof {
         subject: proof.subject.clone(),
         states: proof.coverage.checked,
-        damaged: counted.clone().map(|count| count.states).max().unwrap_or(0),
+        damaged: states(damaged),
+        wrong: states(wrong),
         losing: proof.losing_states,
-        said: counted.clone().next().map(|count| count.detail.clone()),
+        said: damaged.or(wrong).map(|count| count.detail.clone()),
         not_proven: (proof.outcome() == Outcome::NotProven).then(|| sentences::verdict(proof)),
         ..blank.clone()
     }

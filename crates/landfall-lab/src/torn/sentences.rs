@@ -117,7 +117,7 @@ fn safety(proofs: &[TornProof]) -> Vec<String> {
     let (whole, damaged): (Vec<_>, Vec<_>) = proofs
         .iter()
         .filter(|proof| proof.not_proven.is_none())
-        .partition(|proof| proof.damaged == 0);
+        .partition(|proof| proof.is_whole());
     let mut sentences = Vec::new();
     if !damaged.is_empty() {
         let parts: Vec<String> = damaged

@@ -208,7 +208,9 @@ fn of_proofs(proofs: &[TornProof]) -> String {
     let header = vec![
         "",
         "filesystem",
+        "model",
         "did not\nrecover",
+        "recovered\nwrong",
         "lost some\ntransaction",
     ];
     let columns = header.len();
@@ -234,13 +236,15 @@ fn of_proofs(proofs: &[TornProof]) -> String {
         table.add_row(vec![
             name,
             proof.recipe.clone(),
+            proof.model.clone(),
             count(proof.damaged),
+            count(proof.wrong),
             count(proof.losing),
         ]);
     }
     notes.push("crash states with pages torn at 512 bytes, of those tried; what survived them is not proven to survive all".to_owned());
     let mut text = with_notes(table, columns, notes);
-    for proof in proofs.iter().filter(|proof| proof.damaged > 0) {
+    for proof in proofs.iter().filter(|proof| !proof.is_whole()) {
         let again = format!("{}: {}", sentences::text(proof), proof.again);
         let _ = writeln!(text, "{}", styled(FAINT, wrapped(2, &again).trim_end()));
     }

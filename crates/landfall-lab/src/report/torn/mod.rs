@@ -48,7 +48,9 @@ fn of_proofs(torn: &TornResults) -> Option<Chapter> {
                 name,
                 vec![
                     proof.recipe.clone(),
+                    proof.model.clone(),
                     of_states(proof.damaged, proof.states),
+                    of_states(proof.wrong, proof.states),
                     of_states(proof.losing, proof.states),
                     proof.said.clone().unwrap_or(NOTHING.to_owned()),
                     proof.again.clone(),
@@ -61,7 +63,9 @@ fn of_proofs(torn: &TornResults) -> Option<Chapter> {
         corner: "Setting",
         columns: vec![
             "Filesystem",
+            "Model",
             "Did not recover",
+            "Recovered wrong",
             "Lost some transaction",
             "The first that did not said",
             "Made again by",
