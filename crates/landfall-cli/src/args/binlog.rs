@@ -10,7 +10,7 @@ use crate::exit::Failure;
 #[derive(Args)]
 #[command(next_help_heading = "What to measure")]
 pub struct BinlogPlan {
-    /// Measure every value of innodb_flush_log_at_trx_commit and more sites; takes half an hour.
+    /// Measure every value of innodb_flush_log_at_trx_commit and more sites.
     #[arg(long)]
     full: bool,
 

@@ -330,10 +330,12 @@ impl Run<'_> {
         }
         // Not in order: what it would still have to write is of no use to anybody.
         drop(running);
-        fs::remove_dir_all(&directory).map_err(Error::io("cannot remove a database"))?;
-        match failure {
-            Some((places, error)) => self.give_up(&waiting[places], error),
-            None => Ok(()),
+        // What was measured is not lost with a database that stays; but none can take its place.
+        let removed = fs::remove_dir_all(&directory).map_err(failed("remove a database"));
+        match (failure, removed) {
+            (Some((places, error)), _) => self.give_up(&waiting[places], error),
+            (None, Err(error)) => self.give_up(&waiting, error),
+            (None, Ok(())) => Ok(()),
         }
     }
 

@@ -55,8 +55,15 @@ impl<'a> Loads<'a> {
         let directory = self.directory.join(format!("{}", self.loaded.len()));
         let loaded = fs::create_dir(&directory)
             .map_err(failed("make a directory for a database"))
-            .and_then(|()| self.fill(configuration, &directory))
-            .map(|load| Loaded { directory, load });
+            .and_then(|()| self.fill(configuration, &directory));
+        let loaded = match loaded {
+            Ok(load) => Ok(Loaded { directory, load }),
+            Err(error) => {
+                // What was made before the error would only take space from the others.
+                let _ = fs::remove_dir_all(&directory);
+                Err(error)
+            }
+        };
         if self.stop.is_requested() || matches!(loaded, Err(DatabaseError::Stopped)) {
             return Err(Error::Stopped);
         }

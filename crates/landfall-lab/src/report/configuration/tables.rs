@@ -1,9 +1,9 @@
 //! The tables of configurations.
 
+use crate::bytes_text;
 use crate::configuration::{ConfigurationResult, Measurements, Summary};
 use crate::numbers::{NOTHING, interval, short, thousands, two, writes};
 use crate::report::table::{self, MOST_ROWS, Row, Table};
-use crate::{bytes_text, stats};
 
 /// Everything that was measured of these, each under its label.
 pub(in crate::report) fn measured<'a>(
@@ -92,23 +92,14 @@ pub(in crate::report) fn preparation(all: &Measurements) -> Option<Table> {
             vec![bytes_text(load.bytes), two(load.seconds)],
         ));
     }
-    let starts = || {
-        let trials = all.configurations.iter().flat_map(|one| &one.trials);
-        trials.filter(|trial| trial.preparation.bytes > 0)
-    };
-    let middle = |figure: fn(&crate::configuration::Trial) -> f64| {
-        stats::median(&starts().map(figure).collect::<Vec<f64>>())
-    };
-    if let (Some(bytes), Some(seconds)) = (
-        middle(|trial| trial.preparation.bytes as f64),
-        middle(|trial| trial.preparation.seconds),
-    ) {
+    let trials = || all.configurations.iter().flat_map(|one| &one.trials);
+    let starts = trials().filter(|trial| trial.preparation.bytes > 0).count();
+    if starts > 0 {
+        let bytes: u64 = trials().map(|trial| trial.preparation.bytes).sum();
+        let seconds: f64 = trials().map(|trial| trial.preparation.seconds).sum();
         rows.push(Row::of(
-            format!(
-                "a copy, started and warmed up: each of {}",
-                starts().count()
-            ),
-            vec![bytes_text(bytes as u64), two(seconds)],
+            format!("{starts} starts of a copy, with warm-ups"),
+            vec![bytes_text(bytes), two(seconds)],
         ));
     }
     (!rows.is_empty()).then(|| Table {
