@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::charts::{Chart, Drawing};
+use super::charts::{Chart, Drawing, is_wide};
 use super::configuration::charts::{Row as Named, costs, rates};
 use super::configuration::tables;
 use super::part::{Chapter, Figure, Part, chapter};
@@ -100,7 +100,7 @@ fn of_conditions(torn: &TornResults, charts: &mut Vec<Chart>) -> Option<Chapter>
         drawing: Drawing::Rates {
             unit: "times the rate of the doublewrite buffer",
             reference: Some(1.0),
-            log: false,
+            log: is_wide(rows.iter().filter_map(|row| row.value)),
             rows,
         },
     }
