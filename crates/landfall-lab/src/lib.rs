@@ -49,6 +49,7 @@ pub mod stats;
 pub mod stream;
 pub mod sync;
 pub mod torn;
+mod tree;
 mod units;
 pub mod workload;
 

@@ -20,7 +20,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, test_kill_process_group,
+    Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, test_kill_process_group,
 };
 
 /// Bytes of standard error of which none is kept.
@@ -85,6 +85,14 @@ impl Process {
     /// Asks the program, and what it started, to end.
     pub fn terminate(&self) {
         self.signal(Signal::TERM);
+    }
+
+    /// Asks the program to end, and not what it started.
+    pub fn terminate_alone(&self) {
+        if !self.is_over {
+            // Without anybody to get it there is nothing to do.
+            let _ = kill_process(self.group, Signal::TERM);
+        }
     }
 
     /// Kills them; they are still to be waited for.

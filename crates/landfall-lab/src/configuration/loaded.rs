@@ -9,9 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::copy::{copy_tree, tree_bytes};
 use super::{Configuration, Load};
 use crate::database::{self, DatabaseError, Presence, Templates};
+use crate::tree::{copy_tree, tree_bytes};
 use crate::workload;
 use crate::{Error, Preparation, Site, Stop};
 

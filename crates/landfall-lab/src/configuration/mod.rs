@@ -5,7 +5,7 @@
 //! the runner ([`run`]), its results ([`Measurements`]) and what is shown of them, and add their own
 //! question: which configurations, which claims, which sentences.
 //!
-//! - `loaded` creates and fills a database once, `copy` gives each start a copy of it, so that all
+//! - `loaded` creates and fills a database once, and gives each start a copy of it, so that all
 //!   trials begin with the same bytes;
 //! - `experiment` makes the sites and takes every configuration once a round, round after round;
 //! - `trial` measures one once, with `clients` that ask at the same time; `steady` says when it may begin,
@@ -16,7 +16,6 @@
 //! ends with the run, also by Ctrl-C.
 
 mod busy;
-mod copy;
 mod device_cost;
 mod disturbance;
 mod experiment;

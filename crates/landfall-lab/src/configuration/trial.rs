@@ -17,7 +17,6 @@ use landfall_recorder::Recorder;
 use landfall_recorder::wear::Drive;
 
 use super::busy::Busy;
-use super::copy::tree_bytes;
 use super::loaded::failed;
 use super::steady::{self, Windows};
 use super::{
@@ -25,6 +24,7 @@ use super::{
 };
 use crate::database::{DatabaseError, Running};
 use crate::readings::Readings;
+use crate::tree::tree_bytes;
 use crate::workload::clients::{self, Worked};
 use crate::workload::{Client, Workload};
 use crate::{Preparation, Site, Stop};

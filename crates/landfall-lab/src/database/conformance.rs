@@ -6,8 +6,8 @@
 use std::rc::Rc;
 use std::thread;
 
-use super::template::copy_directory;
 use super::*;
+use crate::tree::copy_tree;
 
 /// A database that runs in a directory of its own.
 pub(crate) struct Fixture {
@@ -48,7 +48,7 @@ impl Fixture {
     /// The same database, started on what there would be had the process been killed.
     pub fn as_if_killed(&self) -> Fixture {
         let directory = tempfile::tempdir().unwrap();
-        copy_directory(self.directory.path(), directory.path()).unwrap();
+        copy_tree(self.directory.path(), directory.path(), &Stop::default()).unwrap();
         Fixture {
             running: start(&*self.database, directory.path()),
             database: Rc::clone(&self.database),
@@ -139,7 +139,7 @@ fn has_all_rows(fixture: &Fixture) {
     let row = |n| vec![Value::Integer(n), Value::Bytes(vec![7; 2000])];
     let expected: Vec<Row> = (0..CLIENTS * TRANSACTIONS * 2).map(row).collect();
     assert_eq!(found, expected, "{}", fixture.database.name());
-    assert_eq!(fixture.running.verify().unwrap(), None);
+    assert_eq!(fixture.running.verify(&Stop::default()).unwrap(), None);
 }
 
 /// The same with keys; and what a batch takes away is gone, and keys are visited in order.
@@ -204,5 +204,9 @@ fn has_all_keys(fixture: &Fixture) {
     assert_eq!(session.get(&key(3, 1)).unwrap(), None);
     assert_eq!(session.get(&key(all, 0)).unwrap(), None);
     drop(session);
-    assert_eq!(fixture.running.verify().unwrap(), None, "{name}");
+    assert_eq!(
+        fixture.running.verify(&Stop::default()).unwrap(),
+        None,
+        "{name}"
+    );
 }

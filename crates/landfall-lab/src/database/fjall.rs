@@ -198,7 +198,7 @@ impl Running for Open {
         Ok(())
     }
 
-    fn verify(&self) -> Result<Option<String>, DatabaseError> {
+    fn verify(&self, _: &Stop) -> Result<Option<String>, DatabaseError> {
         let mut entries = self.keyspace.iter();
         let wrong = entries.find_map(|entry| entry.into_inner().err());
         match wrong {

@@ -146,7 +146,7 @@ impl Running for Open {
         synced.map_err(|error| failed("cannot sync", error))
     }
 
-    fn verify(&self) -> Result<Option<String>, DatabaseError> {
+    fn verify(&self, _: &Stop) -> Result<Option<String>, DatabaseError> {
         let read = || {
             let transaction = self.environment.read_txn()?;
             let mut found = 0;

@@ -115,7 +115,8 @@ pub trait Running: Send + Sync {
     fn drain(&self, stop: &Stop) -> Result<(), DatabaseError>;
 
     /// Its own check of everything that it holds, as far as it has one; says what it complains of.
-    fn verify(&self) -> Result<Option<String>, DatabaseError>;
+    /// `stop` is looked at where that takes long.
+    fn verify(&self, stop: &Stop) -> Result<Option<String>, DatabaseError>;
 
     /// Ends it in order.
     fn stop(self: Box<Self>) -> Result<(), DatabaseError>;

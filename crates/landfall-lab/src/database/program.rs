@@ -14,6 +14,8 @@ use crate::{Stop, duration_text};
 const FOR_ADMINISTRATORS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 /// How often it is looked whether a program has ended, or the user asked to stop.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long one that is told to end may take before it is killed.
+const GRACE: Duration = Duration::from_secs(5);
 /// As much is read of the end of what a program complained of.
 const TAIL: u64 = 16 << 10;
 /// So many lines of a log are shown.
@@ -66,10 +68,17 @@ pub(super) fn run(
         if let Some(status) = process.wait(LOOK).map_err(lost)? {
             break status;
         }
+        let is_late = begin.elapsed() > most;
+        if is_late || stop.is_requested() {
+            // First gently: what it runs may have more to give back than its process, as PostgreSQL has
+            // while it is installed.
+            process.terminate_alone();
+            process.wait(GRACE).map_err(lost)?;
+        }
         if stop.is_requested() {
             return Err(DatabaseError::Stopped);
         }
-        if begin.elapsed() > most {
+        if is_late {
             let most = duration_text(most.as_secs_f64());
             return Err(DatabaseError::Failed(format!(
                 "{program} had not ended after {most} and was killed"

@@ -148,7 +148,7 @@ impl Running for RunningRedb {
         commit().map_err(|error| failed("cannot commit", error))
     }
 
-    fn verify(&self) -> Result<Option<String>, DatabaseError> {
+    fn verify(&self, _: &Stop) -> Result<Option<String>, DatabaseError> {
         let mut shared = self.lock();
         let database = Arc::get_mut(&mut shared).ok_or_else(|| {
             DatabaseError::Failed("redb checks itself only when no session is open".to_owned())
@@ -287,9 +287,9 @@ mod tests {
     fn it_is_not_checked_under_a_session() {
         let fixture = fixture("redb", "");
         let session = keys(&*fixture.running);
-        assert!(fixture.running.verify().is_err());
+        assert!(fixture.running.verify(&Stop::default()).is_err());
         drop(session);
-        assert_eq!(fixture.running.verify(), Ok(None));
+        assert_eq!(fixture.running.verify(&Stop::default()), Ok(None));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What servers have in common: a process of our own, its log, and a private directory for its socket.
 //!
 //! The socket is not in the data directory: its path may have 107 bytes, and what is measured should not
-//! hold it. Only this user can enter its directory, so nobody else can speak to the server.
+//! hold it. Only this user, or whom the server is run as instead of root, can enter its directory, so nobody
+//! else can speak to the server.
 //!
 //! Threads: whoever has a reference may ask; the process is behind a lock that is held for moments. One
 //! may listen to its log; it ends when the server does. A server ends with the thread that started it.
@@ -28,6 +29,10 @@ const STARTING: Duration = Duration::from_secs(10 * 60);
 const STOPPING: Duration = Duration::from_secs(10 * 60);
 /// How long one may take that is told to end at once: it kills its processes itself after five seconds.
 const ENDING_AT_ONCE: Duration = Duration::from_secs(10);
+/// How often it is told so.
+const INSISTING: Duration = Duration::from_millis(100);
+/// How long one that is killed is waited for: more is the kernel's time, for what it has in flight.
+const DYING: Duration = Duration::from_secs(60);
 /// How often it is looked whether it takes connections.
 const LOOK: Duration = Duration::from_millis(5);
 /// How often it is listened to for what nobody waits for.
@@ -48,7 +53,7 @@ pub(super) enum Ending {
 
 /// A server that was started; killed when dropped.
 pub(super) struct Server {
-    own: Arc<Own>,
+    own: Owner,
     // Dropped last.
     sockets: PrivateDirectory,
 }
@@ -56,6 +61,9 @@ pub(super) struct Server {
 /// What its clients may know of a server, without keeping it alive.
 #[derive(Clone)]
 pub(super) struct Watch(Weak<Own>);
+
+/// Ends the server when dropped: whoever just looks at it does not keep it alive.
+struct Owner(Arc<Own>);
 
 struct Own {
     /// What it is called in a sentence.
@@ -130,7 +138,7 @@ impl Server {
             gently,
         };
         Ok(Server {
-            own: Arc::new(own),
+            own: Owner(Arc::new(own)),
             sockets,
         })
     }
@@ -152,11 +160,11 @@ impl Server {
             if stop.is_requested() {
                 return Err(DatabaseError::Stopped);
             }
-            let title = self.own.title;
-            if let Some(status) = self.own.ended_within(LOOK)? {
+            let title = self.own.0.title;
+            if let Some(status) = self.own.0.ended_within(LOOK)? {
                 let log = self.log();
                 if is_about_space(&log) {
-                    return Err(self.own.no_space());
+                    return Err(self.own.0.no_space());
                 }
                 return Err(explain(&log).unwrap_or_else(|| {
                     let end = telling_lines(&log);
@@ -175,7 +183,7 @@ impl Server {
 
     /// Kills it when it says that: some wait for ever for what nobody will do, and their clients with them.
     pub fn end_when_it_says(&self, sign: &'static str) {
-        let own = Arc::downgrade(&self.own);
+        let own = Arc::downgrade(&self.own.0);
         thread::spawn(move || {
             loop {
                 thread::sleep(LISTEN);
@@ -190,18 +198,23 @@ impl Server {
 
     /// For its clients.
     pub fn watch(&self) -> Watch {
-        Watch(Arc::downgrade(&self.own))
+        Watch(Arc::downgrade(&self.own.0))
+    }
+
+    /// The error of the first questions to it: what failed is that it does not start.
+    pub fn at_start(&self, error: DatabaseError) -> DatabaseError {
+        self.watch().explain(error).at_start()
     }
 
     /// The lines of its log that say something, as far as they are kept.
     pub fn log(&self) -> Vec<String> {
-        self.own.log()
+        self.own.0.log()
     }
 
     /// CPU time of all its processes; zero once it has ended.
     pub fn cpu(&self) -> Duration {
-        match self.own.ended_within(Duration::ZERO) {
-            Ok(None) => tree_cpu(self.own.process().id()),
+        match self.own.0.ended_within(Duration::ZERO) {
+            Ok(None) => tree_cpu(self.own.0.process().id()),
             _ => Ok(None),
         }
         .ok()
@@ -211,7 +224,7 @@ impl Server {
 
     /// Ends it in order, and waits; if it takes too long it is killed, which is an error.
     pub fn stop(self, ending: Ending) -> Result<(), DatabaseError> {
-        let own = &*self.own;
+        let own = &*self.own.0;
         match ending {
             Ending::Terminate => own.process().terminate(),
             Ending::Interrupt => own.process().interrupt(),
@@ -291,12 +304,19 @@ impl Own {
     }
 }
 
-impl Drop for Own {
+impl Drop for Owner {
     fn drop(&mut self) {
-        if self.gently && matches!(self.ended_within(Duration::ZERO), Ok(None)) {
-            self.process().quit();
-            // If this does not help, what is left of it is killed.
-            let _ = self.ended_within(ENDING_AT_ONCE);
+        let own = &*self.0;
+        let begin = Instant::now();
+        while own.gently && begin.elapsed() < ENDING_AT_ONCE {
+            // Again and again: it may be so young that it does not listen yet.
+            own.process().quit();
+            if !matches!(own.ended_within(INSISTING), Ok(None)) {
+                return;
+            }
         }
+        // What is left of it if that did not help.
+        own.process().kill();
+        let _ = own.ended_within(DYING);
     }
 }

@@ -9,6 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use landfall_os::PrivateDirectory;
 
 use super::DatabaseError;
+use crate::Stop;
+use crate::tree::copy_tree;
 
 /// Empty data directories, each made when it is first asked for; removed when dropped. To make one takes
 /// a server seconds, to copy it a fraction of one.
@@ -38,6 +40,7 @@ impl Templates {
         &self,
         key: &str,
         target: &Path,
+        stop: &Stop,
         make: impl FnOnce(&Path) -> Result<(), DatabaseError>,
     ) -> Result<(), DatabaseError> {
         let failed = |error: io::Error| {
@@ -63,32 +66,18 @@ impl Templates {
                 template
             }
         };
-        copy_directory(&template, target).map_err(|error| {
+        let copied = copy_tree(&template, target, stop).map_err(|error| {
             let target = target.display();
             DatabaseError::Refused(match error.kind() {
+                io::ErrorKind::Interrupted => return DatabaseError::Stopped,
                 io::ErrorKind::StorageFull => format!(
                     "an empty database does not fit into {target}: free some space, or make the filesystem larger with size="
                 ),
                 _ => format!("cannot copy an empty database to {target}: {error}"),
             })
-        })
+        });
+        copied.map(drop)
     }
-}
-
-/// Copies the files and directories of `from` into the directory `to`, with their modes.
-pub(super) fn copy_directory(from: &Path, to: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            fs::create_dir(&target)?;
-            fs::set_permissions(&target, entry.metadata()?.permissions())?;
-            copy_directory(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), &target)?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -104,7 +93,7 @@ mod tests {
             let target = outside.path().join(name);
             fs::create_dir(&target).unwrap();
             templates
-                .copy("key", &target, |template| {
+                .copy("key", &target, &Stop::default(), |template| {
                     times += 1;
                     fs::create_dir(template.join("inner")).unwrap();
                     fs::write(template.join("inner/file"), "text").unwrap();
@@ -126,8 +115,10 @@ mod tests {
         let target = outside.path().join("a");
         fs::create_dir(&target).unwrap();
         let failed = DatabaseError::Failed("no".into());
-        let refused = templates.copy("key", &target, |_| Err(failed.clone()));
+        let refused = templates.copy("key", &target, &Stop::default(), |_| Err(failed.clone()));
         assert_eq!(refused, Err(failed));
-        templates.copy("key", &target, |_| Ok(())).unwrap();
+        templates
+            .copy("key", &target, &Stop::default(), |_| Ok(()))
+            .unwrap();
     }
 }

@@ -41,9 +41,12 @@ pub(crate) fn record(
 ) -> Result<Recorded, Error> {
     let home = home(root);
     fs::create_dir(&home).map_err(Error::io("cannot create the subject's directory"))?;
-    subject.prepare(&home, stop).map_err(|error| {
-        Error::Refused(format!("{} cannot be prepared: {error}", subject.name()))
-    })?;
+    subject
+        .prepare(&home, stop)
+        .map_err(|error| match stop.is_requested() {
+            true => Error::Stopped,
+            false => Error::Refused(format!("{} cannot be prepared: {error}", subject.name())),
+        })?;
     let stirrer = match drive.stirred {
         Some(seed) => {
             Some(Stirrer::new(root, seed).map_err(Error::io("cannot make the stirrer's file"))?)
@@ -69,7 +72,7 @@ pub(crate) fn record(
     let marks = recorder.listen();
     let result = std::thread::scope(|scope| {
         scope.spawn(|| driver.hear(marks));
-        let result = subject.run(&home, &mut &driver);
+        let result = subject.run(&home, &mut &driver, stop);
         recorder.stop_listening();
         result
     });

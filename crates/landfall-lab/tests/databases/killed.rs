@@ -186,7 +186,7 @@ fn what_was_acknowledged_outlives_a_killed_database() {
         let debt = running.debt().unwrap();
         assert!(debt.dirty_bytes.unwrap_or(0) <= EMPTY, "{name} {debt:?}");
         assert_eq!(debt.compaction_bytes.unwrap_or(0), 0, "{name} {debt:?}");
-        assert_eq!(running.verify().unwrap(), None, "{name}");
+        assert_eq!(running.verify(&Stop::default()).unwrap(), None, "{name}");
         running.stop().unwrap();
         left::assert_nothing(directory.path());
     }

@@ -104,7 +104,12 @@ fn every_workload_runs_on_every_database_that_it_suits() {
                 description.name
             );
             look(description.name, &*running);
-            assert_eq!(running.verify(), Ok(None), "{name} {}", description.name);
+            assert_eq!(
+                running.verify(&Stop::default()),
+                Ok(None),
+                "{name} {}",
+                description.name
+            );
             running.stop().unwrap();
             left::assert_nothing(directory.path());
         }

@@ -131,7 +131,7 @@ impl Database for MariadbServer {
         let programs = Programs::required(self.engine)?;
         let made_with = self.options.made_with();
         let key = format!("{} {}", programs.version, made_with.join(" "));
-        templates.copy(&key, directory, |template| {
+        templates.copy(&key, directory, stop, |template| {
             install(&programs, &made_with, template, stop)
         })
     }

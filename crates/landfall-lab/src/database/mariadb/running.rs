@@ -55,8 +55,10 @@ impl Mariadb {
             engine,
             server,
         };
-        running.read_back(options)?;
-        Ok(running)
+        match running.read_back(options) {
+            Ok(()) => Ok(running),
+            Err(error) => Err(running.server.at_start(error)),
+        }
     }
 
     fn read_back(&self, options: &Options) -> Result<(), DatabaseError> {
@@ -79,12 +81,15 @@ impl Mariadb {
         Ok(length == 0)
     }
 
-    fn check_tables(&self) -> Result<Option<String>, DatabaseError> {
+    fn check_tables(&self, stop: &Stop) -> Result<Option<String>, DatabaseError> {
         let sql = "SELECT table_schema, table_name FROM information_schema.tables \
                    WHERE table_type = 'BASE TABLE' AND table_schema NOT IN \
                    ('mysql', 'sys', 'performance_schema', 'information_schema') ORDER BY 1, 2";
         let tables: Vec<(String, String)> = rows(&mut self.own(), sql)?;
         for (schema, table) in tables {
+            if stop.is_requested() {
+                return Err(DatabaseError::Stopped);
+            }
             let sql = format!("CHECK TABLE `{schema}`.`{table}` EXTENDED");
             let said: Result<Vec<(String, String, String, String)>, _> =
                 rows(&mut self.own(), &sql);
@@ -145,13 +150,13 @@ impl Running for Mariadb {
         drained.map_err(|error| self.server.watch().explain(error))
     }
 
-    fn verify(&self) -> Result<Option<String>, DatabaseError> {
+    fn verify(&self, stop: &Stop) -> Result<Option<String>, DatabaseError> {
         let begin = Instant::now();
         loop {
             // Rows that are deleted go in the background, from one index after the other: meanwhile the
             // check can find one in an index of which the table knows nothing any more.
             let is_purged = self.is_purged().unwrap_or(true);
-            let complaint = self.check_tables()?;
+            let complaint = self.check_tables(stop)?;
             if complaint.is_none() || is_purged || begin.elapsed() > PURGING {
                 return Ok(complaint);
             }

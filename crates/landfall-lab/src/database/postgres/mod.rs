@@ -186,7 +186,7 @@ impl Database for PostgresServer {
         let programs = Programs::required()?;
         let made_with = self.options.made_with();
         let key = format!("postgres {} {}", programs.version, made_with.join(" "));
-        templates.copy(&key, directory, |template| {
+        templates.copy(&key, directory, stop, |template| {
             install(&programs, made_with, template, stop)
         })?;
         programs.adopt(directory)

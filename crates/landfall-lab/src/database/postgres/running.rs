@@ -42,8 +42,10 @@ impl Postgres {
             sockets,
             server,
         };
-        running.read_back(options)?;
-        Ok(running)
+        match running.read_back(options) {
+            Ok(()) => Ok(running),
+            Err(error) => Err(running.server.at_start(error)),
+        }
     }
 
     fn read_back(&self, options: &Options) -> Result<(), DatabaseError> {
@@ -154,7 +156,7 @@ impl Running for Postgres {
         Ok(())
     }
 
-    fn verify(&self) -> Result<Option<String>, DatabaseError> {
+    fn verify(&self, stop: &Stop) -> Result<Option<String>, DatabaseError> {
         if !self.has("amcheck")? {
             return Err(DatabaseError::NotInstalled {
                 what: "PostgreSQL's amcheck".into(),
@@ -177,6 +179,9 @@ impl Running for Postgres {
             Err(error) => return complaint("the catalogue", error),
         };
         for thing in things {
+            if stop.is_requested() {
+                return Err(DatabaseError::Stopped);
+            }
             let (id, name): (u32, String) = (thing.get(0), thing.get(1));
             let said = match thing.get(2) {
                 "i" => self.check_index(id),

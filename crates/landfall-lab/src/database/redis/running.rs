@@ -46,7 +46,8 @@ impl Redis {
         let mut own = server.connect(stop, connect, |log| options.complaint(log))?;
         for (name, _) in options.asked() {
             let mut ask = redis::cmd("CONFIG");
-            let told: Vec<String> = ask.arg("GET").arg(name).query(&mut own).map_err(failed)?;
+            let told: Result<Vec<String>, _> = ask.arg("GET").arg(name).query(&mut own);
+            let told = told.map_err(|error| server.at_start(failed(error)))?;
             if let [name, actual] = &told[..] {
                 options.hold_against(name, actual)?;
             }
@@ -151,7 +152,7 @@ impl Running for Redis {
         })
     }
 
-    fn verify(&self) -> Result<Option<String>, DatabaseError> {
+    fn verify(&self, stop: &Stop) -> Result<Option<String>, DatabaseError> {
         let log = LOG.map(|name| (&self.programs.check_log, self.directory.join(name)));
         let dump = (&self.programs.check_dump, self.directory.join(DUMP));
         for (program, file) in log.into_iter().chain([dump]) {
@@ -159,7 +160,7 @@ impl Running for Redis {
                 continue;
             }
             let mut check = program::command(program);
-            match program::run(check.arg(&file), CHECKING, &Stop::default()) {
+            match program::run(check.arg(&file), CHECKING, stop) {
                 Ok(_) => {}
                 Err(DatabaseError::Failed(complaint)) => return Ok(Some(complaint)),
                 Err(error) => return Err(error),

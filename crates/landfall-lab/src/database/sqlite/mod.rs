@@ -201,7 +201,7 @@ impl Running for RunningSqlite {
         Ok(())
     }
 
-    fn verify(&self) -> Result<Option<String>, DatabaseError> {
+    fn verify(&self, _: &Stop) -> Result<Option<String>, DatabaseError> {
         let said = self
             .lock()
             .query_row("PRAGMA integrity_check(1)", (), |row| {

@@ -119,7 +119,7 @@ fn damage_is_found() {
     bytes[last] ^= 1;
     fs::write(&path, &bytes).unwrap();
     let running = database.start(directory.path(), &Stop::default()).unwrap();
-    let said = running.verify().unwrap().unwrap();
+    let said = running.verify(&Stop::default()).unwrap().unwrap();
     assert!(said.contains("index i"), "{said}");
 
     drop(running);

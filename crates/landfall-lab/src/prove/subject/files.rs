@@ -176,7 +176,12 @@ impl Subject for Files {
         })
     }
 
-    fn run(&self, directory: &Path, witness: &mut dyn Witness) -> Result<(), SubjectError> {
+    fn run(
+        &self,
+        directory: &Path,
+        witness: &mut dyn Witness,
+        _: &Stop,
+    ) -> Result<(), SubjectError> {
         let written = self.write_records(&directory.join(FILE), witness);
         written.map_err(|error| match self.strategy.unsupported(&error) {
             Some(why) => SubjectError(why),
@@ -273,7 +278,9 @@ mod tests {
             let path = directory.path().join(FILE);
             subject.prepare(directory.path(), &Stop::default()).unwrap();
             let mut witness = Looking(Counting::new(3), &path, Vec::new());
-            subject.run(directory.path(), &mut witness).unwrap();
+            subject
+                .run(directory.path(), &mut witness, &Stop::default())
+                .unwrap();
             witness.2
         };
         assert_eq!(lengths("method=o_dsync"), [8192, 16384, 24576]);
@@ -291,7 +298,9 @@ mod tests {
         let directory = directory();
         let mut witness = Counting::new(20);
         subject.prepare(directory.path(), &Stop::default()).unwrap();
-        subject.run(directory.path(), &mut witness).unwrap();
+        subject
+            .run(directory.path(), &mut witness, &Stop::default())
+            .unwrap();
         assert_eq!((witness.sent, witness.acknowledged.len()), (5, 5));
     }
 

@@ -69,7 +69,7 @@ pub(super) fn run(subject: &dyn Subject, transactions: u64) -> Option<TempDir> {
     let mut witness = Counting::new(transactions);
     let outcome = subject
         .prepare(directory.path(), &Stop::default())
-        .and_then(|()| subject.run(directory.path(), &mut witness));
+        .and_then(|()| subject.run(directory.path(), &mut witness, &Stop::default()));
     if let Err(error) = outcome {
         let text = error.to_string();
         assert!(

@@ -64,8 +64,14 @@ pub trait Subject: Send + Sync {
     /// afterwards, and no power is cut before that.
     fn prepare(&self, directory: &Path, stop: &Stop) -> Result<(), SubjectError>;
 
-    /// Runs transactions 1, 2, 3, … in `directory` until the witness says that it is enough.
-    fn run(&self, directory: &Path, witness: &mut dyn Witness) -> Result<(), SubjectError>;
+    /// Runs transactions 1, 2, 3, … in `directory` until the witness says that it is enough, or
+    /// the user asked to stop.
+    fn run(
+        &self,
+        directory: &Path,
+        witness: &mut dyn Witness,
+        stop: &Stop,
+    ) -> Result<(), SubjectError>;
 
     /// Lets the subject recover in `directory` after a power cut, and reads everything back.
     fn check(&self, directory: &Path, stop: &Stop) -> Result<Found, SubjectError>;

@@ -179,7 +179,12 @@ impl Subject for Pages {
         fs::write(directory.join(FILE), old).map_err(|error| failed("cannot write pages", error))
     }
 
-    fn run(&self, directory: &Path, witness: &mut dyn Witness) -> Result<(), SubjectError> {
+    fn run(
+        &self,
+        directory: &Path,
+        witness: &mut dyn Witness,
+        _: &Stop,
+    ) -> Result<(), SubjectError> {
         let written = self.write_pages(&directory.join(FILE), witness);
         written.map_err(|error| match self.unsupported(&error) {
             Some(why) => SubjectError(why),
@@ -228,7 +233,7 @@ mod tests {
         let subject = subject("pages", "atomic=yes method=msync");
         let directory = directory();
         subject.prepare(directory.path(), &Stop::default()).unwrap();
-        let outcome = subject.run(directory.path(), &mut Counting::new(1));
+        let outcome = subject.run(directory.path(), &mut Counting::new(1), &Stop::default());
         assert_eq!(
             outcome.unwrap_err().to_string(),
             "atomic writes (RWF_ATOMIC) of 16K with msync are not supported by this filesystem and \

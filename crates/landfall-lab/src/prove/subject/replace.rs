@@ -153,7 +153,12 @@ impl Subject for Replace {
             .map_err(|error| failed("cannot write the first version", error))
     }
 
-    fn run(&self, directory: &Path, witness: &mut dyn Witness) -> Result<(), SubjectError> {
+    fn run(
+        &self,
+        directory: &Path,
+        witness: &mut dyn Witness,
+        _: &Stop,
+    ) -> Result<(), SubjectError> {
         let mut version = vec![0; self.size];
         while let Some(transaction) = witness.send() {
             content::fill(&mut version, transaction, 0);

@@ -22,7 +22,10 @@ fn ran(test: &str, transactions: usize) -> [Vec<Vec<i64>>; 2] {
         let mut client = workload.client(session, number, 1).unwrap();
         (0..transactions).for_each(|_| assert_eq!(client.request(), Ok(0)));
     }
-    assert_eq!(fixture.running.verify().unwrap(), None);
+    assert_eq!(
+        fixture.running.verify(&crate::Stop::default()).unwrap(),
+        None
+    );
     [before, rows(&fixture)]
 }
 

@@ -182,7 +182,12 @@ impl Subject for AnyProgram {
         }
     }
 
-    fn run(&self, directory: &Path, witness: &mut dyn Witness) -> Result<(), SubjectError> {
+    fn run(
+        &self,
+        directory: &Path,
+        witness: &mut dyn Witness,
+        _: &Stop,
+    ) -> Result<(), SubjectError> {
         let Some(mark_file) = witness.mark_file() else {
             let why = "a program can only be run where it can report: there is no mark file";
             return Err(SubjectError(why.into()));

@@ -65,7 +65,7 @@ fn run(subject: &dyn Subject, enough: usize) -> (tempfile::TempDir, Marked, Resu
     subject.prepare(&place, &Stop::default()).unwrap();
     let mut witness = Marked(directory.path().join("marks"), enough);
     fs::write(&witness.0, "").unwrap();
-    let outcome = subject.run(&place, &mut witness);
+    let outcome = subject.run(&place, &mut witness, &Stop::default());
     (
         directory,
         witness,
@@ -138,7 +138,7 @@ fn a_program_is_prepared_first() {
 #[test]
 fn a_program_needs_somewhere_to_report_and_to_be_there() {
     let error = |subject: &dyn Subject, witness: &mut dyn Witness| {
-        let outcome = subject.run(directory().path(), witness);
+        let outcome = subject.run(directory().path(), witness, &Stop::default());
         outcome.unwrap_err().to_string()
     };
     let subject = scripts(WRITER, CHECKER);

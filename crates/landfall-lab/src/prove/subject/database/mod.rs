@@ -247,11 +247,13 @@ impl Subject for DatabaseSubject {
         make().map_err(failed)
     }
 
-    fn run(&self, directory: &Path, witness: &mut dyn Witness) -> Result<(), SubjectError> {
-        let running = self
-            .database
-            .start(directory, &Stop::default())
-            .map_err(failed)?;
+    fn run(
+        &self,
+        directory: &Path,
+        witness: &mut dyn Witness,
+        stop: &Stop,
+    ) -> Result<(), SubjectError> {
+        let running = self.database.start(directory, stop).map_err(failed)?;
         let ended = AtomicBool::new(false);
         let witness = Mutex::new(witness);
         let outcome = thread::scope(|scope| {
@@ -305,7 +307,7 @@ impl DatabaseSubject {
             Err(DatabaseError::Failed(why)) => return Ok(Found::damaged(why)),
             Err(error) => return Err(failed(error)),
         };
-        let damage = match running.verify() {
+        let damage = match running.verify(stop) {
             Ok(complaint) => complaint,
             Err(DatabaseError::Failed(why)) => Some(why),
             // What it has to check itself with is not here; everything was read all the same.

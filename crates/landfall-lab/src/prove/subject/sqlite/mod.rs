@@ -137,7 +137,12 @@ impl Subject for Sqlite {
         close(connection)
     }
 
-    fn run(&self, directory: &Path, witness: &mut dyn Witness) -> Result<(), SubjectError> {
+    fn run(
+        &self,
+        directory: &Path,
+        witness: &mut dyn Witness,
+        _: &Stop,
+    ) -> Result<(), SubjectError> {
         let connection = self.connect(&directory.join(DATABASE), false)?;
         while let Some(transaction) = witness.send() {
             commit(&connection, transaction)

@@ -61,7 +61,9 @@ fn a_database_that_was_never_closed_is_recovered() {
         let directory = directory();
         subject.prepare(directory.path(), &Stop::default()).unwrap();
         let mut witness = Copying(Counting::new(20), directory.path(), Vec::new());
-        subject.run(directory.path(), &mut witness).unwrap();
+        subject
+            .run(directory.path(), &mut witness, &Stop::default())
+            .unwrap();
         for (before, copy) in witness.2.iter().enumerate() {
             let found = check(subject.as_ref(), copy.path());
             assert_eq!(found, all_whole(before as u64 + 1), "{settings}");
@@ -238,7 +240,7 @@ fn settings_that_did_not_take_are_refused() {
         .unwrap();
     // The page size of a database that exists stays as it is.
     let other = subject("sqlite", "page_size=8K");
-    let error = other.run(directory.path(), &mut Counting::new(1));
+    let error = other.run(directory.path(), &mut Counting::new(1), &Stop::default());
     assert_eq!(
         error.unwrap_err().to_string(),
         "SQLite does not do page_size=8192 here: it says 4096"

@@ -1,4 +1,4 @@
-//! Copying a database's directory.
+//! A directory with all that is in it: its copy, and its size.
 //!
 //! Bytes are read and written, and nothing is cloned: a reflink (xfs, btrfs) would make the first
 //! overwrite of each block a copy. Holes become zeros, and space that was reserved becomes written, so
@@ -15,7 +15,7 @@ const CHUNK: usize = 1 << 20;
 
 /// Copies what is in the directory `from` into the empty directory `to`, with modes and owners; returns the
 /// bytes written. Sockets and other special files are left out. `Interrupted` when `stop` is requested.
-pub(super) fn copy_tree(from: &Path, to: &Path, stop: &Stop) -> io::Result<u64> {
+pub(crate) fn copy_tree(from: &Path, to: &Path, stop: &Stop) -> io::Result<u64> {
     let mut buffer = vec![0; CHUNK];
     copy_into(from, to, &mut buffer, stop)
 }
@@ -75,7 +75,7 @@ fn same_owner(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Bytes that the files below `directory` take on the disk. A file that goes away meanwhile, as a database's
 /// temporary ones do, counts nothing.
-pub(super) fn tree_bytes(directory: &Path) -> io::Result<u64> {
+pub(crate) fn tree_bytes(directory: &Path) -> io::Result<u64> {
     let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     let mut bytes = 0;
     for entry in fs::read_dir(directory)? {
