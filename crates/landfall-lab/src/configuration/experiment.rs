@@ -309,7 +309,7 @@ impl Run<'_> {
         for (place, &index) in waiting.iter().enumerate() {
             told.doing(&self.results[index].key);
             self.attempts += 1;
-            match self.trial(
+            let outcome = match self.trial(
                 index,
                 round,
                 place,
@@ -317,14 +317,16 @@ impl Run<'_> {
                 running.as_ref(),
                 preparation,
             ) {
-                Ok(trial) => {
+                Ok((trial, aftermath)) => {
                     told.measured(self.experiment, &self.results[index].key, &trial);
                     self.results[index].trials.push(trial);
+                    aftermath
                 }
-                Err(error) => {
-                    failure = Some((place..waiting.len(), error));
-                    break;
-                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = outcome {
+                failure = Some((place..waiting.len(), error));
+                break;
             }
             preparation = Preparation::default();
         }
@@ -415,7 +417,7 @@ impl Run<'_> {
         directory: &Path,
         running: &dyn Running,
         preparation: Preparation,
-    ) -> Result<super::Trial, DatabaseError> {
+    ) -> Result<(super::Trial, Result<(), DatabaseError>), DatabaseError> {
         let configuration = &self.plan.configurations[index];
         let settings = &configuration.workload_settings;
         let workload = workload::named(&configuration.workload, settings)

@@ -127,8 +127,12 @@ fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
-/// Warms the database up and measures it; what preceded the warm-up is in `before`.
-pub(super) fn run(task: &Task<'_>, before: Preparation) -> Result<Trial, DatabaseError> {
+/// Warms the database up and measures it; what preceded the warm-up is in `before`. The second is why
+/// something could not be told afterwards, which is then absent: what was measured stands.
+pub(super) fn run(
+    task: &Task<'_>,
+    before: Preparation,
+) -> Result<(Trial, Result<(), DatabaseError>), DatabaseError> {
     let begin = Instant::now();
     let kinds = task.workload.requests();
     let mut clients = task.clients()?;
@@ -166,20 +170,32 @@ pub(super) fn run(task: &Task<'_>, before: Preparation) -> Result<Trial, Databas
             worked.conflicts
         )));
     }
-    let wear = worn(task, &worked)?;
-    let owed = match task.settles {
-        true => Some(owed(task, requests)?),
-        false => None,
-    };
-    let bytes = tree_bytes(task.directory).map_err(failed("look at the database's files"))?;
-    Ok(Trial {
+    let mut trial = Trial {
         windows: windows.map(|windows| windows.windows).unwrap_or_default(),
         steadiness,
-        wear,
-        owed,
-        database_bytes: bytes,
+        database_bytes: database_bytes(task)?,
         ..trial(task, preparation, &counted, &worked, kinds)
-    })
+    };
+    let told = tell_aftermath(task, &worked, &mut trial);
+    Ok((trial, told))
+}
+
+/// Puts into the trial what can only be told when it is over.
+fn tell_aftermath(
+    task: &Task<'_>,
+    worked: &Worked,
+    trial: &mut Trial,
+) -> Result<(), DatabaseError> {
+    trial.wear = worn(task, worked)?;
+    if task.settles {
+        trial.owed = Some(owed(task, worked.requests())?);
+        trial.database_bytes = database_bytes(task)?;
+    }
+    Ok(())
+}
+
+fn database_bytes(task: &Task<'_>) -> Result<u64, DatabaseError> {
+    tree_bytes(task.directory).map_err(failed("look at the database's files"))
 }
 
 /// Lets the clients ask for as long as a warm-up takes, and then until the load is steady, or it is too late
