@@ -73,7 +73,7 @@ fn a_recorder_tells_what_a_drive_makes_of_it() {
     assert_narrow(&ended.stdout);
     assert!(ended.stdout.contains("over-provisioning=28%"));
     let one = &configurations(&document)[0];
-    assert_eq!(one["site"], "recorder:ext4");
+    assert_eq!(one["site"], "recorder:ext4,rotational");
     let (wear, device) = (&one["trials"][0]["wear"], &one["trials"][0]["device"]);
     assert!(wear["amplification"].as_f64() >= Some(1.0), "{wear}");
     // The kernel's page cache writes after the clients have ended, too.
@@ -86,9 +86,9 @@ fn a_plan_is_listed_and_nothing_is_run() {
     let listed = run(dir.path(), ["lab", "amplify", "--list"]);
     assert_eq!(listed.code, Some(0), "{listed:#?}");
     for part in [
-        "recorder:ext4/innodb 8k+2x",
-        "recorder:ext4/innodb in pool redo=small",
-        "recorder:ext4/myrocks zstd",
+        "recorder:ext4,rotational/innodb 8k+2x",
+        "recorder:ext4,rotational/innodb in pool redo=small",
+        "recorder:ext4,rotational/myrocks zstd",
         "in 1 rounds: about",
     ] {
         assert!(listed.stdout.contains(part), "{part}: {}", listed.stdout);

@@ -124,6 +124,12 @@ impl LoopDevice {
             .unwrap_or_default()
     }
 
+    /// Has the kernel say of the device that it rotates, which some databases and filesystems ask before
+    /// they decide what to write. It is forgotten when the device is detached.
+    pub fn set_rotational(&self) -> io::Result<()> {
+        fs::write(format!("/sys/block/{}/queue/rotational", self.name()), "1")
+    }
+
     /// Writes out and forgets whatever the page cache holds of the device, so that the next mount reads
     /// what the file holds by then.
     pub fn forget_cached(&self) -> io::Result<()> {

@@ -142,6 +142,9 @@ impl Recorder {
         let private = PrivateDirectory::create_in(&options.directory)?;
         let mount = private.open_directory("device")?;
         let served = Served::start(shared.clone(), keep, &mount)?;
+        if options.latency.as_ref().is_some_and(Profile::is_spinning) {
+            served.device().set_rotational()?;
+        }
         Ok(Recorder {
             served,
             shared,

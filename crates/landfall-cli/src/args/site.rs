@@ -16,7 +16,7 @@ pub struct SiteArguments {
 
     /// Measure on a filesystem made for the purpose: recorder:ext4 on a device that counts exactly,
     /// loop:xfs on an image file, memory:ext4 in main memory. Options of mount follow after commas, as do those of mkfs, and
-    /// size=SIZE: recorder:ext4,data=journal,-O fast_commit,size=1G. Needs root.
+    /// size=SIZE, and rotational for a device that says that it is: recorder:ext4,data=journal,-O fast_commit,size=1G. Needs root.
     #[arg(
         long,
         value_name = "SITE",

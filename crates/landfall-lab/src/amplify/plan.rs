@@ -315,10 +315,15 @@ fn has_word(name: &str, words: &str) -> bool {
     format!(" {name} ").contains(&format!(" {words} "))
 }
 
-/// ext4 on a recorder, which counts exactly and knows where was written.
+/// ext4 on a recorder, which counts exactly and knows where was written. It says that it rotates, or MariaDB
+/// would ignore what it is told of the neighbours of dirty pages.
 fn recorder() -> SiteSpec {
     use crate::made::{Kind, Recipe};
-    SiteSpec::Recorder(Recipe::plain(Kind::Ext4), None)
+    let recipe = Recipe {
+        is_rotational: true,
+        ..Recipe::plain(Kind::Ext4)
+    };
+    SiteSpec::Recorder(recipe, None)
 }
 
 #[cfg(test)]

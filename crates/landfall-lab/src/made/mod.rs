@@ -40,6 +40,11 @@ pub struct MadeFilesystem {
 impl MadeFilesystem {
     /// Makes the filesystem on `carrier` and mounts it in the carrier's directory.
     pub fn make(recipe: &Recipe, carrier: Carrier, stop: &Stop) -> Result<MadeFilesystem, Error> {
+        if recipe.is_rotational {
+            let failed = "cannot have the device say that it rotates";
+            let set = carrier.device().set_rotational();
+            set.map_err(Error::io(failed))?;
+        }
         let device = carrier.device().path();
         match recipe.mkfs(device) {
             // Ctrl-C goes to every program of the terminal, and ends `mkfs`.

@@ -1,7 +1,7 @@
 //! How a filesystem is made and mounted, as one text.
 //!
 //! `ext4`, `ext4,data=journal,barrier=0`, `ext4,size=256M,-O fast_commit,-b 1024`: the kind, then parts
-//! after commas. `size=` is ours; a part that begins with `-` holds options of `mkfs`; everything else is
+//! after commas. `size=` and `rotational` are ours; a part that begins with `-` holds options of `mkfs`; everything else is
 //! a mount option. A comma inside a part is written `\,`, a backslash `\\`.
 
 use std::fmt;
@@ -105,6 +105,8 @@ pub struct Recipe {
     pub mkfs_options: Vec<String>,
     /// Bytes of the device, where the recipe tells.
     pub size: Option<u64>,
+    /// Whether the device says that it rotates, as it does anyhow with the times of a disk that does.
+    pub is_rotational: bool,
 }
 
 impl Recipe {
@@ -115,6 +117,7 @@ impl Recipe {
             mount_options: String::new(),
             mkfs_options: Vec::new(),
             size: None,
+            is_rotational: false,
         }
     }
 
@@ -168,6 +171,9 @@ impl fmt::Display for Recipe {
         if let Some(size) = self.size {
             write!(f, ",size={}", size_name(size))?;
         }
+        if self.is_rotational {
+            f.write_str(",rotational")?;
+        }
         for option in self.mount_options.split(',').filter(|one| !one.is_empty()) {
             write!(f, ",{}", escaped(option))?;
         }
@@ -195,6 +201,8 @@ impl FromStr for Recipe {
             }
             if let Some(size) = part.strip_prefix("size=") {
                 recipe.size = Some(device_size(size)?);
+            } else if part == "rotational" {
+                recipe.is_rotational = true;
             } else if part.starts_with('-') {
                 let words = part.split_whitespace().map(str::to_owned);
                 recipe.mkfs_options.extend(words);
@@ -258,7 +266,7 @@ mod tests {
     #[test]
     fn a_recipe_is_a_kind_and_options_of_both_programs() {
         let recipe: Recipe =
-            r"ext4,size=256M,data=journal,-O fast_commit,noatime,-E stride=4\,test_fs"
+            r"ext4,size=256M,rotational,data=journal,-O fast_commit,noatime,-E stride=4\,test_fs"
                 .parse()
                 .unwrap();
         assert_eq!(
@@ -270,6 +278,7 @@ mod tests {
                     .map(str::to_owned)
                     .to_vec(),
                 size: Some(256 << 20),
+                is_rotational: true,
             }
         );
         assert_eq!("xfs".parse(), Ok(Recipe::plain(Kind::Xfs)));
@@ -312,12 +321,14 @@ mod tests {
             options in prop::collection::vec(r"[a-z=0-9\\]{1,8}", 0..4),
             words in prop::collection::vec(r"-[a-zA-Z=0-9\\,]{1,8}( [a-z=0-9\\,]{1,8})?", 0..4),
             blocks in prop::option::of(4096u64..1 << 24),
+            is_rotational: bool,
         ) {
             let recipe = Recipe {
                 kind,
                 mount_options: options.join(","),
                 mkfs_options: words.iter().flat_map(|part| part.split(' ')).map(str::to_owned).collect(),
                 size: blocks.map(|blocks| blocks * BLOCK),
+                is_rotational,
             };
             // An option of mount that looks like ours is ours.
             if !options.iter().any(|option| option.starts_with("size=")) {

@@ -82,6 +82,11 @@ impl Profile {
         NAMED
     }
 
+    /// Whether it is of a disk that rotates.
+    pub fn is_spinning(&self) -> bool {
+        matches!(self.medium, Medium::Spinning(_))
+    }
+
     pub(super) fn medium(&self) -> &Medium {
         &self.medium
     }
