@@ -7,7 +7,6 @@
 
 use super::plan::Plan;
 use crate::configuration::{Configuration, Settings};
-use crate::database;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -210,7 +209,7 @@ fn databases(plan: &Plan) -> Vec<Entry> {
     };
     // As MyRocks has it.
     let memtable = (pool / 12).min(1 << 32);
-    let mut entries = vec![
+    vec![
         postgres("postgres", pool, plan.redo_bytes()),
         embedded("sqlite", &[("cache_size", pool)]),
         // Its cache is the kernel's, which cannot be told how large it is to be.
@@ -222,12 +221,9 @@ fn databases(plan: &Plan) -> Vec<Entry> {
         ),
         embedded(
             "rocksdb",
-            &[("cache_size", pool), ("max_memtable_size", memtable)],
+            &[("cache_size", pool), ("write_buffer_size", memtable)],
         ),
-    ];
-    // What was not compiled in is no part of it.
-    entries.retain(|entry| database::names().any(|name| name == entry.database));
-    entries
+    ]
 }
 
 fn knobs(plan: &Plan) -> Vec<Entry> {

@@ -24,6 +24,7 @@ mod program;
 mod redb;
 mod redis;
 mod registry;
+mod rocksdb;
 mod server;
 mod sql;
 pub(crate) mod sqlite;
@@ -35,7 +36,7 @@ use std::time::Duration;
 
 pub use error::DatabaseError;
 pub use key_value::{Batch, KeyValue};
-pub use registry::{list, named, names};
+pub use registry::{list, named};
 pub use sql::{Dialect, Row, Sql, Statement, Value};
 pub use template::Templates;
 

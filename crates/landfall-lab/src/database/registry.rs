@@ -1,6 +1,6 @@
 //! Every database there is, by name.
 
-use super::{Database, Presence, fjall, lmdb, mariadb, postgres, redb, redis, sqlite};
+use super::{Database, Presence, fjall, lmdb, mariadb, postgres, redb, redis, rocksdb, sqlite};
 use crate::Error;
 use crate::setting::{Chosen, Description};
 
@@ -25,6 +25,7 @@ static KINDS: &[&Kind] = &[
     &lmdb::KIND,
     &redb::KIND,
     &fjall::KIND,
+    &rocksdb::KIND,
 ];
 
 /// Every database with its settings, what it is called in a sentence, and where it is.
@@ -34,16 +35,11 @@ pub fn list() -> impl Iterator<Item = (&'static Description, &'static str, Prese
         .map(|kind| (&kind.description, kind.title, (kind.presence)()))
 }
 
-/// The names of those that this program can run, installed or not.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().map(|kind| kind.description.name)
-}
-
 /// The database of that name with these settings; those that are not named have their defaults. Whether
 /// it is on this machine shows when it is created.
 pub fn named(name: &str, settings: &[(String, String)]) -> Result<Box<dyn Database>, Error> {
     let Some(kind) = KINDS.iter().find(|kind| kind.description.name == name) else {
-        let names: Vec<&str> = names().collect();
+        let names: Vec<&str> = KINDS.iter().map(|kind| kind.description.name).collect();
         return Err(Error::Usage(format!(
             "no database is called '{name}'; there are: {}",
             names.join(", ")

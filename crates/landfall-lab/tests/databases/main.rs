@@ -52,6 +52,10 @@ fn present() -> Vec<(&'static str, Place)> {
             };
             Some((description.name, place))
         }
+        // It is no part of every build.
+        Presence::Absent { .. } if description.name == "rocksdb" && !cfg!(feature = "rocksdb") => {
+            None
+        }
         Presence::Absent { remedy } => {
             skip(&format!("{title} is not here: {remedy}"));
             None
