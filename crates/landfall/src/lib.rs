@@ -1,0 +1,20 @@
+//! Durable storage for embedding, whose write path is what was measured to be the cheapest that is still safe.
+//!
+//! [`Log`] is a durable log: one device write and one flush for a commit, however many threads commit at
+//! once. Its bytes are described in `docs/log-format.md`, and why a power cut loses nothing of it in
+//! `docs/crash-argument-log.md`.
+//!
+//! Everything that it does to files goes through [`environment::Environment`], of which the tests have
+//! another one, that loses power.
+
+pub mod environment;
+mod error;
+mod log;
+mod options;
+
+pub use error::Error;
+pub use log::{
+    Block, Commit, Counters, FlushTimes, Fragment, Inspection, Log, Lsn, Reader, Record,
+    SegmentFile, Tail,
+};
+pub use options::Options;

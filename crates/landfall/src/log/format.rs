@@ -1,0 +1,421 @@
+//! The bytes of a log: what `docs/log-format.md` says, and nothing else.
+//!
+//! Numbers are little-endian. Whatever is read here may be anything: nothing panics, and nothing is
+//! believed before its checksum was compared.
+
+use crc32c::crc32c;
+
+/// Of the layout in `docs/log-format.md`.
+pub(crate) const VERSION: u32 = 1;
+/// Bytes of a block before its records.
+pub(crate) const HEADER: usize = 64;
+/// Bytes before each fragment of a record.
+pub(crate) const FRAME: usize = 4;
+/// Bytes of one of the two copies of the control record.
+pub(crate) const CONTROL: usize = 4096;
+/// The name of the file of control records.
+pub(crate) const CONTROL_NAME: &str = "landfall-log";
+/// The name that it has until it is whole.
+pub(crate) const CONTROL_DRAFT: &str = "landfall-log.new";
+
+const CONTROL_MAGIC: &[u8; 16] = b"Landfall log\r\n\x1a\n";
+const SEGMENT_MAGIC: &[u8; 16] = b"Landfall seg\r\n\x1a\n";
+const SEGMENT_PREFIX: &str = "segment-";
+
+/// The name of segment file number `number`.
+pub(crate) fn segment_name(number: u64) -> String {
+    format!("{SEGMENT_PREFIX}{number:06}")
+}
+
+/// The number of a segment file of that name.
+pub(crate) fn segment_number(name: &str) -> Option<u64> {
+    let number = name.strip_prefix(SEGMENT_PREFIX)?.parse().ok()?;
+    (segment_name(number) == name).then_some(number)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}
+
+/// What is before the records of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockHeader {
+    /// Checksum of the records.
+    pub payload_crc: u32,
+    /// Checksum of the header before.
+    pub previous: u32,
+    /// Bytes of the records, with their frames.
+    pub length: u32,
+    /// Of the log that it belongs to.
+    pub log: u64,
+    /// How often the log had been opened when it was written.
+    pub epoch: u64,
+    /// Where it belongs.
+    pub position: u64,
+    /// LSN of the first record that begins here or later.
+    pub lsn: u64,
+    /// Every block before this position was durable when it was written.
+    pub durable: u64,
+    /// How many records before `lsn` belong to a batch that has not ended before it.
+    pub unit_back: u32,
+}
+
+impl BlockHeader {
+    /// Puts the header into the first [`HEADER`] bytes of `out`, and returns its checksum.
+    pub fn encode(&self, out: &mut [u8]) -> u32 {
+        out[4..8].copy_from_slice(&self.payload_crc.to_le_bytes());
+        out[8..12].copy_from_slice(&self.previous.to_le_bytes());
+        out[12..16].copy_from_slice(&self.length.to_le_bytes());
+        out[16..24].copy_from_slice(&self.log.to_le_bytes());
+        out[24..32].copy_from_slice(&self.epoch.to_le_bytes());
+        out[32..40].copy_from_slice(&self.position.to_le_bytes());
+        out[40..48].copy_from_slice(&self.lsn.to_le_bytes());
+        out[48..56].copy_from_slice(&self.durable.to_le_bytes());
+        out[56..60].copy_from_slice(&self.unit_back.to_le_bytes());
+        out[60..HEADER].fill(0);
+        let crc = crc32c(&out[4..HEADER]);
+        out[..4].copy_from_slice(&crc.to_le_bytes());
+        crc
+    }
+
+    /// The header in the first [`HEADER`] bytes, and its checksum; `None` if that is wrong.
+    pub fn decode(bytes: &[u8]) -> Option<(BlockHeader, u32)> {
+        let crc = u32_at(bytes, 0);
+        if crc != crc32c(&bytes[4..HEADER]) {
+            return None;
+        }
+        let header = BlockHeader {
+            payload_crc: u32_at(bytes, 4),
+            previous: u32_at(bytes, 8),
+            length: u32_at(bytes, 12),
+            log: u64_at(bytes, 16),
+            epoch: u64_at(bytes, 24),
+            position: u64_at(bytes, 32),
+            lsn: u64_at(bytes, 40),
+            durable: u64_at(bytes, 48),
+            unit_back: u32_at(bytes, 56),
+        };
+        Some((header, crc))
+    }
+
+    /// Bytes that the block takes, of whole granules.
+    pub fn size(&self, granule: u64) -> u64 {
+        (HEADER as u64 + u64::from(self.length)).next_multiple_of(granule)
+    }
+}
+
+/// The checksum of a block's records.
+pub(crate) fn payload_crc(payload: &[u8]) -> u32 {
+    crc32c(payload)
+}
+
+/// What is said of a fragment of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// The record begins with it.
+    pub begins_record: bool,
+    /// The record ends with it.
+    pub ends_record: bool,
+    /// The batch begins with it.
+    pub begins_unit: bool,
+    /// The batch ends with it.
+    pub ends_unit: bool,
+    /// Bytes of the fragment.
+    pub length: u32,
+}
+
+impl Frame {
+    const BEGINS_RECORD: u32 = 1 << 31;
+    const ENDS_RECORD: u32 = 1 << 30;
+    const BEGINS_UNIT: u32 = 1 << 29;
+    const ENDS_UNIT: u32 = 1 << 28;
+    /// Fragments are shorter.
+    pub const MOST: u32 = 1 << 28;
+
+    pub fn encode(self) -> [u8; FRAME] {
+        let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
+        let word = self.length
+            | flag(self.begins_record, Self::BEGINS_RECORD)
+            | flag(self.ends_record, Self::ENDS_RECORD)
+            | flag(self.begins_unit, Self::BEGINS_UNIT)
+            | flag(self.ends_unit, Self::ENDS_UNIT);
+        word.to_le_bytes()
+    }
+
+    pub fn decode(bytes: &[u8]) -> Frame {
+        let word = u32_at(bytes, 0);
+        Frame {
+            begins_record: word & Self::BEGINS_RECORD != 0,
+            ends_record: word & Self::ENDS_RECORD != 0,
+            begins_unit: word & Self::BEGINS_UNIT != 0,
+            ends_unit: word & Self::ENDS_UNIT != 0,
+            length: word & (Self::MOST - 1),
+        }
+    }
+}
+
+/// The first granule of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SegmentHeader {
+    /// Of the log that it belongs to.
+    pub log: u64,
+    /// Its place in the log, from 1.
+    pub sequence: u64,
+}
+
+impl SegmentHeader {
+    /// Bytes of it; the rest of the granule is zeros.
+    pub const SIZE: usize = 40;
+
+    pub fn encode(&self, out: &mut [u8]) {
+        out[4..20].copy_from_slice(SEGMENT_MAGIC);
+        out[20..24].copy_from_slice(&VERSION.to_le_bytes());
+        out[24..32].copy_from_slice(&self.log.to_le_bytes());
+        out[32..40].copy_from_slice(&self.sequence.to_le_bytes());
+        let crc = crc32c(&out[4..Self::SIZE]);
+        out[..4].copy_from_slice(&crc.to_le_bytes());
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<SegmentHeader> {
+        let is_valid = u32_at(bytes, 0) == crc32c(&bytes[4..Self::SIZE])
+            && bytes[4..20] == *SEGMENT_MAGIC
+            && u32_at(bytes, 20) == VERSION;
+        is_valid.then(|| SegmentHeader {
+            log: u64_at(bytes, 24),
+            sequence: u64_at(bytes, 32),
+        })
+    }
+}
+
+/// What a log is, and where it begins. There are two copies; the valid one of the higher generation counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Control {
+    /// Each writing has the next.
+    pub generation: u64,
+    /// A number by which its blocks are known.
+    pub log: u64,
+    /// How often it was opened.
+    pub epoch: u64,
+    /// Bytes of which blocks are made.
+    pub granule: u32,
+    /// Bytes of a segment.
+    pub segment: u64,
+    /// The first segment that is needed.
+    pub first_segment: u64,
+    /// The first record that is needed.
+    pub first_lsn: u64,
+    /// The method of syncing that was found best, and the device that it was found on.
+    pub method: u32,
+    pub device: u64,
+}
+
+/// What a copy of the control record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ControlCopy {
+    Valid(Control),
+    /// Of a version that is not this one.
+    Other(u32),
+    /// Torn, or of something else.
+    Invalid,
+}
+
+impl Control {
+    const SIZE: usize = 96;
+
+    pub fn encode(&self, out: &mut [u8]) {
+        out.fill(0);
+        out[4..20].copy_from_slice(CONTROL_MAGIC);
+        out[20..24].copy_from_slice(&VERSION.to_le_bytes());
+        out[24..32].copy_from_slice(&self.generation.to_le_bytes());
+        out[32..40].copy_from_slice(&self.log.to_le_bytes());
+        out[40..48].copy_from_slice(&self.epoch.to_le_bytes());
+        out[48..56].copy_from_slice(&self.segment.to_le_bytes());
+        out[56..64].copy_from_slice(&self.first_segment.to_le_bytes());
+        out[64..72].copy_from_slice(&self.first_lsn.to_le_bytes());
+        out[72..80].copy_from_slice(&self.device.to_le_bytes());
+        out[80..84].copy_from_slice(&self.granule.to_le_bytes());
+        out[84..88].copy_from_slice(&self.method.to_le_bytes());
+        let crc = crc32c(&out[4..Self::SIZE]);
+        out[..4].copy_from_slice(&crc.to_le_bytes());
+    }
+
+    pub fn decode(bytes: &[u8]) -> ControlCopy {
+        let is_whole = u32_at(bytes, 0) == crc32c(&bytes[4..Self::SIZE]);
+        if !is_whole || bytes[4..20] != *CONTROL_MAGIC {
+            return ControlCopy::Invalid;
+        }
+        let version = u32_at(bytes, 20);
+        if version != VERSION {
+            return ControlCopy::Other(version);
+        }
+        ControlCopy::Valid(Control {
+            generation: u64_at(bytes, 24),
+            log: u64_at(bytes, 32),
+            epoch: u64_at(bytes, 40),
+            segment: u64_at(bytes, 48),
+            first_segment: u64_at(bytes, 56),
+            first_lsn: u64_at(bytes, 64),
+            device: u64_at(bytes, 72),
+            granule: u32_at(bytes, 80),
+            method: u32_at(bytes, 84),
+        })
+    }
+
+    /// What the numbers must be for anything to be found by them.
+    pub fn makes_sense(&self) -> bool {
+        let granule = u64::from(self.granule);
+        granule.is_power_of_two()
+            && (512..=1 << 16).contains(&granule)
+            && self.segment.is_multiple_of(granule)
+            && self.segment >= 4 * granule
+            && self.segment <= 1 << 40
+            && (1..1 << 40).contains(&self.first_segment)
+            && self.first_lsn >= 1
+    }
+}
+
+/// Positions are of bytes: segment number `n` has those from `n` times its size on, and begins with its
+/// header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Geometry {
+    pub granule: u64,
+    pub segment: u64,
+}
+
+impl Geometry {
+    /// Where the first block of a segment is.
+    pub fn first_block(self, sequence: u64) -> u64 {
+        sequence * self.segment + self.granule
+    }
+
+    pub fn sequence(self, position: u64) -> u64 {
+        position / self.segment
+    }
+
+    /// Where it is in its segment's file.
+    pub fn offset(self, position: u64) -> u64 {
+        position % self.segment
+    }
+
+    /// Bytes from there to the end of its segment. A position at the very end belongs to the next one, whose
+    /// header is there: then it is none.
+    pub fn room(self, position: u64) -> u64 {
+        match self.offset(position) {
+            offset if offset < self.granule => 0,
+            offset => self.segment - offset,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{any, prop_assert_eq, proptest};
+
+    const BLOCK: BlockHeader = BlockHeader {
+        payload_crc: 1,
+        previous: 2,
+        length: 3,
+        log: 4,
+        epoch: 5,
+        position: 6,
+        lsn: 7,
+        durable: 8,
+        unit_back: 9,
+    };
+
+    const CONTROL_RECORD: Control = Control {
+        generation: 1,
+        log: 2,
+        epoch: 3,
+        granule: 512,
+        segment: 16 << 20,
+        first_segment: 4,
+        first_lsn: 5,
+        method: 1,
+        device: 6,
+    };
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let mut bytes = [0xee; HEADER];
+        let crc = BLOCK.encode(&mut bytes);
+        assert_eq!(BlockHeader::decode(&bytes), Some((BLOCK, crc)));
+        let header = SegmentHeader {
+            log: 1,
+            sequence: 2,
+        };
+        let mut bytes = [0; SegmentHeader::SIZE];
+        header.encode(&mut bytes);
+        assert_eq!(SegmentHeader::decode(&bytes), Some(header));
+        let mut bytes = [0xee; CONTROL];
+        CONTROL_RECORD.encode(&mut bytes);
+        assert_eq!(Control::decode(&bytes), ControlCopy::Valid(CONTROL_RECORD));
+        assert!(CONTROL_RECORD.makes_sense());
+    }
+
+    #[test]
+    fn every_flipped_bit_is_seen() {
+        let mut block = [0; HEADER];
+        BLOCK.encode(&mut block);
+        let mut control = [0; CONTROL];
+        CONTROL_RECORD.encode(&mut control);
+        for bit in 0..HEADER * 8 {
+            block[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(BlockHeader::decode(&block), None, "bit {bit}");
+            block[bit / 8] ^= 1 << (bit % 8);
+        }
+        for bit in 0..Control::SIZE * 8 {
+            control[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Control::decode(&control), ControlCopy::Invalid, "bit {bit}");
+            control[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+
+    #[test]
+    fn zeros_are_nothing() {
+        assert_eq!(BlockHeader::decode(&[0; HEADER]), None);
+        assert_eq!(SegmentHeader::decode(&[0; SegmentHeader::SIZE]), None);
+        assert_eq!(Control::decode(&[0; CONTROL]), ControlCopy::Invalid);
+    }
+
+    #[test]
+    fn names_are_those_that_are_made() {
+        assert_eq!(segment_number(&segment_name(7)), Some(7));
+        assert_eq!(segment_number(&segment_name(12_345_678)), Some(12_345_678));
+        for other in ["segment-", "segment-7", "segment-+00007", "x", CONTROL_NAME] {
+            assert_eq!(segment_number(other), None, "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn frames_are_read_back(bits in 0u8..16, length in 0..Frame::MOST) {
+            let bit = |at: u8| bits & (1 << at) != 0;
+            let frame = Frame {
+                begins_record: bit(0),
+                ends_record: bit(1),
+                begins_unit: bit(2),
+                ends_unit: bit(3),
+                length,
+            };
+            prop_assert_eq!(Frame::decode(&frame.encode()), frame);
+        }
+
+        #[test]
+        fn nothing_panics_on_anything(bytes in proptest::collection::vec(any::<u8>(), CONTROL)) {
+            BlockHeader::decode(&bytes);
+            SegmentHeader::decode(&bytes);
+            Control::decode(&bytes);
+            Frame::decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Records that are gathered in memory, as the blocks that they will be written as.
+
+use std::sync::Arc;
+
+use super::buffer::Buffer;
+use super::format::{BlockHeader, FRAME, Frame, Geometry, HEADER, payload_crc};
+use crate::environment::Environment;
+use crate::{Error, Lsn};
+
+/// What is called when a record is durable, or never will be by this handle.
+pub(crate) type Callback = Box<dyn FnOnce(Result<Lsn, Error>) + Send>;
+
+/// A block to be written.
+pub(crate) struct Planned<E: Environment> {
+    /// Where it begins in the buffer.
+    pub start: usize,
+    /// Bytes of its records.
+    pub length: usize,
+    pub position: u64,
+    pub lsn: u64,
+    pub unit_back: u32,
+    pub file: Arc<E::File>,
+}
+
+impl<E: Environment> Planned<E> {
+    fn len(&self) -> usize {
+        HEADER + self.length
+    }
+
+    pub fn size(&self, granule: u64) -> u64 {
+        (self.len() as u64).next_multiple_of(granule)
+    }
+}
+
+/// What is written at once.
+pub(crate) struct Group<E: Environment> {
+    buffer: Buffer,
+    pub blocks: Vec<Planned<E>>,
+    /// Whether records may still be added to the last block.
+    is_open: bool,
+    /// Bytes of the blocks before the open one.
+    used: usize,
+    pub callbacks: Vec<(Lsn, Callback)>,
+    /// Threads that wait for it to be durable.
+    pub waiting: u32,
+    /// Which of the two it is.
+    pub parity: usize,
+}
+
+impl<E: Environment> Group<E> {
+    pub fn new(bytes: u64, parity: usize) -> Group<E> {
+        Group {
+            buffer: Buffer::new(bytes as usize),
+            blocks: Vec::new(),
+            is_open: false,
+            used: 0,
+            callbacks: Vec::new(),
+            waiting: 0,
+            parity,
+        }
+    }
+
+    /// Bytes that it takes so far.
+    pub fn bytes(&self) -> u64 {
+        let open = self.open().map_or(0, Planned::len);
+        (self.used + open) as u64
+    }
+
+    fn open(&self) -> Option<&Planned<E>> {
+        self.blocks.last().filter(|_| self.is_open)
+    }
+
+    /// Bytes that the open block still takes, of at most `most` bytes in all.
+    pub fn room(&self, geometry: Geometry, most: u64) -> u64 {
+        let Some(open) = self.open() else { return 0 };
+        let in_buffer =
+            (self.buffer.capacity() - open.start) as u64 / geometry.granule * geometry.granule;
+        let whole = most.min(geometry.room(open.position)).min(in_buffer);
+        whole.saturating_sub(open.len() as u64)
+    }
+
+    /// Whether a block of so many bytes fits behind those that are there.
+    pub fn takes(&self, bytes: u64, granule: u64) -> bool {
+        let bytes = bytes.next_multiple_of(granule);
+        self.used as u64 + bytes <= self.buffer.capacity() as u64
+    }
+
+    /// Begins a block; none is open.
+    pub fn begin(&mut self, position: u64, lsn: u64, unit_back: u32, file: Arc<E::File>) {
+        debug_assert!(!self.is_open);
+        self.blocks.push(Planned {
+            start: self.used,
+            length: 0,
+            position,
+            lsn,
+            unit_back,
+            file,
+        });
+        self.is_open = true;
+    }
+
+    /// Adds a fragment to the open block, which has room for it.
+    pub fn push(&mut self, frame: Frame, fragment: &[u8]) {
+        let Some(block) = self.blocks.last_mut().filter(|_| self.is_open) else {
+            debug_assert!(false, "no block is open");
+            return;
+        };
+        let at = block.start + HEADER + block.length;
+        let end = at + FRAME + fragment.len();
+        let bytes = self.buffer.bytes_mut(at..end);
+        bytes[..FRAME].copy_from_slice(&frame.encode());
+        bytes[FRAME..].copy_from_slice(fragment);
+        block.length += FRAME + fragment.len();
+    }
+
+    /// Ends the open block; returns where the next one would be.
+    pub fn close(&mut self, granule: u64) -> Option<u64> {
+        if !std::mem::replace(&mut self.is_open, false) {
+            return None;
+        }
+        let block = self.blocks.last()?;
+        let size = block.size(granule);
+        self.used = block.start + size as usize;
+        Some(block.position + size)
+    }
+
+    /// Completes a block: header, checksums, zeros to the end of its last granule. Returns the checksum of
+    /// the header.
+    pub fn seal(&mut self, index: usize, granule: u64, fill: impl FnOnce(&mut BlockHeader)) -> u32 {
+        let block = &self.blocks[index];
+        let payload = block.start + HEADER..block.start + block.len();
+        let end = block.start + block.size(granule) as usize;
+        let mut header = BlockHeader {
+            payload_crc: payload_crc(self.buffer.bytes(payload.clone())),
+            length: block.length as u32,
+            position: block.position,
+            lsn: block.lsn,
+            unit_back: block.unit_back,
+            previous: 0,
+            log: 0,
+            epoch: 0,
+            durable: 0,
+        };
+        fill(&mut header);
+        let start = block.start;
+        self.buffer.bytes_mut(payload.end..end).fill(0);
+        header.encode(self.buffer.bytes_mut(start..start + HEADER))
+    }
+
+    /// The bytes of a block, or of several that follow each other.
+    pub fn bytes_of(&self, from: usize, to: usize, granule: u64) -> &[u8] {
+        let (first, last) = (&self.blocks[from], &self.blocks[to]);
+        self.buffer
+            .bytes(first.start..last.start + last.size(granule) as usize)
+    }
+
+    /// Makes it empty, for other records.
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+        self.is_open = false;
+        self.used = 0;
+        self.waiting = 0;
+        debug_assert!(self.callbacks.is_empty());
+    }
+}

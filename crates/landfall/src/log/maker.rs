@@ -1,0 +1,149 @@
+//! The thread that makes segments ahead of need.
+
+use std::io;
+use std::sync::Arc;
+
+use super::buffer::Buffer;
+use super::format::{Geometry, SegmentHeader, segment_name};
+use super::segments::Task;
+use super::shared::Shared;
+use super::zeros;
+use crate::environment::{Durability, Environment, Fault, File};
+
+pub(crate) fn start<E: Environment>(shared: &Arc<Shared<E>>) -> io::Result<E::Thread> {
+    let own = shared.clone();
+    shared
+        .environment
+        .spawn("landfall-segments", move || work(&own))
+}
+
+fn work<E: Environment>(shared: &Arc<Shared<E>>) {
+    let mut state = E::lock(&shared.state);
+    while !state.is_closing {
+        let Some(task) = state.segments.task() else {
+            state = E::wait(&shared.work, state);
+            continue;
+        };
+        drop(state);
+        perform(shared, task);
+        E::notify_all(&shared.space);
+        state = E::lock(&shared.state);
+    }
+}
+
+fn perform<E: Environment>(shared: &Arc<Shared<E>>, task: Task<E>) {
+    let environment = &shared.environment;
+    match task {
+        Task::Ready {
+            sequence,
+            number,
+            used,
+        } => {
+            let is_written = used.is_some();
+            let made = match used {
+                Some(file) => ready(shared, sequence, &file, false).map(|()| file),
+                None => make(shared, sequence, number),
+            };
+            let mut state = E::lock(&shared.state);
+            match made {
+                Ok(file) => state.segments.add(sequence, number, file, is_written),
+                Err(error) => {
+                    tracing::warn!(%error, "no segment can be made");
+                    state.segments.fail(error);
+                }
+            }
+        }
+        Task::Zero { sequence, file } => {
+            let filled = fill(shared, sequence, &*file);
+            if let Err(error) = filled {
+                // It is slower to write without, and no less safe.
+                tracing::warn!(%error, "zeros cannot be written ahead");
+            }
+            E::lock(&shared.state).segments.zeroed(sequence);
+        }
+        Task::Remove { number } => {
+            // It has gone from the log already; what is left is found when the log is opened again.
+            if let Err(error) = environment.remove(&segment_name(number)) {
+                tracing::warn!(%error, "a segment that is not needed cannot be removed");
+            }
+        }
+    }
+}
+
+fn make<E: Environment>(
+    shared: &Arc<Shared<E>>,
+    sequence: u64,
+    number: u64,
+) -> io::Result<Arc<E::File>> {
+    let name = segment_name(number);
+    // What an attempt that failed has left; its header was never written.
+    let _ = shared.environment.remove(&name);
+    let file = shared.environment.create(&name)?;
+    match ready(shared, sequence, &file, true) {
+        Ok(()) => Ok(Arc::new(file)),
+        Err(error) => {
+            let _ = shared.environment.remove(&name);
+            Err(error)
+        }
+    }
+}
+
+fn ready<E: Environment>(
+    shared: &Arc<Shared<E>>,
+    sequence: u64,
+    file: &E::File,
+    is_new: bool,
+) -> io::Result<()> {
+    make_ready(
+        &shared.environment,
+        shared.geometry,
+        shared.log,
+        sequence,
+        file,
+        is_new,
+    )
+}
+
+/// Makes a file a segment, durably.
+pub(crate) fn make_ready<E: Environment>(
+    environment: &E,
+    geometry: Geometry,
+    log: u64,
+    sequence: u64,
+    file: &E::File,
+    is_new: bool,
+) -> io::Result<()> {
+    if is_new {
+        file.allocate(geometry.segment)?;
+    }
+    let mut buffer = Buffer::new(geometry.granule as usize);
+    let granule = 0..geometry.granule as usize;
+    SegmentHeader { log, sequence }.encode(buffer.bytes_mut(granule.clone()));
+    file.write(buffer.bytes(granule), 0, Durability::Later)?;
+    if !environment.is_planted(Fault::SkipSegmentSync) {
+        file.sync()?;
+    }
+    if is_new && !environment.is_planted(Fault::SkipDirectorySync) {
+        environment.sync_directory()?;
+    }
+    Ok(())
+}
+
+/// Writes zeros to a segment as long as nobody enters it.
+fn fill<E: Environment>(shared: &Arc<Shared<E>>, sequence: u64, file: &E::File) -> io::Result<()> {
+    let (geometry, mut at) = (shared.geometry, shared.geometry.granule);
+    let heedless = shared.environment.is_planted(Fault::ZeroBehindWriter);
+    while at < geometry.segment {
+        let state = E::lock(&shared.state);
+        let is_wanted = state.segments.may_zero(sequence) || heedless;
+        let is_over = !is_wanted || state.is_closing;
+        drop(state);
+        if is_over {
+            return Ok(());
+        }
+        let to = geometry.segment.min(at + zeros::chunk(geometry));
+        zeros::write(file, geometry, at, to)?;
+        at = to;
+    }
+    file.sync()
+}

@@ -1,0 +1,741 @@
+//! What all users of a log share, and who does the work.
+//!
+//! Threads: any number append and commit. Appending puts a record into the group that is being *gathered*,
+//! under the one lock. Whoever wants a commit while nobody writes takes the driver, writes the group that
+//! was gathered and makes it durable, while the next one is gathered; those who come meanwhile wait for
+//! that one. So the device is asked again as soon as it is free, with everything that came, and who is alone
+//! hands nothing over to anybody. Two threads of the log's own are started when they are needed: `segments`
+//! makes segments ahead of need, `writer` writes for those who do not wait.
+//!
+//! The lock is never held while a file is touched, a callback is called, or somebody waits for another
+//! lock; the lock of the control file is taken before it, never after.
+//!
+//! After a failed write or flush nobody knows what is on the disk. The log is poisoned: nothing more is
+//! appended or acknowledged by this handle.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::control::ControlFile;
+use super::counters::{Counters, Tally};
+use super::driver::{Asked, Driver, Failed};
+use super::format::{Control, FRAME, Frame, Geometry, HEADER};
+use super::group::{Callback, Group};
+use super::segments::Segments;
+use crate::environment::{Environment, Fault};
+use crate::{Error, Lsn, Options};
+
+/// What is true of the log's beginning and end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Durable {
+    /// LSN of the first record that is not durable with its batch.
+    pub lsn: u64,
+    /// Everything before this position is durable.
+    pub position: u64,
+}
+
+/// A group that is being written.
+#[derive(Clone, Copy)]
+struct Flight {
+    parity: usize,
+    /// LSN after its last whole unit.
+    end: u64,
+    is_synced: bool,
+}
+
+pub(crate) struct State<E: Environment> {
+    filling: Group<E>,
+    /// There unless somebody is writing.
+    driver: Option<Driver<E>>,
+    flight: Option<Flight>,
+    /// Where the next block goes, unless one is open.
+    next_position: u64,
+    next_lsn: u64,
+    /// LSN after the last whole unit that was appended.
+    unit_end: u64,
+    /// A thread is appending a unit that does not fit into a block.
+    is_unit_open: bool,
+    pub durable: Durable,
+    /// Threads that lately committed at the same time.
+    committers: u32,
+    /// How long a group takes to become durable, lately.
+    flush_time: Duration,
+    pub segments: Segments<E>,
+    pub first_lsn: u64,
+    poison: Option<(&'static str, Arc<std::io::Error>)>,
+    pub is_closing: bool,
+    /// Somebody follows the end.
+    pub followers: u32,
+    has_writer: bool,
+    threads: Vec<E::Thread>,
+    tally: Tally,
+}
+
+impl<E: Environment> State<E> {
+    pub fn is_poisoned(&self) -> bool {
+        self.poison.is_some()
+    }
+}
+
+pub(crate) struct Shared<E: Environment> {
+    pub environment: E,
+    pub geometry: Geometry,
+    pub options: Options,
+    pub log: u64,
+    pub epoch: u64,
+    block_bytes: u64,
+    pub state: E::Mutex<State<E>>,
+    pub control: E::Mutex<ControlFile<E>>,
+    /// Those who wait for one of the two groups to be durable.
+    done: [E::Condvar; 2],
+    /// Those who cannot append now: no room in the buffer, no segment, another one's unit.
+    pub space: E::Condvar,
+    /// The log's own threads.
+    pub work: E::Condvar,
+    /// Those who follow the end.
+    pub durable: E::Condvar,
+    /// What `State::durable.lsn` was lately, for who only asks.
+    durable_lsn: AtomicU64,
+}
+
+/// What a log begins with.
+pub(crate) struct Begin<E: Environment> {
+    pub environment: E,
+    pub geometry: Geometry,
+    pub options: Options,
+    pub log: u64,
+    pub epoch: u64,
+    pub control: ControlFile<E>,
+    pub segments: Segments<E>,
+    pub tail: super::scan::Place,
+    pub next_lsn: u64,
+    pub first_lsn: u64,
+}
+
+type StateOf<'a, E> = <E as Environment>::Guard<'a, State<E>>;
+
+impl<E: Environment> Shared<E> {
+    pub fn new(begin: Begin<E>) -> Shared<E> {
+        let Begin {
+            environment,
+            geometry,
+            options,
+            log,
+            epoch,
+            control,
+            segments,
+            tail,
+            next_lsn,
+            first_lsn,
+        } = begin;
+        let spare = Group::new(options.buffer_bytes, 1);
+        let driver = Driver::new(&environment, geometry, log, epoch, tail, spare);
+        let state = State {
+            filling: Group::new(options.buffer_bytes, 0),
+            driver: Some(driver),
+            flight: None,
+            next_position: tail.position,
+            next_lsn,
+            unit_end: next_lsn,
+            is_unit_open: false,
+            durable: Durable {
+                lsn: next_lsn,
+                position: tail.position,
+            },
+            committers: 1,
+            flush_time: Duration::ZERO,
+            segments,
+            first_lsn,
+            poison: None,
+            is_closing: false,
+            followers: 0,
+            has_writer: false,
+            threads: Vec::new(),
+            tally: Tally::default(),
+        };
+        Shared {
+            block_bytes: options.block_bytes(geometry.segment, geometry.granule),
+            environment,
+            geometry,
+            options,
+            log,
+            epoch,
+            state: E::mutex(state),
+            control: E::mutex(control),
+            done: [E::condvar(), E::condvar()],
+            space: E::condvar(),
+            work: E::condvar(),
+            durable: E::condvar(),
+            durable_lsn: AtomicU64::new(next_lsn),
+        }
+    }
+
+    /// LSN of the first record that is not durable.
+    pub fn durable_lsn(&self) -> u64 {
+        self.durable_lsn.load(Ordering::Acquire)
+    }
+
+    fn refusal(&self, state: &State<E>) -> Option<Error> {
+        if let Some((doing, source)) = &state.poison {
+            return Some(Error::Poisoned {
+                doing,
+                source: source.clone(),
+            });
+        }
+        state.is_closing.then_some(Error::Closed)
+    }
+
+    /// Appends a unit and returns its first record's LSN. `callback` gets that of its last record.
+    pub fn append(
+        self: &Arc<Self>,
+        records: &[&[u8]],
+        callback: Option<Callback>,
+    ) -> Result<u64, Error> {
+        let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
+        if count == u32::MAX {
+            return Err(Error::BatchTooLarge { most: u32::MAX - 1 });
+        }
+        let mut state = E::lock(&self.state);
+        loop {
+            if let Some(error) = self.refusal(&state) {
+                return Err(error);
+            }
+            let is_full = callback.is_some()
+                && state.filling.callbacks.len() >= self.options.waiting_commits as usize;
+            if state.is_unit_open {
+                state = E::wait(&self.space, state);
+            } else if is_full {
+                state = self.make_room(state)?;
+            } else {
+                break;
+            }
+        }
+        if records.is_empty() {
+            return Ok(state.next_lsn);
+        }
+        let whole: usize = records.iter().map(|record| FRAME + record.len()).sum();
+        let whole = whole as u64 + HEADER as u64;
+        let mut state = match whole <= self.block_bytes {
+            true => self.append_whole(state, records, whole)?,
+            false => self.append_in_parts(state, records)?,
+        };
+        // Nobody has come between: the lock was not let go of since the last of them was put there.
+        let last = Lsn(state.next_lsn - 1);
+        let first = state.next_lsn - u64::from(count);
+        let is_waited_for = callback.is_some();
+        if let Some(callback) = callback {
+            state.filling.callbacks.push((last, callback));
+        }
+        if is_waited_for || state.filling.bytes() >= self.options.write_bytes {
+            self.ask_writer(&mut state);
+        }
+        Ok(first)
+    }
+
+    /// Appends a unit that fits into a block, into one block.
+    fn append_whole<'a>(
+        self: &'a Arc<Self>,
+        mut state: StateOf<'a, E>,
+        records: &[&[u8]],
+        whole: u64,
+    ) -> Result<StateOf<'a, E>, Error> {
+        loop {
+            if state.filling.room(self.geometry, self.block_bytes) >= whole - HEADER as u64 {
+                break;
+            }
+            let (waited, is_begun) = self.begin_block(state, whole, 0)?;
+            state = waited;
+            if !is_begun {
+                // Others were let in meanwhile.
+                while state.is_unit_open && self.refusal(&state).is_none() {
+                    state = E::wait(&self.space, state);
+                }
+                if let Some(error) = self.refusal(&state) {
+                    return Err(error);
+                }
+            }
+        }
+        for (index, record) in records.iter().enumerate() {
+            let frame = Frame {
+                begins_record: true,
+                ends_record: true,
+                begins_unit: index == 0,
+                ends_unit: index + 1 == records.len(),
+                length: record.len() as u32,
+            };
+            state.filling.push(frame, record);
+        }
+        state.next_lsn += records.len() as u64;
+        state.unit_end = state.next_lsn;
+        Ok(state)
+    }
+
+    /// Appends a unit block by block, while nobody else can append.
+    fn append_in_parts<'a>(
+        self: &'a Arc<Self>,
+        mut state: StateOf<'a, E>,
+        records: &[&[u8]],
+    ) -> Result<StateOf<'a, E>, Error> {
+        state.is_unit_open = true;
+        let first = state.next_lsn;
+        for (index, record) in records.iter().enumerate() {
+            let mut at = 0;
+            loop {
+                let rest = record.len() - at;
+                let least = (FRAME + rest.min(1)) as u64;
+                while state.filling.room(self.geometry, self.block_bytes) < least {
+                    let back = (state.next_lsn - first) as u32;
+                    let begun = self.begin_block(state, HEADER as u64 + least, back);
+                    state = match begun {
+                        Ok((state, _)) => state,
+                        Err(error) => return Err(self.abandon(first, error)),
+                    };
+                }
+                let room = state.filling.room(self.geometry, self.block_bytes) as usize - FRAME;
+                let length = rest.min(room).min(Frame::MOST as usize - 1);
+                let frame = Frame {
+                    begins_record: at == 0,
+                    ends_record: length == rest,
+                    begins_unit: at == 0 && index == 0,
+                    ends_unit: length == rest && index + 1 == records.len(),
+                    length: length as u32,
+                };
+                if at == 0 {
+                    state.next_lsn += 1;
+                }
+                state.filling.push(frame, &record[at..at + length]);
+                at += length;
+                if at == record.len() {
+                    break;
+                }
+            }
+        }
+        state.unit_end = state.next_lsn;
+        state.is_unit_open = false;
+        E::notify_all(&self.space);
+        Ok(state)
+    }
+
+    /// A unit of which a part is written cannot be ended: if any was, the log cannot go on behind it.
+    fn abandon(&self, first: u64, error: Error) -> Error {
+        let mut state = E::lock(&self.state);
+        state.is_unit_open = false;
+        if state.next_lsn > first && state.poison.is_none() {
+            let source = std::io::Error::other(error.to_string());
+            self.poison(&mut state, "making a segment for a large batch", source);
+        }
+        E::notify_all(&self.space);
+        error
+    }
+
+    /// Begins a block for at least so many bytes; `false`: it had to wait, and others may have come first.
+    fn begin_block<'a>(
+        self: &'a Arc<Self>,
+        mut state: StateOf<'a, E>,
+        bytes: u64,
+        unit_back: u32,
+    ) -> Result<(StateOf<'a, E>, bool), Error> {
+        let granule = self.geometry.granule;
+        if let Some(next) = state.filling.close(granule) {
+            state.next_position = next;
+        }
+        if !state.filling.takes(bytes, granule) {
+            return Ok((self.make_room(state)?, false));
+        }
+        let mut position = state.next_position;
+        if self.geometry.room(position) < bytes {
+            let sequence = self.geometry.sequence(position);
+            position = match self.geometry.offset(position) {
+                0 => self.geometry.first_block(sequence),
+                _ => self.geometry.first_block(sequence + 1),
+            };
+        }
+        let sequence = self.geometry.sequence(position);
+        let (lsn, heedless) = (
+            state.next_lsn,
+            self.environment.is_planted(Fault::ZeroBehindWriter),
+        );
+        if let Some(file) = state.segments.enter(sequence, lsn, heedless) {
+            if self.geometry.offset(position) == granule {
+                // Another one is to be made ahead.
+                E::notify_all(&self.work);
+            }
+            state.filling.begin(position, lsn, unit_back, file);
+            return Ok((state, true));
+        }
+        if let Some(error) = state.segments.take_failure() {
+            // So that it is tried again.
+            E::notify_all(&self.work);
+            return Err(match error.kind() {
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                    Error::NoSpace {
+                        bytes: self.geometry.segment,
+                    }
+                }
+                _ => Error::Io {
+                    doing: "make a segment".into(),
+                    source: error,
+                },
+            });
+        }
+        if let Some(error) = self.refusal(&state) {
+            return Err(error);
+        }
+        state.tally.segment_waits += 1;
+        E::notify_all(&self.work);
+        Ok((E::wait(&self.space, state), false))
+    }
+
+    /// Has what was gathered written, by this thread or by the one that is at it.
+    fn make_room<'a>(self: &'a Arc<Self>, state: StateOf<'a, E>) -> Result<StateOf<'a, E>, Error> {
+        if let Some(error) = self.refusal(&state) {
+            return Err(error);
+        }
+        match state.driver.is_some() {
+            true => Ok(self.drive(state, false)),
+            false => Ok(E::wait(&self.space, state)),
+        }
+    }
+
+    /// Waits until every record before `end` is durable.
+    pub fn commit(self: &Arc<Self>, end: u64) -> Result<(), Error> {
+        if self.durable_lsn() >= end {
+            return Ok(());
+        }
+        let mut state = E::lock(&self.state);
+        // The group that it was counted in.
+        let mut counted = None;
+        loop {
+            if state.durable.lsn >= end {
+                // Who was woken to write, and need not, wakes another.
+                if state.driver.is_some() && state.filling.waiting > 0 {
+                    E::notify_one(&self.done[state.filling.parity]);
+                }
+                return Ok(());
+            }
+            if let Some((doing, source)) = &state.poison {
+                return Err(Error::Poisoned {
+                    doing,
+                    source: source.clone(),
+                });
+            }
+            if state.driver.is_some() {
+                state = self.gather(state);
+                if state.driver.is_some() && state.durable.lsn < end {
+                    state = self.drive(state, true);
+                }
+                continue;
+            }
+            let flying = state
+                .flight
+                .filter(|flight| flight.is_synced && end <= flight.end);
+            let parity = match flying {
+                Some(flight) => flight.parity,
+                None => {
+                    let parity = state.filling.parity;
+                    if counted != Some(parity) {
+                        counted = Some(parity);
+                        state.filling.waiting += 1;
+                    }
+                    parity
+                }
+            };
+            state = E::wait(&self.done[parity], state);
+        }
+    }
+
+    /// Lets those come that committed with this thread lately, as long as each comes sooner than the group's
+    /// time for each of its commits: then more of them are done in the same time. Who is the only one waits
+    /// no longer than a flush takes.
+    fn gather<'a>(self: &'a Arc<Self>, mut state: StateOf<'a, E>) -> StateOf<'a, E> {
+        if state.committers <= 1 || state.flush_time.is_zero() {
+            return state;
+        }
+        let begin = self.environment.now();
+        let mut came = begin;
+        let mut there = state.filling.waiting + 1;
+        while there < state.committers && state.driver.is_some() && state.poison.is_none() {
+            let now = self.environment.now();
+            let each = (state.flush_time + (now - begin)) / (there + 1);
+            if now - came > each {
+                break;
+            }
+            drop(state);
+            self.environment.yield_now();
+            state = E::lock(&self.state);
+            let now_there = state.filling.waiting + 1;
+            if now_there > there {
+                (there, came) = (now_there, self.environment.now());
+            }
+        }
+        state
+    }
+
+    /// Writes what was gathered; nobody else is at it. `sync`: and makes it durable.
+    fn drive<'a>(self: &'a Arc<Self>, mut state: StateOf<'a, E>, sync: bool) -> StateOf<'a, E> {
+        let Some(mut driver) = state.driver.take() else {
+            return state;
+        };
+        let Some(other) = driver.spare.take() else {
+            state.driver = Some(driver);
+            return state;
+        };
+        if let Some(next) = state.filling.close(self.geometry.granule) {
+            state.next_position = next;
+        }
+        let gathered = state.filling.bytes();
+        let sync = sync
+            || state.filling.waiting > 0
+            || !state.filling.callbacks.is_empty()
+            || driver.unsynced_bytes() + gathered > self.options.unsynced_bytes;
+        let parity = state.filling.parity;
+        let mut group = std::mem::replace(&mut state.filling, other);
+        state.filling.parity = 1 - parity;
+        let end = state.unit_end;
+        state.flight = Some(Flight {
+            parity,
+            end,
+            is_synced: sync,
+        });
+        if self.environment.is_planted(Fault::AcknowledgeEarly) && sync {
+            self.set_durable(&mut state, end, driver.durable);
+        }
+        drop(state);
+        // There is room in the other one.
+        E::notify_all(&self.space);
+        let begin = self.environment.now();
+        let written = driver.write(&mut group, sync);
+        let took = self.environment.now().saturating_sub(begin);
+        let callbacks = std::mem::take(&mut group.callbacks);
+        let committers = group.waiting + 1;
+        let mut state = E::lock(&self.state);
+        state.flight = None;
+        let result = match written {
+            Ok(asked) => {
+                self.count(&mut state, &group, asked, took, sync);
+                if sync {
+                    self.set_durable(&mut state, end, driver.durable);
+                    state.flush_time = (state.flush_time * 3 + took) / 4;
+                    state.committers = committers + state.filling.waiting;
+                }
+                Ok(())
+            }
+            Err(Failed { doing, error }) => {
+                self.poison(&mut state, doing, error);
+                if self.environment.is_planted(Fault::NotPoisoned) {
+                    state.poison = None;
+                    self.set_durable(&mut state, end, driver.durable);
+                }
+                Err(())
+            }
+        };
+        group.clear();
+        driver.spare = Some(group);
+        state.driver = Some(driver);
+        self.wake(&state, parity);
+        if callbacks.is_empty() {
+            return state;
+        }
+        let failure = result.err().and_then(|()| self.refusal(&state));
+        drop(state);
+        for (lsn, callback) in callbacks {
+            callback(match &failure {
+                None => Ok(lsn),
+                Some(error) => Err(error.clone()),
+            });
+        }
+        E::lock(&self.state)
+    }
+
+    fn set_durable(&self, state: &mut State<E>, lsn: u64, position: u64) {
+        state.durable = Durable { lsn, position };
+        self.durable_lsn.store(lsn, Ordering::Release);
+        if state.followers > 0 {
+            E::notify_all(&self.durable);
+        }
+    }
+
+    /// After a group was written: those whose it was, one of the next to write that, and the others.
+    fn wake(&self, state: &State<E>, parity: usize) {
+        E::notify_all(&self.done[parity]);
+        if state.filling.waiting > 0 {
+            E::notify_one(&self.done[1 - parity]);
+        }
+        E::notify_all(&self.space);
+        if state.has_writer && self.has_work(state) {
+            E::notify_all(&self.work);
+        }
+    }
+
+    fn poison(&self, state: &mut State<E>, doing: &'static str, error: std::io::Error) {
+        tracing::error!(doing, %error, "the log is poisoned");
+        state.poison.get_or_insert((doing, Arc::new(error)));
+        // Whatever they wait for will not come.
+        for waiting in [
+            &self.done[0],
+            &self.done[1],
+            &self.space,
+            &self.work,
+            &self.durable,
+        ] {
+            E::notify_all(waiting);
+        }
+    }
+
+    fn count(
+        &self,
+        state: &mut State<E>,
+        group: &Group<E>,
+        asked: Asked,
+        took: Duration,
+        sync: bool,
+    ) {
+        let tally = &mut state.tally;
+        tally.writes += asked.writes;
+        tally.flushes += asked.flushes;
+        tally.bytes += asked.bytes;
+        tally.record_bytes += group
+            .blocks
+            .iter()
+            .map(|block| block.length as u64)
+            .sum::<u64>();
+        if sync {
+            tally.groups += 1;
+            tally.record_flush(took);
+        }
+    }
+
+    /// Whether there is something for the writer.
+    fn has_work(&self, state: &State<E>) -> bool {
+        !state.filling.callbacks.is_empty() || state.filling.bytes() >= self.options.write_bytes
+    }
+
+    /// Has the log's own thread write, which is started if it does not run yet.
+    fn ask_writer(self: &Arc<Self>, state: &mut State<E>) {
+        if !state.has_writer {
+            let shared = self.clone();
+            let started = self
+                .environment
+                .spawn("landfall-writer", move || shared.write_for_others());
+            match started {
+                Ok(thread) => {
+                    state.has_writer = true;
+                    state.threads.push(thread);
+                }
+                // Whoever needs room, or commits, writes himself; callbacks wait for that.
+                Err(error) => tracing::warn!(%error, "the log's writer cannot be started"),
+            }
+        }
+        if state.driver.is_some() {
+            E::notify_all(&self.work);
+        }
+    }
+
+    fn write_for_others(self: Arc<Self>) {
+        let mut state = E::lock(&self.state);
+        loop {
+            if state.poison.is_some() {
+                self.fail_callbacks(state);
+                return;
+            }
+            if state.driver.is_some() && self.has_work(&state) {
+                state = self.drive(state, false);
+            } else if state.is_closing {
+                return;
+            } else {
+                state = E::wait(&self.work, state);
+            }
+        }
+    }
+
+    /// Those who wait for a log that is poisoned are told so.
+    fn fail_callbacks(&self, mut state: StateOf<'_, E>) {
+        let callbacks = std::mem::take(&mut state.filling.callbacks);
+        let error = self.refusal(&state).unwrap_or(Error::Closed);
+        drop(state);
+        for (_, callback) in callbacks {
+            callback(Err(error.clone()));
+        }
+    }
+
+    /// Gives up the records before `lsn`, durably, and the segments that have no others.
+    pub fn truncate_before(&self, lsn: u64) -> Result<(), Error> {
+        let mut control = E::lock(&self.control);
+        let state = E::lock(&self.state);
+        if let Some(error) = self.refusal(&state) {
+            return Err(error);
+        }
+        if lsn <= state.first_lsn {
+            return Ok(());
+        }
+        if lsn > state.durable.lsn {
+            return Err(Error::NotThereYet {
+                asked: Lsn(lsn),
+                next: Lsn(state.durable.lsn),
+            });
+        }
+        let needed = state.segments.first_needed(lsn, state.durable.position);
+        drop(state);
+        let record = Control {
+            first_segment: needed,
+            first_lsn: lsn,
+            ..control.record
+        };
+        let release = || {
+            let mut state = E::lock(&self.state);
+            state.first_lsn = lsn;
+            state.segments.release_before(needed);
+            drop(state);
+            E::notify_all(&self.work);
+        };
+        if self.environment.is_planted(Fault::ReuseBeforeTruncate) {
+            release();
+            self.environment.yield_now();
+        }
+        if let Err(error) = control.write(record) {
+            let mut state = E::lock(&self.state);
+            self.poison(
+                &mut state,
+                "truncating",
+                std::io::Error::other(error.to_string()),
+            );
+            return Err(error);
+        }
+        release();
+        Ok(())
+    }
+
+    /// LSN after the last whole unit.
+    pub fn appended(&self) -> u64 {
+        E::lock(&self.state).unit_end
+    }
+
+    pub fn counters(&self) -> Counters {
+        E::lock(&self.state).tally.counters()
+    }
+
+    pub fn keep_thread(&self, thread: E::Thread) {
+        E::lock(&self.state).threads.push(thread);
+    }
+
+    /// Commits what was appended, ends the log's threads, and waits for them.
+    pub fn close(self: &Arc<Self>) -> Result<(), Error> {
+        let end = self.appended();
+        let committed = self.commit(end);
+        let threads = {
+            let mut state = E::lock(&self.state);
+            state.is_closing = true;
+            std::mem::take(&mut state.threads)
+        };
+        E::notify_all(&self.work);
+        E::notify_all(&self.space);
+        E::notify_all(&self.durable);
+        let is_first = !threads.is_empty();
+        threads.into_iter().for_each(E::join);
+        if is_first {
+            self.environment.unlock_directory();
+        }
+        committed
+    }
+}

@@ -1,0 +1,29 @@
+//! Writing zeros, so that later writes overwrite written blocks.
+
+use std::io;
+
+use super::buffer::Buffer;
+use super::format::Geometry;
+use crate::environment::{Durability, File};
+
+/// Bytes of zeros that are written at once, at most: what somebody may have to wait for who needs the segment.
+const CHUNK: u64 = 256 << 10;
+
+/// Bytes of zeros that are written at once.
+pub(crate) fn chunk(geometry: Geometry) -> u64 {
+    let part = (geometry.segment / 8).next_multiple_of(geometry.granule);
+    part.min(CHUNK)
+}
+
+/// Writes zeros from `from` to `to`, and does not sync.
+pub(crate) fn write<F: File>(file: &F, geometry: Geometry, from: u64, to: u64) -> io::Result<()> {
+    let chunk = chunk(geometry);
+    let buffer = Buffer::new(chunk as usize);
+    let mut at = from;
+    while at < to {
+        let len = chunk.min(to - at);
+        file.write(buffer.bytes(0..len as usize), at, Durability::Later)?;
+        at += len;
+    }
+    Ok(())
+}
