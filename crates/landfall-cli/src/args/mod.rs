@@ -2,6 +2,7 @@
 
 mod amplify;
 mod binlog;
+mod log;
 mod prove;
 mod site;
 mod sites;
@@ -19,6 +20,7 @@ use crate::exit::Failure;
 
 pub use amplify::AmplifyPlan;
 pub use binlog::BinlogPlan;
+pub use log::{Log, LogCommand, LogDirectory};
 pub use prove::{Prove, Workload};
 pub use site::SiteArguments;
 pub use sites::SitesArguments;
@@ -64,6 +66,8 @@ pub enum Command {
     Prove(Box<Prove>),
     /// Print the databases that can be measured and proven, with where they are, and what else can be proven.
     Subjects(Subjects),
+    /// Look at a durable log of the engine's.
+    Log(Log),
     /// Remove what killed runs left: private directories, and what hangs on them.
     Clean(Clean),
     /// Show what a directory stands on, and what that means for durable writes.

@@ -6,6 +6,7 @@ mod documents;
 pub mod inspect;
 pub mod lab;
 mod listing;
+pub mod log;
 pub mod prove;
 pub mod subjects;
 

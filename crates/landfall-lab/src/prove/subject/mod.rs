@@ -16,6 +16,7 @@ mod database;
 mod files;
 #[cfg(test)]
 mod fixtures;
+mod log;
 mod marks;
 mod pages;
 mod registry;

@@ -1,0 +1,135 @@
+//! `landfall log`: a durable log of the engine's, looked at from outside.
+
+use std::fmt::Write;
+
+use landfall::{Block, Error, Fragment, Inspection};
+use landfall_lab::bytes_text;
+
+use crate::args::{Log, LogCommand, LogDirectory};
+use crate::commands::print_bytes;
+use crate::exit::{Code, Failure};
+
+/// Bytes of a record that are shown.
+const SHOWN: usize = 48;
+
+pub fn run(arguments: &Log) -> Result<Code, Failure> {
+    match &arguments.command {
+        LogCommand::Dump(log) => dump(log),
+        LogCommand::Verify(log) => verify(log),
+    }
+}
+
+fn dump(log: &LogDirectory) -> Result<Code, Failure> {
+    let mut closed = Ok(Code::Measured);
+    let inspection = read(log, &mut |block| {
+        if closed.is_ok() {
+            closed = print_bytes(text_of(block).as_bytes());
+        }
+    })?;
+    closed?;
+    print_bytes(summary(&inspection).as_bytes())
+}
+
+fn verify(log: &LogDirectory) -> Result<Code, Failure> {
+    let (mut blocks, mut records, mut bytes, mut padding) = (0u64, 0u64, 0u64, 0u64);
+    let inspection = read(log, &mut |block| {
+        let payload: usize = block.fragments.iter().map(|one| one.bytes.len()).sum();
+        blocks += 1;
+        records += block.fragments.iter().filter(|one| one.ends_record).count() as u64;
+        bytes += payload as u64;
+        padding += block.size - payload as u64;
+    })?;
+    let text = format!(
+        "whole: {records} records of {} in {blocks} blocks, with {} of headers and padding\n{}",
+        bytes_text(bytes),
+        bytes_text(padding),
+        summary(&inspection)
+    );
+    print_bytes(text.as_bytes())
+}
+
+fn read(log: &LogDirectory, visit: &mut dyn FnMut(&Block)) -> Result<Inspection, Failure> {
+    let dir = log.dir.display();
+    if !log.dir.is_dir() {
+        return Err(Failure::new(
+            Code::Usage,
+            format!("there is no directory {dir}"),
+        ));
+    }
+    Inspection::read(&log.dir, visit).map_err(|error| {
+        let code = match error {
+            Error::Io { ref source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                let text = format!("{dir} holds no log: it has no file 'landfall-log'");
+                return Failure::new(Code::Usage, text);
+            }
+            Error::Locked => Code::Refused,
+            _ => Code::Failed,
+        };
+        Failure::new(code, format!("{dir}: {error}"))
+    })
+}
+
+fn summary(found: &Inspection) -> String {
+    let mut text = format!(
+        "log {:016x}, opened {} times; records {} to {}; blocks of {} bytes, segments of {}; written by {}\n",
+        found.log,
+        found.epoch,
+        found.first,
+        found.next.0.saturating_sub(1),
+        found.granule,
+        bytes_text(found.segment_bytes),
+        found.method,
+    );
+    for segment in &found.segments {
+        let what = match (segment.sequence, segment.is_used) {
+            (Some(sequence), true) => format!("segment {sequence}"),
+            (Some(sequence), false) => format!("segment {sequence}, made ahead"),
+            (None, _) => "not used".to_owned(),
+        };
+        let _ = writeln!(text, "  {}  {what}", segment.name);
+    }
+    text
+}
+
+fn text_of(block: &Block) -> String {
+    let mut text = format!(
+        "{} {:>10}  {:>7} bytes, epoch {}\n",
+        block.file, block.offset, block.size, block.epoch
+    );
+    for fragment in &block.fragments {
+        let _ = writeln!(
+            text,
+            "  {:>12}  {:>7} bytes  {}{}",
+            fragment.lsn.to_string(),
+            fragment.bytes.len(),
+            place(fragment),
+            shown(&fragment.bytes)
+        );
+    }
+    text
+}
+
+/// What it is of its record and its batch, where that is not all of both.
+fn place(fragment: &Fragment) -> String {
+    let of_record = match (fragment.begins_record, fragment.ends_record) {
+        (true, true) => "",
+        (true, false) => "[begins] ",
+        (false, false) => "[goes on] ",
+        (false, true) => "[ends] ",
+    };
+    let of_batch = match (fragment.begins_batch, fragment.ends_batch) {
+        (true, true) => "",
+        (true, false) if fragment.ends_record => "[batch begins] ",
+        (false, true) if fragment.begins_record => "[batch ends] ",
+        (false, false) if fragment.begins_record => "[of a batch] ",
+        _ => "",
+    };
+    format!("{of_record}{of_batch}")
+}
+
+/// The beginning of a record, as text where it is such.
+fn shown(bytes: &[u8]) -> String {
+    let begin = &bytes[..bytes.len().min(SHOWN)];
+    let more = if bytes.len() > SHOWN { "…" } else { "" };
+    format!("{}{more}", begin.escape_ascii())
+}
