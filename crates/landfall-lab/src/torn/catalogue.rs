@@ -83,16 +83,20 @@ pub enum Condition {
     FittingPool,
     /// A continuous load of page writes: here the redo log is so large that pages can wait.
     ContinuousWrites,
+    /// Neighbours of a dirty page that are written with it, as on any disk that rotates unless told
+    /// otherwise: here each page is written by itself. It was not named.
+    Neighbours,
 }
 
 impl Condition {
     /// Those that can be taken away on any disk.
-    pub const REMOVED: [Condition; 5] = [
+    pub const REMOVED: [Condition; 6] = [
         Condition::LaxCommits,
         Condition::SpareProcessors,
         Condition::FewReads,
         Condition::FittingPool,
         Condition::ContinuousWrites,
+        Condition::Neighbours,
     ];
 
     /// What there is instead, in a few words.
@@ -104,6 +108,7 @@ impl Condition {
             Condition::FewReads => "reads in the mix",
             Condition::FittingPool => "data larger than the pool",
             Condition::ContinuousWrites => "pages that can wait",
+            Condition::Neighbours => "neighbours not flushed",
         }
     }
 
@@ -169,6 +174,9 @@ pub(super) fn mariadb(
     if condition == Condition::ContinuousWrites {
         // Or pages would be written once a tenth of the log is full.
         settings.push(("innodb_adaptive_flushing", "OFF".to_owned()));
+    }
+    if condition == Condition::Neighbours {
+        settings.push(("innodb_flush_neighbors", "0".to_owned()));
     }
     if condition == Condition::FittingPool {
         let small = (data / 3).next_multiple_of(MIB).max(6 * MIB);
