@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use landfall::{Log, Options as LogOptions};
-use landfall_lab::database::{self, Batch, Running, Session, Templates, Value};
+use landfall_lab::database::{self, Batch, DatabaseError, Running, Session, Templates, Value};
 use landfall_lab::stats::{Estimate, median};
 use landfall_lab::{Site, SiteSpec, Stop};
 use landfall_os::{Payload, SyncedFile, process_cpu, zero_fill};
@@ -232,8 +232,14 @@ impl Contender for Peer {
                 let insert = sql.prepare("INSERT INTO records (record) VALUES (?)");
                 let insert = insert.map_err(sentence)?;
                 Ok(Box::new(move |number| {
-                    let record = Value::Bytes(record.stamped(number).to_vec());
-                    sql.execute(insert, &[record]).map(drop).map_err(sentence)
+                    let record = [Value::Bytes(record.stamped(number).to_vec())];
+                    loop {
+                        match sql.execute(insert, &record) {
+                            // It had waited for its turn for too long.
+                            Err(DatabaseError::Conflict(_)) => {}
+                            done => return done.map(drop).map_err(sentence),
+                        }
+                    }
                 }))
             }
         }
@@ -278,7 +284,9 @@ fn turn(
                         failure.lock().unwrap().get_or_insert(error);
                         break;
                     }
-                    times.saturating_record(begin.elapsed().as_nanos() as u64);
+                    times
+                        .record(begin.elapsed().as_nanos() as u64)
+                        .expect("it grows");
                     number += 1;
                 }
                 all.lock().unwrap().add(times).expect("the same digits");

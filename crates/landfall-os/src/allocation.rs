@@ -8,7 +8,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use rustix::fs::FallocateFlags;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::retry_on_intr;
 
 const MIB: u64 = 1 << 20;
 /// `FALLOC_FL_WRITE_ZEROES`, since Linux 6.17; not in the libraries yet.
@@ -104,12 +105,8 @@ impl std::str::FromStr for Allocation {
 
 /// Reserves `len` bytes as unwritten extents and sets the file's size.
 pub fn allocate_unwritten(file: &File, len: u64) -> io::Result<()> {
-    Ok(rustix::fs::fallocate(
-        file,
-        FallocateFlags::empty(),
-        0,
-        len,
-    )?)
+    let none = FallocateFlags::empty();
+    Ok(retry_on_intr(|| fallocate(file, none, 0, len))?)
 }
 
 /// Allocates `len` bytes as *written* zeros by `FALLOC_FL_WRITE_ZEROES`.
@@ -118,7 +115,7 @@ pub fn allocate_unwritten(file: &File, len: u64) -> io::Result<()> {
 /// otherwise the error is `EOPNOTSUPP` (or `EINVAL` from an older kernel).
 pub fn allocate_write_zeroes(file: &File, len: u64) -> io::Result<()> {
     let flags = FallocateFlags::from_bits_retain(FALLOC_FL_WRITE_ZEROES);
-    Ok(rustix::fs::fallocate(file, flags, 0, len)?)
+    Ok(retry_on_intr(|| fallocate(file, flags, 0, len))?)
 }
 
 /// Writes zeros from `from` to `to` through the page cache, 1 MiB at a time, and does not sync.

@@ -79,11 +79,11 @@ pub enum Error {
         first: Lsn,
     },
     /// No such record was appended yet.
-    #[error("record {asked} is not there yet: the next one will be {next}")]
+    #[error("record {asked} is not there yet: all before {next} are")]
     NotThereYet {
         /// The record that was asked for.
         asked: Lsn,
-        /// The one that is appended next.
+        /// The one behind the last that is there.
         next: Lsn,
     },
     /// The options make no sense.

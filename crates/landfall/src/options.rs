@@ -1,12 +1,13 @@
 //! What can be chosen. Everything has a default that needs no touching.
 
 use crate::Error;
+use crate::log::format::MOST_BLOCK;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// How a log is kept. What it was made with is kept in its directory and wins when it is opened again:
-/// [`segment_bytes`](Options::segment_bytes) is that.
+/// How a log is kept. [`segment_bytes`](Options::segment_bytes) is of a log that is made; one that is there
+/// stays as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Bytes of a segment: files are made, written ahead and truncated by these. 16 MiB.
@@ -19,7 +20,7 @@ pub struct Options {
     /// Bytes of records after which they are written without anybody committing. 1 MiB.
     pub write_bytes: u64,
     /// Bytes that are written and not durable, after which they are made durable without anybody
-    /// committing. It is also what is lost at most by who never commits. 64 MiB.
+    /// committing. Who never commits can lose these, and what is still in the buffers. 64 MiB.
     pub unsynced_bytes: u64,
     /// Commits whose callbacks or futures wait, before another one has to wait. 65,536.
     pub waiting_commits: u32,
@@ -41,7 +42,7 @@ impl Default for Options {
 impl Options {
     /// Bytes of the largest block: as much is written by one call at the most.
     pub(crate) fn block_bytes(&self, segment: u64, granule: u64) -> u64 {
-        let most = MIB.min(self.buffer_bytes / 2).min(segment - granule);
+        let most = MOST_BLOCK.min(self.buffer_bytes / 2).min(segment - granule);
         most / granule * granule
     }
 
@@ -60,8 +61,8 @@ impl Options {
         if self.buffer_bytes < 4 * granule || self.buffer_bytes > 1 << 30 {
             return refuse(format!("a buffer has from {} bytes to 1 GiB", 4 * granule));
         }
-        if self.write_bytes > self.buffer_bytes {
-            return refuse("records are written before a buffer is full: write_bytes is no more than buffer_bytes".into());
+        if !(1..=self.buffer_bytes).contains(&self.write_bytes) {
+            return refuse("records are written before a buffer is full: write_bytes is from 1 to buffer_bytes".into());
         }
         if self.unsynced_bytes < KIB || self.waiting_commits == 0 {
             return refuse("unsynced_bytes is at least 1 KiB, waiting_commits at least 1".into());

@@ -89,8 +89,10 @@ pub trait Environment: Clone + Send + Sync + 'static {
     /// A thread that was started.
     type Thread: Send;
 
-    /// Makes the directory if it is not there, durably.
+    /// Makes the directory if it is not there.
     fn make_directory(&self) -> io::Result<()>;
+    /// Makes durable that the directory is there.
+    fn sync_parent(&self) -> io::Result<()>;
     /// Names of everything in the directory.
     fn names(&self) -> io::Result<Vec<String>>;
     /// Takes the directory for this handle and its clones; `false`: somebody has it.

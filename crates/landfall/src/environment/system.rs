@@ -1,18 +1,21 @@
 //! This machine.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use landfall_os::{Filesystem, allocate_unwritten};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
-use rustix::io::{Errno, ReadWriteFlags};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, flock, fstat, fsync, openat, renameat,
+    unlinkat,
+};
+use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 
 use super::{Durability, Environment, Method};
 use crate::log::buffer::Buffer;
@@ -34,6 +37,7 @@ struct Inner {
     handle: OnceLock<OwnedFd>,
     /// A [`Method`]'s code; 0: not chosen yet.
     method: AtomicU32,
+    is_locked: AtomicBool,
     begin: Instant,
 }
 
@@ -44,12 +48,9 @@ impl System {
             directory: directory.to_owned(),
             handle: OnceLock::new(),
             method: AtomicU32::new(0),
+            is_locked: AtomicBool::new(false),
             begin: Instant::now(),
         }))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.directory.join(name)
     }
 
     fn method(&self) -> Option<Method> {
@@ -61,43 +62,43 @@ impl System {
             return Ok(handle);
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened = rustix::fs::open(&self.0.directory, flags, Mode::empty())?;
+        let opened = openat(CWD, &self.0.directory, flags, Mode::empty())?;
         Ok(self.0.handle.get_or_init(|| opened))
     }
 
-    fn open_with(&self, name: &str, options: &mut OpenOptions) -> io::Result<SystemFile> {
-        let options = options.read(true).write(true).mode(0o600);
-        let method = self.method();
-        let direct = match method {
-            Some(Method::Buffered) => None,
-            _ => {
-                let opened = options
-                    .custom_flags(OFlags::DIRECT.bits() as i32)
-                    .open(self.path(name));
-                match opened {
-                    Ok(file) => Some(file),
-                    // What a filesystem without direct I/O says.
-                    Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => None,
-                    Err(error) => return Err(error),
-                }
-            }
+    /// Opens a file of the directory that was locked, whatever that is called by now.
+    fn open_with(&self, name: &str, more: OFlags) -> io::Result<SystemFile> {
+        let open = |flags: OFlags| {
+            let flags = flags | OFlags::RDWR | OFlags::CLOEXEC;
+            let mode = Mode::RUSR | Mode::WUSR;
+            openat(self.handle()?, name, flags, mode).map_err(io::Error::from)
         };
-        Ok(match direct {
-            Some(file) => SystemFile {
-                file,
-                method: method.unwrap_or(Method::DirectFdatasync),
-            },
-            None => SystemFile {
-                // Made by the attempt before, where there was one.
-                file: OpenOptions::new()
-                    .read(true)
-                    .write(true)
-                    .create(true)
-                    .truncate(false)
-                    .mode(0o600)
-                    .open(self.path(name))?,
-                method: Method::Buffered,
-            },
+        let method = self.method();
+        if method != Some(Method::Buffered) {
+            match open(more | OFlags::DIRECT) {
+                Ok(file) => {
+                    return Ok(SystemFile {
+                        file: file.into(),
+                        method: method.unwrap_or(Method::DirectFdatasync),
+                    });
+                }
+                // What a filesystem without direct I/O says, when it has made the file.
+                Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
+                    tracing::warn!(
+                        name,
+                        "no direct I/O here: the log is written through the page cache"
+                    );
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let more = match method {
+            Some(Method::Buffered) => more,
+            _ => more.difference(OFlags::EXCL),
+        };
+        Ok(SystemFile {
+            file: open(more)?.into(),
+            method: Method::Buffered,
         })
     }
 }
@@ -178,28 +179,41 @@ impl Environment for System {
         let made = fs::DirBuilder::new().mode(0o700).create(&self.0.directory);
         match made {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(error),
-            Ok(()) => {
-                let directory = fs::canonicalize(&self.0.directory)?;
-                match directory.parent() {
-                    Some(parent) => File::open(parent)?.sync_all(),
-                    None => Ok(()),
-                }
-            }
+            made => made,
         }
     }
 
+    fn sync_parent(&self) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let parent = openat(self.handle()?, "..", flags, Mode::empty())?;
+        Ok(retry_on_intr(|| fsync(&parent))?)
+    }
+
     fn names(&self) -> io::Result<Vec<String>> {
-        fs::read_dir(&self.0.directory)?
-            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-            .collect()
+        let mut names = Vec::new();
+        for entry in Dir::read_from(self.handle()?)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+        }
+        Ok(names)
     }
 
     fn lock_directory(&self) -> io::Result<bool> {
+        // The kernel's lock is that of the open directory, which clones of this share.
+        if self.0.is_locked.swap(true, Ordering::AcqRel) {
+            return Ok(false);
+        }
         match flock(self.handle()?, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(true),
-            Err(Errno::WOULDBLOCK) => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(error) => {
+                self.0.is_locked.store(false, Ordering::Release);
+                match error {
+                    Errno::WOULDBLOCK => Ok(false),
+                    error => Err(error.into()),
+                }
+            }
         }
     }
 
@@ -208,36 +222,51 @@ impl Environment for System {
             // It goes with the handle otherwise.
             let _ = flock(handle, FlockOperation::Unlock);
         }
+        self.0.is_locked.store(false, Ordering::Release);
     }
 
     fn create(&self, name: &str) -> io::Result<SystemFile> {
-        self.open_with(name, OpenOptions::new().create_new(true))
+        self.open_with(name, OFlags::CREATE | OFlags::EXCL)
     }
 
     fn open(&self, name: &str) -> io::Result<SystemFile> {
-        self.open_with(name, &mut OpenOptions::new())
+        self.open_with(name, OFlags::empty())
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.path(from), self.path(to))
+        let directory = self.handle()?;
+        Ok(renameat(directory, from, directory, to)?)
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.path(name))
+        Ok(unlinkat(self.handle()?, name, AtFlags::empty())?)
     }
 
     fn sync_directory(&self) -> io::Result<()> {
-        Ok(rustix::fs::fsync(self.handle()?)?)
+        let directory = self.handle()?;
+        Ok(retry_on_intr(|| fsync(directory))?)
     }
 
     fn device(&self) -> io::Result<u64> {
-        Ok(fs::metadata(&self.0.directory)?.dev())
+        Ok(fstat(self.handle()?)?.st_dev)
     }
 
     fn granule(&self) -> io::Result<u32> {
         let filesystem = Filesystem::of(&self.0.directory)?;
-        let direct = filesystem.direct_io.map(|direct| direct.offset_bytes);
-        Ok(direct.unwrap_or(PAGE).max(512))
+        match filesystem.direct_io {
+            // The two copies of the control record are a page each, and groups begin at any granule in memory.
+            Some(direct)
+                if direct.offset_bytes.is_power_of_two()
+                    && direct.offset_bytes <= PAGE
+                    && direct.memory_bytes <= direct.offset_bytes.max(512) =>
+            {
+                Ok(direct.offset_bytes.max(512))
+            }
+            _ => {
+                self.use_method(Method::Buffered);
+                Ok(PAGE)
+            }
+        }
     }
 
     fn calibrate(&self, file: &SystemFile, offset: u64, granule: u32) -> io::Result<Method> {
@@ -311,8 +340,11 @@ impl Environment for System {
     }
 
     fn join(thread: JoinHandle<()>) {
-        // One that panicked has said so.
-        let _ = thread.join();
+        // Who is called back by it may be the one that closes the log.
+        if thread.thread().id() != thread::current().id() {
+            // One that panicked has said so.
+            let _ = thread.join();
+        }
     }
 
     fn yield_now(&self) {

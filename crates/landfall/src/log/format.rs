@@ -13,6 +13,10 @@ pub(crate) const HEADER: usize = 64;
 pub(crate) const FRAME: usize = 4;
 /// Bytes of one of the two copies of the control record.
 pub(crate) const CONTROL: usize = 4096;
+/// Bytes of the largest block.
+pub(crate) const MOST_BLOCK: u64 = 1 << 20;
+/// Positions and numbers are less, so that nothing overflows that is reckoned with them.
+pub(crate) const MOST: u64 = 1 << 62;
 /// The name of the file of control records.
 pub(crate) const CONTROL_NAME: &str = "landfall-log";
 /// The name that it has until it is whole.
@@ -30,7 +34,7 @@ pub(crate) fn segment_name(number: u64) -> String {
 /// The number of a segment file of that name.
 pub(crate) fn segment_number(name: &str) -> Option<u64> {
     let number = name.strip_prefix(SEGMENT_PREFIX)?.parse().ok()?;
-    (segment_name(number) == name).then_some(number)
+    (segment_name(number) == name && number < MOST).then_some(number)
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -276,9 +280,10 @@ impl Control {
             && (512..=1 << 16).contains(&granule)
             && self.segment.is_multiple_of(granule)
             && self.segment >= 4 * granule
-            && self.segment <= 1 << 40
-            && (1..1 << 40).contains(&self.first_segment)
-            && self.first_lsn >= 1
+            && self.segment <= 64 << 30
+            && (1..MOST / self.segment).contains(&self.first_segment)
+            && (1..MOST).contains(&self.first_lsn)
+            && self.generation.max(self.epoch) < MOST
     }
 }
 
@@ -294,6 +299,11 @@ impl Geometry {
     /// Where the first block of a segment is.
     pub fn first_block(self, sequence: u64) -> u64 {
         sequence * self.segment + self.granule
+    }
+
+    /// Whether a log can have a segment of that number.
+    pub fn has(self, sequence: u64) -> bool {
+        sequence < MOST / self.segment
     }
 
     pub fn sequence(self, position: u64) -> u64 {

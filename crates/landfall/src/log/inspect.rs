@@ -90,7 +90,11 @@ impl Inspection {
             .lock_directory()
             .map_err(Error::io("look at the directory of a log"))?;
         match is_free {
-            true => read(&environment, visit),
+            true => {
+                let read = read(&environment, visit);
+                environment.unlock_directory();
+                read
+            }
             false => Err(Error::Locked),
         }
     }

@@ -19,14 +19,14 @@ pub(crate) fn start<E: Environment>(shared: &Arc<Shared<E>>) -> io::Result<E::Th
 
 fn work<E: Environment>(shared: &Arc<Shared<E>>) {
     let mut state = E::lock(&shared.state);
-    while !state.is_closing {
+    while !state.is_closing && !state.is_poisoned() {
         let Some(task) = state.segments.task() else {
-            state = E::wait(&shared.work, state);
+            state = shared.work.wait(state);
             continue;
         };
         drop(state);
         perform(shared, task);
-        E::notify_all(&shared.space);
+        shared.space.wake_all();
         state = E::lock(&shared.state);
     }
 }
@@ -40,17 +40,26 @@ fn perform<E: Environment>(shared: &Arc<Shared<E>>, task: Task<E>) {
             used,
         } => {
             let is_written = used.is_some();
-            let made = match used {
-                Some(file) => ready(shared, sequence, &file, false).map(|()| file),
-                None => make(shared, sequence, number),
-            };
-            let mut state = E::lock(&shared.state);
-            match made {
-                Ok(file) => state.segments.add(sequence, number, file, is_written),
+            let file = match used.map_or_else(|| make(shared, number), Ok) {
+                Ok(file) => file,
                 Err(error) => {
                     tracing::warn!(%error, "no segment can be made");
-                    state.segments.fail(error);
+                    return E::lock(&shared.state).segments.fail(error);
                 }
+            };
+            let made = make_ready(
+                environment,
+                shared.geometry,
+                shared.log,
+                sequence,
+                &*file,
+                !is_written,
+            );
+            let mut state = E::lock(&shared.state);
+            match made {
+                Ok(()) => state.segments.add(sequence, number, file, is_written),
+                // The file may be this segment, or not: another one must not be it as well.
+                Err(error) => shared.poison(&mut state, "making a segment", error),
             }
         }
         Task::Zero { sequence, file } => {
@@ -70,41 +79,21 @@ fn perform<E: Environment>(shared: &Arc<Shared<E>>, task: Task<E>) {
     }
 }
 
-fn make<E: Environment>(
-    shared: &Arc<Shared<E>>,
-    sequence: u64,
-    number: u64,
-) -> io::Result<Arc<E::File>> {
+/// A file with the space for a segment, which is none yet.
+fn make<E: Environment>(shared: &Arc<Shared<E>>, number: u64) -> io::Result<Arc<E::File>> {
     let name = segment_name(number);
-    // What an attempt that failed has left; its header was never written.
-    let _ = shared.environment.remove(&name);
     let file = shared.environment.create(&name)?;
-    match ready(shared, sequence, &file, true) {
+    match file.allocate(shared.geometry.segment) {
         Ok(()) => Ok(Arc::new(file)),
         Err(error) => {
+            // Or it takes the space that there is until the log is opened again.
             let _ = shared.environment.remove(&name);
             Err(error)
         }
     }
 }
 
-fn ready<E: Environment>(
-    shared: &Arc<Shared<E>>,
-    sequence: u64,
-    file: &E::File,
-    is_new: bool,
-) -> io::Result<()> {
-    make_ready(
-        &shared.environment,
-        shared.geometry,
-        shared.log,
-        sequence,
-        file,
-        is_new,
-    )
-}
-
-/// Makes a file a segment, durably.
+/// Makes a file of the right size a segment, durably.
 pub(crate) fn make_ready<E: Environment>(
     environment: &E,
     geometry: Geometry,
@@ -113,9 +102,6 @@ pub(crate) fn make_ready<E: Environment>(
     file: &E::File,
     is_new: bool,
 ) -> io::Result<()> {
-    if is_new {
-        file.allocate(geometry.segment)?;
-    }
     let mut buffer = Buffer::new(geometry.granule as usize);
     let granule = 0..geometry.granule as usize;
     SegmentHeader { log, sequence }.encode(buffer.bytes_mut(granule.clone()));

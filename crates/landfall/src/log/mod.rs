@@ -3,7 +3,8 @@
 //! - `format` are its bytes; `buffer` is memory that they are written from;
 //! - `control`, `segments`, `maker` and `zeros` are its files, `open` how they are found and made;
 //! - `scan`, `units` and `recovery` tell what they hold;
-//! - `group` is what is gathered, `driver` writes it, `shared` says who does so and who waits;
+//! - `group` is what is gathered, `driver` writes it, `shared` says who does so and who waits, `waiters`
+//!   are those;
 //! - `reader` reads records back; `counters` says what was done; `inspect` looks from outside.
 
 pub(crate) mod buffer;
@@ -22,6 +23,7 @@ mod scan;
 mod segments;
 mod shared;
 mod units;
+mod waiters;
 mod zeros;
 
 use std::fmt;
@@ -137,7 +139,8 @@ impl<E: Environment> Log<E> {
 
     /// Appends a record; `done` is called when it is durable, or never will be by this handle.
     ///
-    /// It is called by a thread of the log's, or by one that commits: it must not wait, nor use this log.
+    /// It is called by a thread of the log's, or by one that appends or commits: it must not wait, nor use this
+    /// log, nor be what keeps it open.
     pub fn append_then(
         &self,
         record: &[u8],
@@ -167,7 +170,7 @@ impl<E: Environment> Log<E> {
         Ok(Tail { records })
     }
 
-    /// Gives up the records before this one. Their segments are used again; records that share one with a
+    /// Gives up the records before this one, which is durable, or the first that is not. Their segments are used again; records that share one with a
     /// record that is needed stay, but are not read any more.
     pub fn truncate_before(&self, lsn: Lsn) -> Result<(), Error> {
         self.shared.truncate_before(lsn.0)

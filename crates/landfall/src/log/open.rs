@@ -7,6 +7,7 @@
 //! the kernel. Then the epoch is raised, durably, and only then anything is written.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::buffer::Buffer;
@@ -22,6 +23,9 @@ use super::{maker, zeros};
 use crate::environment::{Durability, Environment, Fault, File, Method};
 use crate::{Error, Options};
 
+/// Bytes that are written again at once.
+const REWRITTEN: u64 = 1 << 20;
+
 /// Opens the log in the environment's directory, or makes one.
 pub(crate) fn open<E: Environment>(
     environment: &E,
@@ -36,6 +40,10 @@ pub(crate) fn open<E: Environment>(
     if !is_ours {
         return Err(Error::Locked);
     }
+    open_locked(environment, options).inspect_err(|_| environment.unlock_directory())
+}
+
+fn open_locked<E: Environment>(environment: &E, options: Options) -> Result<Arc<Shared<E>>, Error> {
     let names = names(environment)?;
     if !names.iter().any(|name| name == CONTROL_NAME) {
         create(environment, &options, &names)?;
@@ -46,13 +54,18 @@ pub(crate) fn open<E: Environment>(
         granule: record.granule.into(),
         segment: record.segment,
     };
+    let options = Options {
+        segment_bytes: geometry.segment,
+        ..options
+    };
     options.check(geometry.granule)?;
     let (method, device) = method(environment, &record)?;
     environment.use_method(method);
     // What they were opened with may not be what is used now.
     let mut found = find_segments(environment, geometry, &record)?;
     let recovered = recover(environment, geometry, &record, &found.segments)?;
-    make_durable(environment, geometry, &found.segments, &recovered)?;
+    refuse_damaged(environment, geometry, &record, &found.unfinished)?;
+    make_durable(environment, geometry, &found, &recovered)?;
     let epoch = match environment.is_planted(Fault::KeepEpoch) {
         true => record.epoch,
         false => record.epoch + 1,
@@ -63,7 +76,6 @@ pub(crate) fn open<E: Environment>(
         device,
         ..record
     })?;
-    remove_unfinished(environment, &found.unfinished)?;
     let segments = in_order(&mut found, geometry, &record, &recovered, &options);
     tracing::debug!(
         log = record.log,
@@ -117,11 +129,14 @@ fn create<E: Environment>(
         segment: options.segment_bytes,
     };
     let make = || {
+        // Whoever made the directory may not have done so.
+        environment.sync_parent()?;
         for name in names {
             environment.remove(name)?;
         }
         let log = environment.random();
         let file = environment.create(&segment_name(1))?;
+        file.allocate(geometry.segment)?;
         maker::make_ready(environment, geometry, log, 1, &file, true)?;
         zeros::write(&file, geometry, geometry.granule, geometry.segment)?;
         file.sync()?;
@@ -225,9 +240,12 @@ pub(crate) fn find_segments<E: Environment>(
                 files.free.push(Free { number, file });
             }
             Some(sequence) => {
-                files
-                    .segments
-                    .insert(sequence, Found { name, number, file });
+                let found = Found { name, number, file };
+                if let Some(other) = files.segments.insert(sequence, found) {
+                    let begin = sequence * geometry.segment;
+                    let what = "another file is the same segment";
+                    return Err(Error::corrupt(geometry, begin, Some(other.name), what));
+                }
             }
         }
     }
@@ -239,7 +257,7 @@ pub(crate) fn find_segments<E: Environment>(
 fn sequence_of(begin: &[u8], geometry: Geometry, record: &Control) -> Option<u64> {
     let header = SegmentHeader::decode(begin).filter(|header| header.log == record.log);
     if let Some(header) = header {
-        return Some(header.sequence);
+        return Some(header.sequence).filter(|&sequence| geometry.has(sequence));
     }
     let (block, _) = BlockHeader::decode(&begin[geometry.granule as usize..])?;
     let sequence = geometry.sequence(block.position);
@@ -247,31 +265,81 @@ fn sequence_of(begin: &[u8], geometry: Geometry, record: &Control) -> Option<u64
     is_first.then_some(sequence)
 }
 
-/// Removes what attempts to make a segment have left.
-fn remove_unfinished<E: Environment>(environment: &E, names: &[String]) -> Result<(), Error> {
-    names
-        .iter()
-        .try_for_each(|name| environment.remove(name))
-        .map_err(Error::io("remove an unfinished segment of the log"))
+/// A file that never became a segment has no block of this log: one that has was a segment, and is damaged.
+fn refuse_damaged<E: Environment>(
+    environment: &E,
+    geometry: Geometry,
+    record: &Control,
+    names: &[String],
+) -> Result<(), Error> {
+    let reading = || Error::io("read a segment of the log");
+    let mut buffer = Buffer::new(geometry.granule as usize);
+    let granule = 0..geometry.granule as usize;
+    for name in names {
+        let file = environment.open(name).map_err(reading())?;
+        let size = file.size().map_err(reading())? / geometry.granule * geometry.granule;
+        for at in (0..size).step_by(geometry.granule as usize) {
+            file.read(buffer.bytes_mut(granule.clone()), at)
+                .map_err(reading())?;
+            let block = BlockHeader::decode(buffer.bytes(granule.clone()));
+            let is_needed = block.is_some_and(|(block, _)| {
+                block.log == record.log && geometry.sequence(block.position) >= record.first_segment
+            });
+            if is_needed {
+                return Err(Error::Corrupt {
+                    file: PathBuf::from(name),
+                    offset: 0,
+                    what: "it has blocks of the log, and no header".to_owned(),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Makes durable what was found, segments that nobody has entered yet among it: nothing promised that it
 /// is, and what comes next will promise it.
+///
+/// What nobody promised is written again, the same bytes: if a write or a flush of it failed, nobody knows
+/// whether it is there, and another flush would say that all is well. So are the headers of files, or one of
+/// which that is not known could one day be the same segment as another.
 fn make_durable<E: Environment>(
     environment: &E,
     geometry: Geometry,
-    segments: &BTreeMap<u64, Found<E>>,
+    files: &Files<E>,
     recovered: &Recovered,
 ) -> Result<(), Error> {
     if environment.is_planted(Fault::TrustWhatIsThere) {
         return Ok(());
     }
     let from = geometry.sequence(recovered.promised - 1);
-    let mut files = segments.range(from..).map(|(_, found)| &found.file);
-    files
-        .try_for_each(|file| file.sync())
-        .and_then(|()| environment.sync_directory())
-        .map_err(Error::io("make durable what the log has"))
+    let mut buffer = Buffer::new(REWRITTEN.min(geometry.segment) as usize);
+    let mut again = |file: &E::File, offset: u64, len: u64| {
+        let bytes = 0..len as usize;
+        file.read(buffer.bytes_mut(bytes.clone()), offset)?;
+        file.write(buffer.bytes(bytes), offset, Durability::Later)
+    };
+    let mut make = || {
+        let mut at = recovered.promised;
+        while at < recovered.tail.position {
+            let left = recovered.tail.position - at;
+            let len = geometry.room(at).min(left).min(REWRITTEN);
+            if let (Some(found), true) = (files.segments.get(&geometry.sequence(at)), len > 0) {
+                again(&found.file, geometry.offset(at), len)?;
+            }
+            at += len.max(geometry.granule);
+        }
+        let used = files.segments.range(from..).map(|(_, found)| &found.file);
+        for file in used.chain(files.free.iter().map(|free| &free.file)) {
+            again(file, 0, geometry.granule)?;
+            file.sync()?;
+        }
+        for name in &files.unfinished {
+            environment.remove(name)?;
+        }
+        environment.sync_directory()
+    };
+    make().map_err(Error::io("make durable what the log has"))
 }
 
 /// Segments in use, and those behind them that were made ahead; all others are free.

@@ -57,10 +57,10 @@ impl<E: Environment> Reader<E> {
                     first: Lsn(state.first_lsn),
                 });
             }
-            if from > state.durable.lsn {
+            if from > state.appended() {
                 return Err(Error::NotThereYet {
                     asked: Lsn(from),
-                    next: Lsn(state.durable.lsn),
+                    next: Lsn(state.appended()),
                 });
             }
             (state.segments.with_record(from), state.durable.position)
@@ -150,6 +150,11 @@ impl<E: Environment> Reader<E> {
                 self.limit = durable;
                 self.scanner.forget();
             }
+            if self.units.is_new() {
+                // Where it was to begin may have been truncated, and another one be better by now.
+                let sequence = E::lock(&self.shared.state).segments.with_record(self.from);
+                self.scanner.place.position = self.shared.geometry.first_block(sequence);
+            }
             let position = self.scanner.place.position;
             let shared = self.shared.clone();
             let mut segment = |sequence| E::lock(&shared.state).segments.file(sequence);
@@ -205,8 +210,13 @@ impl<E: Environment> Reader<E> {
     /// Nothing is where something durable was: it was truncated meanwhile, or is damaged.
     fn missing(&self, position: u64) -> Error {
         let state = E::lock(&self.shared.state);
+        if state.is_closing {
+            return Error::Closed;
+        }
         let next = self.units.end().max(self.from);
-        if next < state.first_lsn {
+        if next < state.first_lsn
+            || self.shared.geometry.sequence(position) < state.segments.first()
+        {
             return Error::Truncated {
                 asked: Lsn(next),
                 first: Lsn(state.first_lsn),
@@ -231,7 +241,7 @@ impl<E: Environment> Reader<E> {
             && !state.is_closing
             && !state.is_poisoned()
         {
-            state = E::wait(&self.shared.durable, state);
+            state = self.shared.durable.wait(state);
         }
         state.followers -= 1;
         state.durable.position > self.scanner.place.position

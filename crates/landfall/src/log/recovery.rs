@@ -114,6 +114,7 @@ pub(crate) fn recover<E: Environment>(
             units.take(frame).map_err(nonsense)?;
             at = range.end;
         }
+        promised = promised.max(block.header.durable);
         if geometry.offset(block.header.position) == geometry.granule {
             first_lsns.insert(geometry.sequence(block.header.position), block.header.lsn);
         }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::buffer::Buffer;
-use super::format::{BlockHeader, Geometry, HEADER, payload_crc};
+use super::format::{BlockHeader, Geometry, HEADER, MOST, MOST_BLOCK, payload_crc};
 use crate::environment::{Environment, Fault, File};
 
 /// Bytes that are read at once.
@@ -155,7 +155,10 @@ impl<E: Environment> Scanner<E> {
         Ok(decoded.filter(|(header, _)| {
             header.log == self.log
                 && header.position == position
-                && header.size(self.geometry.granule) <= self.geometry.room(position)
+                && header.size(self.geometry.granule)
+                    <= self.geometry.room(position).min(MOST_BLOCK)
+                && header.durable <= position
+                && header.lsn.max(header.epoch) < MOST
         }))
     }
 

@@ -81,7 +81,8 @@ impl<E: Environment> Segments<E> {
         }
     }
 
-    fn first(&self) -> u64 {
+    /// The first of them.
+    pub fn first(&self) -> u64 {
         self.all.front().map_or(1, |segment| segment.sequence)
     }
 
@@ -157,6 +158,8 @@ impl<E: Environment> Segments<E> {
 
     /// Gives the segments before this one to others.
     pub fn release_before(&mut self, sequence: u64) {
+        // There may be space now.
+        self.failure = None;
         while self.first() < sequence && self.all.len() > 1 {
             if let Some(segment) = self.all.pop_front() {
                 self.free.push(Free {
@@ -185,7 +188,10 @@ impl<E: Environment> Segments<E> {
                 used: used.map(|free| free.file),
             });
         }
-        if let Some(free) = self.free.pop() {
+        // Some are kept for the segments to come.
+        if self.free.len() as u64 > self.spare
+            && let Some(free) = self.free.pop()
+        {
             return Some(Task::Remove {
                 number: free.number,
             });

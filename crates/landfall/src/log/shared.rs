@@ -13,6 +13,7 @@
 //! After a failed write or flush nobody knows what is on the disk. The log is poisoned: nothing more is
 //! appended or acknowledged by this handle.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -23,8 +24,12 @@ use super::driver::{Asked, Driver, Failed};
 use super::format::{Control, FRAME, Frame, Geometry, HEADER};
 use super::group::{Callback, Group};
 use super::segments::Segments;
+use super::waiters::Waiters;
 use crate::environment::{Environment, Fault};
 use crate::{Error, Lsn, Options};
+
+/// The part of a flush's time in which nobody may come before no more are waited for.
+const LULL: u32 = 4;
 
 /// What is true of the log's beginning and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +47,8 @@ struct Flight {
     /// LSN after its last whole unit.
     end: u64,
     is_synced: bool,
+    /// Threads that came when it was under way, and wait for it.
+    joined: u32,
 }
 
 pub(crate) struct State<E: Environment> {
@@ -59,6 +66,8 @@ pub(crate) struct State<E: Environment> {
     pub durable: Durable,
     /// Threads that lately committed at the same time.
     committers: u32,
+    /// One of them waits for the others, and will write.
+    is_gathering: bool,
     /// How long a group takes to become durable, lately.
     flush_time: Duration,
     pub segments: Segments<E>,
@@ -76,6 +85,11 @@ impl<E: Environment> State<E> {
     pub fn is_poisoned(&self) -> bool {
         self.poison.is_some()
     }
+
+    /// LSN after the last whole unit that was appended.
+    pub fn appended(&self) -> u64 {
+        self.unit_end
+    }
 }
 
 pub(crate) struct Shared<E: Environment> {
@@ -88,13 +102,15 @@ pub(crate) struct Shared<E: Environment> {
     pub state: E::Mutex<State<E>>,
     pub control: E::Mutex<ControlFile<E>>,
     /// Those who wait for one of the two groups to be durable.
-    done: [E::Condvar; 2],
+    done: [Waiters<E>; 2],
     /// Those who cannot append now: no room in the buffer, no segment, another one's unit.
-    pub space: E::Condvar,
-    /// The log's own threads.
-    pub work: E::Condvar,
+    pub space: Waiters<E>,
+    /// The thread that makes segments.
+    pub work: Waiters<E>,
+    /// The thread that writes for those who do not wait.
+    writing: Waiters<E>,
     /// Those who follow the end.
-    pub durable: E::Condvar,
+    pub durable: Waiters<E>,
     /// What `State::durable.lsn` was lately, for who only asks.
     durable_lsn: AtomicU64,
 }
@@ -144,6 +160,7 @@ impl<E: Environment> Shared<E> {
                 position: tail.position,
             },
             committers: 1,
+            is_gathering: false,
             flush_time: Duration::ZERO,
             segments,
             first_lsn,
@@ -163,10 +180,11 @@ impl<E: Environment> Shared<E> {
             epoch,
             state: E::mutex(state),
             control: E::mutex(control),
-            done: [E::condvar(), E::condvar()],
-            space: E::condvar(),
-            work: E::condvar(),
-            durable: E::condvar(),
+            done: [Waiters::new(), Waiters::new()],
+            space: Waiters::new(),
+            work: Waiters::new(),
+            writing: Waiters::new(),
+            durable: Waiters::new(),
             durable_lsn: AtomicU64::new(next_lsn),
         }
     }
@@ -204,7 +222,7 @@ impl<E: Environment> Shared<E> {
             let is_full = callback.is_some()
                 && state.filling.callbacks.len() >= self.options.waiting_commits as usize;
             if state.is_unit_open {
-                state = E::wait(&self.space, state);
+                state = self.space.wait(state);
             } else if is_full {
                 state = self.make_room(state)?;
             } else {
@@ -220,6 +238,9 @@ impl<E: Environment> Shared<E> {
             true => self.append_whole(state, records, whole)?,
             false => self.append_in_parts(state, records)?,
         };
+        if let Some(error) = self.refusal(&state) {
+            return Err(error);
+        }
         // Nobody has come between: the lock was not let go of since the last of them was put there.
         let last = Lsn(state.next_lsn - 1);
         let first = state.next_lsn - u64::from(count);
@@ -249,7 +270,7 @@ impl<E: Environment> Shared<E> {
             if !is_begun {
                 // Others were let in meanwhile.
                 while state.is_unit_open && self.refusal(&state).is_none() {
-                    state = E::wait(&self.space, state);
+                    state = self.space.wait(state);
                 }
                 if let Some(error) = self.refusal(&state) {
                     return Err(error);
@@ -313,7 +334,7 @@ impl<E: Environment> Shared<E> {
         }
         state.unit_end = state.next_lsn;
         state.is_unit_open = false;
-        E::notify_all(&self.space);
+        self.space.wake_all();
         Ok(state)
     }
 
@@ -325,8 +346,8 @@ impl<E: Environment> Shared<E> {
             let source = std::io::Error::other(error.to_string());
             self.poison(&mut state, "making a segment for a large batch", source);
         }
-        E::notify_all(&self.space);
-        error
+        self.space.wake_all();
+        self.refusal(&state).unwrap_or(error)
     }
 
     /// Begins a block for at least so many bytes; `false`: it had to wait, and others may have come first.
@@ -359,14 +380,14 @@ impl<E: Environment> Shared<E> {
         if let Some(file) = state.segments.enter(sequence, lsn, heedless) {
             if self.geometry.offset(position) == granule {
                 // Another one is to be made ahead.
-                E::notify_all(&self.work);
+                self.work.wake_all();
             }
             state.filling.begin(position, lsn, unit_back, file);
             return Ok((state, true));
         }
         if let Some(error) = state.segments.take_failure() {
             // So that it is tried again.
-            E::notify_all(&self.work);
+            self.work.wake_all();
             return Err(match error.kind() {
                 std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
                     Error::NoSpace {
@@ -383,8 +404,8 @@ impl<E: Environment> Shared<E> {
             return Err(error);
         }
         state.tally.segment_waits += 1;
-        E::notify_all(&self.work);
-        Ok((E::wait(&self.space, state), false))
+        self.work.wake_all();
+        Ok((self.space.wait(state), false))
     }
 
     /// Has what was gathered written, by this thread or by the one that is at it.
@@ -394,7 +415,7 @@ impl<E: Environment> Shared<E> {
         }
         match state.driver.is_some() {
             true => Ok(self.drive(state, false)),
-            false => Ok(E::wait(&self.space, state)),
+            false => Ok(self.space.wait(state)),
         }
     }
 
@@ -410,7 +431,7 @@ impl<E: Environment> Shared<E> {
             if state.durable.lsn >= end {
                 // Who was woken to write, and need not, wakes another.
                 if state.driver.is_some() && state.filling.waiting > 0 {
-                    E::notify_one(&self.done[state.filling.parity]);
+                    self.done[state.filling.parity].wake_one();
                 }
                 return Ok(());
             }
@@ -420,18 +441,12 @@ impl<E: Environment> Shared<E> {
                     source: source.clone(),
                 });
             }
-            if state.driver.is_some() {
-                state = self.gather(state);
-                if state.driver.is_some() && state.durable.lsn < end {
-                    state = self.drive(state, true);
+            let flight = state.flight.as_mut();
+            let parity = match flight.filter(|flight| flight.is_synced && end <= flight.end) {
+                Some(flight) => {
+                    flight.joined += 1;
+                    flight.parity
                 }
-                continue;
-            }
-            let flying = state
-                .flight
-                .filter(|flight| flight.is_synced && end <= flight.end);
-            let parity = match flying {
-                Some(flight) => flight.parity,
                 None => {
                     let parity = state.filling.parity;
                     if counted != Some(parity) {
@@ -441,7 +456,14 @@ impl<E: Environment> Shared<E> {
                     parity
                 }
             };
-            state = E::wait(&self.done[parity], state);
+            if state.driver.is_some() && !state.is_gathering {
+                state = self.gather(state);
+                if state.driver.is_some() && state.durable.lsn < end && state.poison.is_none() {
+                    state = self.drive(state, true);
+                }
+                continue;
+            }
+            state = self.done[parity].wait(state);
         }
     }
 
@@ -452,23 +474,26 @@ impl<E: Environment> Shared<E> {
         if state.committers <= 1 || state.flush_time.is_zero() {
             return state;
         }
+        state.is_gathering = true;
         let begin = self.environment.now();
         let mut came = begin;
-        let mut there = state.filling.waiting + 1;
+        let mut there = state.filling.waiting;
         while there < state.committers && state.driver.is_some() && state.poison.is_none() {
             let now = self.environment.now();
             let each = (state.flush_time + (now - begin)) / (there + 1);
-            if now - came > each {
+            // Those who were woken together come in bursts.
+            if now - came > each.max(state.flush_time / LULL) || now - begin > 2 * state.flush_time
+            {
                 break;
             }
             drop(state);
             self.environment.yield_now();
             state = E::lock(&self.state);
-            let now_there = state.filling.waiting + 1;
-            if now_there > there {
-                (there, came) = (now_there, self.environment.now());
+            if state.filling.waiting > there {
+                (there, came) = (state.filling.waiting, self.environment.now());
             }
         }
+        state.is_gathering = false;
         state
     }
 
@@ -497,27 +522,28 @@ impl<E: Environment> Shared<E> {
             parity,
             end,
             is_synced: sync,
+            joined: 0,
         });
         if self.environment.is_planted(Fault::AcknowledgeEarly) && sync {
             self.set_durable(&mut state, end, driver.durable);
         }
         drop(state);
         // There is room in the other one.
-        E::notify_all(&self.space);
+        self.space.wake_all();
         let begin = self.environment.now();
         let written = driver.write(&mut group, sync);
         let took = self.environment.now().saturating_sub(begin);
         let callbacks = std::mem::take(&mut group.callbacks);
-        let committers = group.waiting + 1;
+        let committers = group.waiting;
         let mut state = E::lock(&self.state);
-        state.flight = None;
+        let joined = state.flight.take().map_or(0, |flight| flight.joined);
         let result = match written {
             Ok(asked) => {
                 self.count(&mut state, &group, asked, took, sync);
                 if sync {
                     self.set_durable(&mut state, end, driver.durable);
                     state.flush_time = (state.flush_time * 3 + took) / 4;
-                    state.committers = committers + state.filling.waiting;
+                    state.committers = committers + state.filling.waiting + joined;
                 }
                 Ok(())
             }
@@ -540,10 +566,13 @@ impl<E: Environment> Shared<E> {
         let failure = result.err().and_then(|()| self.refusal(&state));
         drop(state);
         for (lsn, callback) in callbacks {
-            callback(match &failure {
-                None => Ok(lsn),
-                Some(error) => Err(error.clone()),
-            });
+            call(
+                callback,
+                match &failure {
+                    None => Ok(lsn),
+                    Some(error) => Err(error.clone()),
+                },
+            );
         }
         E::lock(&self.state)
     }
@@ -552,23 +581,23 @@ impl<E: Environment> Shared<E> {
         state.durable = Durable { lsn, position };
         self.durable_lsn.store(lsn, Ordering::Release);
         if state.followers > 0 {
-            E::notify_all(&self.durable);
+            self.durable.wake_all();
         }
     }
 
     /// After a group was written: those whose it was, one of the next to write that, and the others.
     fn wake(&self, state: &State<E>, parity: usize) {
-        E::notify_all(&self.done[parity]);
+        self.done[parity].wake_all();
         if state.filling.waiting > 0 {
-            E::notify_one(&self.done[1 - parity]);
+            self.done[1 - parity].wake_one();
         }
-        E::notify_all(&self.space);
-        if state.has_writer && self.has_work(state) {
-            E::notify_all(&self.work);
+        self.space.wake_all();
+        if self.has_work(state) {
+            self.writing.wake_one();
         }
     }
 
-    fn poison(&self, state: &mut State<E>, doing: &'static str, error: std::io::Error) {
+    pub fn poison(&self, state: &mut State<E>, doing: &'static str, error: std::io::Error) {
         tracing::error!(doing, %error, "the log is poisoned");
         state.poison.get_or_insert((doing, Arc::new(error)));
         // Whatever they wait for will not come.
@@ -579,7 +608,7 @@ impl<E: Environment> Shared<E> {
             &self.work,
             &self.durable,
         ] {
-            E::notify_all(waiting);
+            waiting.wake_all();
         }
     }
 
@@ -608,7 +637,8 @@ impl<E: Environment> Shared<E> {
 
     /// Whether there is something for the writer.
     fn has_work(&self, state: &State<E>) -> bool {
-        !state.filling.callbacks.is_empty() || state.filling.bytes() >= self.options.write_bytes
+        let bytes = state.filling.bytes();
+        !state.filling.callbacks.is_empty() || bytes >= self.options.write_bytes
     }
 
     /// Has the log's own thread write, which is started if it does not run yet.
@@ -628,7 +658,7 @@ impl<E: Environment> Shared<E> {
             }
         }
         if state.driver.is_some() {
-            E::notify_all(&self.work);
+            self.writing.wake_one();
         }
     }
 
@@ -644,7 +674,7 @@ impl<E: Environment> Shared<E> {
             } else if state.is_closing {
                 return;
             } else {
-                state = E::wait(&self.work, state);
+                state = self.writing.wait(state);
             }
         }
     }
@@ -655,7 +685,7 @@ impl<E: Environment> Shared<E> {
         let error = self.refusal(&state).unwrap_or(Error::Closed);
         drop(state);
         for (_, callback) in callbacks {
-            callback(Err(error.clone()));
+            call(callback, Err(error.clone()));
         }
     }
 
@@ -687,7 +717,7 @@ impl<E: Environment> Shared<E> {
             state.first_lsn = lsn;
             state.segments.release_before(needed);
             drop(state);
-            E::notify_all(&self.work);
+            self.work.wake_all();
         };
         if self.environment.is_planted(Fault::ReuseBeforeTruncate) {
             release();
@@ -728,14 +758,22 @@ impl<E: Environment> Shared<E> {
             state.is_closing = true;
             std::mem::take(&mut state.threads)
         };
-        E::notify_all(&self.work);
-        E::notify_all(&self.space);
-        E::notify_all(&self.durable);
+        self.work.wake_all();
+        self.writing.wake_all();
+        self.space.wake_all();
+        self.durable.wake_all();
         let is_first = !threads.is_empty();
         threads.into_iter().for_each(E::join);
         if is_first {
             self.environment.unlock_directory();
         }
         committed
+    }
+}
+
+/// Calls a callback; if it panics that is nobody else's trouble.
+fn call(callback: Callback, result: Result<Lsn, Error>) {
+    if catch_unwind(AssertUnwindSafe(|| callback(result))).is_err() {
+        tracing::error!("a callback of the log panicked");
     }
 }

@@ -40,6 +40,11 @@ impl Units {
         }
     }
 
+    /// Whether there was no block yet.
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
     pub fn in_unit(&self) -> bool {
         self.in_unit
     }

@@ -115,8 +115,15 @@ impl Environment for Simulated {
         Ok(())
     }
 
+    fn sync_parent(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     fn names(&self) -> io::Result<Vec<String>> {
-        self.0.disk.names(self.0.process)
+        let mut names = self.0.disk.names(self.0.process)?;
+        // A directory has no order.
+        self.0.rng.lock().unwrap().shuffle(&mut names);
+        Ok(names)
     }
 
     fn lock_directory(&self) -> io::Result<bool> {

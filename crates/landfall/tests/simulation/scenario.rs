@@ -183,6 +183,15 @@ fn lives(
         disk.cut_power_now();
     }
     drop(log);
+    if kind == Kind::Failing && rng.bool() {
+        // What a flush has given up is still to be read, by who opens the log again as he is told to.
+        if let Ok(log) = open(rng.u64(..)) {
+            let log = Arc::new(log);
+            lock(history).forget_lsns();
+            lock(history).check_if_readable(&log)?;
+            use_it(&log, history, rng, false)?;
+        }
+    }
     Ok(())
 }
 
