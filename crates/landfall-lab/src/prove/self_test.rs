@@ -62,7 +62,7 @@ const fn database(
 }
 
 /// Everything that is tried.
-pub const CASES: [Case; 33] = [
+pub const CASES: [Case; 37] = [
     case("files", &[], "ext4", LosesNothing),
     case(
         "files",
@@ -107,6 +107,18 @@ pub const CASES: [Case; 33] = [
         "ext4",
         Loses,
     ),
+    case("landfall-log", &[], "ext4", LosesNothing),
+    case(
+        "landfall-log",
+        &[("clients", "1")],
+        "ext4,data=journal",
+        LosesNothing,
+    ),
+    case("landfall-log", &[("size", "5000")], "xfs", LosesNothing),
+    Case {
+        faults: &[Fault::LyingFlush],
+        ..case("landfall-log", &[], "ext4", Loses)
+    },
     case("pages", &[], "ext4", Tears),
     case("pages", &[], "xfs", Tears),
     case("pages", &[("atomic", "yes")], "xfs", LosesNothing),

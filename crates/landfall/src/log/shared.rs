@@ -28,8 +28,8 @@ use super::waiters::Waiters;
 use crate::environment::{Environment, Fault};
 use crate::{Error, Lsn, Options};
 
-/// The part of a flush's time in which nobody may come before no more are waited for.
-const LULL: u32 = 4;
+/// Groups that are not waited for when waiting was in vain again and again, at most.
+const MOST_SKIPPED: u32 = 63;
 
 /// What is true of the log's beginning and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +68,10 @@ pub(crate) struct State<E: Environment> {
     committers: u32,
     /// One of them waits for the others, and will write.
     is_gathering: bool,
+    /// Groups that are not waited for, and how many that will be when it is in vain the next time: nearly twice
+    /// as many.
+    groups_to_skip: u32,
+    in_vain: u32,
     /// How long a group takes to become durable, lately.
     flush_time: Duration,
     pub segments: Segments<E>,
@@ -161,6 +165,8 @@ impl<E: Environment> Shared<E> {
             },
             committers: 1,
             is_gathering: false,
+            groups_to_skip: 0,
+            in_vain: 0,
             flush_time: Duration::ZERO,
             segments,
             first_lsn,
@@ -444,7 +450,10 @@ impl<E: Environment> Shared<E> {
             let flight = state.flight.as_mut();
             let parity = match flight.filter(|flight| flight.is_synced && end <= flight.end) {
                 Some(flight) => {
-                    flight.joined += 1;
+                    if counted != Some(flight.parity) {
+                        counted = Some(flight.parity);
+                        flight.joined += 1;
+                    }
                     flight.parity
                 }
                 None => {
@@ -467,33 +476,38 @@ impl<E: Environment> Shared<E> {
         }
     }
 
-    /// Lets those come that committed with this thread lately, as long as each comes sooner than the group's
-    /// time for each of its commits: then more of them are done in the same time. Who is the only one waits
-    /// no longer than a flush takes.
+    /// Lets those come that committed with this thread lately, for no longer than a flush takes.
+    ///
+    /// If all of them come within that time, one flush for all of them is sooner done than two for half of them
+    /// each. If they take longer (there are many for few processors), they had better do their work while the
+    /// device does its own: then it is not tried again for a while.
     fn gather<'a>(self: &'a Arc<Self>, mut state: StateOf<'a, E>) -> StateOf<'a, E> {
-        if state.committers <= 1 || state.flush_time.is_zero() {
+        if state.committers <= state.filling.waiting || state.flush_time.is_zero() {
+            return state;
+        }
+        if state.groups_to_skip > 0 {
+            state.groups_to_skip -= 1;
             return state;
         }
         state.is_gathering = true;
         let begin = self.environment.now();
-        let mut came = begin;
-        let mut there = state.filling.waiting;
-        while there < state.committers && state.driver.is_some() && state.poison.is_none() {
-            let now = self.environment.now();
-            let each = (state.flush_time + (now - begin)) / (there + 1);
-            // Those who were woken together come in bursts.
-            if now - came > each.max(state.flush_time / LULL) || now - begin > 2 * state.flush_time
-            {
+        while state.filling.waiting < state.committers
+            && state.driver.is_some()
+            && state.poison.is_none()
+        {
+            if self.environment.now() - begin > state.flush_time {
+                state.in_vain = (2 * state.in_vain + 1).min(MOST_SKIPPED);
+                state.groups_to_skip = state.in_vain;
                 break;
             }
             drop(state);
             self.environment.yield_now();
             state = E::lock(&self.state);
-            if state.filling.waiting > there {
-                (there, came) = (state.filling.waiting, self.environment.now());
-            }
         }
         state.is_gathering = false;
+        if state.filling.waiting >= state.committers {
+            state.in_vain = 0;
+        }
         state
     }
 
