@@ -10,6 +10,9 @@ use crate::configuration::{Configuration, Settings};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
+/// Memtables that a pool is as large as: so many that a tree has written out twenty, before which its load is
+/// not steady, within the time that a trial has.
+const MEMTABLES_IN_POOL: u64 = 24;
 
 /// A part of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +165,7 @@ fn myrocks(plan: &Plan, compression: &str) -> Entry {
         // the run.
         loaded_with: settings(&[
             ("compression", compression.to_owned()),
+            ("memtable", (cache / MEMTABLES_IN_POOL).to_string()),
             ("rocksdb_block_cache_size", cache.to_string()),
             ("rocksdb_flush_log_at_trx_commit", "0".to_owned()),
         ]),
@@ -208,7 +212,7 @@ fn databases(plan: &Plan) -> Vec<Entry> {
         }
     };
     // As MyRocks has it.
-    let memtable = (pool / 12).min(1 << 32);
+    let memtable = (pool / MEMTABLES_IN_POOL).min(1 << 32);
     vec![
         postgres("postgres", pool, plan.redo_bytes()),
         embedded("sqlite", &[("cache_size", pool)]),
