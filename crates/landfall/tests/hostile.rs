@@ -75,7 +75,11 @@ fn change(directory: &Path, rng: &mut fastrand::Rng) {
     match rng.u8(0..10) {
         0 => fs::remove_file(&path).unwrap(),
         1 => {
-            let others = ["segment-000009", "segment-18446744073709551615", "segment-4611686018427387904"];
+            let others = [
+                "segment-000009",
+                "segment-18446744073709551615",
+                "segment-4611686018427387904",
+            ];
             fs::copy(&path, directory.join(others[rng.usize(0..others.len())])).unwrap();
         }
         2 => fs::write(&path, &bytes[..rng.usize(0..bytes.len())]).unwrap(),
@@ -132,7 +136,10 @@ fn nothing_that_a_directory_holds_makes_it_panic() {
             Ok(records) => {
                 whole += 1;
                 for record in records {
-                    assert!(appended.contains(&record), "seed {seed}: what nobody appended");
+                    assert!(
+                        appended.contains(&record),
+                        "seed {seed}: what nobody appended"
+                    );
                 }
             }
             Err(error) => {

@@ -147,7 +147,7 @@ impl Running for RunningRocksDb {
         Ok(())
     }
 
-    fn verify(&self) -> Result<Option<String>, DatabaseError> {
+    fn verify(&self, _: &Stop) -> Result<Option<String>, DatabaseError> {
         let mut reading = ReadOptions::default();
         reading.set_verify_checksums(true);
         reading.fill_cache(false);

@@ -27,6 +27,7 @@ static KINDS: &[&Kind] = &[
     &database::LMDB,
     &database::REDB,
     &database::FJALL,
+    &database::ROCKSDB,
     &command::KIND,
 ];
 

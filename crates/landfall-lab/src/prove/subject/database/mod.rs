@@ -120,6 +120,7 @@ pub(super) static REDIS: Kind = kind("redis", "Redis, a server started for it");
 pub(super) static LMDB: Kind = kind("lmdb", "LMDB, linked in");
 pub(super) static REDB: Kind = kind("redb", "redb, linked in");
 pub(super) static FJALL: Kind = kind("fjall", "fjall, linked in");
+pub(super) static ROCKSDB: Kind = kind("rocksdb", "RocksDB, linked in where it was asked for");
 
 struct DatabaseSubject {
     name: String,
