@@ -226,7 +226,9 @@ fn without_a_journal_appending_flushes_once() {
         // Writes are not so sure here: without a journal, metadata are written back at any time.
         let overwritten = "overwrite/fdatasync/8K";
         assert_near(cost(&document, overwritten, "flushes"), 1.0, 0.05);
-        assert_near(cost(&document, overwritten, "writes"), 1.1, 0.2);
+        // The inode's times are written once a clock tick: the slower the disk, the oftener for each.
+        let writes = cost(&document, overwritten, "writes").expect("every flush is an empty one");
+        assert!((0.95..2.05).contains(&writes), "{writes}");
         let appended = "append/fdatasync/8K";
         assert_near(cost(&document, appended, "flushes"), 1.0, 0.05);
         let writes = cost(&document, appended, "writes").expect("every flush is an empty one");
