@@ -20,7 +20,7 @@ pub(crate) fn start<E: Environment>(shared: &Arc<Shared<E>>) -> io::Result<E::Th
 fn work<E: Environment>(shared: &Arc<Shared<E>>) {
     let mut state = E::lock(&shared.state);
     while !state.is_closing && !state.is_poisoned() {
-        let Some(task) = state.segments.task() else {
+        let Some(task) = state.next_task() else {
             state = shared.work.wait(state);
             continue;
         };

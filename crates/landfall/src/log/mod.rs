@@ -3,11 +3,13 @@
 //! - `format` are its bytes; `buffer` is memory that they are written from;
 //! - `control`, `segments`, `maker` and `zeros` are its files, `open` how they are found and made;
 //! - `scan`, `units` and `recovery` tell what they hold;
-//! - `group` is what is gathered, `driver` writes it, `shared` says who does so and who waits, `waiters`
-//!   are those;
+//! - `group` is what is gathered, `driver` writes it; `shared` is what all users share, `append` and `commit`
+//!   are what they do with it, `waiters` those who wait;
 //! - `reader` reads records back; `counters` says what was done; `inspect` looks from outside.
 
+mod append;
 pub(crate) mod buffer;
+mod commit;
 mod control;
 mod counters;
 mod driver;

@@ -170,8 +170,8 @@ impl<E: Environment> Segments<E> {
         }
     }
 
-    /// What is to be done next.
-    pub fn task(&mut self) -> Option<Task<E>> {
+    /// What is to be done next; zeros are only written if `may_zero` says so.
+    pub fn task(&mut self, may_zero: bool) -> Option<Task<E>> {
         if self.ready() < self.entered + self.spare && self.failure.is_none() {
             let sequence = self.ready() + 1;
             let used = self.free.pop();
@@ -195,6 +195,9 @@ impl<E: Environment> Segments<E> {
             return Some(Task::Remove {
                 number: free.number,
             });
+        }
+        if !may_zero {
+            return None;
         }
         let sequence = *self.unwritten.first()?;
         let file = self.file(sequence)?;

@@ -13,23 +13,19 @@
 //! After a failed write or flush nobody knows what is on the disk. The log is poisoned: nothing more is
 //! appended or acknowledged by this handle.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::control::ControlFile;
 use super::counters::{Counters, Tally};
-use super::driver::{Asked, Driver, Failed};
-use super::format::{Control, FRAME, Frame, Geometry, HEADER};
-use super::group::{Callback, Group};
-use super::segments::Segments;
+use super::driver::Driver;
+use super::format::{Control, Geometry};
+use super::group::Group;
+use super::segments::{Segments, Task};
 use super::waiters::Waiters;
 use crate::environment::{Environment, Fault};
 use crate::{Error, Lsn, Options};
-
-/// Groups that are not waited for when waiting was in vain again and again, at most.
-const MOST_SKIPPED: u32 = 63;
 
 /// What is true of the log's beginning and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,47 +38,50 @@ pub(crate) struct Durable {
 
 /// A group that is being written.
 #[derive(Clone, Copy)]
-struct Flight {
-    parity: usize,
+pub(super) struct Flight {
+    pub(super) parity: usize,
     /// LSN after its last whole unit.
-    end: u64,
-    is_synced: bool,
+    pub(super) end: u64,
+    pub(super) is_synced: bool,
     /// Threads that came when it was under way, and wait for it.
-    joined: u32,
+    pub(super) joined: u32,
 }
 
 pub(crate) struct State<E: Environment> {
-    filling: Group<E>,
+    pub(super) filling: Group<E>,
     /// There unless somebody is writing.
-    driver: Option<Driver<E>>,
-    flight: Option<Flight>,
+    pub(super) driver: Option<Driver<E>>,
+    pub(super) flight: Option<Flight>,
     /// Where the next block goes, unless one is open.
-    next_position: u64,
-    next_lsn: u64,
+    pub(super) next_position: u64,
+    pub(super) next_lsn: u64,
     /// LSN after the last whole unit that was appended.
-    unit_end: u64,
+    pub(super) unit_end: u64,
     /// A thread is appending a unit that does not fit into a block.
-    is_unit_open: bool,
+    pub(super) is_unit_open: bool,
     pub durable: Durable,
     /// Threads that lately committed at the same time.
-    committers: u32,
+    pub(super) committers: u32,
     /// One of them waits for the others, and will write.
-    is_gathering: bool,
+    pub(super) is_gathering: bool,
+    /// The last group was written without being made durable: segments are gone through faster than zeros
+    /// could be written ahead, and those would only take the disk's time.
+    pub is_streaming: bool,
     /// Groups that are not waited for, and how many that will be when it is in vain the next time: nearly twice
     /// as many.
-    groups_to_skip: u32,
-    in_vain: u32,
+    pub(super) groups_to_skip: u32,
+    pub(super) in_vain: u32,
     /// How long a group takes to become durable, lately.
-    flush_time: Duration,
+    pub(super) flush_time: Duration,
     pub segments: Segments<E>,
     pub first_lsn: u64,
-    poison: Option<(&'static str, Arc<std::io::Error>)>,
+    pub(super) poison: Option<(&'static str, Arc<std::io::Error>)>,
     pub is_closing: bool,
     /// Somebody follows the end.
     pub followers: u32,
-    has_writer: bool,
-    threads: Vec<E::Thread>,
-    tally: Tally,
+    pub(super) has_writer: bool,
+    pub(super) threads: Vec<E::Thread>,
+    pub(super) tally: Tally,
 }
 
 impl<E: Environment> State<E> {
@@ -94,6 +93,11 @@ impl<E: Environment> State<E> {
     pub fn appended(&self) -> u64 {
         self.unit_end
     }
+
+    /// What is to be done for the segments.
+    pub fn next_task(&mut self) -> Option<Task<E>> {
+        self.segments.task(!self.is_streaming)
+    }
 }
 
 pub(crate) struct Shared<E: Environment> {
@@ -102,21 +106,21 @@ pub(crate) struct Shared<E: Environment> {
     pub options: Options,
     pub log: u64,
     pub epoch: u64,
-    block_bytes: u64,
+    pub(super) block_bytes: u64,
     pub state: E::Mutex<State<E>>,
     pub control: E::Mutex<ControlFile<E>>,
     /// Those who wait for one of the two groups to be durable.
-    done: [Waiters<E>; 2],
+    pub(super) done: [Waiters<E>; 2],
     /// Those who cannot append now: no room in the buffer, no segment, another one's unit.
     pub space: Waiters<E>,
     /// The thread that makes segments.
     pub work: Waiters<E>,
     /// The thread that writes for those who do not wait.
-    writing: Waiters<E>,
+    pub(super) writing: Waiters<E>,
     /// Those who follow the end.
     pub durable: Waiters<E>,
     /// What `State::durable.lsn` was lately, for who only asks.
-    durable_lsn: AtomicU64,
+    pub(super) durable_lsn: AtomicU64,
 }
 
 /// What a log begins with.
@@ -133,7 +137,7 @@ pub(crate) struct Begin<E: Environment> {
     pub first_lsn: u64,
 }
 
-type StateOf<'a, E> = <E as Environment>::Guard<'a, State<E>>;
+pub(super) type StateOf<'a, E> = <E as Environment>::Guard<'a, State<E>>;
 
 impl<E: Environment> Shared<E> {
     pub fn new(begin: Begin<E>) -> Shared<E> {
@@ -165,6 +169,7 @@ impl<E: Environment> Shared<E> {
             },
             committers: 1,
             is_gathering: false,
+            is_streaming: false,
             groups_to_skip: 0,
             in_vain: 0,
             flush_time: Duration::ZERO,
@@ -200,7 +205,7 @@ impl<E: Environment> Shared<E> {
         self.durable_lsn.load(Ordering::Acquire)
     }
 
-    fn refusal(&self, state: &State<E>) -> Option<Error> {
+    pub(super) fn refusal(&self, state: &State<E>) -> Option<Error> {
         if let Some((doing, source)) = &state.poison {
             return Some(Error::Poisoned {
                 doing,
@@ -208,407 +213,6 @@ impl<E: Environment> Shared<E> {
             });
         }
         state.is_closing.then_some(Error::Closed)
-    }
-
-    /// Appends a unit and returns its first record's LSN. `callback` gets that of its last record.
-    pub fn append(
-        self: &Arc<Self>,
-        records: &[&[u8]],
-        callback: Option<Callback>,
-    ) -> Result<u64, Error> {
-        let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
-        if count == u32::MAX {
-            return Err(Error::BatchTooLarge { most: u32::MAX - 1 });
-        }
-        let mut state = E::lock(&self.state);
-        loop {
-            if let Some(error) = self.refusal(&state) {
-                return Err(error);
-            }
-            let is_full = callback.is_some()
-                && state.filling.callbacks.len() >= self.options.waiting_commits as usize;
-            if state.is_unit_open {
-                state = self.space.wait(state);
-            } else if is_full {
-                state = self.make_room(state)?;
-            } else {
-                break;
-            }
-        }
-        if records.is_empty() {
-            return Ok(state.next_lsn);
-        }
-        let whole: usize = records.iter().map(|record| FRAME + record.len()).sum();
-        let whole = whole as u64 + HEADER as u64;
-        let mut state = match whole <= self.block_bytes {
-            true => self.append_whole(state, records, whole)?,
-            false => self.append_in_parts(state, records)?,
-        };
-        if let Some(error) = self.refusal(&state) {
-            return Err(error);
-        }
-        // Nobody has come between: the lock was not let go of since the last of them was put there.
-        let last = Lsn(state.next_lsn - 1);
-        let first = state.next_lsn - u64::from(count);
-        let is_waited_for = callback.is_some();
-        if let Some(callback) = callback {
-            state.filling.callbacks.push((last, callback));
-        }
-        if is_waited_for || state.filling.bytes() >= self.options.write_bytes {
-            self.ask_writer(&mut state);
-        }
-        Ok(first)
-    }
-
-    /// Appends a unit that fits into a block, into one block.
-    fn append_whole<'a>(
-        self: &'a Arc<Self>,
-        mut state: StateOf<'a, E>,
-        records: &[&[u8]],
-        whole: u64,
-    ) -> Result<StateOf<'a, E>, Error> {
-        loop {
-            if state.filling.room(self.geometry, self.block_bytes) >= whole - HEADER as u64 {
-                break;
-            }
-            let (waited, is_begun) = self.begin_block(state, whole, 0)?;
-            state = waited;
-            if !is_begun {
-                // Others were let in meanwhile.
-                while state.is_unit_open && self.refusal(&state).is_none() {
-                    state = self.space.wait(state);
-                }
-                if let Some(error) = self.refusal(&state) {
-                    return Err(error);
-                }
-            }
-        }
-        for (index, record) in records.iter().enumerate() {
-            let frame = Frame {
-                begins_record: true,
-                ends_record: true,
-                begins_unit: index == 0,
-                ends_unit: index + 1 == records.len(),
-                length: record.len() as u32,
-            };
-            state.filling.push(frame, record);
-        }
-        state.next_lsn += records.len() as u64;
-        state.unit_end = state.next_lsn;
-        Ok(state)
-    }
-
-    /// Appends a unit block by block, while nobody else can append.
-    fn append_in_parts<'a>(
-        self: &'a Arc<Self>,
-        mut state: StateOf<'a, E>,
-        records: &[&[u8]],
-    ) -> Result<StateOf<'a, E>, Error> {
-        state.is_unit_open = true;
-        let first = state.next_lsn;
-        for (index, record) in records.iter().enumerate() {
-            let mut at = 0;
-            loop {
-                let rest = record.len() - at;
-                let least = (FRAME + rest.min(1)) as u64;
-                while state.filling.room(self.geometry, self.block_bytes) < least {
-                    let back = (state.next_lsn - first) as u32;
-                    let begun = self.begin_block(state, HEADER as u64 + least, back);
-                    state = match begun {
-                        Ok((state, _)) => state,
-                        Err(error) => return Err(self.abandon(first, error)),
-                    };
-                }
-                let room = state.filling.room(self.geometry, self.block_bytes) as usize - FRAME;
-                let length = rest.min(room).min(Frame::MOST as usize - 1);
-                let frame = Frame {
-                    begins_record: at == 0,
-                    ends_record: length == rest,
-                    begins_unit: at == 0 && index == 0,
-                    ends_unit: length == rest && index + 1 == records.len(),
-                    length: length as u32,
-                };
-                if at == 0 {
-                    state.next_lsn += 1;
-                }
-                state.filling.push(frame, &record[at..at + length]);
-                at += length;
-                if at == record.len() {
-                    break;
-                }
-            }
-        }
-        state.unit_end = state.next_lsn;
-        state.is_unit_open = false;
-        self.space.wake_all();
-        Ok(state)
-    }
-
-    /// A unit of which a part is written cannot be ended: if any was, the log cannot go on behind it.
-    fn abandon(&self, first: u64, error: Error) -> Error {
-        let mut state = E::lock(&self.state);
-        state.is_unit_open = false;
-        if state.next_lsn > first && state.poison.is_none() {
-            let source = std::io::Error::other(error.to_string());
-            self.poison(&mut state, "making a segment for a large batch", source);
-        }
-        self.space.wake_all();
-        self.refusal(&state).unwrap_or(error)
-    }
-
-    /// Begins a block for at least so many bytes; `false`: it had to wait, and others may have come first.
-    fn begin_block<'a>(
-        self: &'a Arc<Self>,
-        mut state: StateOf<'a, E>,
-        bytes: u64,
-        unit_back: u32,
-    ) -> Result<(StateOf<'a, E>, bool), Error> {
-        let granule = self.geometry.granule;
-        if let Some(next) = state.filling.close(granule) {
-            state.next_position = next;
-        }
-        if !state.filling.takes(bytes, granule) {
-            return Ok((self.make_room(state)?, false));
-        }
-        let mut position = state.next_position;
-        if self.geometry.room(position) < bytes {
-            let sequence = self.geometry.sequence(position);
-            position = match self.geometry.offset(position) {
-                0 => self.geometry.first_block(sequence),
-                _ => self.geometry.first_block(sequence + 1),
-            };
-        }
-        let sequence = self.geometry.sequence(position);
-        let (lsn, heedless) = (
-            state.next_lsn,
-            self.environment.is_planted(Fault::ZeroBehindWriter),
-        );
-        if let Some(file) = state.segments.enter(sequence, lsn, heedless) {
-            if self.geometry.offset(position) == granule {
-                // Another one is to be made ahead.
-                self.work.wake_all();
-            }
-            state.filling.begin(position, lsn, unit_back, file);
-            return Ok((state, true));
-        }
-        if let Some(error) = state.segments.take_failure() {
-            // So that it is tried again.
-            self.work.wake_all();
-            return Err(match error.kind() {
-                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-                    Error::NoSpace {
-                        bytes: self.geometry.segment,
-                    }
-                }
-                _ => Error::Io {
-                    doing: "make a segment".into(),
-                    source: error,
-                },
-            });
-        }
-        if let Some(error) = self.refusal(&state) {
-            return Err(error);
-        }
-        state.tally.segment_waits += 1;
-        self.work.wake_all();
-        Ok((self.space.wait(state), false))
-    }
-
-    /// Has what was gathered written, by this thread or by the one that is at it.
-    fn make_room<'a>(self: &'a Arc<Self>, state: StateOf<'a, E>) -> Result<StateOf<'a, E>, Error> {
-        if let Some(error) = self.refusal(&state) {
-            return Err(error);
-        }
-        match state.driver.is_some() {
-            true => Ok(self.drive(state, false)),
-            false => Ok(self.space.wait(state)),
-        }
-    }
-
-    /// Waits until every record before `end` is durable.
-    pub fn commit(self: &Arc<Self>, end: u64) -> Result<(), Error> {
-        if self.durable_lsn() >= end {
-            return Ok(());
-        }
-        let mut state = E::lock(&self.state);
-        // The group that it was counted in.
-        let mut counted = None;
-        loop {
-            if state.durable.lsn >= end {
-                // Who was woken to write, and need not, wakes another.
-                if state.driver.is_some() && state.filling.waiting > 0 {
-                    self.done[state.filling.parity].wake_one();
-                }
-                return Ok(());
-            }
-            if let Some((doing, source)) = &state.poison {
-                return Err(Error::Poisoned {
-                    doing,
-                    source: source.clone(),
-                });
-            }
-            let flight = state.flight.as_mut();
-            let parity = match flight.filter(|flight| flight.is_synced && end <= flight.end) {
-                Some(flight) => {
-                    if counted != Some(flight.parity) {
-                        counted = Some(flight.parity);
-                        flight.joined += 1;
-                    }
-                    flight.parity
-                }
-                None => {
-                    let parity = state.filling.parity;
-                    if counted != Some(parity) {
-                        counted = Some(parity);
-                        state.filling.waiting += 1;
-                    }
-                    parity
-                }
-            };
-            if state.driver.is_some() && !state.is_gathering {
-                state = self.gather(state);
-                if state.driver.is_some() && state.durable.lsn < end && state.poison.is_none() {
-                    state = self.drive(state, true);
-                }
-                continue;
-            }
-            state = self.done[parity].wait(state);
-        }
-    }
-
-    /// Lets those come that committed with this thread lately, for no longer than a flush takes.
-    ///
-    /// If all of them come within that time, one flush for all of them is sooner done than two for half of them
-    /// each. If they take longer (there are many for few processors), they had better do their work while the
-    /// device does its own: then it is not tried again for a while.
-    fn gather<'a>(self: &'a Arc<Self>, mut state: StateOf<'a, E>) -> StateOf<'a, E> {
-        if state.committers <= state.filling.waiting || state.flush_time.is_zero() {
-            return state;
-        }
-        if state.groups_to_skip > 0 {
-            state.groups_to_skip -= 1;
-            return state;
-        }
-        state.is_gathering = true;
-        let begin = self.environment.now();
-        while state.filling.waiting < state.committers
-            && state.driver.is_some()
-            && state.poison.is_none()
-        {
-            if self.environment.now() - begin > state.flush_time {
-                state.in_vain = (2 * state.in_vain + 1).min(MOST_SKIPPED);
-                state.groups_to_skip = state.in_vain;
-                break;
-            }
-            drop(state);
-            self.environment.yield_now();
-            state = E::lock(&self.state);
-        }
-        state.is_gathering = false;
-        if state.filling.waiting >= state.committers {
-            state.in_vain = 0;
-        }
-        state
-    }
-
-    /// Writes what was gathered; nobody else is at it. `sync`: and makes it durable.
-    fn drive<'a>(self: &'a Arc<Self>, mut state: StateOf<'a, E>, sync: bool) -> StateOf<'a, E> {
-        let Some(mut driver) = state.driver.take() else {
-            return state;
-        };
-        let Some(other) = driver.spare.take() else {
-            state.driver = Some(driver);
-            return state;
-        };
-        if let Some(next) = state.filling.close(self.geometry.granule) {
-            state.next_position = next;
-        }
-        let gathered = state.filling.bytes();
-        let sync = sync
-            || state.filling.waiting > 0
-            || !state.filling.callbacks.is_empty()
-            || driver.unsynced_bytes() + gathered > self.options.unsynced_bytes;
-        let parity = state.filling.parity;
-        let mut group = std::mem::replace(&mut state.filling, other);
-        state.filling.parity = 1 - parity;
-        let end = state.unit_end;
-        state.flight = Some(Flight {
-            parity,
-            end,
-            is_synced: sync,
-            joined: 0,
-        });
-        if self.environment.is_planted(Fault::AcknowledgeEarly) && sync {
-            self.set_durable(&mut state, end, driver.durable);
-        }
-        drop(state);
-        // There is room in the other one.
-        self.space.wake_all();
-        let begin = self.environment.now();
-        let written = driver.write(&mut group, sync);
-        let took = self.environment.now().saturating_sub(begin);
-        let callbacks = std::mem::take(&mut group.callbacks);
-        let committers = group.waiting;
-        let mut state = E::lock(&self.state);
-        let joined = state.flight.take().map_or(0, |flight| flight.joined);
-        let result = match written {
-            Ok(asked) => {
-                self.count(&mut state, &group, asked, took, sync);
-                if sync {
-                    self.set_durable(&mut state, end, driver.durable);
-                    state.flush_time = (state.flush_time * 3 + took) / 4;
-                    state.committers = committers + state.filling.waiting + joined;
-                }
-                Ok(())
-            }
-            Err(Failed { doing, error }) => {
-                self.poison(&mut state, doing, error);
-                if self.environment.is_planted(Fault::NotPoisoned) {
-                    state.poison = None;
-                    self.set_durable(&mut state, end, driver.durable);
-                }
-                Err(())
-            }
-        };
-        group.clear();
-        driver.spare = Some(group);
-        state.driver = Some(driver);
-        self.wake(&state, parity);
-        if callbacks.is_empty() {
-            return state;
-        }
-        let failure = result.err().and_then(|()| self.refusal(&state));
-        drop(state);
-        for (lsn, callback) in callbacks {
-            call(
-                callback,
-                match &failure {
-                    None => Ok(lsn),
-                    Some(error) => Err(error.clone()),
-                },
-            );
-        }
-        E::lock(&self.state)
-    }
-
-    fn set_durable(&self, state: &mut State<E>, lsn: u64, position: u64) {
-        state.durable = Durable { lsn, position };
-        self.durable_lsn.store(lsn, Ordering::Release);
-        if state.followers > 0 {
-            self.durable.wake_all();
-        }
-    }
-
-    /// After a group was written: those whose it was, one of the next to write that, and the others.
-    fn wake(&self, state: &State<E>, parity: usize) {
-        self.done[parity].wake_all();
-        if state.filling.waiting > 0 {
-            self.done[1 - parity].wake_one();
-        }
-        self.space.wake_all();
-        if self.has_work(state) {
-            self.writing.wake_one();
-        }
     }
 
     pub fn poison(&self, state: &mut State<E>, doing: &'static str, error: std::io::Error) {
@@ -623,83 +227,6 @@ impl<E: Environment> Shared<E> {
             &self.durable,
         ] {
             waiting.wake_all();
-        }
-    }
-
-    fn count(
-        &self,
-        state: &mut State<E>,
-        group: &Group<E>,
-        asked: Asked,
-        took: Duration,
-        sync: bool,
-    ) {
-        let tally = &mut state.tally;
-        tally.writes += asked.writes;
-        tally.flushes += asked.flushes;
-        tally.bytes += asked.bytes;
-        tally.record_bytes += group
-            .blocks
-            .iter()
-            .map(|block| block.length as u64)
-            .sum::<u64>();
-        if sync {
-            tally.groups += 1;
-            tally.record_flush(took);
-        }
-    }
-
-    /// Whether there is something for the writer.
-    fn has_work(&self, state: &State<E>) -> bool {
-        let bytes = state.filling.bytes();
-        !state.filling.callbacks.is_empty() || bytes >= self.options.write_bytes
-    }
-
-    /// Has the log's own thread write, which is started if it does not run yet.
-    fn ask_writer(self: &Arc<Self>, state: &mut State<E>) {
-        if !state.has_writer {
-            let shared = self.clone();
-            let started = self
-                .environment
-                .spawn("landfall-writer", move || shared.write_for_others());
-            match started {
-                Ok(thread) => {
-                    state.has_writer = true;
-                    state.threads.push(thread);
-                }
-                // Whoever needs room, or commits, writes himself; callbacks wait for that.
-                Err(error) => tracing::warn!(%error, "the log's writer cannot be started"),
-            }
-        }
-        if state.driver.is_some() {
-            self.writing.wake_one();
-        }
-    }
-
-    fn write_for_others(self: Arc<Self>) {
-        let mut state = E::lock(&self.state);
-        loop {
-            if state.poison.is_some() {
-                self.fail_callbacks(state);
-                return;
-            }
-            if state.driver.is_some() && self.has_work(&state) {
-                state = self.drive(state, false);
-            } else if state.is_closing {
-                return;
-            } else {
-                state = self.writing.wait(state);
-            }
-        }
-    }
-
-    /// Those who wait for a log that is poisoned are told so.
-    fn fail_callbacks(&self, mut state: StateOf<'_, E>) {
-        let callbacks = std::mem::take(&mut state.filling.callbacks);
-        let error = self.refusal(&state).unwrap_or(Error::Closed);
-        drop(state);
-        for (_, callback) in callbacks {
-            call(callback, Err(error.clone()));
         }
     }
 
@@ -782,12 +309,5 @@ impl<E: Environment> Shared<E> {
             self.environment.unlock_directory();
         }
         committed
-    }
-}
-
-/// Calls a callback; if it panics that is nobody else's trouble.
-fn call(callback: Callback, result: Result<Lsn, Error>) {
-    if catch_unwind(AssertUnwindSafe(|| callback(result))).is_err() {
-        tracing::error!("a callback of the log panicked");
     }
 }

@@ -9,13 +9,12 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 use landfall::{Log, Lsn, Options};
 
 use super::content;
 use super::registry::Kind;
-use super::{Found, Promise, Subject, SubjectError, Witness};
+use super::{Found, Promise, Subject, SubjectError, Witness, at_the_same_time};
 use crate::setting::{Chosen, Description, Setting};
 use crate::{Error, Stop};
 
@@ -251,23 +250,9 @@ impl Subject for LogSubject {
             .map_err(|error| SubjectError(error.to_string()))?;
         let (known, ended) = (Mutex::new(Known::default()), AtomicBool::new(false));
         let witness = Mutex::new(witness);
-        thread::scope(|scope| {
-            let clients: Vec<_> = (0..self.clients.get())
-                .map(|_| {
-                    scope.spawn(|| {
-                        let result = self.client(&log, &known, &witness, &ended);
-                        if result.is_err() {
-                            ended.store(true, Ordering::Relaxed);
-                        }
-                        result
-                    })
-                })
-                .collect();
-            let mut outcomes = clients.into_iter().map(|client| {
-                let panicked = |_| Err(SubjectError("a client panicked".into()));
-                client.join().unwrap_or_else(panicked)
-            });
-            outcomes.by_ref().fold(Ok(()), Result::and)
+        at_the_same_time(self.clients.get(), |_| {
+            self.client(&log, &known, &witness, &ended)
+                .inspect_err(|_| ended.store(true, Ordering::Relaxed))
         })?;
         log.close().map_err(|error| SubjectError(error.to_string()))
     }

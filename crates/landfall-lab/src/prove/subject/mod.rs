@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use crate::Stop;
 
@@ -129,6 +130,25 @@ impl Found {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct SubjectError(pub String);
+
+/// Runs so many clients at the same time, each in a thread, and waits for all of them.
+fn at_the_same_time(
+    clients: u32,
+    run: impl Fn(u32) -> Result<(), SubjectError> + Sync,
+) -> Result<(), SubjectError> {
+    thread::scope(|scope| {
+        let run = &run;
+        let threads: Vec<_> = (0..clients)
+            .map(|client| scope.spawn(move || run(client)))
+            .collect();
+        let mut outcomes = threads.into_iter().map(|thread| {
+            let panicked = |_| Err(SubjectError("a client panicked".into()));
+            thread.join().unwrap_or_else(panicked)
+        });
+        // Also those behind one that failed.
+        outcomes.by_ref().fold(Ok(()), Result::and)
+    })
+}
 
 fn failed(doing: &str, error: io::Error) -> SubjectError {
     SubjectError(format!("{doing}: {error}"))

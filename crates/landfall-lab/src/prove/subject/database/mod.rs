@@ -25,11 +25,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use self::transactions::{Remains, Shape};
 use super::registry::Kind;
-use super::{Found, Promise, Subject, SubjectError, Witness};
+use super::{Found, Promise, Subject, SubjectError, Witness, at_the_same_time};
 use crate::database::{self, Database, DatabaseError, Running, Session, Templates};
 use crate::setting::{Chosen, Description, Setting};
 use crate::{Error, Stop};
@@ -257,29 +256,12 @@ impl Subject for DatabaseSubject {
         let running = self.database.start(directory, stop).map_err(failed)?;
         let ended = AtomicBool::new(false);
         let witness = Mutex::new(witness);
-        let outcome = thread::scope(|scope| {
-            let clients: Vec<_> = (0..self.clients.get())
-                .map(|client| {
-                    let (running, witness, ended) = (&running, &witness, &ended);
-                    scope.spawn(move || {
-                        let session = running.session().map_err(failed);
-                        let result = session
-                            .and_then(|session| self.client(session, client, witness, ended));
-                        if result.is_err() {
-                            ended.store(true, Ordering::Relaxed);
-                        }
-                        result
-                    })
-                })
-                .collect();
-            let mut outcomes = clients.into_iter().map(|client| {
-                let panicked = |_| Err(SubjectError("a client panicked".into()));
-                client.join().unwrap_or_else(panicked)
-            });
-            // All of them are waited for.
-            outcomes.by_ref().fold(Ok(()), Result::and)
-        });
-        outcome?;
+        at_the_same_time(self.clients.get(), |client| {
+            let session = running.session().map_err(failed);
+            session
+                .and_then(|session| self.client(session, client, &witness, &ended))
+                .inspect_err(|_| ended.store(true, Ordering::Relaxed))
+        })?;
         match self.stops {
             true => running.stop().map_err(failed),
             false => Ok(()),

@@ -1,0 +1,230 @@
+//! Appending: from records to blocks in memory, each with its place in a segment.
+//!
+//! A unit that fits into a block is put into one. Another is put into several, and while that is done nobody
+//! else can append. Who finds no room in the buffer has it written, or waits for who is at it; who finds no
+//! segment waits for the thread that makes them, or is told why it cannot.
+
+use std::sync::Arc;
+
+use super::format::{FRAME, Frame, HEADER};
+use super::group::Callback;
+use super::shared::{Shared, StateOf};
+use crate::environment::{Environment, Fault};
+use crate::{Error, Lsn};
+
+impl<E: Environment> Shared<E> {
+    /// Appends a unit and returns its first record's LSN. `callback` gets that of its last record.
+    pub fn append(
+        self: &Arc<Self>,
+        records: &[&[u8]],
+        callback: Option<Callback>,
+    ) -> Result<u64, Error> {
+        let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
+        if count == u32::MAX {
+            return Err(Error::BatchTooLarge { most: u32::MAX - 1 });
+        }
+        let mut state = E::lock(&self.state);
+        loop {
+            if let Some(error) = self.refusal(&state) {
+                return Err(error);
+            }
+            let is_full = callback.is_some()
+                && state.filling.callbacks.len() >= self.options.waiting_commits as usize;
+            if state.is_unit_open {
+                state = self.space.wait(state);
+            } else if is_full {
+                state = self.make_room(state)?;
+            } else {
+                break;
+            }
+        }
+        if records.is_empty() {
+            return Ok(state.next_lsn);
+        }
+        let whole: usize = records.iter().map(|record| FRAME + record.len()).sum();
+        let whole = whole as u64 + HEADER as u64;
+        let mut state = match whole <= self.block_bytes {
+            true => self.append_whole(state, records, whole)?,
+            false => self.append_in_parts(state, records)?,
+        };
+        if let Some(error) = self.refusal(&state) {
+            return Err(error);
+        }
+        // Nobody has come between: the lock was not let go of since the last of them was put there.
+        let last = Lsn(state.next_lsn - 1);
+        let first = state.next_lsn - u64::from(count);
+        let is_waited_for = callback.is_some();
+        if let Some(callback) = callback {
+            state.filling.callbacks.push((last, callback));
+        }
+        if is_waited_for || state.filling.bytes() >= self.options.write_bytes {
+            self.ask_writer(&mut state);
+        }
+        Ok(first)
+    }
+
+    /// Appends a unit that fits into a block, into one block.
+    fn append_whole<'a>(
+        self: &'a Arc<Self>,
+        mut state: StateOf<'a, E>,
+        records: &[&[u8]],
+        whole: u64,
+    ) -> Result<StateOf<'a, E>, Error> {
+        loop {
+            if state.filling.room(self.geometry, self.block_bytes) >= whole - HEADER as u64 {
+                break;
+            }
+            let (waited, is_begun) = self.begin_block(state, whole, 0)?;
+            state = waited;
+            if !is_begun {
+                // Others were let in meanwhile.
+                while state.is_unit_open && self.refusal(&state).is_none() {
+                    state = self.space.wait(state);
+                }
+                if let Some(error) = self.refusal(&state) {
+                    return Err(error);
+                }
+            }
+        }
+        for (index, record) in records.iter().enumerate() {
+            let frame = Frame {
+                begins_record: true,
+                ends_record: true,
+                begins_unit: index == 0,
+                ends_unit: index + 1 == records.len(),
+                length: record.len() as u32,
+            };
+            state.filling.push(frame, record);
+        }
+        state.next_lsn += records.len() as u64;
+        state.unit_end = state.next_lsn;
+        Ok(state)
+    }
+
+    /// Appends a unit block by block, while nobody else can append.
+    fn append_in_parts<'a>(
+        self: &'a Arc<Self>,
+        mut state: StateOf<'a, E>,
+        records: &[&[u8]],
+    ) -> Result<StateOf<'a, E>, Error> {
+        state.is_unit_open = true;
+        let first = state.next_lsn;
+        for (index, record) in records.iter().enumerate() {
+            let mut at = 0;
+            loop {
+                let rest = record.len() - at;
+                let least = (FRAME + rest.min(1)) as u64;
+                while state.filling.room(self.geometry, self.block_bytes) < least {
+                    let back = (state.next_lsn - first) as u32;
+                    let begun = self.begin_block(state, HEADER as u64 + least, back);
+                    state = match begun {
+                        Ok((state, _)) => state,
+                        Err(error) => return Err(self.abandon(first, error)),
+                    };
+                }
+                let room = state.filling.room(self.geometry, self.block_bytes) as usize - FRAME;
+                let length = rest.min(room).min(Frame::MOST as usize - 1);
+                let frame = Frame {
+                    begins_record: at == 0,
+                    ends_record: length == rest,
+                    begins_unit: at == 0 && index == 0,
+                    ends_unit: length == rest && index + 1 == records.len(),
+                    length: length as u32,
+                };
+                if at == 0 {
+                    state.next_lsn += 1;
+                }
+                state.filling.push(frame, &record[at..at + length]);
+                at += length;
+                if at == record.len() {
+                    break;
+                }
+            }
+        }
+        state.unit_end = state.next_lsn;
+        state.is_unit_open = false;
+        self.space.wake_all();
+        Ok(state)
+    }
+
+    /// A unit of which a part is written cannot be ended: if any was, the log cannot go on behind it.
+    fn abandon(&self, first: u64, error: Error) -> Error {
+        let mut state = E::lock(&self.state);
+        state.is_unit_open = false;
+        if state.next_lsn > first && state.poison.is_none() {
+            let source = std::io::Error::other(error.to_string());
+            self.poison(&mut state, "making a segment for a large batch", source);
+        }
+        self.space.wake_all();
+        self.refusal(&state).unwrap_or(error)
+    }
+
+    /// Begins a block for at least so many bytes; `false`: it had to wait, and others may have come first.
+    fn begin_block<'a>(
+        self: &'a Arc<Self>,
+        mut state: StateOf<'a, E>,
+        bytes: u64,
+        unit_back: u32,
+    ) -> Result<(StateOf<'a, E>, bool), Error> {
+        let granule = self.geometry.granule;
+        if let Some(next) = state.filling.close(granule) {
+            state.next_position = next;
+        }
+        if !state.filling.takes(bytes, granule) {
+            return Ok((self.make_room(state)?, false));
+        }
+        let mut position = state.next_position;
+        if self.geometry.room(position) < bytes {
+            let sequence = self.geometry.sequence(position);
+            position = match self.geometry.offset(position) {
+                0 => self.geometry.first_block(sequence),
+                _ => self.geometry.first_block(sequence + 1),
+            };
+        }
+        let sequence = self.geometry.sequence(position);
+        let (lsn, heedless) = (
+            state.next_lsn,
+            self.environment.is_planted(Fault::ZeroBehindWriter),
+        );
+        if let Some(file) = state.segments.enter(sequence, lsn, heedless) {
+            if self.geometry.offset(position) == granule {
+                // Another one is to be made ahead.
+                self.work.wake_all();
+            }
+            state.filling.begin(position, lsn, unit_back, file);
+            return Ok((state, true));
+        }
+        if let Some(error) = state.segments.take_failure() {
+            // So that it is tried again.
+            self.work.wake_all();
+            return Err(match error.kind() {
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                    Error::NoSpace {
+                        bytes: self.geometry.segment,
+                    }
+                }
+                _ => Error::Io {
+                    doing: "make a segment".into(),
+                    source: error,
+                },
+            });
+        }
+        if let Some(error) = self.refusal(&state) {
+            return Err(error);
+        }
+        state.tally.segment_waits += 1;
+        self.work.wake_all();
+        Ok((self.space.wait(state), false))
+    }
+
+    /// Has what was gathered written, by this thread or by the one that is at it.
+    fn make_room<'a>(self: &'a Arc<Self>, state: StateOf<'a, E>) -> Result<StateOf<'a, E>, Error> {
+        if let Some(error) = self.refusal(&state) {
+            return Err(error);
+        }
+        match state.driver.is_some() {
+            true => Ok(self.drive(state, false)),
+            false => Ok(self.space.wait(state)),
+        }
+    }
+}
