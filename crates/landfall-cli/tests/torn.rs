@@ -86,7 +86,7 @@ fn a_plan_is_listed_and_wrong_words_are_refused() {
     for part in [
         "recorder:ext4,data=journal with hdd-7200,cache=off/mariadb innodb_doublewrite=OFF",
         "each commit synced",
-        "30 configurations on 8 sites in 5 rounds",
+        "32 configurations on 8 sites in 5 rounds",
     ] {
         assert!(listed.stdout.contains(part), "{part}: {}", listed.stdout);
     }
