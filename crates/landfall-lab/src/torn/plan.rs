@@ -177,7 +177,10 @@ mod tests {
     fn the_standard_plan_has_every_protection_every_condition_and_postgres() {
         let plan = Plan::standard();
         let all = plan.configurations();
-        assert_eq!(all.configurations.len(), 4 * 4 + 5 * 2 + 2 * 2);
+        assert_eq!(
+            all.configurations.len(),
+            4 * 4 + Condition::REMOVED.len() * 2 + 2 * 2
+        );
         assert_eq!(all.sites().len(), 8);
         let mut keys: Vec<String> = all.configurations.iter().map(|one| one.key()).collect();
         keys.sort();
@@ -194,7 +197,7 @@ mod tests {
         };
         let plan = Plan::chosen(selection).unwrap();
         let all = plan.configurations();
-        assert_eq!(all.configurations.len(), 6 * 2);
+        assert_eq!(all.configurations.len(), (1 + Condition::REMOVED.len()) * 2);
         assert_eq!(
             all.configurations[0].key(),
             "recorder:ext4 with flush=1ms/mariadb innodb_doublewrite=ON/8 clients"
