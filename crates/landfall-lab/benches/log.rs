@@ -346,6 +346,8 @@ fn run(options: &Options) -> Fallible<()> {
     let file = std::fs::File::create(&path).map_err(sentence)?;
     zero_fill(&file, 0, FLOOR_BYTES, &|| false).map_err(sentence)?;
     file.sync_all().map_err(sentence)?;
+    // Open, it would keep a made filesystem mounted.
+    drop(file);
     let log = Log::open(directory.join("landfall"), LogOptions::default()).map_err(sentence)?;
     let log = Arc::new(log);
     let mut contenders: Vec<Box<dyn Contender>> = vec![
