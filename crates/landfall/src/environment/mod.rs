@@ -86,6 +86,8 @@ pub trait Environment: Clone + Send + Sync + 'static {
     type Guard<'a, T: Send + 'static>: DerefMut<Target = T>;
     /// What threads that hold a lock wait for.
     type Condvar: Send + Sync;
+    /// What threads without a lock wait at until it is opened; it is shut again at once.
+    type Gate: Send + Sync;
     /// A thread that was started.
     type Thread: Send;
 
@@ -133,6 +135,16 @@ pub trait Environment: Clone + Send + Sync + 'static {
     fn notify_one(condvar: &Self::Condvar);
     /// Wakes all that wait.
     fn notify_all(condvar: &Self::Condvar);
+    /// A gate.
+    fn gate() -> Self::Gate;
+    /// How often it was opened.
+    fn openings(gate: &Self::Gate) -> u32;
+    /// Waits until it was opened once more than so often, or for so long, and now and then returns without reason.
+    fn wait_at(gate: &Self::Gate, openings: u32, at_most: Option<Duration>);
+    /// Opens it for one that waits, and for whoever has asked for its openings and does not wait yet.
+    fn open_for_one(gate: &Self::Gate);
+    /// Opens it for all.
+    fn open_for_all(gate: &Self::Gate);
     /// Starts a thread.
     fn spawn(&self, name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<Self::Thread>;
     /// Waits for a thread's end.

@@ -16,6 +16,7 @@ use rustix::fs::{
     unlinkat,
 };
 use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
+use rustix::thread::futex::{self, Timespec};
 
 use super::{Durability, Environment, Method};
 use crate::log::buffer::Buffer;
@@ -38,17 +39,28 @@ struct Inner {
     /// A [`Method`]'s code; 0: not chosen yet.
     method: AtomicU32,
     is_locked: AtomicBool,
+    is_read_only: bool,
     begin: Instant,
 }
 
 impl System {
     /// For this directory, which may be yet to make.
     pub fn new(directory: &Path) -> System {
+        System::with(directory, false)
+    }
+
+    /// For this directory, in which nothing is to be changed: files are opened to be read, and none is made.
+    pub fn read_only(directory: &Path) -> System {
+        System::with(directory, true)
+    }
+
+    fn with(directory: &Path, is_read_only: bool) -> System {
         System(Arc::new(Inner {
             directory: directory.to_owned(),
             handle: OnceLock::new(),
             method: AtomicU32::new(0),
             is_locked: AtomicBool::new(false),
+            is_read_only,
             begin: Instant::now(),
         }))
     }
@@ -68,8 +80,12 @@ impl System {
 
     /// Opens a file of the directory that was locked, whatever that is called by now.
     fn open_with(&self, name: &str, more: OFlags) -> io::Result<SystemFile> {
+        let access = match self.0.is_read_only {
+            true => OFlags::RDONLY,
+            false => OFlags::RDWR,
+        };
         let open = |flags: OFlags| {
-            let flags = flags | OFlags::RDWR | OFlags::CLOEXEC;
+            let flags = flags | access | OFlags::CLOEXEC;
             let mode = Mode::RUSR | Mode::WUSR;
             openat(self.handle()?, name, flags, mode).map_err(io::Error::from)
         };
@@ -173,6 +189,7 @@ impl Environment for System {
     type Mutex<T: Send + 'static> = Mutex<T>;
     type Guard<'a, T: Send + 'static> = MutexGuard<'a, T>;
     type Condvar = Condvar;
+    type Gate = AtomicU32;
     type Thread = JoinHandle<()>;
 
     fn make_directory(&self) -> io::Result<()> {
@@ -329,6 +346,30 @@ impl Environment for System {
 
     fn notify_all(condvar: &Condvar) {
         condvar.notify_all();
+    }
+
+    fn gate() -> AtomicU32 {
+        AtomicU32::new(0)
+    }
+
+    fn openings(gate: &AtomicU32) -> u32 {
+        gate.load(Ordering::SeqCst)
+    }
+
+    fn wait_at(gate: &AtomicU32, openings: u32, at_most: Option<Duration>) {
+        let at_most = at_most.and_then(|time| Timespec::try_from(time).ok());
+        // Whatever it says, it is over: opened meanwhile, interrupted, the time has passed.
+        let _ = futex::wait(gate, futex::Flags::PRIVATE, openings, at_most.as_ref());
+    }
+
+    fn open_for_one(gate: &AtomicU32) {
+        gate.fetch_add(1, Ordering::SeqCst);
+        let _ = futex::wake(gate, futex::Flags::PRIVATE, 1);
+    }
+
+    fn open_for_all(gate: &AtomicU32) {
+        gate.fetch_add(1, Ordering::SeqCst);
+        let _ = futex::wake(gate, futex::Flags::PRIVATE, i32::MAX as u32);
     }
 
     fn spawn(

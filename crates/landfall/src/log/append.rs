@@ -19,6 +19,22 @@ impl<E: Environment> Shared<E> {
         records: &[&[u8]],
         callback: Option<Callback>,
     ) -> Result<u64, Error> {
+        self.put(records, callback).map(|(_, first)| first)
+    }
+
+    /// Appends a record and waits until it is durable.
+    pub fn append_durable(self: &Arc<Self>, record: &[u8]) -> Result<u64, Error> {
+        let (state, lsn) = self.put(&[record], None)?;
+        self.commit_with(state, lsn + 1)?;
+        Ok(lsn)
+    }
+
+    /// Appends a unit; the lock has not been let go of since it was there.
+    fn put<'a>(
+        self: &'a Arc<Self>,
+        records: &[&[u8]],
+        callback: Option<Callback>,
+    ) -> Result<(StateOf<'a, E>, u64), Error> {
         let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
         if count == u32::MAX {
             return Err(Error::BatchTooLarge { most: u32::MAX - 1 });
@@ -39,7 +55,8 @@ impl<E: Environment> Shared<E> {
             }
         }
         if records.is_empty() {
-            return Ok(state.next_lsn);
+            let next = state.next_lsn;
+            return Ok((state, next));
         }
         let whole: usize = records.iter().map(|record| FRAME + record.len()).sum();
         let whole = whole as u64 + HEADER as u64;
@@ -60,7 +77,7 @@ impl<E: Environment> Shared<E> {
         if is_waited_for || state.filling.bytes() >= self.options.write_bytes {
             self.ask_writer(&mut state);
         }
-        Ok(first)
+        Ok((state, first))
     }
 
     /// Appends a unit that fits into a block, into one block.
@@ -223,7 +240,10 @@ impl<E: Environment> Shared<E> {
             return Err(error);
         }
         match state.driver.is_some() {
-            true => Ok(self.drive(state, false)),
+            true => {
+                self.drive(state, false);
+                Ok(E::lock(&self.state))
+            }
             false => Ok(self.space.wait(state)),
         }
     }

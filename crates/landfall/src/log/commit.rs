@@ -20,15 +20,19 @@ impl<E: Environment> Shared<E> {
         if self.durable_lsn() >= end {
             return Ok(());
         }
-        let mut state = E::lock(&self.state);
-        // The group that it was counted in.
-        let mut counted = None;
+        self.commit_with(E::lock(&self.state), end)
+    }
+
+    /// As `commit`, by who has the lock already.
+    pub(super) fn commit_with<'a>(
+        self: &'a Arc<Self>,
+        mut state: StateOf<'a, E>,
+        end: u64,
+    ) -> Result<(), Error> {
+        // The group that it was counted in, and whether it is the one that ends that one's waiting.
+        let (mut counted, mut leads) = (None, false);
         loop {
             if state.durable.lsn >= end {
-                // Who was woken to write, and need not, wakes another.
-                if state.driver.is_some() && state.filling.waiting > 0 {
-                    self.done[state.filling.parity].wake_one();
-                }
                 return Ok(());
             }
             if let Some((doing, source)) = &state.poison {
@@ -55,65 +59,63 @@ impl<E: Environment> Shared<E> {
                     parity
                 }
             };
-            if state.driver.is_some() && !state.is_gathering {
-                state = self.gather(state);
-                if state.driver.is_some() && state.durable.lsn < end && state.poison.is_none() {
-                    state = self.drive(state, true);
-                }
+            if state.driver.is_some() && !self.is_to_wait(&mut state, &mut leads) {
+                self.drive(state, true);
+                state = E::lock(&self.state);
                 continue;
             }
-            state = self.done[parity].wait(state);
-        }
-    }
-
-    /// Lets those come that committed with this thread lately, for no longer than a flush takes.
-    ///
-    /// If all of them come within that time, one flush for all of them is sooner done than two for half of them
-    /// each. If they take longer (there are many for few processors), they had better do their work while the
-    /// device does its own: then it is not tried again for a while.
-    fn gather<'a>(self: &'a Arc<Self>, mut state: StateOf<'a, E>) -> StateOf<'a, E> {
-        if state.committers <= state.filling.waiting || state.flush_time.is_zero() {
-            return state;
-        }
-        if state.groups_to_skip > 0 {
-            state.groups_to_skip -= 1;
-            return state;
-        }
-        state.is_gathering = true;
-        let begin = self.environment.now();
-        while state.filling.waiting < state.committers
-            && state.driver.is_some()
-            && state.poison.is_none()
-        {
-            if self.environment.now() - begin > state.flush_time {
-                state.in_vain = (2 * state.in_vain + 1).min(MOST_SKIPPED);
-                state.groups_to_skip = state.in_vain;
-                break;
-            }
+            let until = state.gather_until.filter(|_| leads);
+            let ticket = self.done[parity].ticket();
             drop(state);
-            self.environment.yield_now();
+            let at_most = until.map(|until| until.saturating_sub(self.environment.now()));
+            self.done[parity].wait(ticket, at_most);
+            if self.durable_lsn() >= end {
+                return Ok(());
+            }
             state = E::lock(&self.state);
         }
-        state.is_gathering = false;
-        if state.filling.waiting >= state.committers {
-            state.in_vain = 0;
-        }
-        state
     }
 
-    /// Writes what was gathered; nobody else is at it. `sync`: and makes it durable.
-    pub(super) fn drive<'a>(
-        self: &'a Arc<Self>,
-        mut state: StateOf<'a, E>,
-        sync: bool,
-    ) -> StateOf<'a, E> {
+    /// Whether the group is to wait for those who committed with this thread lately.
+    ///
+    /// If all of them come within the time of a flush, one flush for all of them is sooner done than two for half
+    /// of them each. The last of them writes; if they take longer, the first does, who `leads`. When that was in
+    /// vain it is not tried again for a while.
+    fn is_to_wait(&self, state: &mut State<E>, leads: &mut bool) -> bool {
+        if state.filling.waiting >= state.committers {
+            state.in_vain = 0;
+            return false;
+        }
+        match state.gather_until {
+            Some(until) if self.environment.now() < until => true,
+            Some(_) => {
+                state.in_vain = (2 * state.in_vain + 1).min(MOST_SKIPPED);
+                state.groups_to_skip = state.in_vain;
+                false
+            }
+            None if state.flush_time.is_zero() => false,
+            None if state.groups_to_skip > 0 => {
+                state.groups_to_skip -= 1;
+                false
+            }
+            None => {
+                state.gather_until = Some(self.environment.now() + state.flush_time);
+                *leads = true;
+                true
+            }
+        }
+    }
+
+    /// Writes what was gathered, if nobody else is at it. `sync`: and makes it durable.
+    pub(super) fn drive(&self, mut state: StateOf<'_, E>, sync: bool) {
         let Some(mut driver) = state.driver.take() else {
-            return state;
+            return;
         };
         let Some(other) = driver.spare.take() else {
             state.driver = Some(driver);
-            return state;
+            return;
         };
+        state.gather_until = None;
         if let Some(next) = state.filling.close(self.geometry.granule) {
             state.next_position = next;
         }
@@ -155,6 +157,7 @@ impl<E: Environment> Shared<E> {
                     self.set_durable(&mut state, end, driver.durable);
                     state.flush_time = (state.flush_time * 3 + took) / 4;
                     state.committers = committers + state.filling.waiting + joined;
+                    state.tally.commits += u64::from(committers + joined) + callbacks.len() as u64;
                 }
                 Ok(())
             }
@@ -170,12 +173,19 @@ impl<E: Environment> Shared<E> {
         group.clear();
         driver.spare = Some(group);
         state.driver = Some(driver);
-        self.wake(&state, parity);
-        if callbacks.is_empty() {
-            return state;
-        }
         let failure = result.err().and_then(|()| self.refusal(&state));
+        let is_next_awaited = state.filling.waiting > 0;
+        let has_work = self.has_work(&state);
+        // Who is woken finds the lock free.
         drop(state);
+        self.done[parity].open_for_all();
+        if is_next_awaited {
+            self.done[1 - parity].open_for_one();
+        }
+        self.space.wake_all();
+        if has_work {
+            self.writing.wake_one();
+        }
         for (lsn, callback) in callbacks {
             call(
                 callback,
@@ -185,7 +195,6 @@ impl<E: Environment> Shared<E> {
                 },
             );
         }
-        E::lock(&self.state)
     }
 
     fn set_durable(&self, state: &mut State<E>, lsn: u64, position: u64) {
@@ -193,18 +202,6 @@ impl<E: Environment> Shared<E> {
         self.durable_lsn.store(lsn, Ordering::Release);
         if state.followers > 0 {
             self.durable.wake_all();
-        }
-    }
-
-    /// After a group was written: those whose it was, one of the next to write that, and the others.
-    fn wake(&self, state: &State<E>, parity: usize) {
-        self.done[parity].wake_all();
-        if state.filling.waiting > 0 {
-            self.done[1 - parity].wake_one();
-        }
-        self.space.wake_all();
-        if self.has_work(state) {
-            self.writing.wake_one();
         }
     }
 
@@ -266,7 +263,8 @@ impl<E: Environment> Shared<E> {
                 return;
             }
             if state.driver.is_some() && self.has_work(&state) {
-                state = self.drive(state, false);
+                self.drive(state, false);
+                state = E::lock(&self.state);
             } else if state.is_closing {
                 return;
             } else {

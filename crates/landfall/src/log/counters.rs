@@ -8,6 +8,8 @@ use hdrhistogram::Histogram;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Counters {
+    /// Commits that a group made durable: of threads that waited, of callbacks and of futures.
+    pub commits: u64,
     /// Groups of records that were made durable together.
     pub groups: u64,
     /// Writes.
@@ -47,6 +49,7 @@ pub struct FlushTimes {
 
 #[derive(Default)]
 pub(crate) struct Tally {
+    pub commits: u64,
     pub groups: u64,
     pub writes: u64,
     pub flushes: u64,
@@ -74,6 +77,7 @@ impl Tally {
             Duration::from_nanos(times.map_or(0, |times| times.value_at_quantile(quantile)))
         };
         Counters {
+            commits: self.commits,
             groups: self.groups,
             writes: self.writes,
             flushes: self.flushes,

@@ -85,13 +85,20 @@ impl Inspection {
         directory: impl AsRef<Path>,
         visit: &mut dyn FnMut(&Block),
     ) -> Result<Inspection, Error> {
-        let environment = System::new(directory.as_ref());
+        Inspection::read_in(&System::read_only(directory.as_ref()), visit)
+    }
+
+    /// Reads a log elsewhere than on this machine, as tests do.
+    pub fn read_in<E: Environment>(
+        environment: &E,
+        visit: &mut dyn FnMut(&Block),
+    ) -> Result<Inspection, Error> {
         let is_free = environment
             .lock_directory()
             .map_err(Error::io("look at the directory of a log"))?;
         match is_free {
             true => {
-                let read = read(&environment, visit);
+                let read = read(environment, visit);
                 environment.unlock_directory();
                 read
             }

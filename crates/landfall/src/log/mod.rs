@@ -4,7 +4,7 @@
 //! - `control`, `segments`, `maker` and `zeros` are its files, `open` how they are found and made;
 //! - `scan`, `units` and `recovery` tell what they hold;
 //! - `group` is what is gathered, `driver` writes it; `shared` is what all users share, `append` and `commit`
-//!   are what they do with it, `waiters` those who wait;
+//!   are what they do with it, `gate` and `waiters` those who wait;
 //! - `reader` reads records back; `counters` says what was done; `inspect` looks from outside.
 
 mod append;
@@ -15,6 +15,7 @@ mod counters;
 mod driver;
 pub(crate) mod format;
 mod future;
+mod gate;
 mod group;
 mod inspect;
 mod maker;
@@ -134,9 +135,7 @@ impl<E: Environment> Log<E> {
 
     /// Appends a record, and returns when it is durable.
     pub fn append_durable(&self, record: &[u8]) -> Result<Lsn, Error> {
-        let lsn = self.shared.append(&[record], None)?;
-        self.shared.commit(lsn + 1)?;
-        Ok(Lsn(lsn))
+        self.shared.append_durable(record).map(Lsn)
     }
 
     /// Appends a record; `done` is called when it is durable, or never will be by this handle.

@@ -21,6 +21,7 @@ use super::control::ControlFile;
 use super::counters::{Counters, Tally};
 use super::driver::Driver;
 use super::format::{Control, Geometry};
+use super::gate::Gate;
 use super::group::Group;
 use super::segments::{Segments, Task};
 use super::waiters::Waiters;
@@ -62,8 +63,8 @@ pub(crate) struct State<E: Environment> {
     pub durable: Durable,
     /// Threads that lately committed at the same time.
     pub(super) committers: u32,
-    /// One of them waits for the others, and will write.
-    pub(super) is_gathering: bool,
+    /// Until when the group waits for the others, if it does.
+    pub(super) gather_until: Option<Duration>,
     /// The last group was written without being made durable: segments are gone through faster than zeros
     /// could be written ahead, and those would only take the disk's time.
     pub is_streaming: bool,
@@ -110,7 +111,7 @@ pub(crate) struct Shared<E: Environment> {
     pub state: E::Mutex<State<E>>,
     pub control: E::Mutex<ControlFile<E>>,
     /// Those who wait for one of the two groups to be durable.
-    pub(super) done: [Waiters<E>; 2],
+    pub(super) done: [Gate<E>; 2],
     /// Those who cannot append now: no room in the buffer, no segment, another one's unit.
     pub space: Waiters<E>,
     /// The thread that makes segments.
@@ -168,7 +169,7 @@ impl<E: Environment> Shared<E> {
                 position: tail.position,
             },
             committers: 1,
-            is_gathering: false,
+            gather_until: None,
             is_streaming: false,
             groups_to_skip: 0,
             in_vain: 0,
@@ -191,7 +192,7 @@ impl<E: Environment> Shared<E> {
             epoch,
             state: E::mutex(state),
             control: E::mutex(control),
-            done: [Waiters::new(), Waiters::new()],
+            done: [Gate::new(), Gate::new()],
             space: Waiters::new(),
             work: Waiters::new(),
             writing: Waiters::new(),
@@ -219,13 +220,10 @@ impl<E: Environment> Shared<E> {
         tracing::error!(doing, %error, "the log is poisoned");
         state.poison.get_or_insert((doing, Arc::new(error)));
         // Whatever they wait for will not come.
-        for waiting in [
-            &self.done[0],
-            &self.done[1],
-            &self.space,
-            &self.work,
-            &self.durable,
-        ] {
+        for gate in &self.done {
+            gate.open_for_all();
+        }
+        for waiting in [&self.space, &self.work, &self.durable] {
             waiting.wake_all();
         }
     }

@@ -56,6 +56,16 @@ impl SimulatedFile {
     }
 }
 
+/// How often it was opened, and those who wait for that.
+#[derive(Default)]
+pub struct Gate {
+    openings: Mutex<u32>,
+    opened: Condvar,
+}
+
+/// Moments after which a wait that is limited is over.
+const PATIENCE: usize = 6;
+
 fn others() {
     thread::yield_now();
 }
@@ -109,6 +119,7 @@ impl Environment for Simulated {
     type Mutex<T: Send + 'static> = Mutex<T>;
     type Guard<'a, T: Send + 'static> = MutexGuard<'a, T>;
     type Condvar = Condvar;
+    type Gate = Gate;
     type Thread = JoinHandle<()>;
 
     fn make_directory(&self) -> io::Result<()> {
@@ -197,6 +208,40 @@ impl Environment for Simulated {
 
     fn notify_all(condvar: &Condvar) {
         condvar.notify_all();
+    }
+
+    fn gate() -> Gate {
+        Gate::default()
+    }
+
+    fn openings(gate: &Gate) -> u32 {
+        *gate.openings.lock().unwrap()
+    }
+
+    fn wait_at(gate: &Gate, openings: u32, at_most: Option<Duration>) {
+        if at_most.is_some() {
+            for _ in 0..PATIENCE {
+                if Simulated::openings(gate) != openings {
+                    return;
+                }
+                others();
+            }
+            return;
+        }
+        let mut now = gate.openings.lock().unwrap();
+        while *now == openings {
+            now = gate.opened.wait(now).unwrap();
+        }
+    }
+
+    fn open_for_one(gate: &Gate) {
+        *gate.openings.lock().unwrap() += 1;
+        gate.opened.notify_one();
+    }
+
+    fn open_for_all(gate: &Gate) {
+        *gate.openings.lock().unwrap() += 1;
+        gate.opened.notify_all();
     }
 
     fn spawn(
