@@ -196,17 +196,31 @@ impl<E: Environment> Scanner<E> {
                 file
             }
         };
-        if needed as usize > self.buffer.capacity() {
-            self.buffer = Buffer::new(needed as usize);
-        }
-        let read = most.min(self.buffer.capacity() as u64) / granule * granule;
-        let read = read as usize;
+        let most = most / granule * granule;
+        // What is there of it already, whole granules, is not read again.
+        let held = match position.checked_sub(self.base) {
+            Some(skip) if skip < self.filled as u64 => self.filled - skip as usize,
+            _ => 0,
+        };
+        let skip = self.filled - held;
         // Whatever goes wrong, nothing of it is taken for what was there before.
         self.filled = 0;
-        file.read(
-            self.buffer.bytes_mut(0..read),
-            self.geometry.offset(position),
-        )?;
+        match needed as usize > self.buffer.capacity() {
+            true => {
+                let mut larger = Buffer::new(needed as usize);
+                larger
+                    .bytes_mut(0..held)
+                    .copy_from_slice(self.buffer.bytes(skip..skip + held));
+                self.buffer = larger;
+            }
+            false if held > 0 => self.buffer.bytes_mut(0..skip + held).copy_within(skip.., 0),
+            false => {}
+        }
+        let read = most.min(self.buffer.capacity() as u64) as usize;
+        if held < read {
+            let offset = self.geometry.offset(position) + held as u64;
+            file.read(self.buffer.bytes_mut(held..read), offset)?;
+        }
         (self.base, self.filled) = (position, read);
         Ok(true)
     }
