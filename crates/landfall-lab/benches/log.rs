@@ -1,7 +1,7 @@
 //! Commits of the engine's log, against the disk itself and against other databases.
 //!
 //! `cargo bench -p landfall-lab --bench log -- [--on SITE] [--latency PROFILE] [--dir DIR] [--rounds N]
-//! [--seconds S] [--threads 1,16,64] [--against NAME,…]`. The floor is a bare loop: one thread overwrites
+//! [--seconds S] [--threads 1,16,64] [--against NAME,…] [--stream BYTES] [--segments B,…]`. The floor is a bare loop: one thread overwrites
 //! granules of a file that was written, with O_DIRECT and O_DSYNC, and does nothing else. Everybody else
 //! commits records of 200 bytes, each durable before it is acknowledged. Round by round each contender has its
 //! turn, in another order each time; ratios are formed within a round. `--features rocksdb` adds RocksDB.
@@ -37,7 +37,8 @@ usage: cargo bench -p landfall-lab --bench log -- [OPTION]…
   --seconds S       for how long [default: 0.5]
   --threads N,…     threads that commit at the same time [default: 1,16,64]
   --against NAME,…  databases [default: sqlite,lmdb,redb,fjall,rocksdb]
-  --stream BYTES    also appends so much unsynced, and reads it back";
+  --stream BYTES    also appends so much unsynced, and reads it back
+  --segments B,B,…  also holds logs with segments of these sizes against each other, one thread each";
 
 type Fallible<T> = Result<T, String>;
 
@@ -49,6 +50,7 @@ struct Options {
     threads: Vec<usize>,
     against: Vec<String>,
     stream: Option<u64>,
+    segments: Vec<u64>,
 }
 
 fn main() -> ExitCode {
@@ -76,6 +78,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Fallible<Options> {
         threads: vec![1, 16, 64],
         against: list("sqlite,lmdb,redb,fjall,rocksdb"),
         stream: None,
+        segments: Vec::new(),
     };
     let mut latency = None;
     while let Some(word) = words.next() {
@@ -94,6 +97,10 @@ fn options(mut words: impl Iterator<Item = String>) -> Fallible<Options> {
             "--seconds" => options.seconds = value.parse().map_err(|error| wrong(&error))?,
             "--stream" => {
                 options.stream = Some(landfall_lab::parse_size(&value).map_err(|e| wrong(&e))?);
+            }
+            "--segments" => {
+                let sizes = value.split(',').map(landfall_lab::parse_size);
+                options.segments = sizes.collect::<Result<_, _>>().map_err(|e| wrong(&e))?;
             }
             "--threads" => {
                 let threads = value.split(',').map(str::parse);
@@ -152,15 +159,15 @@ impl Contender for Floor {
     }
 }
 
-struct Landfall(Arc<Log>);
+struct Landfall(String, Arc<Log>);
 
 impl Contender for Landfall {
     fn name(&self) -> String {
-        "landfall".into()
+        self.0.clone()
     }
 
     fn committer(&self, _: usize) -> Fallible<Committer> {
-        let (log, mut record) = (self.0.clone(), Payload::new(RECORD, 1));
+        let (log, mut record) = (self.1.clone(), Payload::new(RECORD, 1));
         Ok(Box::new(move |number| {
             log.append_durable(record.stamped(number))
                 .map(drop)
@@ -251,6 +258,7 @@ impl Contender for Peer {
 struct Turn {
     per_second: f64,
     p99_us: f64,
+    max_us: f64,
     cpu_us: f64,
     writes: f64,
     flushes: f64,
@@ -317,6 +325,7 @@ fn turn(
     Ok(Turn {
         per_second: commits / elapsed,
         p99_us: times.value_at_quantile(0.99) as f64 / 1e3,
+        max_us: times.max() as f64 / 1e3,
         cpu_us: used.as_secs_f64() * 1e6 / commits,
         writes: device.map_or(f64::NAN, |device| {
             each(device.data_writes.unwrap_or(device.write_requests))
@@ -352,7 +361,7 @@ fn run(options: &Options) -> Fallible<()> {
     let log = Arc::new(log);
     let mut contenders: Vec<Box<dyn Contender>> = vec![
         Box::new(Floor { path, granule }),
-        Box::new(Landfall(log.clone())),
+        Box::new(Landfall("landfall".into(), log.clone())),
     ];
     let templates = Templates::new(&directory);
     for name in &options.against {
@@ -371,6 +380,10 @@ fn run(options: &Options) -> Fallible<()> {
     };
     compare(&site, &[&*contenders[0], &flying], 2, options)?;
     println!("{:#?}", log.counters());
+    if !options.segments.is_empty() {
+        let floor: Box<dyn Contender> = contenders.swap_remove(0);
+        turn_over(&site, floor, &directory, options)?;
+    }
     if let Some(bytes) = options.stream {
         stream(&directory, bytes)?;
     }
@@ -431,13 +444,14 @@ fn compare(
         }
     }
     println!(
-        "\n{threads} threads, {} rounds of {} s\n{:32} {:>10} {:>22} {:>9} {:>8} {:>7} {:>7} {:>6}",
+        "\n{threads} threads, {} rounds of {} s\n{:32} {:>10} {:>22} {:>9} {:>9} {:>8} {:>7} {:>7} {:>6}",
         options.rounds,
         options.seconds,
         "",
         "commits/s",
         "of the floor (95%)",
         "p99 µs",
+        "max µs",
         "CPU µs",
         "writes",
         "flushes",
@@ -458,10 +472,11 @@ fn compare(
             format!("{:.3} ({:.3}–{:.3})", ratio.median, ratio.low, ratio.high)
         });
         println!(
-            "{:32} {:>10.0} {ratio:>22} {:>9.0} {:>8.2} {:>7.3} {:>7.4} {:>6.2}",
+            "{:32} {:>10.0} {ratio:>22} {:>9.0} {:>9.0} {:>8.2} {:>7.3} {:>7.4} {:>6.2}",
             who.name(),
             middle(|turn| turn.per_second),
             middle(|turn| turn.p99_us),
+            middle(|turn| turn.max_us),
             middle(|turn| turn.cpu_us),
             middle(|turn| turn.writes),
             middle(|turn| turn.flushes),
@@ -469,6 +484,28 @@ fn compare(
         );
     }
     Ok(())
+}
+
+/// One thread commits to logs that begin another segment more or less often.
+fn turn_over(
+    site: &Site,
+    floor: Box<dyn Contender>,
+    directory: &Path,
+    options: &Options,
+) -> Fallible<()> {
+    let mut contenders = vec![floor];
+    for &bytes in &options.segments {
+        let log_options = LogOptions {
+            segment_bytes: bytes,
+            ..LogOptions::default()
+        };
+        let place = directory.join(format!("segments-{bytes}"));
+        let log = Log::open(place, log_options).map_err(sentence)?;
+        let name = format!("landfall, segments of {} KiB", bytes >> 10);
+        contenders.push(Box::new(Landfall(name, Arc::new(log))));
+    }
+    let all: Vec<&dyn Contender> = contenders.iter().map(|one| &**one).collect();
+    compare(site, &all, 1, options)
 }
 
 /// Appends so many bytes without waiting, makes them durable, and reads them back.
@@ -489,9 +526,13 @@ fn stream(directory: &Path, bytes: u64) -> Fallible<()> {
             records += u64::from(record.bytes.len() == size);
         }
         let read = begin.elapsed().as_secs_f64();
+        let counters = log.counters();
         println!(
-            "\n{bytes} bytes in records of {size}: appended and made durable in {written:.2} s ({:.0} MB/s), {records} records read in {read:.2} s ({:.0} MB/s)",
+            "\n{bytes} bytes in records of {size}: appended and made durable in {written:.2} s ({:.0} MB/s) by {} writes and {} flushes with {} waits for a segment, {records} records read in {read:.2} s ({:.0} MB/s)",
             bytes as f64 / written / 1e6,
+            counters.writes,
+            counters.flushes,
+            counters.segment_waits,
             bytes as f64 / read / 1e6,
         );
         drop(reader);
