@@ -3,7 +3,7 @@
 //! Numbers are little-endian. Whatever is read here may be anything: nothing panics, and nothing is
 //! believed before its checksum was compared.
 
-use crc32c::crc32c;
+use crc32c::{crc32c, crc32c_append};
 
 /// Of the layout in `docs/log-format.md`.
 pub(crate) const VERSION: u32 = 1;
@@ -118,7 +118,12 @@ impl BlockHeader {
 
 /// The checksum of a block's records.
 pub(crate) fn payload_crc(payload: &[u8]) -> u32 {
-    crc32c(payload)
+    payload_crc_on(0, payload)
+}
+
+/// As that, of bytes behind those that have the checksum `before`.
+pub(crate) fn payload_crc_on(before: u32, payload: &[u8]) -> u32 {
+    crc32c_append(before, payload)
 }
 
 /// What is said of a fragment of a record.

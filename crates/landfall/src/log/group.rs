@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::buffer::Buffer;
-use super::format::{BlockHeader, FRAME, Frame, Geometry, HEADER, payload_crc};
+use super::format::{BlockHeader, FRAME, Frame, Geometry, HEADER, payload_crc_on};
 use crate::environment::Environment;
 use crate::{Error, Lsn};
 
@@ -14,8 +14,9 @@ pub(crate) type Callback = Box<dyn FnOnce(Result<Lsn, Error>) + Send>;
 pub(crate) struct Planned<E: Environment> {
     /// Where it begins in the buffer.
     pub start: usize,
-    /// Bytes of its records.
+    /// Bytes of its records, and their checksum: reckoned as they come, by who appends, while others write.
     pub length: usize,
+    payload_crc: u32,
     pub position: u64,
     pub lsn: u64,
     pub unit_back: u32,
@@ -91,6 +92,7 @@ impl<E: Environment> Group<E> {
         self.blocks.push(Planned {
             start: self.used,
             length: 0,
+            payload_crc: 0,
             position,
             lsn,
             unit_back,
@@ -110,6 +112,7 @@ impl<E: Environment> Group<E> {
         let bytes = self.buffer.bytes_mut(at..end);
         bytes[..FRAME].copy_from_slice(&frame.encode());
         bytes[FRAME..].copy_from_slice(fragment);
+        block.payload_crc = payload_crc_on(block.payload_crc, bytes);
         block.length += FRAME + fragment.len();
     }
 
@@ -124,14 +127,14 @@ impl<E: Environment> Group<E> {
         Some(block.position + size)
     }
 
-    /// Completes a block: header, checksums, zeros to the end of its last granule. Returns the checksum of
+    /// Completes a block: header, its checksum, zeros to the end of its last granule. Returns the checksum of
     /// the header.
     pub fn seal(&mut self, index: usize, granule: u64, fill: impl FnOnce(&mut BlockHeader)) -> u32 {
         let block = &self.blocks[index];
-        let payload = block.start + HEADER..block.start + block.len();
+        let end_of_payload = block.start + block.len();
         let end = block.start + block.size(granule) as usize;
         let mut header = BlockHeader {
-            payload_crc: payload_crc(self.buffer.bytes(payload.clone())),
+            payload_crc: block.payload_crc,
             length: block.length as u32,
             position: block.position,
             lsn: block.lsn,
@@ -143,7 +146,7 @@ impl<E: Environment> Group<E> {
         };
         fill(&mut header);
         let start = block.start;
-        self.buffer.bytes_mut(payload.end..end).fill(0);
+        self.buffer.bytes_mut(end_of_payload..end).fill(0);
         header.encode(self.buffer.bytes_mut(start..start + HEADER))
     }
 
