@@ -234,17 +234,20 @@ impl<E: Environment> Shared<E> {
         Ok((self.space.wait(state), false))
     }
 
-    /// Has what was gathered written, by this thread or by the one that is at it.
+    /// Has what was gathered written, by the writer, the thread that is at it, or this one.
     fn make_room<'a>(self: &'a Arc<Self>, state: StateOf<'a, E>) -> Result<StateOf<'a, E>, Error> {
         if let Some(error) = self.refusal(&state) {
             return Err(error);
         }
-        match state.driver.is_some() {
-            true => {
-                self.drive(state, false);
-                Ok(E::lock(&self.state))
-            }
-            false => Ok(self.space.wait(state)),
+        if state.driver.is_none() {
+            return Ok(self.space.wait(state));
         }
+        if state.has_writer && self.has_work(&state) {
+            // While that writes this thread can fill the other buffer.
+            self.writing.wake_one();
+            return Ok(self.space.wait(state));
+        }
+        self.drive(state, false);
+        Ok(E::lock(&self.state))
     }
 }

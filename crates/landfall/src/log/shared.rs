@@ -65,7 +65,7 @@ pub(crate) struct State<E: Environment> {
     pub(super) committers: u32,
     /// Until when the group waits for the others, if it does.
     pub(super) gather_until: Option<Duration>,
-    /// The last group was written without being made durable: segments are gone through faster than zeros
+    /// Nobody waited for the last group to be durable: segments are gone through faster than zeros
     /// could be written ahead, and those would only take the disk's time.
     pub is_streaming: bool,
     /// Groups that are not waited for, and how many that will be when it is in vain the next time: nearly twice
