@@ -126,7 +126,10 @@ pub(crate) fn recover<E: Environment>(
         if tail.position < promised || (is_empty && begin > first) {
             return Err(corrupt(tail.position, damaged));
         }
-        let behind = look_behind(&mut scanner, geometry, &mut segment).map_err(reading())?;
+        let sequences = segments.range(geometry.sequence(tail.position)..);
+        let sequences = sequences.map(|(&sequence, _)| sequence);
+        let behind = look_behind(&mut scanner, geometry, sequences, &mut segment);
+        let behind = behind.map_err(reading())?;
         if behind.epoch > control.epoch {
             return Err(outdated());
         }
@@ -167,31 +170,27 @@ struct Behind {
     epoch: u64,
 }
 
-/// Looks through everything behind the scanner's place.
+/// Looks through everything behind the scanner's place, in `sequences` too of which one before is missing.
 fn look_behind<E: Environment>(
     scanner: &mut Scanner<E>,
     geometry: Geometry,
+    sequences: impl Iterator<Item = u64>,
     segment: &mut dyn FnMut(u64) -> Option<Arc<E::File>>,
 ) -> io::Result<Behind> {
     let mut behind = Behind::default();
-    let mut position = scanner.place.position;
-    loop {
-        let sequence = geometry.sequence(position);
-        if segment(sequence).is_none() {
-            return Ok(behind);
-        }
+    let end = scanner.place.position;
+    for sequence in sequences {
+        let mut position = geometry.first_block(sequence).max(end);
         while geometry.room(position) > 0 && geometry.sequence(position) == sequence {
-            if let Some((header, _)) = scanner.header_at(position, u64::MAX, segment)? {
+            // What was there before the segment's file was used again promises no less.
+            if let Some((header, _)) = scanner.any_header_at(position, u64::MAX, segment)? {
                 behind.durable = behind.durable.max(header.durable);
                 behind.epoch = behind.epoch.max(header.epoch);
             }
             position += geometry.granule;
         }
-        position = match geometry.offset(position) {
-            0 => geometry.first_block(geometry.sequence(position)),
-            _ => geometry.first_block(sequence + 1),
-        };
     }
+    Ok(behind)
 }
 
 /// A mistake that tests must find: goes on behind a block that is not valid.

@@ -147,19 +147,29 @@ impl<E: Environment> Scanner<E> {
         limit: u64,
         segment: &mut dyn FnMut(u64) -> Option<Arc<E::File>>,
     ) -> io::Result<Option<(BlockHeader, u32)>> {
-        if !self.fill(position, HEADER, limit, segment)? {
-            return Ok(None);
-        }
-        let at = (position - self.base) as usize;
-        let decoded = BlockHeader::decode(self.buffer.bytes(at..at + HEADER));
-        Ok(decoded.filter(|(header, _)| {
-            header.log == self.log
-                && header.position == position
+        let found = self.any_header_at(position, limit, segment)?;
+        Ok(found.filter(|(header, _)| {
+            header.position == position
                 && header.size(self.geometry.granule)
                     <= self.geometry.room(position).min(MOST_BLOCK)
                 && header.durable <= position
                 && header.lsn.max(header.epoch) < MOST
         }))
+    }
+
+    /// As that, also if it belongs elsewhere.
+    pub fn any_header_at(
+        &mut self,
+        position: u64,
+        limit: u64,
+        segment: &mut dyn FnMut(u64) -> Option<Arc<E::File>>,
+    ) -> io::Result<Option<(BlockHeader, u32)>> {
+        if !self.fill(position, HEADER, limit, segment)? {
+            return Ok(None);
+        }
+        let at = (position - self.base) as usize;
+        let decoded = BlockHeader::decode(self.buffer.bytes(at..at + HEADER));
+        Ok(decoded.filter(|(header, _)| header.log == self.log))
     }
 
     /// Has `len` bytes from `position` on in the buffer; `false` if there are not so many before the end of
