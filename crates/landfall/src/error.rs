@@ -98,6 +98,48 @@ pub enum Error {
     /// The log is being closed.
     #[error("the log is closed")]
     Closed,
+    /// A command was applied to this part of a state, and is not in the log: there was no space, or it panicked.
+    /// Nothing more is applied to the part, which is not what it would be after a restart.
+    #[error(
+        "a command was applied to the state and is not in its log: open it again to have what is durable"
+    )]
+    Unlogged,
+    /// A command cannot be written as bytes. It was not applied.
+    #[error("the command cannot be written to the log: {0}")]
+    Encode(String),
+    /// A command that is in the log cannot be applied again.
+    #[error(
+        "command {lsn} cannot be applied again: {what}; open the state with a program that can"
+    )]
+    Command {
+        /// Its number.
+        lsn: Lsn,
+        /// What is wrong.
+        what: String,
+    },
+    /// A snapshot of a state has commands that had been durable in its log, and are not there.
+    #[error(
+        "the log ends before command {next} and {snapshot} has all before {end}: the log is damaged at its end, so restore it from elsewhere"
+    )]
+    LogLost {
+        /// The snapshot's name.
+        snapshot: String,
+        /// The first command that is not in it.
+        end: Lsn,
+        /// The first that is not in the log.
+        next: Lsn,
+    },
+    /// The log of a state goes back to a snapshot that is not there, or cannot be read.
+    #[error(
+        "the log begins at command {first} and no snapshot can be read: restore one from elsewhere{}",
+        why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default()
+    )]
+    NoSnapshot {
+        /// The first command that is in the log.
+        first: Lsn,
+        /// Why the newest one cannot be read, if there is one.
+        why: Option<Box<Error>>,
+    },
 }
 
 impl Error {

@@ -11,6 +11,7 @@ pub mod environment;
 mod error;
 mod log;
 mod options;
+mod state;
 
 pub use error::Error;
 pub use log::{
@@ -18,3 +19,9 @@ pub use log::{
     SegmentFile, Tail,
 };
 pub use options::Options;
+pub use state::{
+    BoxedError, Compression, Journaled, Policy, Restart, Snapshot, SnapshotFile, State,
+    StateCounters, StateInspection, StateOptions, part_of,
+};
+#[cfg(feature = "serde")]
+pub use state::{Serde, SerdeState};

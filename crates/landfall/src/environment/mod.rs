@@ -7,7 +7,7 @@
 mod system;
 
 use std::io;
-use std::ops::DerefMut;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 pub use system::System;
@@ -70,7 +70,7 @@ pub trait File: Send + Sync + 'static {
     fn allocate(&self, len: u64) -> io::Result<()>;
     /// Fills `buffer`, which is aligned as for a write, from `offset` on.
     fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
-    /// Writes all of `bytes`.
+    /// Writes all of `bytes`; a file that ends before them is longer then.
     fn write(&self, bytes: &[u8], offset: u64, durability: Durability) -> io::Result<()>;
     /// Makes durable what was written, and the length.
     fn sync(&self) -> io::Result<()>;
@@ -84,6 +84,12 @@ pub trait Environment: Clone + Send + Sync + 'static {
     type Mutex<T: Send + 'static>: Send + Sync;
     /// A lock that is held.
     type Guard<'a, T: Send + 'static>: DerefMut<Target = T>;
+    /// A lock that many can hold to look, or one to change.
+    type RwLock<T: Send + Sync + 'static>: Send + Sync;
+    /// Such a lock, held to look.
+    type Shared<'a, T: Send + Sync + 'static>: Deref<Target = T>;
+    /// Such a lock, held to change.
+    type Exclusive<'a, T: Send + Sync + 'static>: DerefMut<Target = T>;
     /// What threads that hold a lock wait for.
     type Condvar: Send + Sync;
     /// What threads without a lock wait at until it is opened; it is shut again at once.
@@ -124,6 +130,12 @@ pub trait Environment: Clone + Send + Sync + 'static {
     fn mutex<T: Send + 'static>(value: T) -> Self::Mutex<T>;
     /// Takes a lock.
     fn lock<T: Send + 'static>(mutex: &Self::Mutex<T>) -> Self::Guard<'_, T>;
+    /// A lock around `value`, to look or to change.
+    fn rw_lock<T: Send + Sync + 'static>(value: T) -> Self::RwLock<T>;
+    /// Takes it to look.
+    fn share<T: Send + Sync + 'static>(lock: &Self::RwLock<T>) -> Self::Shared<'_, T>;
+    /// Takes it to change.
+    fn exclude<T: Send + Sync + 'static>(lock: &Self::RwLock<T>) -> Self::Exclusive<'_, T>;
     /// A condition.
     fn condvar() -> Self::Condvar;
     /// Waits until somebody says so, and now and then without reason.
@@ -202,11 +214,25 @@ pub enum Fault {
     ZeroBehindWriter,
     /// What is found when a log is opened is taken for durable.
     TrustWhatIsThere,
+    /// A snapshot is published before it is durable.
+    PublishBeforeSync,
+    /// A snapshot has commands that the log can lose.
+    SnapshotAheadOfLog,
+    /// The log is truncated before the snapshot is published that makes up for it.
+    TruncateBeforePublish,
+    /// The first command that is not in a part is asked for when the part can be changed again.
+    LateCapture,
+    /// The log is truncated up to the newest snapshot, not to the oldest that is kept.
+    ForgetOlderSnapshots,
+    /// A chunk's checksum is not compared.
+    SkipChunkChecksum,
+    /// Commands that a part has are applied to it again.
+    ApplyTwice,
 }
 
 impl Fault {
-    /// All of them.
-    pub const ALL: [Fault; 18] = [
+    /// Those of a log.
+    pub const LOG: [Fault; 18] = [
         Fault::SkipFlush,
         Fault::AcknowledgeEarly,
         Fault::SyncLastSegmentOnly,
@@ -225,5 +251,15 @@ impl Fault {
         Fault::CutCorruption,
         Fault::ZeroBehindWriter,
         Fault::TrustWhatIsThere,
+    ];
+    /// Those of a state.
+    pub const STATE: [Fault; 7] = [
+        Fault::PublishBeforeSync,
+        Fault::SnapshotAheadOfLog,
+        Fault::TruncateBeforePublish,
+        Fault::LateCapture,
+        Fault::ForgetOlderSnapshots,
+        Fault::SkipChunkChecksum,
+        Fault::ApplyTwice,
     ];
 }

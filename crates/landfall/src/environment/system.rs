@@ -6,7 +6,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{
+    Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard,
+    RwLockWriteGuard,
+};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -188,6 +191,9 @@ impl Environment for System {
     type File = SystemFile;
     type Mutex<T: Send + 'static> = Mutex<T>;
     type Guard<'a, T: Send + 'static> = MutexGuard<'a, T>;
+    type RwLock<T: Send + Sync + 'static> = RwLock<T>;
+    type Shared<'a, T: Send + Sync + 'static> = RwLockReadGuard<'a, T>;
+    type Exclusive<'a, T: Send + Sync + 'static> = RwLockWriteGuard<'a, T>;
     type Condvar = Condvar;
     type Gate = AtomicU32;
     type Thread = JoinHandle<()>;
@@ -327,6 +333,18 @@ impl Environment for System {
 
     fn lock<T: Send + 'static>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rw_lock<T: Send + Sync + 'static>(value: T) -> RwLock<T> {
+        RwLock::new(value)
+    }
+
+    fn share<T: Send + Sync + 'static>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+        lock.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn exclude<T: Send + Sync + 'static>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+        lock.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn condvar() -> Condvar {

@@ -93,49 +93,58 @@ impl Inspection {
         environment: &E,
         visit: &mut dyn FnMut(&Block),
     ) -> Result<Inspection, Error> {
+        Inspection::with_lock(environment, || Inspection::of(environment, visit))
+    }
+
+    /// Nobody else has the directory meanwhile.
+    pub(crate) fn with_lock<E: Environment, R>(
+        environment: &E,
+        look: impl FnOnce() -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let is_free = environment
             .lock_directory()
             .map_err(Error::io("look at the directory of a log"))?;
         match is_free {
             true => {
-                let read = read(environment, visit);
+                let looked = look();
                 environment.unlock_directory();
-                read
+                looked
             }
             false => Err(Error::Locked),
         }
     }
-}
 
-fn read<E: Environment>(
-    environment: &E,
-    visit: &mut dyn FnMut(&Block),
-) -> Result<Inspection, Error> {
-    let control = ControlFile::open(environment)?.record;
-    let geometry = Geometry {
-        granule: control.granule.into(),
-        segment: control.segment,
-    };
-    let files = find_segments(environment, geometry, &control)?;
-    let recovered = recover(environment, geometry, &control, &files.segments);
-    let found = visit_blocks(environment, geometry, &control, &files, visit)?;
-    let recovered = recovered?;
-    if found < recovered.tail.position {
-        let file = files.segments.get(&geometry.sequence(found));
-        let name = file.map(|found| found.name.clone());
-        let what = "a block that had been durable is not valid";
-        return Err(Error::corrupt(geometry, found, name, what));
+    /// By who has the directory already.
+    pub(crate) fn of<E: Environment>(
+        environment: &E,
+        visit: &mut dyn FnMut(&Block),
+    ) -> Result<Inspection, Error> {
+        let control = ControlFile::open(environment)?.record;
+        let geometry = Geometry {
+            granule: control.granule.into(),
+            segment: control.segment,
+        };
+        let files = find_segments(environment, geometry, &control)?;
+        let recovered = recover(environment, geometry, &control, &files.segments);
+        let found = visit_blocks(environment, geometry, &control, &files, visit)?;
+        let recovered = recovered?;
+        if found < recovered.tail.position {
+            let file = files.segments.get(&geometry.sequence(found));
+            let name = file.map(|found| found.name.clone());
+            let what = "a block that had been durable is not valid";
+            return Err(Error::corrupt(geometry, found, name, what));
+        }
+        Ok(Inspection {
+            log: control.log,
+            epoch: control.epoch,
+            granule: control.granule,
+            segment_bytes: control.segment,
+            method: Method::of_code(control.method).map_or("unknown", Method::name),
+            first: Lsn(control.first_lsn),
+            next: Lsn(recovered.next_lsn),
+            segments: segment_files(geometry, &files, &recovered),
+        })
     }
-    Ok(Inspection {
-        log: control.log,
-        epoch: control.epoch,
-        granule: control.granule,
-        segment_bytes: control.segment,
-        method: Method::of_code(control.method).map_or("unknown", Method::name),
-        first: Lsn(control.first_lsn),
-        next: Lsn(recovered.next_lsn),
-        segments: segment_files(geometry, &files, &recovered),
-    })
 }
 
 /// Visits the blocks that follow each other from the beginning; returns where that ends.

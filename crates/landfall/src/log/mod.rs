@@ -15,7 +15,7 @@ mod counters;
 mod driver;
 pub(crate) mod format;
 mod future;
-mod gate;
+pub(crate) mod gate;
 mod group;
 mod inspect;
 mod maker;
@@ -26,7 +26,7 @@ mod scan;
 mod segments;
 mod shared;
 mod units;
-mod waiters;
+pub(crate) mod waiters;
 mod zeros;
 
 use std::fmt;
@@ -199,7 +199,22 @@ impl<E: Environment> Log<E> {
 
     /// Commits what was appended and gives the directory back.
     pub fn close(self) -> Result<(), Error> {
+        self.shut()
+    }
+
+    /// As `close`, by who shares it.
+    pub(crate) fn shut(&self) -> Result<(), Error> {
         self.shared.close()
+    }
+
+    /// A number by which its blocks are known.
+    pub(crate) fn id(&self) -> u64 {
+        self.shared.log
+    }
+
+    /// Bytes of which offsets and lengths of its files are multiples.
+    pub(crate) fn granule(&self) -> u64 {
+        self.shared.geometry.granule
     }
 }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -94,6 +96,9 @@ impl Environment for Memory {
     type File = MemoryFile;
     type Mutex<T: Send + 'static> = Mutex<T>;
     type Guard<'a, T: Send + 'static> = MutexGuard<'a, T>;
+    type RwLock<T: Send + Sync + 'static> = RwLock<T>;
+    type Shared<'a, T: Send + Sync + 'static> = RwLockReadGuard<'a, T>;
+    type Exclusive<'a, T: Send + Sync + 'static> = RwLockWriteGuard<'a, T>;
     type Condvar = Condvar;
     type Gate = AtomicU32;
     type Thread = JoinHandle<()>;
@@ -163,6 +168,18 @@ impl Environment for Memory {
 
     fn lock<T: Send + 'static>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         System::lock(mutex)
+    }
+
+    fn rw_lock<T: Send + Sync + 'static>(value: T) -> RwLock<T> {
+        System::rw_lock(value)
+    }
+
+    fn share<T: Send + Sync + 'static>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+        System::share(lock)
+    }
+
+    fn exclude<T: Send + Sync + 'static>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+        System::exclude(lock)
     }
 
     fn condvar() -> Condvar {

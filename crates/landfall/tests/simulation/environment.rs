@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use landfall::environment::{Durability, Environment, Fault, File, Method};
-use shuttle::sync::{Condvar, Mutex, MutexGuard};
+use shuttle::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use shuttle::thread::{self, JoinHandle};
 
 use crate::disk::Disk;
@@ -92,6 +92,10 @@ impl File for SimulatedFile {
         others();
         let inner = self.inner();
         let mut rng = inner.rng.lock().unwrap().fork();
+        let end = offset + bytes.len() as u64;
+        if inner.disk.len(inner.process, self.inode)? < end {
+            inner.disk.allocate(inner.process, self.inode, end)?;
+        }
         inner
             .disk
             .write(inner.process, self.inode, bytes, offset, &mut rng)?;
@@ -118,6 +122,9 @@ impl Environment for Simulated {
     type File = SimulatedFile;
     type Mutex<T: Send + 'static> = Mutex<T>;
     type Guard<'a, T: Send + 'static> = MutexGuard<'a, T>;
+    type RwLock<T: Send + Sync + 'static> = RwLock<T>;
+    type Shared<'a, T: Send + Sync + 'static> = RwLockReadGuard<'a, T>;
+    type Exclusive<'a, T: Send + Sync + 'static> = RwLockWriteGuard<'a, T>;
     type Condvar = Condvar;
     type Gate = Gate;
     type Thread = JoinHandle<()>;
@@ -189,6 +196,18 @@ impl Environment for Simulated {
 
     fn lock<T: Send + 'static>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock().unwrap()
+    }
+
+    fn rw_lock<T: Send + Sync + 'static>(value: T) -> RwLock<T> {
+        RwLock::new(value)
+    }
+
+    fn share<T: Send + Sync + 'static>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+        lock.read().unwrap()
+    }
+
+    fn exclude<T: Send + Sync + 'static>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+        lock.write().unwrap()
     }
 
     fn condvar() -> Condvar {

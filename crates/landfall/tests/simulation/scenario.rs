@@ -80,6 +80,21 @@ fn options(rng: &mut Rng) -> Options {
 
 /// Plays a scenario from its number.
 pub fn play(kind: Kind, seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, found| {
+        let options = options(rng);
+        let disk = Disk::new();
+        let history = Arc::new(Mutex::new(History::default()));
+        lives(kind, &disk, &options, &history, planted, rng)?;
+        let history = lock(&history).clone();
+        power_cuts(kind, &disk, &options, &history, planted, rng, DEPTH, found)
+    })
+}
+
+/// Plays something of which one number decides everything.
+pub fn simulate(
+    seed: u64,
+    scene: impl Fn(&mut Rng, &mut Outcome) -> Result<(), Broken> + Send + Sync + 'static,
+) -> Outcome {
     let outcome = Arc::new(Mutex::new(Outcome::default()));
     let shared = outcome.clone();
     let mut config = Config::new();
@@ -91,16 +106,7 @@ pub fn play(kind: Kind, seed: u64, planted: Option<Fault>) -> Outcome {
         Runner::new(scheduler, config).run(move || {
             let mut rng = Rng::with_seed(seed);
             let mut found = Outcome::default();
-            let options = options(&mut rng);
-            let disk = Disk::new();
-            let history = Arc::new(Mutex::new(History::default()));
-            let played = lives(kind, &disk, &options, &history, planted, &mut rng).and_then(|()| {
-                let history = lock(&history).clone();
-                power_cuts(
-                    kind, &disk, &options, &history, planted, &mut rng, DEPTH, &mut found,
-                )
-            });
-            found.broken = played.err();
+            found.broken = scene(&mut rng, &mut found).err();
             *lock(&shared) = found;
         });
     };
@@ -117,7 +123,7 @@ pub fn play(kind: Kind, seed: u64, planted: Option<Fault>) -> Outcome {
     outcome
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -408,18 +414,6 @@ fn check_dishonest(
         }
         Err(why) => Err(why),
     }
-}
-
-/// Seeds one after the other, until one shows a broken promise; how many that took, and what it was.
-pub fn catch(kinds: &[Kind], planted: Fault, most: u64) -> Option<(u64, Kind, Broken)> {
-    for seed in 0..most {
-        for &kind in kinds {
-            if let Some(broken) = play(kind, seed, Some(planted)).broken {
-                return Some((seed + 1, kind, broken));
-            }
-        }
-    }
-    None
 }
 
 /// Numbers of seeds that nobody has had yet.

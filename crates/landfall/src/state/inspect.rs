@@ -1,0 +1,142 @@
+//! A state looked at from outside, without changing anything, by who need not know what is in it.
+
+use std::io;
+use std::path::Path;
+
+use super::format::{DRAFT, snapshot_name, snapshot_number};
+use super::reader::{Next, Reader};
+use crate::environment::{Environment, System};
+use crate::log::{Block, Inspection};
+use crate::{Error, Lsn};
+
+/// A state as it lies in its directory.
+#[derive(Debug)]
+pub struct StateInspection {
+    /// Its snapshots, the oldest first.
+    pub snapshots: Vec<SnapshotFile>,
+    /// One that was never published, and holds nothing.
+    pub draft: Option<String>,
+    /// The log of its commands.
+    pub log: Inspection,
+}
+
+/// A snapshot as it lies there.
+#[derive(Clone, Debug)]
+pub struct SnapshotFile {
+    /// Its name.
+    pub name: String,
+    /// The first command that may have to be applied behind it.
+    pub first: Lsn,
+    /// The first that is in no part of it.
+    pub end: Lsn,
+    /// Parts that it has.
+    pub parts: u32,
+    /// How it is compressed: `lz4`.
+    pub compression: &'static str,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Bytes of the state.
+    pub raw_bytes: u64,
+    /// Why it cannot be used, if it cannot.
+    pub damage: Option<Error>,
+}
+
+impl StateInspection {
+    /// Reads the state in `directory`: every snapshot, and the log from its first block to its last, for each of
+    /// which it calls `visit`. Everything is compared with its checksums.
+    ///
+    /// A damaged snapshot is told of in its [`SnapshotFile`]; a damaged log is an [`Error::Corrupt`].
+    /// [`Error::Locked`]: somebody has it open.
+    pub fn read(
+        directory: impl AsRef<Path>,
+        visit: &mut dyn FnMut(&Block),
+    ) -> Result<StateInspection, Error> {
+        let environment = System::read_only(directory.as_ref());
+        Inspection::with_lock(&environment, || read(&environment, visit))
+    }
+}
+
+fn read<E: Environment>(
+    environment: &E,
+    visit: &mut dyn FnMut(&Block),
+) -> Result<StateInspection, Error> {
+    let log = Inspection::of(environment, visit)?;
+    let names = environment.names();
+    let names = names.map_err(Error::io("look for snapshots"))?;
+    let draft = names.iter().find(|name| *name == DRAFT).cloned();
+    let mut numbers: Vec<u64> = names
+        .iter()
+        .filter_map(|name| snapshot_number(name))
+        .collect();
+    numbers.sort_unstable();
+    let snapshots = numbers
+        .into_iter()
+        .map(|number| snapshot(environment, &log, number))
+        .collect::<Result<_, _>>()?;
+    Ok(StateInspection {
+        snapshots,
+        draft,
+        log,
+    })
+}
+
+fn snapshot<E: Environment>(
+    environment: &E,
+    log: &Inspection,
+    number: u64,
+) -> Result<SnapshotFile, Error> {
+    let mut found = SnapshotFile {
+        name: snapshot_name(number),
+        first: Lsn(0),
+        end: Lsn(0),
+        parts: 0,
+        compression: "unknown",
+        bytes: 0,
+        raw_bytes: 0,
+        damage: None,
+    };
+    let mut check = || {
+        let mut reader = Reader::open(environment, &found.name, log.granule.into())?;
+        let header = reader.header;
+        found.first = Lsn(header.first);
+        found.parts = header.parts;
+        found.compression = header.compression.name();
+        if header.log != log.log || header.number != number {
+            return Err(reader.corrupt("it is of another state, or another time"));
+        }
+        if header.first < log.first.0 {
+            return Err(reader.corrupt("the log does not go back to it any more"));
+        }
+        let mut parts = 0;
+        loop {
+            match reader.next_part()? {
+                Next::Part { part, .. } if part != parts => {
+                    return Err(reader.corrupt("a part is not the next one"));
+                }
+                Next::Part { .. } => {
+                    let copied = io::copy(&mut reader, &mut io::sink());
+                    reader.end_part()?;
+                    copied.map_err(Error::io("read a snapshot"))?;
+                    parts += 1;
+                }
+                Next::End { .. } if parts != header.parts => {
+                    return Err(reader.corrupt("parts are missing"));
+                }
+                Next::End { lsn } => {
+                    found.end = Lsn(lsn);
+                    (found.bytes, found.raw_bytes) = (reader.position(), reader.raw_bytes);
+                    break;
+                }
+            }
+        }
+        match found.end > log.next {
+            true => Err(reader.corrupt("it has commands that the log has lost")),
+            false => Ok(()),
+        }
+    };
+    match check() {
+        Err(error @ Error::Io { .. }) => return Err(error),
+        checked => found.damage = checked.err(),
+    }
+    Ok(found)
+}

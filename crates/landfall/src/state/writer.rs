@@ -1,0 +1,171 @@
+//! A snapshot as it is written: parts, in chunks, each compressed and with a checksum.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use super::format::{CHUNK, Chunk, HEADER, Header};
+use super::options::Compression;
+use super::pipe::{Pipe, WRITE};
+use crate::environment::Environment;
+
+/// Of the Zstandard levels the one that is nearly as quick as a disk.
+const ZSTD_LEVEL: i32 = 1;
+
+/// Makes chunks of what is written to it.
+pub(super) struct Writer<'a, E: Environment> {
+    pipe: Pipe<E>,
+    number: u64,
+    compressor: Compressor,
+    /// What the chunk that is being made stands for.
+    raw: Vec<u8>,
+    chunk_bytes: usize,
+    /// A chunk's header, and what follows it.
+    stored: Vec<u8>,
+    chunks: u64,
+    part: u32,
+    lsn: u64,
+    raw_bytes: u64,
+    is_stopped: &'a dyn Fn() -> bool,
+}
+
+/// What came of it.
+pub(super) struct Written<F> {
+    pub file: Arc<F>,
+    /// Of the file.
+    pub bytes: u64,
+    /// That they stand for.
+    pub raw_bytes: u64,
+}
+
+impl<'a, E: Environment> Writer<'a, E> {
+    /// To an empty file. It fails soon after `is_stopped` says so.
+    pub fn new(
+        environment: &E,
+        file: E::File,
+        header: Header,
+        chunk_bytes: u32,
+        granule: u64,
+        is_stopped: &'a dyn Fn() -> bool,
+    ) -> io::Result<Writer<'a, E>> {
+        let size = WRITE.min(4 * chunk_bytes as usize);
+        let mut pipe = Pipe::new(environment, file, size, granule)?;
+        let mut page = vec![0; HEADER];
+        header.encode(&mut page);
+        pipe.push(&page)?;
+        Ok(Writer {
+            pipe,
+            number: header.number,
+            compressor: Compressor::new(header.compression)?,
+            raw: Vec::with_capacity(chunk_bytes as usize),
+            chunk_bytes: chunk_bytes as usize,
+            stored: Vec::new(),
+            chunks: 0,
+            part: 0,
+            lsn: 0,
+            raw_bytes: 0,
+            is_stopped,
+        })
+    }
+
+    /// What is written from here on is of this part, which has all its records before `lsn`.
+    pub fn begin_part(&mut self, part: u32, lsn: u64) {
+        (self.part, self.lsn) = (part, lsn);
+    }
+
+    /// Nothing more comes of this part.
+    pub fn end_part(&mut self) -> io::Result<()> {
+        self.emit(true, false)
+    }
+
+    /// Ends the snapshot of so many parts, which have no record from `lsn` on. The file was not synced.
+    pub fn finish(mut self, parts: u32, lsn: u64) -> io::Result<Written<E::File>> {
+        self.begin_part(parts, lsn);
+        self.emit(false, true)?;
+        Ok(Written {
+            bytes: self.pipe.position(),
+            raw_bytes: self.raw_bytes,
+            file: self.pipe.finish()?,
+        })
+    }
+
+    fn emit(&mut self, ends_part: bool, ends_all: bool) -> io::Result<()> {
+        if (self.is_stopped)() {
+            return Err(io::Error::other("the state is being closed"));
+        }
+        self.stored.clear();
+        self.stored.resize(CHUNK, 0);
+        let is_compressed = self.compressor.compress(&self.raw, &mut self.stored)?;
+        if !is_compressed {
+            self.stored.truncate(CHUNK);
+            self.stored.extend_from_slice(&self.raw);
+        }
+        let chunk = Chunk {
+            number: self.number,
+            index: self.chunks,
+            part: self.part,
+            lsn: self.lsn,
+            length: self.raw.len() as u32,
+            stored: (self.stored.len() - CHUNK) as u32,
+            is_compressed,
+            ends_part,
+            ends_all,
+        };
+        let (header, payload) = self.stored.split_at_mut(CHUNK);
+        chunk.encode(payload, header);
+        self.pipe.push(&self.stored)?;
+        self.chunks += 1;
+        self.raw_bytes += self.raw.len() as u64;
+        self.raw.clear();
+        Ok(())
+    }
+}
+
+impl<E: Environment> Write for Writer<'_, E> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.raw.len() == self.chunk_bytes {
+            self.emit(false, false)?;
+        }
+        let taken = bytes.len().min(self.chunk_bytes - self.raw.len());
+        self.raw.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+enum Compressor {
+    None,
+    Lz4,
+    Zstd(zstd::bulk::Compressor<'static>),
+}
+
+impl Compressor {
+    fn new(compression: Compression) -> io::Result<Compressor> {
+        Ok(match compression {
+            Compression::None => Compressor::None,
+            Compression::Lz4 => Compressor::Lz4,
+            Compression::Zstd => Compressor::Zstd(zstd::bulk::Compressor::new(ZSTD_LEVEL)?),
+        })
+    }
+
+    /// Puts them behind what is in `out`; `false`: they would not be fewer, and what is there is nothing.
+    fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<bool> {
+        let begin = out.len();
+        let most = match self {
+            Compressor::None => return Ok(false),
+            Compressor::Lz4 => lz4_flex::block::get_maximum_output_size(bytes.len()),
+            Compressor::Zstd(_) => zstd::zstd_safe::compress_bound(bytes.len()),
+        };
+        out.resize(begin + most, 0);
+        let len = match self {
+            Compressor::None => 0,
+            Compressor::Lz4 => lz4_flex::block::compress_into(bytes, &mut out[begin..])
+                .map_err(io::Error::other)?,
+            Compressor::Zstd(zstd) => zstd.compress_to_buffer(bytes, &mut out[begin..])?,
+        };
+        out.truncate(begin + len);
+        Ok(len < bytes.len())
+    }
+}

@@ -1,0 +1,458 @@
+//! A state that several threads change while snapshots are taken, until the power goes, and what is left of it.
+//!
+//! Each part keeps the numbers of the commands that it was given, in their order. A number says who sent it, and
+//! how many that one had sent before: so a part tells by itself what is missing, doubled or invented.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fastrand::Rng;
+use landfall::environment::Fault;
+use landfall::{BoxedError, Compression, Error, Journaled, Options, Policy, State, StateOptions};
+use shuttle::thread;
+
+use crate::disk::{Disk, Loss};
+use crate::environment::Simulated;
+use crate::history::Broken;
+use crate::scenario::{Kind, Outcome, lock, simulate};
+
+/// The kinds of scenarios that there are for a state.
+pub const KINDS: [Kind; 5] = [
+    Kind::PowerCut,
+    Kind::Killed,
+    Kind::Failing,
+    Kind::NoSpace,
+    Kind::Flipped,
+];
+
+const STATES: usize = 8;
+const DEPTH: usize = 3;
+
+/// Who sent a command, and how many before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Id {
+    sender: u32,
+    index: u32,
+}
+
+impl Id {
+    fn number(self) -> u64 {
+        u64::from(self.sender) << 32 | u64::from(self.index)
+    }
+
+    fn of(number: u64) -> Id {
+        Id {
+            sender: (number >> 32) as u32,
+            index: number as u32,
+        }
+    }
+
+    fn bytes(self) -> Vec<u8> {
+        let mut rng = Rng::with_seed(self.number());
+        let mut bytes = self.number().to_le_bytes().to_vec();
+        let more = [0, 40, 300][rng.usize(0..3)];
+        bytes.extend((0..more).map(|_| rng.u8(..)));
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Option<Id> {
+        let number = bytes.get(..8)?.try_into().ok()?;
+        let id = Id::of(u64::from_le_bytes(number));
+        (id.bytes() == bytes).then_some(id)
+    }
+}
+
+#[derive(Clone, Default)]
+struct Cells(Vec<Id>);
+
+impl State for Cells {
+    type Command = Id;
+    type Output = ();
+    type Capture = Vec<Id>;
+
+    const PARTS: u32 = 3;
+
+    fn part(id: &Id) -> u64 {
+        landfall::part_of(&id.number().to_le_bytes())
+    }
+
+    fn apply(&mut self, id: Id) {
+        self.0.push(id);
+    }
+
+    fn encode(id: &Id, out: &mut Vec<u8>) -> Result<(), BoxedError> {
+        out.extend(id.bytes());
+        Ok(())
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Id, BoxedError> {
+        Id::read(bytes).ok_or_else(|| "nobody sent that".into())
+    }
+
+    fn capture(&self) -> Vec<Id> {
+        self.0.clone()
+    }
+
+    fn write(capture: Vec<Id>, out: &mut dyn Write) -> io::Result<()> {
+        for id in capture {
+            // Others go on meanwhile.
+            thread::yield_now();
+            out.write_all(&id.number().to_le_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn read(input: &mut dyn Read) -> io::Result<Cells> {
+        let mut bytes = Vec::new();
+        input.read_to_end(&mut bytes)?;
+        let numbers = bytes.chunks(8).map(|number| {
+            let number = number.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
+            Ok(Id::of(u64::from_le_bytes(number)))
+        });
+        numbers.collect::<io::Result<_>>().map(Cells)
+    }
+}
+
+type Cell = Journaled<Cells, Simulated>;
+
+/// What was sent, and what was promised of it.
+#[derive(Clone, Default)]
+struct History {
+    /// By sender: how many were sent, were applied, and were said to be durable, or found.
+    senders: Vec<Sent>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sent {
+    sent: u32,
+    applied: u32,
+    durable: u32,
+}
+
+impl History {
+    /// Everybody's commands that were applied are durable.
+    fn all_durable(&mut self, applied: &[u32]) {
+        for (sent, &applied) in self.senders.iter_mut().zip(applied) {
+            sent.durable = sent.durable.max(applied);
+        }
+    }
+
+    fn applied(&self) -> Vec<u32> {
+        self.senders.iter().map(|sent| sent.applied).collect()
+    }
+
+    /// Compares a state with what was promised. What is there is durable from now on.
+    fn check(&mut self, state: &Cell) -> Result<(), Broken> {
+        let mut found: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let mut wrong = None;
+        for part in 0..Cells::PARTS {
+            let mut last = BTreeMap::new();
+            state.read(part.into(), |cells| {
+                for id in &cells.0 {
+                    if Cells::part(id) % u64::from(Cells::PARTS) != u64::from(part) {
+                        wrong = Some(format!("{id:?} is in another's part"));
+                    }
+                    if last
+                        .insert(id.sender, id.index)
+                        .is_some_and(|last| last >= id.index)
+                    {
+                        wrong = Some(format!("{id:?} is there twice, or too late"));
+                    }
+                    found.entry(id.sender).or_default().push(id.index);
+                }
+            });
+        }
+        if let Some(wrong) = wrong {
+            return Err(wrong);
+        }
+        for (sender, sent) in self.senders.iter_mut().enumerate() {
+            let mut indices = found.remove(&(sender as u32)).unwrap_or_default();
+            indices.sort_unstable();
+            let count = indices.len() as u32;
+            if indices
+                .iter()
+                .zip(0..)
+                .any(|(index, expected)| *index != expected)
+            {
+                return Err(format!("of sender {sender} there are {indices:?}"));
+            }
+            if count > sent.sent {
+                return Err(format!("sender {sender} has sent {} of {count}", sent.sent));
+            }
+            if count < sent.durable {
+                return Err(format!(
+                    "of sender {sender} {count} are there, {} were durable",
+                    sent.durable
+                ));
+            }
+            // It sends no more: who goes on is another one.
+            *sent = Sent {
+                sent: count,
+                applied: count,
+                durable: count,
+            };
+        }
+        match found.is_empty() {
+            true => Ok(()),
+            false => Err(format!("nobody is {:?}", found.keys())),
+        }
+    }
+}
+
+fn options(rng: &mut Rng) -> StateOptions {
+    StateOptions {
+        policy: [
+            Policy::EveryCommit,
+            Policy::Group,
+            Policy::Interval(Duration::from_micros(100)),
+        ][rng.usize(0..3)],
+        // Clocks go on by a microsecond when they are looked at.
+        restart_within: Duration::from_micros([1, 30, 1 << 30][rng.usize(0..3)]),
+        snapshots: rng.u32(1..3),
+        compression: [Compression::None, Compression::Lz4, Compression::Zstd][rng.usize(0..3)],
+        chunk_bytes: [64, 100, 2048][rng.usize(0..3)],
+        log: Options {
+            segment_bytes: [4096, 8192][rng.usize(0..2)],
+            spare_segments: 1,
+            buffer_bytes: 4096,
+            write_bytes: 1024,
+            unsynced_bytes: [1024, 1 << 20][rng.usize(0..2)],
+            waiting_commits: rng.u32(1..5),
+        },
+    }
+}
+
+fn is_refusal(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Poisoned { .. }
+            | Error::Closed
+            | Error::Io { .. }
+            | Error::NoSpace { .. }
+            | Error::Unlogged
+    )
+}
+
+/// Plays a scenario from its number.
+pub fn play(kind: Kind, seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, found| {
+        let options = options(rng);
+        let disk = Disk::new();
+        let history = Arc::new(Mutex::new(History::default()));
+        let scene = Scene {
+            kind,
+            options,
+            planted,
+        };
+        scene.lives(&disk, &history, rng)?;
+        let history = lock(&history).clone();
+        scene.power_cuts(&disk, &history, rng, DEPTH, found)
+    })
+}
+
+struct Scene {
+    kind: Kind,
+    options: StateOptions,
+    planted: Option<Fault>,
+}
+
+impl Scene {
+    fn open(&self, disk: &Disk, rng: &mut Rng) -> Result<Cell, Error> {
+        let environment = Simulated::new(disk, self.planted, rng.u64(..));
+        Cell::open_in(&environment, self.options.clone())
+    }
+
+    /// The lives of processes until the power goes.
+    fn lives(
+        &self,
+        disk: &Disk,
+        history: &Arc<Mutex<History>>,
+        rng: &mut Rng,
+    ) -> Result<(), Broken> {
+        drop(
+            self.open(disk, rng)
+                .map_err(|error| format!("cannot make a state: {error}"))?,
+        );
+        if self.kind != Kind::Failing && self.kind != Kind::NoSpace {
+            disk.cut_power_after(rng.u64(50..900));
+        }
+        for life in 0..rng.u8(1..4) {
+            match self.kind {
+                Kind::Failing if life > 0 => match rng.bool() {
+                    true => disk.fail_write_after(rng.u64(1..60)),
+                    false => disk.fail_sync_after(rng.u64(1..60)),
+                },
+                Kind::NoSpace => disk.set_space(rng.u64(0..24 << 10)),
+                _ => {}
+            }
+            let state = match self.open(disk, rng) {
+                Ok(state) => Arc::new(state),
+                Err(error) if is_refusal(&error) => return Ok(()),
+                Err(error) => return Err(format!("cannot open the state: {error}")),
+            };
+            lock(history).check(&state)?;
+            self.use_it(&state, history, rng)?;
+            if rng.bool() {
+                disk.set_space(1 << 30);
+                self.use_it(&state, history, rng)?;
+            }
+            if self.kind == Kind::Killed {
+                disk.kill();
+            }
+            drop(state);
+        }
+        Ok(())
+    }
+
+    /// Several threads apply, commit and take snapshots.
+    fn use_it(
+        &self,
+        state: &Arc<Cell>,
+        history: &Arc<Mutex<History>>,
+        rng: &mut Rng,
+    ) -> Result<(), Broken> {
+        let broken = Arc::new(Mutex::new(None));
+        let threads: Vec<_> = (0..rng.u8(1..4))
+            .map(|_| {
+                let (state, history, broken) = (state.clone(), history.clone(), broken.clone());
+                let (policy, mut rng) = (self.options.policy, rng.fork());
+                let sender = {
+                    let mut history = lock(&history);
+                    history.senders.push(Sent::default());
+                    history.senders.len() as u32 - 1
+                };
+                thread::spawn(move || {
+                    for _ in 0..rng.u8(1..16) {
+                        match act(&state, policy, &history, sender, &mut rng) {
+                            Ok(()) => {}
+                            Err(error) if is_refusal(&error) => return,
+                            Err(error) => {
+                                lock(&broken).get_or_insert(format!("something failed: {error}"));
+                                return;
+                            }
+                        }
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().map_err(|_| "a thread panicked".to_owned())?;
+        }
+        lock(&broken).take().map_or(Ok(()), Err)
+    }
+
+    /// Cuts the power, recovers, checks, goes on a little, and cuts it again.
+    fn power_cuts(
+        &self,
+        disk: &Disk,
+        history: &History,
+        rng: &mut Rng,
+        depth: usize,
+        found: &mut Outcome,
+    ) -> Result<(), Broken> {
+        let states = if depth == DEPTH { STATES } else { 2 };
+        for _ in 0..states {
+            let losses = [
+                Loss::Everything,
+                Loss::Nothing,
+                Loss::Suffix,
+                Loss::Sectors,
+                Loss::Few,
+            ];
+            let left = disk.after_power_cut(losses[rng.usize(0..losses.len())], rng);
+            let mut history = history.clone();
+            let flipped = (self.kind == Kind::Flipped)
+                .then(|| left.flip_a_bit(rng))
+                .flatten();
+            if !found.states.insert(left.digest()) {
+                continue;
+            }
+            // One that is damaged is not cut off once more: then two bits would be flipped.
+            if depth > 1 && flipped.is_none() && rng.u8(0..4) == 0 {
+                left.cut_power_after(rng.u64(0..40));
+                drop(self.open(&left, rng));
+                self.power_cuts(&left, &history, rng, depth - 1, found)?;
+                continue;
+            }
+            let opened = self.open(&left, rng);
+            if let Some((file, at)) = flipped {
+                self.check_flipped(opened, history, &file)
+                    .map_err(|why| format!("{why}, after a bit of {file} was flipped at {at}"))?;
+                continue;
+            }
+            let state = opened.map_err(|why| format!("cannot open it after a power cut: {why}"))?;
+            history.check(&state)?;
+            if depth > 1 {
+                let (state, history) = (Arc::new(state), Arc::new(Mutex::new(history)));
+                left.cut_power_after(rng.u64(0..300));
+                self.use_it(&state, &history, rng)?;
+                left.cut_power_now();
+                drop(state);
+                let history = lock(&history).clone();
+                self.power_cuts(&left, &history, rng, depth - 1, found)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A snapshot that is damaged is made up for by the one before. A log that is damaged is reported, or at its very
+    /// end shorter.
+    fn check_flipped(
+        &self,
+        opened: Result<Cell, Error>,
+        mut history: History,
+        file: &str,
+    ) -> Result<(), Broken> {
+        let is_snapshot = file.starts_with("snapshot");
+        match opened {
+            Ok(state) => {
+                if !is_snapshot {
+                    history.senders.iter_mut().for_each(|sent| sent.durable = 0);
+                }
+                history.check(&state)
+            }
+            Err(
+                error @ (Error::Corrupt { .. } | Error::NoSnapshot { .. } | Error::LogLost { .. }),
+            ) => match is_snapshot && self.options.snapshots > 1 {
+                true => Err(format!("the snapshot before was not taken: {error}")),
+                false => Ok(()),
+            },
+            Err(error) => Err(format!("cannot open it: {error}")),
+        }
+    }
+}
+
+fn act(
+    state: &Arc<Cell>,
+    policy: Policy,
+    history: &Arc<Mutex<History>>,
+    sender: u32,
+    rng: &mut Rng,
+) -> Result<(), Error> {
+    match rng.u8(0..10) {
+        0 => {
+            let applied = lock(history).applied();
+            state.commit()?;
+            lock(history).all_durable(&applied);
+        }
+        1 => drop(state.snapshot()?),
+        _ => {
+            let index = {
+                let mut history = lock(history);
+                let sent = &mut history.senders[sender as usize];
+                sent.sent += 1;
+                sent.sent - 1
+            };
+            state.apply(Id { sender, index })?;
+            let mut history = lock(history);
+            let sent = &mut history.senders[sender as usize];
+            sent.applied = index + 1;
+            if policy == Policy::EveryCommit {
+                sent.durable = index + 1;
+            }
+        }
+    }
+    Ok(())
+}
