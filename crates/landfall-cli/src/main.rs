@@ -26,6 +26,7 @@ fn main() -> std::process::ExitCode {
         Command::Subjects(subjects) => commands::subjects::run(&subjects),
         Command::Clean(clean) => commands::clean::run(clean),
         Command::Log(log) => commands::log::run(&log),
+        Command::State(state) => commands::state::run(&state),
         Command::Inspect(inspect) => commands::inspect::run(&inspect),
         Command::Compare(compare) => commands::compare::run(&compare),
         Command::Completions { shell } => commands::completions(shell),

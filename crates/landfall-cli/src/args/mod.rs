@@ -6,6 +6,7 @@ mod log;
 mod prove;
 mod site;
 mod sites;
+mod state;
 mod stream;
 mod sync;
 mod torn;
@@ -24,6 +25,7 @@ pub use log::{Log, LogCommand, LogDirectory};
 pub use prove::{Prove, Workload};
 pub use site::SiteArguments;
 pub use sites::SitesArguments;
+pub use state::{State, StateCommand};
 pub use stream::StreamPlan;
 pub use sync::SyncPlan;
 pub use torn::TornPlan;
@@ -68,6 +70,8 @@ pub enum Command {
     Subjects(Subjects),
     /// Look at a durable log of the engine's.
     Log(Log),
+    /// Look at a durable state of the engine's: its snapshots, and the log of its commands.
+    State(State),
     /// Remove what killed runs left: private directories, and what hangs on them.
     Clean(Clean),
     /// Show what a directory stands on, and what that means for durable writes.

@@ -1,6 +1,7 @@
 //! `landfall log`: a durable log of the engine's, looked at from outside.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use landfall::{Block, Error, Fragment, Inspection};
 use landfall_lab::bytes_text;
@@ -49,6 +50,14 @@ fn verify(log: &LogDirectory) -> Result<Code, Failure> {
 }
 
 fn read(log: &LogDirectory, visit: &mut dyn FnMut(&Block)) -> Result<Inspection, Failure> {
+    look(log, |dir| Inspection::read(dir, visit))
+}
+
+/// Looks at what a directory holds; why that cannot be done is said in a sentence.
+pub(super) fn look<R>(
+    log: &LogDirectory,
+    read: impl FnOnce(&Path) -> Result<R, Error>,
+) -> Result<R, Failure> {
     let dir = log.dir.display();
     if !log.dir.is_dir() {
         return Err(Failure::new(
@@ -56,7 +65,7 @@ fn read(log: &LogDirectory, visit: &mut dyn FnMut(&Block)) -> Result<Inspection,
             format!("there is no directory {dir}"),
         ));
     }
-    Inspection::read(&log.dir, visit).map_err(|error| {
+    read(&log.dir).map_err(|error| {
         let code = match error {
             Error::Io { ref source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
                 let text = format!("{dir} holds no log: it has no file 'landfall-log'");
@@ -69,7 +78,7 @@ fn read(log: &LogDirectory, visit: &mut dyn FnMut(&Block)) -> Result<Inspection,
     })
 }
 
-fn summary(found: &Inspection) -> String {
+pub(super) fn summary(found: &Inspection) -> String {
     let mut text = format!(
         "log {:016x}, opened {} times; records {} to {}; blocks of {} bytes, segments of {}; written by {}\n",
         found.log,
@@ -91,7 +100,7 @@ fn summary(found: &Inspection) -> String {
     text
 }
 
-fn text_of(block: &Block) -> String {
+pub(super) fn text_of(block: &Block) -> String {
     let mut text = format!(
         "{} {:>10}  {:>7} bytes, epoch {}\n",
         block.file, block.offset, block.size, block.epoch

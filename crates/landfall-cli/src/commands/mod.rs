@@ -8,6 +8,7 @@ pub mod lab;
 mod listing;
 pub mod log;
 pub mod prove;
+pub mod state;
 pub mod subjects;
 
 use std::io::Write;

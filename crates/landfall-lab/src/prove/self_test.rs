@@ -62,7 +62,7 @@ const fn database(
 }
 
 /// Everything that is tried.
-pub const CASES: [Case; 37] = [
+pub const CASES: [Case; 40] = [
     case("files", &[], "ext4", LosesNothing),
     case(
         "files",
@@ -118,6 +118,12 @@ pub const CASES: [Case; 37] = [
     Case {
         faults: &[Fault::LyingFlush],
         ..case("landfall-log", &[], "ext4", Loses)
+    },
+    case("landfall-state", &[], "ext4", LosesNothing),
+    case("landfall-state", &[("parts", "1")], "xfs", LosesNothing),
+    Case {
+        faults: &[Fault::LyingFlush],
+        ..case("landfall-state", &[], "ext4", Loses)
     },
     case("pages", &[], "ext4", Tears),
     case("pages", &[], "xfs", Tears),

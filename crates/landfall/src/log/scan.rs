@@ -152,12 +152,11 @@ impl<E: Environment> Scanner<E> {
             header.position == position
                 && header.size(self.geometry.granule)
                     <= self.geometry.room(position).min(MOST_BLOCK)
-                && header.durable <= position
                 && header.lsn.max(header.epoch) < MOST
         }))
     }
 
-    /// As that, also if it belongs elsewhere.
+    /// As that, also of a block that was there before the segment's file was used again.
     pub fn any_header_at(
         &mut self,
         position: u64,
@@ -169,7 +168,11 @@ impl<E: Environment> Scanner<E> {
         }
         let at = (position - self.base) as usize;
         let decoded = BlockHeader::decode(self.buffer.bytes(at..at + HEADER));
-        Ok(decoded.filter(|(header, _)| header.log == self.log))
+        Ok(decoded.filter(|(header, _)| {
+            header.log == self.log
+                && header.durable <= header.position
+                && header.position <= position
+        }))
     }
 
     /// Has `len` bytes from `position` on in the buffer; `false` if there are not so many before the end of

@@ -23,6 +23,7 @@ mod pages;
 mod registry;
 mod replace;
 mod sqlite;
+mod state;
 
 pub use crate::setting::{Description, Setting};
 pub use marks::{Mark, MarkError, parse_marks};

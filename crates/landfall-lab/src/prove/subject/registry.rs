@@ -4,7 +4,7 @@
 //! from what was set. A server is one too: its `run` starts it in the directory and stops it when the
 //! witness says that it is enough, its `check` starts it again and asks it.
 
-use super::{Subject, command, database, files, log, pages, replace, sqlite};
+use super::{Subject, command, database, files, log, pages, replace, sqlite, state};
 use crate::Error;
 use crate::setting::{Chosen, Description};
 
@@ -19,6 +19,7 @@ static KINDS: &[&Kind] = &[
     &pages::KIND,
     &replace::KIND,
     &log::KIND,
+    &state::KIND,
     &sqlite::KIND,
     &database::MARIADB,
     &database::MYROCKS,

@@ -1,0 +1,75 @@
+//! `landfall state`: a state of the engine's, looked at from outside. What is in it only its program knows.
+
+use std::fmt::Write;
+
+use landfall::{Block, StateInspection};
+use landfall_lab::bytes_text;
+
+use super::log;
+use crate::args::{LogDirectory, State, StateCommand};
+use crate::commands::print_bytes;
+use crate::exit::{Code, Failure};
+
+pub fn run(arguments: &State) -> Result<Code, Failure> {
+    match &arguments.command {
+        StateCommand::Dump(state) => dump(state),
+        StateCommand::Verify(state) => verify(state),
+    }
+}
+
+fn dump(state: &LogDirectory) -> Result<Code, Failure> {
+    let mut closed = Ok(Code::Measured);
+    let inspection = read(state, &mut |block| {
+        if closed.is_ok() {
+            closed = print_bytes(log::text_of(block).as_bytes());
+        }
+    })?;
+    closed?;
+    print_bytes(summary(&inspection).as_bytes())
+}
+
+fn verify(state: &LogDirectory) -> Result<Code, Failure> {
+    let inspection = read(state, &mut |_| {})?;
+    let damaged = inspection
+        .snapshots
+        .iter()
+        .filter(|one| one.damage.is_some());
+    let (damaged, all) = (damaged.count(), inspection.snapshots.len());
+    print_bytes(summary(&inspection).as_bytes())?;
+    match damaged {
+        0 => print_bytes(b"whole: every snapshot, and the log\n"),
+        _ => Err(Failure::new(
+            Code::Failed,
+            format!("of {all} snapshots {damaged} cannot be used; the log is whole"),
+        )),
+    }
+}
+
+fn read(state: &LogDirectory, visit: &mut dyn FnMut(&Block)) -> Result<StateInspection, Failure> {
+    log::look(state, |dir| StateInspection::read(dir, visit))
+}
+
+fn summary(found: &StateInspection) -> String {
+    let mut text = String::new();
+    for snapshot in &found.snapshots {
+        let _ = match &snapshot.damage {
+            Some(why) => writeln!(text, "{}  cannot be used: {why}", snapshot.name),
+            None => writeln!(
+                text,
+                "{}  {} in {} parts, {} as {}; commands from {} on may have to be applied, from {} on all",
+                snapshot.name,
+                bytes_text(snapshot.raw_bytes),
+                snapshot.parts,
+                bytes_text(snapshot.bytes),
+                snapshot.compression,
+                snapshot.first,
+                snapshot.end,
+            ),
+        };
+    }
+    if let Some(draft) = &found.draft {
+        let _ = writeln!(text, "{draft}  was never finished");
+    }
+    text.push_str(&log::summary(&found.log));
+    text
+}
