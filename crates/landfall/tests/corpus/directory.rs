@@ -102,7 +102,8 @@ fn has_misplaced_block(bytes: &[u8]) -> bool {
         .filter(|&(at, len)| len == BLOCK && at >= 2 * CONTROL);
     blocks.into_iter().any(|(at, _)| {
         let file = (at - 2 * CONTROL) / SEGMENT * SEGMENT + 2 * CONTROL;
-        let place = number(file + 32) * SEGMENT as u64 + (at - file) as u64;
+        let begin = number(file + 32).saturating_mul(SEGMENT as u64);
+        let place = begin.saturating_add((at - file) as u64);
         number(at + 32) > place
     })
 }
