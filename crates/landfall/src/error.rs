@@ -117,6 +117,16 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
+    /// A snapshot of a state is damaged. The one before it is as good, with more of the log.
+    #[error("{} is damaged at byte {offset}: {what}", file.display())]
+    Snapshot {
+        /// The file, by its name in the directory.
+        file: PathBuf,
+        /// Where in it.
+        offset: u64,
+        /// What is wrong.
+        what: String,
+    },
     /// A snapshot of a state has commands that had been durable in its log, and are not there.
     #[error(
         "the log ends before command {next} and {snapshot} has all before {end}: the log is damaged at its end, so restore it from elsewhere"

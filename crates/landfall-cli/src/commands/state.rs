@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use landfall::{Block, StateInspection};
+use landfall::{Block, SnapshotFile, StateInspection};
 use landfall_lab::bytes_text;
 
 use super::log;
@@ -56,14 +56,13 @@ fn summary(found: &StateInspection) -> String {
             Some(why) => writeln!(text, "{}  cannot be used: {why}", snapshot.name),
             None => writeln!(
                 text,
-                "{}  {} in {} parts, {} as {}; commands from {} on may have to be applied, from {} on all",
+                "{}  {} in {} parts, {} as {}; {}",
                 snapshot.name,
                 bytes_text(snapshot.raw_bytes),
                 snapshot.parts,
                 bytes_text(snapshot.bytes),
                 snapshot.compression,
-                snapshot.first,
-                snapshot.end,
+                rest(snapshot),
             ),
         };
     }
@@ -72,4 +71,15 @@ fn summary(found: &StateInspection) -> String {
     }
     text.push_str(&log::summary(&found.log));
     text
+}
+
+/// Which commands a restart applies behind it.
+fn rest(snapshot: &SnapshotFile) -> String {
+    let (first, end) = (snapshot.first, snapshot.end);
+    match first == end {
+        true => format!("commands from {first} on are applied behind it"),
+        false => format!(
+            "commands from {first} on are applied behind it, those before {end} to parts that lack them"
+        ),
+    }
 }

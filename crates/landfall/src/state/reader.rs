@@ -194,7 +194,7 @@ impl<E: Environment> Reader<E> {
 
     /// It is damaged where the next chunk is.
     pub fn corrupt(&self, what: &str) -> Error {
-        Error::Corrupt {
+        Error::Snapshot {
             file: PathBuf::from(&self.name),
             offset: self.next,
             what: what.to_owned(),

@@ -76,7 +76,7 @@ pub(super) fn open<S: State, E: Environment>(
                 restart.snapshot = Some(name);
                 loaded = Some(found);
             }
-            Err(error @ (Error::Corrupt { .. } | Error::Io { .. })) => {
+            Err(error @ (Error::Snapshot { .. } | Error::Io { .. })) => {
                 tracing::warn!(%error, name, "a snapshot cannot be read: the one before is taken");
                 taking.damaged.push(name.clone());
                 restart.skipped.push((name, error));

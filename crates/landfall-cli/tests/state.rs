@@ -1,0 +1,75 @@
+//! `landfall state`: a state of the engine's looked at from outside.
+
+mod common;
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+
+use common::{run, scratch};
+use landfall::{Journaled, Serde, SerdeState, StateOptions};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Lines(Vec<String>);
+
+impl SerdeState for Lines {
+    type Command = String;
+    type Output = ();
+
+    const PARTS: u32 = 2;
+
+    fn part(line: &String) -> u64 {
+        line.len() as u64
+    }
+
+    fn apply(&mut self, line: String) {
+        self.0.push(line);
+    }
+}
+
+#[test]
+fn a_state_is_dumped_and_verified_and_what_is_damaged_is_said() {
+    let dir = scratch();
+    let path = dir.path().join("state");
+    let state = Journaled::<Serde<Lines>>::open(&path, StateOptions::default()).unwrap();
+    for line in ["a first command", "another one"] {
+        state.apply(line.into()).unwrap();
+        state.snapshot().unwrap();
+    }
+    state.apply("a last command".into()).unwrap();
+    let open = run(dir.path(), ["state", "verify", "state"]);
+    assert_eq!(open.code, Some(4), "{open:#?}");
+    state.close().unwrap();
+
+    let dumped = run(dir.path(), ["state", "dump", "state"]);
+    assert_eq!(dumped.code, Some(0), "{dumped:#?}");
+    for part in [
+        "a last command",
+        "snapshot-000001  18 bytes in 2 parts, 4 KiB as lz4; commands from 2 on are applied behind it",
+        "snapshot-000002  30 bytes in 2 parts",
+        "records 2 to 3",
+    ] {
+        assert!(dumped.stdout.contains(part), "{part}: {}", dumped.stdout);
+    }
+    let verified = run(dir.path(), ["state", "verify", "state"]);
+    assert_eq!(verified.code, Some(0), "{verified:#?}");
+    assert!(
+        verified
+            .stdout
+            .ends_with("whole: every snapshot, and the log\n")
+    );
+
+    let snapshot = path.join("snapshot-000002");
+    let file = OpenOptions::new().write(true).open(snapshot).unwrap();
+    file.write_all_at(b"rot", 4096 + 20).unwrap();
+    let damaged = run(dir.path(), ["state", "verify", "state"]);
+    assert_eq!(damaged.code, Some(1), "{damaged:#?}");
+    assert!(
+        damaged
+            .stderr
+            .contains("of 2 snapshots 1 cannot be used; the log is whole"),
+        "{damaged:#?}"
+    );
+    let why = "snapshot-000002  cannot be used: snapshot-000002 is damaged at byte 4096: a chunk is not valid";
+    assert!(damaged.stdout.contains(why), "{damaged:#?}");
+}
