@@ -4,7 +4,10 @@
 //! once. Its bytes are described in `docs/log-format.md`, and why a power cut loses nothing of it in
 //! `docs/crash-argument-log.md`.
 //!
-//! Everything that it does to files goes through [`environment::Environment`], of which the tests have
+//! [`Journaled`] keeps a structure of yours in memory, by such a log and snapshots: `docs/snapshot-format.md`,
+//! `docs/crash-argument-state.md`.
+//!
+//! Everything that they do to files goes through [`environment::Environment`], of which the tests have
 //! another one, that loses power.
 
 pub mod environment;

@@ -282,7 +282,7 @@ impl Control {
     pub fn makes_sense(&self) -> bool {
         let granule = u64::from(self.granule);
         granule.is_power_of_two()
-            && (512..=1 << 16).contains(&granule)
+            && (512..=1 << 12).contains(&granule)
             && self.segment.is_multiple_of(granule)
             && self.segment >= 4 * granule
             && self.segment <= 64 << 30

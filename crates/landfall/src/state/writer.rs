@@ -19,8 +19,8 @@ pub(super) struct Writer<'a, E: Environment> {
     /// What the chunk that is being made stands for.
     raw: Vec<u8>,
     chunk_bytes: usize,
-    /// A chunk's header, and what follows it.
-    stored: Vec<u8>,
+    /// It, compressed.
+    compressed: Vec<u8>,
     chunks: u64,
     part: u32,
     lsn: u64,
@@ -58,7 +58,7 @@ impl<'a, E: Environment> Writer<'a, E> {
             compressor: Compressor::new(header.compression)?,
             raw: Vec::with_capacity(chunk_bytes as usize),
             chunk_bytes: chunk_bytes as usize,
-            stored: Vec::new(),
+            compressed: Vec::new(),
             chunks: 0,
             part: 0,
             lsn: 0,
@@ -88,34 +88,41 @@ impl<'a, E: Environment> Writer<'a, E> {
         })
     }
 
+    /// Makes a chunk of what has come so far.
     fn emit(&mut self, ends_part: bool, ends_all: bool) -> io::Result<()> {
+        let raw = std::mem::take(&mut self.raw);
+        self.emit_bytes(&raw, ends_part, ends_all)?;
+        self.raw = raw;
+        self.raw.clear();
+        Ok(())
+    }
+
+    fn emit_bytes(&mut self, raw: &[u8], ends_part: bool, ends_all: bool) -> io::Result<()> {
         if (self.is_stopped)() {
             return Err(io::Error::other("the state is being closed"));
         }
-        self.stored.clear();
-        self.stored.resize(CHUNK, 0);
-        let is_compressed = self.compressor.compress(&self.raw, &mut self.stored)?;
-        if !is_compressed {
-            self.stored.truncate(CHUNK);
-            self.stored.extend_from_slice(&self.raw);
-        }
+        let is_compressed = self.compressor.compress(raw, &mut self.compressed)?;
+        let payload = match is_compressed {
+            true => &self.compressed,
+            false => raw,
+        };
         let chunk = Chunk {
             number: self.number,
             index: self.chunks,
             part: self.part,
             lsn: self.lsn,
-            length: self.raw.len() as u32,
-            stored: (self.stored.len() - CHUNK) as u32,
+            length: raw.len() as u32,
+            stored: payload.len() as u32,
             is_compressed,
             ends_part,
             ends_all,
         };
-        let (header, payload) = self.stored.split_at_mut(CHUNK);
-        chunk.encode(payload, header);
-        self.pipe.push(&self.stored)?;
+        let mut header = [0; CHUNK];
+        chunk.encode(payload, &mut header);
+        self.pipe.push(&header)?;
+        self.pipe.push(payload)?;
         self.chunks += 1;
-        self.raw_bytes += self.raw.len() as u64;
-        self.raw.clear();
+        self.raw_bytes += raw.len() as u64;
         Ok(())
     }
 }
@@ -124,6 +131,11 @@ impl<E: Environment> Write for Writer<'_, E> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.raw.len() == self.chunk_bytes {
             self.emit(false, false)?;
+        }
+        // More than a chunk that comes at once need not be copied first.
+        if self.raw.is_empty() && bytes.len() > self.chunk_bytes {
+            self.emit_bytes(&bytes[..self.chunk_bytes], false, false)?;
+            return Ok(self.chunk_bytes);
         }
         let taken = bytes.len().min(self.chunk_bytes - self.raw.len());
         self.raw.extend_from_slice(&bytes[..taken]);
@@ -150,22 +162,22 @@ impl Compressor {
         })
     }
 
-    /// Puts them behind what is in `out`; `false`: they would not be fewer, and what is there is nothing.
+    /// Puts them into `out`; `false`: they would not be fewer.
     fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<bool> {
-        let begin = out.len();
         let most = match self {
             Compressor::None => return Ok(false),
             Compressor::Lz4 => lz4_flex::block::get_maximum_output_size(bytes.len()),
             Compressor::Zstd(_) => zstd::zstd_safe::compress_bound(bytes.len()),
         };
-        out.resize(begin + most, 0);
+        out.resize(most, 0);
         let len = match self {
             Compressor::None => 0,
-            Compressor::Lz4 => lz4_flex::block::compress_into(bytes, &mut out[begin..])
-                .map_err(io::Error::other)?,
-            Compressor::Zstd(zstd) => zstd.compress_to_buffer(bytes, &mut out[begin..])?,
+            Compressor::Lz4 => {
+                lz4_flex::block::compress_into(bytes, out).map_err(io::Error::other)?
+            }
+            Compressor::Zstd(zstd) => zstd.compress_to_buffer(bytes, &mut out[..])?,
         };
-        out.truncate(begin + len);
+        out.truncate(len);
         Ok(len < bytes.len())
     }
 }

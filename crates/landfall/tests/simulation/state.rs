@@ -224,7 +224,11 @@ fn options(rng: &mut Rng) -> StateOptions {
     }
 }
 
+/// Whether that is what a disk without power, or a closed state, says.
 fn is_refusal(error: &Error) -> bool {
+    if let Error::NoSnapshot { why: Some(why), .. } = error {
+        return matches!(**why, Error::Io { .. });
+    }
     matches!(
         error,
         Error::Poisoned { .. }
