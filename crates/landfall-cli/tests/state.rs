@@ -59,17 +59,25 @@ fn a_state_is_dumped_and_verified_and_what_is_damaged_is_said() {
             .ends_with("whole: every snapshot, and the log\n")
     );
 
-    let snapshot = path.join("snapshot-000002");
-    let file = OpenOptions::new().write(true).open(snapshot).unwrap();
-    file.write_all_at(b"rot", 4096 + 20).unwrap();
+    let rot = |name: &str| {
+        let snapshot = path.join(name);
+        let file = OpenOptions::new().write(true).open(snapshot).unwrap();
+        file.write_all_at(b"rot", 4096 + 20).unwrap();
+    };
+    rot("snapshot-000002");
     let damaged = run(dir.path(), ["state", "verify", "state"]);
     assert_eq!(damaged.code, Some(1), "{damaged:#?}");
     assert!(
         damaged
             .stderr
-            .contains("of 2 snapshots 1 cannot be used; the log is whole"),
+            .contains("of 2 snapshots 1 cannot be used; the others and the log are whole"),
         "{damaged:#?}"
     );
     let why = "snapshot-000002  cannot be used: snapshot-000002 is damaged at byte 4096: a chunk is not valid";
     assert!(damaged.stdout.contains(why), "{damaged:#?}");
+    rot("snapshot-000001");
+    let lost = run(dir.path(), ["state", "verify", "state"]);
+    assert_eq!(lost.code, Some(1), "{lost:#?}");
+    let why = "the state is lost: its log begins at command 2, and no snapshot can be used";
+    assert!(lost.stderr.contains(why), "{lost:#?}");
 }

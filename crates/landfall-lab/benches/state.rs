@@ -418,7 +418,11 @@ fn cat_and_insert(file: &Path, entries: u64) -> Fallible<f64> {
         let mut file = File::open(file).map_err(sentence)?;
         let mut buffer = vec![0; 1 << 20];
         while file.read(&mut buffer).map_err(sentence)? > 0 {}
-        let mut parts: Vec<Entries> = (0..Entries::PARTS).map(|_| Entries::default()).collect();
+        // With some more room than parts are large on average.
+        let room = entries as usize / Entries::PARTS as usize * 9 / 8;
+        let mut parts: Vec<Entries> = (0..Entries::PARTS)
+            .map(|_| Entries(HashMap::with_capacity(room)))
+            .collect();
         for entry in &all {
             let part = Entries::part(entry) % u64::from(Entries::PARTS);
             parts[part as usize].apply(*entry);

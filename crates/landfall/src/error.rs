@@ -23,7 +23,7 @@ pub enum Error {
     /// There is no space for another segment. Nothing was appended, and nothing is lost; it can be tried
     /// again when some was freed.
     #[error(
-        "there is no space for another segment of {bytes} bytes: free some, or truncate the log"
+        "there is no space for another segment of {bytes} bytes: free some, or truncate what is not needed"
     )]
     NoSpace {
         /// Bytes of a segment.
@@ -40,7 +40,7 @@ pub enum Error {
     },
     /// The log is of a version that this one cannot read.
     #[error(
-        "the log has version {found} of its format and this program reads version {known}: use the one that wrote it"
+        "its files have version {found} of their format and this program reads version {known}: use the one that wrote them"
     )]
     Version {
         /// Its version.
@@ -127,6 +127,12 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
+    /// The directory could not be synced, so nobody knows whether a snapshot is there after a power cut. Commands go
+    /// on.
+    #[error(
+        "no snapshot is taken since publishing one failed ({0}): open the state again to have others taken"
+    )]
+    Unpublished(#[source] Arc<io::Error>),
     /// A snapshot of a state has commands that had been durable in its log, and are not there.
     #[error(
         "the log ends before command {next} and {snapshot} has all before {end}: the log is damaged at its end, so restore it from elsewhere"

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use landfall::{Block, SnapshotFile, StateInspection};
+use landfall::{Block, Error, Lsn, SnapshotFile, StateInspection};
 use landfall_lab::bytes_text;
 
 use super::log;
@@ -30,19 +30,36 @@ fn dump(state: &LogDirectory) -> Result<Code, Failure> {
 
 fn verify(state: &LogDirectory) -> Result<Code, Failure> {
     let inspection = read(state, &mut |_| {})?;
-    let damaged = inspection
-        .snapshots
-        .iter()
-        .filter(|one| one.damage.is_some());
-    let (damaged, all) = (damaged.count(), inspection.snapshots.len());
     print_bytes(summary(&inspection).as_bytes())?;
-    match damaged {
-        0 => print_bytes(b"whole: every snapshot, and the log\n"),
-        _ => Err(Failure::new(
-            Code::Failed,
-            format!("of {all} snapshots {damaged} cannot be used; the log is whole"),
-        )),
+    match wrong(&inspection) {
+        None => print_bytes(b"whole: every snapshot, and the log\n"),
+        Some(text) => Err(Failure::new(Code::Failed, text)),
     }
+}
+
+/// What keeps it from being opened, or from being opened if one snapshot more is lost.
+fn wrong(found: &StateInspection) -> Option<String> {
+    let damages = found.snapshots.iter().map(|one| one.damage.as_ref());
+    let (all, damaged) = (found.snapshots.len(), damages.clone().flatten().count());
+    let is_lost = damages
+        .clone()
+        .flatten()
+        .any(|why| matches!(why, Error::LogLost { .. }));
+    if is_lost {
+        return Some(
+            "the log is damaged at its end: a snapshot has commands that are not there any more"
+                .into(),
+        );
+    }
+    if damaged == all && found.log.first > Lsn(1) {
+        let first = found.log.first;
+        return Some(format!(
+            "the state is lost: its log begins at command {first}, and no snapshot can be used"
+        ));
+    }
+    (damaged > 0).then(|| {
+        format!("of {all} snapshots {damaged} cannot be used; the others and the log are whole")
+    })
 }
 
 fn read(state: &LogDirectory, visit: &mut dyn FnMut(&Block)) -> Result<StateInspection, Failure> {

@@ -5,12 +5,31 @@
 //! segment waits for the thread that makes them, or is told why it cannot.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::format::{FRAME, Frame, HEADER};
 use super::group::Callback;
-use super::shared::{Shared, StateOf};
+use super::shared::{Shared, State, StateOf};
 use crate::environment::{Environment, Fault};
 use crate::{Error, Lsn};
+
+/// Whether who waits for a segment has had it tried to make one.
+#[derive(Default)]
+struct Tries {
+    has_asked: bool,
+}
+
+/// A promise of space for a record that is not appended yet.
+pub(crate) struct Reservation<E: Environment> {
+    shared: Arc<Shared<E>>,
+    bytes: u64,
+}
+
+impl<E: Environment> Drop for Reservation<E> {
+    fn drop(&mut self) {
+        self.shared.reserved.fetch_sub(self.bytes, Ordering::SeqCst);
+    }
+}
 
 impl<E: Environment> Shared<E> {
     /// Appends a unit and returns its first record's LSN. `callback` gets that of its last record.
@@ -87,11 +106,12 @@ impl<E: Environment> Shared<E> {
         records: &[&[u8]],
         whole: u64,
     ) -> Result<StateOf<'a, E>, Error> {
+        let mut tries = Tries::default();
         loop {
             if state.filling.room(self.geometry, self.block_bytes) >= whole - HEADER as u64 {
                 break;
             }
-            let (waited, is_begun) = self.begin_block(state, whole, 0)?;
+            let (waited, is_begun) = self.begin_block(state, whole, 0, &mut tries)?;
             state = waited;
             if !is_begun {
                 // Others were let in meanwhile.
@@ -126,6 +146,7 @@ impl<E: Environment> Shared<E> {
     ) -> Result<StateOf<'a, E>, Error> {
         state.is_unit_open = true;
         let first = state.next_lsn;
+        let mut tries = Tries::default();
         for (index, record) in records.iter().enumerate() {
             let mut at = 0;
             loop {
@@ -133,7 +154,7 @@ impl<E: Environment> Shared<E> {
                 let least = (FRAME + rest.min(1)) as u64;
                 while state.filling.room(self.geometry, self.block_bytes) < least {
                     let back = (state.next_lsn - first) as u32;
-                    let begun = self.begin_block(state, HEADER as u64 + least, back);
+                    let begun = self.begin_block(state, HEADER as u64 + least, back, &mut tries);
                     state = match begun {
                         Ok((state, _)) => state,
                         Err(error) => return Err(self.abandon(first, error)),
@@ -182,6 +203,7 @@ impl<E: Environment> Shared<E> {
         mut state: StateOf<'a, E>,
         bytes: u64,
         unit_back: u32,
+        tries: &mut Tries,
     ) -> Result<(StateOf<'a, E>, bool), Error> {
         let granule = self.geometry.granule;
         if let Some(next) = state.filling.close(granule) {
@@ -211,27 +233,69 @@ impl<E: Environment> Shared<E> {
             state.filling.begin(position, lsn, unit_back, file);
             return Ok((state, true));
         }
-        if let Some(error) = state.segments.take_failure() {
-            // So that it is tried again.
-            self.work.wake_all();
-            return Err(match error.kind() {
-                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-                    Error::NoSpace {
-                        bytes: self.geometry.segment,
-                    }
-                }
-                _ => Error::Io {
-                    doing: "make a segment".into(),
-                    source: error,
-                },
-            });
-        }
+        self.retry_segment(&mut state, tries)?;
         if let Some(error) = self.refusal(&state) {
             return Err(error);
         }
         state.tally.segment_waits += 1;
         self.work.wake_all();
         Ok((self.space.wait(state), false))
+    }
+
+    /// Why no segment can be made, if that was tried since this was asked first: there may be space by now.
+    fn retry_segment(&self, state: &mut State<E>, tries: &mut Tries) -> Result<(), Error> {
+        let Some(error) = state.segments.take_failure() else {
+            return Ok(());
+        };
+        // So that it is tried again.
+        self.work.wake_all();
+        if !std::mem::replace(&mut tries.has_asked, true) {
+            return Ok(());
+        }
+        Err(match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Error::NoSpace {
+                bytes: self.geometry.segment,
+            },
+            _ => Error::Io {
+                doing: "make a segment".into(),
+                source: error,
+            },
+        })
+    }
+
+    /// Promises that a record of so many bytes will find space, until the promise is dropped; waits for a segment
+    /// if need be. When that would be more than half a segment, for all together, nothing is promised.
+    ///
+    /// While a whole segment is ready, or half of what is left of this one would do for everybody who was promised
+    /// something, it is there: records leave no more of a segment empty than one of them takes.
+    pub fn reserve(self: &Arc<Self>, bytes: usize) -> Result<Reservation<E>, Error> {
+        let granule = self.geometry.granule;
+        let block = (HEADER + FRAME) as u64 + bytes as u64;
+        let bytes = block.next_multiple_of(granule) + granule;
+        let all = self.reserved.fetch_add(bytes, Ordering::SeqCst) + bytes;
+        let reservation = Reservation {
+            shared: self.clone(),
+            bytes,
+        };
+        let most = (self.geometry.segment - granule) / 2;
+        if all > most {
+            return Ok(reservation);
+        }
+        let mut state = E::lock(&self.state);
+        let mut tries = Tries::default();
+        loop {
+            if let Some(error) = self.refusal(&state) {
+                return Err(error);
+            }
+            let left = self.geometry.room(state.next_position);
+            let left = left.saturating_sub(state.filling.bytes());
+            if all <= left / 2 || state.segments.has_spare() {
+                return Ok(reservation);
+            }
+            self.retry_segment(&mut state, &mut tries)?;
+            self.work.wake_all();
+            state = self.space.wait(state);
+        }
     }
 
     /// Has what was gathered written, by the writer, the thread that is at it, or this one.

@@ -207,6 +207,11 @@ impl<E: Environment> Log<E> {
         self.shared.close()
     }
 
+    /// Promises space for a record that is not appended yet.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<append::Reservation<E>, Error> {
+        self.shared.reserve(bytes)
+    }
+
     /// A number by which its blocks are known.
     pub(crate) fn id(&self) -> u64 {
         self.shared.log

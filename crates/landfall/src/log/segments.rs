@@ -132,6 +132,11 @@ impl<E: Environment> Segments<E> {
         Some(segment.file.clone())
     }
 
+    /// Whether a whole segment is ready behind the one that was entered.
+    pub fn has_spare(&self) -> bool {
+        self.ready() > self.entered
+    }
+
     /// Whether zeros may go on being written to it.
     pub fn may_zero(&self, sequence: u64) -> bool {
         sequence > self.entered

@@ -120,6 +120,8 @@ pub(crate) struct Shared<E: Environment> {
     pub(super) writing: Waiters<E>,
     /// Those who follow the end.
     pub durable: Waiters<E>,
+    /// Bytes of the log that are promised to who has not appended yet.
+    pub(super) reserved: AtomicU64,
     /// What `State::durable.lsn` was lately, for who only asks.
     pub(super) durable_lsn: AtomicU64,
 }
@@ -197,6 +199,7 @@ impl<E: Environment> Shared<E> {
             work: Waiters::new(),
             writing: Waiters::new(),
             durable: Waiters::new(),
+            reserved: AtomicU64::new(0),
             durable_lsn: AtomicU64::new(next_lsn),
         }
     }

@@ -18,6 +18,9 @@ pub(crate) const MOST_CHUNK: u32 = 16 << 20;
 /// Parts of a state, at most.
 pub(crate) const MOST_PARTS: u32 = 1 << 20;
 
+/// Numbers of snapshots are less.
+const MOST_NUMBER: u64 = 1 << 62;
+
 /// The name that a snapshot has until it is durable.
 pub(crate) const DRAFT: &str = "snapshot.new";
 const PREFIX: &str = "snapshot-";
@@ -31,7 +34,7 @@ pub(crate) fn snapshot_name(number: u64) -> String {
 /// The number of a snapshot of that name.
 pub(crate) fn snapshot_number(name: &str) -> Option<u64> {
     let number = name.strip_prefix(PREFIX)?.parse().ok()?;
-    (snapshot_name(number) == name).then_some(number)
+    (snapshot_name(number) == name && number < MOST_NUMBER).then_some(number)
 }
 
 /// Numbers one after the other, as they are in a file.

@@ -72,7 +72,7 @@ fn read<E: Environment>(
     let snapshots = numbers
         .into_iter()
         .map(|number| snapshot(environment, &log, number))
-        .collect::<Result<_, _>>()?;
+        .collect();
     Ok(StateInspection {
         snapshots,
         draft,
@@ -80,11 +80,7 @@ fn read<E: Environment>(
     })
 }
 
-fn snapshot<E: Environment>(
-    environment: &E,
-    log: &Inspection,
-    number: u64,
-) -> Result<SnapshotFile, Error> {
+fn snapshot<E: Environment>(environment: &E, log: &Inspection, number: u64) -> SnapshotFile {
     let mut found = SnapshotFile {
         name: snapshot_name(number),
         first: Lsn(0),
@@ -130,13 +126,14 @@ fn snapshot<E: Environment>(
             }
         }
         match found.end > log.next {
-            true => Err(reader.corrupt("it has commands that the log has lost")),
+            true => Err(Error::LogLost {
+                snapshot: found.name.clone(),
+                end: found.end,
+                next: log.next,
+            }),
             false => Ok(()),
         }
     };
-    match check() {
-        Err(error @ Error::Io { .. }) => return Err(error),
-        checked => found.damage = checked.err(),
-    }
-    Ok(found)
+    found.damage = check().err();
+    found
 }

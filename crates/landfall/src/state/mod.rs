@@ -230,13 +230,14 @@ impl<S: State, E: Environment> Journaled<S, E> {
 
     /// Applies a command and returns what that gave; it is durable as the [`Policy`] says.
     ///
-    /// Others see what it did as soon as it is applied, which may be before it is durable. [`Error::Unlogged`]: this
-    /// one, or one before, was applied and could not be logged.
+    /// Others see what it did as soon as it is applied, which may be before it is durable. [`Error::NoSpace`]: it was
+    /// not applied, and can be tried again. [`Error::Unlogged`]: one before was applied to its part and is not in the log.
     pub fn apply(&self, command: S::Command) -> Result<S::Output, Error> {
         self.shared.apply(command)
     }
 
-    /// Applies a command; the future is ready when it is durable, whatever the policy.
+    /// Applies a command; the future is ready when it is durable, whatever the policy. Who is woken by it must not use
+    /// the state before it returns, as with [`append_then`](crate::Log::append_then).
     pub fn apply_async(&self, command: S::Command) -> Result<(S::Output, Commit), Error> {
         self.shared.apply_async(command)
     }
@@ -247,7 +248,9 @@ impl<S: State, E: Environment> Journaled<S, E> {
     }
 
     /// Looks at the part with this number, modulo [`PARTS`](State::PARTS). Nobody can change it meanwhile; others can
-    /// look too.
+    /// look too. `look` must not apply anything, nor look at another part: it could wait for itself.
+    ///
+    /// Of a part to which nothing more can be applied ([`Error::Unlogged`]) it shows what the command that failed has left.
     pub fn read<R>(&self, part: u64, look: impl FnOnce(&S) -> R) -> R {
         look(&self.shared.share(part).state)
     }

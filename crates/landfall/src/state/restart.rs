@@ -6,13 +6,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::format::{DRAFT, snapshot_name, snapshot_number};
+use super::format::{DRAFT, Header, MOST_PARTS, snapshot_name, snapshot_number};
 use super::options::StateOptions;
 use super::reader::{Next, Reader};
 use super::schedule::Schedule;
 use super::shared::{Begin, Shared};
 use super::snapshots::{Known, Taking};
-use super::{Restart, State};
+use super::{BoxedError, Restart, State};
 use crate::environment::{Environment, Fault};
 use crate::log::Log;
 use crate::{Error, Lsn};
@@ -33,6 +33,12 @@ pub(super) fn open<S: State, E: Environment>(
     environment: &E,
     options: StateOptions,
 ) -> Result<(Arc<Shared<S, E>>, Restart), Error> {
+    const {
+        assert!(
+            S::PARTS >= 1 && S::PARTS <= MOST_PARTS,
+            "a state has from 1 to 1,048,576 parts"
+        )
+    };
     options.check()?;
     let log = Log::open_in(environment, options.log.clone())?;
     let numbers = numbers(environment)?;
@@ -47,15 +53,11 @@ pub(super) fn open<S: State, E: Environment>(
         let name = snapshot_name(number);
         if loaded.is_some() {
             // It may be needed later, and is read then.
-            match Reader::open(environment, &name, log.granule()) {
-                Ok(reader) if reader.header.first >= log.first().0 => taking.kept.insert(
-                    0,
-                    Known {
-                        number,
-                        first: reader.header.first,
-                    },
-                ),
-                _ => taking.damaged.push(name),
+            let opened = Reader::open(environment, &name, log.granule());
+            match opened.and_then(|reader| check_header::<S, E>(&reader, &log, number)) {
+                Ok(Header { first, .. }) => taking.kept.insert(0, Known { number, first }),
+                Err(Error::Snapshot { .. }) => taking.unusable.push(name),
+                Err(error) => tracing::warn!(%error, name, "an older snapshot cannot be looked at"),
             }
             continue;
         }
@@ -78,7 +80,7 @@ pub(super) fn open<S: State, E: Environment>(
             }
             Err(error @ (Error::Snapshot { .. } | Error::Io { .. })) => {
                 tracing::warn!(%error, name, "a snapshot cannot be read: the one before is taken");
-                taking.damaged.push(name.clone());
+                taking.unusable.push(name.clone());
                 restart.skipped.push((name, error));
             }
             Err(error) => return Err(error),
@@ -113,7 +115,11 @@ pub(super) fn open<S: State, E: Environment>(
         taking,
         schedule,
     }));
-    shared.start()?;
+    if let Err(error) = shared.start() {
+        // Those that were started have it too.
+        let _ = shared.close();
+        return Err(error);
+    }
     Ok((shared, restart))
 }
 
@@ -142,6 +148,30 @@ fn empty<S: State>() -> Loaded<S> {
     }
 }
 
+/// What a snapshot says of itself, if that is what it must be.
+fn check_header<S: State, E: Environment>(
+    reader: &Reader<E>,
+    log: &Log<E>,
+    number: u64,
+) -> Result<Header, Error> {
+    let header = reader.header;
+    if header.log != log.id() || header.number != number {
+        return Err(reader.corrupt("it is of another state, or another time"));
+    }
+    if header.parts != S::PARTS {
+        return Err(Error::Options(format!(
+            "{} has {} parts and the state has {}: open it with as many as it was written with",
+            snapshot_name(number),
+            header.parts,
+            S::PARTS
+        )));
+    }
+    match header.first < log.first().0 {
+        true => Err(reader.corrupt("the log does not go back to it any more")),
+        false => Ok(header),
+    }
+}
+
 fn load<S: State, E: Environment>(
     environment: &E,
     log: &Log<E>,
@@ -149,20 +179,7 @@ fn load<S: State, E: Environment>(
 ) -> Result<Loaded<S>, Error> {
     let name = snapshot_name(number);
     let mut reader = Reader::open(environment, &name, log.granule())?;
-    let header = reader.header;
-    if header.log != log.id() || header.number != number {
-        return Err(reader.corrupt("it is of another state, or another time"));
-    }
-    if header.parts != S::PARTS {
-        return Err(Error::Options(format!(
-            "{name} has {} parts and the state has {}: open it with as many as it was written with",
-            header.parts,
-            S::PARTS
-        )));
-    }
-    if header.first < log.first().0 {
-        return Err(reader.corrupt("the log does not go back to it any more"));
-    }
+    let header = check_header::<S, E>(&reader, log, number)?;
     let mut loaded = Loaded {
         parts: Vec::new(),
         lsns: Vec::new(),
@@ -217,15 +234,17 @@ fn replay<S: State, E: Environment>(
             lsn: record.lsn,
             what,
         };
-        let command = S::decode(record.bytes).map_err(|error| wrong(error.to_string()))?;
-        let part = (S::part(&command) % u64::from(S::PARTS)) as usize;
-        if record.lsn.0 < loaded.lsns[part] && !twice {
-            continue;
-        }
-        let state = &mut loaded.parts[part];
-        let applied = catch_unwind(AssertUnwindSafe(|| drop(state.apply(command))));
-        applied.map_err(|_| wrong("it panicked".into()))?;
-        commands += 1;
+        let applied = catch_unwind(AssertUnwindSafe(|| -> Result<bool, BoxedError> {
+            let command = S::decode(record.bytes)?;
+            let part = (S::part(&command) % u64::from(S::PARTS)) as usize;
+            let is_new = record.lsn.0 >= loaded.lsns[part] || twice;
+            if is_new {
+                loaded.parts[part].apply(command);
+            }
+            Ok(is_new)
+        }));
+        let applied = applied.map_err(|_| wrong("it panicked".into()))?;
+        commands += u64::from(applied.map_err(|error| wrong(error.to_string()))?);
     }
     Ok(commands)
 }

@@ -12,6 +12,11 @@ use std::time::Duration;
 const READ: f64 = 150e-9;
 /// Of reading on, a weight by which a new sample counts.
 const WEIGHT: f64 = 1.0 / 64.0;
+/// The least of so many first samples counts: caches are cold.
+const FIRST: u32 = 8;
+/// How much more than what is known a sample counts at most: a thread may have been put aside meanwhile, or a map
+/// have grown.
+const MOST: f64 = 8.0;
 /// Commands at a restart that say more than samples do.
 const ENOUGH: u64 = 10_000;
 /// How much longer the log must be before a snapshot that failed is tried again.
@@ -23,8 +28,9 @@ pub(super) struct Schedule {
     first: u64,
     /// Seconds that reading the last snapshot takes.
     load: f64,
-    /// Seconds that a command takes to be applied again.
+    /// Seconds that a command takes to be applied again, and how many samples say so.
     command: Option<f64>,
+    samples: u32,
     /// No snapshot is due before there are so many commands, since the last attempt failed.
     not_before: u64,
 }
@@ -37,6 +43,7 @@ impl Schedule {
             first,
             load: load.as_secs_f64(),
             command: is_known.then(|| replay.as_secs_f64() / commands as f64),
+            samples: if is_known { FIRST } else { 0 },
             not_before: 0,
         }
     }
@@ -46,9 +53,11 @@ impl Schedule {
         // A record of a kilobyte is read at a gigabyte a second.
         let sample = took.as_secs_f64() + READ + bytes as f64 * 1e-9;
         self.command = Some(match self.command {
-            Some(before) => before + WEIGHT * (sample - before),
+            Some(least) if self.samples < FIRST => least.min(sample),
+            Some(before) => before + WEIGHT * (sample.min(MOST * before) - before),
             None => sample,
         });
+        self.samples = (self.samples + 1).min(FIRST);
     }
 
     /// Whether one is due, when `next` is the next command.
@@ -103,6 +112,13 @@ mod tests {
         schedule.note(0, Duration::from_micros(10));
         assert!(!schedule.is_due(490_000, WITHIN));
         assert!(schedule.is_due(500_000, WITHIN));
+    }
+
+    #[test]
+    fn a_sample_that_is_out_of_the_way_says_little() {
+        let mut schedule = Schedule::new(1, Duration::ZERO, 100_000, Duration::from_secs(1));
+        schedule.note(0, Duration::from_secs(1));
+        assert!(!schedule.is_due(400_000, WITHIN));
     }
 
     #[test]

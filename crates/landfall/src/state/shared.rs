@@ -2,7 +2,8 @@
 //!
 //! Threads: any number apply and look. A command takes the lock of its part, changes it, and is appended to the log before
 //! the lock is let go of: so the log has the commands of a part in the order in which they were applied, and what
-//! others see is in the log. Waiting for the disk is done without the lock. Two threads of the state's own: `snapshots`
+//! others see is in the log. Waiting until it is durable is done without the lock; only where the log's buffers are full,
+//! or too many futures wait, is the disk waited for with it. Two threads of the state's own: `snapshots`
 //! takes them when they are due, `interval` commits for the policy of that name.
 //!
 //! Locks are taken in this order: that of taking snapshots, a part's, the schedule's or the log's own.
@@ -32,7 +33,6 @@ pub(super) struct Part<S> {
 }
 
 /// What the thread that takes snapshots waits for.
-#[derive(Default)]
 pub(super) struct Work<T> {
     pub is_due: bool,
     pub is_closing: bool,
@@ -143,6 +143,8 @@ impl<S: State, E: Environment> Shared<S, E> {
             .fetch_add(1, Ordering::Relaxed)
             .is_multiple_of(SAMPLE);
         let decoding = is_sample.then(|| self.time(|| drop(S::decode(&record))).1);
+        // Once it is applied it must find its place.
+        let reservation = self.log.reserve(record.len())?;
         let part = Self::index(S::part(&command));
         let mut part = E::exclude(&self.parts[part]);
         if !part.is_logged {
@@ -156,7 +158,7 @@ impl<S: State, E: Environment> Shared<S, E> {
         };
         let appended = append(&self.log, &record)?;
         part.is_logged = true;
-        drop(part);
+        drop((part, reservation));
         if let Some(decoding) = decoding {
             self.note(record.len(), decoding + applying);
         }
@@ -209,7 +211,8 @@ impl<S: State, E: Environment> Shared<S, E> {
         let Policy::Interval(interval) = self.options.policy else {
             return;
         };
-        let mut until = self.environment.now() + interval;
+        let from_now = || self.environment.now().saturating_add(interval);
+        let mut until = from_now();
         while !self.is_closing.load(Ordering::SeqCst) {
             let ticket = self.closing.ticket();
             // It may have been opened just before.
@@ -222,12 +225,13 @@ impl<S: State, E: Environment> Shared<S, E> {
             if self.environment.now() < until {
                 continue;
             }
+            // What is applied while this one waits is in the next.
+            until = from_now();
             if let Err(error) = self.log.commit() {
                 // Whoever applies next is told so.
                 tracing::error!(%error, "what was applied could not be made durable");
                 return;
             }
-            until = self.environment.now() + interval;
         }
     }
 

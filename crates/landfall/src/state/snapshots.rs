@@ -9,7 +9,7 @@
 //! Whatever fails leaves the snapshots that were there, and the log.
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -34,8 +34,8 @@ pub(super) struct Known {
 pub(super) struct Taking {
     /// The oldest first.
     pub kept: Vec<Known>,
-    /// Those that cannot be read.
-    pub damaged: Vec<String>,
+    /// Those of which nothing can be made.
+    pub unusable: Vec<String>,
     pub next_number: u64,
     /// Why nobody knows which snapshots are there after a power cut: another sync of the directory would say that
     /// all is well.
@@ -46,31 +46,34 @@ pub(super) struct Taking {
 struct Draft<F> {
     written: Written<F>,
     /// The first command that is in no part of it.
-    last: u64,
+    end: u64,
     longest_capture: Duration,
 }
 
 impl<S: State, E: Environment> Shared<S, E> {
     /// Takes one, and waits for it.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        let mut taking = E::lock(&self.taking);
-        let taken = self.take(&mut taking);
+        self.snapshot_with(&mut E::lock(&self.taking))
+    }
+
+    fn snapshot_with(&self, taking: &mut Taking) -> Result<Snapshot, Error> {
+        // What a user's code does must leave what was there, as every failure does.
+        let taken = catch_unwind(AssertUnwindSafe(|| self.take(taking)));
         let mut counters = E::lock(&self.counters);
-        match &taken {
-            Ok(snapshot) => {
-                counters.snapshots += 1;
-                counters.last_snapshot = Some(snapshot.clone());
-            }
-            Err(error) => {
-                counters.failed_snapshots += 1;
-                drop(counters);
-                E::lock(&self.schedule).failed(self.log.next().0);
-                tracing::warn!(%error, "no snapshot could be taken");
-                // It would take space from those that can.
-                let _ = self.environment.remove(DRAFT);
-            }
+        if let Ok(Ok(snapshot)) = &taken {
+            counters.snapshots += 1;
+            counters.last_snapshot = Some(snapshot.clone());
+        } else {
+            counters.failed_snapshots += 1;
+            drop(counters);
+            E::lock(&self.schedule).failed(self.log.next().0);
+            // It would take space from those that can be taken.
+            let _ = self.environment.remove(DRAFT);
         }
-        taken
+        match taken {
+            Ok(taken) => taken,
+            Err(panic) => resume_unwind(panic),
+        }
     }
 
     /// Takes them as they are due.
@@ -82,24 +85,25 @@ impl<S: State, E: Environment> Shared<S, E> {
                 continue;
             }
             drop(work);
-            // What a user's code does is no reason to end the thread: it failed, as others do.
-            let taken = catch_unwind(AssertUnwindSafe(|| self.snapshot()));
-            if taken.is_err() {
-                tracing::error!("the state panicked when a snapshot was taken");
-                E::lock(&self.schedule).failed(self.log.next().0);
+            let mut taking = E::lock(&self.taking);
+            // Somebody may have asked for one, and have it by now.
+            let is_due =
+                E::lock(&self.schedule).is_due(self.log.next().0, self.options.restart_within);
+            if is_due {
+                // A panic has told of itself.
+                let taken = catch_unwind(AssertUnwindSafe(|| self.snapshot_with(&mut taking)));
+                if let Ok(Err(error)) = taken {
+                    tracing::warn!(%error, "no snapshot could be taken");
+                }
             }
+            drop(taking);
             work = E::lock(&self.work);
-            // It was asked for while one was taken.
-            work.is_due = false;
         }
     }
 
     fn take(&self, taking: &mut Taking) -> Result<Snapshot, Error> {
         if let Some(source) = &taking.failure {
-            return Err(Error::Poisoned {
-                doing: "publishing a snapshot",
-                source: source.clone(),
-            });
+            return Err(Error::Unpublished(source.clone()));
         }
         let begin = self.environment.now();
         let number = taking.next_number;
@@ -107,7 +111,7 @@ impl<S: State, E: Environment> Shared<S, E> {
         let name = snapshot_name(number);
         let Draft {
             written,
-            last,
+            end,
             longest_capture,
         } = self.draft(number, first)?;
         let publishing = || Error::io(format!("publish {name}"));
@@ -116,8 +120,8 @@ impl<S: State, E: Environment> Shared<S, E> {
             written.file.sync().map_err(publishing())?;
         }
         // What is in it must be in the log for ever.
-        if last > 1 && !self.environment.is_planted(Fault::SnapshotAheadOfLog) {
-            self.log.commit_to(Lsn(last - 1))?;
+        if end > 1 && !self.environment.is_planted(Fault::SnapshotAheadOfLog) {
+            self.log.commit_to(Lsn(end - 1))?;
         }
         if self.environment.is_planted(Fault::TruncateBeforePublish) {
             self.log
@@ -129,14 +133,14 @@ impl<S: State, E: Environment> Shared<S, E> {
         if let Err(error) = self.environment.sync_directory() {
             let source = Arc::new(error);
             taking.failure = Some(source.clone());
-            return Err(Error::Poisoned {
-                doing: "publishing a snapshot",
-                source,
-            });
+            return Err(Error::Unpublished(source));
         }
         taking.next_number += 1;
         taking.kept.push(Known { number, first });
-        self.prune(taking)?;
+        if let Err(error) = self.prune(taking) {
+            // It is there all the same; the log is longer than it need be.
+            tracing::warn!(%error, name, "nothing could be given up for a new snapshot");
+        }
         let took = self.environment.now().saturating_sub(begin);
         E::lock(&self.schedule).taken(first, took);
         tracing::debug!(name, bytes = written.bytes, "a snapshot was taken");
@@ -174,18 +178,18 @@ impl<S: State, E: Environment> Shared<S, E> {
             &is_stopped,
         );
         let mut writer = writer.map_err(writing())?;
-        let (mut last, mut longest_capture) = (first, Duration::ZERO);
+        let (mut end, mut longest_capture) = (first, Duration::ZERO);
         for part in 0..S::PARTS {
             let (capture, lsn, took) = self.capture(part)?;
             longest_capture = longest_capture.max(took);
-            last = last.max(lsn);
+            end = end.max(lsn);
             writer.begin_part(part, lsn);
             S::write(capture, &mut writer).map_err(writing())?;
             writer.end_part().map_err(writing())?;
         }
         Ok(Draft {
-            written: writer.finish(S::PARTS, last).map_err(writing())?,
-            last,
+            written: writer.finish(S::PARTS, end).map_err(writing())?,
+            end,
             longest_capture,
         })
     }
@@ -214,21 +218,21 @@ impl<S: State, E: Environment> Shared<S, E> {
             .kept
             .len()
             .saturating_sub(self.options.snapshots as usize);
-        let old: Vec<Known> = taking.kept.drain(..surplus).collect();
         let needed = match self.environment.is_planted(Fault::ForgetOlderSnapshots) {
             true => taking.kept.last(),
             // While there are fewer the log from its beginning is as good as the one that is missing.
             false => taking
                 .kept
-                .first()
-                .filter(|_| taking.kept.len() == self.options.snapshots as usize),
+                .get(surplus)
+                .filter(|_| taking.kept.len() >= self.options.snapshots as usize),
         };
         if let Some(needed) = needed {
             // What was appended before it is durable since it was published.
             self.log.truncate_before(Lsn(needed.first))?;
         }
-        let names = old.iter().map(|known| snapshot_name(known.number));
-        for name in names.chain(taking.damaged.drain(..)) {
+        let old = taking.kept.drain(..surplus);
+        let names = old.map(|known| snapshot_name(known.number));
+        for name in names.chain(taking.unusable.drain(..)) {
             // It is not needed; if it stays it is found when the state is opened.
             if let Err(error) = self.environment.remove(&name) {
                 tracing::warn!(%error, name, "a snapshot that is not needed cannot be removed");

@@ -44,6 +44,13 @@ fn a_power_cut_at_any_moment_loses_nothing_of_a_state() {
 }
 
 #[test]
+fn a_snapshot_without_space_leaves_what_was_there() {
+    for seed in 0..200 {
+        assert_eq!(state::without_space(seed).broken, None, "seed {seed}");
+    }
+}
+
+#[test]
 fn a_seed_plays_the_same_again() {
     for kind in Kind::ALL {
         let states = || scenario::play(kind, 7, None).states;

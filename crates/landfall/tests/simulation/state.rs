@@ -236,7 +236,67 @@ fn is_refusal(error: &Error) -> bool {
             | Error::Io { .. }
             | Error::NoSpace { .. }
             | Error::Unlogged
+            | Error::Unpublished(_)
     )
+}
+
+/// A snapshot for which there is no space leaves the one before, and commands go on; later there is another.
+pub fn without_space(seed: u64) -> Outcome {
+    simulate(seed, move |rng, _| {
+        let disk = Disk::new();
+        let options = StateOptions {
+            policy: Policy::EveryCommit,
+            restart_within: Duration::MAX,
+            ..options(rng)
+        };
+        let scene = Scene {
+            kind: Kind::NoSpace,
+            options,
+            planted: None,
+        };
+        let wrong = |why: Error| why.to_string();
+        let state = scene.open(&disk, rng).map_err(wrong)?;
+        let apply = |index| state.apply(Id { sender: 0, index }).map_err(wrong);
+        (0..4).try_for_each(apply)?;
+        state.snapshot().map_err(wrong)?;
+        // The log has segments ahead, a snapshot needs a new file.
+        disk.set_space(rng.u64(0..4096));
+        match state.snapshot() {
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::StorageFull => {}
+            other => return Err(format!("without space: {other:?}")),
+        }
+        // Nor is there any for the log at last: a command for which there is none was not applied.
+        let mut next = 4;
+        loop {
+            match state.apply(Id {
+                sender: 0,
+                index: next,
+            }) {
+                Ok(()) => next += 1,
+                Err(Error::NoSpace { .. }) => break,
+                Err(error) => return Err(format!("without space: {error}")),
+            }
+        }
+        disk.set_space(1 << 30);
+        (next..next + 4).try_for_each(apply)?;
+        next += 4;
+        state.snapshot().map_err(wrong)?;
+        disk.cut_power_now();
+        drop(state);
+        let left = disk.after_power_cut(Loss::Everything, rng);
+        let state = scene.open(&left, rng).map_err(wrong)?;
+        let mut history = History::default();
+        history.senders.push(Sent {
+            sent: next,
+            applied: next,
+            durable: next,
+        });
+        history.check(&state)?;
+        match state.restart().snapshot.as_deref() {
+            Some("snapshot-000002") => Ok(()),
+            other => Err(format!("it began from {other:?}")),
+        }
+    })
 }
 
 /// Plays a scenario from its number.
