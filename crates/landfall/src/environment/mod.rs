@@ -216,6 +216,8 @@ pub enum Fault {
     TrustWhatIsThere,
     /// A snapshot is published before it is durable.
     PublishBeforeSync,
+    /// The directory is not synced when a snapshot is published.
+    SkipSnapshotDirectorySync,
     /// A snapshot has commands that the log can lose.
     SnapshotAheadOfLog,
     /// The log is truncated before the snapshot is published that makes up for it.
@@ -253,8 +255,9 @@ impl Fault {
         Fault::TrustWhatIsThere,
     ];
     /// Those of a state.
-    pub const STATE: [Fault; 7] = [
+    pub const STATE: [Fault; 8] = [
         Fault::PublishBeforeSync,
+        Fault::SkipSnapshotDirectorySync,
         Fault::SnapshotAheadOfLog,
         Fault::TruncateBeforePublish,
         Fault::LateCapture,
