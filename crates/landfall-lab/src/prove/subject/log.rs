@@ -7,12 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use landfall::{Log, Lsn, Options};
 
 use super::content;
+use super::engine::{cannot, lock, recovered};
 use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness, at_the_same_time};
 use crate::setting::{Chosen, Description, Setting};
@@ -236,7 +237,7 @@ impl Subject for LogSubject {
 
     fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
         let made = self.open(directory).and_then(Log::close);
-        made.map_err(|error| SubjectError(error.to_string()))
+        made.map_err(cannot)
     }
 
     fn run(
@@ -245,16 +246,14 @@ impl Subject for LogSubject {
         witness: &mut dyn Witness,
         _: &Stop,
     ) -> Result<(), SubjectError> {
-        let log = self
-            .open(directory)
-            .map_err(|error| SubjectError(error.to_string()))?;
+        let log = self.open(directory).map_err(cannot)?;
         let (known, ended) = (Mutex::new(Known::default()), AtomicBool::new(false));
         let witness = Mutex::new(witness);
         at_the_same_time(self.clients.get(), |_| {
             self.client(&log, &known, &witness, &ended)
                 .inspect_err(|_| ended.store(true, Ordering::Relaxed))
         })?;
-        log.close().map_err(|error| SubjectError(error.to_string()))
+        log.close().map_err(cannot)
     }
 
     fn check(&self, directory: &Path, _: &Stop) -> Result<Found, SubjectError> {
@@ -264,18 +263,8 @@ impl Subject for LogSubject {
             log.append_durable(b"after the power cut")?;
             Ok(found)
         });
-        match found {
-            Ok(found) => Ok(found),
-            Err(landfall::Error::NoSpace { .. }) => Err(SubjectError(
-                "there is no space for a segment: make the filesystem larger with size=".into(),
-            )),
-            Err(error) => Ok(Found::damaged(error.to_string())),
-        }
+        recovered(found)
     }
-}
-
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::Stop;
 mod command;
 mod content;
 mod database;
+mod engine;
 mod files;
 #[cfg(test)]
 mod fixtures;

@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 use std::num::NonZeroU32;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use landfall::{BoxedError, Journaled, Options, State, StateOptions};
 
 use super::content;
+use super::engine::{cannot, lock, recovered};
 use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness, at_the_same_time};
 use crate::setting::{Chosen, Description, Setting};
@@ -256,7 +257,7 @@ impl<const PARTS: u32> Subject for InParts<PARTS> {
 
     fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
         let made = self.open(directory).and_then(Journaled::close);
-        made.map_err(|error| SubjectError(error.to_string()))
+        made.map_err(cannot)
     }
 
     fn run(
@@ -265,17 +266,13 @@ impl<const PARTS: u32> Subject for InParts<PARTS> {
         witness: &mut dyn Witness,
         _: &Stop,
     ) -> Result<(), SubjectError> {
-        let state = self
-            .open(directory)
-            .map_err(|error| SubjectError(error.to_string()))?;
+        let state = self.open(directory).map_err(cannot)?;
         let (ended, witness) = (AtomicBool::new(false), Mutex::new(witness));
         at_the_same_time(self.0.clients.get(), |_| {
             self.client(&state, &witness, &ended)
                 .inspect_err(|_| ended.store(true, Ordering::Relaxed))
         })?;
-        state
-            .close()
-            .map_err(|error| SubjectError(error.to_string()))
+        state.close().map_err(cannot)
     }
 
     fn check(&self, directory: &Path, _: &Stop) -> Result<Found, SubjectError> {
@@ -295,18 +292,8 @@ impl<const PARTS: u32> Subject for InParts<PARTS> {
             state.snapshot()?;
             Ok(found)
         });
-        match found {
-            Ok(found) => Ok(found),
-            Err(landfall::Error::NoSpace { .. }) => Err(SubjectError(
-                "there is no space for a segment: make the filesystem larger with size=".into(),
-            )),
-            Err(error) => Ok(Found::damaged(error.to_string())),
-        }
+        recovered(found)
     }
-}
-
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
