@@ -31,17 +31,22 @@ fn small<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn the_schema_in_the_documentation_is_the_programs_own() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results.schema.json");
-    let schema = landfall_lab::json_schema();
-    if std::env::var_os("LANDFALL_UPDATE").is_some() {
-        fs::write(&path, &schema).unwrap();
+fn the_schemas_in_the_documentation_are_the_programs_own() {
+    for (name, schema) in [
+        ("results", landfall_lab::json_schema()),
+        ("advice", landfall_lab::advice::advice_schema()),
+    ] {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let path = docs.join(format!("{name}.schema.json"));
+        if std::env::var_os("LANDFALL_UPDATE").is_some() {
+            fs::write(&path, &schema).unwrap();
+        }
+        let documented = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            documented == schema,
+            "docs/{name}.schema.json is stale: LANDFALL_UPDATE=1 cargo test -p landfall-cli --test output"
+        );
     }
-    let documented = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        documented == schema,
-        "docs/results.schema.json is stale: LANDFALL_UPDATE=1 cargo test -p landfall-cli --test output"
-    );
 }
 
 #[test]

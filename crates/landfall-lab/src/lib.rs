@@ -18,6 +18,7 @@
 //! The lab writes only inside a private directory that it creates in the site and removes when it
 //! ends, however it ends short of SIGKILL. It prints nothing: a [`Progress`] is told.
 
+pub mod advice;
 pub mod amplify;
 pub mod binlog;
 pub mod claim;

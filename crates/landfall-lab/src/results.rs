@@ -102,6 +102,18 @@ impl Experiment {
         }
     }
 
+    /// Its claims; `None` of proofs.
+    pub(crate) fn claims_mut(&mut self) -> Option<&mut Vec<ClaimResult>> {
+        match self {
+            Experiment::Sync(sync) => Some(&mut sync.claims),
+            Experiment::Stream(stream) => Some(&mut stream.claims),
+            Experiment::Binlog(binlog) => Some(&mut binlog.claims),
+            Experiment::Amplify(amplify) => Some(&mut amplify.claims),
+            Experiment::Torn(torn) => Some(&mut torn.claims),
+            Experiment::Prove(_) => None,
+        }
+    }
+
     /// What it measured of databases, if that is what it is about.
     pub fn measurements(&self) -> Option<&Measurements> {
         match self {

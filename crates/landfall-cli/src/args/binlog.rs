@@ -1,11 +1,15 @@
 //! The axes of experiment `binlog` on the command line.
 
-use clap::Args;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueHint};
 use landfall_lab::SiteSpec;
+use landfall_lab::advice::configuration::Configuration;
+use landfall_lab::advice::{System, rules};
 use landfall_lab::binlog::{Plan, Selection};
 
-use super::seconds;
-use crate::exit::Failure;
+use super::{config, seconds, setting};
+use crate::exit::{Code, Failure};
 
 #[derive(Args)]
 #[command(next_help_heading = "What to measure")]
@@ -14,9 +18,19 @@ pub struct BinlogPlan {
     #[arg(long)]
     full: bool,
 
-    /// Databases: mariadb, postgres, redis.
+    /// Databases: mariadb, postgres, redis, sqlite.
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     database: Vec<String>,
+
+    /// Try this setting of the one database that is named, against what is durable without it; may be given
+    /// more than once, and all are tried together.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    settings: Vec<(String, String)>,
+
+    /// Try the settings of this configuration, as landfall advise --write makes it, together; of those that
+    /// landfall advise knows. Whose it is is told by its name, or before it: postgres=FILE.
+    #[arg(long, value_name = "[NAME=]FILE", value_parser = config, value_hint = ValueHint::FilePath)]
+    config: Option<(System, PathBuf)>,
 
     /// Clients that ask at the same time [default: 1, 2, 16; of PostgreSQL 1, 16, of Redis 1, 50].
     #[arg(long, visible_alias = "threads", value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -38,10 +52,21 @@ pub struct BinlogPlan {
 impl BinlogPlan {
     /// The plan that these arguments ask for, on these sites if there are any.
     pub fn plan(&self, sites: Vec<SiteSpec>) -> Result<Plan, Failure> {
+        let mut databases = self.database.clone();
+        let mut tried = self.settings.clone();
+        if let Some((system, path)) = &self.config {
+            let known = configured(*system, path)?;
+            let is_set = |key: &str| self.settings.iter().any(|(set, _)| set == key);
+            tried.extend(known.into_iter().filter(|(key, _)| !is_set(key)));
+            if databases.is_empty() {
+                databases.push(system.key().to_owned());
+            }
+        }
         let selection = Selection {
             sites,
-            databases: self.database.clone(),
+            databases,
             clients: self.clients.clone(),
+            tried,
         };
         Ok(Plan {
             rows: self.rows,
@@ -49,5 +74,22 @@ impl BinlogPlan {
             seconds: self.seconds,
             ..Plan::chosen(selection, self.full)?
         })
+    }
+}
+
+/// The settings in a configuration that there are rules about; where there is none there is nothing to try.
+fn configured(system: System, path: &Path) -> Result<Vec<(String, String)>, Failure> {
+    let configuration = Configuration::read(system, path)?;
+    let names = rules::names(system);
+    let known: Vec<(String, String)> = names
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), configuration.get(name)?.value.clone())))
+        .collect();
+    match known.is_empty() {
+        false => Ok(known),
+        true => Err(Failure::new(
+            Code::Usage,
+            format!("{} sets nothing that landfall advise knows", path.display()),
+        )),
     }
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod advise;
 mod amplify;
 mod binlog;
 mod log;
@@ -11,14 +12,16 @@ mod stream;
 mod sync;
 mod torn;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
+use landfall_lab::advice::{System, configuration};
 use landfall_lab::{Plan, SiteSpec};
 
 use crate::exit::Failure;
 
+pub use advise::Advise;
 pub use amplify::AmplifyPlan;
 pub use binlog::BinlogPlan;
 pub use log::{Log, LogCommand, LogDirectory};
@@ -66,6 +69,13 @@ pub enum Command {
     /// what a power cut could have left at each moment, mounts it, lets filesystem and subject recover,
     /// and looks for acknowledged transactions that are gone. Needs root, FUSE and loop devices.
     Prove(Box<Prove>),
+    /// Advise on settings of databases and on mount options: the fastest that lost nothing here, with the
+    /// evidence.
+    ///
+    /// Goes by what earlier runs found, and measures the directory if none did. Says for each setting which
+    /// value to use, what it gives here, what others would give and lose, and which official document it rests
+    /// on; and the command that gets what is not known.
+    Advise(Box<Advise>),
     /// Print the databases that can be measured and proven, with where they are, and what else can be proven.
     Subjects(Subjects),
     /// Look at a durable log of the engine's.
@@ -343,6 +353,39 @@ pub struct Compare {
     /// Print the comparison as JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// A setting and its value.
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("a setting is written KEY=VALUE".into()),
+    }
+}
+
+/// What can be advised on.
+fn system(text: &str) -> Result<System, String> {
+    let known = System::ALL.into_iter().find(|system| system.key() == text);
+    known.ok_or_else(|| {
+        let names = System::ALL.map(System::key).join(", ");
+        format!("there is no advice on '{text}'; there is on: {names}")
+    })
+}
+
+/// A configuration file, and whose it is.
+fn config(text: &str) -> Result<(System, PathBuf), String> {
+    if let Some((name, path)) = text.split_once('=')
+        && let Ok(system) = system(name)
+    {
+        return Ok((system, path.into()));
+    }
+    let path = Path::new(text);
+    match configuration::system_of(path) {
+        Some(system) => Ok((system, path.to_owned())),
+        None => Err(format!(
+            "whose configuration it is cannot be told by its name; write mariadb={text}, say"
+        )),
+    }
 }
 
 /// Says of an option that `lab` does not have which experiments do.

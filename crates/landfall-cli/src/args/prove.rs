@@ -9,7 +9,7 @@ use landfall_lab::prove::Plan;
 use landfall_recorder::crash::{Model, StateName};
 use landfall_recorder::{AtomicUnit, Fault};
 
-use super::Documents;
+use super::{Documents, setting};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 lost nothing, 1 could not be proven, 2 wrong command line, 3 lost something, 130 stopped \
@@ -138,11 +138,4 @@ fn minutes(text: &str) -> Result<Duration, String> {
     sensible
         .map(|minutes| Duration::from_secs_f64(minutes * 60.0))
         .ok_or_else(|| "it is a number of minutes above 0, and at most 1000000".to_owned())
-}
-
-fn setting(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("a setting is written KEY=VALUE".into()),
-    }
 }

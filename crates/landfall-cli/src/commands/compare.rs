@@ -30,7 +30,8 @@ pub fn run(arguments: &Compare) -> Result<Code, Failure> {
     print_bytes(text.as_bytes())
 }
 
-fn read(path: &Path) -> Result<Results, Failure> {
+/// The results document in a file.
+pub fn read(path: &Path) -> Result<Results, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         Failure::new(
             Code::Usage,

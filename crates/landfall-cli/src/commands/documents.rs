@@ -69,19 +69,23 @@ fn is_written_in_place(path: &Path) -> bool {
         .is_ok_and(|metadata| !metadata.is_file())
 }
 
-/// Makes the report's directory. What this returns removes it again when dropped, if it was made here
-/// and no report got into it.
+/// Makes the report's directory, if there is to be a report. What this returns removes it again when dropped, if
+/// it was made here and no report got into it.
 pub fn prepare_report(documents: &Documents) -> Result<EmptyDirectories, Failure> {
-    let mut made = EmptyDirectories(Vec::new());
-    if documents.no_report {
-        return Ok(made);
+    match documents.no_report {
+        true => Ok(EmptyDirectories(Vec::new())),
+        false => prepare_report_in(&documents.report),
     }
-    let report = &documents.report;
-    made.0 = report
+}
+
+/// Makes a directory for reports; the same.
+pub fn prepare_report_in(report: &Path) -> Result<EmptyDirectories, Failure> {
+    let made = report
         .ancestors()
         .take_while(|path| *path != Path::new("") && path.symlink_metadata().is_err())
         .map(Path::to_owned)
         .collect();
+    let made = EmptyDirectories(made);
     if report.exists() && !report.is_dir() {
         let text = format!(
             "{} is not a directory; name another with --report, or pass --no-report",

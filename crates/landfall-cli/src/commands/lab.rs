@@ -22,27 +22,12 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
     check(output)?;
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
-    let mut display = Display {
-        bar: Bar::new(quiet, plans.iter().map(Plan::trials).sum()),
-        tsv: output.tsv,
-        header: false,
-        unprinted: None,
-    };
+    let trials = plans.iter().map(Plan::trials).sum();
+    let mut display = Display::new(quiet, trials, output.tsv);
     let site = open_site(&request, &stop, &mut display);
     let site = site.inspect_err(|_| display.bar.finish())?;
     let _unless_written = prepare_report(&output.documents)?;
-    let measured = landfall_lab::run(&site, plans, &command_line(), &stop, &mut display);
-    display.bar.finish();
-    let measured = measured.map_err(|error| site.explain(error));
-    let closed = site.close();
-    let results = measured.map_err(|error| match (&error, &closed) {
-        (_, Ok(())) => Failure::from(error),
-        (Error::Stopped, Err(left)) => Failure::new(Code::Stopped, format!("stopped; {left}")),
-        (_, Err(left)) => {
-            let text = format!("{error}; {left}");
-            Failure::new(Failure::from(error).code, text)
-        }
-    })?;
+    let (results, closed) = measured(site, plans, &command_line(), &stop, &mut display)?;
     let written = write_documents(output, &results);
     // Whatever became of the files, the results are not lost.
     print(output, &results)?;
@@ -60,6 +45,42 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
     } else {
         Code::Measured
     })
+}
+
+/// Runs plans on a site, which is closed afterwards.
+pub fn measure(
+    site: Site,
+    plans: &[Plan],
+    command: &str,
+    stop: &Stop,
+    display: &mut Display,
+) -> Result<Results, Failure> {
+    let (results, closed) = measured(site, plans, command, stop, display)?;
+    closed?;
+    Ok(results)
+}
+
+/// The same, with what closing the site came to: results are not lost by it.
+fn measured(
+    site: Site,
+    plans: &[Plan],
+    command: &str,
+    stop: &Stop,
+    display: &mut Display,
+) -> Result<(Results, Result<(), Error>), Failure> {
+    let measured = landfall_lab::run(&site, plans, command, stop, display);
+    display.bar.finish();
+    let measured = measured.map_err(|error| site.explain(error));
+    let closed = site.close();
+    let results = measured.map_err(|error| match (&error, &closed) {
+        (_, Ok(())) => Failure::from(error),
+        (Error::Stopped, Err(left)) => Failure::new(Code::Stopped, format!("stopped; {left}")),
+        (_, Err(left)) => {
+            let text = format!("{error}; {left}");
+            Failure::new(Failure::from(error).code, text)
+        }
+    })?;
+    Ok((results, closed))
 }
 
 fn open_site(request: &LabRequest, stop: &Stop, display: &mut Display) -> Result<Site, Failure> {
@@ -120,12 +141,24 @@ fn print(output: &Output, results: &Results) -> Result<(), Failure> {
 }
 
 /// The progress bar, and the line per trial of `--tsv`.
-struct Display {
+pub struct Display {
     bar: Bar,
     tsv: bool,
     header: bool,
     /// Why a line could not be printed. Measuring goes on: there may be files to write.
     unprinted: Option<Failure>,
+}
+
+impl Display {
+    /// A bar for so many trials, and lines if they are wanted.
+    pub fn new(quiet: bool, trials: usize, tsv: bool) -> Display {
+        Display {
+            bar: Bar::new(quiet, trials),
+            tsv,
+            header: false,
+            unprinted: None,
+        }
+    }
 }
 
 impl Progress for Display {

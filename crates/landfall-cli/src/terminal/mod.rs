@@ -5,7 +5,7 @@ mod style;
 pub mod table;
 
 pub use bar::Bar;
-pub use style::{complain, set_color};
+pub use style::{complain, remark, set_color};
 
 use landfall_lab::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -28,3 +28,9 @@ pub fn complain(text: &str) {
     // If standard error is gone there is nobody to tell.
     let _ = writeln!(anstream::stderr(), "{label} {text}");
 }
+
+/// Says on standard error what is being done.
+pub fn remark(text: &str) {
+    // If standard error is gone there is nobody to tell.
+    let _ = writeln!(anstream::stderr(), "{}", styled(FAINT, text));
+}

@@ -34,16 +34,26 @@ const WAL_SYNC_METHODS: [&str; 4] = ["fdatasync", "open_datasync", "fsync", "ope
 /// Microseconds for which PostgreSQL waits for others before it syncs.
 const COMMIT_DELAY: &str = "1000";
 const APPEND_FSYNC: [&str; 3] = ["always", "everysec", "no"];
+/// SQLite's journals, and when they are synced.
+const JOURNALS: [(&str, &str); 4] = [
+    ("wal", "full"),
+    ("wal", "normal"),
+    ("delete", "full"),
+    ("delete", "extra"),
+];
 
 /// What the user chose; what is empty is as in the standard plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
     /// Where to measure.
     pub sites: Vec<SiteSpec>,
-    /// Databases: `mariadb`, `postgres`, `redis`.
+    /// Databases: `mariadb`, `postgres`, `redis`, `sqlite`.
     pub databases: Vec<String>,
     /// Clients.
     pub clients: Vec<u32>,
+    /// Settings that are tried, all together, against what is durable without them; of the one database that
+    /// is named.
+    pub tried: Settings,
 }
 
 /// What to measure.
@@ -73,7 +83,7 @@ impl Plan {
     /// Seconds before a trial: the pool is read back from the disk meanwhile.
     const WARM_UP: f64 = 0.25;
     /// The databases that there are in it, MariaDB first.
-    pub const DATABASES: [&str; 3] = ["mariadb", "postgres", "redis"];
+    pub const DATABASES: [&str; 4] = ["mariadb", "postgres", "redis", "sqlite"];
 
     /// The binary log synced or not, on nine sites, with 1, 2 and 16 clients; PostgreSQL and Redis on ext4.
     pub fn standard() -> Plan {
@@ -105,6 +115,11 @@ impl Plan {
                     Self::DATABASES.join(", ")
                 )));
             }
+        }
+        if !selection.tried.is_empty() && selection.databases.len() != 1 {
+            return Err(Error::Usage(
+                "settings are tried of one database; name it, as in --database mariadb".into(),
+            ));
         }
         let plan = match full {
             true => Self::full(),
@@ -161,17 +176,23 @@ impl Plan {
     pub fn configurations(&self) -> configuration::Plan {
         let mut configurations = Vec::new();
         let sites = self.sites();
-        if self.has("mariadb") {
+        if !self.selection.tried.is_empty() {
+            configurations.extend(sites.iter().flat_map(|site| self.trying(site)));
+        } else if self.has("mariadb") {
             for site in &sites {
                 configurations.extend(self.mariadb(site));
             }
         }
-        if let Some(site) = beside(&sites) {
+        let beside = beside(&sites).filter(|_| self.selection.tried.is_empty());
+        if let Some(site) = beside {
             if self.has("postgres") {
                 configurations.extend(self.postgres(site));
             }
             if self.has("redis") {
                 configurations.extend(self.redis(site));
+            }
+            if self.has("sqlite") {
+                configurations.extend(self.sqlite(site));
             }
         }
         configuration::Plan {
@@ -261,6 +282,30 @@ impl Plan {
         all
     }
 
+    /// The usual durable configurations of a database, each without and with what is tried.
+    fn trying(&self, site: &SiteSpec) -> Vec<Configuration> {
+        let tried = &self.selection.tried;
+        let usual: Vec<Configuration> = match self.selection.databases.first().map(String::as_str) {
+            Some("postgres") => self.postgres(site),
+            Some("redis") => self.redis(site),
+            Some("sqlite") => self.sqlite(site),
+            _ => self.mariadb(site),
+        };
+        let is_reference = |one: &Configuration| REFERENCES.contains(&one.name.as_str());
+        let mut all = Vec::new();
+        for one in usual.into_iter().filter(is_reference) {
+            let replaced = |key: &str| tried.iter().any(|(other, _)| other == key);
+            let kept = one.settings.iter().filter(|(key, _)| !replaced(key));
+            let with = Configuration {
+                name: format!("{}{TRIED}{}", one.name, words(tried)),
+                settings: kept.chain(tried).cloned().collect(),
+                ..one.clone()
+            };
+            all.extend([one, with]);
+        }
+        all
+    }
+
     fn oltp(&self) -> Configuration {
         Configuration {
             workload: "oltp_write_only".into(),
@@ -285,6 +330,40 @@ impl Plan {
         }
         all
     }
+
+    /// One client, since SQLite has one writer at a time.
+    fn sqlite(&self, site: &SiteSpec) -> Vec<Configuration> {
+        let mut all = Vec::new();
+        for (mode, level) in JOURNALS {
+            let one = |clients| Configuration {
+                name: format!("sqlite journal_mode={mode} synchronous={level}"),
+                site: site.clone(),
+                database: "sqlite".into(),
+                loaded_with: owned(&[("journal_mode", mode.to_owned())]),
+                settings: owned(&[("synchronous", level.to_owned())]),
+                workload: "puts".into(),
+                clients,
+                ..Configuration::default()
+            };
+            all.extend(self.clients(&[1]).into_iter().map(one));
+        }
+        all
+    }
+}
+
+/// What stands between the name of a configuration and the settings that were tried with it.
+pub(super) const TRIED: &str = " with ";
+/// What settings are tried against: what is durable, and usual.
+const REFERENCES: [&str; 4] = [
+    "mariadb sync_binlog=1",
+    "postgres wal_sync_method=fdatasync",
+    "redis appendfsync=always",
+    "sqlite journal_mode=wal synchronous=full",
+];
+
+fn words(settings: &Settings) -> String {
+    let words = settings.iter().map(|(key, value)| format!("{key}={value}"));
+    words.collect::<Vec<String>>().join(" ")
 }
 
 fn owned(settings: &[(&str, String)]) -> Settings {
@@ -313,7 +392,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_standard_plan_has_nine_sites_and_three_databases() {
+    fn the_standard_plan_has_nine_sites_and_four_databases() {
         let plan = Plan::standard();
         let all = plan.configurations();
         assert_eq!(all.sites().len(), 9);
@@ -322,12 +401,13 @@ mod tests {
             same.count()
         };
         assert_eq!((of("mariadb"), of("postgres"), of("redis")), (54, 9, 6));
-        assert_eq!(all.starts().len(), 18 + 5 + 3);
+        assert_eq!(of("sqlite"), 4);
+        assert_eq!(all.starts().len(), 18 + 5 + 3 + 4);
         let mut keys: Vec<String> = all.configurations.iter().map(Configuration::key).collect();
         keys.sort();
         keys.dedup();
         assert_eq!(keys.len(), all.configurations.len(), "keys are unique");
-        assert!(all.expected().as_secs() <= 8 * 60, "{:?}", all.expected());
+        assert!(all.expected().as_secs() <= 9 * 60, "{:?}", all.expected());
     }
 
     #[test]
@@ -347,6 +427,7 @@ mod tests {
             sites: vec!["dir".parse().unwrap(), "loop:xfs".parse().unwrap()],
             databases: vec!["postgres".into()],
             clients: vec![4],
+            ..Selection::default()
         };
         let plan = Plan::chosen(selection.clone(), false).unwrap();
         assert_eq!(plan.kind, PlanKind::Chosen);
@@ -359,12 +440,45 @@ mod tests {
         };
         let refused = Plan::chosen(wrong, false).unwrap_err().to_string();
         assert!(
-            refused.contains("it has: mariadb, postgres, redis"),
+            refused.contains("it has: mariadb, postgres, redis, sqlite"),
             "{refused}"
         );
         assert_eq!(
             Plan::chosen(Selection::default(), true).unwrap(),
             Plan::full()
         );
+    }
+
+    #[test]
+    fn settings_are_tried_against_what_is_durable_without_them() {
+        let selection = Selection {
+            sites: vec!["dir".parse().unwrap()],
+            databases: vec!["mariadb".into()],
+            clients: vec![1, 16],
+            tried: owned(&[("innodb_flush_log_at_trx_commit", "2".to_owned())]),
+        };
+        let plan = Plan::chosen(selection.clone(), false).unwrap();
+        let all = plan.configurations().configurations;
+        assert_eq!(all.len(), 4);
+        let with = &all[1];
+        assert_eq!(
+            with.name,
+            "mariadb sync_binlog=1 with innodb_flush_log_at_trx_commit=2"
+        );
+        let value = |one: &Configuration, key: &str| {
+            let all = one.all_settings();
+            all.into_iter()
+                .find(|(name, _)| name == key)
+                .map(|(_, value)| value)
+        };
+        let key = "innodb_flush_log_at_trx_commit";
+        assert_eq!(value(&all[0], key).as_deref(), Some("1"));
+        assert_eq!(value(with, key).as_deref(), Some("2"));
+        assert_eq!(value(with, "sync_binlog").as_deref(), Some("1"));
+        let several = Selection {
+            databases: Vec::new(),
+            ..selection
+        };
+        assert!(Plan::chosen(several, false).is_err());
     }
 }

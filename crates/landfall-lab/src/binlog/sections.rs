@@ -4,7 +4,7 @@
 //! The terminal's tables and the report's charts are made from these sections, so that both show the same.
 
 use super::BinlogResults;
-use super::plan::name;
+use super::plan::{TRIED, name};
 use crate::configuration::{ConfigurationResult, Measurements, Trial};
 use crate::stats::Estimate;
 
@@ -57,12 +57,15 @@ pub fn sections(results: &BinlogResults) -> Vec<Section<'_>> {
                     with,
                 })
             };
-            sections.push(Section {
-                flush_log,
-                clients,
-                title: title(flush_log, clients),
-                rows: all.sites.iter().filter_map(sides).collect(),
-            });
+            let rows: Vec<Sides<'_>> = all.sites.iter().filter_map(sides).collect();
+            if !rows.is_empty() {
+                sections.push(Section {
+                    flush_log,
+                    clients,
+                    title: title(flush_log, clients),
+                    rows,
+                });
+            }
         }
     }
     sections
@@ -89,17 +92,61 @@ pub(crate) fn label(site: &str) -> &str {
     site.strip_prefix("loop:").unwrap_or(site)
 }
 
-/// What was measured of the other databases, by database: what it is called, and where it stood.
+/// What was measured of the other databases, by database: what it is called, and where it stood. MariaDB is
+/// among them where settings of it were tried.
 pub fn beside(results: &BinlogResults) -> Vec<(String, Vec<&ConfigurationResult>)> {
     let all = &results.measurements.configurations;
-    [("postgres", "PostgreSQL"), ("redis", "Redis")]
+    let is_tried = all.iter().any(|one| one.name.contains(TRIED));
+    let mariadb = is_tried.then_some(("mariadb", "MariaDB"));
+    let others = [
+        ("postgres", "PostgreSQL"),
+        ("redis", "Redis"),
+        ("sqlite", "SQLite"),
+    ];
+    mariadb
         .into_iter()
+        .chain(others)
         .filter_map(|(database, title)| {
             let rows: Vec<&ConfigurationResult> =
                 all.iter().filter(|one| one.database == database).collect();
             let first = rows.first()?;
             let title = format!("{title} on {} ({})", label(&first.site), first.workload);
             Some((title, rows))
+        })
+        .collect()
+}
+
+/// What settings that were tried came to, on one site with so many clients.
+#[derive(Clone, Debug)]
+pub struct Tried<'a> {
+    /// Without them.
+    pub without: &'a ConfigurationResult,
+    /// With them.
+    pub with: &'a ConfigurationResult,
+    /// The settings: `innodb_flush_neighbors=0 …`.
+    pub settings: &'a str,
+    /// Rate with over rate without, formed round by round.
+    pub ratio: Option<Estimate>,
+}
+
+/// Everything that was tried.
+pub fn tried(results: &BinlogResults) -> Vec<Tried<'_>> {
+    let all = &results.measurements;
+    let one = |with: &'_ ConfigurationResult| {
+        let (name, _) = with.name.split_once(TRIED)?;
+        Some((all.find(&with.site, name, with.clients)?, name.len()))
+    };
+    let rate = |trial: &Trial| Some(trial.requests_per_second);
+    all.configurations
+        .iter()
+        .filter_map(|with| {
+            let (without, name) = one(with)?;
+            Some(Tried {
+                without,
+                with,
+                settings: &with.name[name + TRIED.len()..],
+                ratio: Estimate::of_ratio(&with.pairs(without, rate)),
+            })
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! What the terminal and the report say of the results in the same words.
 
-use super::{BinlogResults, Section, Sides, sections};
+use super::{BinlogResults, Section, Sides, Tried, sections, tried};
 use crate::configuration::{ConfigurationResult, Trial};
 use crate::numbers::two;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
@@ -24,7 +24,31 @@ pub fn sentences(results: &BinlogResults) -> Vec<String> {
     sentences.extend(one.and_then(flushes));
     sentences.extend(grouped(&sections));
     sentences.extend(no_barrier(&sections));
+    sentences.extend(tried(results).iter().filter_map(said_of));
     sentences
+}
+
+/// What settings that were tried do.
+fn said_of(tried: &Tried<'_>) -> Option<String> {
+    let ratio = tried.ratio?;
+    let clients = match tried.with.clients {
+        1 => "one client".to_owned(),
+        some => format!("{some} clients"),
+    };
+    let what = match () {
+        () if tried.with.trials.len() < FEWEST_ROUNDS => "on too few rounds to tell",
+        () if ratio.low > 1.0 => "faster",
+        () if ratio.high < 1.0 => "slower",
+        () => "no difference shown",
+    };
+    Some(format!(
+        "With {}, {clients} on {} reach {} times the rate without (95% interval {} to {}): {what}.",
+        tried.settings,
+        tried.with.site,
+        two(ratio.median),
+        two(ratio.low),
+        two(ratio.high)
+    ))
 }
 
 /// Rows that were measured on filesystems that flush; without barriers there is nothing to pay for.

@@ -72,6 +72,7 @@ pub(crate) fn measured(
         settings: BTreeMap::new(),
         workload: "oltp_write_only".to_owned(),
         clients,
+        busy: 0,
         empty_bytes: Some(20 << 20),
         loaded_bytes: Some(100 << 20),
         unsupported: None,

@@ -89,6 +89,9 @@ pub struct ConfigurationResult {
     pub workload: String,
     /// Clients that asked at the same time.
     pub clients: u32,
+    /// Threads that took CPU time meanwhile.
+    #[serde(default, skip_serializing_if = "is_nobody")]
+    pub busy: u32,
     /// Bytes of the database's files before anything was put into it: a server's own tables and logs.
     pub empty_bytes: Option<u64>,
     /// Bytes of the database's files when it was loaded.
@@ -99,6 +102,10 @@ pub struct ConfigurationResult {
     pub summary: Option<Summary>,
     /// The rounds.
     pub trials: Vec<Trial>,
+}
+
+fn is_nobody(busy: &u32) -> bool {
+    *busy == 0
 }
 
 impl ConfigurationResult {
@@ -112,6 +119,7 @@ impl ConfigurationResult {
             settings: configuration.all_settings().into_iter().collect(),
             workload: configuration.workload.clone(),
             clients: configuration.clients,
+            busy: configuration.busy,
             empty_bytes: None,
             loaded_bytes: None,
             unsupported: None,

@@ -36,6 +36,7 @@ use std::time::Duration;
 
 pub use error::DatabaseError;
 pub use key_value::{Batch, KeyValue};
+pub(crate) use registry::descriptions;
 pub use registry::{list, named};
 pub use sql::{Dialect, Row, Sql, Statement, Value};
 pub use template::Templates;

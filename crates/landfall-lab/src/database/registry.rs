@@ -35,6 +35,11 @@ pub fn list() -> impl Iterator<Item = (&'static Description, &'static str, Prese
         .map(|kind| (&kind.description, kind.title, (kind.presence)()))
 }
 
+/// What every database is and what can be set of it, without asking where it is, which takes a while.
+pub(crate) fn descriptions() -> impl Iterator<Item = &'static Description> {
+    KINDS.iter().map(|kind| &kind.description)
+}
+
 /// The database of that name with these settings; those that are not named have their defaults. Whether
 /// it is on this machine shows when it is created.
 pub fn named(name: &str, settings: &[(String, String)]) -> Result<Box<dyn Database>, Error> {

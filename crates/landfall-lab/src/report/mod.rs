@@ -1,5 +1,6 @@
 //! The report: one HTML file that needs nothing else, beside the results document it is made from.
 
+mod advice;
 mod amplify;
 mod binlog;
 mod charts;

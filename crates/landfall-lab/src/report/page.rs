@@ -5,10 +5,12 @@
 
 use askama::Template;
 
+use super::advice::{Advised, advised};
 use super::claims::{Claim, Source, claims};
-use super::part::Part;
+use super::part::{Chapter, Part};
 use super::table::Table;
 use super::{amplify, binlog, prose, prove, stream, sync, torn};
+use crate::advice::advise;
 use crate::facts::{self, Fact};
 use crate::prove::ProofResults;
 use crate::{Error, Notice, Results, Weight, bytes_text, duration_text};
@@ -37,6 +39,9 @@ pub(super) const SCRIPT: &str = concat!(
     include_str!("../../templates/report.js")
 );
 
+/// Where documents are kept, as the page's commands name it.
+const REPORT: &str = "landfall-report";
+
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
@@ -53,6 +58,9 @@ struct Page<'a> {
     place: String,
     circumstances: String,
     sentences: Vec<String>,
+    /// Cost against safety.
+    front: Vec<Chapter>,
+    advised: Advised<'a>,
     notices: Vec<Mark<'a>>,
     parts: Vec<Part>,
     /// Of the headings of chapters: several experiments have headings of their own above them.
@@ -121,14 +129,14 @@ struct Subject {
 /// The report as one HTML text.
 pub(super) fn render(results: &Results) -> Result<String, Error> {
     let failed = |error: String| Error::Usage(format!("cannot make the report: {error}"));
-    let in_memory = results.is_in_memory();
+    let advice = advise(results, REPORT, None);
     let mut charts = Vec::new();
     let mut parts = Vec::new();
     if let Some(found) = results.sync() {
         parts.push(sync::part(results, found, &mut charts));
     }
     if let Some(found) = results.stream() {
-        parts.push(stream::part(found, in_memory, &mut charts));
+        parts.push(stream::part(results, found, &mut charts));
     }
     if let Some(found) = results.binlog() {
         parts.push(binlog::part(found, &mut charts));
@@ -143,6 +151,9 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
     if !proofs.is_empty() {
         parts.push(prove::part(&proofs, &mut charts));
     }
+    let sentences = prose::verdict(results, &mut parts, &advice);
+    let front = parts.iter_mut().filter_map(|part| part.front.take());
+    let front = front.collect();
     let (claims, sources) = claims(results);
     let data = serde_json::to_string(&charts).map_err(|error| failed(error.to_string()))?;
     let only_proofs = results.has_only_proofs();
@@ -171,7 +182,9 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
         made: results.site.text().filter(|_| !only_proofs),
         place,
         circumstances: circumstances(results),
-        sentences: prose::sentences(results),
+        sentences,
+        front,
+        advised: advised(&advice),
         notices: results.notices.iter().map(mark).collect(),
         parts,
         claims,
@@ -240,8 +253,15 @@ fn circumstances(results: &Results) -> String {
             Some(first.clone())
         }
         several => {
-            let each = several.iter().map(|(name, plan)| format!("{name}: {plan}"));
-            Some(each.collect::<Vec<_>>().join("; "))
+            let mut each: Vec<String> = Vec::new();
+            for (name, plan) in several {
+                let text = format!("{name}: {plan}");
+                // Of several runs that were merged.
+                if !each.contains(&text) {
+                    each.push(text);
+                }
+            }
+            Some(each.join("; "))
         }
     };
     if let Some(plans) = plans {

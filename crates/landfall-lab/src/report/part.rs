@@ -7,6 +7,10 @@ use super::table::Table;
 pub(super) struct Part {
     /// Its heading, where there is more than one.
     pub title: &'static str,
+    /// What was found, in sentences; the verdict takes the first of them.
+    pub sentences: Vec<String>,
+    /// Its picture of cost against safety, which stands before all parts.
+    pub front: Option<Chapter>,
     pub chapters: Vec<Chapter>,
     /// Strategies that could not be measured.
     pub unmeasured: Option<Table>,

@@ -1,52 +1,39 @@
-//! The report's first sentences, computed from the results.
+//! The report's verdict: three sentences, computed from the results.
 
-use super::{amplify, binlog, prove, stream, sync, torn};
+use super::part::Part;
 use crate::Results;
-use crate::prove::ProofResults;
+use crate::advice::{Advice, sentence};
 
-/// What the report says before anything else.
-pub(super) fn sentences(results: &Results) -> Vec<String> {
-    let of_sync = results
-        .sync()
-        .filter(|sync| sync.strategies.iter().any(|s| s.summary.is_some()));
-    let of_stream = results.stream().filter(|stream| {
-        stream.saving.is_some() || stream.strategies.iter().any(|s| s.summary.is_some())
-    });
-    let proofs: Vec<&ProofResults> = results.proofs().collect();
-    let of_proofs = prove::prose::sentences(&proofs);
-    if results.has_only_proofs() {
-        return of_proofs.into_iter().chain(weightiest(results)).collect();
-    }
-    let of_databases = results
-        .measurements()
-        .next()
-        .filter(|_| !results.is_empty());
-    if of_sync.is_none() && of_stream.is_none() && of_databases.is_none() && of_proofs.is_empty() {
+/// What the report says before anything else: what was found first, which setting has most to gain, and what must
+/// be known before any of it is believed. The first is taken from the parts, whose sentences stand with them.
+pub(super) fn verdict(results: &Results, parts: &mut [Part], advice: &Advice) -> Vec<String> {
+    if parts.iter().all(|part| part.sentences.is_empty()) {
         let text = "Nothing was measured: no strategy of this plan can be carried out here.";
         return vec![text.to_owned()];
     }
     let mut sentences = Vec::new();
-    if results.is_in_memory() {
+    if results.is_in_memory() && !results.has_only_proofs() {
         sentences.push("This directory is in main memory, where nothing is durable: the figures below show what the software costs, and no disk.".to_owned());
+    } else {
+        sentences.extend(next(parts));
     }
-    sentences.extend(
-        of_sync
-            .into_iter()
-            .flat_map(|sync| sync::prose::sentences(results, sync)),
-    );
-    sentences.extend(
-        of_stream
-            .into_iter()
-            .flat_map(|stream| stream::prose::sentences(results, stream)),
-    );
-    sentences.extend(results.binlog().into_iter().flat_map(binlog::prose));
-    sentences.extend(results.torn().into_iter().flat_map(torn::prose));
-    sentences.extend(results.amplify().into_iter().flat_map(amplify::prose));
-    sentences.extend(of_proofs);
-    sentences.push(weightiest(results).unwrap_or_else(|| {
-        "Nothing was noticed that keeps these figures from being taken at face value.".to_owned()
-    }));
+    match sentence(advice) {
+        Some(sentence) => sentences.push(sentence),
+        None => sentences.extend(next(parts)),
+    }
+    let plain = "Nothing was noticed that keeps these figures from being taken at face value.";
+    match weightiest(results) {
+        Some(notice) => sentences.push(notice),
+        None if results.has_only_proofs() => sentences.extend(next(parts)),
+        None => sentences.push(plain.to_owned()),
+    }
     sentences
+}
+
+/// The first sentence that a part has left.
+fn next(parts: &mut [Part]) -> Option<String> {
+    let part = parts.iter_mut().find(|part| !part.sentences.is_empty())?;
+    Some(part.sentences.remove(0))
 }
 
 fn weightiest(results: &Results) -> Option<String> {

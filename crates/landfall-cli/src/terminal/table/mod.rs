@@ -1,5 +1,6 @@
 //! Results as tables of at most 100 columns.
 
+mod advice;
 mod amplify;
 mod binlog;
 mod claims;
@@ -21,6 +22,7 @@ use std::fmt::Write as _;
 use landfall_lab::facts::place;
 use landfall_lab::{Results, Weight, duration_text};
 
+pub use advice::advice;
 pub use comparison::comparison;
 pub use inspection::inspection;
 use layout::wrapped;

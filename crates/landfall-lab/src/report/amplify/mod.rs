@@ -25,15 +25,12 @@ pub(super) fn part(amplify: &AmplifyResults, charts: &mut Vec<Chart>) -> Part {
     .collect();
     Part {
         title: "How many bytes reach the device",
+        sentences: sentences::summary(amplify),
+        front: None,
         chapters,
         unmeasured: tables::unmeasured(&amplify.measurements),
         preparation: tables::preparation(&amplify.measurements),
     }
-}
-
-/// What the report says of the experiment before anything else.
-pub(super) fn prose(amplify: &AmplifyResults) -> Vec<String> {
-    sentences::summary(amplify)
 }
 
 /// KiB per request at the device, and beside them what a drive makes of them.

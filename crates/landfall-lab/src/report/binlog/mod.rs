@@ -46,15 +46,12 @@ pub(super) fn part(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Part {
     ];
     Part {
         title: "What syncing a growing log costs",
+        sentences: sentences::sentences(binlog),
+        front: None,
         chapters: chapters.into_iter().flatten().collect(),
         unmeasured: tables::unmeasured(&binlog.measurements),
         preparation: tables::preparation(&binlog.measurements),
     }
-}
-
-/// What the report says of the experiment before anything else.
-pub(super) fn prose(binlog: &BinlogResults) -> Vec<String> {
-    sentences::sentences(binlog)
 }
 
 fn of_mariadb(
@@ -173,13 +170,20 @@ fn others(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
             charts.push(chart);
         }
     }
-    let introduction = "PostgreSQL has one log, whose segments it preallocates and uses again; wal_sync_method says how it is synced, and commit_delay how long a commit waits for others (in microseconds). Redis appends to a file that grows; appendfsync says when it is synced.";
+    let introduction = "PostgreSQL has one log, whose segments it preallocates and uses again; wal_sync_method says how it is synced, and commit_delay how long a commit waits for others (in microseconds). Redis appends to a file that grows; appendfsync says when it is synced. SQLite has a write-ahead log, or a journal that is made and removed with each transaction.";
     chapter(title, introduction, figures)
 }
 
 /// Whether what is acknowledged is meant to be durable.
 fn is_durable(one: &ConfigurationResult) -> bool {
-    one.settings
-        .get("appendfsync")
-        .is_none_or(|policy| policy == "always")
+    let is = |key: &str, safe: &[&str]| {
+        let value = one.settings.get(key);
+        value.is_none_or(|value| safe.contains(&value.as_str()))
+    };
+    is("appendfsync", &["always"])
+        && is("innodb_flush_log_at_trx_commit", &["1", "3"])
+        && is("sync_binlog", &["1"])
+        && (one.database != "sqlite" || is("synchronous", &["full", "extra"]))
+        && (one.database != "postgres"
+            || (is("synchronous_commit", &["on", "local"]) && is("fsync", &["on"])))
 }

@@ -18,6 +18,8 @@ const MOST_TIMELINES: usize = 12;
 pub(super) fn part(proofs: &[&ProofResults], charts: &mut Vec<Chart>) -> Part {
     Part {
         title: "What a power cut leaves",
+        sentences: prose::sentences(proofs),
+        front: None,
         chapters: match proofs {
             [proof] => of_one(proof, charts),
             several => of_several(several, charts),

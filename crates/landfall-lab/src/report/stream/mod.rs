@@ -10,11 +10,12 @@ mod tests;
 
 use super::charts::{Chart, Drawing, MOST_ROWS};
 use super::part::{Chapter, Figure, Part, chapter};
-use crate::bytes_text;
 use crate::stream::{Section, StreamResults, sections, sentences};
+use crate::{Results, bytes_text};
 
 /// Its part of the page; `charts` receives what is drawn.
-pub(super) fn part(stream: &StreamResults, in_memory: bool, charts: &mut Vec<Chart>) -> Part {
+pub(super) fn part(results: &Results, stream: &StreamResults, charts: &mut Vec<Chart>) -> Part {
+    let in_memory = results.is_in_memory();
     let sections = sections(stream);
     let mut chapters: Vec<Chapter> = [
         by_size(stream, &sections, in_memory, charts),
@@ -27,8 +28,15 @@ pub(super) fn part(stream: &StreamResults, in_memory: bool, charts: &mut Vec<Cha
     if let Some(saving) = &stream.saving {
         chapters.extend(saving::chapters(saving, in_memory, charts));
     }
+    let is_measured =
+        stream.saving.is_some() || stream.strategies.iter().any(|s| s.summary.is_some());
     Part {
         title: "What saving a large state costs",
+        sentences: match is_measured {
+            true => prose::sentences(results, stream),
+            false => Vec::new(),
+        },
+        front: None,
         chapters,
         unmeasured: tables::unmeasured(stream),
         preparation: tables::preparation(stream),

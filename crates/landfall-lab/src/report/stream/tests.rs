@@ -79,11 +79,12 @@ fn two_experiments_have_a_part_each() {
     let order = [
         "<h1>What it costs to make data durable</h1>",
         "The cheapest durable write of 8 KiB here:",
-        "A state of 512 MiB is durable",
+        "<h2>Settings</h2>",
         "<h2 class=\"part\">What a durable write costs</h2>",
         "<h3 class=\"chapter\">Durable writes per second</h3>",
         "<h4 class=\"title\">By allocation (fdatasync",
         "<h2 class=\"part\">What saving a large state costs</h2>",
+        "A state of 512 MiB is durable",
         "<h3 class=\"chapter\">MB per second by size</h3>",
         "<h2>What this directory stands on</h2>",
     ];

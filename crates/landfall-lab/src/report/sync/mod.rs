@@ -22,7 +22,12 @@ pub(super) fn part(results: &Results, sync: &SyncResults, charts: &mut Vec<Chart
             Some(_) => "What a durable write costs, and whether it is safe",
             None => "What a durable write costs",
         },
-        chapters: first.into_iter().chain(rest).collect(),
+        sentences: match sync.strategies.iter().any(|one| one.summary.is_some()) {
+            true => prose::sentences(results, sync),
+            false => Vec::new(),
+        },
+        front: first,
+        chapters: rest,
         unmeasured: tables::unmeasured(sync),
         preparation: Some(tables::preparation(sync)),
     }

@@ -24,15 +24,12 @@ pub(super) fn part(torn: &TornResults, charts: &mut Vec<Chart>) -> Part {
     ];
     Part {
         title: "What protection against torn pages costs",
+        sentences: sentences::sentences(torn),
+        front: None,
         chapters: chapters.into_iter().flatten().collect(),
         unmeasured: tables::unmeasured(&torn.measurements),
         preparation: tables::preparation(&torn.measurements),
     }
-}
-
-/// What the report says of the experiment before anything else.
-pub(super) fn prose(torn: &TornResults) -> Vec<String> {
-    sentences::sentences(torn)
 }
 
 /// Which settings survived, in words.

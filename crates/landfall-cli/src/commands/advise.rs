@@ -1,0 +1,203 @@
+//! `landfall advise`: from what was measured and proven to settings.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use landfall_lab::advice::check::{Check, check};
+use landfall_lab::advice::configuration::Configuration;
+use landfall_lab::advice::fragment::{HEAD, fragment};
+use landfall_lab::advice::{Advice, System, advise, merge, plans};
+use landfall_lab::{Plan, Results, Site, SiteKind, SiteSpec, Stop, canonical_directory, report};
+
+use crate::args::Advise;
+use crate::commands::compare::read;
+use crate::commands::documents::{check_file, command_line, prepare_report_in, quoted, write_file};
+use crate::commands::lab::{Display, measure};
+use crate::commands::print_bytes;
+use crate::exit::{Code, Failure};
+use crate::terminal::{remark, table};
+
+/// Where reports are, unless somebody says.
+const REPORT: &str = "landfall-report";
+
+pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
+    for (system, path) in &arguments.write {
+        check_fragment(*system, path)?;
+    }
+    let json = arguments.json.as_deref();
+    if let Some(path) = json.filter(|path| *path != Path::new("-")) {
+        check_file(path)?;
+    }
+    // Before minutes of measuring, not after them.
+    let configurations: Vec<Configuration> = arguments
+        .check
+        .iter()
+        .map(|(system, path)| Configuration::read(*system, path))
+        .collect::<Result<_, _>>()?;
+    let (results, is_new) = evidence(arguments, quiet)?;
+    let report_name = report_of(arguments).display().to_string();
+    let drive = arguments.drive.clone().unwrap_or_default();
+    let target = arguments.workload.as_ref();
+    let mut advice = advise(
+        &results,
+        &report_name,
+        target.map(|target| (target, &drive)),
+    );
+    let checks = arguments.check.iter().zip(&configurations);
+    advice.checks = checks
+        .map(|((system, path), configuration)| check(*system, path.clone(), configuration, &advice))
+        .collect();
+    if !arguments.systems.is_empty() {
+        let wanted = |system: &System| arguments.systems.contains(system);
+        advice.settings.retain(|setting| wanted(&setting.system));
+        advice.missing.retain(|missing| wanted(&missing.system));
+    }
+    for (system, path) in &arguments.write {
+        write_fragment(&advice, *system, path)?;
+    }
+    match json {
+        Some(path) if path == Path::new("-") => {
+            print_bytes(advice.to_json().as_bytes())?;
+        }
+        json => {
+            if let Some(path) = json {
+                write_file(path, advice.to_json().as_bytes())?;
+            }
+            print_bytes(
+                table::advice(&advice, !arguments.systems.is_empty(), arguments.missing).as_bytes(),
+            )?;
+        }
+    }
+    let risks = |check: &Check| !check.risks.is_empty();
+    Ok(match &advice.refused {
+        _ if advice.checks.iter().any(risks) => Code::Lost,
+        Some(_) => Code::Refused,
+        None if is_new && results.is_too_noisy() => Code::TooNoisy,
+        None => Code::Measured,
+    })
+}
+
+fn report_of(arguments: &Advise) -> PathBuf {
+    arguments.report.clone().unwrap_or_else(|| REPORT.into())
+}
+
+/// Everything that is known, as one document; and whether some of it was measured just now.
+fn evidence(arguments: &Advise, quiet: bool) -> Result<(Results, bool), Failure> {
+    let (documents, directories): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        arguments.path.iter().partition(|path| path.is_file());
+    let directory = match (documents.as_slice(), directories.as_slice()) {
+        (&[], &[]) => PathBuf::from("."),
+        (&[], &[directory]) => directory.clone(),
+        (_, &[]) => return of_documents(arguments, &documents),
+        _ => {
+            let text = "name one directory, or results documents of one machine";
+            return Err(Failure::new(Code::Usage, text));
+        }
+    };
+    of_directory(arguments, &directory, quiet)
+}
+
+fn of_documents(arguments: &Advise, paths: &[&PathBuf]) -> Result<(Results, bool), Failure> {
+    let documents = paths.iter().map(|path| read(path));
+    let documents = documents.collect::<Result<Vec<Results>, Failure>>()?;
+    let Some(results) = merge(documents)? else {
+        let text = "there is no results document";
+        return Err(Failure::new(Code::Usage, text));
+    };
+    if let Some(directory) = &arguments.report {
+        let _unless_written = prepare_report_in(directory)?;
+        report::write(directory, &results)?;
+    }
+    Ok((results, false))
+}
+
+fn of_directory(
+    arguments: &Advise,
+    directory: &Path,
+    quiet: bool,
+) -> Result<(Results, bool), Failure> {
+    let report = report_of(arguments);
+    let name = canonical_directory(directory)?.display().to_string();
+    let mut documents = kept(&report, &name);
+    let is_of_it = |one: &Results| one.sync().is_some() && one.site.kind == SiteKind::Directory;
+    let is_measured = documents.iter().any(is_of_it);
+    let _unless_written = prepare_report_in(&report)?;
+    if !is_measured {
+        documents.push(measured(directory, quiet)?);
+    }
+    let Some(results) = merge(documents)? else {
+        let text = format!("nothing is known of {name}");
+        return Err(Failure::new(Code::Failed, text));
+    };
+    report::write(&report, &results)?;
+    Ok((results, !is_measured))
+}
+
+/// The documents in the report's directory that are of this directory, or of proofs on this machine.
+fn kept(report: &Path, directory: &str) -> Vec<Results> {
+    let Ok(entries) = fs::read_dir(report) else {
+        return Vec::new();
+    };
+    let host = landfall_os::Host::this();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let documents = paths
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "json")
+        })
+        // Whatever else is kept there is none of our business.
+        .filter_map(|path| read(&path).ok());
+    documents
+        .filter(|one| one.directory == directory || one.has_only_proofs())
+        .filter(|one| (&one.host.cpu, one.host.cpus) == (&host.cpu, host.cpus))
+        .collect()
+}
+
+/// The standard plan, with proofs where they can be had.
+fn measured(directory: &Path, quiet: bool) -> Result<Results, Failure> {
+    let stop = Stop::default();
+    crate::terminal::stop_on_signals(&stop)?;
+    let site = Site::make(&SiteSpec::Directory, directory, 0, &stop)?;
+    let (plans, unproven) = plans(&site);
+    if !quiet {
+        remark(&format!(
+            "nothing was measured in {} yet: running the standard plan, some minutes",
+            site.directory().display()
+        ));
+        if let Some(why) = unproven {
+            remark(&format!("it is not proven: {why}"));
+        }
+    }
+    let mut display = Display::new(quiet, plans.iter().map(Plan::trials).sum(), false);
+    measure(site, &plans, &command_line(), &stop, &mut display)
+}
+
+/// Finds out before anything is measured that a fragment has nowhere to go. What somebody else wrote is not
+/// touched.
+fn check_fragment(system: System, path: &Path) -> Result<(), Failure> {
+    check_file(path)?;
+    if matches!(system, System::Landfall | System::Mount) {
+        let text = format!("{} is not set in a file of its own", system.name());
+        return Err(Failure::new(Code::Usage, text));
+    }
+    let is_ours = |text: String| text.lines().next().is_some_and(|line| line.contains(HEAD));
+    if path.is_file() && !fs::read_to_string(path).is_ok_and(is_ours) {
+        let text = format!(
+            "{} is there already and was not written by landfall; name another file, and include it",
+            path.display()
+        );
+        return Err(Failure::new(Code::Usage, text));
+    }
+    Ok(())
+}
+
+fn write_fragment(advice: &Advice, system: System, path: &Path) -> Result<(), Failure> {
+    let text = fragment(advice, system).unwrap_or_default();
+    write_file(path, text.as_bytes())?;
+    remark(&format!(
+        "wrote {}; include it in the configuration of {}",
+        quoted(&path.display().to_string()),
+        system.name()
+    ));
+    Ok(())
+}

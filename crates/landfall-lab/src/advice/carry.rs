@@ -1,0 +1,396 @@
+//! What a disk can carry of a target, how long its flash lasts, and what to change where that is not enough.
+//!
+//! The rate is measured: of one writer by the size of a write, and of several by how much more they do than
+//! one. What group commit makes of it is reckoned: a flush for all clients at once. What flash wears is the wear
+//! model's, for writes of which the kind is named; where experiment `amplify` measured databases, theirs.
+
+use landfall_recorder::wear::{Drive, Wear, Writes};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::evidence::{Evidence, FLUSH};
+use super::target::Target;
+use crate::bytes_text;
+use crate::numbers::{interval, short, thousands};
+use crate::stats::Estimate;
+use crate::sync::{CacheState, Files, Placement, StrategyResult, Summary};
+
+/// A drive is meant to last so many years.
+const YEARS: f64 = 5.0;
+/// Bytes of the miniature that the wear model writes on.
+const MINIATURE: u64 = 64 << 20;
+/// Passes through it by writes at random: enough that pages are rewritten soon and late.
+const PASSES: u64 = 4;
+/// A page of the kernel's cache, and the least that is written without it.
+const CACHE_PAGE: u64 = 4 << 10;
+const SECTOR: u64 = 512;
+/// A page of most databases.
+const PAGE: u64 = 16 << 10;
+
+/// What was found of a target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Carried {
+    /// The target.
+    pub target: Target,
+    /// Whether the disk carries it.
+    pub verdict: Verdict,
+    /// Commits a second that these clients reach where each has a flush of its own.
+    pub each: Option<Estimate>,
+    /// Commits a second where one flush serves all clients: reckoned, and the most that there can be.
+    pub together: Option<Estimate>,
+    /// The drive whose wear is reckoned.
+    pub drive: String,
+    /// What becomes of its flash, by how values are written.
+    pub flash: Vec<Flash>,
+    /// What was found, in sentences.
+    pub sentences: Vec<String>,
+    /// What to change where the disk or its flash does not carry it.
+    pub changes: Vec<String>,
+}
+
+/// Whether a disk carries a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Whoever commits, and however.
+    Carries,
+    /// Only where clients share flushes: group commit.
+    Together,
+    /// Not with so many clients, even if they share every flush.
+    CannotCarry,
+    /// The interval of what they reach holds the target.
+    CannotBeTold,
+    /// What it takes was not measured.
+    NotKnown,
+}
+
+/// How long flash lasts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Flash {
+    /// What writes in this way.
+    pub what: String,
+    /// Bytes a day that reach the device.
+    pub device_per_day: f64,
+    /// Bytes programmed into flash per byte that reaches the device, by the wear model.
+    pub amplification: f64,
+    /// Years until the drive's rating is used up.
+    pub years: f64,
+}
+
+/// Holds the target against what was measured.
+pub(super) fn carry(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> Carried {
+    let each = each(target, evidence);
+    let together = together(target, evidence);
+    let verdict = match (&each, &together) {
+        (None, _) | (_, None) => Verdict::NotKnown,
+        (Some(each), _) if target.commits <= each.low => Verdict::Carries,
+        (_, Some(together)) if target.commits <= together.low => Verdict::Together,
+        (_, Some(together)) if target.commits <= together.high => Verdict::CannotBeTold,
+        _ => Verdict::CannotCarry,
+    };
+    let mut carried = Carried {
+        target: target.clone(),
+        verdict,
+        each,
+        together,
+        drive: drive.to_string(),
+        flash: flash(target, drive, evidence),
+        sentences: Vec::new(),
+        changes: Vec::new(),
+    };
+    carried.sentences = sentences(&carried);
+    carried.changes = changes(&carried, drive, evidence);
+    carried
+}
+
+/// A writer of 8 KiB or so, of whom the standard plan measures every size and number.
+fn plain<'a>(
+    evidence: &Evidence<'a>,
+    fits: impl Fn(&StrategyResult) -> bool,
+) -> Vec<(&'a StrategyResult, &'a Summary)> {
+    let all = evidence.results.sync().into_iter();
+    all.flat_map(|sync| &sync.strategies)
+        .filter(|one| {
+            (one.allocation.as_str(), one.method.as_str()) == ("overwrite", "fdatasync")
+                && (one.placement, one.cache) == (Placement::Sequential, CacheState::Warm)
+        })
+        .filter(|one| fits(one))
+        .filter_map(|one| Some((one, one.summary.as_ref()?)))
+        .collect()
+}
+
+/// The rate of one writer with writes of at least so many bytes, and the bytes that each then costs the
+/// device.
+fn single(bytes: u64, evidence: &Evidence<'_>) -> Option<(Estimate, f64)> {
+    let sizes = plain(evidence, |one| one.threads == 1);
+    let (one, summary) = sizes
+        .iter()
+        .filter(|(one, _)| one.size >= bytes)
+        .min_by_key(|(one, _)| one.size)
+        .or(sizes.iter().max_by_key(|(one, _)| one.size))?;
+    // Beyond what was measured as often as it takes of the largest.
+    let times = bytes.div_ceil(one.size).max(1) as f64;
+    let device = summary
+        .device
+        .map_or(one.size as f64, |device| device.kib * 1024.0);
+    Some((scaled(&summary.ops_per_second, 1.0 / times), device * times))
+}
+
+fn scaled(estimate: &Estimate, factor: f64) -> Estimate {
+    Estimate {
+        median: estimate.median * factor,
+        low: estimate.low * factor,
+        high: estimate.high * factor,
+    }
+}
+
+/// What so many clients reach, each with a flush of its own: the rate of one, as many times as several did
+/// more here.
+fn each(target: &Target, evidence: &Evidence<'_>) -> Option<Estimate> {
+    let (one, _) = single(target.size, evidence)?;
+    let more = plain(evidence, |other| {
+        other.threads > 1 && other.threads <= target.clients && other.size == 8192
+    });
+    let more = more
+        .iter()
+        .filter(|(other, _)| other.files == Files::Shared)
+        .max_by_key(|(other, _)| other.threads)
+        .and_then(|(other, _)| evidence.faster(&other.key, FLUSH));
+    Some(match more {
+        Some(gain) => Estimate {
+            median: one.median * gain.times.median,
+            low: one.low * gain.times.low,
+            high: one.high * gain.times.high,
+        },
+        None => one,
+    })
+}
+
+fn together(target: &Target, evidence: &Evidence<'_>) -> Option<Estimate> {
+    let clients = u64::from(target.clients);
+    let (flushes, _) = single(target.size.saturating_mul(clients), evidence)?;
+    Some(scaled(&flushes, clients as f64))
+}
+
+fn flash(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> Vec<Flash> {
+    const DAY: f64 = 24.0 * 3600.0;
+    let commits = target.mean_commits();
+    let mut all = Vec::new();
+    let mut add = |what: String, device_bytes: f64, amplification: f64| {
+        let per_second = commits * device_bytes;
+        all.push(Flash {
+            what,
+            device_per_day: per_second * DAY,
+            amplification,
+            years: drive.years(per_second, amplification),
+        });
+    };
+    let Some((_, device)) = single(target.size, evidence) else {
+        return all;
+    };
+    let log = wear(drive, device as u64, false);
+    if let Some(log) = log {
+        add(
+            "a log, each value flushed by itself".to_owned(),
+            device,
+            log,
+        );
+    }
+    if let (Some(log), Some(pages)) = (log, wear(drive, PAGE, true)) {
+        let twice = 2.0 * PAGE as f64;
+        let bytes = device + twice;
+        add(
+            format!(
+                "a log, and for each value a page of {} at random, written twice",
+                bytes_text(PAGE)
+            ),
+            bytes,
+            (device * log + twice * pages) / bytes,
+        );
+    }
+    let measured = evidence
+        .results
+        .measurements()
+        .flat_map(|all| &all.configurations);
+    for one in measured {
+        let Some(summary) = &one.summary else {
+            continue;
+        };
+        if let (Some(nand), Some(kib)) = (summary.nand_kib, summary.kib)
+            && kib.median > 0.0
+        {
+            add(
+                format!("{}, measured with requests of {}", one.name, one.workload),
+                kib.median * 1024.0,
+                nand.median / kib.median,
+            );
+        }
+    }
+    all
+}
+
+/// What writes of so many bytes wear, by the model: one after the other, round and round, or at random.
+fn wear(drive: &Drive, bytes: u64, at_random: bool) -> Option<f64> {
+    // What is counted holds a little of others' writes; a write ends where a page of the cache does.
+    let unit = if bytes < CACHE_PAGE {
+        SECTOR
+    } else {
+        CACHE_PAGE
+    };
+    let bytes = ((bytes + unit / 2) / unit * unit).clamp(SECTOR, MINIATURE / 4);
+    let slots = MINIATURE / bytes;
+    let mut writes = Writes::new(MINIATURE).ok()?;
+    let mut random = fastrand::Rng::with_seed(1);
+    let count = match at_random {
+        true => slots * PASSES,
+        false => slots,
+    };
+    for index in 0..count {
+        let slot = match at_random {
+            true => random.u64(..slots),
+            false => index,
+        };
+        writes.push(slot * bytes, bytes);
+    }
+    Wear::of_writes(&writes, drive)
+        .ok()
+        .map(|wear| wear.amplification)
+}
+
+fn rate(estimate: &Estimate) -> String {
+    format!(
+        "{} ({})",
+        thousands(estimate.median),
+        interval(estimate, thousands)
+    )
+}
+
+fn sentences(carried: &Carried) -> Vec<String> {
+    let target = &carried.target;
+    let wanted = format!(
+        "{} durable commits of {} a second from {}",
+        thousands(target.commits),
+        bytes_text(target.size),
+        clients(target.clients)
+    );
+    let mut all = Vec::new();
+    let (Some(each), Some(together)) = (&carried.each, &carried.together) else {
+        all.push(format!(
+            "Whether this disk carries {wanted} is not known: what a durable write of any size costs was not measured."
+        ));
+        return all;
+    };
+    all.push(match carried.verdict {
+        Verdict::Carries => format!("This disk carries {wanted}."),
+        Verdict::Together => {
+            format!("This disk carries {wanted}, if they share flushes (group commit).")
+        }
+        Verdict::CannotBeTold => format!(
+            "Whether this disk carries {wanted} cannot be told: it lies within the interval of what they reach."
+        ),
+        _ => format!("This disk does not carry {wanted}."),
+    });
+    all.push(format!(
+        "With a flush for each commit they reach {} a second; if one flush serves all of them, {} at most, which is reckoned.",
+        rate(each),
+        rate(together)
+    ));
+    if let Some(least) = carried
+        .flash
+        .iter()
+        .min_by(|a, b| a.years.total_cmp(&b.years))
+        && let Some(most) = carried
+            .flash
+            .iter()
+            .max_by(|a, b| a.years.total_cmp(&b.years))
+    {
+        all.push(format!(
+            "The flash of the drive lasts {} ({}) to {} ({}), by its rating and the wear model.",
+            years(least.years),
+            least.what,
+            years(most.years),
+            most.what
+        ));
+    }
+    all
+}
+
+fn clients(number: u32) -> String {
+    match number {
+        1 => "one client".to_owned(),
+        some => format!("{some} clients"),
+    }
+}
+
+fn years(years: f64) -> String {
+    match years {
+        years if years >= 100.0 => "more than 100 years".to_owned(),
+        years if years >= 1.0 => format!("{} years", short(years)),
+        years => format!("{:.0} days", years * 365.25),
+    }
+}
+
+fn changes(carried: &Carried, drive: &Drive, evidence: &Evidence<'_>) -> Vec<String> {
+    let target = &carried.target;
+    let mut all = Vec::new();
+    let falls_short = matches!(
+        carried.verdict,
+        Verdict::CannotCarry | Verdict::CannotBeTold
+    );
+    if let (true, Some(together)) = (falls_short, &carried.together) {
+        let clients = f64::from(target.clients);
+        let flushes = target.commits / clients;
+        all.push(format!(
+            "A disk that writes and flushes for all of them within {}: {} times a second, and here it is {} to {}.",
+            microseconds(1e6 / flushes),
+            thousands(flushes),
+            thousands(together.low / clients),
+            thousands(together.high / clients)
+        ));
+        let many = (target.commits / together.low).ceil();
+        all.push(format!(
+            "Or {} values in each commit; or {} clients that commit at the same time.",
+            thousands(many),
+            thousands((clients * many).ceil())
+        ));
+    }
+    if carried.verdict == Verdict::Together {
+        all.push("Let clients commit at the same time: MariaDB, PostgreSQL and Landfall's log then share flushes by themselves; one that holds a lock while it syncs does not.".to_owned());
+    }
+    if (falls_short || carried.verdict == Verdict::Together)
+        && let Some(gain) = evidence.faster("overwrite/none/8K", FLUSH)
+    {
+        all.push(format!(
+            "Not syncing at all would give {} times the rate, and loses what was acknowledged.",
+            short(gain.times.median)
+        ));
+    }
+    let short_lived: Vec<&Flash> = carried
+        .flash
+        .iter()
+        .filter(|flash| flash.years < YEARS)
+        .collect();
+    if let Some(worst) = short_lived
+        .iter()
+        .min_by(|a, b| a.years.total_cmp(&b.years))
+    {
+        let needed = drive.tbw() as f64 * YEARS / worst.years;
+        all.push(format!(
+            "For {YEARS:.0} years of {} the drive must be rated for {} TB written instead of {}.",
+            worst.what,
+            thousands((needed / 1e12).ceil()),
+            thousands(drive.tbw() as f64 / 1e12)
+        ));
+        if short_lived.len() < carried.flash.len() {
+            all.push("Or write so that flash wears less: the other rows of the table.".to_owned());
+        }
+    }
+    all
+}
+
+fn microseconds(us: f64) -> String {
+    match us {
+        us if us < 1_000.0 => format!("{us:.0} µs"),
+        us => format!("{:.1} ms", us / 1e3),
+    }
+}

@@ -1,0 +1,156 @@
+//! The commands that get what is missing, as a user types them.
+//!
+//! Each leaves its results document where the next `landfall advise` finds it.
+
+use super::result::Choice;
+use super::rule::{Measured, Promise, Rule, System, Value, is_same};
+use super::rules;
+use crate::made::{Kind, Recipe};
+use crate::{Results, size_name};
+
+/// What commands are made from.
+pub struct Commands<'a> {
+    results: &'a Results,
+    /// Where results documents are kept.
+    report: &'a str,
+}
+
+impl<'a> Commands<'a> {
+    /// For advice on what `results` are of, with documents in directory `report`.
+    pub fn new(results: &'a Results, report: &'a str) -> Commands<'a> {
+        Commands { results, report }
+    }
+
+    /// What times the writes that systems make, and proves them where that can be.
+    pub(super) fn writes(&self) -> String {
+        format!(
+            "sudo landfall lab sync {} --prove --no-report --json {}",
+            quoted(&self.results.directory),
+            self.file("sync")
+        )
+    }
+
+    /// What holds a value against the rule's reference; nothing where no experiment does.
+    pub(super) fn measure(&self, rule: &Rule, known: &Choice) -> Option<String> {
+        let directory = quoted(&self.results.directory);
+        let system = rule.system.key();
+        let (experiment, more, file) = match rule.measured_by? {
+            Measured::Torn => (
+                "torn",
+                " --part conditions,postgres --latency none".to_owned(),
+                "torn".to_owned(),
+            ),
+            Measured::Amplify => (
+                "amplify",
+                " --part pages,knobs".to_owned(),
+                "amplify".to_owned(),
+            ),
+            Measured::Binlog if rule.system == System::Mount => {
+                let kind: Kind = self.results.filesystem.storage().kind.parse().ok()?;
+                let with = format!("loop:{kind},{}={}", rule.setting, known.value);
+                (
+                    "binlog",
+                    format!(
+                        " --on loop:{kind} --on {} --database mariadb",
+                        quoted(&with)
+                    ),
+                    format!("binlog-{}-{}", rule.setting, known.value),
+                )
+            }
+            Measured::Planned => (
+                "binlog",
+                format!(" --on dir --database {system}"),
+                format!("binlog-{system}"),
+            ),
+            Measured::Binlog => {
+                let with = known.with.iter();
+                let set: String = [(&rule.setting.to_owned(), &known.value)]
+                    .into_iter()
+                    .chain(with.map(|(key, value)| (key, value)))
+                    .map(|(key, value)| format!(" --set {key}={}", quoted(value)))
+                    .collect();
+                (
+                    "binlog",
+                    format!(" --on dir --database {system}{set}"),
+                    format!("binlog-{system}-{}-{}", rule.setting, known.value),
+                )
+            }
+        };
+        Some(format!(
+            "sudo landfall lab {experiment} {directory}{more} --no-report --json {}",
+            self.file(&file)
+        ))
+    }
+
+    /// What cuts the power with the setting at this value, and every other of the system at a safe one: of the
+    /// reference, one proof for all settings.
+    pub(super) fn prove(&self, rule: &Rule, value: &str, is_reference: bool) -> Option<String> {
+        let setting = rule.setting;
+        // Another filesystem would prove nothing of this one, and another version may not know the setting.
+        let kind: Kind = self.results.filesystem.storage().kind.parse().ok()?;
+        if !rule.since.is_empty() {
+            return None;
+        }
+        let mut recipe = Recipe::plain(kind);
+        let mut set = Vec::new();
+        let subject = match rule.system {
+            System::Etcd | System::Kafka => return None,
+            // What it would be instead is no subject of its own, and what is usual is everywhere.
+            System::Landfall if !is_reference => return None,
+            System::Mount if is_reference => return None,
+            System::Landfall => setting,
+            System::Mount => {
+                match setting.strip_prefix("mkfs ") {
+                    Some(_) => recipe.mkfs_options = vec!["-O".to_owned(), value.to_owned()],
+                    None => recipe.mount_options = format!("{setting}={value}"),
+                }
+                "files"
+            }
+            system => {
+                set = safe(system);
+                if !is_reference {
+                    set.retain(|(key, _)| *key != setting);
+                    set.push((setting, value));
+                }
+                system.key()
+            }
+        };
+        let set: String = set
+            .iter()
+            .map(|(key, value)| format!(" --set {key}={}", quoted(value)))
+            .collect();
+        let file = match is_reference {
+            true => format!("prove-{subject}"),
+            false => format!("prove-{subject}-{}-{value}", setting.replace(' ', "-")),
+        };
+        let atomic = rule
+            .untorn()
+            .map(|bytes| format!(" --atomic {}", size_name(bytes)));
+        let atomic = atomic.unwrap_or_default();
+        Some(format!(
+            "sudo landfall prove {subject} --fs {}{set}{atomic} --no-report --json {}",
+            quoted(&recipe.to_string()),
+            self.file(&file)
+        ))
+    }
+
+    fn file(&self, name: &str) -> String {
+        quoted(&format!("{}/{name}.json", self.report))
+    }
+}
+
+/// What has to be set of a system for nothing of it to lose anything: what is not so unless set.
+fn safe(system: System) -> Vec<(&'static str, &'static str)> {
+    let safe = rules::of(system).filter_map(|rule| match rule.reference().value {
+        Value::Fixed(value) if rule.reference().promise == Promise::Durable => {
+            (!is_same(value, rule.default)).then_some((rule.setting, value))
+        }
+        _ => None,
+    });
+    safe.collect()
+}
+
+/// A word as a shell wants it.
+fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), |word| word.into_owned())
+}

@@ -1,0 +1,166 @@
+//! Advice as a part of a configuration file, with the evidence as comments.
+//!
+//! Every setting that is advised is written, also one that is usual: what a distribution has set before is then
+//! of no account. What is unsafe is named in a comment, never set.
+
+use std::fmt::Write as _;
+
+use super::result::{Advice, Lack, Setting, Stance};
+use super::rule::System;
+use super::sentences::{choice_text, evidence};
+use super::{rule, rules};
+
+/// With what every fragment begins, so that it may be replaced by a newer one.
+pub const HEAD: &str = "Written by landfall advise";
+const WIDTH: usize = 100;
+
+/// The fragment of a system; `None` of one that has no configuration file.
+pub fn fragment(advice: &Advice, system: System) -> Option<String> {
+    let comment = match system {
+        System::Landfall | System::Mount => return None,
+        System::Sqlite => "--",
+        _ => "#",
+    };
+    let mut text = String::new();
+    let mut say = |line: &str| remark(&mut text, comment, line);
+    say(&format!(
+        "{HEAD} {} for {} ({}).",
+        advice.version, advice.directory, advice.place
+    ));
+    if let Some(refused) = &advice.refused {
+        say(&format!("No setting is advised: {refused}"));
+        return Some(text);
+    }
+    say("The fastest that lost nothing, as far as it was measured and proven here.");
+    text.push('\n');
+    if matches!(system, System::Mariadb | System::Myrocks) {
+        text.push_str("[mysqld]\n");
+    }
+    for setting in advice.of(system) {
+        one(&mut text, comment, setting);
+    }
+    let missing: Vec<_> = advice
+        .missing
+        .iter()
+        .filter(|missing| missing.system == system)
+        .collect();
+    if !missing.is_empty() {
+        remark(&mut text, comment, "Not known here, and how to get it:");
+        for missing in missing {
+            let what = match missing.what {
+                Lack::Measurement => "measured",
+                Lack::Proof => "proven",
+            };
+            remark(
+                &mut text,
+                comment,
+                &format!("- {} ({what}):", missing.settings.join(", ")),
+            );
+            // A command is to be copied: it stays on its line.
+            let _ = writeln!(text, "{comment}   {}", missing.command);
+        }
+    }
+    Some(text)
+}
+
+fn one(text: &mut String, comment: &str, setting: &Setting) {
+    if !setting.because.is_empty() {
+        remark(text, comment, &format!("Since {}.", setting.because));
+    }
+    if !setting.note.is_empty() {
+        remark(text, comment, &setting.note);
+    }
+    for choice in &setting.choices {
+        let known = evidence(setting, choice);
+        let word = match choice.stance {
+            Stance::Use => "advised",
+            other => other.name(),
+        };
+        let risk = match choice.risk.as_str() {
+            "" => String::new(),
+            risk => format!("; risks {risk}"),
+        };
+        let is_first = setting.choices.first() == Some(choice);
+        let known = match known.as_str() {
+            "" if is_first => "what the others are held against".to_owned(),
+            "" => "nothing measured or proven here".to_owned(),
+            known => known.to_owned(),
+        };
+        remark(
+            text,
+            comment,
+            &format!("- {} is {word}{risk}: {known}.", choice_text(choice)),
+        );
+    }
+    remark(
+        text,
+        comment,
+        &format!("{}, {}", setting.document, setting.address),
+    );
+    let rule = rules::all().find(|rule| rule.id == setting.rule);
+    let since = rule.map_or("", |rule| rule.since);
+    match setting.advised() {
+        None => remark(text, comment, "No value of it was seen to lose nothing."),
+        Some(choice) => {
+            let with = choice
+                .with
+                .iter()
+                .map(|(name, value)| (name.as_str(), value));
+            let all = [(setting.setting.as_str(), &choice.value)]
+                .into_iter()
+                .chain(with);
+            let by_hand = rule.map_or("", |rule| rule.by_hand);
+            if !by_hand.is_empty() {
+                remark(text, comment, by_hand);
+            }
+            for (name, value) in all {
+                let line = line(setting.system, name, value, since, rule);
+                if !by_hand.is_empty() && !line.starts_with(comment) {
+                    let _ = write!(text, "{comment} ");
+                }
+                text.push_str(&line);
+            }
+        }
+    }
+    text.push('\n');
+}
+
+/// The setting as the system reads it; a comment where it is none of the file's.
+fn line(system: System, name: &str, value: &str, since: &str, rule: Option<&rule::Rule>) -> String {
+    // What the table says in words is nothing that a server reads.
+    let is_words = value.contains(' ');
+    match system {
+        _ if is_words => format!("# {name}: {value}\n"),
+        System::Mariadb | System::Myrocks if !since.is_empty() => {
+            // An older server passes over it.
+            format!("loose_{name} = {value}\n")
+        }
+        System::Mariadb | System::Myrocks => format!("{name} = {value}\n"),
+        System::Postgres => format!("{name} = '{value}'\n"),
+        System::Redis => format!("{name} {value}\n"),
+        System::Etcd => format!("{name}: {value}\n"),
+        System::Sqlite => format!("PRAGMA {name} = {value};\n"),
+        // Not set is what is advised.
+        System::Kafka if rule.is_some_and(|rule| rule::is_same(rule.default, value)) => {
+            format!("# {name} is not set\n")
+        }
+        System::Kafka | System::Rocksdb => format!("{name}={value}\n"),
+        System::Landfall | System::Mount => String::new(),
+    }
+}
+
+/// A remark, on lines of a width that people read.
+fn remark(text: &mut String, comment: &str, remark: &str) {
+    let mut line = String::new();
+    for word in remark.split_whitespace() {
+        if !line.is_empty() && comment.len() + 1 + line.len() + 1 + word.len() > WIDTH {
+            let _ = writeln!(text, "{comment} {line}");
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    let _ = writeln!(text, "{comment} {line}");
+}

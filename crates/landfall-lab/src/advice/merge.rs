@@ -1,0 +1,169 @@
+//! Several results documents of one machine as one: what is advised rests on all of them.
+
+use landfall_os::Host;
+
+use crate::{Error, Experiment, Results, SiteKind, Weight};
+
+/// One document of several, the newest first in what they have of the same kind; all of them must be of one
+/// machine. Proofs are kept together: what lost something once is not made safe by another run. Of the other
+/// experiments the newest counts for `sync` and `stream`; of databases all are kept, each once.
+///
+/// `None` of nothing.
+pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
+    documents.sort_by(|a, b| b.started.cmp(&a.started));
+    // What a directory stands on is told by what was measured in it, not by what was made in it, nor by what a
+    // proof made.
+    let likely = |one: &Results| {
+        let is_itself = one.site.kind == SiteKind::Directory;
+        (!one.has_only_proofs(), one.sync().is_some(), is_itself)
+    };
+    let mut first = 0;
+    for (index, document) in documents.iter().enumerate() {
+        if likely(document) > likely(&documents[first]) {
+            first = index;
+        }
+    }
+    if documents.is_empty() {
+        return Ok(None);
+    }
+    let mut all = documents.remove(first);
+    for document in documents {
+        if !is_same_machine(&all.host, &document.host) {
+            return Err(Error::Usage(format!(
+                "the documents are of two machines: {} and {}; give those of one",
+                machine(&all),
+                machine(&document)
+            )));
+        }
+        // What was measured in another place, or on a filesystem that was made, says nothing of this one; and what
+        // was proven is of no place. Experiments on databases have sites of their own, on the same disk.
+        let storage = |results: &Results| {
+            let storage = results.filesystem.storage();
+            (storage.kind.clone(), storage.source.clone())
+        };
+        let is_on_disk = document.directory == all.directory
+            && (document.site.kind != all.site.kind || storage(&document) == storage(&all));
+        let is_here = is_on_disk && !document.has_only_proofs() && document.site == all.site;
+        let before = all.experiments.len();
+        for notice in document.notices {
+            let is_known = all.notices.iter().any(|known| known == &notice);
+            // That the directory was unsafe once is not for ever.
+            if !is_known && is_here && notice.weight < Weight::Danger {
+                all.notices.push(notice);
+            }
+        }
+        for mut experiment in document.experiments {
+            let is_single = matches!(experiment, Experiment::Sync(_) | Experiment::Stream(_));
+            let is_proof = matches!(experiment, Experiment::Prove(_));
+            if (is_single && !is_here) || !(is_proof || is_on_disk) {
+                continue;
+            }
+            let is_there = all.experiments.iter().any(|known| match is_single {
+                true => known.name() == experiment.name(),
+                false => is_same(known, &experiment),
+            });
+            if !is_there {
+                // Each claim is judged once, by the newest run.
+                let judged: Vec<String> = all.claims().map(|claim| claim.id.clone()).collect();
+                if let Some(claims) = experiment.claims_mut() {
+                    claims.retain(|claim| !judged.contains(&claim.id));
+                }
+                all.experiments.push(experiment);
+            }
+        }
+        if all.experiments.len() > before {
+            all.seconds += document.seconds;
+        }
+    }
+    all.notices
+        .sort_by_key(|notice| std::cmp::Reverse(notice.weight));
+    Ok(Some(all))
+}
+
+/// Whether both are one and the same run's; claims may have been left out of one of them.
+fn is_same(a: &Experiment, b: &Experiment) -> bool {
+    match (a.measurements(), b.measurements()) {
+        (Some(of_a), Some(of_b)) => a.name() == b.name() && of_a == of_b,
+        _ => a == b,
+    }
+}
+
+/// Whether both are the same machine, as far as can be told: two that are alike cannot be. Its kernel may have
+/// changed, and with it the memory that is left.
+pub fn is_same_machine(a: &Host, b: &Host) -> bool {
+    let of = |host: &Host| {
+        let host = host.clone();
+        (host.architecture, host.cpu, host.cpus, host.hypervisor)
+    };
+    let less = a.memory_bytes.min(b.memory_bytes);
+    let more = a.memory_bytes.max(b.memory_bytes);
+    of(a) == of(b) && less >= more / 20 * 19
+}
+
+fn machine(results: &Results) -> String {
+    let cpu = results.host.cpu.as_deref().unwrap_or("a processor");
+    format!("{} × {cpu} ({})", results.host.cpus, results.directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Notice;
+    use crate::prove::fixtures::{failing, proof as sound};
+    use crate::sync::Strategy;
+    use crate::sync::fixtures::{measured, results};
+
+    fn of(started: &str, rate: f64) -> Results {
+        Results {
+            started: started.to_owned(),
+            ..results(vec![measured(Strategy::BASELINE, &[rate; 5], 1.0, 1.0)])
+        }
+    }
+
+    fn proof(started: &str, experiment: Experiment) -> Results {
+        Results {
+            started: started.to_owned(),
+            experiments: vec![experiment],
+            ..of(started, 1.0)
+        }
+    }
+
+    #[test]
+    fn the_newest_measurement_counts_and_every_proof_does() {
+        let old = of("2026-01-01T00:00:00Z", 100.0);
+        let new = of("2026-02-01T00:00:00Z", 200.0);
+        let (kept, lost) = (
+            Experiment::Prove(Box::new(sound())),
+            Experiment::Prove(Box::new(failing())),
+        );
+        let documents = vec![
+            old,
+            proof("2026-03-01T00:00:00Z", kept.clone()),
+            new.clone(),
+            proof("2026-03-02T00:00:00Z", lost.clone()),
+            proof("2026-03-03T00:00:00Z", kept.clone()),
+        ];
+        let all = merge(documents).unwrap().unwrap();
+        assert_eq!(all.sync(), new.sync());
+        assert_eq!(all.proofs().count(), 2, "each once");
+        assert!(merge(Vec::new()).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_was_measured_elsewhere_says_nothing_of_this_directory() {
+        let here = of("2026-01-01T00:00:00Z", 100.0);
+        let mut made = of("2026-02-01T00:00:00Z", 200.0);
+        made.site.kind = SiteKind::Loop;
+        made.notices = vec![Notice::new("no-barrier", Weight::Danger, "mounted so")];
+        let all = merge(vec![made, here.clone()]).unwrap().unwrap();
+        assert_eq!((all.sync(), &all.notices), (here.sync(), &here.notices));
+    }
+
+    #[test]
+    fn documents_of_two_machines_are_refused() {
+        let mut other = of("2026-02-01T00:00:00Z", 200.0);
+        other.host.cpus += 1;
+        let refused = merge(vec![of("2026-01-01T00:00:00Z", 1.0), other]).unwrap_err();
+        assert!(refused.to_string().contains("two machines"), "{refused}");
+    }
+}

@@ -1,0 +1,107 @@
+//! From what was measured and proven to settings: the fastest that lost nothing, with the evidence.
+//!
+//! - [`rules`]: one table of what official documents say of settings, and what has to be known here before
+//!   any of it is advised;
+//! - `evidence`: what a results document says of a rule;
+//! - `judge`: from both to [`Advice`], by one rule: the fastest that lost nothing;
+//! - [`mod@merge`]: several documents of one machine as one;
+//! - [`Target`], [`Carried`]: what the disk can carry of a workload, and how long its flash lasts;
+//! - [`fragment`]: advice as a configuration file;
+//! - [`configuration`], [`check`]: what a configuration that is there risks, and leaves unused.
+//!
+//! Nothing is measured here and nothing is written: advice is made from results and from nothing else, and the
+//! same results always give the same advice. Where flushes do not reach the disk, or it is memory, that is the
+//! only advice there is.
+
+mod carry;
+pub mod check;
+mod commands;
+pub mod configuration;
+mod evidence;
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub mod fragment;
+mod judge;
+pub mod merge;
+mod result;
+pub mod rule;
+pub mod rules;
+mod sentences;
+mod subject;
+mod target;
+#[cfg(test)]
+mod tests;
+
+pub use carry::{Carried, Flash, Verdict};
+pub use commands::Commands;
+pub use merge::{is_same_machine, merge};
+pub use result::{
+    ADVICE_SCHEMA, Advice, Choice, Gain, Lack, Missing, Proof, Quantity, Setting, Stance,
+    advice_schema,
+};
+pub use rule::System;
+pub use sentences::{choice_text, gain_text, proof_text, sentence};
+pub use target::Target;
+
+use landfall_recorder::wear::Drive;
+
+use crate::{Plan, Results, Site, Weight, facts, prove, sync};
+use evidence::Evidence;
+
+/// What is advised on what `results` are of. `report` is the directory that holds documents, for the commands
+/// that get what is missing; a `target` is held against the disk and the flash of `drive`.
+pub fn advise(results: &Results, report: &str, target: Option<(&Target, &Drive)>) -> Advice {
+    let mut advice = Advice {
+        schema: ADVICE_SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        directory: results.directory.clone(),
+        place: facts::place(&results.filesystem),
+        refused: refusal(results),
+        settings: Vec::new(),
+        missing: Vec::new(),
+        carried: None,
+        checks: Vec::new(),
+    };
+    if advice.refused.is_some() {
+        return advice;
+    }
+    let evidence = Evidence {
+        results,
+        hour: target.map(|(target, _)| target.bytes_per_second() * 3600.0),
+    };
+    let commands = Commands::new(results, report);
+    let mut missing = Vec::new();
+    for system in System::ALL {
+        for rule in rules::of(system) {
+            let judged = judge::judge(rule, &evidence, &commands);
+            advice.settings.extend(judged.setting);
+            missing.extend(judged.missing);
+        }
+    }
+    advice.missing = judge::gathered(missing);
+    advice.carried = target.map(|(target, drive)| carry::carry(target, drive, &evidence));
+    advice
+}
+
+/// Why there can be no advice on settings: what is durable here is in doubt itself.
+fn refusal(results: &Results) -> Option<String> {
+    let danger = results
+        .notices
+        .iter()
+        .find(|notice| notice.weight == Weight::Danger)?;
+    Some(danger.text.clone())
+}
+
+/// What is measured in a directory of which nothing is known: the standard plan, with the proof of every
+/// strategy where one can be made; and why not, where it cannot.
+pub fn plans(site: &Site) -> (Vec<Plan>, Option<String>) {
+    let unproven = prove::prepare(site).err().map(|error| error.to_string());
+    let states = sync::Plan::PROOF_STATES as usize;
+    let mut plans = Plan::standard();
+    for plan in &mut plans {
+        if let (Plan::Sync(sync), None) = (plan, &unproven) {
+            sync.proof_states = Some(states);
+        }
+    }
+    (plans, unproven)
+}

@@ -1,0 +1,207 @@
+//! Advice, as it stands in its own document: made from results and from nothing else.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::carry::Carried;
+use super::check::Check;
+use super::rule::System;
+use crate::stats::Estimate;
+
+/// Name and version of the document's schema.
+pub const ADVICE_SCHEMA: &str = "landfall-advice/1";
+
+/// What is advised on one directory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "Landfall advice")]
+pub struct Advice {
+    /// Name and version of this schema.
+    pub schema: String,
+    /// Version of the program that made it.
+    pub version: String,
+    /// The directory.
+    pub directory: String,
+    /// What it stands on, in short.
+    pub place: String,
+    /// Why there is no advice but this; then there are no settings.
+    pub refused: Option<String>,
+    /// The settings of which something is known here.
+    pub settings: Vec<Setting>,
+    /// What was not measured or proven, and how it is.
+    pub missing: Vec<Missing>,
+    /// What this disk can carry of a target, if one was named.
+    pub carried: Option<Carried>,
+    /// What was found of configurations, if any were named.
+    pub checks: Vec<Check>,
+}
+
+/// A setting with what is known of its values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Setting {
+    /// The rule that this comes from.
+    pub rule: String,
+    /// What is set.
+    pub system: System,
+    /// The setting, as the system calls it.
+    pub setting: String,
+    /// The value that is advised; absent if none can be.
+    pub value: Option<String>,
+    /// Whether that is what it is where nobody sets it.
+    pub is_default: bool,
+    /// What was seen here that the rule speaks of; empty if it always does.
+    pub because: String,
+    /// Its values: what the others are held against first.
+    pub choices: Vec<Choice>,
+    /// What else must be known; empty if nothing.
+    pub note: String,
+    /// The official document's title.
+    pub document: String,
+    /// Where that is.
+    pub address: String,
+}
+
+/// A value, and what is known of it here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Choice {
+    /// The value.
+    pub value: String,
+    /// Other settings that go with it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub with: BTreeMap<String, String>,
+    /// What is to be made of it.
+    pub stance: Stance,
+    /// What it gives against the first choice, measured here.
+    pub gain: Option<Gain>,
+    /// What its document says may be lost; empty if nothing.
+    pub risk: String,
+    /// What power cuts did to it here.
+    pub proof: Option<Proof>,
+}
+
+/// What is to be made of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stance {
+    /// The fastest that lost nothing, as far as is known: this one.
+    Use,
+    /// As safe, and not shown to be faster.
+    NoGain,
+    /// Meant to be durable, and not proven here, or not measured.
+    NotShown,
+    /// It may lose what was acknowledged: by its document, or it did here.
+    Unsafe,
+}
+
+impl Stance {
+    /// In a word or two.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stance::Use => "use",
+            Stance::NoGain => "no gain",
+            Stance::NotShown => "not shown",
+            Stance::Unsafe => "unsafe",
+        }
+    }
+}
+
+/// What a value gives against another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gain {
+    /// How many times as much; above 1 is better.
+    pub times: Estimate,
+    /// What of: `rate`, or `bytes` at the device saved.
+    pub of: Quantity,
+    /// What was measured: `mariadb, 16 clients, on loop:ext4`, or the writes that it rests on.
+    pub measured: String,
+    /// Whether the system itself was measured, and not only such writes to a plain file.
+    pub is_direct: bool,
+    /// Whether it was measured in enough rounds for an interval.
+    pub is_certain: bool,
+}
+
+/// What is gained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// Requests, commits or writes per second.
+    Rate,
+    /// Requests per byte that reaches the device.
+    Bytes,
+}
+
+/// What power cuts did to a value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Proof {
+    /// What was proven.
+    pub subject: String,
+    /// The filesystem.
+    pub recipe: String,
+    /// Distinct crash states that were checked.
+    pub states: u64,
+    /// States in which something was lost or damaged.
+    pub losing: u64,
+    /// Whether the system itself was proven, and not only such writes to a plain file.
+    pub is_direct: bool,
+}
+
+/// Something that was not measured or proven.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Missing {
+    /// What is set.
+    pub system: System,
+    /// The settings that it is missing for.
+    pub settings: Vec<String>,
+    /// What is missing.
+    pub what: Lack,
+    /// The command that gets it.
+    pub command: String,
+}
+
+/// What is missing.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lack {
+    /// What its values cost.
+    Measurement,
+    /// What its values lose.
+    Proof,
+}
+
+impl Setting {
+    /// The value that is advised, with what is known of it.
+    pub fn advised(&self) -> Option<&Choice> {
+        self.choices
+            .iter()
+            .find(|choice| choice.stance == Stance::Use)
+    }
+
+    /// Whether another value than the usual one is advised.
+    pub fn is_change(&self) -> bool {
+        self.value.is_some() && !self.is_default
+    }
+}
+
+impl Advice {
+    /// As JSON text.
+    pub fn to_json(&self) -> String {
+        // Numbers and texts only: serialisation cannot fail.
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// Its settings of one system.
+    pub fn of(&self, system: System) -> impl Iterator<Item = &Setting> {
+        self.settings
+            .iter()
+            .filter(move |setting| setting.system == system)
+    }
+}
+
+/// The JSON Schema of the document.
+pub fn advice_schema() -> String {
+    let schema = schemars::schema_for!(Advice);
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}

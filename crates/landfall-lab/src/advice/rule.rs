@@ -1,0 +1,385 @@
+//! What a rule is: a setting, its values, what each promises by its official document, and what has to be
+//! measured or proven here before any of them is advised.
+//!
+//! Rules are data; [`super::judge`] is the only code that makes advice of them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is set.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum System {
+    /// MariaDB and MySQL with InnoDB.
+    Mariadb,
+    /// MariaDB and MySQL with MyRocks.
+    Myrocks,
+    /// PostgreSQL.
+    Postgres,
+    /// SQLite.
+    Sqlite,
+    /// RocksDB, linked into a program.
+    Rocksdb,
+    /// Redis.
+    Redis,
+    /// etcd.
+    Etcd,
+    /// A broker of Kafka.
+    Kafka,
+    /// Landfall's own engine.
+    Landfall,
+    /// How the filesystem is mounted.
+    Mount,
+}
+
+impl System {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [System; 10] = [
+        System::Mariadb,
+        System::Myrocks,
+        System::Postgres,
+        System::Sqlite,
+        System::Rocksdb,
+        System::Redis,
+        System::Etcd,
+        System::Kafka,
+        System::Landfall,
+        System::Mount,
+    ];
+
+    /// As people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            System::Mariadb => "MariaDB, MySQL",
+            System::Myrocks => "MyRocks",
+            System::Postgres => "PostgreSQL",
+            System::Sqlite => "SQLite",
+            System::Rocksdb => "RocksDB",
+            System::Redis => "Redis",
+            System::Etcd => "etcd",
+            System::Kafka => "Kafka",
+            System::Landfall => "Landfall's engine",
+            System::Mount => "mount options",
+        }
+    }
+
+    /// As it is called on the command line, in results and by subjects.
+    pub fn key(self) -> &'static str {
+        match self {
+            System::Mariadb => "mariadb",
+            System::Myrocks => "myrocks",
+            System::Postgres => "postgres",
+            System::Sqlite => "sqlite",
+            System::Rocksdb => "rocksdb",
+            System::Redis => "redis",
+            System::Etcd => "etcd",
+            System::Kafka => "kafka",
+            System::Landfall => "landfall",
+            System::Mount => "mount",
+        }
+    }
+}
+
+/// A setting with its values.
+#[derive(Debug)]
+pub struct Rule {
+    /// A stable name.
+    pub id: &'static str,
+    /// What is set.
+    pub system: System,
+    /// The setting, as the system calls it.
+    pub setting: &'static str,
+    /// Its value where nobody sets it.
+    pub default: &'static str,
+    /// Its values. The first is what the others are held against: the safe one.
+    pub choices: &'static [Choice],
+    /// Under which circumstances there is anything to say; all of them must hold.
+    pub when: &'static [Condition],
+    /// Another setting, and the value of it with which this one means nothing.
+    pub idle_with: Option<(&'static str, &'static str)>,
+    /// The experiment that holds its values against each other in the system itself; `None` where nothing
+    /// does.
+    pub measured_by: Option<Measured>,
+    /// The version that has it first, or the only server; empty if all in use have it.
+    pub since: &'static str,
+    /// Why it is not to be written into the configuration of a server that has data already; empty if it may be.
+    pub by_hand: &'static str,
+    /// A value that is safe only with another setting at another value: `(value, setting, its value)`.
+    pub safe_with: Option<(&'static str, &'static str, &'static str)>,
+    /// What it rests on.
+    pub source: Source,
+    /// What else must be known; empty if nothing.
+    pub note: &'static str,
+}
+
+/// A value of a setting.
+#[derive(Debug)]
+pub struct Choice {
+    /// The value.
+    pub value: Value,
+    /// Other settings that go with it, by their values.
+    pub with: &'static [(&'static str, Value)],
+    /// What the document says of it.
+    pub promise: Promise,
+    /// The strategy of experiment `sync` that does what the system then does with the disk; empty where
+    /// none does.
+    pub write: &'static str,
+}
+
+/// The value of a setting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// This one.
+    Fixed(&'static str),
+    /// Microseconds: so many times the median flush of this disk.
+    Flushes(f64),
+    /// A share of the durable page writes that this disk does in a second, of 16 threads together.
+    PageWrites(f64),
+    /// Bytes that are written in an hour, of a target that was named.
+    HourOfWrites,
+}
+
+/// What a value does to acknowledged data, by its document.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Promise {
+    /// What was acknowledged is there after a power cut.
+    Durable,
+    /// It has no say in that.
+    Neutral,
+    /// It has no say in that either, and fits what the rule's conditions saw.
+    Fits,
+    /// What may be lost.
+    Loses(&'static str),
+    /// What may be damaged.
+    Damages(&'static str),
+    /// Durability is others' business: whose.
+    Replicated(&'static str),
+}
+
+/// What must be so before a rule speaks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Condition {
+    /// One strategy of experiment `sync` is at least so many times as fast as another: the whole interval.
+    Faster {
+        /// The one.
+        of: &'static str,
+        /// The other.
+        over: &'static str,
+        /// So many times.
+        times: f64,
+    },
+    /// A strategy does fewer than so many writes a second: the whole interval.
+    Rare {
+        /// The strategy.
+        of: &'static str,
+        /// Writes a second.
+        per_second: f64,
+    },
+    /// The 99th percentile of a strategy's latency, in microseconds, is above this: the whole interval.
+    Slow {
+        /// The strategy.
+        of: &'static str,
+        /// Microseconds.
+        us: f64,
+    },
+    /// The filesystem is copy-on-write.
+    CopyOnWrite,
+    /// The filesystem overwrites in place.
+    InPlace,
+    /// The device promises that writes of so many bytes are not torn.
+    Untorn(u64),
+    /// It does not.
+    Torn(u64),
+    /// The filesystem is one of these.
+    Filesystem(&'static [&'static str]),
+}
+
+/// What holds a setting's values against each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measured {
+    /// `landfall lab binlog`, which tries its values unasked.
+    Planned,
+    /// `landfall lab binlog`, told to set it.
+    Binlog,
+    /// `landfall lab torn`.
+    Torn,
+    /// `landfall lab amplify`.
+    Amplify,
+}
+
+/// An official document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its title.
+    pub title: &'static str,
+    /// Where it is.
+    pub address: &'static str,
+}
+
+impl Choice {
+    const fn new(value: Value, promise: Promise, write: &'static str) -> Choice {
+        Choice {
+            value,
+            with: &[],
+            promise,
+            write,
+        }
+    }
+
+    /// A value that is durable; the system then does with the disk what strategy `write` does.
+    pub(super) const fn durable(value: &'static str, write: &'static str) -> Choice {
+        Choice::new(Value::Fixed(value), Promise::Durable, write)
+    }
+
+    /// One that may lose `what`.
+    pub(super) const fn loses(
+        value: &'static str,
+        write: &'static str,
+        what: &'static str,
+    ) -> Choice {
+        Choice::new(Value::Fixed(value), Promise::Loses(what), write)
+    }
+
+    /// One that may damage `what`.
+    pub(super) const fn damages(
+        value: &'static str,
+        write: &'static str,
+        what: &'static str,
+    ) -> Choice {
+        Choice::new(Value::Fixed(value), Promise::Damages(what), write)
+    }
+
+    /// One that has no say in durability.
+    pub(super) const fn neutral(value: Value, write: &'static str) -> Choice {
+        Choice::new(value, Promise::Neutral, write)
+    }
+}
+
+impl Rule {
+    /// What every rule has unless it says otherwise.
+    pub(super) const BLANK: Rule = Rule {
+        id: "",
+        system: System::Mariadb,
+        setting: "",
+        default: "",
+        choices: &[],
+        when: &[],
+        idle_with: None,
+        measured_by: None,
+        since: "",
+        by_hand: "",
+        safe_with: None,
+        source: Source {
+            title: "",
+            address: "",
+        },
+        note: "",
+    };
+
+    /// What the other values are held against.
+    pub fn reference(&self) -> &'static Choice {
+        // A test looks that every rule has one.
+        &self.choices[0]
+    }
+
+    /// The choice of this value, as a configuration writes it.
+    pub fn choice(&self, value: &str) -> Option<&'static Choice> {
+        self.choices
+            .iter()
+            .find(|choice| matches!(choice.value, Value::Fixed(known) if is_same(known, value)))
+    }
+}
+
+impl Rule {
+    /// Bytes that the device must promise to write whole for it to speak, if it takes such a promise.
+    pub(super) fn untorn(&self) -> Option<u64> {
+        self.when.iter().find_map(|condition| match condition {
+            Condition::Untorn(bytes) => Some(*bytes),
+            _ => None,
+        })
+    }
+
+    /// Whether its values differ in what survives a power cut.
+    pub fn is_about_durability(&self) -> bool {
+        let mut promises = self.choices.iter().map(|choice| choice.promise);
+        promises.any(|promise| promise.is_about_durability())
+    }
+
+    /// Whether this value loses nothing, by its document; one that it does not name is not known to. `get` says
+    /// what else is set.
+    pub(super) fn is_safe<'a>(&self, value: &str, get: impl Fn(&str) -> Option<&'a str>) -> bool {
+        if !self.is_about_durability() {
+            return true;
+        }
+        if let Some((own, other, with)) = self.safe_with
+            && is_same(own, value)
+        {
+            return get(other).is_some_and(|other| is_same(other, with));
+        }
+        self.choice(value)
+            .is_some_and(|choice| !choice.promise.is_unsafe())
+    }
+}
+
+impl Promise {
+    /// What it risks, by its document; empty if nothing.
+    pub fn risk(&self) -> &'static str {
+        match self {
+            Promise::Durable | Promise::Neutral | Promise::Fits => "",
+            Promise::Loses(what) | Promise::Damages(what) | Promise::Replicated(what) => what,
+        }
+    }
+
+    /// Whether it has a say in what survives a power cut.
+    pub fn is_about_durability(&self) -> bool {
+        !matches!(self, Promise::Neutral | Promise::Fits)
+    }
+
+    /// Whether acknowledged data may be lost with it.
+    pub fn is_unsafe(&self) -> bool {
+        matches!(self, Promise::Loses(_) | Promise::Damages(_))
+    }
+}
+
+/// Whether two values mean the same: `ON`, `1` and `yes` do, as do `16K` and `16384`.
+pub fn is_same(a: &str, b: &str) -> bool {
+    plain(a) == plain(b)
+}
+
+/// A value as it can be compared.
+fn plain(value: &str) -> String {
+    let lower = value.trim().trim_matches(['"', '\'']).to_ascii_lowercase();
+    match lower.as_str() {
+        "on" | "yes" | "true" | "t" | "y" => return "1".to_owned(),
+        "off" | "no" | "false" | "f" | "n" => return "0".to_owned(),
+        _ => {}
+    }
+    match crate::parse_size(&lower) {
+        Ok(bytes) => bytes.to_string(),
+        Err(_) => lower,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_the_same_however_they_are_written() {
+        for (a, b) in [
+            ("ON", "1"),
+            ("yes", "true"),
+            ("off", "0"),
+            ("16K", "16384"),
+            ("'fdatasync'", "FDATASYNC"),
+            ("64MB", "64M"),
+        ] {
+            assert!(is_same(a, b), "{a} {b}");
+        }
+        for (a, b) in [("1", "2"), ("on", "off"), ("fsync", "fdatasync")] {
+            assert!(!is_same(a, b), "{a} {b}");
+        }
+    }
+}

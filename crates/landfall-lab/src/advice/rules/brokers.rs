@@ -1,0 +1,120 @@
+//! Redis, etcd and Kafka.
+
+use super::{APPEND, OVERWRITE, UNSYNCED};
+use crate::advice::rule::{Choice, Condition, Measured, Promise, Rule, Source, System, Value};
+
+/// etcd's own limit for the 99th percentile of a sync of its log, in microseconds.
+const ETCD_P99: f64 = 10_000.0;
+/// As nobody sets it: never.
+const UNSET: &str = "unset";
+
+const REDIS: Rule = Rule {
+    system: System::Redis,
+    source: Source {
+        title: "Redis persistence, Redis documentation",
+        address: "https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/",
+    },
+    ..Rule::BLANK
+};
+
+pub(super) static RULES: [Rule; 6] = [
+    Rule {
+        id: "redis-appendonly",
+        setting: "appendonly",
+        default: "no",
+        choices: &[
+            Choice::durable("yes", APPEND),
+            Choice::loses("no", UNSYNCED, "all since the last snapshot"),
+        ],
+        measured_by: Some(Measured::Binlog),
+        by_hand: "On a server that has data: CONFIG SET appendonly yes while it runs, and then in its file. One that is started with it anew, and has no append-only file yet, may come up empty.",
+        ..REDIS
+    },
+    Rule {
+        id: "redis-appendfsync",
+        setting: "appendfsync",
+        default: "everysec",
+        choices: &[
+            Choice::durable("always", APPEND),
+            Choice::loses("everysec", UNSYNCED, "about the last second"),
+            Choice::loses("no", UNSYNCED, "about the last 30 seconds"),
+        ],
+        idle_with: Some(("appendonly", "no")),
+        measured_by: Some(Measured::Planned),
+        ..REDIS
+    },
+    Rule {
+        id: "redis-no-appendfsync-on-rewrite",
+        setting: "no-appendfsync-on-rewrite",
+        default: "no",
+        choices: &[
+            Choice::durable("no", APPEND),
+            Choice::loses(
+                "yes",
+                UNSYNCED,
+                "about 30 seconds, while the file is rewritten",
+            ),
+        ],
+        idle_with: Some(("appendonly", "no")),
+        ..REDIS
+    },
+    Rule {
+        id: "etcd-fsync",
+        system: System::Etcd,
+        setting: "unsafe-no-fsync",
+        default: "false",
+        choices: &[
+            Choice::durable("false", OVERWRITE),
+            Choice::damages("true", UNSYNCED, "what the cluster has agreed on"),
+        ],
+        source: Source {
+            title: "Configuration options, etcd documentation",
+            address: "https://etcd.io/docs/v3.6/op-guide/configuration/",
+        },
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "etcd-slow-disk",
+        system: System::Etcd,
+        setting: "wal-dir",
+        default: "this disk",
+        choices: &[
+            Choice::neutral(Value::Fixed("this disk"), ""),
+            Choice {
+                promise: Promise::Fits,
+                ..Choice::neutral(Value::Fixed("a faster disk"), "")
+            },
+        ],
+        when: &[Condition::Slow {
+            of: APPEND,
+            us: ETCD_P99,
+        }],
+        source: Source {
+            title: "Frequently asked questions, etcd documentation",
+            address: "https://etcd.io/docs/v3.6/faq/",
+        },
+        note: "etcd asks for less than 10 ms for 99 of 100 syncs of its log, and for less than 25 ms for its backend's commits; beyond it leaders are lost.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "kafka-flush-messages",
+        system: System::Kafka,
+        setting: "log.flush.interval.messages",
+        default: UNSET,
+        choices: &[
+            Choice {
+                promise: Promise::Replicated(
+                    "what was not written on any broker: it rests on replicas",
+                ),
+                ..Choice::neutral(Value::Fixed(UNSET), UNSYNCED)
+            },
+            Choice::durable("1", APPEND),
+        ],
+        source: Source {
+            title: "Hardware and OS, Application vs. OS Flush Management, Kafka documentation",
+            address: "https://kafka.apache.org/documentation/#appvsosflush",
+        },
+        note: "Kafka's documentation: leave it unset, and use replication. That takes acks=all, a replication factor of 3 and min.insync.replicas=2. A broker that is alone loses what was not synced.",
+        ..Rule::BLANK
+    },
+];

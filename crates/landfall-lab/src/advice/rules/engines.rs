@@ -1,0 +1,79 @@
+//! Stores that are linked into a program: RocksDB and Landfall's own engine.
+
+use super::{APPEND, RECYCLED, UNSYNCED};
+use crate::advice::rule::{Choice, Condition, Rule, Source, System, Value};
+
+/// By how much appending must be slower before it is called so.
+const DEARER: f64 = 1.2;
+
+pub(super) static RULES: [Rule; 4] = [
+    Rule {
+        id: "rocksdb-sync",
+        system: System::Rocksdb,
+        setting: "sync",
+        default: "no",
+        choices: &[
+            Choice::durable("yes", APPEND),
+            Choice::loses("no", UNSYNCED, "what the kernel had not written"),
+        ],
+        source: Source {
+            title: "WriteOptions::sync in include/rocksdb/options.h",
+            address: "https://github.com/facebook/rocksdb/blob/main/include/rocksdb/options.h",
+        },
+        note: "WriteOptions::sync, for each write.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "rocksdb-recycle-log",
+        system: System::Rocksdb,
+        setting: "recycle_log_file_num",
+        default: "0",
+        choices: &[
+            Choice::neutral(Value::Fixed("0"), APPEND),
+            Choice::neutral(Value::Fixed("4"), RECYCLED),
+        ],
+        when: &[Condition::Faster {
+            of: RECYCLED,
+            over: APPEND,
+            times: DEARER,
+        }],
+        source: Source {
+            title: "WAL Performance, RocksDB wiki",
+            address: "https://github.com/facebook/rocksdb/wiki/WAL-Performance",
+        },
+        note: "RocksDB takes it off without a word with wal_recovery_mode kTolerateCorruptedTailRecords and kAbsoluteConsistency, and from 2020 to 2024 (until pull request 12403) with kPointInTimeRecovery, which is usual; its LOG says what holds.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "landfall-log",
+        system: System::Landfall,
+        setting: "landfall-log",
+        default: "Options::default()",
+        choices: &[
+            Choice::durable("Options::default()", "overwrite/direct+o_dsync/8K"),
+            Choice::durable("a file that grows", APPEND),
+        ],
+        source: Source {
+            title: "Why a power cut loses nothing of the log",
+            address: "docs/crash-argument-log.md",
+        },
+        note: "What a commit of one thread costs; several that commit together share it.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "landfall-state",
+        system: System::Landfall,
+        setting: "landfall-state",
+        default: "Policy::EveryCommit",
+        choices: &[
+            Choice::durable("Policy::EveryCommit", "overwrite/direct+o_dsync/8K"),
+            Choice::loses("Policy::Interval", UNSYNCED, "all within the interval"),
+        ],
+        source: Source {
+            title: "Why a power cut loses nothing of the state",
+            address: "docs/crash-argument-state.md",
+        },
+        note: "With many in flight apply_async gives most of that, and loses nothing.",
+        ..Rule::BLANK
+    },
+];

@@ -1,0 +1,279 @@
+//! MariaDB and MySQL with InnoDB, and with MyRocks.
+
+use super::{APPEND, DEAR_FLUSH, OVERWRITE, UNSYNCED};
+use crate::advice::evidence::PAGE_WRITES;
+use crate::advice::rule::{Choice, Condition, Measured, Promise, Rule, Source, System, Value};
+
+const PAGE: u64 = 16 << 10;
+/// Page writes a second below which what is usual is too many.
+const SLOW_DISK: f64 = 400.0;
+
+const VARIABLES: &str = "InnoDB System Variables, MariaDB documentation";
+const GROUP_COMMIT: Source = Source {
+    title: "Binary Log Group Commit and InnoDB Flushing Performance, MariaDB documentation",
+    address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/binary-log-group-commit-and-innodb-flushing-performance",
+};
+const FLUSH_METHOD: Source = Source {
+    title: "InnoDB Flush Method, MariaDB documentation",
+    address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-flush-method",
+};
+const PAGE_FLUSHING: Source = Source {
+    title: "InnoDB Page Flushing, MariaDB documentation",
+    address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-page-flushing",
+};
+const LAST_SECOND: &str = "about the last second";
+const NOT_IN_BINLOG: &str = "commits not yet in the binary log, there and in InnoDB";
+
+pub(super) static RULES: [Rule; 15] = [
+    Rule {
+        id: "mariadb-log-at-commit",
+        setting: "innodb_flush_log_at_trx_commit",
+        default: "1",
+        choices: &[
+            Choice::durable("1", OVERWRITE),
+            Choice::loses("2", UNSYNCED, LAST_SECOND),
+            Choice::loses("0", UNSYNCED, LAST_SECOND),
+        ],
+        measured_by: Some(Measured::Binlog),
+        source: Source {
+            title: VARIABLES,
+            address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-system-variables#innodb_flush_log_at_trx_commit",
+        },
+        note: "With a binary log, 1 is durable only together with sync_binlog=1.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "mariadb-sync-binlog",
+        setting: "sync_binlog",
+        default: "0",
+        choices: &[
+            Choice::durable("1", APPEND),
+            Choice::loses("0", UNSYNCED, NOT_IN_BINLOG),
+        ],
+        idle_with: Some(("log_bin", "OFF")),
+        measured_by: Some(Measured::Planned),
+        source: GROUP_COMMIT,
+        note: "Where there is a binary log. It is 0 in MariaDB unless set, and 1 in MySQL. MariaDB rolls back at recovery what the binary log lacks, and replicas part from their master.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "mariadb-commit-wait",
+        setting: "binlog_commit_wait_count",
+        default: "0",
+        choices: &[
+            Choice::neutral(Value::Fixed("0"), ""),
+            Choice {
+                with: &[("binlog_commit_wait_usec", Value::Flushes(1.0))],
+                ..Choice::neutral(Value::Fixed("4"), "")
+            },
+        ],
+        when: &[Condition::Faster {
+            of: UNSYNCED,
+            over: OVERWRITE,
+            times: DEAR_FLUSH,
+        }],
+        idle_with: Some(("log_bin", "OFF")),
+        measured_by: Some(Measured::Binlog),
+        since: "MariaDB",
+        source: Source {
+            title: "Replication and Binary Log System Variables, MariaDB documentation",
+            address: "https://mariadb.com/docs/server/ha-and-performance/standard-replication/replication-and-binary-log-system-variables#binlog_commit_wait_usec",
+        },
+        note: "For at least four clients that commit at the same time. To wait for as long as one flush takes is our own starting value. In MySQL it is binlog_group_commit_sync_delay.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "mariadb-doublewrite",
+        setting: "innodb_doublewrite",
+        default: "ON",
+        choices: &[
+            Choice::durable("ON", ""),
+            Choice::damages("OFF", "", "pages that are torn"),
+        ],
+        when: &[Condition::Torn(PAGE)],
+        measured_by: Some(Measured::Torn),
+        source: Source {
+            title: VARIABLES,
+            address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-system-variables#innodb_doublewrite",
+        },
+        note: "To be taken off only where device, filesystem and alignment together promise that a page is written whole; that nothing was seen torn is no promise.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "mariadb-doublewrite-untorn",
+        setting: "innodb_doublewrite",
+        default: "ON",
+        choices: &[Choice::durable("ON", ""), Choice::durable("OFF", "")],
+        when: &[Condition::Untorn(PAGE)],
+        measured_by: Some(Measured::Torn),
+        source: Source {
+            title: "Torn write prevention, Amazon EC2 User Guide",
+            address: "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/storage-twp.html",
+        },
+        note: "Takes innodb_flush_method=O_DIRECT, pages of 16 KiB or less, a filesystem that does not divide them (ext4 with bigalloc and clusters of 16 KiB), and volumes aligned to them.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "mariadb-flush-method",
+        setting: "innodb_flush_method",
+        default: "O_DIRECT",
+        choices: &[
+            Choice::durable("O_DIRECT", "overwrite/direct+fdatasync/8K"),
+            Choice::durable("fsync", "overwrite/fsync/8K"),
+            Choice::durable("O_DSYNC", "overwrite/o_dsync/8K"),
+            Choice::loses(
+                "O_DIRECT_NO_FSYNC",
+                "overwrite/direct+none/8K",
+                "pages in the disk's own cache, files that grew",
+            ),
+        ],
+        measured_by: Some(Measured::Binlog),
+        source: FLUSH_METHOD,
+        note: "O_DIRECT is usual since MariaDB 10.6 and MySQL 8.4, fsync before.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "mariadb-log-write-through",
+        setting: "innodb_log_file_write_through",
+        default: "OFF",
+        choices: &[
+            Choice::durable("OFF", "overwrite/direct+fdatasync/8K"),
+            Choice::durable("ON", "overwrite/direct+o_dsync/8K"),
+        ],
+        since: "MariaDB 11.0",
+        source: FLUSH_METHOD,
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "mariadb-flush-neighbors",
+        setting: "innodb_flush_neighbors",
+        default: "1",
+        choices: &[
+            Choice::neutral(Value::Fixed("1"), ""),
+            Choice::neutral(Value::Fixed("0"), ""),
+        ],
+        measured_by: Some(Measured::Torn),
+        source: Source {
+            title: "Configuring Buffer Pool Flushing, MySQL 8.4 Reference Manual",
+            address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-buffer-pool-flushing.html",
+        },
+        note: "0 in MySQL 8 unless set. MariaDB ignores it where the disk says that it does not rotate.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "mariadb-io-capacity",
+        setting: "innodb_io_capacity",
+        default: "200",
+        choices: &[
+            Choice::neutral(Value::Fixed("200"), ""),
+            Choice {
+                promise: Promise::Fits,
+                ..Choice::neutral(Value::PageWrites(0.5), "")
+            },
+        ],
+        when: &[Condition::Rare {
+            of: PAGE_WRITES,
+            per_second: SLOW_DISK,
+        }],
+        source: Source {
+            title: "Configuring InnoDB I/O Capacity, MySQL 8.4 Reference Manual",
+            address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-configuring-io-capacity.html",
+        },
+        note: "As low as practical, but not so low that background work falls behind. No less than 100 is taken. Half of what 16 threads can sync here is our own reckoning.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "mariadb-redo-size",
+        setting: "innodb_log_file_size",
+        default: "96M",
+        choices: &[
+            Choice::neutral(Value::Fixed("96M"), ""),
+            Choice::neutral(Value::HourOfWrites, ""),
+        ],
+        measured_by: Some(Measured::Amplify),
+        source: Source {
+            title: "InnoDB Redo Log, MariaDB documentation",
+            address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-redo-log",
+        },
+        note: "Room for an hour of writes, by MySQL's manual on the same setting; --workload reckons it. Recovery takes longer. In MySQL it is innodb_redo_log_capacity.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "mariadb-dirty-pages",
+        setting: "innodb_max_dirty_pages_pct",
+        default: "90",
+        choices: &[
+            Choice::neutral(Value::Fixed("90"), ""),
+            Choice::neutral(Value::Fixed("10"), ""),
+        ],
+        measured_by: Some(Measured::Amplify),
+        source: PAGE_FLUSHING,
+        note: "Few dirty pages make flushing even, and cost writes.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "mariadb-page-size",
+        setting: "innodb_page_size",
+        default: "16K",
+        choices: &[
+            Choice::neutral(Value::Fixed("16K"), ""),
+            Choice::neutral(Value::Fixed("8K"), ""),
+            Choice::neutral(Value::Fixed("4K"), ""),
+        ],
+        measured_by: Some(Measured::Amplify),
+        source: Source {
+            title: "InnoDB Startup Options and System Variables, MySQL 8.4 Reference Manual",
+            address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_page_size",
+        },
+        by_hand: "For a new server only: one that has data does not start with another.",
+        note: "Smaller pages write fewer bytes where rows are small and changed at random; rows and index keys must be smaller too.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "myrocks-log-at-commit",
+        system: System::Myrocks,
+        setting: "rocksdb_flush_log_at_trx_commit",
+        default: "1",
+        choices: &[
+            Choice::durable("1", APPEND),
+            Choice::loses("2", UNSYNCED, "about the last second"),
+            Choice::loses("0", UNSYNCED, "all since the log was synced"),
+        ],
+        source: Source {
+            title: "MyRocks System Variables, MariaDB documentation",
+            address: "https://mariadb.com/docs/server/server-usage/storage-engines/myrocks/myrocks-system-variables#rocksdb_flush_log_at_trx_commit",
+        },
+        note: "With a binary log, 1 is durable only together with sync_binlog=1. Its log cannot be recycled: there is no such variable.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "myrocks-sync-binlog",
+        system: System::Myrocks,
+        setting: "sync_binlog",
+        default: "0",
+        choices: &[
+            Choice::durable("1", APPEND),
+            Choice::loses("0", UNSYNCED, NOT_IN_BINLOG),
+        ],
+        idle_with: Some(("log_bin", "OFF")),
+        source: Source {
+            title: "Configuring Crash Safe Master, MyRocks wiki",
+            address: "https://github.com/facebook/mysql-5.6/wiki/Configuring-Crash-Safe-Master",
+        },
+        note: "Where there is a binary log.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "myrocks-wal-recovery-mode",
+        system: System::Myrocks,
+        setting: "rocksdb_wal_recovery_mode",
+        default: "1",
+        choices: &[Choice::durable("1", ""), Choice::durable("2", "")],
+        source: Source {
+            title: "MyRocks Crash Recovery, MyRocks wiki",
+            address: "https://github.com/facebook/mysql-5.6/wiki/MyRocks-Crash-Recovery",
+        },
+        note: "With 1 the server does not start where the last entry of the log was torn; with 2 it goes by the log up to there, also where an entry in the middle is damaged.",
+        ..Rule::BLANK
+    },
+];

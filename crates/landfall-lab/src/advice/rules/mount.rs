@@ -1,0 +1,60 @@
+//! How the filesystem is made and mounted.
+
+use super::{OVERWRITE, UNSYNCED};
+use crate::advice::rule::{Choice, Condition, Measured, Rule, Source, System};
+
+const KERNEL: Source = Source {
+    title: "ext4 General Information, The Linux Kernel documentation",
+    address: "https://docs.kernel.org/admin-guide/ext4.html",
+};
+
+const BLANK: Rule = Rule {
+    system: System::Mount,
+    when: &[Condition::Filesystem(&["ext3", "ext4"])],
+    source: KERNEL,
+    ..Rule::BLANK
+};
+
+pub(super) static RULES: [Rule; 3] = [
+    Rule {
+        id: "mount-barrier",
+        setting: "barrier",
+        default: "1",
+        choices: &[
+            Choice::durable("1", OVERWRITE),
+            Choice::damages("0", UNSYNCED, "the filesystem, and what the cache held"),
+        ],
+        measured_by: Some(Measured::Binlog),
+        note: "Safe only where the disk's cache is protected from power cuts; where it is, and the disk says so, no flushes are sent anyway.",
+        ..BLANK
+    },
+    Rule {
+        id: "mount-data",
+        setting: "data",
+        default: "ordered",
+        choices: &[
+            Choice::durable("ordered", OVERWRITE),
+            Choice::durable("journal", ""),
+            Choice::durable("writeback", ""),
+        ],
+        measured_by: Some(Measured::Binlog),
+        note: "journal writes all data twice and takes O_DIRECT away, and does not keep a database's pages whole (InnoDB without doublewrite was damaged on it). With writeback files may show old data after a power cut where nobody synced.",
+        ..BLANK
+    },
+    Rule {
+        id: "mount-fast-commit",
+        setting: "mkfs fast_commit",
+        default: "off",
+        choices: &[
+            Choice::durable("off", OVERWRITE),
+            Choice::damages("fast_commit", "", "the filesystem"),
+        ],
+        when: &[Condition::Filesystem(&["ext4"])],
+        source: Source {
+            title: "Journal (jbd2), The Linux Kernel documentation",
+            address: "https://docs.kernel.org/filesystems/ext4/journal.html",
+        },
+        note: "It would make appending cheaper. On Linux 6.18 it could not be mounted after a power cut at the wrong moment; what was found is in docs/findings/ext4-fast-commit.md.",
+        ..BLANK
+    },
+];

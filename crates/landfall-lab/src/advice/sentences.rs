@@ -1,0 +1,142 @@
+//! Advice in words, the same in the terminal, the report and configuration files.
+
+use super::result::{Advice, Choice, Gain, Proof, Quantity, Setting};
+use crate::numbers::{NOTHING, interval, short, thousands};
+use crate::stats::Estimate;
+
+/// Settings that a sentence names.
+const MOST_NAMED: usize = 3;
+
+/// What a value gives: `1.85 (1.48–2.03)`; nothing if that was not measured.
+pub fn gain_text(gain: Option<&Gain>) -> String {
+    let Some(gain) = gain else {
+        return NOTHING.to_owned();
+    };
+    let times = match gain.of {
+        Quantity::Rate => gain.times,
+        // As people think of bytes: how many are left.
+        Quantity::Bytes => Estimate {
+            median: 1.0 / gain.times.median,
+            low: 1.0 / gain.times.high,
+            high: 1.0 / gain.times.low,
+        },
+    };
+    let spread = match gain.is_certain {
+        true => interval(&times, short),
+        // Fewer rounds than an interval takes.
+        false => "?".to_owned(),
+    };
+    let unit = match gain.of {
+        Quantity::Rate => "",
+        Quantity::Bytes => " bytes",
+    };
+    // Its share of the disk is not all that a commit is made of.
+    let bound = if gain.is_direct || times.median < 1.0 {
+        ""
+    } else {
+        "≤ "
+    };
+    format!("{bound}{} ({spread}){unit}", short(times.median))
+}
+
+/// In how many crash states something was lost: `6 of 29`; nothing if that was not tried.
+pub fn proof_text(proof: Option<&Proof>) -> String {
+    match proof {
+        None => NOTHING.to_owned(),
+        Some(proof) => {
+            let mark = if proof.is_direct { "" } else { "*" };
+            format!(
+                "{} of {}{mark}",
+                thousands(proof.losing as f64),
+                thousands(proof.states as f64)
+            )
+        }
+    }
+}
+
+/// A value with what goes with it: `4, binlog_commit_wait_usec=120`.
+pub fn choice_text(choice: &Choice) -> String {
+    let mut text = choice.value.clone();
+    for (setting, value) in &choice.with {
+        text += &format!(", {setting}={value}");
+    }
+    text
+}
+
+/// All that is known of a value, in one line: what it gives, what it risks, what was lost.
+pub fn evidence(setting: &Setting, choice: &Choice) -> String {
+    let mut parts = Vec::new();
+    let reference = setting.choices.first();
+    if let Some(gain) = &choice.gain {
+        let against = reference.map_or("", |first| first.value.as_str());
+        let of = match gain.of {
+            Quantity::Rate => "times as fast as",
+            Quantity::Bytes => "written by",
+        };
+        let mut text = format!("{} {of} {against}", gain_text(Some(gain)));
+        text += match gain.is_direct {
+            true => ", measured: ",
+            false => ", as such writes to a file are: ",
+        };
+        text += &gain.measured;
+        parts.push(text);
+    }
+    if let Some(proof) = &choice.proof {
+        parts.push(format!(
+            "lost something in {} of {} crash states ({}, {})",
+            thousands(proof.losing as f64),
+            thousands(proof.states as f64),
+            proof.subject,
+            proof.recipe
+        ));
+    }
+    parts.join("; ")
+}
+
+/// What all of it comes to, in one sentence; nothing where there is no advice.
+pub fn sentence(advice: &Advice) -> Option<String> {
+    let changes: Vec<&Setting> = advice
+        .settings
+        .iter()
+        .filter(|setting| setting.is_change())
+        .collect();
+    let best = changes
+        .iter()
+        .filter_map(|setting| {
+            let gain = setting.advised()?.gain.as_ref()?;
+            (gain.is_direct && gain.is_certain && gain.of == Quantity::Rate)
+                .then_some((*setting, gain))
+        })
+        .max_by(|a, b| a.1.times.low.total_cmp(&b.1.times.low));
+    if advice.settings.is_empty() {
+        return None;
+    }
+    Some(match (best, changes.as_slice()) {
+        (Some((setting, gain)), _) => format!(
+            "The setting with most to gain: {}={} in {}, {} times as fast here ({}).",
+            setting.setting,
+            setting.value.as_deref().unwrap_or_default(),
+            setting.system.name(),
+            gain_text(Some(gain)),
+            gain.measured
+        ),
+        (None, []) => {
+            "Of all settings that were looked at, what is usual is right here.".to_owned()
+        }
+        (None, some) => {
+            let named = some.iter().take(MOST_NAMED).map(|setting| {
+                let value = setting.value.as_deref().unwrap_or_default();
+                format!("{}={value} in {}", setting.setting, setting.system.name())
+            });
+            let more = match some.len().saturating_sub(MOST_NAMED) {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            let named: Vec<String> = named.collect();
+            format!(
+                "What should be other than usual: {}{more}.",
+                named.join(", ")
+            )
+        }
+    })
+}

@@ -1,0 +1,406 @@
+//! Every rule against recorded results: that it speaks where it should, what it then says, and that it is silent
+//! where it should be.
+
+use super::fixtures::recorded;
+use super::rule::{Promise, Value};
+use super::*;
+use crate::advice::check::check;
+use crate::advice::configuration::Configuration;
+use crate::advice::fragment::fragment;
+
+fn advice_on(name: &str) -> Advice {
+    advise(&recorded(name), "landfall-report", None)
+}
+
+/// A rule, a recording in which it speaks with the value that it then advises, and one in which it does not.
+struct Case {
+    rule: &'static str,
+    speaks_in: &'static str,
+    advises: &'static str,
+    silent_in: &'static str,
+}
+
+const fn case(
+    rule: &'static str,
+    speaks_in: &'static str,
+    advises: &'static str,
+    silent_in: &'static str,
+) -> Case {
+    Case {
+        rule,
+        speaks_in,
+        advises,
+        silent_in,
+    }
+}
+
+#[rustfmt::skip]
+static CASES: &[Case] = &[
+    case("mariadb-log-at-commit", "disk", "1", "unmeasured"),
+    case("mariadb-sync-binlog", "disk", "1", "unmeasured"),
+    case("mariadb-commit-wait", "disk", "0", "spinning"),
+    case("mariadb-doublewrite", "disk", "ON", "untorn"),
+    case("mariadb-doublewrite-untorn", "untorn", "ON", "disk"),
+    case("mariadb-flush-method", "disk", "O_DIRECT", "unmeasured"),
+    case("mariadb-log-write-through", "ext4", "OFF", "unmeasured"),
+    case("mariadb-flush-neighbors", "disk", "1", "ext4"),
+    case("mariadb-io-capacity", "spinning", "-", "disk"),
+    case("mariadb-redo-size", "disk", "96M", "ext4"),
+    case("mariadb-dirty-pages", "disk", "90", "ext4"),
+    case("mariadb-page-size", "disk", "4K", "ext4"),
+    case("myrocks-log-at-commit", "disk", "1", "unmeasured"),
+    // Its log and the binary log parted in some state, whatever was set.
+    case("myrocks-sync-binlog", "disk", "-", "unmeasured"),
+    case("myrocks-wal-recovery-mode", "disk", "2", "ext4"),
+    case("postgres-fsync", "disk", "on", "unmeasured"),
+    case("postgres-synchronous-commit", "disk", "on", "unmeasured"),
+    case("postgres-wal-sync-method", "disk", "-", "unmeasured"),
+    case("postgres-wal-recycle", "disk", "on", "btrfs"),
+    case("postgres-wal-init-zero", "disk", "on", "btrfs"),
+    case("postgres-wal-recycle-copy-on-write", "btrfs", "-", "ext4"),
+    case("postgres-wal-init-zero-copy-on-write", "btrfs", "-", "ext4"),
+    case("postgres-commit-delay", "disk", "-", "spinning"),
+    case("postgres-full-page-writes", "disk", "on", "ext4"),
+    case("postgres-max-wal-size", "disk", "-", "ext4"),
+    case("sqlite-journal-mode", "disk", "wal", "ext4"),
+    case("sqlite-synchronous", "disk", "full", "unmeasured"),
+    case("rocksdb-sync", "disk", "yes", "unmeasured"),
+    case("rocksdb-recycle-log", "disk", "4", "unmeasured"),
+    case("redis-appendonly", "disk", "yes", "unmeasured"),
+    case("redis-appendfsync", "disk", "always", "unmeasured"),
+    case("redis-no-appendfsync-on-rewrite", "disk", "no", "unmeasured"),
+    case("etcd-fsync", "disk", "false", "unmeasured"),
+    case("etcd-slow-disk", "spinning", "a faster disk", "disk"),
+    case("kafka-flush-messages", "disk", "unset", "unmeasured"),
+    case("landfall-log", "ext4", "Options::default()", "unmeasured"),
+    case("landfall-state", "disk", "Policy::EveryCommit", "unmeasured"),
+    case("mount-barrier", "ext4", "1", "btrfs"),
+    case("mount-data", "disk", "ordered", "xfs"),
+    case("mount-fast-commit", "disk", "off", "xfs"),
+];
+
+#[test]
+fn every_rule_speaks_in_one_recording_and_is_silent_in_another() {
+    for rule in rules::all() {
+        let cases = CASES.iter().filter(|case| case.rule == rule.id);
+        assert_eq!(cases.count(), 1, "{} has one case", rule.id);
+    }
+    for case in CASES {
+        let spoken = advice_on(case.speaks_in);
+        let said = spoken.settings.iter().find(|said| said.rule == case.rule);
+        let said = said.unwrap_or_else(|| panic!("{} is silent in {}", case.rule, case.speaks_in));
+        if case.advises != "-" {
+            let value = said.value.as_deref();
+            assert_eq!(value, Some(case.advises), "{}", case.rule);
+        }
+        let silent = advice_on(case.silent_in);
+        let speaks = silent.settings.iter().any(|said| said.rule == case.rule);
+        assert!(!speaks, "{} speaks in {}", case.rule, case.silent_in);
+    }
+}
+
+#[test]
+fn every_rule_can_be_held_against_its_document() {
+    let mut ids: Vec<&str> = rules::all().map(|rule| rule.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), rules::all().count(), "names are unique");
+    for rule in rules::all() {
+        assert!(!rule.source.title.is_empty(), "{}", rule.id);
+        let own = rule.source.address.starts_with("docs/");
+        assert!(
+            own || rule.source.address.starts_with("https://"),
+            "{}",
+            rule.id
+        );
+        assert!(rule.choices.len() > 1, "{}", rule.id);
+        let reference = rule.reference();
+        assert!(!reference.promise.is_unsafe(), "{}", rule.id);
+        assert!(matches!(reference.value, Value::Fixed(_)), "{}", rule.id);
+        for choice in rule.choices {
+            let strategy = |key: &str| {
+                crate::sync::Plan::standard()
+                    .strategies
+                    .iter()
+                    .any(|one| one.key() == key)
+            };
+            assert!(
+                choice.write.is_empty() || strategy(choice.write),
+                "{}",
+                choice.write
+            );
+            let is_replicated = matches!(choice.promise, Promise::Replicated(_));
+            let risk = choice.promise.risk();
+            assert_eq!(
+                risk.is_empty(),
+                !choice.promise.is_unsafe() && !is_replicated
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_not_durable_gets_no_advice_but_that() {
+    for name in ["memory", "no-barrier"] {
+        let advice = advice_on(name);
+        assert!(advice.refused.is_some(), "{name}");
+        assert!(
+            advice.settings.is_empty() && advice.missing.is_empty(),
+            "{name}"
+        );
+        let text = fragment(&advice, System::Mariadb).unwrap();
+        assert!(text.contains("No setting is advised"), "{text}");
+        assert!(text.lines().all(|line| line.starts_with('#')), "{text}");
+    }
+}
+
+#[test]
+fn what_is_unsafe_is_never_advised_whatever_it_gives() {
+    for name in ["disk", "ext4", "btrfs", "spinning", "untorn"] {
+        for setting in advice_on(name).settings {
+            let rule = rules::all().find(|rule| rule.id == setting.rule).unwrap();
+            let unsafe_ones = rule
+                .choices
+                .iter()
+                .filter(|choice| choice.promise.is_unsafe());
+            for choice in unsafe_ones {
+                let Value::Fixed(value) = choice.value else {
+                    continue;
+                };
+                assert_ne!(
+                    setting.value.as_deref(),
+                    Some(value),
+                    "{} in {name}",
+                    rule.id
+                );
+                let known = setting.choices.iter().find(|known| known.value == value);
+                assert!(known.is_none_or(|known| known.stance == Stance::Unsafe));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_lost_data_here_is_not_advised_whatever_its_document_says() {
+    let mut results = recorded("disk");
+    let sync = results.experiments.iter_mut().find_map(|one| match one {
+        crate::Experiment::Sync(sync) => Some(sync),
+        _ => None,
+    });
+    for strategy in &mut sync.unwrap().strategies {
+        if let Some(proof) = strategy
+            .proof
+            .as_mut()
+            .filter(|_| strategy.key == "overwrite/fsync/8K")
+        {
+            proof.losing = 3;
+        }
+    }
+    results
+        .experiments
+        .retain(|one| !matches!(one, crate::Experiment::Prove(_)));
+    let advice = advise(&results, "r", None);
+    let method = advice
+        .settings
+        .iter()
+        .find(|one| one.rule == "postgres-wal-sync-method")
+        .unwrap();
+    let fsync = method
+        .choices
+        .iter()
+        .find(|one| one.value == "fsync")
+        .unwrap();
+    assert_eq!(fsync.stance, Stance::Unsafe);
+    assert_ne!(method.value.as_deref(), Some("fsync"));
+}
+
+#[test]
+fn a_proof_speaks_of_its_own_setting_only() {
+    let advice = advice_on("disk");
+    let of = |rule: &str, value: &str| {
+        let setting = advice.settings.iter().find(|one| one.rule == rule).unwrap();
+        let choice = setting
+            .choices
+            .iter()
+            .find(|one| one.value == value)
+            .unwrap();
+        choice.proof.clone().unwrap()
+    };
+    // With sync_binlog=0 something was lost, and not because of the redo log.
+    let proof = of("mariadb-log-at-commit", "1");
+    assert!(proof.is_direct && proof.losing == 0, "{proof:?}");
+    assert!(of("mariadb-sync-binlog", "0").losing > 0);
+    assert!(of("mariadb-sync-binlog", "0").is_direct);
+    assert_eq!(of("mariadb-sync-binlog", "1").losing, 0);
+    assert!(of("mariadb-log-at-commit", "2").losing > 0);
+    assert!(of("sqlite-journal-mode", "delete").losing > 0);
+    assert!(of("redis-appendfsync", "everysec").losing > 0);
+    // What a mount option lost says nothing of a setting.
+    assert!(of("mount-barrier", "0").losing > 0);
+}
+
+#[test]
+fn what_is_missing_has_a_command_and_what_is_known_has_none() {
+    let advice = advice_on("ext4");
+    let commands: Vec<&str> = advice
+        .missing
+        .iter()
+        .map(|one| one.command.as_str())
+        .collect();
+    assert!(commands.iter().any(|command| {
+        command.starts_with("sudo landfall prove mariadb --fs ext4 --set sync_binlog=1 ")
+    }));
+    assert!(
+        commands
+            .iter()
+            .any(|command| command.contains("lab binlog /srv/data --on dir --database postgres"))
+    );
+    let unmeasured = advice_on("unmeasured");
+    assert!(unmeasured.missing.iter().any(|one| {
+        one.command
+            .starts_with("sudo landfall lab sync /srv/data --prove")
+    }));
+    let disk = advice_on("disk");
+    assert!(
+        !disk
+            .missing
+            .iter()
+            .any(|one| one.command.ends_with("landfall-report/prove-mariadb.json"))
+    );
+}
+
+#[test]
+fn a_fragment_sets_what_is_advised_and_says_why() {
+    let advice = advice_on("disk");
+    for (system, line) in [
+        (System::Mariadb, "sync_binlog = 1"),
+        (System::Postgres, "full_page_writes = 'on'"),
+        (System::Redis, "appendfsync always"),
+        (System::Sqlite, "PRAGMA journal_mode = wal;"),
+        (System::Etcd, "unsafe-no-fsync: false"),
+        (System::Kafka, "# log.flush.interval.messages is not set"),
+        (System::Rocksdb, "sync=yes"),
+        (System::Myrocks, "rocksdb_flush_log_at_trx_commit = 1"),
+    ] {
+        let text = fragment(&advice, system).unwrap();
+        assert!(text.lines().any(|known| known == line), "{line} in {text}");
+        assert!(text.contains("crash states"), "{text}");
+        let long = text.lines().find(|line| {
+            line.chars().count() > 110 && !line.contains("landfall ") && !line.contains("https://")
+        });
+        assert_eq!(long, None);
+    }
+    assert!(fragment(&advice, System::Mount).is_none());
+}
+
+/// What is written is read back as it was meant, and found to be right.
+#[test]
+fn a_fragment_passes_its_own_check() {
+    let advice = advice_on("disk");
+    let directory = tempfile::tempdir().unwrap();
+    for (system, name) in [
+        (System::Mariadb, "mariadb.cnf"),
+        (System::Postgres, "postgresql.conf"),
+        (System::Redis, "redis.conf"),
+        (System::Sqlite, "sqlite.sql"),
+        (System::Etcd, "etcd.yml"),
+        (System::Kafka, "server.properties"),
+    ] {
+        let path = directory.path().join(name);
+        std::fs::write(&path, fragment(&advice, system).unwrap()).unwrap();
+        let read = Configuration::read(system, &path).unwrap();
+        let found = check(system, path, &read, &advice);
+        // What is to be set by hand is a comment in it.
+        let by_hand = |one: &check::Finding| {
+            let mut rules = rules::of(system).filter(|rule| rule.setting == one.setting);
+            rules.any(|rule| !rule.by_hand.is_empty())
+        };
+        assert!(found.risks.iter().all(by_hand), "{name}: {:?}", found.risks);
+        assert!(
+            found.unused.iter().all(by_hand),
+            "{name}: {:?}",
+            found.unused
+        );
+        assert_eq!(found.not_known, [], "{name}");
+        assert!(found.looked_at > 0, "{name}");
+    }
+}
+
+#[test]
+fn a_configuration_that_risks_data_is_told_so_by_file_and_line() {
+    let advice = advice_on("disk");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("my.cnf");
+    std::fs::write(
+        &path,
+        "[mysqld]\nlog_bin\ninnodb_flush_log_at_trx_commit = 2\n",
+    )
+    .unwrap();
+    let read = Configuration::read(System::Mariadb, &path).unwrap();
+    let found = check(System::Mariadb, path.clone(), &read, &advice);
+    let risks: Vec<(&str, &str, bool)> = found
+        .risks
+        .iter()
+        .map(|risk| {
+            (
+                risk.setting.as_str(),
+                risk.value.as_str(),
+                risk.at.is_some(),
+            )
+        })
+        .collect();
+    // The binary log is there, and nobody set when it is synced.
+    assert_eq!(
+        risks,
+        [
+            ("innodb_flush_log_at_trx_commit", "2", true),
+            ("sync_binlog", "0", false)
+        ]
+    );
+    assert!(found.risks[0].at.as_deref().unwrap().ends_with("my.cnf:3"));
+    assert!(found.risks[0].proof.as_ref().unwrap().losing > 0);
+    assert_eq!(found.risks[0].better.as_deref(), Some("1"));
+    std::fs::write(&path, "[mysqld]\nskip-log-bin\n").unwrap();
+    let read = Configuration::read(System::Mariadb, &path).unwrap();
+    assert_eq!(check(System::Mariadb, path, &read, &advice).risks, []);
+}
+
+#[test]
+fn a_target_is_held_against_the_disk_and_its_flash() {
+    let results = recorded("disk");
+    let drive = Drive::default();
+    let carried = |text: &str| {
+        let target = text.parse().unwrap();
+        advise(&results, "r", Some((&target, &drive)))
+            .carried
+            .unwrap()
+    };
+    let little = carried("commits=5,size=1K,clients=4");
+    assert_eq!(little.verdict, Verdict::Carries, "{little:?}");
+    assert!(little.changes.is_empty(), "{:?}", little.changes);
+    let much = carried("commits=10000000,size=1K,clients=4");
+    assert_eq!(much.verdict, Verdict::CannotCarry);
+    assert!(much.changes.len() >= 3, "{:?}", much.changes);
+    assert!(much.flash.iter().any(|flash| flash.years < 1.0));
+    let together = carried("commits=60000,size=200,clients=64");
+    assert_eq!(together.verdict, Verdict::Together, "{together:?}");
+    // Random pages wear more than a log, and half the bytes a day last twice as long.
+    let [log, pages, ..] = little.flash.as_slice() else {
+        panic!("{:?}", little.flash)
+    };
+    let worse = pages.amplification > log.amplification && pages.years < log.years;
+    assert!(worse, "{log:?} {pages:?}");
+    let half = carried("commits=5,size=1K,clients=4,per-day=216000K");
+    assert!((half.flash[0].years / log.years - 2.0).abs() < 0.01);
+    let nobody = advise(&recorded("unmeasured"), "r", Some((&little.target, &drive)));
+    assert_eq!(nobody.carried.unwrap().verdict, Verdict::NotKnown);
+}
+
+#[test]
+fn the_same_results_give_the_same_advice_in_schema() {
+    let advice = advice_on("disk");
+    assert_eq!(advice, advice_on("disk"));
+    let document: serde_json::Value = serde_json::from_str(&advice.to_json()).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&advice_schema()).unwrap();
+    assert!(jsonschema::is_valid(&schema, &document));
+}

@@ -1,0 +1,153 @@
+//! The settings that are advised, as the page shows them.
+
+use crate::advice::{
+    Advice, Choice, Lack, Missing, Setting, Stance, System, choice_text, gain_text, proof_text,
+};
+
+/// Everything that is advised.
+pub(super) struct Advised<'a> {
+    /// Why nothing is.
+    pub refused: Option<&'a str>,
+    pub groups: Vec<Group<'a>>,
+    /// What they rest on, each once.
+    pub documents: Vec<Document<'a>>,
+    pub missing: Vec<Unknown<'a>>,
+    /// Whether some of it is of writes to a plain file.
+    pub has_writes: bool,
+}
+
+/// The settings of one system.
+pub(super) struct Group<'a> {
+    pub name: &'static str,
+    pub rows: Vec<Row<'a>>,
+}
+
+/// One value of a setting.
+pub(super) struct Row<'a> {
+    pub text: String,
+    /// What must be known of the setting; of its first value only.
+    pub notes: Vec<&'a str>,
+    pub document: usize,
+    pub class: &'static str,
+    pub sign: &'static str,
+    pub stance: &'static str,
+    pub gain: String,
+    pub proof: String,
+    pub risk: &'a str,
+    /// Whether it is the first of its setting.
+    pub is_first: bool,
+}
+
+/// An official document, numbered from 1.
+pub(super) struct Document<'a> {
+    pub number: usize,
+    pub title: &'a str,
+    /// Absent of one that is part of the program.
+    pub address: Option<&'a str>,
+}
+
+/// What is not known, and the command that gets it.
+pub(super) struct Unknown<'a> {
+    pub text: String,
+    pub command: &'a str,
+}
+
+/// The page's share of advice.
+pub(super) fn advised(advice: &Advice) -> Advised<'_> {
+    let mut documents: Vec<Document<'_>> = Vec::new();
+    let mut groups = Vec::new();
+    for system in System::ALL {
+        let mut rows = Vec::new();
+        for setting in advice.of(system) {
+            let document = number(&mut documents, setting);
+            // What is advised stands first.
+            let mut choices: Vec<&Choice> = setting.choices.iter().collect();
+            choices.sort_by_key(|choice| choice.stance != Stance::Use);
+            for (index, choice) in choices.into_iter().enumerate() {
+                rows.push(row(setting, choice, document, index == 0));
+            }
+        }
+        if !rows.is_empty() {
+            groups.push(Group {
+                name: system.name(),
+                rows,
+            });
+        }
+    }
+    let is_of_writes = |choice: &Choice| {
+        choice.gain.as_ref().is_some_and(|gain| !gain.is_direct)
+            || choice.proof.as_ref().is_some_and(|proof| !proof.is_direct)
+    };
+    let mut choices = advice.settings.iter().flat_map(|setting| &setting.choices);
+    Advised {
+        refused: advice.refused.as_deref(),
+        has_writes: choices.any(is_of_writes),
+        groups,
+        documents,
+        missing: advice.missing.iter().map(unknown).collect(),
+    }
+}
+
+fn number<'a>(documents: &mut Vec<Document<'a>>, setting: &'a Setting) -> usize {
+    let known = documents
+        .iter()
+        .find(|known| known.title == setting.document && known.at() == setting.address);
+    if let Some(known) = known {
+        return known.number;
+    }
+    let number = documents.len() + 1;
+    documents.push(Document {
+        number,
+        title: &setting.document,
+        address: Some(setting.address.as_str()).filter(|address| address.starts_with("https://")),
+    });
+    number
+}
+
+impl Document<'_> {
+    fn at(&self) -> &str {
+        self.address.unwrap_or_default()
+    }
+}
+
+fn row<'a>(setting: &'a Setting, choice: &'a Choice, document: usize, is_first: bool) -> Row<'a> {
+    let (class, sign) = match choice.stance {
+        Stance::Use => ("holds", "✓"),
+        Stance::Unsafe => ("fails", "✕"),
+        Stance::NotShown => ("doubt", "?"),
+        Stance::NoGain => ("", "–"),
+    };
+    let notes = [setting.because.as_str(), setting.note.as_str()];
+    let gain = choice.gain.as_ref();
+    let mark = gain.map_or("", |gain| if gain.is_direct { "" } else { "*" });
+    Row {
+        text: format!("{} = {}", setting.setting, choice_text(choice)),
+        notes: notes
+            .into_iter()
+            .filter(|note| is_first && !note.is_empty())
+            .collect(),
+        document,
+        class,
+        sign,
+        stance: choice.stance.name(),
+        gain: format!("{}{mark}", gain_text(gain)),
+        proof: proof_text(choice.proof.as_ref()),
+        risk: &choice.risk,
+        is_first,
+    }
+}
+
+fn unknown(missing: &Missing) -> Unknown<'_> {
+    let what = match missing.what {
+        Lack::Measurement => "what it gives",
+        Lack::Proof => "what it loses",
+    };
+    Unknown {
+        text: format!(
+            "{}: {} ({what})",
+            missing.system.name(),
+            missing.settings.join(", ")
+        ),
+        command: &missing.command,
+    }
+}
