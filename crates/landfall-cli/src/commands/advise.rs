@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use landfall_lab::advice::check::{Check, check};
 use landfall_lab::advice::configuration::Configuration;
 use landfall_lab::advice::fragment::{HEAD, fragment};
-use landfall_lab::advice::{Advice, System, advise, merge, plans};
+use landfall_lab::advice::{Advice, System, advise, is_same_machine, merge, plans};
 use landfall_lab::{Plan, Results, Site, SiteKind, SiteSpec, Stop, canonical_directory, report};
 
 use crate::args::Advise;
@@ -35,7 +35,12 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
         .map(|(system, path)| Configuration::read(*system, path))
         .collect::<Result<_, _>>()?;
     let (results, is_new) = evidence(arguments, quiet)?;
-    let report_name = report_of(arguments).display().to_string();
+    let are_named = arguments.path.iter().any(|path| path.is_file());
+    let report_name = match (&arguments.report, are_named) {
+        // Where they will be named again.
+        (None, true) => ".".to_owned(),
+        _ => report_of(arguments).display().to_string(),
+    };
     let drive = arguments.drive.clone().unwrap_or_default();
     let target = arguments.workload.as_ref();
     let mut advice = advise(
@@ -47,13 +52,13 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
     advice.checks = checks
         .map(|((system, path), configuration)| check(*system, path.clone(), configuration, &advice))
         .collect();
+    for (system, path) in &arguments.write {
+        write_fragment(&advice, *system, path)?;
+    }
     if !arguments.systems.is_empty() {
         let wanted = |system: &System| arguments.systems.contains(system);
         advice.settings.retain(|setting| wanted(&setting.system));
         advice.missing.retain(|missing| wanted(&missing.system));
-    }
-    for (system, path) in &arguments.write {
-        write_fragment(&advice, *system, path)?;
     }
     match json {
         Some(path) if path == Path::new("-") => {
@@ -129,8 +134,34 @@ fn of_directory(
         let text = format!("nothing is known of {name}");
         return Err(Failure::new(Code::Failed, text));
     };
+    keep_other(&report, &results)?;
     report::write(&report, &results)?;
     Ok((results, !is_measured))
+}
+
+/// Gives results of another directory, which are where these are to be, a name of their own.
+fn keep_other(report: &Path, results: &Results) -> Result<(), Failure> {
+    let path = report.join("results.json");
+    let Ok(other) = read(&path) else {
+        return Ok(());
+    };
+    let is_part = (&other.directory, &other.site) == (&results.directory, &results.site)
+        || other.has_only_proofs();
+    if is_part {
+        return Ok(());
+    }
+    let digits: String = other.started.chars().filter(char::is_ascii_digit).collect();
+    let kept = report.join(format!("results-{digits}.json"));
+    fs::rename(&path, &kept).map_err(|error| {
+        let text = format!("cannot keep {}: {error}", path.display());
+        Failure::new(Code::Failed, text)
+    })?;
+    remark(&format!(
+        "results of {} are now in {}",
+        other.directory,
+        kept.display()
+    ));
+    Ok(())
 }
 
 /// The documents in the report's directory that are of this directory, or of proofs on this machine.
@@ -149,7 +180,7 @@ fn kept(report: &Path, directory: &str) -> Vec<Results> {
         .filter_map(|path| read(&path).ok());
     documents
         .filter(|one| one.directory == directory || one.has_only_proofs())
-        .filter(|one| (&one.host.cpu, one.host.cpus) == (&host.cpu, host.cpus))
+        .filter(|one| is_same_machine(&one.host, &host))
         .collect()
 }
 

@@ -184,7 +184,7 @@ fn carried(carried: &Carried) -> String {
     let style = match carried.verdict {
         Verdict::Carries | Verdict::Together => GOOD,
         Verdict::CannotCarry => BAD,
-        Verdict::NotKnown => DOUBT,
+        Verdict::CannotBeTold | Verdict::NotKnown => DOUBT,
     };
     let mut text = format!(
         "\n{}\n",
@@ -234,6 +234,9 @@ fn checked(check: &Check) -> String {
     for finding in &check.unused {
         text.push_str(&found(finding, DOUBT, "leaves something unused"));
     }
+    for finding in &check.not_known {
+        text.push_str(&found(finding, DOUBT, "has a value of which no rule knows"));
+    }
     if check.risks.is_empty() {
         let _ = writeln!(
             text,
@@ -241,7 +244,7 @@ fn checked(check: &Check) -> String {
             styled(
                 GOOD,
                 &format!(
-                    "Of {} settings none risks acknowledged data.",
+                    "Of {} settings none is known to risk acknowledged data.",
                     check.looked_at
                 )
             )

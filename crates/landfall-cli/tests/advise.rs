@@ -1,0 +1,289 @@
+//! Proves what `landfall advise` prints, writes and refuses, by recorded results and by a small run.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::documents::assert_narrow;
+use common::{measure, names, run, scratch};
+use serde_json::Value;
+
+/// A recording, as a path.
+fn recorded(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../landfall-lab/recorded");
+    path.join(format!("{name}.json")).display().to_string()
+}
+
+fn advice(dir: &Path, words: &[&str]) -> Value {
+    let ended = run(dir, [&["advise"], words, &["--json", "-"]].concat());
+    assert_eq!(ended.stderr, "", "{ended:#?}");
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let schema: Value = serde_json::from_str(&landfall_lab::advice::advice_schema()).unwrap();
+    assert!(jsonschema::is_valid(&schema, &document), "{document:#}");
+    document
+}
+
+#[test]
+fn advice_is_a_table_and_a_document() {
+    let dir = scratch();
+    let disk = recorded("disk");
+    let ended = run(dir.path(), ["advise", &disk]);
+    ended.assert_measured();
+    for words in [
+        "MariaDB, MySQL",
+        "sync_binlog = 1",
+        "unsafe",
+        "Not known here, and how to get it",
+        "Documents",
+    ] {
+        assert!(ended.stdout.contains(words), "{words}: {ended:#?}");
+    }
+    let is_table =
+        |line: &&str| !line.trim_start().starts_with("sudo ") && !line.contains("https://");
+    let table: Vec<&str> = ended.stdout.lines().filter(is_table).collect();
+    assert_narrow(&table.join("\n"));
+    let document = advice(dir.path(), &[&disk, "--for", "redis,etcd"]);
+    let settings = document["settings"].as_array().unwrap();
+    assert!(settings.len() > 2);
+    let is_of = |one: &Value| one["system"] == "redis" || one["system"] == "etcd";
+    assert!(settings.iter().all(is_of));
+    assert_eq!(names(dir.path()), [""; 0], "nothing is written unasked");
+}
+
+#[test]
+fn where_nothing_is_durable_that_is_the_advice() {
+    let dir = scratch();
+    for (name, why) in [("memory", "main memory"), ("no-barrier", "does not flush")] {
+        let ended = run(dir.path(), ["advise", &recorded(name)]);
+        assert_eq!(ended.code, Some(4), "{ended:#?}");
+        assert!(
+            ended.stdout.contains("No setting is advised here."),
+            "{ended:#?}"
+        );
+        assert!(ended.stdout.contains(why), "{ended:#?}");
+        assert!(!ended.stdout.contains("innodb"), "{ended:#?}");
+    }
+}
+
+#[test]
+fn a_configuration_is_checked_and_a_risk_is_exit_3() {
+    let dir = scratch();
+    let disk = recorded("disk");
+    let path = dir.path().join("my.cnf");
+    fs::write(&path, "[mysqld]\ninnodb_flush_log_at_trx_commit=0\n").unwrap();
+    let ended = run(dir.path(), ["advise", &disk, "--check", "my.cnf"]);
+    assert_eq!(ended.code, Some(3), "{ended:#?}");
+    assert!(
+        ended
+            .stdout
+            .contains("my.cnf:2: innodb_flush_log_at_trx_commit=0 risks"),
+        "{ended:#?}"
+    );
+    fs::write(&path, "[mysqld]\ninnodb_page_size=16K\n").unwrap();
+    let document = advice(dir.path(), &[&disk, "--check", "mariadb=my.cnf"]);
+    assert_eq!(document["checks"][0]["risks"], Value::Array(Vec::new()));
+    for (words, says) in [
+        ("none.cnf", "cannot read none.cnf"),
+        ("something.conf", "write mariadb=something.conf"),
+    ] {
+        let ended = run(dir.path(), ["advise", &disk, "--check", words]);
+        assert_eq!(ended.code, Some(2), "{ended:#?}");
+        assert!(ended.stderr.contains(says), "{ended:#?}");
+    }
+}
+
+#[test]
+fn a_fragment_is_written_and_what_others_wrote_is_kept() {
+    let dir = scratch();
+    let disk = recorded("disk");
+    for _again in 0..2 {
+        let words = [
+            "advise",
+            &disk,
+            "--write",
+            "mariadb.cnf",
+            "--write",
+            "postgres=pg.txt",
+        ];
+        let ended = run(dir.path(), words);
+        assert_eq!(ended.code, Some(0), "{ended:#?}");
+        assert_eq!(names(dir.path()), ["mariadb.cnf", "pg.txt"]);
+    }
+    let ended = run(dir.path(), ["advise", &disk, "--check", "mariadb.cnf"]);
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    let mine = "[mysqld]\nport=1\n";
+    fs::write(dir.path().join("my.cnf"), mine).unwrap();
+    let ended = run(dir.path(), ["advise", &disk, "--write", "my.cnf"]);
+    assert_eq!(ended.code, Some(2), "{ended:#?}");
+    assert!(
+        ended.stderr.contains("was not written by landfall"),
+        "{ended:#?}"
+    );
+    assert_eq!(fs::read_to_string(dir.path().join("my.cnf")).unwrap(), mine);
+    let ended = run(dir.path(), ["advise", &disk, "--write", "mount=fstab"]);
+    assert_eq!(ended.code, Some(2), "{ended:#?}");
+}
+
+#[test]
+fn a_workload_is_held_against_the_disk() {
+    let dir = scratch();
+    let disk = recorded("disk");
+    let words = [
+        "advise",
+        &disk,
+        "--workload",
+        "commits=20,size=1K",
+        "--drive",
+        "tbw=2PB",
+    ];
+    let ended = run(dir.path(), words);
+    ended.assert_measured();
+    assert!(
+        ended
+            .stdout
+            .contains("This disk carries 20 durable commits"),
+        "{ended:#?}"
+    );
+    for (workload, says) in [("commits=20", "needs size"), ("speed=3", "has no 'speed'")] {
+        let ended = run(dir.path(), ["advise", &disk, "--workload", workload]);
+        assert_eq!(ended.code, Some(2), "{ended:#?}");
+        assert!(ended.stderr.contains(says), "{ended:#?}");
+    }
+}
+
+/// What was measured of a directory is found again, and not measured twice; what another run adds counts.
+#[test]
+fn what_is_known_of_a_directory_is_found_in_the_report() {
+    let dir = scratch();
+    let report = dir.path().join("landfall-report");
+    let mut document = measure(
+        dir.path(),
+        "--ops 30 --rounds 5 --sync fdatasync,none --allocation append,overwrite",
+    );
+    fs::create_dir(&report).unwrap();
+    let keep = |name: &str, document: &Value| {
+        fs::write(report.join(name), document.to_string()).unwrap();
+    };
+    keep("sync.json", &document);
+    // Whatever else lies there is passed over.
+    fs::write(report.join("broken.json"), "{").unwrap();
+    let in_memory = document["notices"].to_string().contains("main memory");
+    let ended = run(dir.path(), ["advise"]);
+    assert_eq!(
+        ended.code,
+        Some(if in_memory { 4 } else { 0 }),
+        "{ended:#?}"
+    );
+    let written = names(&report);
+    assert_eq!(
+        written,
+        ["broken.json", "index.html", "results.json", "sync.json"]
+    );
+    let page = fs::read_to_string(report.join("index.html")).unwrap();
+    assert!(page.contains("<h2>Settings</h2>"));
+    // Of another machine nothing is taken.
+    fs::remove_file(report.join("results.json")).unwrap();
+    document["host"]["cpus"] = 4096.into();
+    keep("other.json", &document);
+    let ended = run(dir.path(), ["advise", "."]);
+    assert_eq!(
+        ended.code,
+        Some(if in_memory { 4 } else { 0 }),
+        "{ended:#?}"
+    );
+    let two = [
+        PathBuf::from("landfall-report/sync.json"),
+        "landfall-report/other.json".into(),
+    ];
+    let ended = run(dir.path(), [Path::new("advise"), &two[0], &two[1]]);
+    assert_eq!(ended.code, Some(2), "{ended:#?}");
+    assert!(ended.stderr.contains("of two machines"), "{ended:#?}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_measured() {
+    let dir = scratch();
+    let disk = recorded("disk");
+    for (words, says) in [
+        (vec!["advise", "nowhere"], "nowhere"),
+        (vec!["advise", ".", &disk], "one directory"),
+        (
+            vec!["advise", &disk, "--for", "oracle"],
+            "no advice on 'oracle'",
+        ),
+        (vec!["advise", "--drive", "tbw=1PB"], "--workload"),
+        (
+            vec!["advise", "--json", "no/where.json"],
+            "there is no directory no",
+        ),
+        (
+            vec!["lab", "binlog", "--set", "a=b"],
+            "name it, as in --database",
+        ),
+        (
+            vec!["lab", "binlog", "--config", "x.conf"],
+            "cannot be told by its name",
+        ),
+    ] {
+        let ended = run(dir.path(), &words);
+        assert_eq!(ended.code, Some(2), "{words:?} {ended:#?}");
+        assert!(ended.stderr.contains(says), "{words:?} {ended:#?}");
+        assert_eq!(names(dir.path()), [""; 0], "{words:?}");
+    }
+}
+
+/// The table of rules as a page: what each document says of each value.
+fn page_of_rules() -> String {
+    use landfall_lab::advice::rule::{Promise, Value};
+    use landfall_lab::advice::{System, rules};
+    let mut page = String::from(
+        "# The rules of `landfall advise`\n\nMade from the table in `crates/landfall-lab/src/advice/rules`; the documents were read in November 2026. When each of them\nspeaks, and by what it is decided, is in [advice.md](advice.md).\n",
+    );
+    for system in System::ALL {
+        page += &format!("\n## {}\n\n", system.name());
+        page += "| setting | unless set | values, and what may be lost | document |\n|---|---|---|---|\n";
+        for rule in rules::of(system) {
+            let values = rule.choices.iter().map(|choice| {
+                let value = match choice.value {
+                    Value::Fixed(value) => format!("`{value}`"),
+                    Value::Flushes(times) => format!("{times} × the time of a flush"),
+                    Value::PageWrites(share) => format!("{share} × the page writes a second"),
+                    Value::HourOfWrites => "an hour of writes".to_owned(),
+                };
+                match choice.promise {
+                    Promise::Durable => format!("{value}: nothing"),
+                    Promise::Neutral | Promise::Fits => value,
+                    Promise::Loses(what) | Promise::Replicated(what) => format!("{value}: {what}"),
+                    Promise::Damages(what) => format!("{value}: damages {what}"),
+                }
+            });
+            let values: Vec<String> = values.collect();
+            let source = match rule.source.address.strip_prefix("docs/") {
+                Some(own) => own,
+                None => rule.source.address,
+            };
+            page += &format!(
+                "| `{}` | {} | {} | [{}]({source}) |\n",
+                rule.setting,
+                rule.default,
+                values.join("; "),
+                rule.source.title
+            );
+        }
+    }
+    page
+}
+
+#[test]
+fn the_page_of_rules_is_that_of_the_table() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/advice-rules.md");
+    let page = page_of_rules();
+    if std::env::var_os("LANDFALL_UPDATE").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    assert!(
+        fs::read_to_string(&path).unwrap_or_default() == page,
+        "docs/advice-rules.md is stale: LANDFALL_UPDATE=1 cargo test -p landfall-cli --test advise"
+    );
+}
