@@ -233,6 +233,25 @@ fn what_makes_no_sense_is_refused_before_anything_is_measured() {
     }
 }
 
+/// When a rule speaks.
+fn condition(condition: &landfall_lab::advice::rule::Condition) -> String {
+    use landfall_lab::advice::rule::Condition;
+    match condition {
+        Condition::Faster { of, over, times } => {
+            format!("`{of}` is {times} × as fast as `{over}`, or more")
+        }
+        Condition::Rare { of, per_second } => {
+            format!("`{of}` reaches less than {per_second} a second")
+        }
+        Condition::Slow { of, us } => format!("the p99 of `{of}` is above {us} µs"),
+        Condition::CopyOnWrite => "the filesystem is copy-on-write".to_owned(),
+        Condition::InPlace => "it is not copy-on-write".to_owned(),
+        Condition::Untorn(bytes) => format!("the device promises to write {bytes} bytes whole"),
+        Condition::Torn(bytes) => format!("it does not promise to write {bytes} bytes whole"),
+        Condition::Filesystem(kinds) => kinds.join(", "),
+    }
+}
+
 /// The table of rules as a page: what each document says of each value.
 fn page_of_rules() -> String {
     use landfall_lab::advice::rule::{Promise, Value};
@@ -242,7 +261,7 @@ fn page_of_rules() -> String {
     );
     for system in System::ALL {
         page += &format!("\n## {}\n\n", system.name());
-        page += "| setting | unless set | values, and what may be lost | document |\n|---|---|---|---|\n";
+        page += "| setting | unless set | values, and what may be lost | where | document |\n|---|---|---|---|---|\n";
         for rule in rules::of(system) {
             let values = rule.choices.iter().map(|choice| {
                 let value = match choice.value {
@@ -264,10 +283,15 @@ fn page_of_rules() -> String {
                 None => rule.source.address,
             };
             page += &format!(
-                "| `{}` | {} | {} | [{}]({source}) |\n",
+                "| `{}` | {} | {} | {} | [{}]({source}) |\n",
                 rule.setting,
                 rule.default,
                 values.join("; "),
+                rule.when
+                    .iter()
+                    .map(condition)
+                    .collect::<Vec<_>>()
+                    .join("; "),
                 rule.source.title
             );
         }

@@ -28,7 +28,7 @@ pub struct BinlogPlan {
     settings: Vec<(String, String)>,
 
     /// Try the settings of this configuration, as landfall advise --write makes it, together; of those that
-    /// landfall advise knows. Whose it is is told by its name, or before it: postgres=FILE.
+    /// landfall advise knows and every version has. Whose it is is told by its name, or before it: postgres=FILE.
     #[arg(long, value_name = "[NAME=]FILE", value_parser = config, value_hint = ValueHint::FilePath)]
     config: Option<(System, PathBuf)>,
 
@@ -77,13 +77,18 @@ impl BinlogPlan {
     }
 }
 
-/// The settings in a configuration that there are rules about; where there is none there is nothing to try.
+/// The settings in a configuration that there are rules about, but for those that only some versions have; where there
+/// is none there is nothing to try.
 fn configured(system: System, path: &Path) -> Result<Vec<(String, String)>, Failure> {
     let configuration = Configuration::read(system, path)?;
     let names = rules::names(system);
     let known: Vec<(String, String)> = names
         .into_iter()
-        .filter_map(|name| Some((name.to_owned(), configuration.get(name)?.value.clone())))
+        .filter_map(|name| {
+            // What this server may not know is no setting of it.
+            let set = configuration.get(name).filter(|set| !set.is_loose)?;
+            Some((name.to_owned(), set.value.clone()))
+        })
         .collect();
     match known.is_empty() {
         false => Ok(known),

@@ -68,9 +68,13 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
             if let Some(path) = json {
                 write_file(path, advice.to_json().as_bytes())?;
             }
-            print_bytes(
-                table::advice(&advice, !arguments.systems.is_empty(), arguments.missing).as_bytes(),
-            )?;
+            let details = !arguments.systems.is_empty();
+            let mut text = table::advice(&advice, details, arguments.missing);
+            if arguments.report.is_some() || !are_named {
+                let page = report_of(arguments).join("index.html");
+                text += &format!("\nReport: {}\n", page.display());
+            }
+            print_bytes(text.as_bytes())?;
         }
     }
     let risks = |check: &Check| !check.risks.is_empty();

@@ -66,7 +66,7 @@ impl<'a> Commands<'a> {
                 let with = known.with.iter();
                 let set: String = [(&rule.setting.to_owned(), &known.value)]
                     .into_iter()
-                    .chain(with.map(|(key, value)| (key, value)))
+                    .chain(with)
                     .map(|(key, value)| format!(" --set {key}={}", quoted(value)))
                     .collect();
                 (

@@ -40,6 +40,8 @@ pub struct Set {
     pub name: String,
     /// Its value.
     pub value: String,
+    /// Whether a server that does not know it passes over it.
+    pub is_loose: bool,
     /// The file.
     pub file: PathBuf,
     /// The line, from 1.
@@ -99,6 +101,7 @@ impl Configuration {
                 section = name.trim().to_ascii_lowercase();
                 continue;
             }
+            let is_mysql = matches!(system, System::Mariadb | System::Myrocks);
             let found: Vec<(String, String)> = match system {
                 System::Mariadb | System::Myrocks if !is_server(&section) => Vec::new(),
                 System::Mariadb | System::Myrocks => mysql(text).into_iter().collect(),
@@ -113,6 +116,7 @@ impl Configuration {
                 self.settings.push(Set {
                     name,
                     value,
+                    is_loose: is_mysql && text.starts_with("loose"),
                     file: path.to_owned(),
                     line: line + 1,
                 });

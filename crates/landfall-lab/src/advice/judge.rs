@@ -53,11 +53,11 @@ pub(super) fn judge(rule: &Rule, evidence: &Evidence<'_>, commands: &Commands<'_
             gain.is_some_and(|gain| gain.is_direct && gain.is_certain)
         };
         let is_proven = |known: &Choice| known.proof.as_ref().is_some_and(|proof| proof.is_direct);
-        if !choices.is_empty() && !is_measured(&known) {
+        if choice.is_tried && !choices.is_empty() && !is_measured(&known) {
             let command = commands.measure(rule, &known);
             missing.extend(command.map(|command| lack(rule, Lack::Measurement, command)));
         }
-        if choice.promise.is_about_durability() && !is_proven(&known) {
+        if choice.is_tried && choice.promise.is_about_durability() && !is_proven(&known) {
             let command = commands.prove(rule, &known.value, choices.is_empty());
             missing.extend(command.map(|command| lack(rule, Lack::Proof, command)));
         }

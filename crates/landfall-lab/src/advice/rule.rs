@@ -126,6 +126,8 @@ pub struct Choice {
     /// The strategy of experiment `sync` that does what the system then does with the disk; empty where
     /// none does.
     pub write: &'static str,
+    /// Whether it is worth a measurement or a proof; others are there to be known where somebody has set them.
+    pub is_tried: bool,
 }
 
 /// The value of a setting.
@@ -225,6 +227,7 @@ impl Choice {
             with: &[],
             promise,
             write,
+            is_tried: true,
         }
     }
 
@@ -249,6 +252,14 @@ impl Choice {
         what: &'static str,
     ) -> Choice {
         Choice::new(Value::Fixed(value), Promise::Damages(what), write)
+    }
+
+    /// The same, of which it is enough to know that.
+    pub(super) const fn untried(self) -> Choice {
+        Choice {
+            is_tried: false,
+            ..self
+        }
     }
 
     /// One that has no say in durability.

@@ -31,9 +31,9 @@ pub fn sentences(results: &BinlogResults) -> Vec<String> {
 /// What settings that were tried do.
 fn said_of(tried: &Tried<'_>) -> Option<String> {
     let ratio = tried.ratio?;
-    let clients = match tried.with.clients {
-        1 => "one client".to_owned(),
-        some => format!("{some} clients"),
+    let (clients, verb) = match tried.with.clients {
+        1 => ("one client".to_owned(), "reaches"),
+        some => (format!("{some} clients"), "reach"),
     };
     let what = match () {
         () if tried.with.trials.len() < FEWEST_ROUNDS => "on too few rounds to tell",
@@ -42,7 +42,7 @@ fn said_of(tried: &Tried<'_>) -> Option<String> {
         () => "no difference shown",
     };
     Some(format!(
-        "With {}, {clients} on {} reach {} times the rate without (95% interval {} to {}): {what}.",
+        "With {}, {clients} on {} {verb} {} times the rate without (95% interval {} to {}): {what}.",
         tried.settings,
         tried.with.site,
         two(ratio.median),

@@ -44,9 +44,9 @@ pub(super) static RULES: [Rule; 10] = [
         choices: &[
             Choice::durable("on", OVERWRITE),
             Choice::loses("off", UNSYNCED, "about the last 0.6 seconds"),
-            Choice::durable("local", ""),
-            Choice::durable("remote_apply", ""),
-            Choice::durable("remote_write", ""),
+            Choice::durable("local", "").untried(),
+            Choice::durable("remote_apply", "").untried(),
+            Choice::durable("remote_write", "").untried(),
         ],
         measured_by: Some(Measured::Binlog),
         source: Source {

@@ -17,8 +17,8 @@ pub(super) static RULES: [Rule; 2] = [
         choices: &[
             Choice::durable("wal", ""),
             Choice::loses("delete", "", "the last transaction"),
-            Choice::damages("memory", "", "the database"),
-            Choice::damages("off", "", "the database"),
+            Choice::damages("memory", "", "the database").untried(),
+            Choice::damages("off", "", "the database").untried(),
         ],
         safe_with: Some(("delete", "synchronous", "extra")),
         source: Source {
