@@ -1,7 +1,7 @@
 //! What a rule is: a setting, its values, what each promises by its official document, and what has to be
 //! measured or proven here before any of them is advised.
 //!
-//! Rules are data; [`super::judge`] is the only code that makes advice of them.
+//! Rules are data; `advice::judge` is the only code that makes advice of them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

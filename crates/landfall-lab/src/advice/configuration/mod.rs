@@ -4,10 +4,16 @@
 //! counts. What is no setting is passed over; a file that cannot be read is an error, since what is in it may
 //! be what matters.
 
+mod spelling;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use self::spelling::{
+    Include, is_server, mysql, mysql_include, postgres, postgres_include, pragma, property, redis,
+    redis_include, yaml,
+};
 use super::rule::System;
 use crate::Error;
 
@@ -15,16 +21,6 @@ use crate::Error;
 const DEEPEST: u32 = 10;
 /// No configuration is larger.
 const LARGEST: u64 = 16 << 20;
-
-/// Sections that the server of MariaDB or MySQL reads; those with a version are its own too.
-const SECTIONS: [&str; 6] = [
-    "mysqld",
-    "server",
-    "mariadb",
-    "mariadbd",
-    "client-server",
-    "galera",
-];
 
 /// What a configuration sets.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -158,14 +154,6 @@ impl Configuration {
     }
 }
 
-/// A line that brings in other files.
-enum Include {
-    File(String),
-    IfThere(String),
-    /// All files of a directory whose names end so.
-    Directory(String, &'static str),
-}
-
 /// Which system's configuration a file is, by its name, or by what it begins with.
 pub fn system_of(path: &Path) -> Option<System> {
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
@@ -206,145 +194,6 @@ fn text(path: &Path) -> Result<String, Error> {
     }
     let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn is_server(section: &str) -> bool {
-    let versioned = section.strip_suffix(|c: char| c.is_ascii_digit() || c == '.');
-    SECTIONS.contains(&section)
-        || versioned.is_some_and(|_| {
-            let name = section.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-            ["mysqld-", "mariadb-", "mariadbd-"].contains(&name)
-        })
-}
-
-fn unquoted(value: &str) -> String {
-    let value = value.trim();
-    for quote in ['\'', '"'] {
-        let inner = value
-            .strip_prefix(quote)
-            .and_then(|rest| rest.split_once(quote));
-        if let Some((inner, _)) = inner {
-            return inner.to_owned();
-        }
-    }
-    value.to_owned()
-}
-
-/// The line without a comment that follows its value.
-fn uncommented(line: &str) -> &str {
-    let mut quote = None;
-    for (at, c) in line.char_indices() {
-        match (quote, c) {
-            (None, '\'' | '"') => quote = Some(c),
-            (Some(open), c) if c == open => quote = None,
-            (None, '#') => return line[..at].trim_end(),
-            _ => {}
-        }
-    }
-    line
-}
-
-fn mysql_include(line: &str) -> Option<Include> {
-    if let Some(path) = line.strip_prefix("!includedir") {
-        return Some(Include::Directory(path.trim().to_owned(), ".cnf"));
-    }
-    let path = line.strip_prefix("!include")?;
-    Some(Include::File(path.trim().to_owned()))
-}
-
-fn mysql(line: &str) -> Option<(String, String)> {
-    if line.is_empty() || line.starts_with(['#', ';']) {
-        return None;
-    }
-    let line = uncommented(line);
-    let (name, value) = match line.split_once('=') {
-        Some((name, value)) => (name, Some(unquoted(value))),
-        None => (line, None),
-    };
-    let name = name.trim().to_ascii_lowercase().replace('-', "_");
-    let mut name = name.strip_prefix("loose_").unwrap_or(&name);
-    let mut value = value;
-    for (prefix, meant) in [("skip_", "OFF"), ("disable_", "OFF"), ("enable_", "ON")] {
-        // An option that begins with these letters and has a value is another one.
-        if let (Some(rest), None) = (name.strip_prefix(prefix), &value) {
-            name = rest;
-            value = Some(meant.to_owned());
-        }
-    }
-    Some((name.to_owned(), value.unwrap_or_else(|| "ON".to_owned())))
-}
-
-fn postgres_include(line: &str) -> Option<Include> {
-    let line = uncommented(line);
-    let (word, rest) = line.split_once(|c: char| c.is_whitespace() || c == '=')?;
-    let path = unquoted(rest.trim_start_matches([' ', '\t', '=']));
-    match word.to_ascii_lowercase().as_str() {
-        "include" => Some(Include::File(path)),
-        "include_if_exists" => Some(Include::IfThere(path)),
-        "include_dir" => Some(Include::Directory(path, ".conf")),
-        _ => None,
-    }
-}
-
-fn postgres(line: &str) -> Option<(String, String)> {
-    let line = uncommented(line);
-    let (name, rest) = line.split_once(|c: char| c.is_whitespace() || c == '=')?;
-    let value = unquoted(rest.trim_start_matches([' ', '\t', '=']));
-    Some((name.to_ascii_lowercase(), value))
-}
-
-fn redis_include(line: &str) -> Option<Include> {
-    let path = unquoted(line.strip_prefix("include ")?);
-    Some(match path.rsplit_once('/') {
-        // As far as rules need it: every file of a directory that is named by its ending.
-        Some((directory, "*.conf")) => Include::Directory(directory.to_owned(), ".conf"),
-        _ => Include::File(path),
-    })
-}
-
-fn redis(line: &str) -> Option<(String, String)> {
-    if line.starts_with('#') {
-        return None;
-    }
-    let (name, value) = line.split_once(char::is_whitespace)?;
-    Some((name.to_ascii_lowercase(), unquoted(value)))
-}
-
-fn yaml(line: &str) -> Option<(String, String)> {
-    let line = uncommented(line);
-    let (name, value) = line.split_once(':')?;
-    Some((name.trim().to_owned(), unquoted(value)))
-}
-
-fn property(line: &str) -> Option<(String, String)> {
-    if line.starts_with(['#', '!', ';']) {
-        return None;
-    }
-    let (name, value) = line.split_once('=')?;
-    Some((name.trim().to_owned(), value.trim().to_owned()))
-}
-
-/// `PRAGMA name = value`, `PRAGMA schema.name(value)`.
-fn pragma(statement: &str) -> Option<(String, String)> {
-    let lower = statement.trim().to_ascii_lowercase();
-    let rest = lower.strip_prefix("pragma")?.trim_start();
-    let (name, value) = match rest.split_once('=') {
-        Some(pair) => pair,
-        None => rest.strip_suffix(')')?.split_once('(')?,
-    };
-    let name = name.trim();
-    let name = name.split_once('.').map_or(name, |(_, name)| name);
-    let value = unquoted(value);
-    // Levels have numbers as well.
-    let levels = ["off", "normal", "full", "extra"];
-    let level = value
-        .parse()
-        .ok()
-        .and_then(|level: usize| levels.get(level));
-    Some(match level {
-        Some(level) if name == "synchronous" => (name.to_owned(), (*level).to_owned()),
-        _ => (name.to_owned(), value),
-    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,214 @@
+//! What a value gives in the system itself: two runs that differ in the setting, and in nothing else.
+
+use std::collections::BTreeMap;
+
+use super::{Evidence, number, option_of};
+use crate::advice::result::{Gain, Quantity};
+use crate::advice::rule::{Choice, Measured, Rule, System, Value, is_same};
+use crate::configuration::{ConfigurationResult, Measurements, SiteResult};
+use crate::made::Recipe;
+use crate::stats::{Estimate, FEWEST_ROUNDS};
+use crate::{SiteKind, database};
+
+/// A value that was measured in the system itself.
+pub(in crate::advice) struct Tried {
+    pub value: String,
+    /// What else was set along with it.
+    pub with: BTreeMap<String, String>,
+    pub gain: Gain,
+}
+
+impl Evidence<'_> {
+    /// What `choice` gives against the rule's reference in the system itself, and with which values it was
+    /// measured.
+    pub fn measured(&self, rule: &Rule, choice: &Choice) -> Option<Tried> {
+        let mut found: Vec<(usize, Tried)> = Vec::new();
+        for all in self.results.measurements() {
+            let of_system = || {
+                let trials = |one: &&ConfigurationResult| one.summary.is_some();
+                all.configurations.iter().filter(trials)
+            };
+            for one in of_system() {
+                let Some(site) = all.sites.iter().find(|site| site.key == one.site) else {
+                    continue;
+                };
+                let Some(rank) = self.rank(site, rule) else {
+                    continue;
+                };
+                for other in of_system().filter(|other| other.key != one.key) {
+                    if let Some(tried) = self.pair(rule, choice, all, site, one, other) {
+                        // The likest site, and then what has most clients.
+                        found.push((rank * 1_000 - one.clients as usize, tried));
+                    }
+                }
+            }
+        }
+        let (_, tried) = found.into_iter().min_by_key(|(rank, _)| *rank)?;
+        Some(tried)
+    }
+
+    /// `one` with the choice's value over `other` with the reference's, if they differ in nothing else.
+    fn pair(
+        &self,
+        rule: &Rule,
+        choice: &Choice,
+        all: &Measurements,
+        site: &SiteResult,
+        one: &ConfigurationResult,
+        other: &ConfigurationResult,
+    ) -> Option<Tried> {
+        let like = |a: &ConfigurationResult, b: &ConfigurationResult| {
+            (&a.database, &a.workload, a.clients, a.busy)
+                == (&b.database, &b.workload, b.clients, b.busy)
+        };
+        if !like(one, other) {
+            return None;
+        }
+        let mut base = String::new();
+        let value = match rule.system {
+            System::Mount => {
+                let others = all.sites.iter().find(|site| site.key == other.site)?;
+                let is_other = option(others, rule.setting).is_none();
+                let value = option(site, rule.setting).filter(|_| is_other)?;
+                let same = one.settings == other.settings
+                    && without(site, rule.setting)? == without(others, rule.setting)?;
+                same.then_some(value)?
+            }
+            system => {
+                if one.database != system.key() || one.site != other.site {
+                    return None;
+                }
+                // What it was started with where nobody said is our own business, and then the server's.
+                let usual = database::descriptions()
+                    .filter(|known| known.name == one.database)
+                    .flat_map(|known| known.settings)
+                    .find(|setting| setting.name == rule.setting)
+                    .and_then(|setting| setting.default)
+                    .unwrap_or(rule.default);
+                let of = |settings: &BTreeMap<String, String>| {
+                    let own = settings.get(rule.setting).map(String::as_str);
+                    own.unwrap_or(usual).to_owned()
+                };
+                let goes_along = |key: &str| choice.with.iter().any(|(with, _)| *with == key);
+                let rest = |settings: &BTreeMap<String, String>| -> Vec<(String, String)> {
+                    let rest = settings
+                        .iter()
+                        .filter(|(key, _)| *key != rule.setting && !goes_along(key));
+                    rest.map(|(key, value)| (key.clone(), value.clone()))
+                        .collect()
+                };
+                if rest(&one.settings) != rest(&other.settings) {
+                    return None;
+                }
+                let value = of(&one.settings);
+                base = of(&other.settings);
+                is_choice(rule, choice, &value, &base).then_some(value)?
+            }
+        };
+        // What goes along with it must have been tried too, and with nothing on the other side.
+        let with: BTreeMap<String, String> = choice
+            .with
+            .iter()
+            .map(|(key, _)| Some(((*key).to_owned(), one.settings.get(*key)?.clone())))
+            .collect::<Option<_>>()?;
+        let mut along = choice.with.iter();
+        if along.any(|(key, _)| other.settings.contains_key(*key)) {
+            return None;
+        }
+        let fixed = match choice.value {
+            Value::Fixed(fixed) => is_same(fixed, &value),
+            _ => true,
+        };
+        let on_recorder = site.description.kind == SiteKind::Recorder;
+        // On a recorder bytes are those of the disk, and times are not. They matter where a rule is about bytes.
+        if on_recorder && rule.measured_by != Some(Measured::Amplify) {
+            return None;
+        }
+        let (of, figure): (_, fn(&crate::configuration::Trial) -> Option<f64>) = match on_recorder {
+            true => (Quantity::Bytes, |trial| {
+                let kib = trial.device?.kib + trial.owed.and_then(|owed| owed.kib).unwrap_or(0.0);
+                (kib > 0.0).then(|| 1.0 / kib)
+            }),
+            false => (Quantity::Rate, |trial| Some(trial.requests_per_second)),
+        };
+        let pairs = one.pairs(other, figure);
+        let clients = match one.clients {
+            1 => "1 client".to_owned(),
+            clients => format!("{clients} clients"),
+        };
+        let gain = Gain {
+            times: Estimate::of_ratio(&pairs).filter(|_| fixed)?,
+            of,
+            measured: match choice.value {
+                Value::Fixed(_) => format!("{}, {clients}, on {}", one.database, one.site),
+                _ => format!(
+                    "{}, {value} against {base}, {clients}, on {}",
+                    one.database, one.site
+                ),
+            },
+            is_direct: true,
+            is_certain: pairs.len() >= FEWEST_ROUNDS,
+        };
+        Some(Tried { value, with, gain })
+    }
+
+    /// How far a site is from the directory: 1 is the directory; `None` for one that says nothing of it: with
+    /// another's times, of another type, or mounted otherwise but for the rule's own option.
+    fn rank(&self, site: &SiteResult, rule: &Rule) -> Option<usize> {
+        let storage = self.results.filesystem.storage();
+        if site.description.latency.is_some() {
+            return None;
+        }
+        let is_like = |recipe: &Recipe| {
+            let mut options = recipe.mount_options.split(',');
+            recipe.kind.name() == storage.kind
+                && options.all(|option| {
+                    let is_own = rule.system == System::Mount
+                        && option.split('=').next() == Some(rule.setting);
+                    option.is_empty() || is_own || storage.options.iter().any(|own| own == option)
+                })
+        };
+        let recipe = || site.description.recipe.as_deref()?.parse::<Recipe>().ok();
+        match site.description.kind {
+            SiteKind::Directory => Some(1),
+            SiteKind::Loop => recipe().filter(is_like).map(|_| 2),
+            SiteKind::Recorder => recipe().filter(is_like).map(|_| 3),
+            SiteKind::Memory => None,
+        }
+    }
+}
+
+/// Whether a value measured against another is this choice against the reference.
+fn is_choice(rule: &Rule, choice: &Choice, value: &str, base: &str) -> bool {
+    match (choice.value, rule.reference().value) {
+        (Value::Fixed(fixed), Value::Fixed(reference)) => {
+            is_same(fixed, value) && is_same(reference, base)
+        }
+        // So many of something: more of it against less.
+        _ => match (number(value), number(base)) {
+            (Some(value), Some(base)) => value > base,
+            _ => false,
+        },
+    }
+}
+
+/// The mount option of a site that sets this.
+fn option(site: &SiteResult, name: &str) -> Option<String> {
+    option_of(site.description.recipe.as_deref()?, name)
+}
+
+/// The recipe of a site without one of its mount options.
+fn without(site: &SiteResult, name: &str) -> Option<(Recipe, SiteKind)> {
+    let recipe: Recipe = site.description.recipe.as_deref()?.parse().ok()?;
+    let rest: Vec<&str> = recipe
+        .mount_options
+        .split(',')
+        .filter(|option| option.split('=').next() != Some(name))
+        .collect();
+    let rest = rest.join(",");
+    let recipe = Recipe {
+        mount_options: rest,
+        ..recipe
+    };
+    Some((recipe, site.description.kind))
+}

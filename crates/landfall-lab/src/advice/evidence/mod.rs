@@ -1,0 +1,185 @@
+//! What a results document says of a rule: rates held against each other, and what power cuts did.
+//!
+//! - here: writes to a plain file, conditions, and values in this disk's numbers;
+//! - `measured`: what a value gives in the system itself;
+//! - `proven`: what it lost.
+//!
+//! Ratios are formed round by round, between configurations that differ in the setting and in nothing else.
+//! What the system itself did goes before what such writes did to a plain file. A disk with the times of
+//! another, or in memory, says nothing of this one.
+
+mod measured;
+mod proven;
+
+use super::result::{Gain, Quantity};
+use super::rule::{Condition, Rule, System, Value};
+use crate::Results;
+use crate::made::Recipe;
+use crate::stats::{Estimate, FEWEST_ROUNDS};
+use crate::sync::{StrategyResult, Summary};
+
+/// What 8 KiB overwritten and synced costs: a flush, on most disks.
+pub(super) const FLUSH: &str = "overwrite/fdatasync/8K";
+/// As many of them at the same time as the standard plan has.
+pub(super) const PAGE_WRITES: &str = "overwrite/fdatasync/8K/16-threads-each";
+
+/// What is known of one directory.
+pub(super) struct Evidence<'a> {
+    pub results: &'a Results,
+    /// Bytes that are written in an hour, if a target says so.
+    pub hour: Option<f64>,
+}
+
+/// What a condition came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Holds {
+    /// It holds, and what was seen; empty where that goes without saying.
+    Yes(String),
+    No,
+    /// Nobody measured it.
+    Unknown,
+}
+
+impl<'a> Evidence<'a> {
+    /// A strategy of experiment `sync` that was measured.
+    pub fn strategy(&self, key: &str) -> Option<(&'a StrategyResult, &'a Summary)> {
+        let sync = self.results.sync()?;
+        let strategy = sync.strategies.iter().find(|one| one.key == key)?;
+        Some((strategy, strategy.summary.as_ref()?))
+    }
+
+    /// How many times as fast one strategy is as another.
+    pub fn faster(&self, of: &str, over: &str) -> Option<Gain> {
+        let (one, _) = self.strategy(of)?;
+        let (other, _) = self.strategy(over)?;
+        let rates: Vec<(f64, f64)> = one
+            .trials
+            .iter()
+            .filter_map(|trial| {
+                let twin = other.trials.iter().find(|twin| twin.round == trial.round)?;
+                Some((trial.ops_per_second, twin.ops_per_second))
+            })
+            .collect();
+        Some(Gain {
+            times: Estimate::of_ratio(&rates)?,
+            of: Quantity::Rate,
+            measured: format!("{of} against {over}"),
+            is_direct: false,
+            is_certain: rates.len() >= FEWEST_ROUNDS,
+        })
+    }
+
+    /// The value in this disk's numbers; `None` where they are not known.
+    pub fn value(&self, value: Value) -> Option<String> {
+        let rounded = |number: f64| {
+            let digits = 10f64.powf(number.max(1.0).log10().floor() - 1.0).max(1.0);
+            format!("{:.0}", (number / digits).round() * digits)
+        };
+        match value {
+            Value::Fixed(text) => Some(text.to_owned()),
+            Value::Flushes(times) => {
+                let (_, summary) = self.strategy(FLUSH)?;
+                Some(rounded((summary.p50_us.median * times).max(1.0)))
+            }
+            Value::PageWrites(share) => {
+                let (_, summary) = self.strategy(PAGE_WRITES)?;
+                // No server takes less.
+                Some(rounded((summary.ops_per_second.median * share).max(100.0)))
+            }
+            Value::HourOfWrites => None,
+        }
+    }
+
+    /// An hour of the target's writes, as the rule's system writes sizes; nothing if that is no more than what is
+    /// usual, or no target was named.
+    pub fn hour(&self, rule: &Rule) -> Option<String> {
+        let mib = (self.hour? / f64::from(1 << 20)).ceil();
+        let usual = number(rule.default)? as f64 / f64::from(1 << 20);
+        let unit = match rule.system {
+            System::Postgres => "MB",
+            _ => "M",
+        };
+        (mib > usual).then(|| format!("{mib:.0}{unit}"))
+    }
+
+    /// Whether a condition holds here.
+    pub fn holds(&self, condition: Condition) -> Holds {
+        let storage = self.results.filesystem.storage();
+        let is = |so: bool, why: &str| match so {
+            true => Holds::Yes(why.to_owned()),
+            false => Holds::No,
+        };
+        match condition {
+            Condition::Faster { of, over, times } => match self.faster(of, over) {
+                None => Holds::Unknown,
+                Some(gain) if !gain.is_certain => Holds::Unknown,
+                Some(gain) if gain.times.low >= times => Holds::Yes(said(of, over, &gain)),
+                Some(_) => Holds::No,
+            },
+            Condition::Rare { of, per_second } => match self.strategy(of) {
+                None => Holds::Unknown,
+                Some((_, summary)) if summary.ops_per_second.high < per_second => {
+                    Holds::Yes(format!(
+                        "{of} does {:.0} writes a second here, fewer than {per_second:.0}",
+                        summary.ops_per_second.median
+                    ))
+                }
+                Some(_) => Holds::No,
+            },
+            Condition::Slow { of, us } => match self.strategy(of) {
+                None => Holds::Unknown,
+                Some((_, summary)) if summary.p99_us.low > us => {
+                    let ms = |us: f64| us / 1e3;
+                    Holds::Yes(format!(
+                        "the 99th percentile of {of} is {:.1} ms here, above {:.0}",
+                        ms(summary.p99_us.median),
+                        ms(us)
+                    ))
+                }
+                Some(_) => Holds::No,
+            },
+            Condition::CopyOnWrite => is(
+                storage.copy_on_write,
+                &format!("{} is copy-on-write", storage.kind),
+            ),
+            Condition::InPlace => is(!storage.copy_on_write, ""),
+            Condition::Untorn(bytes) => is(
+                self.results.filesystem.atomic_write_bytes >= bytes,
+                "the device promises that such writes are not torn",
+            ),
+            Condition::Torn(bytes) => is(self.results.filesystem.atomic_write_bytes < bytes, ""),
+            Condition::Filesystem(kinds) => is(kinds.contains(&storage.kind.as_str()), ""),
+        }
+    }
+}
+
+/// What was seen, in words.
+fn said(of: &str, over: &str, gain: &Gain) -> String {
+    format!(
+        "{of} does {:.2} ({:.2}–{:.2}) times as many writes a second as {over} here",
+        gain.times.median, gain.times.low, gain.times.high
+    )
+}
+
+fn number(text: &str) -> Option<u64> {
+    crate::parse_size(text).ok()
+}
+
+/// The mount option of a recipe that sets this, with its value: `data=journal`, `barrier=0`.
+fn option_of(recipe: &str, name: &str) -> Option<String> {
+    let recipe: Recipe = recipe.parse().ok()?;
+    if let Some(feature) = name.strip_prefix("mkfs ") {
+        let words = recipe.mkfs_options.iter();
+        let mut features = words.flat_map(|words| words.split([' ', ',']));
+        return features
+            .any(|own| own == feature)
+            .then(|| feature.to_owned());
+    }
+    let mut options = recipe.mount_options.split(',');
+    if name == "barrier" && options.clone().any(|option| option == "nobarrier") {
+        return Some("0".to_owned());
+    }
+    options
+        .find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
+        .map(str::to_owned)
+}

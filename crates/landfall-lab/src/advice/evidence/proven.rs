@@ -1,0 +1,154 @@
+//! What power cuts did to a value: in proofs of the system in which nothing else loses anything, and of such writes
+//! to a plain file.
+
+use super::{Evidence, option_of};
+use crate::advice::result::Proof;
+use crate::advice::rule::{Choice, Rule, System, is_same};
+use crate::advice::{rules, subject};
+use crate::made::Recipe;
+use crate::prove::{Breach, Outcome, ProofResults};
+
+/// Bytes that any disk writes whole or not at all.
+const SECTOR: u64 = 512;
+
+impl Evidence<'_> {
+    /// What power cuts did to the system with the rule's setting at this value, and no other that loses
+    /// anything.
+    pub fn proof(&self, rule: &Rule, choice: &Choice, value: &str) -> Option<Proof> {
+        let direct = self.system_proof(rule, value);
+        direct.or_else(|| {
+            let (strategy, _) = self.strategy(choice.write)?;
+            let proof = strategy.proof.as_ref()?;
+            (proof.not_proven.is_none() && proof.states > 0).then(|| Proof {
+                subject: strategy.way(),
+                recipe: proof.recipe.clone(),
+                states: proof.states,
+                losing: proof.losing,
+                is_direct: false,
+            })
+        })
+    }
+
+    fn system_proof(&self, rule: &Rule, value: &str) -> Option<Proof> {
+        let promised = self.results.filesystem.atomic_write_bytes.max(SECTOR);
+        // What rests on a promise of the device is tried on a disk that keeps it.
+        let least = rule.untorn().unwrap_or(0);
+        let sound = |proof: &&ProofResults| {
+            proof.faults.is_empty()
+                && (least..=promised).contains(&proof.atomic_bytes)
+                && proof.outcome() != Outcome::NotProven
+        };
+        let proofs = self.results.proofs().filter(sound);
+        let proofs = proofs.filter(|proof| speaks_of(rule, value, &proof.subject, &proof.recipe));
+        let of_proofs = proofs.map(|proof| Proof {
+            subject: proof.subject.clone(),
+            recipe: proof.recipe.clone(),
+            states: proof.coverage.checked,
+            losing: lost(rule, proof),
+            is_direct: true,
+        });
+        let torn = self
+            .results
+            .torn()
+            .into_iter()
+            .flat_map(|torn| &torn.proofs);
+        let torn = torn.filter(|proof| proof.not_proven.is_none() && proof.states > 0);
+        let torn = torn.filter(|_| least == 0);
+        let of_torn = torn
+            .filter(|proof| speaks_of(rule, value, &proof.subject, &proof.recipe))
+            .map(|proof| Proof {
+                subject: proof.subject.clone(),
+                recipe: proof.recipe.clone(),
+                states: proof.states,
+                losing: proof.damaged + proof.wrong,
+                is_direct: true,
+            });
+        let all: Vec<Proof> = of_proofs.chain(of_torn).collect();
+        let any_like = all.iter().any(|proof| self.is_like(&proof.recipe));
+        let losing: Vec<Tested> = all
+            .iter()
+            .filter(|proof| proof.losing > 0)
+            .map(|proof| tested(rule.system, proof))
+            .collect();
+        // What lost something once is not made safe by having lost nothing another time. But where it lost nothing
+        // with another setting beside it, that one was to blame.
+        all.into_iter()
+            .filter(|proof| !any_like || self.is_like(&proof.recipe))
+            .map(|proof| (!losing.contains(&tested(rule.system, &proof)), proof))
+            .max_by_key(|(is_safe, proof)| (*is_safe, proof.losing > 0, proof.states))
+            .map(|(_, proof)| proof)
+    }
+
+    /// Whether a filesystem made by this recipe is of the directory's type.
+    fn is_like(&self, recipe: &str) -> bool {
+        let kind = &self.results.filesystem.storage().kind;
+        let recipe = recipe.parse::<Recipe>();
+        recipe.is_ok_and(|recipe| recipe.kind.name() == kind)
+    }
+}
+
+/// The values of a system's settings, by which proofs are of one thing or of several.
+type Tested = Vec<Option<String>>;
+
+/// What a proof was of: each setting that there are rules about, as it was set or is unless set.
+fn tested(system: System, proof: &Proof) -> Tested {
+    let subject = subject::Subject::parse(&proof.subject);
+    let value = |name: &str| {
+        let own = subject.as_ref().and_then(|subject| subject.get(name));
+        let usual = || {
+            let rule = rules::of(system).find(|rule| rule.setting == name)?;
+            rule.idle_with.is_none().then_some(rule.default)
+        };
+        own.or_else(usual).map(str::to_ascii_lowercase)
+    };
+    let names = rules::names(system);
+    let settings = names.into_iter().map(value);
+    // A mount option counts as a setting does.
+    let mounted = rules::of(System::Mount).map(|rule| option_of(&proof.recipe, rule.setting));
+    settings.chain(mounted).collect()
+}
+
+/// States in which a proof lost or damaged something that the rule is about. That replicas part from their master is
+/// what a binary log's setting is about, and no other.
+fn lost(rule: &Rule, proof: &ProofResults) -> u64 {
+    if rule.setting == "sync_binlog" {
+        return proof.failing_states;
+    }
+    let others = proof.breaches.iter();
+    let others = others.filter(|count| count.breach != Breach::Diverged);
+    let most = others.map(|count| count.states).max().unwrap_or(0);
+    most.max(proof.losing_states)
+}
+
+/// Whether a proof of this subject says what the setting loses at this value: its own, and not another's.
+fn speaks_of(rule: &Rule, value: &str, subject: &str, recipe: &str) -> bool {
+    let Some(subject) = subject::Subject::parse(subject) else {
+        return false;
+    };
+    // Not what another mount option lost.
+    let is_plain = rules::of(System::Mount)
+        .filter(|mount| mount.setting != rule.setting)
+        .all(|mount| {
+            let own = option_of(recipe, mount.setting);
+            own.is_none_or(|own| mount.is_safe(&own, |_| None))
+        });
+    if rule.system == System::Mount {
+        let is_safe = System::ALL
+            .into_iter()
+            .find(|system| system.key() == subject.name)
+            .is_none_or(|system| rules::are_safe(system, None, |key| subject.get(key)));
+        let own = option_of(recipe, rule.setting);
+        return is_safe
+            && is_plain
+            && subject.is_meant_to_be_durable()
+            && own.is_some_and(|own| is_same(&own, value));
+    }
+    let own = subject.get(rule.setting);
+    // What hangs on another setting was not there at all.
+    let usual = rule.idle_with.is_none().then_some(rule.default);
+    let own = own.or(usual);
+    subject.is_of(rule)
+        && is_plain
+        && own.is_some_and(|own| is_same(own, value))
+        && rules::are_safe(rule.system, Some(rule), |key| subject.get(key))
+}
