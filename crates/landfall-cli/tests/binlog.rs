@@ -103,12 +103,51 @@ fn a_plan_is_listed_with_its_time_and_bytes_and_nothing_is_run() {
     for part in [
         "loop:ext3,data=journal/mariadb sync_binlog=1",
         "redis appendfsync=everysec",
-        "69 configurations on 9 sites in 5 rounds: about",
+        "73 configurations on 9 sites in 5 rounds: about",
         "must be free",
     ] {
         assert!(listed.stdout.contains(part), "{part}: {}", listed.stdout);
     }
     assert_eq!(names(dir.path()), [""; 0]);
+}
+
+/// Of a database that is linked in, so that no server is needed.
+#[test]
+fn settings_are_tried_against_what_is_durable_without_them() {
+    let dir = scratch();
+    let line =
+        "lab binlog --on dir --database sqlite --rounds 2 --seconds 0.05 --json results.json";
+    fs::write(
+        dir.path().join("sqlite.sql"),
+        "PRAGMA synchronous = NORMAL;\n",
+    )
+    .unwrap();
+    for more in ["--set synchronous=normal", "--config sqlite.sql"] {
+        let ended = run(dir.path(), words(line, more));
+        ended.assert_measured();
+        assert!(
+            ended.stdout.contains("With synchronous=normal, one client"),
+            "{ended:#?}"
+        );
+        let text = fs::read_to_string(dir.path().join("results.json")).unwrap();
+        let document: Value = serde_json::from_str(&text).unwrap();
+        assert_conforms(&document);
+        let synchronous = |name: &str| {
+            let one = configuration(&document, &format!("dir/{name}/1 client"));
+            assert!(
+                one["trials"]
+                    .as_array()
+                    .is_some_and(|trials| trials.len() == 2)
+            );
+            one["settings"]["synchronous"].clone()
+        };
+        let durable = "sqlite journal_mode=wal synchronous=full";
+        assert_eq!(synchronous(durable), "full");
+        assert_eq!(
+            synchronous(&format!("{durable} with synchronous=normal")),
+            "normal"
+        );
+    }
 }
 
 #[test]
