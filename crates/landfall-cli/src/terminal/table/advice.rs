@@ -92,7 +92,7 @@ fn one<'a>(setting: &'a Setting, details: bool, documents: &mut Vec<(&'a str, &'
         let gain = choice.gain.as_ref();
         let mark = gain.map_or("", |gain| if gain.is_direct { "" } else { "*" });
         table.add_row(vec![
-            format!("  {}", choice_text(choice).replace(", ", "\n  ")),
+            format!("  {}", choice_text(choice).replace(", ", "\n\u{a0}\u{a0}")),
             styled(style, choice.stance.name()),
             format!("{}{mark}", gain_text(gain)),
             proof_text(choice.proof.as_ref()),
@@ -100,7 +100,7 @@ fn one<'a>(setting: &'a Setting, details: bool, documents: &mut Vec<(&'a str, &'
         ]);
     }
     align(&mut table, 0);
-    for (column, width) in [(0, 29), (1, 10), (2, 21), (3, 13), (4, 27)] {
+    for (column, width) in [(0, 28), (1, 10), (2, 25), (3, 13), (4, 24)] {
         set_width(
             &mut table,
             column,
