@@ -240,6 +240,37 @@ fn a_proof_speaks_of_its_own_setting_only() {
 }
 
 #[test]
+fn a_loss_is_not_excused_by_another_way_to_mount() {
+    let mut results = recorded("disk");
+    results.experiments.retain(|one| {
+        matches!(one, crate::Experiment::Prove(proof) if proof.subject == "postgres")
+            || matches!(one, crate::Experiment::Sync(_))
+    });
+    let proofs = results.experiments.iter().filter_map(|one| match one {
+        crate::Experiment::Prove(proof) => Some(proof.clone()),
+        _ => None,
+    });
+    let sound = proofs.last().unwrap();
+    assert_eq!(sound.failing_states, 0);
+    let mut elsewhere = sound.clone();
+    elsewhere.recipe = "ext4,data=journal".to_owned();
+    let mut losing = sound.clone();
+    (losing.failing_states, losing.losing_states) = (3, 3);
+    results
+        .experiments
+        .retain(|one| matches!(one, crate::Experiment::Sync(_)));
+    for proof in [losing, elsewhere] {
+        results.experiments.push(crate::Experiment::Prove(proof));
+    }
+    let advice = advise(&results, "r", None);
+    let fsync = advice
+        .settings
+        .iter()
+        .find(|one| one.rule == "postgres-fsync");
+    assert_eq!(fsync.unwrap().value, None, "{fsync:?}");
+}
+
+#[test]
 fn what_is_missing_has_a_command_and_what_is_known_has_none() {
     let advice = advice_on("ext4");
     let commands: Vec<&str> = advice

@@ -63,8 +63,10 @@ impl Evidence<'_> {
                 losing: proof.damaged + proof.wrong,
                 is_direct: true,
             });
-        let all: Vec<Proof> = of_proofs.chain(of_torn).collect();
-        let any_like = all.iter().any(|proof| self.is_like(&proof.recipe));
+        let mut all: Vec<Proof> = of_proofs.chain(of_torn).collect();
+        // What was lost on a filesystem like this one is not excused by another, nor by another way to mount it.
+        let nearest = all.iter().map(|proof| self.likeness(rule, proof)).max();
+        all.retain(|proof| Some(self.likeness(rule, proof)) == nearest);
         let losing: Vec<Tested> = all
             .iter()
             .filter(|proof| proof.losing > 0)
@@ -73,17 +75,25 @@ impl Evidence<'_> {
         // What lost something once is not made safe by having lost nothing another time. But where it lost nothing
         // with another setting beside it, that one was to blame.
         all.into_iter()
-            .filter(|proof| !any_like || self.is_like(&proof.recipe))
             .map(|proof| (!losing.contains(&tested(rule.system, &proof)), proof))
             .max_by_key(|(is_safe, proof)| (*is_safe, proof.losing > 0, proof.states))
             .map(|(_, proof)| proof)
     }
 
-    /// Whether a filesystem made by this recipe is of the directory's type.
-    fn is_like(&self, recipe: &str) -> bool {
-        let kind = &self.results.filesystem.storage().kind;
-        let recipe = recipe.parse::<Recipe>();
-        recipe.is_ok_and(|recipe| recipe.kind.name() == kind)
+    /// Whether a proof was made on a filesystem of the directory's type, and whether that was mounted in the same
+    /// way, but for the rule's own option.
+    fn likeness(&self, rule: &Rule, proof: &Proof) -> (bool, bool) {
+        let storage = self.results.filesystem.storage();
+        let recipe = proof.recipe.parse::<Recipe>();
+        let is_type = recipe.is_ok_and(|recipe| recipe.kind.name() == storage.kind);
+        let is_mounted_alike = rules::of(System::Mount)
+            .filter(|mount| mount.setting != rule.setting)
+            .all(|mount| {
+                let own = storage.option(mount.setting).unwrap_or(mount.default);
+                let proven = option_of(&proof.recipe, mount.setting);
+                is_same(own, proven.as_deref().unwrap_or(mount.default))
+            });
+        (is_type, is_mounted_alike)
     }
 }
 
