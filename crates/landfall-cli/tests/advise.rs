@@ -31,7 +31,8 @@ fn advice_is_a_table_and_a_document() {
     let ended = run(dir.path(), ["advise", &disk]);
     ended.assert_measured();
     for words in [
-        "MariaDB, MySQL",
+        "MariaDB\n",
+        "MySQL\n",
         "sync_binlog = 1",
         "unsafe",
         "Not known here, and how to get it",

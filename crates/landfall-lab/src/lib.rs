@@ -62,4 +62,4 @@ pub use progress::{Progress, Silent, Stop};
 pub use results::{Experiment, ReadError, Results, SCHEMA_NAME, json_schema};
 pub use run::run;
 pub use site::{Site, SiteDescription, SiteKind, SiteSpec, canonical_directory};
-pub use units::{bytes_text, duration_text, parse_size, size_name};
+pub use units::{bytes_text, duration_text, parse_size, quoted, size_name};

@@ -1,4 +1,4 @@
-//! Sizes and durations as people write and read them.
+//! Sizes, durations and words of a command as people write and read them.
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -28,6 +28,15 @@ pub fn size_name(bytes: u64) -> String {
         }
     }
     bytes.to_string()
+}
+
+/// A word as a shell takes it, in quotes only where a person would write them: not around every `=` and comma.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), Into::into)
 }
 
 /// A rounded amount for reading: `640 MiB`, `1.2 GiB`.

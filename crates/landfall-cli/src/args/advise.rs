@@ -24,7 +24,7 @@ pub struct Advise {
     #[arg(value_hint = ValueHint::AnyPath)]
     pub path: Vec<PathBuf>,
 
-    /// Only on these: mariadb, myrocks, postgres, sqlite, rocksdb, redis, etcd, kafka, landfall, mount.
+    /// Only on these: mariadb, mysql, myrocks, postgres, sqlite, rocksdb, redis, etcd, kafka, landfall, mount.
     #[arg(long = "for", value_delimiter = ',', value_name = "NAME,…", value_parser = system)]
     pub systems: Vec<System>,
 

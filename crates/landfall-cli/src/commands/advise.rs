@@ -7,11 +7,13 @@ use landfall_lab::advice::check::{Check, check};
 use landfall_lab::advice::configuration::Configuration;
 use landfall_lab::advice::fragment::{HEAD, fragment};
 use landfall_lab::advice::{Advice, System, advise, is_same_machine, merge, plans};
-use landfall_lab::{Plan, Results, Site, SiteKind, SiteSpec, Stop, canonical_directory, report};
+use landfall_lab::{
+    Plan, Results, Site, SiteKind, SiteSpec, Stop, canonical_directory, quoted, report,
+};
 
 use crate::args::Advise;
 use crate::commands::compare::read;
-use crate::commands::documents::{check_file, command_line, prepare_report_in, quoted, write_file};
+use crate::commands::documents::{check_file, command_line, prepare_report_in, write_file};
 use crate::commands::lab::{Display, measure};
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use landfall_lab::{Results, report};
+use landfall_lab::{Results, quoted, report};
 
 use crate::args::Documents;
 use crate::commands::print_bytes;
@@ -133,14 +133,4 @@ pub fn command_line() -> String {
     let given = std::env::args_os().skip(1);
     words.extend(given.map(|word| quoted(&word.to_string_lossy())));
     words.join(" ")
-}
-
-/// A word as a shell wants it.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }

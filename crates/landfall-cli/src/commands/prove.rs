@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use landfall_lab::export::Row;
 use landfall_lab::prove::{Outcome, Plan, prove, self_test, subject};
-use landfall_lab::{Progress, Results, Stop};
+use landfall_lab::{Progress, Results, Stop, quoted};
 
 use crate::args::{Prove, Workload};
-use crate::commands::documents::{check_file, command_line, prepare_report, quoted};
+use crate::commands::documents::{check_file, command_line, prepare_report};
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 use crate::terminal::Bar;

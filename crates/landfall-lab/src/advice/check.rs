@@ -87,7 +87,8 @@ pub fn check(
         }
         if let Some((other, value)) = rule.idle_with
             && is_idle(
-                &configuration.get(other).map(|set| set.value.clone()),
+                system,
+                configuration.get(other).map(|set| set.value.as_str()),
                 value,
                 other,
             )
@@ -152,10 +153,11 @@ pub fn check(
 
 /// Whether another setting has the value with which a rule's means nothing. Nobody names a file for the binary log
 /// who does not want one.
-fn is_idle(set: &Option<String>, value: &str, other: &str) -> bool {
-    let usual = match other {
-        "log_bin" => "OFF",
+fn is_idle(system: System, set: Option<&str>, value: &str, other: &str) -> bool {
+    let usual = match (system, other) {
+        (System::Mysql, "log_bin") => "ON",
+        (_, "log_bin") => "OFF",
         _ => "no",
     };
-    is_same(set.as_deref().unwrap_or(usual), value)
+    is_same(set.unwrap_or(usual), value)
 }

@@ -6,7 +6,7 @@ use super::result::Choice;
 use super::rule::{Measured, Promise, Rule, System, Value, is_same};
 use super::rules;
 use crate::made::{Kind, Recipe};
-use crate::{Results, size_name};
+use crate::{Results, quoted, size_name};
 
 /// What commands are made from.
 pub struct Commands<'a> {
@@ -47,7 +47,7 @@ impl<'a> Commands<'a> {
             ),
             Measured::Binlog if rule.system == System::Mount => {
                 let kind: Kind = self.results.filesystem.storage().kind.parse().ok()?;
-                let with = format!("loop:{kind},{}={}", rule.setting, known.value);
+                let with = format!("loop:{kind},{}", mount_option(rule.setting, &known.value));
                 (
                     "binlog",
                     format!(
@@ -94,7 +94,8 @@ impl<'a> Commands<'a> {
         let mut recipe = Recipe::plain(kind);
         let mut set = Vec::new();
         let subject = match rule.system {
-            System::Etcd | System::Kafka => return None,
+            // They are no subjects.
+            System::Mysql | System::Etcd | System::Kafka => return None,
             // What it would be instead is no subject of its own, and what is usual is everywhere.
             System::Landfall if !is_reference => return None,
             System::Mount if is_reference => return None,
@@ -102,7 +103,7 @@ impl<'a> Commands<'a> {
             System::Mount => {
                 match setting.strip_prefix("mkfs ") {
                     Some(_) => recipe.mkfs_options = vec!["-O".to_owned(), value.to_owned()],
-                    None => recipe.mount_options = format!("{setting}={value}"),
+                    None => recipe.mount_options = mount_option(setting, value),
                 }
                 "files"
             }
@@ -150,7 +151,10 @@ fn safe(system: System) -> Vec<(&'static str, &'static str)> {
     safe.collect()
 }
 
-/// A word as a shell wants it.
-fn quoted(word: &str) -> String {
-    shlex::try_quote(word).map_or_else(|_| word.to_owned(), |word| word.into_owned())
+/// A mount option as mount(8) takes it.
+fn mount_option(setting: &str, value: &str) -> String {
+    match value {
+        "on" => setting.to_owned(),
+        value => format!("{setting}={value}"),
+    }
 }

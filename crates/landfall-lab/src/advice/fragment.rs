@@ -33,7 +33,7 @@ pub fn fragment(advice: &Advice, system: System) -> Option<String> {
     }
     say("The fastest that lost nothing, as far as it was measured and proven here.");
     text.push('\n');
-    if matches!(system, System::Mariadb | System::Myrocks) {
+    if system.has_option_files() {
         text.push_str("[mysqld]\n");
     }
     for setting in advice.of(system) {
@@ -131,11 +131,11 @@ fn line(system: System, name: &str, value: &str, since: &str, rule: Option<&rule
     let is_words = value.contains(' ');
     match system {
         _ if is_words => format!("# {name}: {value}\n"),
-        System::Mariadb | System::Myrocks if !since.is_empty() => {
+        _ if system.has_option_files() && !since.is_empty() => {
             // An older server passes over it.
             format!("loose_{name} = {value}\n")
         }
-        System::Mariadb | System::Myrocks => format!("{name} = {value}\n"),
+        System::Mariadb | System::Mysql | System::Myrocks => format!("{name} = {value}\n"),
         System::Postgres => format!("{name} = '{value}'\n"),
         System::Redis => format!("{name} {value}\n"),
         System::Etcd => format!("{name}: {value}\n"),

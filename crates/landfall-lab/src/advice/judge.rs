@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 
 use super::commands::Commands;
 use super::evidence::{Evidence, Holds};
-use super::result::{Choice, Lack, Missing, Setting, Stance};
+use super::result::{Basis, Choice, Lack, Missing, Setting, Stance};
 use super::rule::{self, Promise, Rule, System, Value};
 
 /// Nobody changes a setting for less, and an interval of few rounds is too narrow.
 const LEAST_GAIN: f64 = 1.05;
 
 /// A value that takes a target to be a number.
-const AN_HOUR: &str = "an hour of writes (--workload)";
+const AN_HOUR: &str = "an hour of writes";
 
 /// What a rule comes to.
 pub(super) struct Judged {
@@ -50,9 +50,12 @@ pub(super) fn judge(rule: &Rule, evidence: &Evidence<'_>, commands: &Commands<'_
         };
         let is_measured = |known: &Choice| {
             let gain = known.gain.as_ref();
-            gain.is_some_and(|gain| gain.is_direct && gain.is_certain)
+            gain.is_some_and(|gain| gain.basis == Basis::System && gain.is_certain)
         };
-        let is_proven = |known: &Choice| known.proof.as_ref().is_some_and(|proof| proof.is_direct);
+        let is_proven = |known: &Choice| {
+            let proof = known.proof.as_ref();
+            proof.is_some_and(|proof| proof.basis == Basis::System)
+        };
         if choice.is_tried && !choices.is_empty() && !is_measured(&known) {
             let command = commands.measure(rule, &known);
             missing.extend(command.map(|command| lack(rule, Lack::Measurement, command)));

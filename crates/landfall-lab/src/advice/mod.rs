@@ -36,11 +36,11 @@ pub use carry::{Carried, Flash, Verdict};
 pub use commands::Commands;
 pub use merge::{is_same_machine, merge};
 pub use result::{
-    ADVICE_SCHEMA, Advice, Choice, Gain, Lack, Missing, Proof, Quantity, Setting, Stance,
+    ADVICE_SCHEMA, Advice, Basis, Choice, Gain, Lack, Missing, Proof, Quantity, Setting, Stance,
     advice_schema,
 };
 pub use rule::System;
-pub use sentences::{choice_text, gain_text, proof_text, sentence};
+pub use sentences::{choice_text, gain_text, marks, proof_text, sentence};
 pub use target::Target;
 
 use landfall_recorder::wear::Drive;

@@ -115,10 +115,44 @@ pub struct Gain {
     pub of: Quantity,
     /// What was measured: `mariadb, 16 clients, on loop:ext4`, or the writes that it rests on.
     pub measured: String,
-    /// Whether the system itself was measured, and not only such writes to a plain file.
-    pub is_direct: bool,
+    /// What was measured: the system itself, or what stands in for it.
+    pub basis: Basis,
     /// Whether it was measured in enough rounds for an interval.
     pub is_certain: bool,
+}
+
+/// What a figure or a proof is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// Of the system itself.
+    System,
+    /// Of another system that works alike: of MariaDB, for MySQL.
+    Alike,
+    /// Of writes to a plain file such as the system makes: a bound, since it does other things besides.
+    Writes,
+}
+
+impl Basis {
+    /// What marks it where it is not of the system itself.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Basis::System => "",
+            Basis::Alike => "†",
+            Basis::Writes => "*",
+        }
+    }
+
+    /// What it is of, in words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Basis::System => "of the system itself",
+            Basis::Alike => "of MariaDB, which stands in for MySQL",
+            Basis::Writes => {
+                "of such writes to a plain file, and not of the system itself, which does other things besides"
+            }
+        }
+    }
 }
 
 /// What is gained.
@@ -142,8 +176,8 @@ pub struct Proof {
     pub states: u64,
     /// States in which something was lost or damaged.
     pub losing: u64,
-    /// Whether the system itself was proven, and not only such writes to a plain file.
-    pub is_direct: bool,
+    /// What was proven: the system itself, or what stands in for it.
+    pub basis: Basis,
 }
 
 /// Something that was not measured or proven.

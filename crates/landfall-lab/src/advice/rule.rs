@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum System {
-    /// MariaDB and MySQL with InnoDB.
+    /// MariaDB with InnoDB.
     Mariadb,
+    /// MySQL with InnoDB.
+    Mysql,
     /// MariaDB and MySQL with MyRocks.
     Myrocks,
     /// PostgreSQL.
@@ -36,8 +38,9 @@ pub enum System {
 
 impl System {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [System; 10] = [
+    pub const ALL: [System; 11] = [
         System::Mariadb,
+        System::Mysql,
         System::Myrocks,
         System::Postgres,
         System::Sqlite,
@@ -52,7 +55,8 @@ impl System {
     /// As people call it.
     pub fn name(self) -> &'static str {
         match self {
-            System::Mariadb => "MariaDB, MySQL",
+            System::Mariadb => "MariaDB",
+            System::Mysql => "MySQL",
             System::Myrocks => "MyRocks",
             System::Postgres => "PostgreSQL",
             System::Sqlite => "SQLite",
@@ -69,6 +73,7 @@ impl System {
     pub fn key(self) -> &'static str {
         match self {
             System::Mariadb => "mariadb",
+            System::Mysql => "mysql",
             System::Myrocks => "myrocks",
             System::Postgres => "postgres",
             System::Sqlite => "sqlite",
@@ -79,6 +84,11 @@ impl System {
             System::Landfall => "landfall",
             System::Mount => "mount",
         }
+    }
+
+    /// Whether its configuration is an option file of MariaDB or MySQL.
+    pub(super) fn has_option_files(self) -> bool {
+        matches!(self, System::Mariadb | System::Mysql | System::Myrocks)
     }
 }
 
@@ -102,6 +112,9 @@ pub struct Rule {
     /// The experiment that holds its values against each other in the system itself; `None` where nothing
     /// does.
     pub measured_by: Option<Measured>,
+    /// The rule of another system that works alike, by its id: what that one did here stands in where this one was not
+    /// tried; empty if there is none.
+    pub as_in: &'static str,
     /// The version that has it first, or the only server; empty if all in use have it.
     pub since: &'static str,
     /// Why it is not to be written into the configuration of a server that has data already; empty if it may be.
@@ -279,6 +292,7 @@ impl Rule {
         when: &[],
         idle_with: None,
         measured_by: None,
+        as_in: "",
         since: "",
         by_hand: "",
         safe_with: None,

@@ -1,6 +1,6 @@
 //! Advice in words, the same in the terminal, the report and configuration files.
 
-use super::result::{Advice, Choice, Gain, Proof, Quantity, Setting};
+use super::result::{Advice, Basis, Choice, Gain, Proof, Quantity, Setting};
 use crate::numbers::{NOTHING, interval, short, thousands};
 use crate::stats::Estimate;
 
@@ -31,7 +31,7 @@ pub fn gain_text(gain: Option<&Gain>) -> String {
         Quantity::Bytes => " bytes",
     };
     // Its share of the disk is not all that a commit is made of.
-    let bound = if gain.is_direct || times.median < 1.0 {
+    let bound = if gain.basis != Basis::Writes || times.median < 1.0 {
         ""
     } else {
         "≤ "
@@ -44,7 +44,7 @@ pub fn proof_text(proof: Option<&Proof>) -> String {
     match proof {
         None => NOTHING.to_owned(),
         Some(proof) => {
-            let mark = if proof.is_direct { "" } else { "*" };
+            let mark = proof.basis.mark();
             format!(
                 "{} of {}{mark}",
                 thousands(proof.losing as f64),
@@ -74,9 +74,10 @@ pub fn evidence(setting: &Setting, choice: &Choice) -> String {
             Quantity::Bytes => "written by",
         };
         let mut text = format!("{} {of} {against}", gain_text(Some(gain)));
-        text += match gain.is_direct {
-            true => ", measured: ",
-            false => ", as such writes to a file are: ",
+        text += match gain.basis {
+            Basis::System => ", measured: ",
+            Basis::Alike => ", as measured in what works alike: ",
+            Basis::Writes => ", as such writes to a file are: ",
         };
         text += &gain.measured;
         parts.push(text);
@@ -93,6 +94,24 @@ pub fn evidence(setting: &Setting, choice: &Choice) -> String {
     parts.join("; ")
 }
 
+/// What the marks of figures and proofs mean, as far as there are any; empty if there are none.
+pub fn marks(advice: &Advice) -> String {
+    let choices = advice.settings.iter().flat_map(|setting| &setting.choices);
+    let known: Vec<Basis> = choices
+        .flat_map(|choice| {
+            let gain = choice.gain.as_ref().map(|gain| gain.basis);
+            [gain, choice.proof.as_ref().map(|proof| proof.basis)]
+        })
+        .flatten()
+        .collect();
+    let there = [Basis::Writes, Basis::Alike].into_iter();
+    let there = there.filter(|basis| known.contains(basis));
+    let marks: Vec<String> = there
+        .map(|basis| format!("{} {}.", basis.mark(), basis.meaning()))
+        .collect();
+    marks.join(" ")
+}
+
 /// What all of it comes to, in one sentence; nothing where there is no advice.
 pub fn sentence(advice: &Advice) -> Option<String> {
     let changes: Vec<&Setting> = advice
@@ -104,7 +123,7 @@ pub fn sentence(advice: &Advice) -> Option<String> {
         .iter()
         .filter_map(|setting| {
             let gain = setting.advised()?.gain.as_ref()?;
-            (gain.is_direct && gain.is_certain && gain.of == Quantity::Rate)
+            (gain.basis == Basis::System && gain.is_certain && gain.of == Quantity::Rate)
                 .then_some((*setting, gain))
         })
         .max_by(|a, b| a.1.times.low.total_cmp(&b.1.times.low));

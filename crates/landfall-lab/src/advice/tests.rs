@@ -48,6 +48,16 @@ static CASES: &[Case] = &[
     case("mariadb-redo-size", "disk", "96M", "ext4"),
     case("mariadb-dirty-pages", "disk", "90", "ext4"),
     case("mariadb-page-size", "disk", "4K", "ext4"),
+    case("mysql-log-at-commit", "disk", "1", "unmeasured"),
+    case("mysql-sync-binlog", "ext4", "1", "unmeasured"),
+    case("mysql-doublewrite", "disk", "ON", "untorn"),
+    case("mysql-doublewrite-untorn", "untorn", "ON", "disk"),
+    case("mysql-flush-method", "disk", "-", "unmeasured"),
+    case("mysql-use-fdatasync", "disk", "-", "unmeasured"),
+    case("mysql-io-capacity", "spinning", "-", "disk"),
+    case("mysql-redo-size", "disk", "100M", "ext4"),
+    case("mysql-dirty-pages", "disk", "90", "ext4"),
+    case("mysql-page-size", "disk", "4K", "ext4"),
     case("myrocks-log-at-commit", "disk", "1", "unmeasured"),
     // Its log and the binary log parted in some state, whatever was set.
     case("myrocks-sync-binlog", "disk", "-", "unmeasured"),
@@ -77,6 +87,8 @@ static CASES: &[Case] = &[
     case("mount-barrier", "ext4", "1", "btrfs"),
     case("mount-data", "disk", "ordered", "xfs"),
     case("mount-fast-commit", "disk", "off", "xfs"),
+    case("mount-nobarrier-btrfs", "btrfs", "off", "ext4"),
+    case("mount-nodatacow", "btrfs", "off", "ext4"),
 ];
 
 #[test]
@@ -228,9 +240,12 @@ fn a_proof_speaks_of_its_own_setting_only() {
     };
     // With sync_binlog=0 something was lost, and not because of the redo log.
     let proof = of("mariadb-log-at-commit", "1");
-    assert!(proof.is_direct && proof.losing == 0, "{proof:?}");
+    assert!(
+        proof.basis == Basis::System && proof.losing == 0,
+        "{proof:?}"
+    );
     assert!(of("mariadb-sync-binlog", "0").losing > 0);
-    assert!(of("mariadb-sync-binlog", "0").is_direct);
+    assert_eq!(of("mariadb-sync-binlog", "0").basis, Basis::System);
     assert_eq!(of("mariadb-sync-binlog", "1").losing, 0);
     assert!(of("mariadb-log-at-commit", "2").losing > 0);
     assert!(of("sqlite-journal-mode", "delete").losing > 0);
@@ -270,6 +285,58 @@ fn a_loss_is_not_excused_by_another_way_to_mount() {
     assert_eq!(fsync.unwrap().value, None, "{fsync:?}");
 }
 
+/// A losing proof's share says how many states without a loss would be no chance.
+#[test]
+fn a_loss_is_not_excused_by_few_states() {
+    let of = |states: u64| {
+        let mut results = recorded("disk");
+        let is_of_it = |proof: &crate::prove::ProofResults| proof.subject == "postgres";
+        let mut proofs: Vec<_> = results
+            .proofs()
+            .filter(|one| is_of_it(one))
+            .cloned()
+            .collect();
+        let mut losing = proofs.pop().unwrap();
+        let mut beside = losing.clone();
+        losing.coverage.checked = 200;
+        (losing.failing_states, losing.losing_states) = (10, 10);
+        beside.subject = "postgres wal_sync_method=fsync".to_owned();
+        beside.coverage.checked = states;
+        results
+            .experiments
+            .retain(|one| matches!(one, crate::Experiment::Sync(_)));
+        for proof in [losing, beside] {
+            results
+                .experiments
+                .push(crate::Experiment::Prove(Box::new(proof)));
+        }
+        let advice = advise(&results, "r", None);
+        let mut settings = advice.of(System::Postgres);
+        settings
+            .find(|one| one.rule == "postgres-fsync")
+            .unwrap()
+            .value
+            .clone()
+    };
+    assert_eq!(of(10), None);
+    assert_eq!(of(100).as_deref(), Some("on"));
+}
+
+/// What is marked so is not the system's own.
+#[test]
+fn what_mariadb_did_stands_in_for_mysql() {
+    let advice = advice_on("disk");
+    let setting = advice
+        .of(System::Mysql)
+        .find(|one| one.rule == "mysql-sync-binlog")
+        .unwrap();
+    let proof = setting.choices[1].proof.as_ref().unwrap();
+    assert_eq!(proof.subject, "mariadb sync_binlog=0");
+    assert!(proof.basis == Basis::Alike && proof.losing > 0);
+    assert!(setting.is_default, "unlike MariaDB's");
+    assert!(advice.missing.iter().all(|one| one.system != System::Mysql));
+}
+
 #[test]
 fn what_is_missing_has_a_command_and_what_is_known_has_none() {
     let advice = advice_on("ext4");
@@ -305,6 +372,7 @@ fn a_fragment_sets_what_is_advised_and_says_why() {
     let advice = advice_on("disk");
     for (system, line) in [
         (System::Mariadb, "sync_binlog = 1"),
+        (System::Mysql, "sync_binlog = 1"),
         (System::Postgres, "full_page_writes = 'on'"),
         (System::Redis, "appendfsync always"),
         (System::Sqlite, "PRAGMA journal_mode = wal;"),
@@ -331,6 +399,7 @@ fn a_fragment_passes_its_own_check() {
     let directory = tempfile::tempdir().unwrap();
     for (system, name) in [
         (System::Mariadb, "mariadb.cnf"),
+        (System::Mysql, "mysql.cnf"),
         (System::Postgres, "postgresql.conf"),
         (System::Redis, "redis.conf"),
         (System::Sqlite, "sqlite.sql"),
@@ -393,7 +462,18 @@ fn a_configuration_that_risks_data_is_told_so_by_file_and_line() {
     assert_eq!(found.risks[0].better.as_deref(), Some("1"));
     std::fs::write(&path, "[mysqld]\nskip-log-bin\n").unwrap();
     let read = Configuration::read(System::Mariadb, &path).unwrap();
-    assert_eq!(check(System::Mariadb, path, &read, &advice).risks, []);
+    assert_eq!(
+        check(System::Mariadb, path.clone(), &read, &advice).risks,
+        []
+    );
+    // MySQL has a binary log unless told otherwise, and syncs it.
+    std::fs::write(&path, "[mysqld]\n[mariadb]\nsync_binlog=0\n").unwrap();
+    let read = Configuration::read(System::Mysql, &path).unwrap();
+    assert_eq!(check(System::Mysql, path.clone(), &read, &advice).risks, []);
+    std::fs::write(&path, "[mysqld-8.4]\nsync_binlog=0\n").unwrap();
+    let read = Configuration::read(System::Mysql, &path).unwrap();
+    let found = check(System::Mysql, path, &read, &advice);
+    assert_eq!(found.risks[0].setting, "sync_binlog");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The settings that are advised, as the page shows them.
 
 use crate::advice::{
-    Advice, Choice, Lack, Missing, Setting, Stance, System, choice_text, gain_text, proof_text,
+    Advice, Choice, Lack, Missing, Setting, Stance, System, choice_text, gain_text, marks,
+    proof_text,
 };
 
 /// Everything that is advised.
@@ -12,8 +13,8 @@ pub(super) struct Advised<'a> {
     /// What they rest on, each once.
     pub documents: Vec<Document<'a>>,
     pub missing: Vec<Unknown<'a>>,
-    /// Whether some of it is of writes to a plain file.
-    pub has_writes: bool,
+    /// What the marks of figures mean.
+    pub marks: String,
 }
 
 /// The settings of one system.
@@ -74,14 +75,9 @@ pub(super) fn advised(advice: &Advice) -> Advised<'_> {
             });
         }
     }
-    let is_of_writes = |choice: &Choice| {
-        choice.gain.as_ref().is_some_and(|gain| !gain.is_direct)
-            || choice.proof.as_ref().is_some_and(|proof| !proof.is_direct)
-    };
-    let mut choices = advice.settings.iter().flat_map(|setting| &setting.choices);
     Advised {
         refused: advice.refused.as_deref(),
-        has_writes: choices.any(is_of_writes),
+        marks: marks(advice),
         groups,
         documents,
         missing: advice.missing.iter().map(unknown).collect(),
@@ -119,7 +115,7 @@ fn row<'a>(setting: &'a Setting, choice: &'a Choice, document: usize, is_first: 
     };
     let notes = [setting.because.as_str(), setting.note.as_str()];
     let gain = choice.gain.as_ref();
-    let mark = gain.map_or("", |gain| if gain.is_direct { "" } else { "*" });
+    let mark = gain.map_or("", |gain| gain.basis.mark());
     Row {
         text: format!("{} = {}", setting.setting, choice_text(choice)),
         notes: notes

@@ -7,7 +7,7 @@ use comfy_table::{ColumnConstraint, Width};
 use landfall_lab::advice::check::{Check, Finding};
 use landfall_lab::advice::{
     Advice, Carried, Lack, Missing, Setting, Stance, System, Verdict, choice_text, gain_text,
-    proof_text, sentence,
+    marks, proof_text, sentence,
 };
 use landfall_lab::bytes_text;
 use landfall_lab::numbers::{short, two};
@@ -90,7 +90,7 @@ fn one<'a>(setting: &'a Setting, details: bool, documents: &mut Vec<(&'a str, &'
             Stance::NotShown => DOUBT,
         };
         let gain = choice.gain.as_ref();
-        let mark = gain.map_or("", |gain| if gain.is_direct { "" } else { "*" });
+        let mark = gain.map_or("", |gain| gain.basis.mark());
         table.add_row(vec![
             format!("  {}", choice_text(choice).replace(", ", "\n\u{a0}\u{a0}")),
             styled(style, choice.stance.name()),
@@ -124,20 +124,7 @@ fn legend(advice: &Advice) -> String {
         0,
         "Of each value: what to make of it; how many times as fast it is as the first, with its 95% interval; in how many crash states something was lost; what it risks by its document. --for NAME says more of one system.",
     ));
-    let has_writes = advice
-        .settings
-        .iter()
-        .flat_map(|setting| &setting.choices)
-        .any(|choice| {
-            choice.gain.as_ref().is_some_and(|gain| !gain.is_direct)
-                || choice.proof.as_ref().is_some_and(|proof| !proof.is_direct)
-        });
-    if has_writes {
-        text.push_str(&wrapped(
-            0,
-            "* Of such writes to a plain file, and not of the system itself, which does other things besides.",
-        ));
-    }
+    text.push_str(&wrapped(0, &marks(advice)));
     styled(FAINT, text.trim_end()) + "\n"
 }
 

@@ -81,7 +81,7 @@ impl Configuration {
         for (line, text) in text.lines().enumerate() {
             let text = text.trim();
             let include = match system {
-                System::Mariadb | System::Myrocks => mysql_include(text),
+                _ if system.has_option_files() => mysql_include(text),
                 System::Postgres => postgres_include(text),
                 System::Redis => redis_include(text),
                 _ => None,
@@ -97,10 +97,11 @@ impl Configuration {
                 section = name.trim().to_ascii_lowercase();
                 continue;
             }
-            let is_mysql = matches!(system, System::Mariadb | System::Myrocks);
             let found: Vec<(String, String)> = match system {
-                System::Mariadb | System::Myrocks if !is_server(&section) => Vec::new(),
-                System::Mariadb | System::Myrocks => mysql(text).into_iter().collect(),
+                System::Mariadb | System::Mysql | System::Myrocks => {
+                    let is_its_own = is_server(system, &section);
+                    mysql(text).filter(|_| is_its_own).into_iter().collect()
+                }
                 System::Postgres => postgres(text).into_iter().collect(),
                 System::Redis => redis(text).into_iter().collect(),
                 System::Etcd => yaml(text).into_iter().collect(),
@@ -112,7 +113,7 @@ impl Configuration {
                 self.settings.push(Set {
                     name,
                     value,
-                    is_loose: is_mysql && text.starts_with("loose"),
+                    is_loose: system.has_option_files() && text.starts_with("loose"),
                     file: path.to_owned(),
                     line: line + 1,
                 });
@@ -154,15 +155,25 @@ impl Configuration {
     }
 }
 
-/// Which system's configuration a file is, by its name, or by what it begins with.
+/// Which system's configuration a file is, by its name; of an option file that does not tell whether it is MariaDB's or
+/// MySQL's, by what is said in it, and MariaDB's if nothing is: of what is not set, that has the riskier values.
 pub fn system_of(path: &Path) -> Option<System> {
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
     let has = |part: &str| name.contains(part);
-    let ends = |end: &str| name.ends_with(end);
     if has("myrocks") {
         Some(System::Myrocks)
-    } else if has("mariadb") || has("mysql") || ends(".cnf") {
+    } else if has("mariadb") {
         Some(System::Mariadb)
+    } else if has("mysql") {
+        Some(System::Mysql)
+    } else if name.ends_with(".cnf") {
+        let text = text(path).unwrap_or_default().to_ascii_lowercase();
+        // What the packages of each say in theirs, in comments and in names of directories.
+        let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
+        match says(&["dev.mysql.com", "mysql.conf.d"]) && !says(&["mariadb"]) {
+            true => Some(System::Mysql),
+            false => Some(System::Mariadb),
+        }
     } else if has("postgres") {
         Some(System::Postgres)
     } else if has("redis") {
@@ -319,6 +330,7 @@ mod tests {
             ("my.cnf", Some(System::Mariadb)),
             ("50-server.cnf", Some(System::Mariadb)),
             ("mariadb.cnf", Some(System::Mariadb)),
+            ("mysqld.cnf", Some(System::Mysql)),
             ("myrocks.cnf", Some(System::Myrocks)),
             ("postgresql.conf", Some(System::Postgres)),
             ("redis.conf", Some(System::Redis)),
@@ -328,6 +340,17 @@ mod tests {
             ("something.conf", None),
         ] {
             assert_eq!(system_of(Path::new(name)), system, "{name}");
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("my.cnf");
+        for (text, system) in [
+            ("!includedir /etc/mysql/mysql.conf.d/", System::Mysql),
+            ("!includedir /etc/mysql/mariadb.conf.d/", System::Mariadb),
+            ("# see dev.mysql.com\n[mariadb]", System::Mariadb),
+            ("[mysqld]", System::Mariadb),
+        ] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(system_of(&path), Some(system), "{text}");
         }
     }
 }

@@ -1,14 +1,11 @@
 //! How each server spells its settings, line by line.
 
-/// Sections that the server of MariaDB or MySQL reads; those with a version are its own too.
-const SECTIONS: [&str; 6] = [
-    "mysqld",
-    "server",
-    "mariadb",
-    "mariadbd",
-    "client-server",
-    "galera",
-];
+use crate::advice::rule::System;
+
+/// Sections that the servers of MySQL and MariaDB read.
+const SECTIONS: [&str; 2] = ["mysqld", "server"];
+/// Those that only MariaDB's does.
+const OF_MARIADB: [&str; 4] = ["mariadb", "mariadbd", "client-server", "galera"];
 
 /// A line that brings in other files.
 pub(super) enum Include {
@@ -18,13 +15,19 @@ pub(super) enum Include {
     Directory(String, &'static str),
 }
 
-pub(super) fn is_server(section: &str) -> bool {
-    let versioned = section.strip_suffix(|c: char| c.is_ascii_digit() || c == '.');
-    SECTIONS.contains(&section)
-        || versioned.is_some_and(|_| {
-            let name = section.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-            ["mysqld-", "mariadb-", "mariadbd-"].contains(&name)
-        })
+/// Whether the system's server reads a section; those with a version are of the server that they name.
+pub(super) fn is_server(system: System, section: &str) -> bool {
+    let is_known = |name: &str| {
+        SECTIONS.contains(&name) || (system != System::Mysql && OF_MARIADB.contains(&name))
+    };
+    let version = |c: char| c.is_ascii_digit() || c == '.';
+    let unversioned = match section.ends_with(version) {
+        true => section.trim_end_matches(version).strip_suffix('-'),
+        false => None,
+    };
+    // Only the names of programs take versions.
+    let is_program = |name: &str| name.ends_with('d') || name == "mariadb";
+    is_known(section) || unversioned.is_some_and(|name| is_program(name) && is_known(name))
 }
 
 fn unquoted(value: &str) -> String {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Evidence, number, option_of};
-use crate::advice::result::{Gain, Quantity};
+use super::{Evidence, alike, number, option_of};
+use crate::advice::result::{Basis, Gain, Quantity};
 use crate::advice::rule::{Choice, Measured, Rule, System, Value, is_same};
+use crate::advice::rules;
 use crate::configuration::{ConfigurationResult, Measurements, SiteResult};
 use crate::made::Recipe;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
@@ -19,10 +20,19 @@ pub(in crate::advice) struct Tried {
 }
 
 impl Evidence<'_> {
-    /// What `choice` gives against the rule's reference in the system itself, and with which values it was
-    /// measured.
+    /// What `choice` gives against the rule's reference in the system itself, or in one that works alike, and with
+    /// which values it was measured.
     pub fn measured(&self, rule: &Rule, choice: &Choice) -> Option<Tried> {
-        let mut found: Vec<(usize, Tried)> = Vec::new();
+        self.in_system(rule, choice).or_else(|| {
+            let (other, same) = alike(rule, choice)?;
+            let mut tried = self.in_system(other, same)?;
+            tried.gain.basis = Basis::Alike;
+            Some(tried)
+        })
+    }
+
+    fn in_system(&self, rule: &Rule, choice: &Choice) -> Option<Tried> {
+        let mut found: Vec<((usize, bool), Tried)> = Vec::new();
         for all in self.results.measurements() {
             let of_system = || {
                 let trials = |one: &&ConfigurationResult| one.summary.is_some();
@@ -37,8 +47,9 @@ impl Evidence<'_> {
                 };
                 for other in of_system().filter(|other| other.key != one.key) {
                     if let Some(tried) = self.pair(rule, choice, all, site, one, other) {
-                        // The likest site, and then what has most clients.
-                        found.push((rank * 1_000 - one.clients as usize, tried));
+                        // The likest site, then what has most clients, and then what loses nothing besides.
+                        let unlike = rank * 1_000 - one.clients as usize;
+                        found.push(((unlike, !is_safe(rule, one)), tried));
                     }
                 }
             }
@@ -146,7 +157,7 @@ impl Evidence<'_> {
                     one.database, one.site
                 ),
             },
-            is_direct: true,
+            basis: Basis::System,
             is_certain: pairs.len() >= FEWEST_ROUNDS,
         };
         Some(Tried { value, with, gain })
@@ -176,6 +187,15 @@ impl Evidence<'_> {
             SiteKind::Memory => None,
         }
     }
+}
+
+/// Whether nothing that was set, but for the rule's own setting, may lose anything.
+fn is_safe(rule: &Rule, one: &ConfigurationResult) -> bool {
+    let system = System::ALL
+        .into_iter()
+        .find(|system| system.key() == one.database);
+    let get = |key: &str| one.settings.get(key).map(String::as_str);
+    system.is_none_or(|system| rules::are_safe(system, Some(rule), get))
 }
 
 /// Whether a value measured against another is this choice against the reference.

@@ -5,16 +5,18 @@
 //! - `proven`: what it lost.
 //!
 //! Ratios are formed round by round, between configurations that differ in the setting and in nothing else.
-//! What the system itself did goes before what such writes did to a plain file. A disk with the times of
+//! What the system itself did goes before what one did that works alike, and that before what such writes did to a
+//! plain file. A disk with the times of
 //! another, or in memory, says nothing of this one.
 
 mod measured;
 mod proven;
 
-use super::result::{Gain, Quantity};
-use super::rule::{Condition, Rule, System, Value};
+use super::result::{Basis, Gain, Quantity};
+use super::rule::{Choice, Condition, Rule, System, Value};
+use super::rules;
 use crate::Results;
-use crate::made::Recipe;
+use crate::made::{Kind, Recipe};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 use crate::sync::{StrategyResult, Summary};
 
@@ -64,7 +66,7 @@ impl<'a> Evidence<'a> {
             times: Estimate::of_ratio(&rates)?,
             of: Quantity::Rate,
             measured: format!("{of} against {over}"),
-            is_direct: false,
+            basis: Basis::Writes,
             is_certain: rates.len() >= FEWEST_ROUNDS,
         })
     }
@@ -161,11 +163,19 @@ fn said(of: &str, over: &str, gain: &Gain) -> String {
     )
 }
 
+/// The rule of a system that works alike, with the choice of the same value.
+fn alike(rule: &Rule, choice: &Choice) -> Option<(&'static Rule, &'static Choice)> {
+    let other = rules::all().find(|other| other.id == rule.as_in)?;
+    let mut choices = other.choices.iter();
+    let same = choices.find(|other| other.value == choice.value)?;
+    Some((other, same))
+}
+
 fn number(text: &str) -> Option<u64> {
     crate::parse_size(text).ok()
 }
 
-/// The mount option of a recipe that sets this, with its value: `data=journal`, `barrier=0`.
+/// The mount option of a recipe that sets this, with its value: `data=journal`, `barrier=0`; `on` where it takes none.
 fn option_of(recipe: &str, name: &str) -> Option<String> {
     let recipe: Recipe = recipe.parse().ok()?;
     if let Some(feature) = name.strip_prefix("mkfs ") {
@@ -176,10 +186,18 @@ fn option_of(recipe: &str, name: &str) -> Option<String> {
             .then(|| feature.to_owned());
     }
     let mut options = recipe.mount_options.split(',');
-    if name == "barrier" && options.clone().any(|option| option == "nobarrier") {
+    // btrfs knows no other spelling, and has a rule of its own.
+    let is_off = recipe.kind != Kind::Btrfs && options.clone().any(|option| option == "nobarrier");
+    if name == "barrier" && is_off {
         return Some("0".to_owned());
     }
-    options
-        .find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
-        .map(str::to_owned)
+    options.find_map(|option| own_value(option, name))
+}
+
+/// The value that a mount option gives to this, if it does: `on` where it takes none.
+fn own_value(option: &str, name: &str) -> Option<String> {
+    match option.split_once('=') {
+        Some((key, value)) => (key == name).then(|| value.to_owned()),
+        None => (option == name).then(|| "on".to_owned()),
+    }
 }

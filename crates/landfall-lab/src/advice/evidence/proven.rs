@@ -1,22 +1,32 @@
 //! What power cuts did to a value: in proofs of the system in which nothing else loses anything, and of such writes
 //! to a plain file.
 
-use super::{Evidence, option_of};
-use crate::advice::result::Proof;
+use super::{Evidence, alike, option_of, own_value};
+use crate::advice::result::{Basis, Proof};
 use crate::advice::rule::{Choice, Rule, System, is_same};
 use crate::advice::{rules, subject};
 use crate::made::Recipe;
 use crate::prove::{Breach, Outcome, ProofResults};
 
+/// What would happen by chance no oftener than this is no chance.
+const CHANCE: f64 = 0.05;
 /// Bytes that any disk writes whole or not at all.
 const SECTOR: u64 = 512;
 
 impl Evidence<'_> {
     /// What power cuts did to the system with the rule's setting at this value, and no other that loses
-    /// anything.
+    /// anything; or to one that works alike.
     pub fn proof(&self, rule: &Rule, choice: &Choice, value: &str) -> Option<Proof> {
         let direct = self.system_proof(rule, value);
-        direct.or_else(|| {
+        let alike = || {
+            let (other, _) = alike(rule, choice)?;
+            let proof = self.system_proof(other, value)?;
+            Some(Proof {
+                basis: Basis::Alike,
+                ..proof
+            })
+        };
+        direct.or_else(alike).or_else(|| {
             let (strategy, _) = self.strategy(choice.write)?;
             let proof = strategy.proof.as_ref()?;
             (proof.not_proven.is_none() && proof.states > 0).then(|| Proof {
@@ -24,7 +34,7 @@ impl Evidence<'_> {
                 recipe: proof.recipe.clone(),
                 states: proof.states,
                 losing: proof.losing,
-                is_direct: false,
+                basis: Basis::Writes,
             })
         })
     }
@@ -45,7 +55,7 @@ impl Evidence<'_> {
             recipe: proof.recipe.clone(),
             states: proof.coverage.checked,
             losing: lost(rule, proof),
-            is_direct: true,
+            basis: Basis::System,
         });
         let torn = self
             .results
@@ -61,21 +71,31 @@ impl Evidence<'_> {
                 recipe: proof.recipe.clone(),
                 states: proof.states,
                 losing: proof.damaged + proof.wrong,
-                is_direct: true,
+                basis: Basis::System,
             });
         let mut all: Vec<Proof> = of_proofs.chain(of_torn).collect();
         // What was lost on a filesystem like this one is not excused by another, nor by another way to mount it.
         let nearest = all.iter().map(|proof| self.likeness(rule, proof)).max();
         all.retain(|proof| Some(self.likeness(rule, proof)) == nearest);
-        let losing: Vec<Tested> = all
+        let losing: Vec<(Tested, f64)> = all
             .iter()
             .filter(|proof| proof.losing > 0)
-            .map(|proof| tested(rule.system, proof))
+            .map(|proof| {
+                let share = proof.losing as f64 / proof.states as f64;
+                (tested(rule.system, proof), share)
+            })
             .collect();
         // What lost something once is not made safe by having lost nothing another time. But where it lost nothing
-        // with another setting beside it, that one was to blame.
+        // with another setting beside it, that one was to blame, unless that may well be chance.
+        let is_safe = |proof: &Proof| {
+            let own = tested(rule.system, proof);
+            losing.iter().all(|(other, share)| {
+                let by_chance = (1.0 - share).powf(proof.states as f64);
+                own != *other && by_chance < CHANCE
+            })
+        };
         all.into_iter()
-            .map(|proof| (!losing.contains(&tested(rule.system, &proof)), proof))
+            .map(|proof| (is_safe(&proof), proof))
             .max_by_key(|(is_safe, proof)| (*is_safe, proof.losing > 0, proof.states))
             .map(|(_, proof)| proof)
     }
@@ -89,9 +109,13 @@ impl Evidence<'_> {
         let is_mounted_alike = rules::of(System::Mount)
             .filter(|mount| mount.setting != rule.setting)
             .all(|mount| {
-                let own = storage.option(mount.setting).unwrap_or(mount.default);
+                let mut options = storage.options.iter();
+                let own = options.find_map(|option| own_value(option, mount.setting));
                 let proven = option_of(&proof.recipe, mount.setting);
-                is_same(own, proven.as_deref().unwrap_or(mount.default))
+                is_same(
+                    own.as_deref().unwrap_or(mount.default),
+                    proven.as_deref().unwrap_or(mount.default),
+                )
             });
         (is_type, is_mounted_alike)
     }

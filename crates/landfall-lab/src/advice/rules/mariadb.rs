@@ -1,4 +1,4 @@
-//! MariaDB and MySQL with InnoDB, and with MyRocks.
+//! MariaDB with InnoDB, and with MyRocks.
 
 use super::{APPEND, DEAR_FLUSH, OVERWRITE, UNSYNCED};
 use crate::advice::evidence::PAGE_WRITES;
@@ -53,7 +53,7 @@ pub(super) static RULES: [Rule; 15] = [
         idle_with: Some(("log_bin", "OFF")),
         measured_by: Some(Measured::Planned),
         source: GROUP_COMMIT,
-        note: "Where there is a binary log. It is 0 in MariaDB unless set, and 1 in MySQL. MariaDB rolls back at recovery what the binary log lacks, and replicas part from their master.",
+        note: "Where there is a binary log. MariaDB rolls back at recovery what the binary log lacks, and replicas part from their master.",
         ..Rule::BLANK
     },
     Rule {
@@ -79,7 +79,7 @@ pub(super) static RULES: [Rule; 15] = [
             title: "Replication and Binary Log System Variables, MariaDB documentation",
             address: "https://mariadb.com/docs/server/ha-and-performance/standard-replication/replication-and-binary-log-system-variables#binlog_commit_wait_usec",
         },
-        note: "For at least four clients that commit at the same time. To wait for as long as one flush takes is our own starting value. In MySQL it is binlog_group_commit_sync_delay.",
+        note: "For at least four clients that commit at the same time. To wait for as long as one flush takes is our own starting value.",
         ..Rule::BLANK
     },
     Rule {
@@ -129,7 +129,7 @@ pub(super) static RULES: [Rule; 15] = [
         ],
         measured_by: Some(Measured::Binlog),
         source: FLUSH_METHOD,
-        note: "O_DIRECT is usual since MariaDB 10.6 and MySQL 8.4, fsync before.",
+        note: "O_DIRECT is usual since MariaDB 10.6, fsync before.",
         ..Rule::BLANK
     },
     Rule {
@@ -157,7 +157,7 @@ pub(super) static RULES: [Rule; 15] = [
             title: "Configuring Buffer Pool Flushing, MySQL 8.4 Reference Manual",
             address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-buffer-pool-flushing.html",
         },
-        note: "0 in MySQL 8 unless set. MariaDB ignores it where the disk says that it does not rotate.",
+        note: "MariaDB ignores it where the disk says that it does not rotate.",
         ..Rule::BLANK
     },
     Rule {
@@ -195,7 +195,7 @@ pub(super) static RULES: [Rule; 15] = [
             title: "InnoDB Redo Log, MariaDB documentation",
             address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-redo-log",
         },
-        note: "Room for an hour of writes, by MySQL's manual on the same setting; --workload reckons it. Recovery takes longer. In MySQL it is innodb_redo_log_capacity.",
+        note: "Room for an hour of writes, by MySQL's manual on the same setting; --workload reckons it. Recovery takes longer.",
         ..Rule::BLANK
     },
     Rule {

@@ -9,6 +9,7 @@ mod brokers;
 mod engines;
 mod mariadb;
 mod mount;
+mod mysql;
 mod postgres;
 mod sqlite;
 
@@ -25,8 +26,9 @@ const RECYCLED: &str = "recycled/fdatasync/8K";
 /// A flush must cost so many times a write before waiting for company is worth a thought.
 const DEAR_FLUSH: f64 = 10.0;
 
-static TABLE: [&[Rule]; 6] = [
+static TABLE: [&[Rule]; 7] = [
     &mariadb::RULES,
+    &mysql::RULES,
     &postgres::RULES,
     &sqlite::RULES,
     &engines::RULES,

@@ -15,7 +15,17 @@ const BLANK: Rule = Rule {
     ..Rule::BLANK
 };
 
-pub(super) static RULES: [Rule; 3] = [
+const BTRFS: Rule = Rule {
+    when: &[Condition::Filesystem(&["btrfs"])],
+    source: Source {
+        title: "Mount options, btrfs documentation",
+        address: "https://btrfs.readthedocs.io/en/latest/btrfs-man5.html#mount-options",
+    },
+    measured_by: Some(Measured::Binlog),
+    ..BLANK
+};
+
+pub(super) static RULES: [Rule; 5] = [
     Rule {
         id: "mount-barrier",
         setting: "barrier",
@@ -56,5 +66,24 @@ pub(super) static RULES: [Rule; 3] = [
         },
         note: "It would make appending cheaper. On Linux 6.18 it could not be mounted after a power cut at the wrong moment; what was found is in docs/findings/ext4-fast-commit.md.",
         ..BLANK
+    },
+    Rule {
+        id: "mount-nobarrier-btrfs",
+        setting: "nobarrier",
+        default: "off",
+        choices: &[
+            Choice::durable("off", OVERWRITE),
+            Choice::damages("on", UNSYNCED, "the filesystem"),
+        ],
+        note: "Safe only where the disk's cache is protected from power cuts; where it is, and the disk says so, no flushes are sent anyway.",
+        ..BTRFS
+    },
+    Rule {
+        id: "mount-nodatacow",
+        setting: "nodatacow",
+        default: "off",
+        choices: &[Choice::durable("off", ""), Choice::durable("on", "")],
+        note: "Of files that are made afterwards; chattr +C on a directory does the same for files made in it. They then have no checksums and are not compressed, and a block that is being overwritten in a power cut may be torn, as on filesystems that overwrite in place: for databases that mend torn pages themselves.",
+        ..BTRFS
     },
 ];

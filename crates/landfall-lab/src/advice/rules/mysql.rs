@@ -1,0 +1,199 @@
+//! MySQL with InnoDB, as of 8.4.
+//!
+//! It is not tried here: what MariaDB did, which has InnoDB from the same root, stands in for it.
+
+use super::{APPEND, OVERWRITE, UNSYNCED};
+use crate::advice::evidence::PAGE_WRITES;
+use crate::advice::rule::{Choice, Condition, Promise, Rule, Source, System, Value};
+
+const PAGE: u64 = 16 << 10;
+/// Page writes a second below which what is usual is too many.
+const SLOW_DISK: f64 = 400.0;
+const LAST_SECOND: &str = "about the last second";
+
+const PARAMETERS: &str = "InnoDB Startup Options and System Variables, MySQL 8.4 Reference Manual";
+
+const BLANK: Rule = Rule {
+    system: System::Mysql,
+    ..Rule::BLANK
+};
+
+pub(super) static RULES: [Rule; 10] = [
+    Rule {
+        id: "mysql-log-at-commit",
+        setting: "innodb_flush_log_at_trx_commit",
+        default: "1",
+        choices: &[
+            Choice::durable("1", OVERWRITE),
+            Choice::loses("2", UNSYNCED, LAST_SECOND),
+            Choice::loses("0", UNSYNCED, LAST_SECOND),
+        ],
+        as_in: "mariadb-log-at-commit",
+        source: Source {
+            title: PARAMETERS,
+            address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_flush_log_at_trx_commit",
+        },
+        ..BLANK
+    },
+    Rule {
+        id: "mysql-sync-binlog",
+        setting: "sync_binlog",
+        default: "1",
+        choices: &[
+            Choice::durable("1", APPEND),
+            Choice::loses("0", UNSYNCED, "commits not yet in the binary log"),
+        ],
+        idle_with: Some(("log_bin", "OFF")),
+        as_in: "mariadb-sync-binlog",
+        source: Source {
+            title: "Binary Logging Options and Variables, MySQL 8.4 Reference Manual",
+            address: "https://dev.mysql.com/doc/refman/8.4/en/replication-options-binary-log.html#sysvar_sync_binlog",
+        },
+        note: "There is a binary log unless it was taken off. Where many clients commit at the same time, binlog_group_commit_sync_delay has one sync serve more of them.",
+        ..BLANK
+    },
+    Rule {
+        id: "mysql-doublewrite",
+        setting: "innodb_doublewrite",
+        default: "ON",
+        choices: &[
+            Choice::durable("ON", ""),
+            Choice::durable("DETECT_AND_RECOVER", "").untried(),
+            Choice::damages("DETECT_ONLY", "", "pages that are torn, and says so").untried(),
+            Choice::damages("OFF", "", "pages that are torn"),
+        ],
+        when: &[Condition::Torn(PAGE)],
+        as_in: "mariadb-doublewrite",
+        source: Source {
+            title: PARAMETERS,
+            address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_doublewrite",
+        },
+        note: "To be taken off only where device, filesystem and alignment together promise that a page is written whole; that nothing was seen torn is no promise.",
+        ..BLANK
+    },
+    Rule {
+        id: "mysql-doublewrite-untorn",
+        setting: "innodb_doublewrite",
+        default: "ON",
+        choices: &[Choice::durable("ON", ""), Choice::durable("OFF", "")],
+        when: &[Condition::Untorn(PAGE)],
+        as_in: "mariadb-doublewrite-untorn",
+        source: Source {
+            title: "Torn write prevention, Amazon EC2 User Guide",
+            address: "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/storage-twp.html",
+        },
+        note: "Takes innodb_flush_method=O_DIRECT, pages of 16 KiB or less, a filesystem that does not divide them (ext4 with bigalloc and clusters of 16 KiB), and volumes aligned to them.",
+        ..BLANK
+    },
+    Rule {
+        id: "mysql-flush-method",
+        setting: "innodb_flush_method",
+        default: "O_DIRECT",
+        choices: &[
+            Choice::durable("O_DIRECT", "overwrite/direct+fdatasync/8K"),
+            Choice::durable("fsync", "overwrite/fdatasync/8K"),
+            Choice::durable("O_DSYNC", "overwrite/o_dsync/8K"),
+            Choice::loses(
+                "O_DIRECT_NO_FSYNC",
+                "overwrite/direct+none/8K",
+                "pages in the disk's own cache, where the redo log is on another disk",
+            ),
+            Choice::loses("littlesync", "", "what the kernel had not written").untried(),
+            Choice::loses("nosync", "", "what the kernel had not written").untried(),
+        ],
+        as_in: "mariadb-flush-method",
+        source: Source {
+            title: PARAMETERS,
+            address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_flush_method",
+        },
+        note: "O_DIRECT is usual since MySQL 8.4, where the filesystem has it, and fsync before.",
+        ..BLANK
+    },
+    Rule {
+        id: "mysql-use-fdatasync",
+        setting: "innodb_use_fdatasync",
+        default: "ON",
+        choices: &[
+            Choice::durable("ON", OVERWRITE),
+            Choice::durable("OFF", "overwrite/fsync/8K"),
+        ],
+        source: Source {
+            title: PARAMETERS,
+            address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_use_fdatasync",
+        },
+        note: "Before MySQL 8.4 it is OFF unless set.",
+        ..BLANK
+    },
+    Rule {
+        id: "mysql-io-capacity",
+        setting: "innodb_io_capacity",
+        default: "10000",
+        choices: &[
+            Choice::neutral(Value::Fixed("10000"), ""),
+            Choice {
+                promise: Promise::Fits,
+                ..Choice::neutral(Value::PageWrites(0.5), "")
+            },
+        ],
+        when: &[Condition::Rare {
+            of: PAGE_WRITES,
+            per_second: SLOW_DISK,
+        }],
+        source: Source {
+            title: "Configuring InnoDB I/O Capacity, MySQL 8.4 Reference Manual",
+            address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-configuring-io-capacity.html",
+        },
+        note: "10000 in MySQL 8.4 unless set, 200 before. As low as practical, but not so low that background work falls behind. No less than 100 is taken. Half of what 16 threads can sync here is our own reckoning.",
+        ..BLANK
+    },
+    Rule {
+        id: "mysql-redo-size",
+        setting: "innodb_redo_log_capacity",
+        default: "100M",
+        choices: &[
+            Choice::neutral(Value::Fixed("100M"), ""),
+            Choice::neutral(Value::HourOfWrites, ""),
+        ],
+        as_in: "mariadb-redo-size",
+        source: Source {
+            title: "Optimizing InnoDB Redo Logging, MySQL 8.4 Reference Manual",
+            address: "https://dev.mysql.com/doc/refman/8.4/en/optimizing-innodb-logging.html",
+        },
+        note: "--workload reckons it. Recovery takes longer. In older versions it is innodb_log_file_size, for each of its files.",
+        ..BLANK
+    },
+    Rule {
+        id: "mysql-dirty-pages",
+        setting: "innodb_max_dirty_pages_pct",
+        default: "90",
+        choices: &[
+            Choice::neutral(Value::Fixed("90"), ""),
+            Choice::neutral(Value::Fixed("10"), ""),
+        ],
+        as_in: "mariadb-dirty-pages",
+        source: Source {
+            title: PARAMETERS,
+            address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_max_dirty_pages_pct",
+        },
+        note: "A target for flushing: fewer dirty pages cost writes.",
+        ..BLANK
+    },
+    Rule {
+        id: "mysql-page-size",
+        setting: "innodb_page_size",
+        default: "16K",
+        choices: &[
+            Choice::neutral(Value::Fixed("16K"), ""),
+            Choice::neutral(Value::Fixed("8K"), ""),
+            Choice::neutral(Value::Fixed("4K"), ""),
+        ],
+        as_in: "mariadb-page-size",
+        source: Source {
+            title: PARAMETERS,
+            address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_page_size",
+        },
+        by_hand: "For a new server only: one that has data does not start with another.",
+        note: "Smaller pages write fewer bytes where rows are small and changed at random; rows and index keys must be smaller too.",
+        ..BLANK
+    },
+];
