@@ -176,31 +176,31 @@ impl Results {
             })
     }
 
-    /// The results of experiment `binlog`, if it was run.
-    pub fn binlog(&self) -> Option<&BinlogResults> {
+    /// The results of experiment `binlog`: of several documents that were merged, all of them, the newest first.
+    pub fn binlog(&self) -> impl Iterator<Item = &BinlogResults> {
         self.experiments
             .iter()
-            .find_map(|experiment| match experiment {
+            .filter_map(|experiment| match experiment {
                 Experiment::Binlog(binlog) => Some(binlog.as_ref()),
                 _ => None,
             })
     }
 
-    /// The results of experiment `amplify`, if it was run.
-    pub fn amplify(&self) -> Option<&AmplifyResults> {
+    /// The results of experiment `amplify`: of several documents that were merged, all of them, the newest first.
+    pub fn amplify(&self) -> impl Iterator<Item = &AmplifyResults> {
         self.experiments
             .iter()
-            .find_map(|experiment| match experiment {
+            .filter_map(|experiment| match experiment {
                 Experiment::Amplify(amplify) => Some(amplify.as_ref()),
                 _ => None,
             })
     }
 
-    /// The results of experiment `torn`, if it was run.
-    pub fn torn(&self) -> Option<&TornResults> {
+    /// The results of experiment `torn`: of several documents that were merged, all of them, the newest first.
+    pub fn torn(&self) -> impl Iterator<Item = &TornResults> {
         self.experiments
             .iter()
-            .find_map(|experiment| match experiment {
+            .filter_map(|experiment| match experiment {
                 Experiment::Torn(torn) => Some(torn.as_ref()),
                 _ => None,
             })

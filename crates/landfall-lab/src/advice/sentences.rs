@@ -143,15 +143,26 @@ pub fn sentence(advice: &Advice) -> Option<String> {
             "Of all settings that were looked at, what is usual is right here.".to_owned()
         }
         (None, some) => {
-            let named = some.iter().take(MOST_NAMED).map(|setting| {
+            // What is the same in several systems is said once.
+            let mut named: Vec<(String, Vec<&str>)> = Vec::new();
+            for setting in some {
                 let value = setting.value.as_deref().unwrap_or_default();
-                format!("{}={value} in {}", setting.setting, setting.system.name())
-            });
-            let more = match some.len().saturating_sub(MOST_NAMED) {
+                let text = format!("{}={value}", setting.setting);
+                let system = setting.system.name();
+                match named.iter_mut().find(|(known, _)| *known == text) {
+                    Some((_, systems)) => systems.push(system),
+                    None => named.push((text, vec![system])),
+                }
+            }
+            let more = match named.len().saturating_sub(MOST_NAMED) {
                 0 => String::new(),
                 more => format!(", and {more} more"),
             };
-            let named: Vec<String> = named.collect();
+            let named: Vec<String> = named
+                .iter()
+                .take(MOST_NAMED)
+                .map(|(text, systems)| format!("{text} in {}", systems.join(" and ")))
+                .collect();
             format!(
                 "What should be other than usual: {}{more}.",
                 named.join(", ")

@@ -6,6 +6,7 @@
 use askama::Template;
 
 use super::advice::{Advised, advised};
+use super::charts::Chart;
 use super::claims::{Claim, Source, claims};
 use super::part::{Chapter, Part};
 use super::table::Table;
@@ -138,15 +139,9 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
     if let Some(found) = results.stream() {
         parts.push(stream::part(results, found, &mut charts));
     }
-    if let Some(found) = results.binlog() {
-        parts.push(binlog::part(found, &mut charts));
-    }
-    if let Some(found) = results.torn() {
-        parts.push(torn::part(found, &mut charts));
-    }
-    if let Some(found) = results.amplify() {
-        parts.push(amplify::part(found, &mut charts));
-    }
+    add_runs(&mut parts, &mut charts, results.binlog(), binlog::part);
+    add_runs(&mut parts, &mut charts, results.torn(), torn::part);
+    add_runs(&mut parts, &mut charts, results.amplify(), amplify::part);
     let proofs: Vec<&ProofResults> = results.proofs().collect();
     if !proofs.is_empty() {
         parts.push(prove::part(&proofs, &mut charts));
@@ -162,7 +157,7 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
             let (heading, verdict) = prove::prose::heading(&proofs);
             (heading, Some(verdict))
         }
-        false => (heading(&parts).to_owned(), None),
+        false => (heading(&parts), None),
     };
     let (subject, place) = match (only_proofs, proofs.as_slice()) {
         (true, [proof]) => (proof.subject.clone(), recorder(proof)),
@@ -216,11 +211,29 @@ fn recorder(proof: &ProofResults) -> String {
     format!("{} on a recorded device of {bytes}", proof.recipe)
 }
 
-fn heading(parts: &[Part]) -> &'static str {
+fn heading(parts: &[Part]) -> String {
     match parts {
-        [] => "What a durable write costs",
-        [only] => only.title,
-        _ => "What it costs to make data durable",
+        [] => "What a durable write costs".to_owned(),
+        [only] => only.title.clone(),
+        _ => "What it costs to make data durable".to_owned(),
+    }
+}
+
+/// A part for each run of an experiment, told apart where there are several.
+fn add_runs<'a, T: 'a>(
+    parts: &mut Vec<Part>,
+    charts: &mut Vec<Chart>,
+    runs: impl Iterator<Item = &'a T>,
+    part: fn(&T, &mut Vec<Chart>) -> Part,
+) {
+    let runs: Vec<&T> = runs.collect();
+    for (index, run) in runs.iter().enumerate() {
+        let before = charts.len();
+        let mut part = part(run, charts);
+        if runs.len() > 1 {
+            part.number(index + 1, runs.len(), &mut charts[before..]);
+        }
+        parts.push(part);
     }
 }
 

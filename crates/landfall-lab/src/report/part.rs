@@ -6,7 +6,7 @@ use super::table::Table;
 /// One experiment's share of the page.
 pub(super) struct Part {
     /// Its heading, where there is more than one.
-    pub title: &'static str,
+    pub title: String,
     /// What was found, in sentences; the verdict takes the first of them.
     pub sentences: Vec<String>,
     /// Its picture of cost against safety, which stands before all parts.
@@ -16,6 +16,18 @@ pub(super) struct Part {
     pub unmeasured: Option<Table>,
     /// What preparations cost.
     pub preparation: Option<Table>,
+}
+
+impl Part {
+    /// Tells it from those of other runs of the same experiment: by its heading, and by the names of its charts.
+    pub fn number(&mut self, run: usize, of: usize, charts: &mut [Chart]) {
+        self.title = format!("{}: run {run} of {of}", self.title);
+        let own = |id: &mut String| id.push_str(&format!("-run-{run}"));
+        let chapters = self.chapters.iter_mut().chain(&mut self.front);
+        let figures = chapters.flat_map(|chapter| &mut chapter.figures);
+        figures.for_each(|figure| own(&mut figure.id));
+        charts.iter_mut().for_each(|chart| own(&mut chart.id));
+    }
 }
 
 /// Tables and charts that answer one question.

@@ -55,6 +55,30 @@ fn a_standard_run_has_every_chart_and_is_small() {
     assert!(!body(&html).contains("data-expected=\"0\""));
 }
 
+/// Documents that were merged have several runs of an experiment.
+#[test]
+fn every_run_of_an_experiment_has_a_part_and_charts_of_its_own() {
+    let results = crate::advice::fixtures::recorded("disk");
+    let html = page(&results);
+    let body = body(&html);
+    let runs = results.binlog().count();
+    assert!(runs > 1);
+    let last = format!("What syncing a growing log costs: run {runs} of {runs}");
+    assert!(body.contains(&last));
+    let mut ids: Vec<&str> = body
+        .split("<div class=\"chart\" id=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all);
+    for id in ids {
+        assert!(html.contains(&format!("\"id\":\"{id}\"")), "{id}");
+    }
+}
+
 #[test]
 fn what_the_machine_calls_itself_is_only_text() {
     let mut hostile = results(strategies(|_| true));

@@ -52,13 +52,13 @@ pub fn results(results: &Results) -> String {
     if let Some(stream) = results.stream() {
         text.push_str(&stream::tables(stream));
     }
-    if let Some(binlog) = results.binlog() {
+    for binlog in results.binlog() {
         text.push_str(&binlog::tables(binlog));
     }
-    if let Some(torn) = results.torn() {
+    for torn in results.torn() {
         text.push_str(&torn::tables(torn));
     }
-    if let Some(amplify) = results.amplify() {
+    for amplify in results.amplify() {
         text.push_str(&amplify::tables(amplify));
     }
     text.push_str(&proof::proofs(&results.proofs().collect::<Vec<_>>()));

@@ -57,11 +57,7 @@ impl Evidence<'_> {
             losing: lost(rule, proof),
             basis: Basis::System,
         });
-        let torn = self
-            .results
-            .torn()
-            .into_iter()
-            .flat_map(|torn| &torn.proofs);
+        let torn = self.results.torn().flat_map(|torn| &torn.proofs);
         let torn = torn.filter(|proof| proof.not_proven.is_none() && proof.states > 0);
         let torn = torn.filter(|_| least == 0);
         let of_torn = torn

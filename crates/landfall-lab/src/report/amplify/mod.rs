@@ -24,7 +24,7 @@ pub(super) fn part(amplify: &AmplifyResults, charts: &mut Vec<Chart>) -> Part {
     .flatten()
     .collect();
     Part {
-        title: "How many bytes reach the device",
+        title: "How many bytes reach the device".to_owned(),
         sentences: sentences::summary(amplify),
         front: None,
         chapters,

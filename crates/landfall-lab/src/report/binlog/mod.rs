@@ -45,7 +45,7 @@ pub(super) fn part(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Part {
         others(binlog, charts),
     ];
     Part {
-        title: "What syncing a growing log costs",
+        title: "What syncing a growing log costs".to_owned(),
         sentences: sentences::sentences(binlog),
         front: None,
         chapters: chapters.into_iter().flatten().collect(),
@@ -126,11 +126,39 @@ fn clients_text(one: &ConfigurationResult) -> String {
     }
 }
 
-/// PostgreSQL and Redis.
+/// What must be known of a database to read its figures.
+const ABOUT: [(&str, &str); 3] = [
+    (
+        "postgres",
+        "PostgreSQL has one log, whose segments it preallocates and uses again; wal_sync_method says how it is synced, and commit_delay how long a commit waits for others (in microseconds).",
+    ),
+    (
+        "redis",
+        "Redis appends to a file that grows; appendfsync says when it is synced.",
+    ),
+    (
+        "sqlite",
+        "SQLite has a write-ahead log, or a journal that is made and removed with each transaction.",
+    ),
+];
+
+/// Databases beside MariaDB, and settings that were tried.
 fn others(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
-    let title = "Other databases on the same disk";
+    let beside = beside(binlog);
+    let is_there = |name: &str| {
+        let mut ones = beside.iter().flat_map(|(_, ones)| ones);
+        ones.any(|one| one.database == name)
+    };
+    let about: Vec<&str> = ABOUT
+        .into_iter()
+        .filter_map(|(name, about)| is_there(name).then_some(about))
+        .collect();
+    let title = match about.is_empty() {
+        true => "Settings that were tried",
+        false => "Other databases on the same disk",
+    };
     let mut figures = Vec::new();
-    for (of, ones) in beside(binlog) {
+    for (of, ones) in &beside {
         let rows: Vec<Row<'_>> = ones
             .iter()
             .map(|one| {
@@ -152,7 +180,7 @@ fn others(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
             figures.push(Figure::new(
                 &chart,
                 title,
-                &of,
+                of,
                 String::new(),
                 table("Rates"),
             ));
@@ -170,8 +198,7 @@ fn others(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
             charts.push(chart);
         }
     }
-    let introduction = "PostgreSQL has one log, whose segments it preallocates and uses again; wal_sync_method says how it is synced, and commit_delay how long a commit waits for others (in microseconds). Redis appends to a file that grows; appendfsync says when it is synced. SQLite has a write-ahead log, or a journal that is made and removed with each transaction.";
-    chapter(title, introduction, figures)
+    chapter(title, about.join(" "), figures)
 }
 
 /// Whether what is acknowledged is meant to be durable.

@@ -17,7 +17,7 @@ const MOST_TIMELINES: usize = 12;
 /// Their part of the page; `charts` receives what is drawn.
 pub(super) fn part(proofs: &[&ProofResults], charts: &mut Vec<Chart>) -> Part {
     Part {
-        title: "What a power cut leaves",
+        title: "What a power cut leaves".to_owned(),
         sentences: prose::sentences(proofs),
         front: None,
         chapters: match proofs {

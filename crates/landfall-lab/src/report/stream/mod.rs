@@ -31,7 +31,7 @@ pub(super) fn part(results: &Results, stream: &StreamResults, charts: &mut Vec<C
     let is_measured =
         stream.saving.is_some() || stream.strategies.iter().any(|s| s.summary.is_some());
     Part {
-        title: "What saving a large state costs",
+        title: "What saving a large state costs".to_owned(),
         sentences: match is_measured {
             true => prose::sentences(results, stream),
             false => Vec::new(),

@@ -21,7 +21,8 @@ pub(super) fn part(results: &Results, sync: &SyncResults, charts: &mut Vec<Chart
         title: match first {
             Some(_) => "What a durable write costs, and whether it is safe",
             None => "What a durable write costs",
-        },
+        }
+        .to_owned(),
         sentences: match sync.strategies.iter().any(|one| one.summary.is_some()) {
             true => prose::sentences(results, sync),
             false => Vec::new(),

@@ -23,7 +23,7 @@ pub(super) fn part(torn: &TornResults, charts: &mut Vec<Chart>) -> Part {
         of_postgres(torn, charts),
     ];
     Part {
-        title: "What protection against torn pages costs",
+        title: "What protection against torn pages costs".to_owned(),
         sentences: sentences::sentences(torn),
         front: None,
         chapters: chapters.into_iter().flatten().collect(),
