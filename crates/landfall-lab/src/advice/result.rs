@@ -127,7 +127,7 @@ pub struct Gain {
 pub enum Basis {
     /// Of the system itself.
     System,
-    /// Of another system that works alike: of MariaDB, for MySQL.
+    /// Of what works alike: of MariaDB, for MySQL; on such a filesystem that was mounted otherwise.
     Alike,
     /// Of writes to a plain file such as the system makes: a bound, since it does other things besides.
     Writes,
@@ -147,7 +147,9 @@ impl Basis {
     pub fn meaning(self) -> &'static str {
         match self {
             Basis::System => "of the system itself",
-            Basis::Alike => "of MariaDB, which stands in for MySQL",
+            Basis::Alike => {
+                "of what works alike: MariaDB for MySQL, such a filesystem that was mounted otherwise"
+            }
             Basis::Writes => {
                 "of such writes to a plain file, and not of the system itself, which does other things besides"
             }

@@ -64,7 +64,8 @@ pub(crate) fn like(site: &Site) -> Result<Recipe, String> {
     Ok(recipe)
 }
 
-fn is_telling(option: &str) -> bool {
+/// Whether a mount option bears on what survives a power cut, or on how it is written.
+pub(crate) fn is_telling(option: &str) -> bool {
     TELLING
         .iter()
         .any(|telling| match telling.strip_suffix('=') {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Evidence, alike, number, option_of};
+use super::{Evidence, alike, number, option_of, own_value};
 use crate::advice::result::{Basis, Gain, Quantity};
 use crate::advice::rule::{Choice, Measured, Rule, System, Value, is_same};
 use crate::advice::rules;
@@ -166,20 +166,11 @@ impl Evidence<'_> {
     /// How far a site is from the directory: 1 is the directory; `None` for one that says nothing of it: with
     /// another's times, of another type, or mounted otherwise but for the rule's own option.
     fn rank(&self, site: &SiteResult, rule: &Rule) -> Option<usize> {
-        let storage = self.results.filesystem.storage();
         if site.description.latency.is_some() {
             return None;
         }
-        let is_like = |recipe: &Recipe| {
-            let mut options = recipe.mount_options.split(',');
-            recipe.kind.name() == storage.kind
-                && options.all(|option| {
-                    let is_own = rule.system == System::Mount
-                        && option.split('=').next() == Some(rule.setting);
-                    option.is_empty() || is_own || storage.options.iter().any(|own| own == option)
-                })
-        };
-        let recipe = || site.description.recipe.as_deref()?.parse::<Recipe>().ok();
+        let recipe = || site.description.recipe.as_deref();
+        let is_like = |recipe: &&str| self.likeness(rule, recipe) == (true, true);
         match site.description.kind {
             SiteKind::Directory => Some(1),
             SiteKind::Loop => recipe().filter(is_like).map(|_| 2),
@@ -223,7 +214,7 @@ fn without(site: &SiteResult, name: &str) -> Option<(Recipe, SiteKind)> {
     let rest: Vec<&str> = recipe
         .mount_options
         .split(',')
-        .filter(|option| option.split('=').next() != Some(name))
+        .filter(|option| own_value(option, name).is_none())
         .collect();
     let rest = rest.join(",");
     let recipe = Recipe {

@@ -12,11 +12,13 @@
 mod measured;
 mod proven;
 
+use std::collections::BTreeSet;
+
 use super::result::{Basis, Gain, Quantity};
-use super::rule::{Choice, Condition, Rule, System, Value};
+use super::rule::{Choice, Condition, Rule, System, Value, is_same};
 use super::rules;
 use crate::Results;
-use crate::made::{Kind, Recipe};
+use crate::made::{Recipe, is_telling};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 use crate::sync::{StrategyResult, Summary};
 
@@ -163,6 +165,24 @@ fn said(of: &str, over: &str, gain: &Gain) -> String {
     )
 }
 
+impl Evidence<'_> {
+    /// Whether a filesystem that was made is of the directory's type, and whether it was made and mounted in the
+    /// same way as far as that is known, but for the rule's own option.
+    fn likeness(&self, rule: &Rule, recipe: &str) -> (bool, bool) {
+        let storage = self.results.filesystem.storage();
+        let Ok(recipe) = recipe.parse::<Recipe>() else {
+            return (false, false);
+        };
+        let kind = storage.kind.as_str();
+        let is_plain = rules::of_mounting(kind)
+            .filter(|mount| mount.setting.starts_with("mkfs ") && mount.setting != rule.setting)
+            .all(|mount| option_of(&recipe.to_string(), mount.setting).is_none());
+        let own = telling(rule, kind, storage.options.iter().map(String::as_str));
+        let made = telling(rule, kind, recipe.mount_options.split(','));
+        (recipe.kind.name() == kind, is_plain && own == made)
+    }
+}
+
 /// The rule of a system that works alike, with the choice of the same value.
 fn alike(rule: &Rule, choice: &Choice) -> Option<(&'static Rule, &'static Choice)> {
     let other = rules::all().find(|other| other.id == rule.as_in)?;
@@ -186,11 +206,6 @@ fn option_of(recipe: &str, name: &str) -> Option<String> {
             .then(|| feature.to_owned());
     }
     let mut options = recipe.mount_options.split(',');
-    // btrfs knows no other spelling, and has a rule of its own.
-    let is_off = recipe.kind != Kind::Btrfs && options.clone().any(|option| option == "nobarrier");
-    if name == "barrier" && is_off {
-        return Some("0".to_owned());
-    }
     options.find_map(|option| own_value(option, name))
 }
 
@@ -198,6 +213,26 @@ fn option_of(recipe: &str, name: &str) -> Option<String> {
 fn own_value(option: &str, name: &str) -> Option<String> {
     match option.split_once('=') {
         Some((key, value)) => (key == name).then(|| value.to_owned()),
+        None if name == "barrier" && option == "nobarrier" => Some("0".to_owned()),
         None => (option == name).then(|| "on".to_owned()),
     }
+}
+
+/// The options that bear on what survives a power cut, but for the rule's own, and for what is so anyway.
+fn telling<'a>(
+    rule: &Rule,
+    kind: &str,
+    options: impl IntoIterator<Item = &'a str>,
+) -> BTreeSet<&'a str> {
+    let is_own =
+        |option: &str| rule.system == System::Mount && own_value(option, rule.setting).is_some();
+    let is_usual = |option: &str| {
+        rules::of_mounting(kind).any(|mount| {
+            own_value(option, mount.setting).is_some_and(|own| is_same(&own, mount.default))
+        })
+    };
+    let options = options.into_iter();
+    options
+        .filter(|option| is_telling(option) && !is_own(option) && !is_usual(option))
+        .collect()
 }

@@ -1,11 +1,10 @@
 //! What power cuts did to a value: in proofs of the system in which nothing else loses anything, and of such writes
 //! to a plain file.
 
-use super::{Evidence, alike, option_of, own_value};
+use super::{Evidence, alike, option_of};
 use crate::advice::result::{Basis, Proof};
 use crate::advice::rule::{Choice, Rule, System, is_same};
 use crate::advice::{rules, subject};
-use crate::made::Recipe;
 use crate::prove::{Breach, Outcome, ProofResults};
 
 /// What would happen by chance no oftener than this is no chance.
@@ -70,9 +69,15 @@ impl Evidence<'_> {
                 basis: Basis::System,
             });
         let mut all: Vec<Proof> = of_proofs.chain(of_torn).collect();
-        // What was lost on a filesystem like this one is not excused by another, nor by another way to mount it.
-        let nearest = all.iter().map(|proof| self.likeness(rule, proof)).max();
-        all.retain(|proof| Some(self.likeness(rule, proof)) == nearest);
+        // A proof on another filesystem says nothing of this one; and what was lost on one that is mounted as this one
+        // is not excused by another way to mount it.
+        let likeness = |proof: &Proof| self.likeness(rule, &proof.recipe);
+        all.retain(|proof| likeness(proof).0);
+        let nearest = all.iter().map(likeness).max();
+        all.retain(|proof| Some(likeness(proof)) == nearest);
+        if nearest.is_some_and(|(_, is_mounted_alike)| !is_mounted_alike) {
+            all.iter_mut().for_each(|proof| proof.basis = Basis::Alike);
+        }
         let losing: Vec<(Tested, f64)> = all
             .iter()
             .filter(|proof| proof.losing > 0)
@@ -95,26 +100,6 @@ impl Evidence<'_> {
             .max_by_key(|(is_safe, proof)| (*is_safe, proof.losing > 0, proof.states))
             .map(|(_, proof)| proof)
     }
-
-    /// Whether a proof was made on a filesystem of the directory's type, and whether that was mounted in the same
-    /// way, but for the rule's own option.
-    fn likeness(&self, rule: &Rule, proof: &Proof) -> (bool, bool) {
-        let storage = self.results.filesystem.storage();
-        let recipe = proof.recipe.parse::<Recipe>();
-        let is_type = recipe.is_ok_and(|recipe| recipe.kind.name() == storage.kind);
-        let is_mounted_alike = rules::of(System::Mount)
-            .filter(|mount| mount.setting != rule.setting)
-            .all(|mount| {
-                let mut options = storage.options.iter();
-                let own = options.find_map(|option| own_value(option, mount.setting));
-                let proven = option_of(&proof.recipe, mount.setting);
-                is_same(
-                    own.as_deref().unwrap_or(mount.default),
-                    proven.as_deref().unwrap_or(mount.default),
-                )
-            });
-        (is_type, is_mounted_alike)
-    }
 }
 
 /// The values of a system's settings, by which proofs are of one thing or of several.
@@ -134,7 +119,8 @@ fn tested(system: System, proof: &Proof) -> Tested {
     let names = rules::names(system);
     let settings = names.into_iter().map(value);
     // A mount option counts as a setting does.
-    let mounted = rules::of(System::Mount).map(|rule| option_of(&proof.recipe, rule.setting));
+    let kind = proof.recipe.split(',').next().unwrap_or_default();
+    let mounted = rules::of_mounting(kind).map(|rule| option_of(&proof.recipe, rule.setting));
     settings.chain(mounted).collect()
 }
 
@@ -156,7 +142,8 @@ fn speaks_of(rule: &Rule, value: &str, subject: &str, recipe: &str) -> bool {
         return false;
     };
     // Not what another mount option lost.
-    let is_plain = rules::of(System::Mount)
+    let kind = recipe.split(',').next().unwrap_or_default();
+    let is_plain = rules::of_mounting(kind)
         .filter(|mount| mount.setting != rule.setting)
         .all(|mount| {
             let own = option_of(recipe, mount.setting);

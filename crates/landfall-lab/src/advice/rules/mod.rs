@@ -13,7 +13,7 @@ mod mysql;
 mod postgres;
 mod sqlite;
 
-use super::rule::{Rule, System};
+use super::rule::{Condition, Rule, System};
 
 /// What the redo logs of most databases do: written blocks, overwritten, and synced.
 const OVERWRITE: &str = "overwrite/fdatasync/8K";
@@ -44,6 +44,16 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 /// The rules of one system.
 pub fn of(system: System) -> impl Iterator<Item = &'static Rule> {
     all().filter(move |rule| rule.system == system)
+}
+
+/// The rules on mounting a filesystem of this type.
+pub(super) fn of_mounting(kind: &str) -> impl Iterator<Item = &'static Rule> {
+    of(System::Mount).filter(move |rule| {
+        let mut kinds = rule.when.iter();
+        kinds.any(
+            |condition| matches!(condition, Condition::Filesystem(kinds) if kinds.contains(&kind)),
+        )
+    })
 }
 
 /// The settings of a system that rules speak of, with those that go along with them, each once.
