@@ -118,6 +118,13 @@ fn a_fragment_is_written_and_what_others_wrote_is_kept() {
     let ended = run(dir.path(), ["advise", &disk, "--write", "my.cnf"]);
     assert_eq!(ended.code, Some(2), "{ended:#?}");
     assert!(
+        ended
+            .stderr
+            .contains("write mariadb=my.cnf or mysql=my.cnf")
+    );
+    let ended = run(dir.path(), ["advise", &disk, "--write", "mariadb=my.cnf"]);
+    assert_eq!(ended.code, Some(2), "{ended:#?}");
+    assert!(
         ended.stderr.contains("was not written by landfall"),
         "{ended:#?}"
     );
@@ -270,6 +277,7 @@ fn page_of_rules() -> String {
                     Value::Flushes(times) => format!("{times} × the time of a flush"),
                     Value::PageWrites(share) => format!("{share} × the page writes a second"),
                     Value::HourOfWrites => "an hour of writes".to_owned(),
+                    Value::Above(least) => format!("above {least}"),
                 };
                 match choice.promise {
                     Promise::Durable => format!("{value}: nothing"),

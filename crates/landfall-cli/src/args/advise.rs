@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 use landfall_lab::advice::{System, Target};
 use landfall_recorder::wear::Drive;
 
-use super::{config, system};
+use super::{ConfigFile, config, config_of_one, system};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 advised, 1 failed, 2 wrong command line, 3 a configuration of --check risks acknowledged data, \
@@ -39,14 +39,15 @@ pub struct Advise {
     pub drive: Option<Drive>,
 
     /// Read a configuration, and say what it risks and what it leaves unused; may be given more than once.
-    /// Whose it is is told by its name, or before it: postgres=FILE.
+    /// Whose it is is told by its name, by what it says, or before it: postgres=FILE. An option file that may be
+    /// MariaDB's or MySQL's is checked as both.
     #[arg(long, value_name = "[NAME=]CONFIG", value_parser = config, value_hint = ValueHint::FilePath)]
-    pub check: Vec<(System, PathBuf)>,
+    pub check: Vec<ConfigFile>,
 
     /// Write the advice as a part of a configuration, with the evidence as comments: mariadb.cnf,
     /// postgresql.conf, redis.conf; may be given more than once. Whose it is is told by its name, or before it:
     /// postgres=FILE.
-    #[arg(long, value_name = "[NAME=]FILE", value_parser = config, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "[NAME=]FILE", value_parser = config_of_one, value_hint = ValueHint::FilePath)]
     pub write: Vec<(System, PathBuf)>,
 
     /// Print every command that gets what is missing, and not only the first of each.

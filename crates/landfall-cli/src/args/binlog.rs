@@ -1,6 +1,6 @@
 //! The axes of experiment `binlog` on the command line.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::{Args, ValueHint};
 use landfall_lab::SiteSpec;
@@ -8,7 +8,7 @@ use landfall_lab::advice::configuration::Configuration;
 use landfall_lab::advice::{System, rules};
 use landfall_lab::binlog::{Plan, Selection};
 
-use super::{config, seconds, setting};
+use super::{ConfigFile, config, seconds, setting};
 use crate::exit::{Code, Failure};
 
 #[derive(Args)]
@@ -30,7 +30,7 @@ pub struct BinlogPlan {
     /// Try the settings of this configuration, as landfall advise --write makes it, together; of those that
     /// landfall advise knows and every version has. Whose it is is told by its name, or before it: postgres=FILE.
     #[arg(long, value_name = "[NAME=]FILE", value_parser = config, value_hint = ValueHint::FilePath)]
-    config: Option<(System, PathBuf)>,
+    config: Option<ConfigFile>,
 
     /// Clients that ask at the same time [default: 1, 2, 16; of PostgreSQL 1, 16, of Redis 1, 50].
     #[arg(long, visible_alias = "threads", value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -54,8 +54,17 @@ impl BinlogPlan {
     pub fn plan(&self, sites: Vec<SiteSpec>) -> Result<Plan, Failure> {
         let mut databases = self.database.clone();
         let mut tried = self.settings.clone();
-        if let Some((system, path)) = &self.config {
-            let known = configured(*system, path)?;
+        if let Some(file) = &self.config {
+            // MariaDB's, if it may be: MySQL is not run.
+            let system = file.systems[0];
+            if system == System::Mysql {
+                let path = file.path.display();
+                let text = format!(
+                    "{path} is MySQL's, which is not run here; mariadb={path} tries its settings in MariaDB"
+                );
+                return Err(Failure::new(Code::Usage, text));
+            }
+            let known = configured(system, &file.path)?;
             let is_set = |key: &str| self.settings.iter().any(|(set, _)| set == key);
             tried.extend(known.into_iter().filter(|(key, _)| !is_set(key)));
             if databases.is_empty() {

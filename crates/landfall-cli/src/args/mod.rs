@@ -12,7 +12,7 @@ mod stream;
 mod sync;
 mod torn;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
@@ -372,19 +372,47 @@ fn system(text: &str) -> Result<System, String> {
     })
 }
 
-/// A configuration file, and whose it is.
-fn config(text: &str) -> Result<(System, PathBuf), String> {
+/// A configuration file, and whose it may be: at least one system's.
+#[derive(Clone, Debug)]
+pub struct ConfigFile {
+    pub systems: Vec<System>,
+    pub path: PathBuf,
+}
+
+fn config(text: &str) -> Result<ConfigFile, String> {
     if let Some((name, path)) = text.split_once('=')
         && let Ok(system) = system(name)
     {
-        return Ok((system, path.into()));
+        return Ok(ConfigFile {
+            systems: vec![system],
+            path: path.into(),
+        });
     }
-    let path = Path::new(text);
-    match configuration::system_of(path) {
-        Some(system) => Ok((system, path.to_owned())),
-        None => Err(format!(
+    let path = PathBuf::from(text);
+    let systems = configuration::systems_of(&path);
+    match systems.is_empty() {
+        false => Ok(ConfigFile { systems, path }),
+        true => Err(format!(
             "whose configuration it is cannot be told by its name; write mariadb={text}, say"
         )),
+    }
+}
+
+/// A configuration file of one system.
+fn config_of_one(text: &str) -> Result<(System, PathBuf), String> {
+    let ConfigFile { systems, path } = config(text)?;
+    match systems.as_slice() {
+        [system] => Ok((*system, path)),
+        several => {
+            let names: Vec<String> = several
+                .iter()
+                .map(|system| format!("{}={text}", system.key()))
+                .collect();
+            Err(format!(
+                "whose configuration it is cannot be told; write {}",
+                names.join(" or ")
+            ))
+        }
     }
 }
 

@@ -31,11 +31,13 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
         check_file(path)?;
     }
     // Before minutes of measuring, not after them.
-    let configurations: Vec<Configuration> = arguments
-        .check
-        .iter()
-        .map(|(system, path)| Configuration::read(*system, path))
-        .collect::<Result<_, _>>()?;
+    let mut configurations: Vec<(System, &Path, Configuration)> = Vec::new();
+    for file in &arguments.check {
+        for system in &file.systems {
+            let read = Configuration::read(*system, &file.path)?;
+            configurations.push((*system, &file.path, read));
+        }
+    }
     let (results, is_new) = evidence(arguments, quiet)?;
     let are_named = arguments.path.iter().any(|path| path.is_file());
     let report_name = match (&arguments.report, are_named) {
@@ -50,9 +52,9 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
         &report_name,
         target.map(|target| (target, &drive)),
     );
-    let checks = arguments.check.iter().zip(&configurations);
-    advice.checks = checks
-        .map(|((system, path), configuration)| check(*system, path.clone(), configuration, &advice))
+    advice.checks = configurations
+        .iter()
+        .map(|(system, path, configuration)| check(*system, path, configuration, &advice))
         .collect();
     for (system, path) in &arguments.write {
         write_fragment(&advice, *system, path)?;
@@ -60,7 +62,11 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
     if !arguments.systems.is_empty() {
         let wanted = |system: &System| arguments.systems.contains(system);
         advice.settings.retain(|setting| wanted(&setting.system));
-        advice.missing.retain(|missing| wanted(&missing.system));
+        // What MariaDB has not been asked, which stands in for MySQL, is missing for both.
+        let stands_in = |system: System| system == System::Mariadb && wanted(&System::Mysql);
+        advice
+            .missing
+            .retain(|missing| wanted(&missing.system) || stands_in(missing.system));
     }
     match json {
         Some(path) if path == Path::new("-") => {

@@ -1,6 +1,6 @@
 //! What a configuration that is there risks, and what it leaves unused.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,6 +9,7 @@ use super::configuration::Configuration;
 use super::result::{Advice, Choice, Gain, Proof, Stance};
 use super::rule::{System, Value, is_same};
 use super::rules;
+use super::sentences::evidence;
 
 /// What was found of a configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +26,10 @@ pub struct Check {
     pub not_known: Vec<Finding>,
     /// How many settings were looked at.
     pub looked_at: usize,
+    /// How many of them it sets.
+    pub set: usize,
+    /// Sections for another server, in which something is set that rules look at.
+    pub passed_over: Vec<String>,
 }
 
 /// One setting of a configuration.
@@ -43,8 +48,12 @@ pub struct Finding {
     /// What its own value gives against the safe one, where that was measured: of what is unused, what the better
     /// one gives.
     pub gain: Option<Gain>,
-    /// What power cuts did to its value.
+    /// What power cuts did to that value.
     pub proof: Option<Proof>,
+    /// Both in words; empty if nothing is known.
+    pub evidence: String,
+    /// Why it is not to be changed on a server that has data, and how it is; empty if it may be.
+    pub by_hand: String,
     /// The official document's title.
     pub document: String,
     /// Where that is.
@@ -52,19 +61,16 @@ pub struct Finding {
 }
 
 /// Holds a configuration against the table of rules, and against what is advised here.
-pub fn check(
-    system: System,
-    file: PathBuf,
-    configuration: &Configuration,
-    advice: &Advice,
-) -> Check {
+pub fn check(system: System, file: &Path, configuration: &Configuration, advice: &Advice) -> Check {
     let mut check = Check {
         system,
-        file,
+        file: file.to_owned(),
         risks: Vec::new(),
         unused: Vec::new(),
         not_known: Vec::new(),
         looked_at: 0,
+        set: 0,
+        passed_over: configuration.passed_over.clone(),
     };
     let value_of = |setting: &str| -> String {
         let usual = || {
@@ -95,10 +101,14 @@ pub fn check(
         {
             continue;
         }
+        let set = configuration.get(rule.setting);
+        if rule.in_code && set.is_none() {
+            continue;
+        }
         seen.push(rule.setting);
         check.looked_at += 1;
+        check.set += usize::from(set.is_some());
         let value = value_of(rule.setting);
-        let set = configuration.get(rule.setting);
         let known = advised.and_then(|setting| {
             let mut choices = setting.choices.iter();
             choices.find(|choice| is_same(&choice.value, &value))
@@ -108,10 +118,16 @@ pub fn check(
             setting: rule.setting.to_owned(),
             value: value.clone(),
             at: set.map(|set| format!("{}:{}", set.file.display(), set.line)),
-            better: better.map(str::to_owned),
+            better: better
+                .filter(|better| !is_same(better, &value))
+                .map(str::to_owned),
             risk: risk.to_owned(),
             gain: choice.and_then(|choice| choice.gain.clone()),
             proof: choice.and_then(|choice| choice.proof.clone()),
+            evidence: advised
+                .zip(choice)
+                .map_or_else(String::new, |(setting, choice)| evidence(setting, choice)),
+            by_hand: rule.by_hand.to_owned(),
             document: rule.source.title.to_owned(),
             address: rule.source.address.to_owned(),
         };
@@ -140,8 +156,10 @@ pub fn check(
                 _ => None,
             };
             check.risks.push(finding(better.or(reference), risk, known));
-        } else if let (Some(better), Some(setting), Some(_)) = (better, advised, known)
+        } else if let (Some(better), Some(setting), Some(known)) = (better, advised, known)
             && !is_same(better, &value)
+            && rule.by_hand.is_empty()
+            && setting.advised().is_some_and(|best| is_faster(best, known))
         {
             check
                 .unused
@@ -149,6 +167,20 @@ pub fn check(
         }
     }
     check
+}
+
+/// Whether a value is faster than another beyond doubt, or fits what was seen here, as the other does not.
+fn is_faster(best: &Choice, known: &Choice) -> bool {
+    // The first is what all are held against.
+    let times = |choice: &Choice| match &choice.gain {
+        Some(gain) => gain.is_certain.then_some((gain.times.low, gain.times.high)),
+        None => Some((1.0, 1.0)),
+    };
+    match (times(best), times(known)) {
+        _ if best.gain.is_none() && best.proof.is_none() => true,
+        (Some((low, _)), Some((_, high))) => low > high,
+        _ => false,
+    }
 }
 
 /// Whether another setting has the value with which a rule's means nothing. Nobody names a file for the binary log

@@ -6,6 +6,7 @@ use super::result::Choice;
 use super::rule::{Measured, Promise, Rule, System, Value, is_same};
 use super::rules;
 use crate::made::{Kind, Recipe};
+use crate::stats::FEWEST_ROUNDS;
 use crate::{Results, quoted, size_name};
 
 /// What commands are made from.
@@ -35,15 +36,16 @@ impl<'a> Commands<'a> {
         let directory = quoted(&self.results.directory);
         let system = rule.system.key();
         let (experiment, more, file) = match rule.measured_by? {
-            Measured::Torn => (
+            Measured::Torn(part) => (
                 "torn",
-                " --part conditions,postgres --latency none".to_owned(),
-                "torn".to_owned(),
+                format!(" --part {part} --latency none"),
+                format!("torn-{part}"),
             ),
-            Measured::Amplify => (
+            Measured::Amplify(part) => (
                 "amplify",
-                " --part pages,knobs".to_owned(),
-                "amplify".to_owned(),
+                // One round, which is usual, makes no interval.
+                format!(" --part {part} --rounds {FEWEST_ROUNDS}"),
+                format!("amplify-{part}"),
             ),
             Measured::Binlog if rule.system == System::Mount => {
                 let kind: Kind = self.results.filesystem.storage().kind.parse().ok()?;

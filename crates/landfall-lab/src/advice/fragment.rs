@@ -1,7 +1,8 @@
 //! Advice as a part of a configuration file, with the evidence as comments.
 //!
-//! Every setting that is advised is written, also one that is usual: what a distribution has set before is then
-//! of no account. What is unsafe is named in a comment, never set.
+//! Every setting that bears on durability is written, also with a usual value: what a distribution has set before is
+//! then of no account. Others are only where they are to change: somebody may have fitted them to a machine. What
+//! is unsafe is named in a comment, never set.
 
 use std::fmt::Write as _;
 
@@ -113,9 +114,11 @@ fn one(text: &mut String, comment: &str, setting: &Setting) {
             if !by_hand.is_empty() {
                 remark(text, comment, by_hand);
             }
+            let bears = rule.is_some_and(rule::Rule::is_about_durability);
+            let is_comment = !by_hand.is_empty() || (setting.is_default && !bears);
             for (name, value) in all {
                 let line = line(setting.system, name, value, since, rule);
-                if !by_hand.is_empty() && !line.starts_with(comment) {
+                if is_comment && !line.starts_with(comment) {
                     let _ = write!(text, "{comment} ");
                 }
                 text.push_str(&line);

@@ -100,6 +100,7 @@ pub(super) fn judge(rule: &Rule, evidence: &Evidence<'_>, commands: &Commands<'_
             because: because.join("; "),
             choices,
             note: rule.note.to_owned(),
+            by_hand: rule.by_hand.to_owned(),
             document: rule.source.title.to_owned(),
             address: rule.source.address.to_owned(),
         }),

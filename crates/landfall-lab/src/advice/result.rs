@@ -56,6 +56,8 @@ pub struct Setting {
     pub choices: Vec<Choice>,
     /// What else must be known; empty if nothing.
     pub note: String,
+    /// Why it is not to be changed on a server that has data, and how it is; empty if it may be.
+    pub by_hand: String,
     /// The official document's title.
     pub document: String,
     /// Where that is.

@@ -6,6 +6,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// What stands for a setting that is best left alone.
+pub const UNSET: &str = "unset";
+
 /// What is set.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -119,6 +122,8 @@ pub struct Rule {
     pub since: &'static str,
     /// Why it is not to be written into the configuration of a server that has data already; empty if it may be.
     pub by_hand: &'static str,
+    /// Whether the program that it is linked into sets it, and no file.
+    pub in_code: bool,
     /// A value that is safe only with another setting at another value: `(value, setting, its value)`.
     pub safe_with: Option<(&'static str, &'static str, &'static str)>,
     /// What it rests on.
@@ -148,6 +153,8 @@ pub struct Choice {
 pub enum Value {
     /// This one.
     Fixed(&'static str),
+    /// Any number above this: there to be known where somebody has set one.
+    Above(u64),
     /// Microseconds: so many times the median flush of this disk.
     Flushes(f64),
     /// A share of the durable page writes that this disk does in a second, of 16 threads together.
@@ -218,10 +225,10 @@ pub enum Measured {
     Planned,
     /// `landfall lab binlog`, told to set it.
     Binlog,
-    /// `landfall lab torn`.
-    Torn,
-    /// `landfall lab amplify`.
-    Amplify,
+    /// A part of `landfall lab torn`.
+    Torn(&'static str),
+    /// A part of `landfall lab amplify`.
+    Amplify(&'static str),
 }
 
 /// An official document.
@@ -275,6 +282,11 @@ impl Choice {
         }
     }
 
+    /// Any number above `least`, which may lose `what`.
+    pub(super) const fn loses_above(least: u64, what: &'static str) -> Choice {
+        Choice::new(Value::Above(least), Promise::Loses(what), "").untried()
+    }
+
     /// One that has no say in durability.
     pub(super) const fn neutral(value: Value, write: &'static str) -> Choice {
         Choice::new(value, Promise::Neutral, write)
@@ -295,6 +307,7 @@ impl Rule {
         as_in: "",
         since: "",
         by_hand: "",
+        in_code: false,
         safe_with: None,
         source: Source {
             title: "",
@@ -311,9 +324,12 @@ impl Rule {
 
     /// The choice of this value, as a configuration writes it.
     pub fn choice(&self, value: &str) -> Option<&'static Choice> {
-        self.choices
-            .iter()
-            .find(|choice| matches!(choice.value, Value::Fixed(known) if is_same(known, value)))
+        let number: Option<u64> = value.parse().ok();
+        self.choices.iter().find(|choice| match choice.value {
+            Value::Fixed(known) => is_same(known, value),
+            Value::Above(least) => number.is_some_and(|number| number > least),
+            Value::Flushes(_) | Value::PageWrites(_) | Value::HourOfWrites => false,
+        })
     }
 }
 

@@ -83,13 +83,20 @@ pub fn evidence(setting: &Setting, choice: &Choice) -> String {
         parts.push(text);
     }
     if let Some(proof) = &choice.proof {
-        parts.push(format!(
-            "lost something in {} of {} crash states ({}, {})",
-            thousands(proof.losing as f64),
-            thousands(proof.states as f64),
-            proof.subject,
-            proof.recipe
-        ));
+        let states = thousands(proof.states as f64);
+        let lost = match proof.losing {
+            0 => format!("lost nothing in {states} crash states"),
+            losing => format!(
+                "lost something in {} of {states} crash states",
+                thousands(losing as f64)
+            ),
+        };
+        let of = match proof.basis {
+            Basis::System => "",
+            Basis::Alike => "what works alike ",
+            Basis::Writes => "such writes to a file ",
+        };
+        parts.push(format!("{of}{lost} ({}, {})", proof.subject, proof.recipe));
     }
     parts.join("; ")
 }
@@ -114,10 +121,11 @@ pub fn marks(advice: &Advice) -> String {
 
 /// What all of it comes to, in one sentence; nothing where there is no advice.
 pub fn sentence(advice: &Advice) -> Option<String> {
+    // What must not be changed on a server that has data is no headline.
     let changes: Vec<&Setting> = advice
         .settings
         .iter()
-        .filter(|setting| setting.is_change())
+        .filter(|setting| setting.is_change() && setting.by_hand.is_empty())
         .collect();
     let best = changes
         .iter()

@@ -113,13 +113,14 @@ fn row<'a>(setting: &'a Setting, choice: &'a Choice, document: usize, is_first: 
         Stance::NotShown => ("doubt", "?"),
         Stance::NoGain => ("", "–"),
     };
-    let notes = [setting.because.as_str(), setting.note.as_str()];
+    let notes = [&setting.because, &setting.note, &setting.by_hand];
     let gain = choice.gain.as_ref();
     let mark = gain.map_or("", |gain| gain.basis.mark());
     Row {
         text: format!("{} = {}", setting.setting, choice_text(choice)),
         notes: notes
             .into_iter()
+            .map(String::as_str)
             .filter(|note| is_first && !note.is_empty())
             .collect(),
         document,

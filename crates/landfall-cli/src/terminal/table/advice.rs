@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anstyle::Style;
 use comfy_table::{ColumnConstraint, Width};
 use landfall_lab::advice::check::{Check, Finding};
+use landfall_lab::advice::rule::UNSET;
 use landfall_lab::advice::{
     Advice, Carried, Lack, Missing, Setting, Stance, System, Verdict, choice_text, gain_text,
     marks, proof_text, sentence,
@@ -108,12 +109,9 @@ fn one<'a>(setting: &'a Setting, details: bool, documents: &mut Vec<(&'a str, &'
         );
     }
     text.push_str(&lines(&table));
-    if details && !setting.note.is_empty() {
-        let _ = writeln!(
-            text,
-            "{}",
-            styled(FAINT, wrapped(3, &setting.note).trim_end())
-        );
+    let notes = [&setting.note, &setting.by_hand];
+    for note in notes.into_iter().filter(|note| details && !note.is_empty()) {
+        let _ = writeln!(text, "{}", styled(FAINT, wrapped(3, note).trim_end()));
     }
     text
 }
@@ -224,18 +222,16 @@ fn checked(check: &Check) -> String {
     for finding in &check.not_known {
         text.push_str(&found(finding, DOUBT, "has a value of which no rule knows"));
     }
+    for section in &check.passed_over {
+        let text_of = format!("[{section}] is not this server's section, and was not read.");
+        text.push_str(&styled(DOUBT, &wrapped(1, &text_of)));
+    }
     if check.risks.is_empty() {
-        let _ = writeln!(
-            text,
-            " {}",
-            styled(
-                GOOD,
-                &format!(
-                    "Of {} settings none is known to risk acknowledged data.",
-                    check.looked_at
-                )
-            )
+        let none = format!(
+            "Of {} settings, {} of which it sets, none is known to risk acknowledged data.",
+            check.looked_at, check.set
         );
+        let _ = writeln!(text, "{}", styled(GOOD, wrapped(1, &none).trim_end()));
     }
     text
 }
@@ -251,23 +247,19 @@ fn found(finding: &Finding, style: Style, what: &str) -> String {
         ""
     };
     let mut line = format!("{at}{}={}{unset} {what}", finding.setting, finding.value);
-    if let Some(proof) = &finding.proof {
-        let _ = write!(
-            line,
-            "; here it lost something in {} of {} crash states ({} on {})",
-            proof.losing, proof.states, proof.subject, proof.recipe
-        );
+    if !finding.evidence.is_empty() {
+        let _ = write!(line, "; here: {}", finding.evidence);
     }
-    if let Some(gain) = &finding.gain {
-        let _ = write!(
-            line,
-            "; {} times as fast here ({})",
-            gain_text(Some(gain)),
-            gain.measured
-        );
-    }
-    if let Some(better) = &finding.better {
-        let _ = write!(line, "; set {}={better}", finding.setting);
+    match finding.better.as_deref() {
+        _ if !finding.by_hand.is_empty() => {
+            let _ = write!(line, ". {}", finding.by_hand);
+        }
+        Some(UNSET) => line.push_str("; leave it alone"),
+        Some(better) => {
+            let _ = write!(line, "; set {}={better}", finding.setting);
+        }
+        None if finding.risk.is_empty() => {}
+        None => line.push_str("; no value of it was seen to lose nothing"),
     }
     let mut text = format!("{}\n", styled(style, wrapped(1, &line).trim_end()));
     let _ = writeln!(text, "   {}", styled(FAINT, &finding.address));

@@ -4,21 +4,25 @@
 //! counts. What is no setting is passed over; a file that cannot be read is an error, since what is in it may
 //! be what matters.
 
+mod option_file;
 mod spelling;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use self::option_file::{Section, mysql, mysql_include, persisted, says, section};
 use self::spelling::{
-    Include, is_server, mysql, mysql_include, postgres, postgres_include, pragma, property, redis,
-    redis_include, yaml,
+    Include, environment, postgres, postgres_include, pragma, property, redis, redis_include, yaml,
 };
 use super::rule::System;
+use super::rules;
 use crate::Error;
 
 /// Files that include each other deeper than this go round in a circle.
 const DEEPEST: u32 = 10;
+/// What MySQL keeps of SET PERSIST in its data directory.
+const PERSISTED: &str = "mysqld-auto.cnf";
 /// No configuration is larger.
 const LARGEST: u64 = 16 << 20;
 
@@ -27,6 +31,8 @@ const LARGEST: u64 = 16 << 20;
 pub struct Configuration {
     /// The settings in the order in which they stand: of those that come twice the last counts.
     pub settings: Vec<Set>,
+    /// Sections for another server, in which something is set that rules look at.
+    pub passed_over: Vec<String>,
 }
 
 /// One setting, and where it stands.
@@ -54,16 +60,21 @@ impl Configuration {
     pub fn read(system: System, path: &Path) -> Result<Configuration, Error> {
         let mut configuration = Configuration::default();
         configuration.file(system, path, 0)?;
-        if system == System::Postgres {
-            // What was set by ALTER SYSTEM stands in the data directory, and counts more.
-            let directory = match configuration.get("data_directory") {
-                Some(set) => PathBuf::from(&set.value),
-                None => path.parent().unwrap_or(Path::new("")).to_owned(),
-            };
-            let auto = directory.join("postgresql.auto.conf");
-            match fs::metadata(&auto) {
+        // What a client has set for good stands in the data directory, and counts more.
+        let set = |name: &str| Some(PathBuf::from(&configuration.get(name)?.value));
+        let persisted = match system {
+            System::Postgres => {
+                let directory = set("data_directory");
+                let directory = directory.or_else(|| path.parent().map(Path::to_owned));
+                directory.map(|directory| directory.join("postgresql.auto.conf"))
+            }
+            System::Mysql => set("datadir").map(|directory| directory.join(PERSISTED)),
+            _ => None,
+        };
+        if let Some(file) = persisted {
+            match fs::metadata(&file) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                _ => configuration.file(system, &auto, 0)?,
+                _ => configuration.file(system, &file, 0)?,
             }
         }
         Ok(configuration)
@@ -77,7 +88,10 @@ impl Configuration {
             )));
         }
         let text = text(path)?;
-        let mut section = String::new();
+        if path.file_name().is_some_and(|name| name == PERSISTED) {
+            return self.persisted(path, &text);
+        }
+        let mut name_of_section = String::new();
         for (line, text) in text.lines().enumerate() {
             let text = text.trim();
             let include = match system {
@@ -94,17 +108,22 @@ impl Configuration {
                 .strip_prefix('[')
                 .and_then(|rest| rest.split(']').next())
             {
-                section = name.trim().to_ascii_lowercase();
+                name_of_section = name.trim().to_ascii_lowercase();
                 continue;
             }
             let found: Vec<(String, String)> = match system {
                 System::Mariadb | System::Mysql | System::Myrocks => {
-                    let is_its_own = is_server(system, &section);
-                    mysql(text).filter(|_| is_its_own).into_iter().collect()
+                    let found = mysql(text);
+                    self.of_section(system, &name_of_section, found)
+                        .into_iter()
+                        .collect()
                 }
                 System::Postgres => postgres(text).into_iter().collect(),
                 System::Redis => redis(text).into_iter().collect(),
-                System::Etcd => yaml(text).into_iter().collect(),
+                System::Etcd => environment(text)
+                    .or_else(|| yaml(text))
+                    .into_iter()
+                    .collect(),
                 System::Kafka | System::Rocksdb => property(text).into_iter().collect(),
                 System::Sqlite => text.split(';').filter_map(pragma).collect(),
                 System::Landfall | System::Mount => Vec::new(),
@@ -118,6 +137,43 @@ impl Configuration {
                     line: line + 1,
                 });
             }
+        }
+        Ok(())
+    }
+
+    /// A setting, if it stands in a section that the system's server reads.
+    fn of_section(
+        &mut self,
+        system: System,
+        name: &str,
+        found: Option<(String, String)>,
+    ) -> Option<(String, String)> {
+        let is_known = |set: &str| rules::names(system).contains(&set);
+        match section(system, name) {
+            Section::Own => found,
+            Section::Others => {
+                let is_new = !self.passed_over.iter().any(|known| known == name);
+                if is_new && found.is_some_and(|(set, _)| is_known(&set)) {
+                    self.passed_over.push(name.to_owned());
+                }
+                None
+            }
+            Section::Client => None,
+        }
+    }
+
+    /// What MySQL's SET PERSIST has written.
+    fn persisted(&mut self, path: &Path, text: &str) -> Result<(), Error> {
+        let found = persisted(text)
+            .map_err(|error| Error::Usage(format!("cannot read {}: {error}", path.display())))?;
+        for (name, value) in found {
+            self.settings.push(Set {
+                name,
+                value,
+                is_loose: false,
+                file: path.to_owned(),
+                line: 1,
+            });
         }
         Ok(())
     }
@@ -136,14 +192,18 @@ impl Configuration {
                 path if path.exists() => self.file(system, &path, depth + 1),
                 _ => Ok(()),
             },
-            Include::Directory(path, suffix) => {
+            Include::Directory { path, begin, end } => {
                 let directory = beside(path);
                 let mut files: Vec<PathBuf> = fs::read_dir(&directory)
                     .map_err(|error| unreadable(&directory, &error))?
                     .filter_map(|entry| Some(entry.ok()?.path()))
                     .filter(|path| {
                         let name = path.file_name().unwrap_or_default().to_string_lossy();
-                        path.is_file() && name.ends_with(suffix) && !name.starts_with('.')
+                        path.is_file()
+                            && name.len() >= begin.len() + end.len()
+                            && name.starts_with(begin.as_str())
+                            && name.ends_with(end.as_str())
+                            && !name.starts_with('.')
                     })
                     .collect();
                 files.sort();
@@ -155,26 +215,30 @@ impl Configuration {
     }
 }
 
-/// Which system's configuration a file is, by its name; of an option file that does not tell whether it is MariaDB's or
-/// MySQL's, by what is said in it, and MariaDB's if nothing is: of what is not set, that has the riskier values.
-pub fn system_of(path: &Path) -> Option<System> {
-    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+/// Whose configuration a file may be, by its name; of an option file by what it says, too, and of one that says nothing
+/// MariaDB's and MySQL's both, which differ in what they do unless told. Empty if that cannot be told.
+pub fn systems_of(path: &Path) -> Vec<System> {
+    let name = path.file_name().unwrap_or_default();
+    let name = name.to_string_lossy().to_ascii_lowercase();
     let has = |part: &str| name.contains(part);
     if has("myrocks") {
-        Some(System::Myrocks)
-    } else if has("mariadb") {
-        Some(System::Mariadb)
-    } else if has("mysql") {
-        Some(System::Mysql)
-    } else if name.ends_with(".cnf") {
-        let text = text(path).unwrap_or_default().to_ascii_lowercase();
-        // What the packages of each say in theirs, in comments and in names of directories.
-        let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
-        match says(&["dev.mysql.com", "mysql.conf.d"]) && !says(&["mariadb"]) {
-            true => Some(System::Mysql),
-            false => Some(System::Mariadb),
-        }
-    } else if has("postgres") {
+        return vec![System::Myrocks];
+    }
+    if has("mariadb") || has("mysql") || name.ends_with(".cnf") {
+        let told = says(&format!(
+            "{}\n{}",
+            path.display(),
+            text(path).unwrap_or_default()
+        ));
+        return match told {
+            (true, false) => vec![System::Mariadb],
+            (false, true) => vec![System::Mysql],
+            _ if has("mariadb") => vec![System::Mariadb],
+            _ if has("mysql") => vec![System::Mysql],
+            _ => vec![System::Mariadb, System::Mysql],
+        };
+    }
+    let known = if has("postgres") {
         Some(System::Postgres)
     } else if has("redis") {
         Some(System::Redis)
@@ -188,7 +252,8 @@ pub fn system_of(path: &Path) -> Option<System> {
         Some(System::Rocksdb)
     } else {
         None
-    }
+    };
+    known.into_iter().collect()
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Error {
@@ -233,7 +298,7 @@ mod tests {
             &[
                 (
                     "my.cnf",
-                    "innodb_doublewrite=9\n[client]\nsync_binlog=7\n[mysqld]\n# innodb_page_size=4K\nsync-binlog = 0 # why not\nskip-innodb-doublewrite\nloose_innodb_log_file_write_through\n!includedir conf.d\n[mariadb-10.11]\ninnodb_page_size='8k'\n",
+                    "innodb_doublewrite=9\n[client]\nsync_binlog=7\n[mysqld]\n# innodb_page_size=4K\nsync-binlog = 0 # why not\nskip-innodb-doublewrite=1\nloose_innodb_log_file_write_through\n!includedir conf.d\n[mariadb-10.11]\ninnodb_page_size='8k'\n",
                 ),
                 ("conf.d/a.cnf", "[mariadb]\nsync_binlog=1\n"),
                 ("conf.d/b.cnf", "[mysqldump]\nsync_binlog=5\n"),
@@ -326,31 +391,38 @@ mod tests {
 
     #[test]
     fn a_file_is_known_by_its_name() {
+        let both = [System::Mariadb, System::Mysql];
         for (name, system) in [
-            ("my.cnf", Some(System::Mariadb)),
-            ("50-server.cnf", Some(System::Mariadb)),
-            ("mariadb.cnf", Some(System::Mariadb)),
-            ("mysqld.cnf", Some(System::Mysql)),
-            ("myrocks.cnf", Some(System::Myrocks)),
-            ("postgresql.conf", Some(System::Postgres)),
-            ("redis.conf", Some(System::Redis)),
-            ("etcd.conf.yml", Some(System::Etcd)),
-            ("server.properties", Some(System::Kafka)),
-            ("sqlite.sql", Some(System::Sqlite)),
-            ("something.conf", None),
+            ("my.cnf", &both[..]),
+            ("50-server.cnf", &both),
+            ("mariadb.conf.d/50-server.cnf", &[System::Mariadb]),
+            ("mariadb.cnf", &[System::Mariadb]),
+            ("mysqld.cnf", &[System::Mysql]),
+            ("myrocks.cnf", &[System::Myrocks]),
+            ("postgresql.conf", &[System::Postgres]),
+            ("redis.conf", &[System::Redis]),
+            ("etcd.conf.yml", &[System::Etcd]),
+            ("server.properties", &[System::Kafka]),
+            ("sqlite.sql", &[System::Sqlite]),
+            ("something.conf", &[]),
         ] {
-            assert_eq!(system_of(Path::new(name)), system, "{name}");
+            assert_eq!(systems_of(Path::new(name)), system, "{name}");
         }
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("my.cnf");
         for (text, system) in [
-            ("!includedir /etc/mysql/mysql.conf.d/", System::Mysql),
-            ("!includedir /etc/mysql/mariadb.conf.d/", System::Mariadb),
-            ("# see dev.mysql.com\n[mariadb]", System::Mariadb),
-            ("[mysqld]", System::Mariadb),
+            ("!includedir /etc/mysql/mysql.conf.d/", &[System::Mysql][..]),
+            ("!includedir /etc/mysql/mariadb.conf.d/", &[System::Mariadb]),
+            ("[mysqld]\ngtid-mode=ON", &[System::Mysql]),
+            ("# see dev.mysql.com\n[mariadb]", &both),
+            ("[mysqld]", &both),
         ] {
             fs::write(&path, text).unwrap();
-            assert_eq!(system_of(&path), Some(system), "{text}");
+            assert_eq!(systems_of(&path), system, "{text}");
         }
+        // What a file says counts more than what it is called.
+        let path = directory.path().join("mysqld.cnf");
+        fs::write(&path, "[mariadb]\nlog_bin").unwrap();
+        assert_eq!(systems_of(&path), [System::Mariadb]);
     }
 }

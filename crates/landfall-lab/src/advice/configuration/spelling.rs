@@ -1,36 +1,18 @@
 //! How each server spells its settings, line by line.
 
-use crate::advice::rule::System;
-
-/// Sections that the servers of MySQL and MariaDB read.
-const SECTIONS: [&str; 2] = ["mysqld", "server"];
-/// Those that only MariaDB's does.
-const OF_MARIADB: [&str; 4] = ["mariadb", "mariadbd", "client-server", "galera"];
-
 /// A line that brings in other files.
 pub(super) enum Include {
     File(String),
     IfThere(String),
-    /// All files of a directory whose names end so.
-    Directory(String, &'static str),
+    /// All files of a directory whose names begin and end so.
+    Directory {
+        path: String,
+        begin: String,
+        end: String,
+    },
 }
 
-/// Whether the system's server reads a section; those with a version are of the server that they name.
-pub(super) fn is_server(system: System, section: &str) -> bool {
-    let is_known = |name: &str| {
-        SECTIONS.contains(&name) || (system != System::Mysql && OF_MARIADB.contains(&name))
-    };
-    let version = |c: char| c.is_ascii_digit() || c == '.';
-    let unversioned = match section.ends_with(version) {
-        true => section.trim_end_matches(version).strip_suffix('-'),
-        false => None,
-    };
-    // Only the names of programs take versions.
-    let is_program = |name: &str| name.ends_with('d') || name == "mariadb";
-    is_known(section) || unversioned.is_some_and(|name| is_program(name) && is_known(name))
-}
-
-fn unquoted(value: &str) -> String {
+pub(super) fn unquoted(value: &str) -> String {
     let value = value.trim();
     for quote in ['\'', '"'] {
         let inner = value
@@ -44,7 +26,7 @@ fn unquoted(value: &str) -> String {
 }
 
 /// The line without a comment that follows its value.
-fn uncommented(line: &str) -> &str {
+pub(super) fn uncommented(line: &str) -> &str {
     let mut quote = None;
     for (at, c) in line.char_indices() {
         match (quote, c) {
@@ -57,34 +39,12 @@ fn uncommented(line: &str) -> &str {
     line
 }
 
-pub(super) fn mysql_include(line: &str) -> Option<Include> {
-    if let Some(path) = line.strip_prefix("!includedir") {
-        return Some(Include::Directory(path.trim().to_owned(), ".cnf"));
+pub(super) fn all_in(path: &str, begin: &str, end: &str) -> Include {
+    Include::Directory {
+        path: path.to_owned(),
+        begin: begin.to_owned(),
+        end: end.to_owned(),
     }
-    let path = line.strip_prefix("!include")?;
-    Some(Include::File(path.trim().to_owned()))
-}
-
-pub(super) fn mysql(line: &str) -> Option<(String, String)> {
-    if line.is_empty() || line.starts_with(['#', ';']) {
-        return None;
-    }
-    let line = uncommented(line);
-    let (name, value) = match line.split_once('=') {
-        Some((name, value)) => (name, Some(unquoted(value))),
-        None => (line, None),
-    };
-    let name = name.trim().to_ascii_lowercase().replace('-', "_");
-    let mut name = name.strip_prefix("loose_").unwrap_or(&name);
-    let mut value = value;
-    for (prefix, meant) in [("skip_", "OFF"), ("disable_", "OFF"), ("enable_", "ON")] {
-        // An option that begins with these letters and has a value is another one.
-        if let (Some(rest), None) = (name.strip_prefix(prefix), &value) {
-            name = rest;
-            value = Some(meant.to_owned());
-        }
-    }
-    Some((name.to_owned(), value.unwrap_or_else(|| "ON".to_owned())))
 }
 
 pub(super) fn postgres_include(line: &str) -> Option<Include> {
@@ -94,7 +54,7 @@ pub(super) fn postgres_include(line: &str) -> Option<Include> {
     match word.to_ascii_lowercase().as_str() {
         "include" => Some(Include::File(path)),
         "include_if_exists" => Some(Include::IfThere(path)),
-        "include_dir" => Some(Include::Directory(path, ".conf")),
+        "include_dir" => Some(all_in(&path, "", ".conf")),
         _ => None,
     }
 }
@@ -107,11 +67,16 @@ pub(super) fn postgres(line: &str) -> Option<(String, String)> {
 }
 
 pub(super) fn redis_include(line: &str) -> Option<Include> {
-    let path = unquoted(line.strip_prefix("include ")?);
-    Some(match path.rsplit_once('/') {
-        // As far as rules need it: every file of a directory that is named by its ending.
-        Some((directory, "*.conf")) => Include::Directory(directory.to_owned(), ".conf"),
-        _ => Include::File(path),
+    let (word, path) = line.split_once(char::is_whitespace)?;
+    if !word.eq_ignore_ascii_case("include") {
+        return None;
+    }
+    let path = unquoted(path);
+    let (directory, name) = path.rsplit_once('/').unwrap_or((".", &path));
+    Some(match name.split_once('*') {
+        // One star in a name is what people write.
+        Some((begin, end)) => all_in(directory, begin, end),
+        None => Include::File(path),
     })
 }
 
@@ -126,14 +91,22 @@ pub(super) fn redis(line: &str) -> Option<(String, String)> {
 pub(super) fn yaml(line: &str) -> Option<(String, String)> {
     let line = uncommented(line);
     let (name, value) = line.split_once(':')?;
-    Some((name.trim().to_owned(), unquoted(value)))
+    Some((unquoted(name), unquoted(value)))
+}
+
+/// `ETCD_UNSAFE_NO_FSYNC=true`: a flag of etcd as a variable of its environment.
+pub(super) fn environment(line: &str) -> Option<(String, String)> {
+    let line = line.strip_prefix("export ").unwrap_or(line).trim();
+    let (name, value) = line.strip_prefix("ETCD_")?.split_once('=')?;
+    let flag = name.to_ascii_lowercase().replace('_', "-");
+    Some((flag, unquoted(value)))
 }
 
 pub(super) fn property(line: &str) -> Option<(String, String)> {
     if line.starts_with(['#', '!', ';']) {
         return None;
     }
-    let (name, value) = line.split_once('=')?;
+    let (name, value) = line.split_once(['=', ':'])?;
     Some((name.trim().to_owned(), value.trim().to_owned()))
 }
 

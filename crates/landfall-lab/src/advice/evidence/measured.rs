@@ -132,7 +132,7 @@ impl Evidence<'_> {
         };
         let on_recorder = site.description.kind == SiteKind::Recorder;
         // On a recorder bytes are those of the disk, and times are not. They matter where a rule is about bytes.
-        if on_recorder && rule.measured_by != Some(Measured::Amplify) {
+        if on_recorder && !matches!(rule.measured_by, Some(Measured::Amplify(_))) {
             return None;
         }
         let (of, figure): (_, fn(&crate::configuration::Trial) -> Option<f64>) = match on_recorder {

@@ -90,7 +90,7 @@ impl<'a> Evidence<'a> {
                 // No server takes less.
                 Some(rounded((summary.ops_per_second.median * share).max(100.0)))
             }
-            Value::HourOfWrites => None,
+            Value::HourOfWrites | Value::Above(_) => None,
         }
     }
 

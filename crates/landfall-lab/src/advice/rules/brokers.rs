@@ -1,12 +1,12 @@
 //! Redis, etcd and Kafka.
 
 use super::{APPEND, OVERWRITE, UNSYNCED};
-use crate::advice::rule::{Choice, Condition, Measured, Promise, Rule, Source, System, Value};
+use crate::advice::rule::{
+    Choice, Condition, Measured, Promise, Rule, Source, System, UNSET, Value,
+};
 
 /// etcd's own limit for the 99th percentile of a sync of its log, in microseconds.
 const ETCD_P99: f64 = 10_000.0;
-/// As nobody sets it: never.
-const UNSET: &str = "unset";
 
 const REDIS: Rule = Rule {
     system: System::Redis,
@@ -109,6 +109,12 @@ pub(super) static RULES: [Rule; 6] = [
                 ..Choice::neutral(Value::Fixed(UNSET), UNSYNCED)
             },
             Choice::durable("1", APPEND),
+            Choice {
+                promise: Promise::Replicated(
+                    "as many messages as it says, on any broker: it rests on replicas",
+                ),
+                ..Choice::loses_above(1, "")
+            },
         ],
         source: Source {
             title: "Hardware and OS, Application vs. OS Flush Management, Kafka documentation",

@@ -21,6 +21,7 @@ pub(super) static RULES: [Rule; 4] = [
             address: "https://github.com/facebook/rocksdb/blob/main/include/rocksdb/options.h",
         },
         note: "WriteOptions::sync, for each write.",
+        in_code: true,
         ..Rule::BLANK
     },
     Rule {

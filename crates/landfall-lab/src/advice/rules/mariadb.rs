@@ -31,6 +31,7 @@ pub(super) static RULES: [Rule; 15] = [
         default: "1",
         choices: &[
             Choice::durable("1", OVERWRITE),
+            Choice::durable("3", "").untried(),
             Choice::loses("2", UNSYNCED, LAST_SECOND),
             Choice::loses("0", UNSYNCED, LAST_SECOND),
         ],
@@ -49,6 +50,7 @@ pub(super) static RULES: [Rule; 15] = [
         choices: &[
             Choice::durable("1", APPEND),
             Choice::loses("0", UNSYNCED, NOT_IN_BINLOG),
+            Choice::loses_above(1, "as many of the last commits as it says"),
         ],
         idle_with: Some(("log_bin", "OFF")),
         measured_by: Some(Measured::Planned),
@@ -89,9 +91,10 @@ pub(super) static RULES: [Rule; 15] = [
         choices: &[
             Choice::durable("ON", ""),
             Choice::damages("OFF", "", "pages that are torn"),
+            Choice::loses("fast", "", "pages in the disk's own cache").untried(),
         ],
         when: &[Condition::Torn(PAGE)],
-        measured_by: Some(Measured::Torn),
+        measured_by: Some(Measured::Torn("disks")),
         source: Source {
             title: VARIABLES,
             address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-system-variables#innodb_doublewrite",
@@ -105,7 +108,7 @@ pub(super) static RULES: [Rule; 15] = [
         default: "ON",
         choices: &[Choice::durable("ON", ""), Choice::durable("OFF", "")],
         when: &[Condition::Untorn(PAGE)],
-        measured_by: Some(Measured::Torn),
+        measured_by: Some(Measured::Torn("disks")),
         source: Source {
             title: "Torn write prevention, Amazon EC2 User Guide",
             address: "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/storage-twp.html",
@@ -126,6 +129,8 @@ pub(super) static RULES: [Rule; 15] = [
                 "overwrite/direct+none/8K",
                 "pages in the disk's own cache, files that grew",
             ),
+            Choice::loses("littlesync", "", "what the kernel had not written").untried(),
+            Choice::loses("nosync", "", "what the kernel had not written").untried(),
         ],
         measured_by: Some(Measured::Binlog),
         source: FLUSH_METHOD,
@@ -152,7 +157,7 @@ pub(super) static RULES: [Rule; 15] = [
             Choice::neutral(Value::Fixed("1"), ""),
             Choice::neutral(Value::Fixed("0"), ""),
         ],
-        measured_by: Some(Measured::Torn),
+        measured_by: Some(Measured::Torn("conditions")),
         source: Source {
             title: "Configuring Buffer Pool Flushing, MySQL 8.4 Reference Manual",
             address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-buffer-pool-flushing.html",
@@ -190,7 +195,7 @@ pub(super) static RULES: [Rule; 15] = [
             Choice::neutral(Value::Fixed("96M"), ""),
             Choice::neutral(Value::HourOfWrites, ""),
         ],
-        measured_by: Some(Measured::Amplify),
+        measured_by: Some(Measured::Amplify("knobs")),
         source: Source {
             title: "InnoDB Redo Log, MariaDB documentation",
             address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-redo-log",
@@ -206,7 +211,7 @@ pub(super) static RULES: [Rule; 15] = [
             Choice::neutral(Value::Fixed("90"), ""),
             Choice::neutral(Value::Fixed("10"), ""),
         ],
-        measured_by: Some(Measured::Amplify),
+        measured_by: Some(Measured::Amplify("knobs")),
         source: PAGE_FLUSHING,
         note: "Few dirty pages make flushing even, and cost writes.",
         ..Rule::BLANK
@@ -220,7 +225,7 @@ pub(super) static RULES: [Rule; 15] = [
             Choice::neutral(Value::Fixed("8K"), ""),
             Choice::neutral(Value::Fixed("4K"), ""),
         ],
-        measured_by: Some(Measured::Amplify),
+        measured_by: Some(Measured::Amplify("pages")),
         source: Source {
             title: "InnoDB Startup Options and System Variables, MySQL 8.4 Reference Manual",
             address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_page_size",
@@ -254,6 +259,7 @@ pub(super) static RULES: [Rule; 15] = [
         choices: &[
             Choice::durable("1", APPEND),
             Choice::loses("0", UNSYNCED, NOT_IN_BINLOG),
+            Choice::loses_above(1, "as many of the last commits as it says"),
         ],
         idle_with: Some(("log_bin", "OFF")),
         source: Source {

@@ -83,7 +83,7 @@ pub(super) static RULES: [Rule; 5] = [
         setting: "nodatacow",
         default: "off",
         choices: &[Choice::durable("off", ""), Choice::durable("on", "")],
-        note: "Of files that are made afterwards; chattr +C on a directory does the same for files made in it. They then have no checksums and are not compressed, and a block that is being overwritten in a power cut may be torn, as on filesystems that overwrite in place: for databases that mend torn pages themselves.",
+        note: "Of files that are made afterwards, on all of the filesystem and not one subvolume; chattr +C on a directory does the same for files made in it. They then have no checksums and are not compressed, and a block that is being overwritten in a power cut may be torn, as on filesystems that overwrite in place: for databases that mend torn pages themselves.",
         ..BTRFS
     },
 ];

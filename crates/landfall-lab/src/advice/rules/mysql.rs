@@ -42,6 +42,7 @@ pub(super) static RULES: [Rule; 10] = [
         choices: &[
             Choice::durable("1", APPEND),
             Choice::loses("0", UNSYNCED, "commits not yet in the binary log"),
+            Choice::loses_above(1, "as many of the last commits as it says"),
         ],
         idle_with: Some(("log_bin", "OFF")),
         as_in: "mariadb-sync-binlog",
@@ -112,6 +113,7 @@ pub(super) static RULES: [Rule; 10] = [
     Rule {
         id: "mysql-use-fdatasync",
         setting: "innodb_use_fdatasync",
+        since: "MySQL 8.0",
         default: "ON",
         choices: &[
             Choice::durable("ON", OVERWRITE),
@@ -155,6 +157,7 @@ pub(super) static RULES: [Rule; 10] = [
             Choice::neutral(Value::HourOfWrites, ""),
         ],
         as_in: "mariadb-redo-size",
+        since: "MySQL 8.0",
         source: Source {
             title: "Optimizing InnoDB Redo Logging, MySQL 8.4 Reference Manual",
             address: "https://dev.mysql.com/doc/refman/8.4/en/optimizing-innodb-logging.html",

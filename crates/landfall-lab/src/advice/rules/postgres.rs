@@ -171,7 +171,7 @@ pub(super) static RULES: [Rule; 10] = [
             Choice::durable("on", ""),
             Choice::damages("off", "", "pages that are torn"),
         ],
-        measured_by: Some(Measured::Torn),
+        measured_by: Some(Measured::Torn("postgres")),
         source: Source {
             title: "Reliability, PostgreSQL documentation",
             address: "https://www.postgresql.org/docs/current/wal-reliability.html",
@@ -187,7 +187,7 @@ pub(super) static RULES: [Rule; 10] = [
             Choice::neutral(Value::Fixed("1GB"), ""),
             Choice::neutral(Value::HourOfWrites, ""),
         ],
-        measured_by: Some(Measured::Amplify),
+        measured_by: Some(Measured::Amplify("knobs")),
         source: Source {
             title: WAL,
             address: "https://www.postgresql.org/docs/current/wal-configuration.html",
