@@ -257,6 +257,7 @@ fn condition(condition: &landfall_lab::advice::rule::Condition) -> String {
         Condition::Untorn(bytes) => format!("the device promises to write {bytes} bytes whole"),
         Condition::Torn(bytes) => format!("it does not promise to write {bytes} bytes whole"),
         Condition::Filesystem(kinds) => kinds.join(", "),
+        Condition::Journal => "it has a journal".to_owned(),
     }
 }
 

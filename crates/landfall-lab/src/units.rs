@@ -30,13 +30,14 @@ pub fn size_name(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// A word as a shell takes it, in quotes only where a person would write them: not around every `=` and comma.
+/// A word as a shell takes it, in quotes where a person would write them: shlex's are also around every `=` and
+/// comma, and twice where there is a `^`.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    shlex::try_quote(word).map_or_else(|_| word.to_owned(), Into::into)
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// A rounded amount for reading: `640 MiB`, `1.2 GiB`.

@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Add;
 use std::path::PathBuf;
 
+use crate::journal::{has_journal, journal_of};
 use crate::{BlockDevice, Filesystem};
 
 const SECTOR: u64 = 512;
@@ -126,26 +127,20 @@ impl JournalCounter {
     pub fn of(filesystem: &Filesystem, device: &BlockDevice) -> JournalCounter {
         match filesystem.kind.as_str() {
             "ext3" | "ext4" => {
-                let stem = format!("{}-", device.name);
-                // In a container it may be hidden, and then a journal is not told from none.
-                let Ok(journals) = fs::read_dir("/proc/fs/jbd2") else {
-                    return JournalCounter::Unknown;
-                };
-                let entry = journals
-                    .flatten()
-                    .find(|entry| entry.file_name().to_string_lossy().starts_with(&stem));
-                match entry {
+                match (
+                    journal_of(&device.name),
+                    has_journal(&filesystem.kind, device),
+                ) {
                     // Journalled data takes other paths to the device than those reckoned with.
-                    Some(_) if filesystem.option("data") == Some("journal") => {
+                    (Some(_), _) if filesystem.option("data") == Some("journal") => {
                         JournalCounter::Unknown
                     }
-                    Some(entry) => JournalCounter::Jbd2 {
-                        transactions: entry.path().join("info"),
+                    (Some(journal), _) => JournalCounter::Jbd2 {
+                        transactions: journal.join("info"),
                         fast: format!("/proc/fs/ext4/{}/fc_info", device.name).into(),
                     },
-                    // A journal on another device has its entry under that device's name.
-                    None if has_journal_task(&device.name) => JournalCounter::Unknown,
-                    None => JournalCounter::None,
+                    (None, Some(false)) => JournalCounter::None,
+                    (None, _) => JournalCounter::Unknown,
                 }
             }
             "ext2" | "vfat" | "exfat" => JournalCounter::None,
@@ -179,12 +174,6 @@ impl JournalCounter {
             JournalCounter::Btrfs | JournalCounter::Unknown => None,
         }
     }
-}
-
-/// Whether ext4 has a kernel thread for a journal, wherever that is.
-fn has_journal_task(device: &str) -> bool {
-    fs::read_to_string(format!("/sys/fs/ext4/{device}/journal_task"))
-        .is_ok_and(|task| task.trim() != "<none>")
 }
 
 fn first_number(text: &str) -> Option<u64> {

@@ -9,6 +9,7 @@ use procfs::process::{MountInfo, MountInfos};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 
 use crate::BlockDevice;
+use crate::journal::has_journal;
 
 /// `STATX_WRITE_ATOMIC`, since Linux 6.11; not in the libraries yet.
 const STATX_WRITE_ATOMIC: u32 = 0x0001_0000;
@@ -91,6 +92,9 @@ pub struct Filesystem {
     pub copy_on_write: bool,
     /// Transparent compression, if it is on.
     pub compression: Option<String>,
+    /// Whether it has a journal; absent where the kernel does not tell, or there is no such thing.
+    #[serde(default)]
+    pub journal: Option<bool>,
     /// What direct I/O needs; absent when it is not supported or the kernel does not tell.
     pub direct_io: Option<DirectIo>,
     /// Largest write to a file here that is promised to be untorn (`RWF_ATOMIC`), in bytes.
@@ -145,6 +149,11 @@ impl Filesystem {
             compression: match &upper {
                 Some(upper) => upper.compression.clone(),
                 None => compression_of(&options),
+            },
+            journal: match (&upper, devices.as_slice()) {
+                (Some(upper), _) => upper.journal,
+                (None, [device]) => has_journal(&kind, device),
+                (None, _) => None,
             },
             direct_io: alignment.and_then(|(direct, _)| direct),
             atomic_write_bytes: alignment.map_or(0, |(_, atomic)| atomic),

@@ -28,6 +28,7 @@ mod dirty;
 mod filesystem;
 mod host;
 mod io_ring;
+mod journal;
 #[cfg(feature = "lmdb")]
 mod lmdb;
 mod loop_device;

@@ -2,10 +2,11 @@
 //!
 //! Each leaves its results document where the next `landfall advise` finds it.
 
+use super::evidence::telling;
 use super::result::Choice;
 use super::rule::{Measured, Promise, Rule, System, Value, is_same};
 use super::rules;
-use crate::made::{Kind, Recipe};
+use crate::made::{Recipe, like};
 use crate::stats::FEWEST_ROUNDS;
 use crate::{Results, quoted, size_name};
 
@@ -48,12 +49,14 @@ impl<'a> Commands<'a> {
                 format!("amplify-{part}"),
             ),
             Measured::Binlog if rule.system == System::Mount => {
-                let kind: Kind = self.results.filesystem.storage().kind.parse().ok()?;
-                let with = format!("loop:{kind},{}", mount_option(rule.setting, &known.value));
+                let own = format!("loop:{}", self.recipe(rule, None)?);
+                let with = self.recipe(rule, Some(&known.value))?;
+                let with = format!("loop:{with}");
                 (
                     "binlog",
                     format!(
-                        " --on loop:{kind} --on {} --database mariadb",
+                        " --on {} --on {} --database mariadb",
+                        quoted(&own),
                         quoted(&with)
                     ),
                     format!("binlog-{}-{}", rule.setting, known.value),
@@ -88,12 +91,11 @@ impl<'a> Commands<'a> {
     /// reference, one proof for all settings.
     pub(super) fn prove(&self, rule: &Rule, value: &str, is_reference: bool) -> Option<String> {
         let setting = rule.setting;
-        // Another filesystem would prove nothing of this one, and another version may not know the setting.
-        let kind: Kind = self.results.filesystem.storage().kind.parse().ok()?;
+        // Another version may not know the setting.
         if !rule.since.is_empty() {
             return None;
         }
-        let mut recipe = Recipe::plain(kind);
+        let mut recipe = self.recipe(rule, None)?;
         let mut set = Vec::new();
         let subject = match rule.system {
             // They are no subjects.
@@ -103,10 +105,7 @@ impl<'a> Commands<'a> {
             System::Mount if is_reference => return None,
             System::Landfall => setting,
             System::Mount => {
-                match setting.strip_prefix("mkfs ") {
-                    Some(_) => recipe.mkfs_options = vec!["-O".to_owned(), value.to_owned()],
-                    None => recipe.mount_options = mount_option(setting, value),
-                }
+                recipe = self.recipe(rule, Some(value))?;
                 "files"
             }
             system => {
@@ -135,6 +134,25 @@ impl<'a> Commands<'a> {
             quoted(&recipe.to_string()),
             self.file(&file)
         ))
+    }
+
+    /// How a filesystem like that of the directory is made: another would prove nothing of it. With a `value` of a
+    /// rule on mounting it has that in place of its own.
+    fn recipe(&self, rule: &Rule, value: Option<&str>) -> Option<Recipe> {
+        let mut recipe = like(&self.results.filesystem).ok()?;
+        let mut words = value.into_iter();
+        if rule.setting.starts_with("mkfs ") {
+            let features = words.by_ref().map(str::to_owned);
+            recipe
+                .mkfs_options
+                .extend(features.flat_map(|own| ["-O".to_owned(), own]));
+        }
+        let own = words.map(|value| mount_option(rule.setting, value));
+        let others = recipe.mount_options.split(',');
+        let others = telling(rule, recipe.kind.name(), others).into_iter();
+        let all: Vec<String> = others.map(str::to_owned).chain(own).collect();
+        recipe.mount_options = all.join(",");
+        Some(recipe)
     }
 
     fn file(&self, name: &str) -> String {

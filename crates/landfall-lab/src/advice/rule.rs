@@ -214,6 +214,8 @@ pub enum Condition {
     Untorn(u64),
     /// It does not.
     Torn(u64),
+    /// The filesystem has a journal, or nobody knows.
+    Journal,
     /// The filesystem is one of these.
     Filesystem(&'static [&'static str]),
 }

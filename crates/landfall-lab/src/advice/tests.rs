@@ -322,6 +322,22 @@ fn a_loss_is_not_excused_by_few_states() {
     assert_eq!(of(100).as_deref(), Some("on"));
 }
 
+#[test]
+fn a_filesystem_without_a_journal_is_proven_as_one() {
+    let mut results = recorded("disk");
+    results.filesystem.journal = Some(false);
+    let advice = advise(&results, "r", None);
+    let is_there = |rule: &str| advice.settings.iter().any(|one| one.rule == rule);
+    assert!(!is_there("mount-data") && !is_there("mount-fast-commit"));
+    let binlog = advice.of(System::Mariadb).nth(1).unwrap();
+    let proof = binlog.choices[0].proof.as_ref().unwrap();
+    assert_eq!((proof.recipe.as_str(), proof.basis), ("ext4", Basis::Alike));
+    let mut commands = advice.missing.iter().map(|one| one.command.as_str());
+    assert!(commands.any(|command| {
+        command.contains("prove mariadb --fs 'ext4,-O ^has_journal' --set sync_binlog=1")
+    }));
+}
+
 /// What is marked so is not the system's own.
 #[test]
 fn what_mariadb_did_stands_in_for_mysql() {

@@ -1,9 +1,8 @@
 //! The recipe of a filesystem like one that is there.
 
-use landfall_os::JournalCounter;
+use landfall_os::Filesystem;
 
 use super::{Kind, Recipe};
-use crate::Site;
 
 /// Mount options that bear on what survives a power cut, or on how it is written; a name that ends in
 /// `=` stands for all its values. The others (quotas, ownership, …) make no difference to that.
@@ -37,10 +36,13 @@ const TELLING: [&str; 27] = [
     "norecovery",
 ];
 
-/// A recipe for a filesystem of the same type and with the same options as that of `site`, as far as
+/// The feature of ext4 that is taken off where there is to be no journal.
+pub(crate) const NO_JOURNAL: &str = "^has_journal";
+
+/// A recipe for a filesystem of the same type and with the same options as this one, as far as
 /// they bear on durability; or why there is none.
-pub(crate) fn like(site: &Site) -> Result<Recipe, String> {
-    let storage = site.filesystem().storage();
+pub(crate) fn like(filesystem: &Filesystem) -> Result<Recipe, String> {
+    let storage = filesystem.storage();
     let kind: Kind = storage.kind.parse().map_err(|_| {
         format!(
             "no filesystem like {} can be made; ext2, ext3, ext4, xfs and btrfs can",
@@ -58,8 +60,8 @@ pub(crate) fn like(site: &Site) -> Result<Recipe, String> {
         mount_options: options.cloned().collect::<Vec<_>>().join(","),
         ..Recipe::plain(kind)
     };
-    if kind == Kind::Ext4 && *site.journal() == JournalCounter::None {
-        recipe.mkfs_options = vec!["-O".into(), "^has_journal".into()];
+    if kind == Kind::Ext4 && storage.journal == Some(false) {
+        recipe.mkfs_options = vec!["-O".into(), NO_JOURNAL.into()];
     }
     Ok(recipe)
 }

@@ -17,7 +17,7 @@ mod recipe;
 mod trouble;
 
 pub use carrier::{Carrier, Image, Memory};
-pub(crate) use likeness::{is_telling, like};
+pub(crate) use likeness::{NO_JOURNAL, is_telling, like};
 pub use recipe::{Kind, Recipe};
 
 use std::path::Path;

@@ -25,7 +25,7 @@ pub(crate) fn prepare(site: &Site) -> Result<Recipe, Error> {
             size: None,
             ..recipe.clone()
         },
-        None => like(site).map_err(|why| {
+        None => like(site.filesystem()).map_err(|why| {
             Error::Refused(format!(
                 "nothing can be proven here: {why}; measure without --prove, or with --on recorder:ext4"
             ))

@@ -150,6 +150,7 @@ pub(crate) fn filesystem(kind: &str, medium: Medium) -> Filesystem {
         medium,
         copy_on_write: kind == "btrfs",
         compression: None,
+        journal: None,
         direct_io: None,
         atomic_write_bytes: 0,
         space: Space {

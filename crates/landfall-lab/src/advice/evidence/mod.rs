@@ -18,7 +18,7 @@ use super::result::{Basis, Gain, Quantity};
 use super::rule::{Choice, Condition, Rule, System, Value, is_same};
 use super::rules;
 use crate::Results;
-use crate::made::{Recipe, is_telling};
+use crate::made::{Kind, NO_JOURNAL, Recipe, is_telling};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 use crate::sync::{StrategyResult, Summary};
 
@@ -152,6 +152,7 @@ impl<'a> Evidence<'a> {
                 "the device promises that such writes are not torn",
             ),
             Condition::Torn(bytes) => is(self.results.filesystem.atomic_write_bytes < bytes, ""),
+            Condition::Journal => is(storage.journal != Some(false), ""),
             Condition::Filesystem(kinds) => is(kinds.contains(&storage.kind.as_str()), ""),
         }
     }
@@ -177,9 +178,18 @@ impl Evidence<'_> {
         let is_plain = rules::of_mounting(kind)
             .filter(|mount| mount.setting.starts_with("mkfs ") && mount.setting != rule.setting)
             .all(|mount| option_of(&recipe.to_string(), mount.setting).is_none());
+        let has_none = recipe
+            .mkfs_options
+            .iter()
+            .any(|word| word.contains(NO_JOURNAL));
+        let is_journalled_alike = match (recipe.kind, storage.journal) {
+            (Kind::Ext4, Some(has_journal)) => has_journal != has_none,
+            _ => true,
+        };
         let own = telling(rule, kind, storage.options.iter().map(String::as_str));
         let made = telling(rule, kind, recipe.mount_options.split(','));
-        (recipe.kind.name() == kind, is_plain && own == made)
+        let is_alike = is_plain && is_journalled_alike && own == made;
+        (recipe.kind.name() == kind, is_alike)
     }
 }
 
@@ -219,7 +229,7 @@ fn own_value(option: &str, name: &str) -> Option<String> {
 }
 
 /// The options that bear on what survives a power cut, but for the rule's own, and for what is so anyway.
-fn telling<'a>(
+pub(super) fn telling<'a>(
     rule: &Rule,
     kind: &str,
     options: impl IntoIterator<Item = &'a str>,

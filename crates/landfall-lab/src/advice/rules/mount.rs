@@ -40,6 +40,7 @@ pub(super) static RULES: [Rule; 5] = [
     },
     Rule {
         id: "mount-data",
+        when: &[Condition::Filesystem(&["ext3", "ext4"]), Condition::Journal],
         setting: "data",
         default: "ordered",
         choices: &[
@@ -59,7 +60,7 @@ pub(super) static RULES: [Rule; 5] = [
             Choice::durable("off", OVERWRITE),
             Choice::damages("fast_commit", "", "the filesystem"),
         ],
-        when: &[Condition::Filesystem(&["ext4"])],
+        when: &[Condition::Filesystem(&["ext4"]), Condition::Journal],
         source: Source {
             title: "Journal (jbd2), The Linux Kernel documentation",
             address: "https://docs.kernel.org/filesystems/ext4/journal.html",

@@ -73,7 +73,7 @@ struct Small {
     room: u64,
 }
 
-static SMALL: [Small; 4] = [
+static SMALL: [Small; 5] = [
     Small {
         name: "mariadb",
         settings: &[
@@ -92,6 +92,12 @@ static SMALL: [Small; 4] = [
         name: "postgres",
         settings: &[("shared_buffers", "16M"), ("wal_segment_size", "1M")],
         room: 96 * MIB,
+    },
+    Small {
+        name: "rocksdb",
+        // It reserves as much for a file of its log.
+        settings: &[("write_buffer_size", "1M")],
+        room: 0,
     },
     Small {
         name: "lmdb",
