@@ -258,6 +258,7 @@ fn condition(condition: &landfall_lab::advice::rule::Condition) -> String {
         Condition::Torn(bytes) => format!("it does not promise to write {bytes} bytes whole"),
         Condition::Filesystem(kinds) => kinds.join(", "),
         Condition::Journal => "it has a journal".to_owned(),
+        Condition::NoJournal => "it has no journal".to_owned(),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::evidence::telling;
 use super::result::Choice;
-use super::rule::{Measured, Promise, Rule, System, Value, is_same};
+use super::rule::{JOURNAL, Measured, Promise, Rule, System, Value, is_same};
 use super::rules;
 use crate::made::{Recipe, like};
 use crate::stats::FEWEST_ROUNDS;
@@ -104,6 +104,11 @@ impl<'a> Commands<'a> {
             System::Landfall if !is_reference => return None,
             System::Mount if is_reference => return None,
             System::Landfall => setting,
+            // Of what it does to files that are made a plain file knows nothing.
+            System::Mount if setting == JOURNAL => {
+                set = safe(System::Mariadb);
+                System::Mariadb.key()
+            }
             System::Mount => {
                 recipe = self.recipe(rule, Some(value))?;
                 "files"
@@ -140,7 +145,11 @@ impl<'a> Commands<'a> {
     /// rule on mounting it has that in place of its own.
     fn recipe(&self, rule: &Rule, value: Option<&str>) -> Option<Recipe> {
         let mut recipe = like(&self.results.filesystem).ok()?;
-        let mut words = value.into_iter();
+        // Settings are proven with a journal, since without one other things are lost.
+        if rule.setting != JOURNAL {
+            recipe.mkfs_options.clear();
+        }
+        let mut words = value.into_iter().filter(|_| rule.setting != JOURNAL);
         if rule.setting.starts_with("mkfs ") {
             let features = words.by_ref().map(str::to_owned);
             recipe

@@ -20,6 +20,15 @@ pub(crate) fn recorded(name: &str) -> Results {
             }
             return results;
         }
+        // The disk, whose filesystem has no journal, which was not noted then, with what that does to MariaDB.
+        "no-journal" => {
+            let mut results = recorded("disk");
+            results.filesystem.journal = Some(false);
+            let without = include_str!("../../recorded/no-journal.json");
+            let without = Results::from_json(without).unwrap();
+            results.experiments.extend(without.experiments);
+            return results;
+        }
         // The disk, of which nothing is known but how it takes a large state.
         "unmeasured" => {
             let mut results = recorded("disk");

@@ -54,7 +54,11 @@ pub(super) fn judge(rule: &Rule, evidence: &Evidence<'_>, commands: &Commands<'_
         };
         let is_proven = |known: &Choice| {
             let proof = known.proof.as_ref();
-            proof.is_some_and(|proof| proof.basis == Basis::System)
+            // Where there is no journal a setting is proven on a filesystem that has one.
+            let has_none = evidence.has_no_journal() && rule.as_in.is_empty();
+            proof.is_some_and(|proof| {
+                proof.basis == Basis::System || (has_none && proof.basis == Basis::Alike)
+            })
         };
         if choice.is_tried && !choices.is_empty() && !is_measured(&known) {
             let command = commands.measure(rule, &known);
@@ -132,6 +136,8 @@ fn known(rule: &Rule, choice: &rule::Choice, evidence: &Evidence<'_>) -> Option<
             .collect()
     };
     let (value, with, gain) = match (measured, choice.value) {
+        // It is there for what somebody has set.
+        (_, Value::Above(_)) => return None,
         // More of it is better: how much only a target can tell.
         (Some(tried), Value::HourOfWrites) => {
             let hour = evidence.hour(rule).unwrap_or_else(|| AN_HOUR.to_owned());
@@ -180,6 +186,15 @@ fn known(rule: &Rule, choice: &rule::Choice, evidence: &Evidence<'_>) -> Option<
 fn best(choices: &[(&rule::Choice, Choice)]) -> Option<usize> {
     let is_safe = |known: &Choice| known.stance != Stance::Unsafe;
     let first = choices.first().filter(|(_, first)| is_safe(first));
+    // What the first one lost, another is cleared of by as good a proof and by no weaker one.
+    let basis = |known: &Choice| known.proof.as_ref().map(|proof| proof.basis);
+    let condemned = match (choices.first(), first) {
+        (Some((_, lost)), None) => basis(lost),
+        _ => None,
+    };
+    let is_cleared = |known: &Choice| {
+        condemned.is_none_or(|condemned| basis(known).is_some_and(|own| own <= condemned))
+    };
     let weight = |(choice, known): &(&rule::Choice, Choice)| match &known.gain {
         _ if choice.promise == Promise::Fits => Some(f64::INFINITY),
         _ if choice.promise.is_about_durability() && known.proof.is_none() => None,
@@ -191,7 +206,7 @@ fn best(choices: &[(&rule::Choice, Choice)]) -> Option<usize> {
         .iter()
         .enumerate()
         .skip(1)
-        .filter(|(_, (_, known))| is_safe(known))
+        .filter(|(_, (_, known))| is_safe(known) && is_cleared(known))
         .filter_map(|(index, choice)| Some((index, weight(choice)?)))
         .max_by(|(_, a), (_, b)| a.total_cmp(b))
         .map(|(index, _)| index)

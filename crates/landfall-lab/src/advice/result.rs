@@ -123,8 +123,10 @@ pub struct Gain {
     pub is_certain: bool,
 }
 
-/// What a figure or a proof is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What a figure or a proof is of, the best first.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
     /// Of the system itself.
@@ -150,7 +152,7 @@ impl Basis {
         match self {
             Basis::System => "of the system itself",
             Basis::Alike => {
-                "of what works alike: MariaDB for MySQL, such a filesystem that was mounted otherwise"
+                "of what works alike: MariaDB for MySQL, such a filesystem that was made or mounted otherwise"
             }
             Basis::Writes => {
                 "of such writes to a plain file, and not of the system itself, which does other things besides"

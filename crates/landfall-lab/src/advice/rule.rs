@@ -6,6 +6,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// What says whether ext4 is made with a journal.
+pub const JOURNAL: &str = "journal";
+
 /// What stands for a setting that is best left alone.
 pub const UNSET: &str = "unset";
 
@@ -216,6 +219,8 @@ pub enum Condition {
     Torn(u64),
     /// The filesystem has a journal, or nobody knows.
     Journal,
+    /// It could have one, and has none.
+    NoJournal,
     /// The filesystem is one of these.
     Filesystem(&'static [&'static str]),
 }

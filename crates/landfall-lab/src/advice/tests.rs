@@ -87,6 +87,7 @@ static CASES: &[Case] = &[
     case("mount-barrier", "ext4", "1", "btrfs"),
     case("mount-data", "disk", "ordered", "xfs"),
     case("mount-fast-commit", "disk", "off", "xfs"),
+    case("mount-journal", "no-journal", "on", "disk"),
     case("mount-nobarrier-btrfs", "btrfs", "off", "ext4"),
     case("mount-nodatacow", "btrfs", "off", "ext4"),
 ];
@@ -333,9 +334,14 @@ fn a_filesystem_without_a_journal_is_proven_as_one() {
     let proof = binlog.choices[0].proof.as_ref().unwrap();
     assert_eq!((proof.recipe.as_str(), proof.basis), ("ext4", Basis::Alike));
     let mut commands = advice.missing.iter().map(|one| one.command.as_str());
-    assert!(commands.any(|command| {
-        command.contains("prove mariadb --fs 'ext4,-O ^has_journal' --set sync_binlog=1")
-    }));
+    let of_journal = "sudo landfall prove mariadb --fs 'ext4,-O ^has_journal' --set sync_binlog=1 ";
+    assert!(commands.any(|command| command.starts_with(of_journal)));
+    let advice = advice_on("no-journal");
+    let of = |rule: &str| advice.settings.iter().find(|one| one.rule == rule).unwrap();
+    let journal = &of("mount-journal").choices[1];
+    assert!(journal.stance == Stance::Unsafe && journal.proof.as_ref().unwrap().losing > 0);
+    // What is lost without a journal is laid to no setting.
+    assert_eq!(of("mariadb-sync-binlog").value.as_deref(), Some("1"));
 }
 
 /// What is marked so is not the system's own.

@@ -15,7 +15,7 @@ mod proven;
 use std::collections::BTreeSet;
 
 use super::result::{Basis, Gain, Quantity};
-use super::rule::{Choice, Condition, Rule, System, Value, is_same};
+use super::rule::{Choice, Condition, JOURNAL, Rule, System, Value, is_same};
 use super::rules;
 use crate::Results;
 use crate::made::{Kind, NO_JOURNAL, Recipe, is_telling};
@@ -153,6 +153,10 @@ impl<'a> Evidence<'a> {
             ),
             Condition::Torn(bytes) => is(self.results.filesystem.atomic_write_bytes < bytes, ""),
             Condition::Journal => is(storage.journal != Some(false), ""),
+            Condition::NoJournal => is(
+                storage.journal == Some(false),
+                &format!("this {} has no journal", storage.kind),
+            ),
             Condition::Filesystem(kinds) => is(kinds.contains(&storage.kind.as_str()), ""),
         }
     }
@@ -167,6 +171,12 @@ fn said(of: &str, over: &str, gain: &Gain) -> String {
 }
 
 impl Evidence<'_> {
+    /// Whether the directory is on a filesystem that could have a journal, and has none.
+    pub fn has_no_journal(&self) -> bool {
+        let storage = self.results.filesystem.storage();
+        storage.kind == Kind::Ext4.name() && storage.journal == Some(false)
+    }
+
     /// Whether a filesystem that was made is of the directory's type, and whether it was made and mounted in the
     /// same way as far as that is known, but for the rule's own option.
     fn likeness(&self, rule: &Rule, recipe: &str) -> (bool, bool) {
@@ -178,11 +188,9 @@ impl Evidence<'_> {
         let is_plain = rules::of_mounting(kind)
             .filter(|mount| mount.setting.starts_with("mkfs ") && mount.setting != rule.setting)
             .all(|mount| option_of(&recipe.to_string(), mount.setting).is_none());
-        let has_none = recipe
-            .mkfs_options
-            .iter()
-            .any(|word| word.contains(NO_JOURNAL));
+        let has_none = option_of(&recipe.to_string(), JOURNAL).is_some();
         let is_journalled_alike = match (recipe.kind, storage.journal) {
+            _ if rule.setting == JOURNAL => true,
             (Kind::Ext4, Some(has_journal)) => has_journal != has_none,
             _ => true,
         };
@@ -208,6 +216,12 @@ fn number(text: &str) -> Option<u64> {
 /// The mount option of a recipe that sets this, with its value: `data=journal`, `barrier=0`; `on` where it takes none.
 fn option_of(recipe: &str, name: &str) -> Option<String> {
     let recipe: Recipe = recipe.parse().ok()?;
+    if name == JOURNAL {
+        let mut words = recipe.mkfs_options.iter();
+        return words
+            .any(|word| word.contains(NO_JOURNAL))
+            .then(|| "off".to_owned());
+    }
     if let Some(feature) = name.strip_prefix("mkfs ") {
         let words = recipe.mkfs_options.iter();
         let mut features = words.flat_map(|words| words.split([' ', ',']));

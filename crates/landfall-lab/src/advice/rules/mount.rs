@@ -1,7 +1,7 @@
 //! How the filesystem is made and mounted.
 
 use super::{OVERWRITE, UNSYNCED};
-use crate::advice::rule::{Choice, Condition, Measured, Rule, Source, System};
+use crate::advice::rule::{Choice, Condition, JOURNAL, Measured, Rule, Source, System};
 
 const KERNEL: Source = Source {
     title: "ext4 General Information, The Linux Kernel documentation",
@@ -25,7 +25,7 @@ const BTRFS: Rule = Rule {
     ..BLANK
 };
 
-pub(super) static RULES: [Rule; 5] = [
+pub(super) static RULES: [Rule; 6] = [
     Rule {
         id: "mount-barrier",
         setting: "barrier",
@@ -86,5 +86,24 @@ pub(super) static RULES: [Rule; 5] = [
         choices: &[Choice::durable("off", ""), Choice::durable("on", "")],
         note: "Of files that are made afterwards, on all of the filesystem and not one subvolume; chattr +C on a directory does the same for files made in it. They then have no checksums and are not compressed, and a block that is being overwritten in a power cut may be torn, as on filesystems that overwrite in place: for databases that mend torn pages themselves.",
         ..BTRFS
+    },
+    Rule {
+        id: "mount-journal",
+        setting: JOURNAL,
+        choices: &[
+            Choice::durable("on", ""),
+            Choice::damages(
+                "off",
+                "",
+                "the filesystem, with files that were made or renamed",
+            ),
+        ],
+        when: &[Condition::Filesystem(&["ext4"]), Condition::NoJournal],
+        source: Source {
+            title: "ext4(5), e2fsprogs manual",
+            address: "https://man7.org/linux/man-pages/man5/ext4.5.html",
+        },
+        note: "tune2fs -O has_journal gives one to a filesystem that is not mounted. What was proven of settings here was so on filesystems that have one; what is lost without is in docs/findings/ext4-without-journal.md.",
+        ..BLANK
     },
 ];
