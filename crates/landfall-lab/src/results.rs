@@ -221,6 +221,21 @@ impl Results {
             })
     }
 
+    /// Whether everything that an earlier document has was done again for this one: every experiment in the same place,
+    /// every proof of the same in as many states.
+    pub fn replaces(&self, earlier: &Results) -> bool {
+        let is_place = (&self.directory, &self.site) == (&earlier.directory, &earlier.site);
+        earlier.experiments.iter().all(|old| {
+            self.experiments.iter().any(|new| match (old, new) {
+                (Experiment::Prove(old), Experiment::Prove(new)) => {
+                    (&old.subject, &old.recipe) == (&new.subject, &new.recipe)
+                        && old.coverage.checked <= new.coverage.checked
+                }
+                _ => is_place && old.name() == new.name(),
+            })
+        })
+    }
+
     /// Whether there is nothing but proofs, which concern a filesystem that was made for them and no
     /// directory of the user's.
     pub fn has_only_proofs(&self) -> bool {

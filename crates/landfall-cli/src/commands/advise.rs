@@ -7,13 +7,13 @@ use landfall_lab::advice::check::{Check, check};
 use landfall_lab::advice::configuration::Configuration;
 use landfall_lab::advice::fragment::{HEAD, fragment};
 use landfall_lab::advice::{Advice, System, advise, is_same_machine, merge, plans};
-use landfall_lab::{
-    Plan, Results, Site, SiteKind, SiteSpec, Stop, canonical_directory, quoted, report,
-};
+use landfall_lab::{Plan, Results, Site, SiteKind, SiteSpec, Stop, canonical_directory, quoted};
 
 use crate::args::Advise;
 use crate::commands::compare::read;
-use crate::commands::documents::{check_file, command_line, prepare_report_in, write_file};
+use crate::commands::documents::{
+    check_file, command_line, prepare_report_in, write_file, write_report,
+};
 use crate::commands::lab::{Display, measure};
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
@@ -123,7 +123,7 @@ fn of_documents(arguments: &Advise, paths: &[&PathBuf]) -> Result<(Results, bool
     };
     if let Some(directory) = &arguments.report {
         let _unless_written = prepare_report_in(directory)?;
-        report::write(directory, &results)?;
+        write_report(directory, &results)?;
     }
     Ok((results, false))
 }
@@ -146,34 +146,8 @@ fn of_directory(
         let text = format!("nothing is known of {name}");
         return Err(Failure::new(Code::Failed, text));
     };
-    keep_other(&report, &results)?;
-    report::write(&report, &results)?;
+    write_report(&report, &results)?;
     Ok((results, !is_measured))
-}
-
-/// Gives results of another directory, which are where these are to be, a name of their own.
-fn keep_other(report: &Path, results: &Results) -> Result<(), Failure> {
-    let path = report.join("results.json");
-    let Ok(other) = read(&path) else {
-        return Ok(());
-    };
-    let is_part = (&other.directory, &other.site) == (&results.directory, &results.site)
-        || other.has_only_proofs();
-    if is_part {
-        return Ok(());
-    }
-    let digits: String = other.started.chars().filter(char::is_ascii_digit).collect();
-    let kept = report.join(format!("results-{digits}.json"));
-    fs::rename(&path, &kept).map_err(|error| {
-        let text = format!("cannot keep {}: {error}", path.display());
-        Failure::new(Code::Failed, text)
-    })?;
-    remark(&format!(
-        "results of {} are now in {}",
-        other.directory,
-        kept.display()
-    ));
-    Ok(())
 }
 
 /// The documents in the report's directory that are of this directory, or of proofs on this machine.

@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use landfall_lab::{Results, quoted, report};
 
 use crate::args::Documents;
+use crate::commands::compare::read;
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
-use crate::terminal::table;
+use crate::terminal::{remark, table};
 
 impl Documents {
     /// Writes what was asked for into files.
     pub fn write(&self, results: &Results) -> Result<(), Failure> {
         if !self.no_report {
-            report::write(&self.report, results)?;
+            write_report(&self.report, results)?;
         }
         match self.json.as_ref().filter(|path| *path != Path::new("-")) {
             Some(path) => write_file(path, results.to_json().as_bytes()),
@@ -36,6 +37,28 @@ impl Documents {
         print_bytes(text.as_bytes())?;
         Ok(())
     }
+}
+
+/// Writes the report and its document in place of an earlier one's; what that had and this one has not is kept under
+/// another name, where advice finds it.
+pub fn write_report(directory: &Path, results: &Results) -> Result<(), Failure> {
+    let path = directory.join("results.json");
+    if let Ok(earlier) = read(&path)
+        && !results.replaces(&earlier)
+    {
+        let digits: String = earlier
+            .started
+            .chars()
+            .filter(char::is_ascii_digit)
+            .collect();
+        let kept = directory.join(format!("results-{digits}.json"));
+        std::fs::rename(&path, &kept).map_err(|error| {
+            let text = format!("cannot keep {}: {error}", path.display());
+            Failure::new(Code::Failed, text)
+        })?;
+        remark(&format!("earlier results are now in {}", kept.display()));
+    }
+    Ok(report::write(directory, results)?)
 }
 
 /// Whether a file can be put there; what is there already stays as it is until there are results.

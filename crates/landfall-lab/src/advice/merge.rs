@@ -109,6 +109,7 @@ fn machine(results: &Results) -> String {
 mod tests {
     use super::*;
     use crate::Notice;
+    use crate::advice::fixtures::recorded;
     use crate::prove::fixtures::{failing, proof as sound};
     use crate::sync::Strategy;
     use crate::sync::fixtures::{measured, results};
@@ -165,5 +166,30 @@ mod tests {
         other.host.cpus += 1;
         let refused = merge(vec![of("2026-01-01T00:00:00Z", 1.0), other]).unwrap_err();
         assert!(refused.to_string().contains("two machines"), "{refused}");
+    }
+    /// So that it may be written in its place: nothing of it would be lost.
+    #[test]
+    fn a_document_replaces_what_it_has_done_again() {
+        let disk = recorded("disk");
+        let part = recorded("unmeasured");
+        assert!(disk.replaces(&part) && disk.replaces(&disk));
+        assert!(!part.replaces(&disk));
+        let mut elsewhere = part.clone();
+        elsewhere.directory = "/elsewhere".to_owned();
+        assert!(!elsewhere.replaces(&part));
+        // A proof in fewer states.
+        let only_proofs = |results: &Results| {
+            let mut results = results.clone();
+            let is_proof = |one: &Experiment| matches!(one, Experiment::Prove(_));
+            results.experiments.retain(is_proof);
+            results
+        };
+        let proofs = only_proofs(&disk);
+        let mut fewer = proofs.clone();
+        let Some(Experiment::Prove(proof)) = fewer.experiments.first_mut() else {
+            panic!("no proof");
+        };
+        proof.coverage.checked = 1;
+        assert!(proofs.replaces(&fewer) && !fewer.replaces(&proofs));
     }
 }
