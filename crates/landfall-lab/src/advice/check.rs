@@ -1,5 +1,8 @@
 //! What a configuration that is there risks, and what it leaves unused.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
