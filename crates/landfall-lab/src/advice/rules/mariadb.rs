@@ -4,7 +4,7 @@ use super::{APPEND, DEAR_FLUSH, OVERWRITE, UNSYNCED};
 use crate::advice::evidence::PAGE_WRITES;
 use crate::advice::rule::{Choice, Condition, Measured, Promise, Rule, Source, System, Value};
 
-const PAGE: u64 = 16 << 10;
+pub(super) const PAGE: u64 = 16 << 10;
 /// Page writes a second below which what is usual is too many.
 const SLOW_DISK: f64 = 400.0;
 
@@ -21,8 +21,65 @@ const PAGE_FLUSHING: Source = Source {
     title: "InnoDB Page Flushing, MariaDB documentation",
     address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-page-flushing",
 };
-const LAST_SECOND: &str = "about the last second";
+pub(super) const LAST_SECOND: &str = "about the last second";
 const NOT_IN_BINLOG: &str = "commits not yet in the binary log, there and in InnoDB";
+
+/// Pages that the device promises to write whole.
+pub(super) const UNTORN: Rule = Rule {
+    id: "mariadb-doublewrite-untorn",
+    setting: "innodb_doublewrite",
+    default: "ON",
+    choices: &[Choice::durable("ON", ""), Choice::durable("OFF", "")],
+    when: &[Condition::Untorn(PAGE)],
+    measured_by: Some(Measured::Torn("disks")),
+    source: Source {
+        title: "Torn write prevention, Amazon EC2 User Guide",
+        address: "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/storage-twp.html",
+    },
+    note: "Takes innodb_flush_method=O_DIRECT, pages of 16 KiB or less, a filesystem that does not divide them (ext4 with bigalloc and clusters of 16 KiB), and volumes aligned to them.",
+    ..Rule::BLANK
+};
+/// The size of InnoDB's pages.
+pub(super) const PAGE_SIZE: Rule = Rule {
+    id: "mariadb-page-size",
+    setting: "innodb_page_size",
+    default: "16K",
+    choices: &[
+        Choice::neutral(Value::Fixed("16K"), ""),
+        Choice::neutral(Value::Fixed("8K"), ""),
+        Choice::neutral(Value::Fixed("4K"), ""),
+    ],
+    measured_by: Some(Measured::Amplify("pages")),
+    source: Source {
+        title: "InnoDB Startup Options and System Variables, MySQL 8.4 Reference Manual",
+        address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_page_size",
+    },
+    by_hand: "For a new server only: one that has data does not start with another.",
+    note: "Smaller pages write fewer bytes where rows are small and changed at random; rows and index keys must be smaller too.",
+    ..Rule::BLANK
+};
+/// Half of what the disk can do.
+pub(super) const FITTING: Choice = Choice {
+    promise: Promise::Fits,
+    ..Choice::neutral(Value::PageWrites(0.5), "")
+};
+/// What background work may write.
+pub(super) const IO_CAPACITY: Rule = Rule {
+    id: "mariadb-io-capacity",
+    setting: "innodb_io_capacity",
+    default: "200",
+    choices: &[Choice::neutral(Value::Fixed("200"), ""), FITTING],
+    when: &[Condition::Rare {
+        of: PAGE_WRITES,
+        per_second: SLOW_DISK,
+    }],
+    source: Source {
+        title: "Configuring InnoDB I/O Capacity, MySQL 8.4 Reference Manual",
+        address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-configuring-io-capacity.html",
+    },
+    note: "As low as practical, but not so low that background work falls behind. No less than 100 is taken. Half of what 16 threads can sync here is our own reckoning.",
+    ..Rule::BLANK
+};
 
 pub(super) static RULES: [Rule; 15] = [
     Rule {
@@ -102,20 +159,7 @@ pub(super) static RULES: [Rule; 15] = [
         note: "To be taken off only where device, filesystem and alignment together promise that a page is written whole; that nothing was seen torn is no promise.",
         ..Rule::BLANK
     },
-    Rule {
-        id: "mariadb-doublewrite-untorn",
-        setting: "innodb_doublewrite",
-        default: "ON",
-        choices: &[Choice::durable("ON", ""), Choice::durable("OFF", "")],
-        when: &[Condition::Untorn(PAGE)],
-        measured_by: Some(Measured::Torn("disks")),
-        source: Source {
-            title: "Torn write prevention, Amazon EC2 User Guide",
-            address: "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/storage-twp.html",
-        },
-        note: "Takes innodb_flush_method=O_DIRECT, pages of 16 KiB or less, a filesystem that does not divide them (ext4 with bigalloc and clusters of 16 KiB), and volumes aligned to them.",
-        ..Rule::BLANK
-    },
+    UNTORN,
     Rule {
         id: "mariadb-flush-method",
         setting: "innodb_flush_method",
@@ -165,28 +209,7 @@ pub(super) static RULES: [Rule; 15] = [
         note: "MariaDB ignores it where the disk says that it does not rotate.",
         ..Rule::BLANK
     },
-    Rule {
-        id: "mariadb-io-capacity",
-        setting: "innodb_io_capacity",
-        default: "200",
-        choices: &[
-            Choice::neutral(Value::Fixed("200"), ""),
-            Choice {
-                promise: Promise::Fits,
-                ..Choice::neutral(Value::PageWrites(0.5), "")
-            },
-        ],
-        when: &[Condition::Rare {
-            of: PAGE_WRITES,
-            per_second: SLOW_DISK,
-        }],
-        source: Source {
-            title: "Configuring InnoDB I/O Capacity, MySQL 8.4 Reference Manual",
-            address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-configuring-io-capacity.html",
-        },
-        note: "As low as practical, but not so low that background work falls behind. No less than 100 is taken. Half of what 16 threads can sync here is our own reckoning.",
-        ..Rule::BLANK
-    },
+    IO_CAPACITY,
     Rule {
         id: "mariadb-redo-size",
         setting: "innodb_log_file_size",
@@ -216,24 +239,7 @@ pub(super) static RULES: [Rule; 15] = [
         note: "Few dirty pages make flushing even, and cost writes.",
         ..Rule::BLANK
     },
-    Rule {
-        id: "mariadb-page-size",
-        setting: "innodb_page_size",
-        default: "16K",
-        choices: &[
-            Choice::neutral(Value::Fixed("16K"), ""),
-            Choice::neutral(Value::Fixed("8K"), ""),
-            Choice::neutral(Value::Fixed("4K"), ""),
-        ],
-        measured_by: Some(Measured::Amplify("pages")),
-        source: Source {
-            title: "InnoDB Startup Options and System Variables, MySQL 8.4 Reference Manual",
-            address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_page_size",
-        },
-        by_hand: "For a new server only: one that has data does not start with another.",
-        note: "Smaller pages write fewer bytes where rows are small and changed at random; rows and index keys must be smaller too.",
-        ..Rule::BLANK
-    },
+    PAGE_SIZE,
     Rule {
         id: "myrocks-log-at-commit",
         system: System::Myrocks,

@@ -2,14 +2,9 @@
 //!
 //! It is not tried here: what MariaDB did, which has InnoDB from the same root, stands in for it.
 
+use super::mariadb::{self, LAST_SECOND, PAGE};
 use super::{APPEND, OVERWRITE, UNSYNCED};
-use crate::advice::evidence::PAGE_WRITES;
-use crate::advice::rule::{Choice, Condition, Promise, Rule, Source, System, Value};
-
-const PAGE: u64 = 16 << 10;
-/// Page writes a second below which what is usual is too many.
-const SLOW_DISK: f64 = 400.0;
-const LAST_SECOND: &str = "about the last second";
+use crate::advice::rule::{Choice, Condition, Rule, Source, System, Value};
 
 const PARAMETERS: &str = "InnoDB Startup Options and System Variables, MySQL 8.4 Reference Manual";
 
@@ -74,17 +69,10 @@ pub(super) static RULES: [Rule; 10] = [
     },
     Rule {
         id: "mysql-doublewrite-untorn",
-        setting: "innodb_doublewrite",
-        default: "ON",
-        choices: &[Choice::durable("ON", ""), Choice::durable("OFF", "")],
-        when: &[Condition::Untorn(PAGE)],
+        system: System::Mysql,
+        measured_by: None,
         as_in: "mariadb-doublewrite-untorn",
-        source: Source {
-            title: "Torn write prevention, Amazon EC2 User Guide",
-            address: "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/storage-twp.html",
-        },
-        note: "Takes innodb_flush_method=O_DIRECT, pages of 16 KiB or less, a filesystem that does not divide them (ext4 with bigalloc and clusters of 16 KiB), and volumes aligned to them.",
-        ..BLANK
+        ..mariadb::UNTORN
     },
     Rule {
         id: "mysql-flush-method",
@@ -128,25 +116,11 @@ pub(super) static RULES: [Rule; 10] = [
     },
     Rule {
         id: "mysql-io-capacity",
-        setting: "innodb_io_capacity",
+        system: System::Mysql,
         default: "10000",
-        choices: &[
-            Choice::neutral(Value::Fixed("10000"), ""),
-            Choice {
-                promise: Promise::Fits,
-                ..Choice::neutral(Value::PageWrites(0.5), "")
-            },
-        ],
-        when: &[Condition::Rare {
-            of: PAGE_WRITES,
-            per_second: SLOW_DISK,
-        }],
-        source: Source {
-            title: "Configuring InnoDB I/O Capacity, MySQL 8.4 Reference Manual",
-            address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-configuring-io-capacity.html",
-        },
+        choices: &[Choice::neutral(Value::Fixed("10000"), ""), mariadb::FITTING],
         note: "10000 in MySQL 8.4 unless set, 200 before. As low as practical, but not so low that background work falls behind. No less than 100 is taken. Half of what 16 threads can sync here is our own reckoning.",
-        ..BLANK
+        ..mariadb::IO_CAPACITY
     },
     Rule {
         id: "mysql-redo-size",
@@ -183,20 +157,9 @@ pub(super) static RULES: [Rule; 10] = [
     },
     Rule {
         id: "mysql-page-size",
-        setting: "innodb_page_size",
-        default: "16K",
-        choices: &[
-            Choice::neutral(Value::Fixed("16K"), ""),
-            Choice::neutral(Value::Fixed("8K"), ""),
-            Choice::neutral(Value::Fixed("4K"), ""),
-        ],
+        system: System::Mysql,
+        measured_by: None,
         as_in: "mariadb-page-size",
-        source: Source {
-            title: PARAMETERS,
-            address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_page_size",
-        },
-        by_hand: "For a new server only: one that has data does not start with another.",
-        note: "Smaller pages write fewer bytes where rows are small and changed at random; rows and index keys must be smaller too.",
-        ..BLANK
+        ..mariadb::PAGE_SIZE
     },
 ];
