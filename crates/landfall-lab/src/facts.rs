@@ -406,6 +406,15 @@ pub fn notices(filesystem: &Filesystem) -> Vec<Notice> {
             ),
         );
     }
+    if matches!(kind.as_str(), "ext2" | "ext4") && storage.journal == Some(false) {
+        add(
+            "no-journal",
+            Weight::Warning,
+            format!(
+                "This {kind} has no journal: after a power cut e2fsck may ask a person what to do, and files that were made, grown or renamed lately may be gone, however they were synced."
+            ),
+        );
+    }
     let disks: Vec<&BlockDevice> = storage
         .devices
         .iter()
@@ -453,4 +462,23 @@ pub fn notices(filesystem: &Filesystem) -> Vec<Notice> {
         );
     }
     notices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::fixtures::filesystem;
+
+    #[test]
+    fn a_missing_journal_is_warned_of_where_there_could_be_one() {
+        let warned = |kind: &str, journal: Option<bool>| {
+            let mut filesystem = filesystem(kind, Medium::Device);
+            filesystem.journal = journal;
+            let notices = notices(&filesystem);
+            notices.iter().any(|notice| notice.code == "no-journal")
+        };
+        assert!(warned("ext4", Some(false)) && warned("ext2", Some(false)));
+        assert!(!warned("ext4", Some(true)) && !warned("ext4", None));
+        assert!(!warned("vfat", Some(false)));
+    }
 }
