@@ -56,43 +56,94 @@ pub(super) fn create(
     })
 }
 
-/// Reads everything.
+/// Reads everything: what is there by the order of the keys, if they have one, and else by asking for every
+/// key that there may be.
 pub(super) fn read(
     keys: &mut dyn KeyValue,
     shape: &Shape,
     clients: u32,
+    in_order: bool,
 ) -> Result<Remains, DatabaseError> {
     let mut remains = Remains::default();
+    if in_order {
+        for (transaction, number) in found(keys, b'e')? {
+            look_at_entry(keys, transaction, number, &mut remains)?;
+        }
+        for (client, number) in found(keys, b's')? {
+            look_at_slot(keys, client, number, &mut remains)?;
+        }
+        return Ok(remains);
+    }
     let (mut transaction, mut last) = (1, 0);
     while transaction <= last + GAP {
         for number in 0..ENTRIES {
-            if let Some(value) = keys.get(&entry_key(transaction, number))? {
-                let (client, bytes) = parsed(&value);
+            if look_at_entry(keys, transaction, number, &mut remains)? {
                 last = transaction;
-                remains.entries.push(Entry {
-                    transaction,
-                    number,
-                    client,
-                    bytes,
-                });
             }
         }
         transaction += 1;
     }
     for client in 0..u64::from(clients) {
         for number in 0..shape.rows {
-            if let Some(value) = keys.get(&slot_key(client, number))? {
-                let (transaction, bytes) = parsed(&value);
-                remains.slots.push(Slot {
-                    client,
-                    number,
-                    transaction,
-                    bytes,
-                });
-            }
+            look_at_slot(keys, client, number, &mut remains)?;
         }
     }
     Ok(remains)
+}
+
+/// The numbers in all keys of a kind, in order.
+fn found(keys: &mut dyn KeyValue, kind: u8) -> Result<Vec<(u64, u64)>, DatabaseError> {
+    let mut found = Vec::new();
+    let mut visit = |key: &[u8], _: &[u8]| {
+        let number = |bytes: &[u8]| Some(u64::from_be_bytes(bytes.try_into().ok()?));
+        let numbers = || Some((number(key.get(1..9)?)?, number(key.get(9..)?)?));
+        // Others are nobody's, and will be missed where they should be.
+        found.extend(numbers());
+        true
+    };
+    keys.scan(&[kind], &[kind + 1], &mut visit)?;
+    Ok(found)
+}
+
+/// Asks for an entry; whether it is there.
+fn look_at_entry(
+    keys: &mut dyn KeyValue,
+    transaction: u64,
+    number: u64,
+    remains: &mut Remains,
+) -> Result<bool, DatabaseError> {
+    let value = keys.get(&entry_key(transaction, number))?;
+    let is_there = value.is_some();
+    remains.entries.extend(value.map(|value| {
+        let (client, bytes) = parsed(&value);
+        Entry {
+            transaction,
+            number,
+            client,
+            bytes,
+        }
+    }));
+    Ok(is_there)
+}
+
+/// Asks for a slot.
+fn look_at_slot(
+    keys: &mut dyn KeyValue,
+    client: u64,
+    number: u64,
+    remains: &mut Remains,
+) -> Result<(), DatabaseError> {
+    let value = keys.get(&slot_key(client, number))?;
+    remains.slots.extend(value.map(|value| {
+        let (transaction, bytes) = parsed(&value);
+        Slot {
+            client,
+            number,
+            transaction,
+            bytes,
+        }
+    }));
+    Ok(())
 }
 
 /// One client.

@@ -29,7 +29,7 @@ use std::sync::{Mutex, PoisonError};
 use self::transactions::{Remains, Shape};
 use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness, at_the_same_time};
-use crate::database::{self, Database, DatabaseError, Running, Session, Templates};
+use crate::database::{self, Database, DatabaseError, Interface, Running, Session, Templates};
 use crate::setting::{Chosen, Description, Setting};
 use crate::{Error, Stop};
 
@@ -178,8 +178,10 @@ impl DatabaseSubject {
                 Ok((remains, diverged))
             }
             Session::Keys(mut keys) => {
+                let in_order = self.database.interface() == Interface::OrderedKeys;
                 let clients = self.clients.get();
-                Ok((keys::read(keys.as_mut(), &self.shape, clients)?, None))
+                let remains = keys::read(keys.as_mut(), &self.shape, clients, in_order)?;
+                Ok((remains, None))
             }
         }
     }
