@@ -58,6 +58,7 @@ fn a_proof_of_a_server_is_stopped_at_any_moment_and_leaves_nothing() {
         "myrocks",
         "postgres",
         "redis --set appendfsync=always",
+        "etcd",
     ];
     // Some are stopped while the database is made or filled, some while it is asked, others while it
     // recovers from crash states.

@@ -5,8 +5,8 @@ mod common;
 use common::{run, scratch};
 use serde_json::Value;
 
-const DATABASES: [&str; 9] = [
-    "mariadb", "myrocks", "postgres", "redis", "sqlite", "lmdb", "redb", "fjall", "rocksdb",
+const DATABASES: [&str; 10] = [
+    "mariadb", "myrocks", "postgres", "redis", "etcd", "sqlite", "lmdb", "redb", "fjall", "rocksdb",
 ];
 
 fn print(words: &[&str]) -> String {

@@ -1,4 +1,4 @@
-//! A directory with all that is in it: its copy, and its size.
+//! A directory with all that is in it: its copy, its size, and its way to the disk.
 //!
 //! Bytes are read and written, and nothing is cloned: a reflink (xfs, btrfs) would make the first
 //! overwrite of each block a copy. Holes become zeros, and space that was reserved becomes written, so
@@ -76,7 +76,6 @@ fn same_owner(from: &Path, to: &Path) -> io::Result<()> {
 /// Bytes that the files below `directory` take on the disk. A file that goes away meanwhile, as a database's
 /// temporary ones do, counts nothing.
 pub(crate) fn tree_bytes(directory: &Path) -> io::Result<u64> {
-    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     let mut bytes = 0;
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -86,11 +85,34 @@ pub(crate) fn tree_bytes(directory: &Path) -> io::Result<u64> {
             Err(error) => Err(error),
         };
         bytes += match counted {
-            Err(error) if gone(&error) => 0,
+            Err(error) if is_gone(&error) => 0,
             counted => counted?,
         };
     }
     Ok(bytes)
+}
+
+/// Has the kernel write what it was handed of the files and directories below `directory`, whoever handed it.
+/// What goes away meanwhile need not be written.
+pub(crate) fn sync_tree(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let synced = match entry.file_type() {
+            Ok(kind) if kind.is_dir() => sync_tree(&entry.path()),
+            Ok(kind) if kind.is_file() => File::open(entry.path()).and_then(|file| file.sync_all()),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        };
+        match synced {
+            Err(error) if is_gone(&error) => {}
+            synced => synced?,
+        }
+    }
+    File::open(directory)?.sync_all()
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@
 #[cfg(test)]
 pub(crate) mod conformance;
 mod error;
+mod etcd;
 mod fjall;
 mod key_value;
 mod lmdb;

@@ -113,7 +113,16 @@ pub(super) fn ask(program: &Path, arguments: &[&str]) -> Option<String> {
 /// The lines of a log that say most, to be put behind what they are the reason for: from the first
 /// complaint on, for what follows it is consequences; without one, the last.
 pub(super) fn telling_lines(lines: &[String]) -> String {
-    const COMPLAINTS: [&str; 5] = ["[ERROR]", "FATAL:", "PANIC:", "Assertion", "# FATAL"];
+    const COMPLAINTS: [&str; 8] = [
+        "[ERROR]",
+        "FATAL:",
+        "PANIC:",
+        "Assertion",
+        "# FATAL",
+        "\"level\":\"fatal\"",
+        "\"level\":\"panic\"",
+        "panic: ",
+    ];
     let complains = |line: &String| COMPLAINTS.iter().any(|sign| line.contains(sign));
     let last = lines.len().saturating_sub(SHOWN);
     let first = lines.iter().position(complains).unwrap_or(last);
@@ -130,8 +139,9 @@ pub(super) fn telling_lines(lines: &[String]) -> String {
 
 /// Whether a log says that there was no space.
 pub(super) fn is_about_space(lines: &[String]) -> bool {
-    const SIGNS: [&str; 5] = [
+    const SIGNS: [&str; 6] = [
         "No space left on device",
+        "no space left on device",
         "Disk is full",
         "Errcode: 28",
         "errno: 28",

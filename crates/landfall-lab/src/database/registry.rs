@@ -1,6 +1,8 @@
 //! Every database there is, by name.
 
-use super::{Database, Presence, fjall, lmdb, mariadb, postgres, redb, redis, rocksdb, sqlite};
+use super::{
+    Database, Presence, etcd, fjall, lmdb, mariadb, postgres, redb, redis, rocksdb, sqlite,
+};
 use crate::Error;
 use crate::setting::{Chosen, Description};
 
@@ -21,6 +23,7 @@ static KINDS: &[&Kind] = &[
     &mariadb::myrocks::KIND,
     &postgres::KIND,
     &redis::KIND,
+    &etcd::KIND,
     &sqlite::KIND,
     &lmdb::KIND,
     &redb::KIND,

@@ -9,6 +9,7 @@
 //! Dropped, the process is killed, and then the directory is removed.
 
 use std::env;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -47,6 +48,8 @@ const LONGEST_PATH: usize = 107;
 pub(super) enum Ending {
     /// By SIGTERM.
     Terminate,
+    /// By SIGTERM, which it gives itself again when it is done.
+    TerminateItself,
     /// By SIGINT.
     Interrupt,
 }
@@ -226,7 +229,7 @@ impl Server {
     pub fn stop(self, ending: Ending) -> Result<(), DatabaseError> {
         let own = &*self.own.0;
         match ending {
-            Ending::Terminate => own.process().terminate(),
+            Ending::Terminate | Ending::TerminateItself => own.process().terminate(),
             Ending::Interrupt => own.process().interrupt(),
         }
         let title = own.title;
@@ -243,7 +246,9 @@ impl Server {
                 )));
             }
         };
-        if !status.success() {
+        let by_itself = matches!(ending, Ending::TerminateItself)
+            && status.signal() == Some(Signal::TERM.as_raw());
+        if !status.success() && !by_itself {
             let end = telling_lines(&own.log());
             return Err(DatabaseError::Failed(format!(
                 "{title} did not end in order ({status}){end}"

@@ -62,7 +62,7 @@ const fn database(
 }
 
 /// Everything that is tried.
-pub const CASES: [Case; 40] = [
+pub const CASES: [Case; 42] = [
     case("files", &[], "ext4", LosesNothing),
     case(
         "files",
@@ -188,6 +188,8 @@ pub const CASES: [Case; 40] = [
     database("postgres", &[("synchronous_commit", "off")], Loses),
     database("redis", &[("appendfsync", "always")], LosesNothing),
     database("redis", &[("appendfsync", "everysec")], Loses),
+    database("etcd", &[], LosesNothing),
+    database("etcd", &[("unsafe-no-fsync", "true")], Loses),
     database("lmdb", &[], LosesNothing),
     database("lmdb", &[("sync", "no")], Loses),
     database("redb", &[], LosesNothing),

@@ -48,6 +48,12 @@ fn refused(name: &str) -> &'static [(&'static str, &'static str)] {
             // Made the largest there is.
             ("hz", "9000"),
         ],
+        "etcd" => &[
+            ("no-such-flag", "1"),
+            ("snapshot-count", "often"),
+            // Of the heartbeat's time it must be five times as long.
+            ("election-timeout", "20"),
+        ],
         _ => &[],
     }
 }

@@ -1,7 +1,5 @@
 //! A server of Redis that runs, and its clients.
 
-use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -14,6 +12,7 @@ use super::{Programs, TITLE};
 use crate::Stop;
 use crate::database::server::{Ending, Server, Watch};
 use crate::database::{self, Batch, DatabaseError, Debt, KeyValue, Running, program};
+use crate::tree::sync_tree;
 
 /// How often it is looked whether it has written everything.
 const LOOK: Duration = Duration::from_millis(20);
@@ -70,21 +69,6 @@ impl Redis {
         let mut ask = redis::cmd("INFO");
         let told = ask.arg("persistence").query(&mut *self.own());
         told.map_err(|error| self.server.watch().explain(failed(error)))
-    }
-
-    /// Has the kernel write what it was handed: the server may not have asked for that, or not yet.
-    fn sync(&self) -> io::Result<()> {
-        for place in [self.directory.clone(), self.directory.join("appendonlydir")] {
-            for entry in fs::read_dir(&place).into_iter().flatten() {
-                match File::open(entry?.path()) {
-                    Ok(file) => file.sync_all()?,
-                    // A rewritten log takes the place of the one before.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-        Ok(())
     }
 }
 
@@ -146,9 +130,10 @@ impl Running for Redis {
             }
             thread::sleep(LOOK);
         }
-        self.sync().map_err(|error| {
-            let directory = self.directory.display();
-            DatabaseError::Failed(format!("cannot sync what is in {directory}: {error}"))
+        // The server may not have asked for that, or not yet.
+        sync_tree(&self.directory).map_err(|error| {
+            let doing = format!("cannot sync what is in {}", self.directory.display());
+            DatabaseError::io(&doing, &error)
         })
     }
 

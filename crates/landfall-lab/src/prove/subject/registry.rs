@@ -25,6 +25,7 @@ static KINDS: &[&Kind] = &[
     &database::MYROCKS,
     &database::POSTGRES,
     &database::REDIS,
+    &database::ETCD,
     &database::LMDB,
     &database::REDB,
     &database::FJALL,

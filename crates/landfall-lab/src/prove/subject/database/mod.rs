@@ -73,7 +73,7 @@ struct Small {
     room: u64,
 }
 
-static SMALL: [Small; 5] = [
+static SMALL: [Small; 6] = [
     Small {
         name: "mariadb",
         settings: &[
@@ -92,6 +92,13 @@ static SMALL: [Small; 5] = [
         name: "postgres",
         settings: &[("shared_buffers", "16M"), ("wal_segment_size", "1M")],
         room: 96 * MIB,
+    },
+    Small {
+        name: "etcd",
+        // Otherwise a run is over before its pages are written once, or anything is taken from its log.
+        settings: &[("backend-batch-limit", "20"), ("snapshot-count", "20")],
+        // It reserves 61 MiB for each file of its log, and the next one ahead.
+        room: 224 * MIB,
     },
     Small {
         name: "rocksdb",
@@ -122,6 +129,7 @@ pub(super) static MARIADB: Kind = kind("mariadb", "MariaDB with InnoDB, a server
 pub(super) static MYROCKS: Kind = kind("myrocks", "MariaDB with MyRocks, a server started for it");
 pub(super) static POSTGRES: Kind = kind("postgres", "PostgreSQL, a server started for it");
 pub(super) static REDIS: Kind = kind("redis", "Redis, a server started for it");
+pub(super) static ETCD: Kind = kind("etcd", "etcd, a server started for it");
 pub(super) static LMDB: Kind = kind("lmdb", "LMDB, linked in");
 pub(super) static REDB: Kind = kind("redb", "redb, linked in");
 pub(super) static FJALL: Kind = kind("fjall", "fjall, linked in");

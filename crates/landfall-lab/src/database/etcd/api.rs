@@ -1,0 +1,142 @@
+//! What is asked of etcd, by its own protocol: as much of it as is used here.
+//!
+//! Messages and their numbers are those of etcd's `rpc.proto` and `kv.proto`, API version 3:
+//! <https://etcd.io/docs/v3.6/dev-guide/api_reference_v3/>.
+//!
+//! Threads: a [`Connection`] belongs to one, and runs what it needs besides while it waits for an answer.
+
+use std::path::Path;
+
+use prost::Message;
+use tokio::runtime::{Builder, Runtime};
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status};
+use tonic_prost::ProstCodec;
+
+/// Keys from `key` on that are less than `range_end`; `key` alone if that is empty.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct RangeRequest {
+    #[prost(bytes = "vec", tag = "1")]
+    pub key: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub range_end: Vec<u8>,
+    /// The most that are wanted; 0: all.
+    #[prost(int64, tag = "3")]
+    pub limit: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct RangeResponse {
+    #[prost(message, repeated, tag = "2")]
+    pub kvs: Vec<KeyValue>,
+    /// Whether there are more than were wanted.
+    #[prost(bool, tag = "3")]
+    pub more: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct KeyValue {
+    #[prost(bytes = "vec", tag = "1")]
+    pub key: Vec<u8>,
+    #[prost(bytes = "vec", tag = "5")]
+    pub value: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct PutRequest {
+    #[prost(bytes = "vec", tag = "1")]
+    pub key: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub value: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct DeleteRangeRequest {
+    #[prost(bytes = "vec", tag = "1")]
+    pub key: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct RequestOp {
+    #[prost(oneof = "Op", tags = "2, 3")]
+    pub request: Option<Op>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+pub(super) enum Op {
+    #[prost(message, tag = "2")]
+    Put(PutRequest),
+    #[prost(message, tag = "3")]
+    Delete(DeleteRangeRequest),
+}
+
+/// Without conditions: what it has is done, all together.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct TxnRequest {
+    #[prost(message, repeated, tag = "2")]
+    pub success: Vec<RequestOp>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct HashRequest {}
+
+/// An answer of which nothing is looked at.
+#[derive(Clone, PartialEq, Message)]
+struct Done {}
+
+/// A client's connection.
+pub(super) struct Connection {
+    // Dropped before what it runs in.
+    grpc: Grpc<Channel>,
+    runtime: Runtime,
+}
+
+impl Connection {
+    pub fn open(socket: &Path) -> Result<Connection, String> {
+        let failed = |error: &dyn std::fmt::Display| error.to_string();
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(|error| failed(&error))?;
+        let address = format!("unix:{}", socket.display());
+        let endpoint = Endpoint::from_shared(address).map_err(|error| failed(&error))?;
+        let connected = runtime.block_on(endpoint.connect());
+        let channel = connected.map_err(|error| failed(&error))?;
+        // What we asked for may be larger than what is usual.
+        let grpc = Grpc::new(channel).max_decoding_message_size(usize::MAX);
+        Ok(Connection { grpc, runtime })
+    }
+
+    pub fn range(&mut self, request: RangeRequest) -> Result<RangeResponse, Status> {
+        self.call("/etcdserverpb.KV/Range", request)
+    }
+
+    pub fn transaction(&mut self, request: TxnRequest) -> Result<(), Status> {
+        self.call("/etcdserverpb.KV/Txn", request).map(|Done {}| ())
+    }
+
+    /// Has everything committed to the pages, and all of them read.
+    pub fn hash(&mut self) -> Result<(), Status> {
+        self.call("/etcdserverpb.Maintenance/Hash", HashRequest {})
+            .map(|Done {}| ())
+    }
+
+    fn call<Q, A>(&mut self, method: &'static str, request: Q) -> Result<A, Status>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        let grpc = &mut self.grpc;
+        let answer = self.runtime.block_on(async {
+            let ready = grpc.ready().await;
+            ready.map_err(|error| Status::unavailable(error.to_string()))?;
+            let codec = ProstCodec::<Q, A>::default();
+            let path = PathAndQuery::from_static(method);
+            grpc.unary(Request::new(request), path, codec).await
+        });
+        answer.map(tonic::Response::into_inner)
+    }
+}
