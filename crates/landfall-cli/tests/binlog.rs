@@ -103,7 +103,7 @@ fn a_plan_is_listed_with_its_time_and_bytes_and_nothing_is_run() {
     for part in [
         "loop:ext3,data=journal/mariadb sync_binlog=1",
         "redis appendfsync=everysec",
-        "73 configurations on 9 sites in 5 rounds: about",
+        "77 configurations on 9 sites in 5 rounds: about",
         "must be free",
     ] {
         assert!(listed.stdout.contains(part), "{part}: {}", listed.stdout);

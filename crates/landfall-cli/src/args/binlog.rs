@@ -18,7 +18,7 @@ pub struct BinlogPlan {
     #[arg(long)]
     full: bool,
 
-    /// Databases: mariadb, postgres, redis, sqlite.
+    /// Databases: mariadb, postgres, redis, etcd, sqlite.
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     database: Vec<String>,
 
@@ -32,7 +32,7 @@ pub struct BinlogPlan {
     #[arg(long, value_name = "[NAME=]FILE", value_parser = config, value_hint = ValueHint::FilePath)]
     config: Option<ConfigFile>,
 
-    /// Clients that ask at the same time [default: 1, 2, 16; of PostgreSQL 1, 16, of Redis 1, 50].
+    /// Clients that ask at the same time [default: 1, 2, 16; of PostgreSQL and etcd 1, 16, of Redis 1, 50].
     #[arg(long, visible_alias = "threads", value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..=64))]
     clients: Vec<u32>,
 

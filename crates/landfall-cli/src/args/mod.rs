@@ -178,7 +178,7 @@ pub enum LabExperiment {
     /// beat dumping it?
     Stream(Box<Stream>),
     /// What does syncing a growing commit log cost MariaDB, by filesystem and clients, and what do
-    /// PostgreSQL and Redis on the same disk?
+    /// PostgreSQL, Redis and etcd on the same disk?
     Binlog(Box<Binlog>),
     /// What does protection against torn pages cost MariaDB and PostgreSQL, by disk, and does it protect?
     Torn(Box<Torn>),

@@ -3,7 +3,7 @@
 //! MariaDB writes each transaction to two logs: InnoDB's, which was preallocated, and the binary log, which
 //! grows. [`Plan`] varies when each is synced, the clients and the filesystem; `claims` holds what was
 //! published of it in 2009 against today's measurement; `sections` and [`sentences`] are what the terminal
-//! and the report show. PostgreSQL, Redis and SQLite stand beside it with the ways that they have.
+//! and the report show. PostgreSQL, Redis, etcd and SQLite stand beside it with the ways that they have.
 //! `docs/experiment-binlog.md` is the page for users.
 
 mod claims;

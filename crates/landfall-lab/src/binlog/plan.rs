@@ -33,6 +33,8 @@ const REDIS_CLIENTS: [u32; 2] = [1, 50];
 const WAL_SYNC_METHODS: [&str; 4] = ["fdatasync", "open_datasync", "fsync", "open_sync"];
 /// Microseconds for which PostgreSQL waits for others before it syncs.
 const COMMIT_DELAY: &str = "1000";
+/// Clients of those that let several commits share a sync.
+const SHARING_CLIENTS: [u32; 2] = [1, 16];
 const APPEND_FSYNC: [&str; 3] = ["always", "everysec", "no"];
 /// SQLite's journals, and when they are synced.
 const JOURNALS: [(&str, &str); 4] = [
@@ -47,7 +49,7 @@ const JOURNALS: [(&str, &str); 4] = [
 pub struct Selection {
     /// Where to measure.
     pub sites: Vec<SiteSpec>,
-    /// Databases: `mariadb`, `postgres`, `redis`, `sqlite`.
+    /// Databases: of [`Plan::DATABASES`].
     pub databases: Vec<String>,
     /// Clients.
     pub clients: Vec<u32>,
@@ -83,9 +85,9 @@ impl Plan {
     /// Seconds before a trial: the pool is read back from the disk meanwhile.
     const WARM_UP: f64 = 0.25;
     /// The databases that there are in it, MariaDB first.
-    pub const DATABASES: [&str; 4] = ["mariadb", "postgres", "redis", "sqlite"];
+    pub const DATABASES: [&str; 5] = ["mariadb", "postgres", "redis", "etcd", "sqlite"];
 
-    /// The binary log synced or not, on nine sites, with 1, 2 and 16 clients; PostgreSQL and Redis on ext4.
+    /// The binary log synced or not, on nine sites, with 1, 2 and 16 clients; the others on ext4.
     pub fn standard() -> Plan {
         Plan {
             kind: PlanKind::Standard,
@@ -191,6 +193,9 @@ impl Plan {
             if self.has("redis") {
                 configurations.extend(self.redis(site));
             }
+            if self.has("etcd") {
+                configurations.extend(self.etcd(site));
+            }
             if self.has("sqlite") {
                 configurations.extend(self.sqlite(site));
             }
@@ -251,7 +256,7 @@ impl Plan {
     }
 
     fn postgres(&self, site: &SiteSpec) -> Vec<Configuration> {
-        let clients = self.clients(&[1, 16]);
+        let clients = self.clients(&SHARING_CLIENTS);
         let mut all = Vec::new();
         let mut add = |settings: &[(&str, String)], clients: u32| {
             let words = settings
@@ -288,6 +293,7 @@ impl Plan {
         let usual: Vec<Configuration> = match self.selection.databases.first().map(String::as_str) {
             Some("postgres") => self.postgres(site),
             Some("redis") => self.redis(site),
+            Some("etcd") => self.etcd(site),
             Some("sqlite") => self.sqlite(site),
             _ => self.mariadb(site),
         };
@@ -331,6 +337,23 @@ impl Plan {
         all
     }
 
+    fn etcd(&self, site: &SiteSpec) -> Vec<Configuration> {
+        let mut all = Vec::new();
+        for unsynced in ["false", "true"] {
+            let one = |clients| Configuration {
+                name: format!("etcd unsafe-no-fsync={unsynced}"),
+                site: site.clone(),
+                database: "etcd".into(),
+                settings: owned(&[("unsafe-no-fsync", unsynced.to_owned())]),
+                workload: "puts".into(),
+                clients,
+                ..Configuration::default()
+            };
+            all.extend(self.clients(&SHARING_CLIENTS).into_iter().map(one));
+        }
+        all
+    }
+
     /// One client, since SQLite has one writer at a time.
     fn sqlite(&self, site: &SiteSpec) -> Vec<Configuration> {
         let mut all = Vec::new();
@@ -354,10 +377,11 @@ impl Plan {
 /// What stands between the name of a configuration and the settings that were tried with it.
 pub(super) const TRIED: &str = " with ";
 /// What settings are tried against: what is durable, and usual.
-const REFERENCES: [&str; 4] = [
+const REFERENCES: [&str; 5] = [
     "mariadb sync_binlog=1",
     "postgres wal_sync_method=fdatasync",
     "redis appendfsync=always",
+    "etcd unsafe-no-fsync=false",
     "sqlite journal_mode=wal synchronous=full",
 ];
 
@@ -392,7 +416,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_standard_plan_has_nine_sites_and_four_databases() {
+    fn the_standard_plan_has_nine_sites_and_five_databases() {
         let plan = Plan::standard();
         let all = plan.configurations();
         assert_eq!(all.sites().len(), 9);
@@ -401,13 +425,13 @@ mod tests {
             same.count()
         };
         assert_eq!((of("mariadb"), of("postgres"), of("redis")), (54, 9, 6));
-        assert_eq!(of("sqlite"), 4);
-        assert_eq!(all.starts().len(), 18 + 5 + 3 + 4);
+        assert_eq!((of("etcd"), of("sqlite")), (4, 4));
+        assert_eq!(all.starts().len(), 18 + 5 + 3 + 2 + 4);
         let mut keys: Vec<String> = all.configurations.iter().map(Configuration::key).collect();
         keys.sort();
         keys.dedup();
         assert_eq!(keys.len(), all.configurations.len(), "keys are unique");
-        assert!(all.expected().as_secs() <= 9 * 60, "{:?}", all.expected());
+        assert!(all.expected().as_secs() <= 10 * 60, "{:?}", all.expected());
     }
 
     #[test]
@@ -440,7 +464,7 @@ mod tests {
         };
         let refused = Plan::chosen(wrong, false).unwrap_err().to_string();
         assert!(
-            refused.contains("it has: mariadb, postgres, redis, sqlite"),
+            refused.contains("it has: mariadb, postgres, redis, etcd, sqlite"),
             "{refused}"
         );
         assert_eq!(

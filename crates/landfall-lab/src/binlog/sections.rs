@@ -101,6 +101,7 @@ pub fn beside(results: &BinlogResults) -> Vec<(String, Vec<&ConfigurationResult>
     let others = [
         ("postgres", "PostgreSQL"),
         ("redis", "Redis"),
+        ("etcd", "etcd"),
         ("sqlite", "SQLite"),
     ];
     mariadb

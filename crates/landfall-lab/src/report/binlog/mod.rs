@@ -127,7 +127,7 @@ fn clients_text(one: &ConfigurationResult) -> String {
 }
 
 /// What must be known of a database to read its figures.
-const ABOUT: [(&str, &str); 3] = [
+const ABOUT: [(&str, &str); 4] = [
     (
         "postgres",
         "PostgreSQL has one log, whose segments it preallocates and uses again; wal_sync_method says how it is synced, and commit_delay how long a commit waits for others (in microseconds).",
@@ -135,6 +135,10 @@ const ABOUT: [(&str, &str); 3] = [
     (
         "redis",
         "Redis appends to a file that grows; appendfsync says when it is synced.",
+    ),
+    (
+        "etcd",
+        "etcd writes a log into space that it reserved, and syncs it, unless it is told unsafe-no-fsync, before it answers; its pages follow ten times a second.",
     ),
     (
         "sqlite",
