@@ -251,6 +251,9 @@ fn a_proof_speaks_of_its_own_setting_only() {
     assert!(of("mariadb-log-at-commit", "2").losing > 0);
     assert!(of("sqlite-journal-mode", "delete").losing > 0);
     assert!(of("redis-appendfsync", "everysec").losing > 0);
+    assert!(of("etcd-fsync", "true").losing > 0);
+    assert_eq!(of("etcd-fsync", "true").basis, Basis::System);
+    assert_eq!(of("etcd-fsync", "false").losing, 0);
     // What a mount option lost says nothing of a setting.
     assert!(of("mount-barrier", "0").losing > 0);
 }

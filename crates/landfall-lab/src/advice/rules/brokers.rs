@@ -67,6 +67,7 @@ pub(super) static RULES: [Rule; 6] = [
             Choice::durable("false", OVERWRITE),
             Choice::damages("true", UNSYNCED, "what the cluster has agreed on"),
         ],
+        measured_by: Some(Measured::Planned),
         source: Source {
             title: "Configuration options, etcd documentation",
             address: "https://etcd.io/docs/v3.6/op-guide/configuration/",
