@@ -66,11 +66,19 @@ pub(super) fn read(
 ) -> Result<Remains, DatabaseError> {
     let mut remains = Remains::default();
     if in_order {
-        for (transaction, number) in found(keys, b'e')? {
-            look_at_entry(keys, transaction, number, &mut remains)?;
+        for (transaction, number) in found(keys, b'e', &mut remains)? {
+            if !look_at_entry(keys, transaction, number, &mut remains)? {
+                remains.strange.push(format!(
+                    "entry {number} of transaction {transaction} is listed and not there"
+                ));
+            }
         }
-        for (client, number) in found(keys, b's')? {
-            look_at_slot(keys, client, number, &mut remains)?;
+        for (client, number) in found(keys, b's', &mut remains)? {
+            if !look_at_slot(keys, client, number, &mut remains)? {
+                remains.strange.push(format!(
+                    "slot {number} of client {client} is listed and not there"
+                ));
+            }
         }
         return Ok(remains);
     }
@@ -92,17 +100,31 @@ pub(super) fn read(
 }
 
 /// The numbers in all keys of a kind, in order.
-fn found(keys: &mut dyn KeyValue, kind: u8) -> Result<Vec<(u64, u64)>, DatabaseError> {
+fn found(
+    keys: &mut dyn KeyValue,
+    kind: u8,
+    remains: &mut Remains,
+) -> Result<Vec<(u64, u64)>, DatabaseError> {
     let mut found = Vec::new();
     let mut visit = |key: &[u8], _: &[u8]| {
-        let number = |bytes: &[u8]| Some(u64::from_be_bytes(bytes.try_into().ok()?));
-        let numbers = || Some((number(key.get(1..9)?)?, number(key.get(9..)?)?));
-        // Others are nobody's, and will be missed where they should be.
-        found.extend(numbers());
+        let numbers = numbers(key);
+        match numbers {
+            None => remains.strange.push(format!("nobody wrote key {key:?}")),
+            Some(_) if numbers <= found.last().copied() => {
+                remains.strange.push(format!("key {key:?} is out of order"));
+            }
+            Some(_) => found.extend(numbers),
+        }
         true
     };
     keys.scan(&[kind], &[kind + 1], &mut visit)?;
     Ok(found)
+}
+
+/// The numbers in a key.
+fn numbers(key: &[u8]) -> Option<(u64, u64)> {
+    let number = |bytes: &[u8]| Some(u64::from_be_bytes(bytes.try_into().ok()?));
+    Some((number(key.get(1..9)?)?, number(key.get(9..)?)?))
 }
 
 /// Asks for an entry; whether it is there.
@@ -126,14 +148,15 @@ fn look_at_entry(
     Ok(is_there)
 }
 
-/// Asks for a slot.
+/// Asks for a slot; whether it is there.
 fn look_at_slot(
     keys: &mut dyn KeyValue,
     client: u64,
     number: u64,
     remains: &mut Remains,
-) -> Result<(), DatabaseError> {
+) -> Result<bool, DatabaseError> {
     let value = keys.get(&slot_key(client, number))?;
+    let is_there = value.is_some();
     remains.slots.extend(value.map(|value| {
         let (transaction, bytes) = parsed(&value);
         Slot {
@@ -143,7 +166,7 @@ fn look_at_slot(
             bytes,
         }
     }));
-    Ok(())
+    Ok(is_there)
 }
 
 /// One client.
@@ -173,5 +196,88 @@ impl Commit for Client {
             batch.put(slot_key(self.number, slot), value(transaction, bytes));
         }
         self.keys.commit(&batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: Shape = Shape { rows: 4, size: 32 };
+
+    /// A store that is damaged: what it lists need not be what it has.
+    #[derive(Default)]
+    struct Store {
+        listed: Vec<Vec<u8>>,
+        held: Batch,
+    }
+
+    impl KeyValue for Store {
+        fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, DatabaseError> {
+            let pair = self.held.0.iter().find(|(held, _)| held == key);
+            Ok(pair.and_then(|(_, value)| value.clone()))
+        }
+
+        fn scan(
+            &mut self,
+            from: &[u8],
+            to: &[u8],
+            visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+        ) -> Result<(), DatabaseError> {
+            let range = |key: &&Vec<u8>| key.as_slice() >= from && key.as_slice() < to;
+            for key in self.listed.iter().filter(range) {
+                visit(key, &[]);
+            }
+            Ok(())
+        }
+
+        fn commit(&mut self, batch: &Batch) -> Result<(), DatabaseError> {
+            let keys = batch.0.iter().map(|(key, _)| key.clone());
+            self.listed.extend(keys);
+            self.held.0.extend(batch.0.clone());
+            Ok(())
+        }
+    }
+
+    /// One client's slots and its first transaction.
+    fn store() -> Store {
+        let mut store = Store::default();
+        create(&mut store, &SHAPE, 1).unwrap();
+        let mut batch = Batch::default();
+        for number in 0..ENTRIES {
+            batch.put(entry_key(1, number), value(0, SHAPE.entry(1, number)));
+        }
+        store.commit(&batch).unwrap();
+        store
+    }
+
+    #[test]
+    fn what_is_listed_and_not_there_or_not_in_order_or_nobodys_is_invented() {
+        let invented = |mut store: Store| {
+            let remains = read(&mut store, &SHAPE, 1, true).unwrap();
+            remains.found(&SHAPE, 1).invented
+        };
+        assert_eq!(invented(store()), [""; 0]);
+        let mut gone = store();
+        gone.held.0.retain(|(key, _)| *key != entry_key(1, 1));
+        assert_eq!(
+            invented(gone),
+            ["entry 1 of transaction 1 is listed and not there"]
+        );
+        let mut twice = store();
+        twice.listed.insert(0, slot_key(0, 0));
+        assert!(invented(twice)[0].ends_with("is out of order"));
+        let mut other = store();
+        other.listed.push(b"else".to_vec());
+        assert!(invented(other)[0].starts_with("nobody wrote key"));
+    }
+
+    #[test]
+    fn both_ways_of_reading_find_the_same() {
+        let of = |in_order| {
+            let remains = read(&mut store(), &SHAPE, 1, in_order).unwrap();
+            remains.found(&SHAPE, 1)
+        };
+        assert_eq!(of(true), of(false));
     }
 }

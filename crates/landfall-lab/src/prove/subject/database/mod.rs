@@ -95,7 +95,7 @@ static SMALL: [Small; 6] = [
     },
     Small {
         name: "etcd",
-        // Otherwise a run is over before its pages are written once, or anything is taken from its log.
+        // Otherwise a run is over before its pages are written once, or a snapshot is made.
         settings: &[("backend-batch-limit", "20"), ("snapshot-count", "20")],
         // It reserves 61 MiB for each file of its log, and the next one ahead.
         room: 224 * MIB,

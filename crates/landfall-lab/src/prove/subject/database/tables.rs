@@ -60,6 +60,7 @@ pub(super) fn read(sql: &mut dyn Sql) -> Result<Remains, DatabaseError> {
                 bytes: row[3].bytes().to_vec(),
             })
             .collect(),
+        ..Remains::default()
     })
 }
 

@@ -48,6 +48,8 @@ pub(super) struct Slot {
 pub(super) struct Remains {
     pub entries: Vec<Entry>,
     pub slots: Vec<Slot>,
+    /// What else there is that nobody made, each in a sentence.
+    pub strange: Vec<String>,
 }
 
 impl Shape {
@@ -80,7 +82,10 @@ impl Shape {
 impl Remains {
     /// What the remains say of transactions.
     pub fn found(&self, shape: &Shape, clients: u32) -> Found {
-        let mut found = Found::default();
+        let mut found = Found {
+            invented: self.strange.clone(),
+            ..Found::default()
+        };
         let mut by_number: BTreeMap<u64, (u64, BTreeSet<u64>)> = BTreeMap::new();
         for entry in &self.entries {
             let (transaction, number) = (entry.transaction, entry.number);
@@ -113,11 +118,16 @@ impl Remains {
         let mut seen = BTreeSet::new();
         for slot in &self.slots {
             let place = (slot.client, slot.number);
+            let (client, number) = place;
+            if client >= clients.into() || number >= shape.rows {
+                let text = format!("slot {number} of client {client} is nobody's");
+                found.invented.push(text);
+                continue;
+            }
             seen.insert(place);
             let transaction = slot.transaction;
             let is_its = transaction == 0 || shape.slots(transaction).contains(&slot.number);
             if !is_its || slot.bytes != shape.slot(transaction, slot.number) {
-                let (client, number) = place;
                 let text = format!("slot {number} of client {client} holds other bytes");
                 found.invented.push(text);
                 continue;
@@ -234,6 +244,12 @@ mod tests {
         torn.entries[0].bytes[5] ^= 1;
         torn.slots[0].bytes[5] ^= 1;
         assert_eq!(torn.found(&SHAPE, 2).invented.len(), 2);
+        let mut moved = remains(3);
+        moved.slots[0].client = 2;
+        assert_eq!(
+            moved.found(&SHAPE, 2).invented,
+            ["slot 0 of client 2 is nobody's"]
+        );
         let mut short = remains(3);
         short.slots.remove(0);
         assert_eq!(
