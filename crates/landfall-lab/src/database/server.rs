@@ -48,7 +48,8 @@ const LONGEST_PATH: usize = 107;
 pub(super) enum Ending {
     /// By SIGTERM.
     Terminate,
-    /// By SIGTERM, which it gives itself again when it is done.
+    /// By SIGTERM, which it gives itself again when it is done: that it ended in order is then not told from
+    /// that it was ended by it.
     TerminateItself,
     /// By SIGINT.
     Interrupt,

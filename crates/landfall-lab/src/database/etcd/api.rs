@@ -5,10 +5,13 @@
 //!
 //! Threads: a [`Connection`] belongs to one, and runs what it needs besides while it waits for an answer.
 
+use std::fmt::Display;
 use std::path::Path;
+use std::time::Duration;
 
 use prost::Message;
 use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
@@ -93,9 +96,14 @@ pub(super) struct Connection {
     runtime: Runtime,
 }
 
+/// How long a server may take to answer the first question: the kernel takes connections for one that has not
+/// begun to look at them.
+const ANSWERING: Duration = Duration::from_secs(1);
+
 impl Connection {
+    /// Connects to a server, which may not be ready to answer.
     pub fn open(socket: &Path) -> Result<Connection, String> {
-        let failed = |error: &dyn std::fmt::Display| error.to_string();
+        let failed = |error: &dyn Display| error.to_string();
         let runtime = Builder::new_current_thread()
             .enable_io()
             .enable_time()
@@ -114,6 +122,25 @@ impl Connection {
         self.call("/etcdserverpb.KV/Range", request)
     }
 
+    /// Asks it anything, to see whether it answers.
+    pub fn probe(&mut self) -> Result<(), String> {
+        let nothing = RangeRequest {
+            key: vec![0],
+            ..RangeRequest::default()
+        };
+        let Connection { grpc, runtime } = self;
+        let answer = ask::<_, Done>(grpc, "/etcdserverpb.KV/Range", nothing);
+        match runtime.block_on(async { timeout(ANSWERING, answer).await }) {
+            Ok(Ok(Done {})) => Ok(()),
+            Ok(Err(status)) => Err(status.message().to_owned()),
+            Err(_) => Err("it does not answer".to_owned()),
+        }
+    }
+
+    pub fn put(&mut self, request: PutRequest) -> Result<(), Status> {
+        self.call("/etcdserverpb.KV/Put", request).map(|Done {}| ())
+    }
+
     pub fn transaction(&mut self, request: TxnRequest) -> Result<(), Status> {
         self.call("/etcdserverpb.KV/Txn", request).map(|Done {}| ())
     }
@@ -129,14 +156,38 @@ impl Connection {
         Q: Message + 'static,
         A: Message + Default + 'static,
     {
-        let grpc = &mut self.grpc;
-        let answer = self.runtime.block_on(async {
-            let ready = grpc.ready().await;
-            ready.map_err(|error| Status::unavailable(error.to_string()))?;
-            let codec = ProstCodec::<Q, A>::default();
-            let path = PathAndQuery::from_static(method);
-            grpc.unary(Request::new(request), path, codec).await
-        });
-        answer.map(tonic::Response::into_inner)
+        let Connection { grpc, runtime } = self;
+        runtime.block_on(ask(grpc, method, request))
+    }
+}
+
+async fn ask<Q, A>(grpc: &mut Grpc<Channel>, method: &'static str, request: Q) -> Result<A, Status>
+where
+    Q: Message + 'static,
+    A: Message + Default + 'static,
+{
+    let ready = grpc.ready().await;
+    ready.map_err(|error| Status::unavailable(error.to_string()))?;
+    let codec = ProstCodec::<Q, A>::default();
+    let path = PathAndQuery::from_static(method);
+    let answer = grpc.unary(Request::new(request), path, codec).await;
+    answer.map(tonic::Response::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_server_that_does_not_look_at_its_clients() {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("socket");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        let answer = Connection::open(&socket).and_then(|mut silent| silent.probe());
+        assert_eq!(answer.unwrap_err(), "it does not answer");
+        let absent = Connection::open(&directory.path().join("absent"));
+        assert!(absent.is_err());
     }
 }

@@ -87,9 +87,12 @@ impl EtcdServer {
         let private = socket_directory()?;
         let socket = socket_path(&private, SOCKET)?;
         // It works elsewhere.
-        let data = std::path::absolute(directory)
-            .map_err(|error| DatabaseError::io(&directory.display().to_string(), &error))?;
-        let mut command = program::command(&program.path);
+        let absolute = |path: &Path| {
+            std::path::absolute(path)
+                .map_err(|error| DatabaseError::io(&path.display().to_string(), &error))
+        };
+        let data = absolute(directory)?;
+        let mut command = program::command(&absolute(&program.path)?);
         // It reads what else it is told there.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("ETCD_") {

@@ -7,9 +7,9 @@ use crate::setting::Chosen;
 
 const NAME: &str = "landfall";
 
-/// What every server here is told; can be set otherwise.
+/// What every server here is told; all but what it logs can be set otherwise.
 const FIXED: [(&str, &str); 6] = [
-    // Who is alone need not wait long for others before it leads.
+    // Who is alone need not wait long for others before it leads; a tenth is the usual share.
     ("heartbeat-interval", "10"),
     ("election-timeout", "100"),
     // No batch and no request of ours is refused for its size.
@@ -21,7 +21,7 @@ const FIXED: [(&str, &str); 6] = [
 ];
 
 /// Beginnings of flags that would lead a server away from where we look for it, or make it more than one.
-const OURS: [&str; 19] = [
+const OURS: [&str; 25] = [
     "advertise-",
     "auth-",
     "auto-tls",
@@ -31,8 +31,13 @@ const OURS: [&str; 19] = [
     "data-dir",
     "discovery",
     "force-new-cluster",
-    "gateway",
-    "initial-",
+    "experimental-distributed-tracing",
+    "experimental-enable-distributed-tracing",
+    "distributed-tracing",
+    "enable-distributed-tracing",
+    "help",
+    "initial-advertise",
+    "initial-cluster",
     "key-file",
     "listen-",
     "log",
@@ -40,6 +45,7 @@ const OURS: [&str; 19] = [
     "peer-",
     "proxy",
     "trusted-ca-file",
+    "version",
     "wal-dir",
 ];
 
@@ -62,9 +68,10 @@ impl Options {
             asked.push(("unsafe-no-fsync".to_owned(), "true".to_owned()));
         }
         for (key, value) in chosen.passed_on() {
-            if key.starts_with('-') || key.is_empty() {
+            // By a single letter it is asked for help.
+            if key.starts_with('-') || key.len() < 2 {
                 return Err(Error::Usage(format!(
-                    "{name}: name the flag '{key}' without dashes before it"
+                    "{name}: name the flag '{key}' in full, without dashes before it"
                 )));
             }
             if OURS.iter().any(|ours| key.starts_with(ours)) {

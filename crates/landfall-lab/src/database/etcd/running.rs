@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tonic::Status;
+use tonic::{Code, Status};
 
 use super::TITLE;
 use super::api::{
@@ -17,8 +17,10 @@ use crate::database::server::{Ending, Server, Watch};
 use crate::database::{self, Batch, DatabaseError, KeyValue, Running};
 use crate::tree::sync_tree;
 
-/// Keys that are read at once.
-const PAGE: i64 = 1000;
+/// Keys that are read at first, as many want only one, and at most.
+const PAGES: [i64; 2] = [10, 1000];
+/// How often it is asked again when it says that it was too slow to answer.
+const MOST_TRIES: u32 = 3;
 
 pub(super) struct Etcd {
     // Dropped before the server.
@@ -40,13 +42,8 @@ impl Etcd {
     ) -> Result<Etcd, DatabaseError> {
         let connect = || {
             let mut connection = Connection::open(&socket)?;
-            let nothing = RangeRequest {
-                key: vec![0],
-                ..RangeRequest::default()
-            };
             // It takes connections before it leads.
-            let answer = connection.range(nothing);
-            answer.map_err(|status| status.message().to_owned())?;
+            connection.probe()?;
             Ok(connection)
         };
         let own = server.connect(stop, connect, |log| options.complaint(log))?;
@@ -117,8 +114,13 @@ struct Session {
 
 impl Session {
     fn range(&mut self, request: RangeRequest) -> Result<(Vec<Pair>, bool), DatabaseError> {
-        let answer = self.connection.range(request);
-        let answer = answer.map_err(|status| self.watch.explain(failed(&status)))?;
+        let mut tries = 1;
+        let answer = loop {
+            match self.connection.range(request.clone()) {
+                Err(status) if is_late(&status) && tries < MOST_TRIES => tries += 1,
+                answer => break answer.map_err(|status| self.watch.explain(failed(&status)))?,
+            }
+        };
         let pairs = answer.kvs.into_iter().map(|pair| (pair.key, pair.value));
         Ok((pairs.collect(), answer.more))
     }
@@ -143,13 +145,15 @@ impl KeyValue for Session {
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), DatabaseError> {
         let mut from = from.to_vec();
+        let [mut page, most] = PAGES;
         // A range whose end is not greater would be another question.
         while from.as_slice() < to {
             let (found, more) = self.range(RangeRequest {
                 key: from.clone(),
                 range_end: to.to_vec(),
-                limit: PAGE,
+                limit: page,
             })?;
+            page = (page * 10).min(most);
             if !found.iter().all(|(key, value)| visit(key, value)) || !more {
                 break;
             }
@@ -172,22 +176,42 @@ impl KeyValue for Session {
             }),
             None => Op::Delete(DeleteRangeRequest { key: key.clone() }),
         });
-        let request = TxnRequest {
-            success: changes.map(|op| RequestOp { request: Some(op) }).collect(),
+        let mut changes: Vec<Op> = changes.collect();
+        let done = match changes.pop() {
+            // One put needs no transaction around it.
+            Some(Op::Put(put)) if changes.is_empty() => self.connection.put(put),
+            last => {
+                changes.extend(last);
+                let changes = changes
+                    .into_iter()
+                    .map(|op| RequestOp { request: Some(op) });
+                self.connection.transaction(TxnRequest {
+                    success: changes.collect(),
+                })
+            }
         };
-        let done = self.connection.transaction(request);
         done.map_err(|status| self.watch.explain(failed(&status)))
     }
+}
+
+/// Whether the server says that it took too long: that nothing is wrong but the time.
+fn is_late(status: &Status) -> bool {
+    status.code() == Code::Unavailable && status.message().starts_with("etcdserver: ")
 }
 
 /// What the server or the connection says, as our error.
 fn failed(status: &Status) -> DatabaseError {
     let text = format!("{TITLE} says: {}", status.message());
-    match ["no space left on device", "database space exceeded"]
+    let is_about_space = ["no space left on device", "database space exceeded"]
         .iter()
-        .any(|sign| text.contains(sign))
-    {
-        true => DatabaseError::no_space(text),
-        false => DatabaseError::Failed(text),
+        .any(|sign| text.contains(sign));
+    if is_about_space {
+        DatabaseError::no_space(text)
+    } else if is_late(status) {
+        DatabaseError::Refused(format!(
+            "{text}: it had no answer in time, as on a machine that does too much else"
+        ))
+    } else {
+        DatabaseError::Failed(text)
     }
 }
