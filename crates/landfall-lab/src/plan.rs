@@ -27,7 +27,7 @@ impl PlanKind {
         match self {
             PlanKind::Standard => "standard plan",
             PlanKind::Full => "full plan",
-            PlanKind::Chosen => "chosen strategies",
+            PlanKind::Chosen => "chosen plan",
             PlanKind::Short => "short plan",
         }
     }
