@@ -93,7 +93,7 @@ pub struct Filesystem {
     /// Transparent compression, if it is on.
     pub compression: Option<String>,
     /// Whether it has a journal; absent where the kernel does not tell, or there is no such thing.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub journal: Option<bool>,
     /// What direct I/O needs; absent when it is not supported or the kernel does not tell.
     pub direct_io: Option<DirectIo>,
