@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// A recording, as a path.
 fn recorded(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../landfall-lab/recorded");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
     path.join(format!("{name}.json")).display().to_string()
 }
 
@@ -312,7 +312,7 @@ fn page_of_rules() -> String {
 
 #[test]
 fn the_page_of_rules_is_that_of_the_table() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/advice-rules.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/advice-rules.md");
     let page = page_of_rules();
     if std::env::var_os("LANDFALL_UPDATE").is_some() {
         fs::write(&path, &page).unwrap();

@@ -36,7 +36,7 @@ fn the_schemas_in_the_documentation_are_the_programs_own() {
         ("results", landfall_lab::json_schema()),
         ("advice", landfall_lab::advice::advice_schema()),
     ] {
-        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
         let path = docs.join(format!("{name}.schema.json"));
         if std::env::var_os("LANDFALL_UPDATE").is_some() {
             fs::write(&path, &schema).unwrap();

@@ -157,7 +157,7 @@ fn the_documented_program_is_proven_and_its_fault_is_caught() {
         return skip("there is no python3");
     }
     let cwd = scratch();
-    let page = include_str!("../../../docs/prove-your-program.md");
+    let page = include_str!("../docs/prove-your-program.md");
     let mut programs = page
         .split("```python\n")
         .skip(1)

@@ -84,13 +84,25 @@ pub(crate) fn keys(running: &dyn Running) -> Box<dyn KeyValue> {
     }
 }
 
-/// The version of a crate that is linked in.
+/// The version of a crate that is linked in, which must be the only one of it.
 pub(super) fn linked(name: &str) -> String {
-    let lock = include_str!("../../../../Cargo.lock");
-    let (_, package) = lock
-        .split_once(&format!("name = \"{name}\"\nversion = \""))
-        .unwrap();
-    package.split('"').next().unwrap().to_owned()
+    // A package has a lock file of its own; a member of the workspace shares the one above it.
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .map(|directory| directory.join("Cargo.lock"))
+        .find(|lock| lock.exists())
+        .expect("cargo writes a lock file before it builds a test");
+    let lock = std::fs::read_to_string(lock).unwrap();
+    let entry = format!("name = \"{name}\"\nversion = \"");
+    let versions: Vec<&str> = lock
+        .split(&entry)
+        .skip(1)
+        .map(|package| package.split('"').next().unwrap())
+        .collect();
+    let [version] = versions[..] else {
+        panic!("{name} is linked in these versions: {versions:?}");
+    };
+    version.to_owned()
 }
 
 const CLIENTS: i64 = 3;

@@ -268,10 +268,7 @@ fn the_example_on_the_page_runs() {
         println!("skipped: python3 is not installed");
         return;
     }
-    let page = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/prove-your-program.md"
-    );
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/prove-your-program.md");
     let page = fs::read_to_string(page).unwrap();
     let sources: Vec<&str> = page
         .split("```python\n")
