@@ -63,3 +63,8 @@ pub use results::{Experiment, ReadError, Results, SCHEMA_NAME, json_schema};
 pub use run::run;
 pub use site::{Site, SiteDescription, SiteKind, SiteSpec, canonical_directory};
 pub use units::{bytes_text, duration_text, parse_size, quoted, size_name};
+
+// The example of the README compiles, and is run where it can be.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

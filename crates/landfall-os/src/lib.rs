@@ -65,3 +65,8 @@ pub use stream_file::{Content, StreamFile};
 pub use stream_method::{StreamCall, StreamMethod};
 pub use sync_method::{ParseSyncMethodError, SyncCall, SyncMethod};
 pub use synced_file::SyncedFile;
+
+// The example of the README compiles, and is run where it can be.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -41,3 +41,8 @@ pub use latency::{Profile, Request};
 pub use recorder::{ClientMark, Options, Recorder};
 pub use recording::Recording;
 pub use served::Answer;
+
+// The example of the README compiles, and is run where it can be.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
