@@ -289,9 +289,10 @@ fn page_of_rules() -> String {
                 }
             });
             let values: Vec<String> = values.collect();
-            let source = match rule.source.address.strip_prefix("docs/") {
-                Some(own) => own,
-                None => rule.source.address,
+            // Ours is a file of the repository, and the page is in its `docs`.
+            let source = match rule.source.address.strip_prefix("crates/") {
+                Some(own) => format!("../crates/{own}"),
+                None => rule.source.address.to_owned(),
             };
             page += &format!(
                 "| `{}` | {} | {} | {} | [{}]({source}) |\n",

@@ -2,23 +2,44 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use common::{Ended, run, scratch};
 use landfall::{Log, Options};
 
 fn small() -> Options {
-    Options {
-        segment_bytes: 64 << 10,
-        buffer_bytes: 32 << 10,
-        write_bytes: 16 << 10,
-        ..Options::default()
-    }
+    Options::default()
+        .segment_bytes(64 << 10)
+        .buffer_bytes(32 << 10)
+        .max_unwritten_bytes(16 << 10)
 }
 
-fn landfall_log(dir: &std::path::Path, what: &str) -> Ended {
+fn landfall_log(dir: &Path, what: &str) -> Ended {
     run(dir, ["log", what, "log"])
+}
+
+/// Every file with its bytes, once the log has made all the segments that it makes ahead.
+fn settled(dir: &Path) -> BTreeMap<OsString, Vec<u8>> {
+    let read = || {
+        let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
+        let files = entries.map(|entry| (entry.file_name(), std::fs::read(entry.path()).unwrap()));
+        files.collect::<BTreeMap<_, _>>()
+    };
+    let mut before = read();
+    loop {
+        thread::sleep(Duration::from_millis(100));
+        let now = read();
+        if now == before {
+            return now;
+        }
+        before = now;
+    }
 }
 
 #[test]
@@ -31,7 +52,21 @@ fn a_log_is_dumped_and_verified() {
     let open = landfall_log(dir.path(), "verify");
     assert_eq!(open.code, Some(4), "{open:#?}");
     assert!(open.stderr.contains("open elsewhere"), "{open:#?}");
+    // What a killed process leaves.
+    let killed = dir.path().join("killed");
+    std::fs::create_dir(&killed).unwrap();
+    for (name, bytes) in settled(&dir.path().join("log")) {
+        std::fs::write(killed.join(name), bytes).unwrap();
+    }
     log.close().unwrap();
+    let verified = run(dir.path(), ["log", "verify", "killed"]);
+    assert_eq!(verified.code, Some(0), "{verified:#?}");
+    assert!(
+        verified
+            .stdout
+            .contains("opened 1 times, not closed in order"),
+        "{verified:#?}"
+    );
 
     let dumped = landfall_log(dir.path(), "dump");
     assert_eq!(dumped.code, Some(0), "{dumped:#?}");
@@ -41,7 +76,7 @@ fn a_log_is_dumped_and_verified() {
         "[batch ends] the other\\n",
         "[begins] \\x07",
         "[ends] \\x07",
-        "records 1 to 4",
+        "opened 1 times, closed in order; records 1 to 4",
         "segment-000001  segment 1",
     ] {
         assert!(dumped.stdout.contains(part), "{part}: {}", dumped.stdout);
@@ -67,6 +102,11 @@ fn what_is_damaged_or_no_log_is_said_in_a_sentence() {
     let empty = landfall_log(dir.path(), "verify");
     assert_eq!(empty.code, Some(2), "{empty:#?}");
     assert!(empty.stderr.contains("holds no log"), "{empty:#?}");
+    std::fs::write(dir.path().join("log/letters"), "mine").unwrap();
+    let other = landfall_log(dir.path(), "verify");
+    assert_eq!(other.code, Some(2), "{other:#?}");
+    assert!(other.stderr.contains("holds no log"), "{other:#?}");
+    std::fs::remove_file(dir.path().join("log/letters")).unwrap();
 
     let log = Log::open(dir.path().join("log"), small()).unwrap();
     for _ in 0..300 {

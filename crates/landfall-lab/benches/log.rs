@@ -149,10 +149,7 @@ fn run(options: &Options) -> Fallible<()> {
 fn turn_over(place: &Place, options: &Options) -> Fallible<()> {
     let mut contenders = Vec::new();
     for &bytes in &options.segments {
-        let log_options = LogOptions {
-            segment_bytes: bytes,
-            ..LogOptions::default()
-        };
+        let log_options = LogOptions::default().segment_bytes(bytes);
         let path = place.directory.join(format!("segments-{bytes}"));
         let log = Log::open(path, log_options).map_err(sentence)?;
         let name = format!("landfall, segments of {} KiB", bytes >> 10);
@@ -175,7 +172,7 @@ fn stream(directory: &Path, bytes: u64) -> Fallible<()> {
         log.commit().map_err(sentence)?;
         let written = begin.elapsed().as_secs_f64();
         let begin = Instant::now();
-        let (mut records, mut reader) = (0u64, log.read(log.first()).map_err(sentence)?);
+        let (mut records, mut reader) = (0u64, log.read(log.first_lsn()).map_err(sentence)?);
         while let Some(record) = reader.next().map_err(sentence)? {
             records += u64::from(record.bytes.len() == size);
         }

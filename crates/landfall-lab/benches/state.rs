@@ -144,10 +144,7 @@ impl Contender for Appending {
 fn run(options: &Options) -> Fallible<()> {
     let place = options.contest.place()?;
     let log = Log::open(place.directory.join("log"), LogOptions::default()).map_err(sentence)?;
-    let state_options = StateOptions {
-        restart_within: Duration::MAX,
-        ..StateOptions::default()
-    };
+    let state_options = StateOptions::default().max_recovery_time(Duration::MAX);
     let state = Journaled::open(place.directory.join("last"), state_options).map_err(sentence)?;
     let mut contenders: Vec<Box<dyn Contender>> = vec![
         Box::new(Appending(Arc::new(log))),
@@ -244,13 +241,11 @@ fn timed<R>(work: impl FnOnce() -> Fallible<R>) -> Fallible<(R, f64)> {
 
 fn large(place: &Place, options: &Options) -> Fallible<()> {
     let directory = place.directory.join("large");
-    let state_options = StateOptions {
-        policy: Policy::Interval(Duration::from_millis(100)),
-        restart_within: Duration::MAX,
-        compression: options.compression,
-        snapshots: 1,
-        ..StateOptions::default()
-    };
+    let state_options = StateOptions::default()
+        .policy(Policy::Interval(Duration::from_millis(100)))
+        .max_recovery_time(Duration::MAX)
+        .compression(options.compression)
+        .keep_snapshots(1);
     let open = || Journaled::<Entries>::open(&directory, state_options.clone()).map_err(sentence);
     let raw = options.entries as f64 * (8 + VALUE) as f64;
     println!(

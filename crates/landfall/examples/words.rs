@@ -35,10 +35,7 @@ impl SerdeState for Words {
 fn run() -> Result<(), BoxedError> {
     let directory = std::env::args().nth(1).ok_or("usage: words DIR < text")?;
     // A power cut may take the last words, as closing makes them durable.
-    let options = StateOptions {
-        policy: Policy::Group,
-        ..StateOptions::default()
-    };
+    let options = StateOptions::default().policy(Policy::Group);
     let words = Journaled::<Serde<Words>>::open(directory, options)?;
     let input = std::io::stdin();
     if !input.is_terminal() {

@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do about it.
+//! Errors, and what to do about each.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,21 +7,21 @@ use std::sync::Arc;
 use crate::Lsn;
 use crate::log::format::Geometry;
 
-/// Why something was not done. Each text is one sentence that says what to do.
+/// Why an operation failed. The text of each error says what to do.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused something.
+    /// A call of the operating system failed.
     #[error("cannot {doing}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation.
         doing: String,
         /// What the system said.
         #[source]
         source: Arc<io::Error>,
     },
-    /// There is no space for another segment. Nothing was appended, and nothing is lost; it can be tried
-    /// again when some was freed.
+    /// There is no space for another segment. Nothing was appended and nothing is lost. Free some space and try
+    /// again.
     #[error(
         "there is no space for another segment of {bytes} bytes: free some, or truncate what is not needed"
     )]
@@ -32,13 +32,22 @@ pub enum Error {
     /// Another handle has the log open, in this process or another.
     #[error("the log is open elsewhere: only one handle at a time can have it, so close that one")]
     Locked,
-    /// The directory holds something else.
+    /// The directory has no log, and the operation does not make one.
+    #[error("the directory holds no log: name one that does")]
+    NoLog,
+    /// The directory for a new log is not empty.
+    #[error("the directory holds '{name}': name one that is empty, or not there yet")]
+    NotEmpty {
+        /// A file in it.
+        name: String,
+    },
+    /// The directory holds other files and no log. Nothing was changed.
     #[error("the directory holds '{name}' and no log: name an empty directory, or one with a log")]
     NotALog {
         /// A file in it.
         name: String,
     },
-    /// The log is of a version that this one cannot read.
+    /// The files have a format version that this program cannot read. Nothing was changed.
     #[error(
         "its files have version {found} of their format and this program reads version {known}: use the one that wrote them"
     )]
@@ -48,18 +57,22 @@ pub enum Error {
         /// The one that is read.
         known: u32,
     },
-    /// The log is damaged where it had been durable, which no power cut does. Nothing was changed.
-    #[error("{} is damaged at byte {offset}: {what}; what was durable there is lost, so restore it from elsewhere", file.display())]
+    /// A file of the log is damaged, in a way that no power cut causes. Nothing was changed. See
+    /// [what is reported](crate::docs::log_crash_argument).
+    #[error(
+        "{} is damaged at byte {offset}: {what}; restore the directory from a copy, or copy what can still be read by `landfall log salvage`",
+        file.display()
+    )]
     Corrupt {
         /// The file, by its name in the directory.
         file: PathBuf,
-        /// Where in it.
+        /// The byte in the file.
         offset: u64,
         /// What is wrong.
         what: String,
     },
-    /// A write or a flush failed, so that nobody knows what is on the disk. Nothing more is acknowledged;
-    /// open the log again to have what is there.
+    /// A write or a flush failed, so what is on the disk is unknown. This handle acknowledges nothing more. Open the log
+    /// again to get what is durable.
     #[error(
         "the log cannot be written any more since {doing} failed ({source}): open it again to have what is durable"
     )]
@@ -70,44 +83,44 @@ pub enum Error {
         #[source]
         source: Arc<io::Error>,
     },
-    /// The record was truncated away.
+    /// The record was truncated.
     #[error("record {asked} was truncated away: the first that is there is {first}")]
     Truncated {
         /// The record that was asked for.
         asked: Lsn,
-        /// The first one that is there.
+        /// The first record that is there.
         first: Lsn,
     },
-    /// No such record was appended yet.
+    /// The record was not appended yet, or is not durable yet where it must be.
     #[error("record {asked} is not there yet: all before {next} are")]
     NotThereYet {
         /// The record that was asked for.
         asked: Lsn,
-        /// The one behind the last that is there.
+        /// The record behind the last that is there.
         next: Lsn,
     },
-    /// The options make no sense.
+    /// An option is out of range, or does not fit what is in the directory.
     #[error("{0}")]
     Options(String),
-    /// The batch has too many records.
+    /// A batch has too many records.
     #[error("a batch has at most {most} records")]
     BatchTooLarge {
-        /// How many it may have.
+        /// The maximum.
         most: u32,
     },
-    /// The log is being closed.
+    /// The log was closed.
     #[error("the log is closed")]
     Closed,
-    /// A command was applied to this part of a state, and is not in the log: there was no space, or it panicked.
-    /// Nothing more is applied to the part, which is not what it would be after a restart.
+    /// A command panicked, or could not be logged, after it was applied to this part of a state. The part differs from
+    /// what a restart would make of it, so this handle applies nothing more to it.
     #[error(
         "a command was applied to the state and is not in its log: open it again to have what is durable"
     )]
     Unlogged,
-    /// A command cannot be written as bytes. It was not applied.
+    /// A command could not be encoded. It was not applied.
     #[error("the command cannot be written to the log: {0}")]
     Encode(String),
-    /// A command that is in the log cannot be applied again.
+    /// A command of the log could not be decoded, or panicked, when the state was opened. Nothing was changed.
     #[error(
         "command {lsn} cannot be applied again: {what}; open the state with a program that can"
     )]
@@ -117,7 +130,7 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
-    /// A snapshot of a state is damaged. The one before it is as good, with more of the log.
+    /// A snapshot of a state is damaged. Opening uses the one before it, with more of the log.
     #[error("{} is damaged at byte {offset}: {what}", file.display())]
     Snapshot {
         /// The file, by its name in the directory.
@@ -127,13 +140,13 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
-    /// The directory could not be synced, so nobody knows whether a snapshot is there after a power cut. Commands go
-    /// on.
+    /// The directory could not be synced, so a power cut may or may not leave the last snapshot. Commands continue. This
+    /// handle takes no more snapshots.
     #[error(
         "no snapshot is taken since publishing one failed ({0}): open the state again to have others taken"
     )]
     Unpublished(#[source] Arc<io::Error>),
-    /// A snapshot of a state has commands that had been durable in its log, and are not there.
+    /// The log of a state ends before commands that a snapshot has. No power cut causes that. Nothing was changed.
     #[error(
         "the log ends before command {next} and {snapshot} has all before {end}: the log is damaged at its end, so restore it from elsewhere"
     )]
@@ -145,7 +158,7 @@ pub enum Error {
         /// The first that is not in the log.
         next: Lsn,
     },
-    /// The log of a state goes back to a snapshot that is not there, or cannot be read.
+    /// The log of a state was truncated, and no snapshot can be read that has the commands before. Nothing was changed.
     #[error(
         "the log begins at command {first} and no snapshot can be read: restore one from elsewhere{}",
         why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default()
@@ -167,12 +180,19 @@ impl Error {
         what: &str,
     ) -> Error {
         let sequence = geometry.sequence(position);
-        let file =
-            file.unwrap_or_else(|| format!("segment {sequence}, of which there is no file,"));
+        let file = file.unwrap_or_else(|| format!("the file of segment {sequence}"));
         Error::Corrupt {
             file: PathBuf::from(file),
             offset: geometry.offset(position),
             what: what.to_owned(),
+        }
+    }
+
+    /// What cannot be, unless there is a mistake in this crate: nothing was done.
+    pub(crate) fn broken(what: &str) -> Error {
+        Error::Io {
+            doing: "go on".to_owned(),
+            source: Arc::new(io::Error::other(format!("{what}: a mistake in the engine"))),
         }
     }
 

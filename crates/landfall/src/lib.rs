@@ -1,25 +1,25 @@
-//! Durable storage for embedding, whose write path is what was measured to be the cheapest that is still safe.
-//!
-//! [`Log`] is a durable log: one device write and one flush for a commit, however many threads commit at
-//! once. Its bytes are described in `docs/log-format.md`, and why a power cut loses nothing of it in
-//! `docs/crash-argument-log.md`.
-//!
-//! [`Journaled`] keeps a structure of yours in memory, by such a log and snapshots: `docs/snapshot-format.md`,
-//! `docs/crash-argument-state.md`.
-//!
-//! Everything that they do to files goes through [`environment::Environment`], of which the tests have
-//! another one, that loses power.
+// The README links to files; of two definitions of a link the first one counts.
+#![doc = "[arguments]: docs::log_crash_argument\n[formats]: docs::log_format\n"]
+#![doc = include_str!("../README.md")]
 
-pub mod environment;
+pub mod docs;
+mod environment;
 mod error;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
+#[cfg(all(test, not(fuzzing)))]
+mod fuzzing;
 mod log;
 mod options;
+#[cfg(test)]
+mod simulation;
 mod state;
 
 pub use error::Error;
 pub use log::{
-    Block, Commit, Counters, FlushTimes, Fragment, Inspection, Log, Lsn, Reader, Record,
-    SegmentFile, Tail,
+    Block, Commit, Counters, FlushTimes, Fragment, Inspection, Log, Lsn, Missing, Reader, Record,
+    Salvage, SegmentFile, Tail,
 };
 pub use options::Options;
 pub use state::{

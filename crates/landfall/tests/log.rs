@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use landfall::{Error, Inspection, Log, Lsn, Options};
+use landfall::{Block, Error, Inspection, Log, Lsn, Options};
 
 /// A directory on a disk: some systems keep temporary files in memory.
 fn directory() -> tempfile::TempDir {
@@ -21,12 +21,10 @@ fn directory() -> tempfile::TempDir {
 }
 
 fn small() -> Options {
-    Options {
-        segment_bytes: 64 << 10,
-        buffer_bytes: 32 << 10,
-        write_bytes: 16 << 10,
-        ..Options::default()
-    }
+    Options::default()
+        .segment_bytes(64 << 10)
+        .buffer_bytes(32 << 10)
+        .max_unwritten_bytes(16 << 10)
 }
 
 fn record(number: u64, len: usize) -> Vec<u8> {
@@ -36,7 +34,7 @@ fn record(number: u64, len: usize) -> Vec<u8> {
 }
 
 fn contents(log: &Log) -> Vec<(u64, Vec<u8>)> {
-    let mut reader = log.read(log.first()).unwrap();
+    let mut reader = log.read(log.first_lsn()).unwrap();
     let mut found = Vec::new();
     while let Some(record) = reader.next().unwrap() {
         found.push((record.lsn.0, record.bytes.to_vec()));
@@ -75,19 +73,20 @@ fn records_of_all_lengths_come_back_in_their_order() {
         let batch = [record(100, 10), record(101, 0), record(102, 50_000)];
         let slices: Vec<&[u8]> = batch.iter().map(Vec::as_slice).collect();
         let lsns = log.append_batch(&slices).unwrap();
-        assert_eq!(lsns.start, expected.len() as u64 + 1);
-        expected.extend(lsns.zip(batch));
-        assert!(log.durable() < log.next());
-        assert_eq!(log.commit().unwrap(), log.next());
-        assert_eq!(log.durable(), log.next());
+        let first = expected.len() as u64 + 1;
+        assert_eq!(lsns, Lsn(first)..Lsn(first + 3));
+        expected.extend((first..).zip(batch));
+        assert!(log.durable_end() < log.next_lsn());
+        assert_eq!(log.commit().unwrap(), log.next_lsn());
+        assert_eq!(log.durable_end(), log.next_lsn());
         assert_eq!(contents(&log), expected);
         log.close().unwrap();
     }
     let mut fragments = 0;
     let found = Inspection::read(&place, &mut |block| fragments += block.fragments.len()).unwrap();
     assert_eq!(
-        (found.next, found.epoch),
-        (Lsn(expected.len() as u64 + 1), 3)
+        (found.next_lsn, found.epoch, found.is_closed),
+        (Lsn(expected.len() as u64 + 1), 3, true)
     );
     assert!(fragments > expected.len());
 }
@@ -137,7 +136,7 @@ fn what_is_truncated_is_gone_and_its_segments_are_used_again() {
             log.truncate_before(Lsn(number - 10)).unwrap();
         }
     }
-    assert_eq!(log.first(), Lsn(3990));
+    assert_eq!(log.first_lsn(), Lsn(3990));
     assert!(matches!(log.read(Lsn(1)), Err(Error::Truncated { .. })));
     assert!(matches!(
         log.truncate_before(Lsn(9999)),
@@ -149,7 +148,7 @@ fn what_is_truncated_is_gone_and_its_segments_are_used_again() {
     assert_eq!(last, (3990..=4000).collect::<Vec<_>>());
     log.close().unwrap();
     let log = Log::open(outside.path(), small()).unwrap();
-    assert_eq!((log.first(), log.next()), (Lsn(3990), Lsn(4001)));
+    assert_eq!((log.first_lsn(), log.next_lsn()), (Lsn(3990), Lsn(4001)));
 }
 
 #[test]
@@ -164,7 +163,7 @@ fn many_threads_commit_at_once() {
                     let lsn = log
                         .append_durable(&record(thread * 1000 + number, 200))
                         .unwrap();
-                    assert!(log.durable() > lsn);
+                    assert!(log.durable_end() > lsn);
                 }
             });
         }
@@ -272,26 +271,11 @@ fn another_thing_is_left_alone() {
         "{missing}"
     );
     for nonsense in [
-        Options {
-            segment_bytes: 1000,
-            ..small()
-        },
-        Options {
-            write_bytes: 1 << 30,
-            ..small()
-        },
-        Options {
-            buffer_bytes: 0,
-            ..small()
-        },
-        Options {
-            spare_segments: 0,
-            ..small()
-        },
-        Options {
-            waiting_commits: 0,
-            ..small()
-        },
+        small().segment_bytes(1000),
+        small().max_unwritten_bytes(1 << 30),
+        small().buffer_bytes(0),
+        small().spare_segments(0),
+        small().max_pending_commits(0),
     ] {
         let refused = Log::open(outside.path().join("log"), nonsense).unwrap_err();
         assert!(matches!(refused, Error::Options(_)), "{refused}");
@@ -317,98 +301,348 @@ fn overwrite(path: &Path, offset: u64, bytes: &[u8]) {
     file.write_all_at(bytes, offset).unwrap();
 }
 
-#[test]
-fn another_version_and_a_damaged_log_are_refused_and_left_as_they_are() {
-    let outside = directory();
-    let log = Log::open(outside.path(), small()).unwrap();
-    for number in 1..=600 {
-        log.append_durable(&record(number, 700)).unwrap();
+/// A closed log of 120 records in more than six segments, with one of which every commit was waited for.
+fn in_segments(place: &Path) -> Vec<(u64, Vec<u8>)> {
+    let log = Log::open(place, small()).unwrap();
+    for number in 1..=120 {
+        log.append_durable(&record(number, 4000)).unwrap();
     }
+    let expected = contents(&log);
+    assert_eq!(expected.len(), 120);
     log.close().unwrap();
-    let segment = outside.path().join("segment-000001");
-    let control = outside.path().join("landfall-log");
-    let (whole, record_of) = (fs::read(&segment).unwrap(), fs::read(&control).unwrap());
+    let found = Inspection::read(place, &mut |_| {}).unwrap();
+    assert!(found.segments.iter().filter(|one| one.is_used).count() > 6);
+    expected
+}
 
-    overwrite(&segment, 3000, b"rot");
-    // What is behind the last segments that promise anything is only read by who reads it.
-    let log = Log::open(outside.path(), small()).unwrap();
-    let mut reader = log.read(Lsn(1)).unwrap();
-    let damage = loop {
-        match reader.next() {
-            Ok(Some(_)) => {}
-            Ok(None) => panic!("it was not seen"),
-            Err(error) => break error,
+/// What opening a damaged log says. `Inspection::read` says the same, at every attempt, and no file is changed, then or
+/// a while later.
+fn damage(place: &Path) -> Error {
+    let before = snapshot(place);
+    let seen = Inspection::read(place, &mut |_| {}).unwrap_err();
+    for pause in [0, 300, 0] {
+        thread::sleep(Duration::from_millis(pause));
+        assert!(snapshot(place) == before, "nothing is changed");
+        let found = Log::open(place, small()).unwrap_err();
+        assert!(matches!(found, Error::Corrupt { .. }), "{found}");
+        assert_eq!(found.to_string(), seen.to_string());
+    }
+    assert!(snapshot(place) == before, "nothing is changed");
+    seen
+}
+
+/// Waits until a thread of the log's has made all segments ahead that it makes; returns every file with its bytes.
+fn settled(place: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut before = snapshot(place);
+    loop {
+        thread::sleep(Duration::from_millis(100));
+        let now = snapshot(place);
+        if now == before {
+            return now;
         }
-    };
-    let is_there = matches!(&damage, Error::Corrupt { file, offset, .. }
-        if file.ends_with("segment-000001") && (2048..=3072).contains(offset));
-    assert!(is_there, "{damage}");
-    drop(reader);
-    log.close().unwrap();
-    assert!(matches!(
-        Inspection::read(outside.path(), &mut |_| {}),
-        Err(Error::Corrupt { .. })
-    ));
-    fs::write(&segment, whole).unwrap();
+        before = now;
+    }
+}
 
-    fs::rename(&segment, outside.path().join("elsewhere")).unwrap();
-    let before = snapshot(outside.path());
-    let missing = Log::open(outside.path(), small()).unwrap_err();
+/// A copy of a log that somebody has open: what a killed process leaves.
+fn copy_of_open(place: &Path, to: &Path) {
+    restore(to, &settled(place));
+}
+
+/// Makes a directory that has these files.
+fn restore(place: &Path, files: &[(String, Vec<u8>)]) {
+    let _ = fs::remove_dir_all(place);
+    fs::create_dir(place).unwrap();
+    for (name, bytes) in files {
+        fs::write(place.join(name), bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_missing_segment_is_reported_and_nothing_is_changed() {
+    let outside = directory();
+    let place = outside.path().join("log");
+    let expected = in_segments(&place);
+    for number in [1, 4] {
+        let segment = place.join(format!("segment-{number:06}"));
+        fs::rename(&segment, outside.path().join("elsewhere")).unwrap();
+        let missing = damage(&place);
+        let text = format!("the file of segment {number} is damaged");
+        assert!(missing.to_string().starts_with(&text), "{missing}");
+        fs::rename(outside.path().join("elsewhere"), &segment).unwrap();
+    }
+    let log = Log::open(&place, small()).unwrap();
+    assert!(contents(&log) == expected, "everything is there again");
+}
+
+#[test]
+fn an_emptied_or_zeroed_segment_is_reported_and_nothing_is_changed() {
+    let outside = directory();
+    let place = outside.path().join("log");
+    let expected = in_segments(&place);
+    let segment = place.join("segment-000004");
+    let whole = fs::read(&segment).unwrap();
+    for bytes in [0, 1, 4096, 40_000] {
+        fs::write(&segment, &whole[..bytes]).unwrap();
+        let cut = damage(&place);
+        assert!(cut.to_string().contains('4'), "{cut}");
+    }
+    for bytes in [4096, whole.len()] {
+        let mut zeroed = whole.clone();
+        zeroed[..bytes].fill(0);
+        fs::write(&segment, zeroed).unwrap();
+        let zeroed = damage(&place);
+        assert!(zeroed.to_string().contains('4'), "{zeroed}");
+    }
+    fs::write(&segment, whole).unwrap();
+    let log = Log::open(&place, small()).unwrap();
+    assert!(contents(&log) == expected, "everything is there again");
+}
+
+#[test]
+fn an_emptied_last_segment_of_a_killed_process_is_reported() {
+    let outside = directory();
+    let (place, copy) = (outside.path().join("log"), outside.path().join("copy"));
+    let log = Log::open(&place, small()).unwrap();
+    for number in 1..=120 {
+        log.append_durable(&record(number, 4000)).unwrap();
+    }
+    copy_of_open(&place, &copy);
+    let found = Inspection::read(&copy, &mut |_| {}).unwrap();
+    assert!(!found.is_closed);
+    let used = found.segments.iter().rposition(|one| one.is_used).unwrap();
+    assert!(found.segments.len() > used + 1, "{:?}", found.segments);
+    let name = &found.segments[used].name;
+    let whole = fs::read(copy.join(name)).unwrap();
+    fs::write(copy.join(name), []).unwrap();
+    let emptied = damage(&copy);
+    let sequence = found.segments[used].sequence.unwrap();
+    let text = format!("the file of segment {sequence} is damaged");
+    assert!(emptied.to_string().starts_with(&text), "{emptied}");
+    fs::write(copy.join(name), whole).unwrap();
+    let reopened = Log::open(&copy, small()).unwrap();
+    assert!(contents(&reopened) == contents(&log));
+}
+
+#[test]
+fn one_flipped_bit_of_the_control_file_loses_nothing() {
+    let outside = directory();
+    let (place, copy) = (outside.path().join("log"), outside.path().join("copy"));
+    let log = Log::open(&place, small()).unwrap();
+    for number in 1..=120 {
+        log.append_durable(&record(number, 1500)).unwrap();
+        if number == 60 {
+            log.truncate_before(Lsn(50)).unwrap();
+        }
+    }
+    copy_of_open(&place, &copy);
+    let (killed, expected) = (snapshot(&copy), contents(&log));
+    assert_eq!(expected.len(), 71);
+    log.close().unwrap();
+    for files in [killed, snapshot(&place)] {
+        for bit in (0..128 * 8).step_by(23) {
+            for at in [0, 4096] {
+                restore(&copy, &files);
+                let control = copy.join("landfall-log");
+                let mut bytes = fs::read(&control).unwrap();
+                bytes[at + bit / 8] ^= 1 << (bit % 8);
+                fs::write(&control, bytes).unwrap();
+                let seen = Inspection::read(&copy, &mut |_| {}).unwrap();
+                assert_eq!((seen.first_lsn, seen.next_lsn), (Lsn(50), Lsn(121)));
+                let log = Log::open(&copy, small()).unwrap();
+                assert!(contents(&log) == expected, "bit {bit} of the copy at {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_missing_control_file_is_reported_and_nothing_is_changed() {
+    let outside = directory();
+    let place = outside.path().join("log");
+    let expected = in_segments(&place);
+    let control = place.join("landfall-log");
+    fs::rename(&control, outside.path().join("elsewhere")).unwrap();
+    let missing = damage(&place);
     assert!(
-        missing.to_string().contains("the first that is needed"),
+        missing.to_string().starts_with("landfall-log is damaged"),
         "{missing}"
     );
-    assert!(snapshot(outside.path()) == before, "nothing is changed");
-    fs::rename(outside.path().join("elsewhere"), &segment).unwrap();
+    let whole = fs::read(outside.path().join("elsewhere")).unwrap();
+    for bytes in [0, 4096, 12_287] {
+        fs::write(&control, &whole[..bytes]).unwrap();
+        damage(&place);
+    }
+    fs::write(&control, vec![0; whole.len()]).unwrap();
+    damage(&place);
+    fs::rename(outside.path().join("elsewhere"), &control).unwrap();
+    let log = Log::open(&place, small()).unwrap();
+    assert!(contents(&log) == expected, "everything is there again");
+}
 
-    for at in [20, 4096 + 20] {
+#[test]
+fn a_damaged_record_is_reported_and_nothing_is_changed() {
+    let outside = directory();
+    let place = outside.path().join("log");
+    let expected = in_segments(&place);
+    let mut blocks = Vec::new();
+    Inspection::read(&place, &mut |block| blocks.push(block.clone())).unwrap();
+    let is_inside = |block: &&Block| block.file == "segment-000004" && block.offset > 16_384;
+    let middle = blocks.iter().find(is_inside).unwrap();
+    // The last one too: where a log ends is noted when it is closed.
+    for block in [&blocks[0], middle, &blocks[blocks.len() - 1]] {
+        let segment = place.join(&block.file);
+        let whole = fs::read(&segment).unwrap();
+        for at in [0, 70, block.size - 600] {
+            let mut bytes = whole.clone();
+            bytes[(block.offset + at) as usize] ^= 4;
+            fs::write(&segment, bytes).unwrap();
+            let found = damage(&place);
+            let is_there = matches!(&found, Error::Corrupt { file, offset, .. }
+                if file.ends_with(&block.file) && *offset == block.offset);
+            assert!(is_there, "{found}");
+        }
+        fs::write(&segment, whole).unwrap();
+    }
+    let log = Log::open(&place, small()).unwrap();
+    assert!(contents(&log) == expected, "everything is there again");
+}
+
+#[test]
+fn another_version_is_refused_and_left_as_it_is() {
+    let outside = directory();
+    let log = Log::open(outside.path(), small()).unwrap();
+    log.append_durable(b"of this version").unwrap();
+    log.close().unwrap();
+    let control = outside.path().join("landfall-log");
+    let whole = fs::read(&control).unwrap();
+    assert_eq!(whole.len(), 12_288);
+    for at in [0, 4096] {
         // The version of both copies, with the checksum that it takes.
-        let mut copy = fs::read(&control).unwrap()[at - 20..at - 20 + 96].to_vec();
+        let mut copy = whole[at..at + 128].to_vec();
         copy[20] = 9;
         let crc = crc32c::crc32c(&copy[4..]);
         copy[..4].copy_from_slice(&crc.to_le_bytes());
-        overwrite(&control, at as u64 - 20, &copy);
+        overwrite(&control, at as u64, &copy);
     }
     let before = snapshot(outside.path());
     let other = Log::open(outside.path(), small()).unwrap_err();
     assert!(
-        matches!(other, Error::Version { found: 9, known: 1 }),
+        matches!(other, Error::Version { found: 9, known: 2 }),
         "{other}"
     );
     assert!(snapshot(outside.path()) == before, "nothing is changed");
-    fs::write(&control, vec![0; record_of.len()]).unwrap();
-    let damaged = Log::open(outside.path(), small()).unwrap_err();
-    assert!(matches!(damaged, Error::Corrupt { .. }), "{damaged}");
 }
 
 #[test]
-fn a_torn_end_is_cut_off() {
+fn a_torn_end_of_a_killed_process_is_cut_off() {
     let outside = directory();
-    let log = Log::open(outside.path(), small()).unwrap();
+    let (place, copy) = (outside.path().join("log"), outside.path().join("copy"));
+    let log = Log::open(&place, small()).unwrap();
+    // A segment that is made later says what was durable then.
+    settled(&place);
     for number in 1..=10 {
         log.append_durable(&record(number, 700)).unwrap();
     }
-    log.close().unwrap();
-    // Ten blocks of two granules behind the header.
-    let granule = 512;
-    overwrite(
-        &outside.path().join("segment-000001"),
-        granule + 9 * 2 * granule + 600,
-        &[1; 50],
-    );
-    let log = Log::open(outside.path(), small()).unwrap();
-    if log.next() == Lsn(11) {
-        println!("skipped: blocks are larger than 512 bytes here");
-        return;
-    }
-    assert_eq!(log.next(), Lsn(10));
+    copy_of_open(&place, &copy);
+    let mut last = None;
+    Inspection::read(&copy, &mut |block| last = Some(block.clone())).unwrap();
+    let last = last.unwrap();
+    // Its second sector.
+    overwrite(&copy.join(&last.file), last.offset + 600, &[1; 50]);
+    let log = Log::open(&copy, small()).unwrap();
+    assert_eq!(log.next_lsn(), Lsn(10));
     assert_eq!(log.append_durable(b"again").unwrap(), Lsn(10));
     log.close().unwrap();
-    let log = Log::open(outside.path(), small()).unwrap();
+    let log = Log::open(&copy, small()).unwrap();
     assert_eq!(contents(&log).last().unwrap().1, b"again");
 }
 
+#[test]
+fn a_reader_is_told_that_its_records_were_truncated_away() {
+    let outside = directory();
+    let log = Log::open(outside.path(), small()).unwrap();
+    for number in 1..=60 {
+        log.append_durable(&record(number, 100)).unwrap();
+    }
+    let mut late = log.read(Lsn(5)).unwrap();
+    let mut early = log.read(Lsn(40)).unwrap();
+    log.truncate_before(Lsn(40)).unwrap();
+    let gone = late.next().unwrap_err();
+    let is_said = matches!(
+        gone,
+        Error::Truncated {
+            asked: Lsn(5),
+            first: Lsn(40)
+        }
+    );
+    assert!(is_said, "{gone}");
+    assert_eq!(early.next().unwrap().unwrap().lsn, Lsn(40));
+}
+
 const CHILD: &str = "LANDFALL_LOG_CHILD";
+const MANY_CHILD: &str = "LANDFALL_LOG_MANY_CHILD";
+/// Segments of the log that has more of them than a process may have open files.
+const MANY: u64 = 2_000;
+
+/// The process that may have few files open: makes a log of many segments, and reads it.
+#[test]
+fn child_with_few_descriptors() {
+    let Ok(place) = std::env::var(MANY_CHILD) else {
+        return;
+    };
+    let limit = fs::read_to_string("/proc/self/limits").unwrap();
+    let limit = limit
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    assert!(limit.unwrap().contains(" 128 "), "{limit:?}");
+    let options = Options::default()
+        .segment_bytes(16 << 10)
+        .buffer_bytes(32 << 10)
+        .max_unwritten_bytes(16 << 10);
+    let begin = std::time::Instant::now();
+    let log = Log::open(&place, options.clone()).unwrap();
+    // One takes most of a segment, so the next one goes to another.
+    for number in 1..=MANY {
+        log.append(&record(number, 11_000)).unwrap();
+    }
+    log.close().unwrap();
+    println!("written in {:?}", begin.elapsed());
+    let begin = std::time::Instant::now();
+    let log = Log::open(&place, options).unwrap();
+    println!("opened in {:?}", begin.elapsed());
+    let mut reader = log.read(Lsn(1)).unwrap();
+    for number in 1..=MANY {
+        let found = reader.next().unwrap().unwrap();
+        assert_eq!((found.lsn, found.bytes.len()), (Lsn(number), 11_000));
+        assert!(found.bytes == record(number, 11_000), "{number}");
+    }
+    assert!(reader.next().unwrap().is_none());
+    log.close().unwrap();
+}
+
+#[test]
+fn a_log_may_have_more_segments_than_a_process_may_have_open_files() {
+    let outside = directory();
+    let place = outside.path().join("log");
+    let child = Command::new("sh")
+        .args(["-c", "ulimit -n 128; exec \"$0\" \"$@\""])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "child_with_few_descriptors", "--nocapture"])
+        .env(MANY_CHILD, &place)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert!(
+        child.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&child.stderr)
+    );
+    println!("{said}");
+    let found = Inspection::read(&place, &mut |_| {}).unwrap();
+    let used = found.segments.iter().filter(|one| one.is_used).count() as u64;
+    assert!(used >= MANY, "{used} segments");
+}
 
 /// The process that is killed: appends with four threads, and says which records are durable.
 #[test]
@@ -424,7 +658,7 @@ fn child() {
                 while !over.load(Ordering::Relaxed) {
                     let lsn = log.append_durable(&record(7, 300)).unwrap();
                     println!("durable {lsn}");
-                    if lsn.0 % 64 == 0 {
+                    if lsn.0.is_multiple_of(64) {
                         log.truncate_before(Lsn(lsn.0 - 32)).unwrap();
                     }
                 }
@@ -460,9 +694,9 @@ fn a_process_that_is_killed_loses_nothing_that_it_said_was_durable() {
         child.wait().unwrap();
         let log = Log::open(outside.path(), small()).unwrap();
         assert!(
-            log.next().0 > durable,
+            log.next_lsn().0 > durable,
             "round {round}: {durable} was durable, {} is next",
-            log.next()
+            log.next_lsn()
         );
         for (_, bytes) in contents(&log) {
             assert_eq!(bytes, record(7, 300));

@@ -16,6 +16,11 @@ pub enum LogCommand {
     Dump(LogDirectory),
     /// Read all of a log and compare it with its checksums; nothing is changed.
     Verify(LogDirectory),
+    /// Copy what can still be read of a damaged log into a new one, and say what is missing.
+    ///
+    /// Nothing in the damaged log is changed. Records keep their numbers up to the first that is missing; those behind
+    /// it follow without a gap, and what is printed says which is which.
+    Salvage(LogSalvage),
 }
 
 #[derive(Args)]
@@ -23,4 +28,13 @@ pub struct LogDirectory {
     /// Directory of the log.
     #[arg(value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
+}
+
+#[derive(Args)]
+pub struct LogSalvage {
+    #[command(flatten)]
+    pub from: LogDirectory,
+    /// Directory of the new log: an empty one, or one that is not there yet.
+    #[arg(long, value_name = "NEW", value_hint = ValueHint::DirPath)]
+    pub to: PathBuf,
 }

@@ -24,7 +24,7 @@ use crate::exit::Failure;
 pub use advise::Advise;
 pub use amplify::AmplifyPlan;
 pub use binlog::BinlogPlan;
-pub use log::{Log, LogCommand, LogDirectory};
+pub use log::{Log, LogCommand, LogDirectory, LogSalvage};
 pub use prove::{Prove, Workload};
 pub use site::SiteArguments;
 pub use sites::SitesArguments;

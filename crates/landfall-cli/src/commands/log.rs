@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use landfall::{Block, Error, Fragment, Inspection};
+use landfall::{Block, Error, Fragment, Inspection, Salvage};
 use landfall_lab::bytes_text;
 
-use crate::args::{Log, LogCommand, LogDirectory};
+use crate::args::{Log, LogCommand, LogDirectory, LogSalvage};
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 
@@ -17,6 +17,7 @@ pub fn run(arguments: &Log) -> Result<Code, Failure> {
     match &arguments.command {
         LogCommand::Dump(log) => dump(log),
         LogCommand::Verify(log) => verify(log),
+        LogCommand::Salvage(log) => salvage(log),
     }
 }
 
@@ -49,6 +50,51 @@ fn verify(log: &LogDirectory) -> Result<Code, Failure> {
     print_bytes(text.as_bytes())
 }
 
+/// Copies what can be read; that something is missing is what was asked for, and no failure.
+fn salvage(log: &LogSalvage) -> Result<Code, Failure> {
+    let copied = look(&log.from, |dir| match Salvage::copy(dir, &log.to) {
+        // It is the other directory that is meant.
+        Err(Error::NotEmpty { name }) => Ok(Err(name)),
+        copied => copied.map(Ok),
+    })?;
+    let found = copied.map_err(|name| {
+        let to = log.to.display();
+        let text = format!("{to} holds '{name}': name a directory that is empty, or not there yet");
+        Failure::new(Code::Usage, text)
+    })?;
+    let mut text = format!(
+        "copied {} records to {}, numbered from {} on\n",
+        found.copied,
+        log.to.display(),
+        found.first_lsn
+    );
+    for missing in &found.missing {
+        let (first, end) = (missing.lsns.start.0, missing.lsns.end.0);
+        let lost = if end - first == 1 {
+            format!("record {first} is missing")
+        } else {
+            format!("records {first} to {} are missing", end - 1)
+        };
+        let _ = if missing.new_lsn.0 == found.first_lsn.0 + found.copied {
+            writeln!(text, "{lost}, at the end")
+        } else {
+            writeln!(
+                text,
+                "{lost}; the one behind is {} in the new log",
+                missing.new_lsn
+            )
+        };
+    }
+    text += match (found.missing.is_empty(), found.ends_in_order) {
+        (true, true) => "nothing is missing\n",
+        (false, true) => "",
+        (_, false) => {
+            "the log was not closed in order, so records may be missing at its end without a trace\n"
+        }
+    };
+    print_bytes(text.as_bytes())
+}
+
 fn read(log: &LogDirectory, visit: &mut dyn FnMut(&Block)) -> Result<Inspection, Failure> {
     look(log, |dir| Inspection::read(dir, visit))
 }
@@ -67,7 +113,7 @@ pub(super) fn look<R>(
     }
     read(&log.dir).map_err(|error| {
         let code = match error {
-            Error::Io { ref source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            Error::NoLog | Error::NotALog { .. } => {
                 let text = format!("{dir} holds no log: it has no file 'landfall-log'");
                 return Failure::new(Code::Usage, text);
             }
@@ -80,11 +126,15 @@ pub(super) fn look<R>(
 
 pub(super) fn summary(found: &Inspection) -> String {
     let mut text = format!(
-        "log {:016x}, opened {} times; records {} to {}; blocks of {} bytes, segments of {}; written by {}\n",
+        "log {:016x}, opened {} times, {}; records {} to {}; blocks of {} bytes, segments of {}; written by {}\n",
         found.log,
         found.epoch,
-        found.first,
-        found.next.0.saturating_sub(1),
+        match found.is_closed {
+            true => "closed in order",
+            false => "not closed in order (its program was killed, or the power was cut)",
+        },
+        found.first_lsn,
+        found.next_lsn.0.saturating_sub(1),
         found.granule,
         bytes_text(found.segment_bytes),
         found.method,

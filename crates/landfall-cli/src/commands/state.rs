@@ -51,8 +51,8 @@ fn wrong(found: &StateInspection) -> Option<String> {
                 .into(),
         );
     }
-    if damaged == all && found.log.first > Lsn(1) {
-        let first = found.log.first;
+    if damaged == all && found.log.first_lsn > Lsn(1) {
+        let first = found.log.first_lsn;
         return Some(format!(
             "the state is lost: its log begins at command {first}, and no snapshot can be used"
         ));

@@ -5,20 +5,16 @@
 
 #![no_main]
 
+use landfall::fuzzing::{correct, exercise, right_checksums};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 
-#[path = "../../tests/corpus/directory.rs"]
-mod directory;
-#[path = "../../tests/corpus/memory.rs"]
-mod memory;
-
-fuzz_target!(|bytes: &[u8]| directory::exercise(bytes));
+fuzz_target!(|bytes: &[u8]| exercise(bytes));
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    let right = directory::right_checksums(&data[..size]);
+    let right = right_checksums(&data[..size]);
     let size = fuzzer_mutate(data, size, max_size);
     if seed % 8 != 0 {
-        directory::correct(&mut data[..size], &right);
+        correct(&mut data[..size], &right);
     }
     size
 });

@@ -1,330 +1,43 @@
-//! This machine.
+//! Threads, locks, time and chance of this machine.
 
-use std::fs::{self, File};
-use std::io::{self, IoSlice};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, FileExt};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::io;
 use std::sync::{
-    Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard,
-    RwLockWriteGuard,
+    Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use landfall_os::{Filesystem, allocate_unwritten};
-use rustix::fs::{
-    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, flock, fstat, fsync, openat, renameat,
-    unlinkat,
-};
-use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
-use rustix::thread::futex::{self, Timespec};
+use super::{Environment, Storage};
 
-use super::{Durability, Environment, Method};
-use crate::log::buffer::Buffer;
-
-/// Offsets and lengths where direct I/O cannot be had: a page, so that no write touches another's.
-const PAGE: u32 = 4096;
-/// How long methods are tried against each other.
-const CALIBRATION: Duration = Duration::from_millis(60);
-/// Writes of each method after which no more are needed.
-const ENOUGH: usize = 24;
-
-/// A directory of this machine.
+/// This machine, with a directory.
 #[derive(Clone)]
-pub struct System(Arc<Inner>);
-
-struct Inner {
-    directory: PathBuf,
-    /// The directory itself, which is what is locked.
-    handle: OnceLock<OwnedFd>,
-    /// A [`Method`]'s code; 0: not chosen yet.
-    method: AtomicU32,
-    is_locked: AtomicBool,
-    is_read_only: bool,
-    begin: Instant,
+pub(crate) struct System<S> {
+    storage: S,
+    begin: Arc<Instant>,
 }
 
-impl System {
-    /// For this directory, which may be yet to make.
-    pub fn new(directory: &Path) -> System {
-        System::with(directory, false)
-    }
-
-    /// For this directory, in which nothing is to be changed: files are opened to be read, and none is made.
-    pub fn read_only(directory: &Path) -> System {
-        System::with(directory, true)
-    }
-
-    fn with(directory: &Path, is_read_only: bool) -> System {
-        System(Arc::new(Inner {
-            directory: directory.to_owned(),
-            handle: OnceLock::new(),
-            method: AtomicU32::new(0),
-            is_locked: AtomicBool::new(false),
-            is_read_only,
-            begin: Instant::now(),
-        }))
-    }
-
-    fn method(&self) -> Option<Method> {
-        Method::of_code(self.0.method.load(Ordering::Relaxed))
-    }
-
-    fn handle(&self) -> io::Result<&OwnedFd> {
-        if let Some(handle) = self.0.handle.get() {
-            return Ok(handle);
+impl<S: Storage> System<S> {
+    pub fn new(storage: S) -> System<S> {
+        System {
+            storage,
+            begin: Arc::new(Instant::now()),
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened = openat(CWD, &self.0.directory, flags, Mode::empty())?;
-        Ok(self.0.handle.get_or_init(|| opened))
-    }
-
-    /// Opens a file of the directory that was locked, whatever that is called by now.
-    fn open_with(&self, name: &str, more: OFlags) -> io::Result<SystemFile> {
-        let access = match self.0.is_read_only {
-            true => OFlags::RDONLY,
-            false => OFlags::RDWR,
-        };
-        let open = |flags: OFlags| {
-            let flags = flags | access | OFlags::CLOEXEC;
-            let mode = Mode::RUSR | Mode::WUSR;
-            openat(self.handle()?, name, flags, mode).map_err(io::Error::from)
-        };
-        let method = self.method();
-        if method != Some(Method::Buffered) {
-            match open(more | OFlags::DIRECT) {
-                Ok(file) => {
-                    return Ok(SystemFile {
-                        file: file.into(),
-                        method: method.unwrap_or(Method::DirectFdatasync),
-                    });
-                }
-                // What a filesystem without direct I/O says, when it has made the file.
-                Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
-                    tracing::warn!(
-                        name,
-                        "no direct I/O here: the log is written through the page cache"
-                    );
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        let more = match method {
-            Some(Method::Buffered) => more,
-            _ => more.difference(OFlags::EXCL),
-        };
-        Ok(SystemFile {
-            file: open(more)?.into(),
-            method: Method::Buffered,
-        })
     }
 }
 
-/// An open file, and how it is written.
-pub struct SystemFile {
-    file: File,
-    method: Method,
-}
-
-impl SystemFile {
-    fn write_by(&self, bytes: &[u8], offset: u64, dsync: bool) -> io::Result<()> {
-        let flags = match dsync {
-            true => ReadWriteFlags::DSYNC,
-            false => ReadWriteFlags::empty(),
-        };
-        let mut done = 0;
-        while done < bytes.len() {
-            let rest = [IoSlice::new(&bytes[done..])];
-            match rustix::io::pwritev2(&self.file, &rest, offset + done as u64, flags) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => done += written,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-}
-
-impl super::File for SystemFile {
-    fn size(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.len())
-    }
-
-    fn allocate(&self, len: u64) -> io::Result<()> {
-        match allocate_unwritten(&self.file, len) {
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-                let buffer = Buffer::new(PAGE as usize);
-                for at in (0..len).step_by(PAGE as usize) {
-                    let most = (len - at).min(PAGE.into()) as usize;
-                    self.write_by(buffer.bytes(0..most), at, false)?;
-                }
-                Ok(())
-            }
-            allocated => allocated,
-        }
-    }
-
-    fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.file.read_exact_at(buffer, offset)
-    }
-
-    fn write(&self, bytes: &[u8], offset: u64, durability: Durability) -> io::Result<()> {
-        match (durability, self.method) {
-            (Durability::Later, _) => self.write_by(bytes, offset, false),
-            (Durability::OnReturn, Method::DirectDsync) => self.write_by(bytes, offset, true),
-            (Durability::OnReturn, _) => {
-                self.write_by(bytes, offset, false)?;
-                self.file.sync_data()
-            }
-        }
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
-    }
-}
-
-impl Environment for System {
-    type File = SystemFile;
+impl<S: Storage> Environment for System<S> {
+    type Storage = S;
     type Mutex<T: Send + 'static> = Mutex<T>;
     type Guard<'a, T: Send + 'static> = MutexGuard<'a, T>;
     type RwLock<T: Send + Sync + 'static> = RwLock<T>;
     type Shared<'a, T: Send + Sync + 'static> = RwLockReadGuard<'a, T>;
     type Exclusive<'a, T: Send + Sync + 'static> = RwLockWriteGuard<'a, T>;
     type Condvar = Condvar;
-    type Gate = AtomicU32;
+    type Epochs = Epochs;
     type Thread = JoinHandle<()>;
 
-    fn make_directory(&self) -> io::Result<()> {
-        let made = fs::DirBuilder::new().mode(0o700).create(&self.0.directory);
-        match made {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            made => made,
-        }
-    }
-
-    fn sync_parent(&self) -> io::Result<()> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let parent = openat(self.handle()?, "..", flags, Mode::empty())?;
-        Ok(retry_on_intr(|| fsync(&parent))?)
-    }
-
-    fn names(&self) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in Dir::read_from(self.handle()?)? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            if name != "." && name != ".." {
-                names.push(name);
-            }
-        }
-        Ok(names)
-    }
-
-    fn lock_directory(&self) -> io::Result<bool> {
-        // The kernel's lock is that of the open directory, which clones of this share.
-        if self.0.is_locked.swap(true, Ordering::AcqRel) {
-            return Ok(false);
-        }
-        match flock(self.handle()?, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(true),
-            Err(error) => {
-                self.0.is_locked.store(false, Ordering::Release);
-                match error {
-                    Errno::WOULDBLOCK => Ok(false),
-                    error => Err(error.into()),
-                }
-            }
-        }
-    }
-
-    fn unlock_directory(&self) {
-        if let Ok(handle) = self.handle() {
-            // It goes with the handle otherwise.
-            let _ = flock(handle, FlockOperation::Unlock);
-        }
-        self.0.is_locked.store(false, Ordering::Release);
-    }
-
-    fn create(&self, name: &str) -> io::Result<SystemFile> {
-        self.open_with(name, OFlags::CREATE | OFlags::EXCL)
-    }
-
-    fn open(&self, name: &str) -> io::Result<SystemFile> {
-        self.open_with(name, OFlags::empty())
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let directory = self.handle()?;
-        Ok(renameat(directory, from, directory, to)?)
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        Ok(unlinkat(self.handle()?, name, AtFlags::empty())?)
-    }
-
-    fn sync_directory(&self) -> io::Result<()> {
-        let directory = self.handle()?;
-        Ok(retry_on_intr(|| fsync(directory))?)
-    }
-
-    fn device(&self) -> io::Result<u64> {
-        Ok(fstat(self.handle()?)?.st_dev)
-    }
-
-    fn granule(&self) -> io::Result<u32> {
-        let filesystem = Filesystem::of(&self.0.directory)?;
-        match filesystem.direct_io {
-            // The two copies of the control record are a page each, and groups begin at any granule in memory.
-            Some(direct)
-                if direct.offset_bytes.is_power_of_two()
-                    && direct.offset_bytes <= PAGE
-                    && direct.memory_bytes <= direct.offset_bytes.max(512) =>
-            {
-                Ok(direct.offset_bytes.max(512))
-            }
-            _ => {
-                self.use_method(Method::Buffered);
-                Ok(PAGE)
-            }
-        }
-    }
-
-    fn calibrate(&self, file: &SystemFile, offset: u64, granule: u32) -> io::Result<Method> {
-        if file.method == Method::Buffered {
-            return Ok(Method::Buffered);
-        }
-        let mut buffer = Buffer::new(granule as usize);
-        let zeros = buffer.bytes_mut(0..granule as usize);
-        let mut times = [Vec::new(), Vec::new()];
-        let begin = Instant::now();
-        while begin.elapsed() < CALIBRATION && times[1].len() < ENOUGH {
-            for (dsync, times) in [true, false].into_iter().zip(&mut times) {
-                let begin = Instant::now();
-                match file.write_by(zeros, offset, dsync) {
-                    // Not every filesystem knows the flag.
-                    Err(error) if dsync && error.kind() == io::ErrorKind::Unsupported => {
-                        return Ok(Method::DirectFdatasync);
-                    }
-                    written => written?,
-                }
-                if !dsync {
-                    file.file.sync_data()?;
-                }
-                times.push(begin.elapsed());
-            }
-        }
-        let [mut dsync, mut fdatasync] = times;
-        Ok(match middle(&mut dsync) <= middle(&mut fdatasync) {
-            true => Method::DirectDsync,
-            false => Method::DirectFdatasync,
-        })
-    }
-
-    fn use_method(&self, method: Method) {
-        self.0.method.store(method.code(), Ordering::Relaxed);
+    fn storage(&self) -> &S {
+        &self.storage
     }
 
     fn mutex<T: Send + 'static>(value: T) -> Mutex<T> {
@@ -366,28 +79,24 @@ impl Environment for System {
         condvar.notify_all();
     }
 
-    fn gate() -> AtomicU32 {
-        AtomicU32::new(0)
+    fn epochs() -> Epochs {
+        Epochs::default()
     }
 
-    fn openings(gate: &AtomicU32) -> u32 {
-        gate.load(Ordering::SeqCst)
+    fn epoch(epochs: &Epochs) -> u32 {
+        epochs.get()
     }
 
-    fn wait_at(gate: &AtomicU32, openings: u32, at_most: Option<Duration>) {
-        let at_most = at_most.and_then(|time| Timespec::try_from(time).ok());
-        // Whatever it says, it is over: opened meanwhile, interrupted, the time has passed.
-        let _ = futex::wait(gate, futex::Flags::PRIVATE, openings, at_most.as_ref());
+    fn wait_for_epoch(epochs: &Epochs, epoch: u32, at_most: Option<Duration>) {
+        epochs.wait(epoch, at_most);
     }
 
-    fn open_for_one(gate: &AtomicU32) {
-        gate.fetch_add(1, Ordering::SeqCst);
-        let _ = futex::wake(gate, futex::Flags::PRIVATE, 1);
+    fn raise_for_one(epochs: &Epochs) {
+        epochs.raise(false);
     }
 
-    fn open_for_all(gate: &AtomicU32) {
-        gate.fetch_add(1, Ordering::SeqCst);
-        let _ = futex::wake(gate, futex::Flags::PRIVATE, i32::MAX as u32);
+    fn raise_for_all(epochs: &Epochs) {
+        epochs.raise(true);
     }
 
     fn spawn(
@@ -406,12 +115,13 @@ impl Environment for System {
         }
     }
 
+    #[cfg(test)]
     fn yield_now(&self) {
         thread::yield_now();
     }
 
     fn now(&self) -> Duration {
-        self.0.begin.elapsed()
+        self.begin.elapsed()
     }
 
     fn random(&self) -> u64 {
@@ -419,7 +129,83 @@ impl Environment for System {
     }
 }
 
-fn middle(times: &mut [Duration]) -> Duration {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or(Duration::MAX)
+#[cfg(all(target_os = "linux", not(feature = "portable")))]
+pub(crate) use futex::Epochs;
+#[cfg(any(not(target_os = "linux"), feature = "portable"))]
+pub(crate) use locked::Epochs;
+
+/// By a futex: who is woken takes no lock.
+#[cfg(all(target_os = "linux", not(feature = "portable")))]
+mod futex {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
+
+    use rustix::thread::futex::{Flags, Timespec, wait, wake};
+
+    #[derive(Default)]
+    pub(crate) struct Epochs(AtomicU32);
+
+    impl Epochs {
+        pub fn get(&self) -> u32 {
+            self.0.load(Ordering::SeqCst)
+        }
+
+        pub fn wait(&self, epoch: u32, at_most: Option<Duration>) {
+            let at_most = at_most.and_then(|time| Timespec::try_from(time).ok());
+            // Whatever it says, it is over: raised meanwhile, interrupted, the time has passed.
+            let _ = wait(&self.0, Flags::PRIVATE, epoch, at_most.as_ref());
+        }
+
+        pub fn raise(&self, for_all: bool) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            let most = if for_all { i32::MAX as u32 } else { 1 };
+            let _ = wake(&self.0, Flags::PRIVATE, most);
+        }
+    }
+}
+
+/// By the standard library's own.
+#[cfg(any(not(target_os = "linux"), feature = "portable"))]
+mod locked {
+    use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+    use std::time::Duration;
+
+    #[derive(Default)]
+    pub(crate) struct Epochs {
+        epoch: Mutex<u32>,
+        raised: Condvar,
+    }
+
+    impl Epochs {
+        fn lock(&self) -> MutexGuard<'_, u32> {
+            self.epoch.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        pub fn get(&self) -> u32 {
+            *self.lock()
+        }
+
+        pub fn wait(&self, epoch: u32, at_most: Option<Duration>) {
+            let now = self.lock();
+            if *now != epoch {
+                return;
+            }
+            // Whatever it says, it is over: raised meanwhile, interrupted, the time has passed.
+            match at_most {
+                Some(time) => drop(self.raised.wait_timeout(now, time)),
+                None => drop(self.raised.wait(now)),
+            }
+        }
+
+        pub fn raise(&self, for_all: bool) {
+            let mut epoch = self.lock();
+            *epoch = epoch.wrapping_add(1);
+            drop(epoch);
+            if for_all {
+                self.raised.notify_all();
+            } else {
+                self.raised.notify_one();
+            }
+        }
+    }
 }

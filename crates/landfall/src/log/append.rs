@@ -1,6 +1,6 @@
 //! Appending: from records to blocks in memory, each with its place in a segment.
 //!
-//! A unit that fits into a block is put into one. Another is put into several, and while that is done nobody
+//! A batch that fits into a block is put into one. Another is put into several, and while that is done nobody
 //! else can append. Who finds no room in the buffer has it written, or waits for who is at it; who finds no
 //! segment waits for the thread that makes them, or is told why it cannot.
 
@@ -9,8 +9,9 @@ use std::sync::atomic::Ordering;
 
 use super::format::{FRAME, Frame, HEADER};
 use super::group::Callback;
+use super::segments::Hurry;
 use super::shared::{Shared, State, StateOf};
-use crate::environment::{Environment, Fault};
+use crate::environment::{Environment, planted};
 use crate::{Error, Lsn};
 
 /// Whether who waits for a segment has had it tried to make one.
@@ -32,7 +33,7 @@ impl<E: Environment> Drop for Reservation<E> {
 }
 
 impl<E: Environment> Shared<E> {
-    /// Appends a unit and returns its first record's LSN. `callback` gets that of its last record.
+    /// Appends a batch and returns its first record's LSN. `callback` gets that of its last record.
     pub fn append(
         self: &Arc<Self>,
         records: &[&[u8]],
@@ -48,7 +49,7 @@ impl<E: Environment> Shared<E> {
         Ok(lsn)
     }
 
-    /// Appends a unit; the lock has not been let go of since it was there.
+    /// Appends a batch; the lock has not been let go of since it was there.
     fn put<'a>(
         self: &'a Arc<Self>,
         records: &[&[u8]],
@@ -64,8 +65,8 @@ impl<E: Environment> Shared<E> {
                 return Err(error);
             }
             let is_full = callback.is_some()
-                && state.filling.callbacks.len() >= self.options.waiting_commits as usize;
-            if state.is_unit_open {
+                && state.filling.callbacks.len() >= self.options.max_pending_commits as usize;
+            if state.is_batch_open {
                 state = self.space.wait(state);
             } else if is_full {
                 state = self.make_room(state)?;
@@ -79,10 +80,12 @@ impl<E: Environment> Shared<E> {
         }
         let whole: usize = records.iter().map(|record| FRAME + record.len()).sum();
         let whole = whole as u64 + HEADER as u64;
-        let mut state = match whole <= self.block_bytes {
-            true => self.append_whole(state, records, whole)?,
-            false => self.append_in_parts(state, records)?,
+        let appended = if whole <= self.block_bytes {
+            self.append_whole(state, records, whole)
+        } else {
+            self.append_in_parts(state, records)
         };
+        let mut state = appended.inspect_err(|_| self.announce_poison())?;
         if let Some(error) = self.refusal(&state) {
             return Err(error);
         }
@@ -93,13 +96,18 @@ impl<E: Environment> Shared<E> {
         if let Some(callback) = callback {
             state.filling.callbacks.push((last, callback));
         }
-        if is_waited_for || state.filling.bytes() >= self.options.write_bytes {
-            self.ask_writer(&mut state);
+        if is_waited_for || state.filling.bytes() >= self.options.max_unwritten_bytes {
+            let has_writer = self.ask_writer(&mut state);
+            if is_waited_for && !has_writer && state.writer.is_some() {
+                // There is nobody else to do it.
+                self.drive(state, true);
+                state = E::lock(&self.state);
+            }
         }
         Ok((state, first))
     }
 
-    /// Appends a unit that fits into a block, into one block.
+    /// Appends a batch that fits into a block, into one block.
     fn append_whole<'a>(
         self: &'a Arc<Self>,
         mut state: StateOf<'a, E>,
@@ -115,7 +123,7 @@ impl<E: Environment> Shared<E> {
             state = waited;
             if !is_begun {
                 // Others were let in meanwhile.
-                while state.is_unit_open && self.refusal(&state).is_none() {
+                while state.is_batch_open && self.refusal(&state).is_none() {
                     state = self.space.wait(state);
                 }
                 if let Some(error) = self.refusal(&state) {
@@ -127,24 +135,31 @@ impl<E: Environment> Shared<E> {
             let frame = Frame {
                 begins_record: true,
                 ends_record: true,
-                begins_unit: index == 0,
-                ends_unit: index + 1 == records.len(),
+                begins_batch: index == 0,
+                ends_batch: index + 1 == records.len(),
                 length: record.len() as u32,
             };
-            state.filling.push(frame, record);
+            self.push(&mut state, frame, record)?;
         }
         state.next_lsn += records.len() as u64;
-        state.unit_end = state.next_lsn;
+        state.batch_end = state.next_lsn;
         Ok(state)
     }
 
-    /// Appends a unit block by block, while nobody else can append.
+    /// Adds to the open block. A part of a batch that is there without the rest must not be followed by anything.
+    fn push(&self, state: &mut State<E>, frame: Frame, bytes: &[u8]) -> Result<(), Error> {
+        state.filling.push(frame, bytes).inspect_err(|error| {
+            state.fail("appending", std::io::Error::other(error.to_string()));
+        })
+    }
+
+    /// Appends a batch block by block, while nobody else can append.
     fn append_in_parts<'a>(
         self: &'a Arc<Self>,
         mut state: StateOf<'a, E>,
         records: &[&[u8]],
     ) -> Result<StateOf<'a, E>, Error> {
-        state.is_unit_open = true;
+        state.is_batch_open = true;
         let first = state.next_lsn;
         let mut tries = Tries::default();
         for (index, record) in records.iter().enumerate() {
@@ -165,36 +180,42 @@ impl<E: Environment> Shared<E> {
                 let frame = Frame {
                     begins_record: at == 0,
                     ends_record: length == rest,
-                    begins_unit: at == 0 && index == 0,
-                    ends_unit: length == rest && index + 1 == records.len(),
+                    begins_batch: at == 0 && index == 0,
+                    ends_batch: length == rest && index + 1 == records.len(),
                     length: length as u32,
                 };
                 if at == 0 {
                     state.next_lsn += 1;
                 }
-                state.filling.push(frame, &record[at..at + length]);
+                if let Err(error) = state.filling.push(frame, &record[at..at + length]) {
+                    drop(state);
+                    return Err(self.abandon(first, error));
+                }
                 at += length;
                 if at == record.len() {
                     break;
                 }
             }
         }
-        state.unit_end = state.next_lsn;
-        state.is_unit_open = false;
+        state.batch_end = state.next_lsn;
+        state.is_batch_open = false;
         self.space.wake_all();
         Ok(state)
     }
 
-    /// A unit of which a part is written cannot be ended: if any was, the log cannot go on behind it.
+    /// A batch of which a part is written cannot be ended: if any was, the log cannot go on behind it.
     fn abandon(&self, first: u64, error: Error) -> Error {
         let mut state = E::lock(&self.state);
-        state.is_unit_open = false;
-        if state.next_lsn > first && state.poison.is_none() {
+        state.is_batch_open = false;
+        if state.next_lsn > first && !state.is_poisoned() {
             let source = std::io::Error::other(error.to_string());
-            self.poison(&mut state, "making a segment for a large batch", source);
+            self.poison(state, "appending a large batch", source);
+            state = E::lock(&self.state);
         }
+        let refusal = self.refusal(&state);
+        drop(state);
         self.space.wake_all();
-        self.refusal(&state).unwrap_or(error)
+        refusal.unwrap_or(error)
     }
 
     /// Begins a block for at least so many bytes; `false`: it had to wait, and others may have come first.
@@ -202,35 +223,38 @@ impl<E: Environment> Shared<E> {
         self: &'a Arc<Self>,
         mut state: StateOf<'a, E>,
         bytes: u64,
-        unit_back: u32,
+        batch_back: u32,
         tries: &mut Tries,
     ) -> Result<(StateOf<'a, E>, bool), Error> {
         let granule = self.geometry.granule;
         if let Some(next) = state.filling.close(granule) {
             state.next_position = next;
         }
-        if !state.filling.takes(bytes, granule) {
-            return Ok((self.make_room(state)?, false));
-        }
         let mut position = state.next_position;
         if self.geometry.room(position) < bytes {
-            let sequence = self.geometry.sequence(position);
-            position = match self.geometry.offset(position) {
-                0 => self.geometry.first_block(sequence),
-                _ => self.geometry.first_block(sequence + 1),
-            };
+            position = self.geometry.behind(position);
+        }
+        let extent = self.options.group_extent();
+        if !state.filling.takes(bytes, position, self.geometry, extent) {
+            return Ok((self.make_room(state)?, false));
         }
         let sequence = self.geometry.sequence(position);
-        let (lsn, heedless) = (
-            state.next_lsn,
-            self.environment.is_planted(Fault::ZeroBehindWriter),
-        );
-        if let Some(file) = state.segments.enter(sequence, lsn, heedless) {
+        let lsn = state.next_lsn;
+        let hurry = Hurry {
+            past_zeros: planted!(self.environment, ZeroBehindWriter),
+            to_last: planted!(self.environment, EnterLastSegment),
+        };
+        if let Some(file) = state.segments.enter(sequence, lsn, hurry) {
             if self.geometry.offset(position) == granule {
                 // Another one is to be made ahead.
                 self.work.wake_all();
             }
-            state.filling.begin(position, lsn, unit_back, file);
+            let begun = state
+                .filling
+                .begin(self.geometry, position, lsn, batch_back, file);
+            begun.inspect_err(|error| {
+                state.fail("appending", std::io::Error::other(error.to_string()));
+            })?;
             return Ok((state, true));
         }
         self.retry_segment(&mut state, tries)?;
@@ -303,7 +327,7 @@ impl<E: Environment> Shared<E> {
         if let Some(error) = self.refusal(&state) {
             return Err(error);
         }
-        if state.driver.is_none() {
+        if state.writer.is_none() {
             return Ok(self.space.wait(state));
         }
         if state.has_writer && self.has_work(&state) {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use landfall_os::ALIGNMENT;
+use crate::environment::ALIGNMENT;
 
 /// Zeroed bytes that begin at a multiple of [`ALIGNMENT`].
 #[derive(Debug)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::driver::{Asked, Failed};
 use super::group::{Callback, Group};
+use super::group_writer::{Failed, IoCounts};
 use super::shared::{Durable, Flight, Shared, State, StateOf};
-use crate::environment::{Environment, Fault};
+use crate::environment::{Environment, planted};
 use crate::{Error, Lsn};
 
 /// Groups that are not waited for when waiting was in vain again and again, at most.
@@ -62,7 +62,7 @@ impl<E: Environment> Shared<E> {
                     parity
                 }
             };
-            if state.driver.is_some() && !self.is_to_wait(&mut state, &mut leads) {
+            if state.writer.is_some() && !self.is_to_wait(&mut state, &mut leads) {
                 self.drive(state, true);
                 state = E::lock(&self.state);
                 continue;
@@ -110,13 +110,24 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Writes what was gathered, if nobody else is at it. `sync`: and makes it durable.
-    pub(super) fn drive(&self, mut state: StateOf<'_, E>, sync: bool) {
-        let Some(mut driver) = state.driver.take() else {
-            return;
-        };
-        let Some(other) = driver.spare.take() else {
-            state.driver = Some(driver);
-            return;
+    ///
+    /// Goes on as long as there is something that nobody else would write.
+    pub(super) fn drive<'a>(self: &'a Arc<Self>, mut state: StateOf<'a, E>, mut sync: bool) {
+        while let Some(next) = self.write_group(state, sync) {
+            (state, sync) = (next, false);
+        }
+    }
+
+    /// Writes one group; the lock, if there is another one to be written that nobody waits for.
+    fn write_group<'a>(
+        self: &'a Arc<Self>,
+        mut state: StateOf<'a, E>,
+        sync: bool,
+    ) -> Option<StateOf<'a, E>> {
+        let mut writer = state.writer.take()?;
+        let Some(other) = writer.spare.take() else {
+            state.writer = Some(writer);
+            return None;
         };
         state.gather_until = None;
         if let Some(next) = state.filling.close(self.geometry.granule) {
@@ -124,100 +135,109 @@ impl<E: Environment> Shared<E> {
         }
         let gathered = state.filling.bytes();
         let is_awaited = sync || state.filling.waiting > 0 || !state.filling.callbacks.is_empty();
-        let sync = is_awaited || driver.unsynced_bytes() + gathered > self.options.unsynced_bytes;
+        let sync =
+            is_awaited || writer.unsynced_bytes() + gathered > self.options.max_unsynced_bytes;
         let parity = state.filling.parity;
         let mut group = std::mem::replace(&mut state.filling, other);
         state.filling.parity = 1 - parity;
-        let end = state.unit_end;
+        let end = state.batch_end;
         state.flight = Some(Flight {
             parity,
             end,
             is_synced: sync,
             joined: 0,
         });
-        if self.environment.is_planted(Fault::AcknowledgeEarly) && sync {
-            self.set_durable(&mut state, end, driver.durable);
+        if planted!(self.environment, AcknowledgeEarly) && sync {
+            let durable = writer.durable_with(end);
+            let _ = self.set_durable(&mut state, durable);
         }
         drop(state);
         // There is room in the other one.
         self.space.wake_all();
         let begin = self.environment.now();
-        let written = driver.write(&mut group, sync);
+        let written = writer.write(&mut group, sync);
         let took = self.environment.now().saturating_sub(begin);
         let callbacks = std::mem::take(&mut group.callbacks);
         let committers = group.waiting;
         let mut state = E::lock(&self.state);
         let joined = state.flight.take().map_or(0, |flight| flight.joined);
-        let result = match written {
-            Ok(asked) => {
-                self.count(&mut state, &group, asked, took, sync);
+        let failed = match written {
+            Ok(counts) => {
+                self.count(&mut state, &group, counts, took, sync);
                 if std::mem::replace(&mut state.is_streaming, !is_awaited) && is_awaited {
                     self.work.wake_all();
                 }
                 if sync {
-                    self.set_durable(&mut state, end, driver.durable);
                     state.flush_time = (state.flush_time * 3 + took) / 4;
                     state.committers = committers + state.filling.waiting + joined;
                     state.tally.commits += u64::from(committers + joined) + callbacks.len() as u64;
+                    self.set_durable(&mut state, writer.durable_with(end)).err()
+                } else {
+                    None
                 }
-                Ok(())
             }
-            Err(Failed { doing, error }) => {
-                self.poison(&mut state, doing, error);
-                if self.environment.is_planted(Fault::NotPoisoned) {
-                    state.poison = None;
-                    self.set_durable(&mut state, end, driver.durable);
-                }
-                Err(())
+            Err(_) if planted!(self.environment, NotPoisoned) => {
+                self.set_durable(&mut state, writer.durable_with(end)).err()
             }
+            Err(failed) => Some(failed),
         };
         group.clear();
-        driver.spare = Some(group);
-        state.driver = Some(driver);
-        let failure = result.err().and_then(|()| self.refusal(&state));
+        writer.spare = Some(group);
+        state.writer = Some(writer);
+        if let Some(Failed { doing, error }) = failed {
+            self.poison(state, doing, error);
+            let error = self.refusal(&E::lock(&self.state)).unwrap_or(Error::Closed);
+            call_all(callbacks, |_| Err(error.clone()));
+            return None;
+        }
         let is_next_awaited = state.filling.waiting > 0;
         let has_work = self.has_work(&state);
+        let is_left_to_us = has_work && !state.has_writer;
         // Who is woken finds the lock free.
         drop(state);
-        self.done[parity].open_for_all();
+        self.done[parity].notify_all();
         if is_next_awaited {
-            self.done[1 - parity].open_for_one();
+            self.done[1 - parity].notify_one();
         }
         self.space.wake_all();
         if has_work {
             self.writing.wake_one();
         }
-        for (lsn, callback) in callbacks {
-            call(
-                callback,
-                match &failure {
-                    None => Ok(lsn),
-                    Some(error) => Err(error.clone()),
-                },
-            );
-        }
+        call_all(callbacks, Ok);
+        is_left_to_us.then(|| E::lock(&self.state))
     }
 
-    fn set_durable(&self, state: &mut State<E>, lsn: u64, position: u64) {
-        state.durable = Durable { lsn, position };
-        self.durable_lsn.store(lsn, Ordering::Release);
+    fn set_durable(&self, state: &mut State<E>, durable: Durable) -> Result<(), Failed> {
+        let before = state.durable;
+        if durable.lsn < before.lsn
+            || durable.position < before.position
+            || durable.lsn > state.batch_end
+        {
+            return Err(Failed {
+                doing: "acknowledging",
+                error: std::io::Error::other("what is durable goes back, or ahead"),
+            });
+        }
+        state.durable = durable;
+        self.durable_lsn.store(durable.lsn, Ordering::Release);
         if state.followers > 0 {
             self.durable.wake_all();
         }
+        Ok(())
     }
 
     fn count(
         &self,
         state: &mut State<E>,
         group: &Group<E>,
-        asked: Asked,
+        counts: IoCounts,
         took: Duration,
         sync: bool,
     ) {
         let tally = &mut state.tally;
-        tally.writes += asked.writes;
-        tally.flushes += asked.flushes;
-        tally.bytes += asked.bytes;
+        tally.writes += counts.writes;
+        tally.flushes += counts.flushes;
+        tally.bytes += counts.bytes;
         tally.record_bytes += group
             .blocks
             .iter()
@@ -232,11 +252,12 @@ impl<E: Environment> Shared<E> {
     /// Whether there is something for the writer.
     pub(super) fn has_work(&self, state: &State<E>) -> bool {
         let bytes = state.filling.bytes();
-        !state.filling.callbacks.is_empty() || bytes >= self.options.write_bytes
+        !state.filling.callbacks.is_empty() || bytes >= self.options.max_unwritten_bytes
     }
 
-    /// Has the log's own thread write, which is started if it does not run yet.
-    pub(super) fn ask_writer(self: &Arc<Self>, state: &mut State<E>) {
+    /// Has the log's own thread write, which is started if it does not run yet; `false`: it cannot be started, and
+    /// whoever appends writes.
+    pub(super) fn ask_writer(self: &Arc<Self>, state: &mut State<E>) -> bool {
         if !state.has_writer {
             let shared = self.clone();
             let started = self
@@ -247,23 +268,22 @@ impl<E: Environment> Shared<E> {
                     state.has_writer = true;
                     state.threads.push(thread);
                 }
-                // Whoever needs room, or commits, writes himself; callbacks wait for that.
-                Err(error) => tracing::warn!(%error, "the log's writer cannot be started"),
+                Err(error) => {
+                    tracing::warn!(%error, "the log's writer cannot be started");
+                    return false;
+                }
             }
         }
-        if state.driver.is_some() {
+        if state.writer.is_some() {
             self.writing.wake_one();
         }
+        true
     }
 
     fn write_for_others(self: Arc<Self>) {
         let mut state = E::lock(&self.state);
-        loop {
-            if state.poison.is_some() {
-                self.fail_callbacks(state);
-                return;
-            }
-            if state.driver.is_some() && self.has_work(&state) {
+        while !state.is_poisoned() {
+            if state.writer.is_some() && self.has_work(&state) {
                 self.drive(state, false);
                 state = E::lock(&self.state);
             } else if state.is_closing {
@@ -273,21 +293,17 @@ impl<E: Environment> Shared<E> {
             }
         }
     }
-
-    /// Those who wait for a log that is poisoned are told so.
-    fn fail_callbacks(&self, mut state: StateOf<'_, E>) {
-        let callbacks = std::mem::take(&mut state.filling.callbacks);
-        let error = self.refusal(&state).unwrap_or(Error::Closed);
-        drop(state);
-        for (_, callback) in callbacks {
-            call(callback, Err(error.clone()));
-        }
-    }
 }
 
-/// Calls a callback; if it panics that is nobody else's trouble.
-fn call(callback: Callback, result: Result<Lsn, Error>) {
-    if catch_unwind(AssertUnwindSafe(|| callback(result))).is_err() {
-        tracing::error!("a callback of the log panicked");
+/// Calls callbacks; if one panics that is nobody else's trouble.
+pub(super) fn call_all(
+    callbacks: Vec<(Lsn, Callback)>,
+    result: impl Fn(Lsn) -> Result<Lsn, Error>,
+) {
+    for (lsn, callback) in callbacks {
+        let result = result(lsn);
+        if catch_unwind(AssertUnwindSafe(|| callback(result))).is_err() {
+            tracing::error!("a callback of the log panicked");
+        }
     }
 }

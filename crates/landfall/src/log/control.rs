@@ -1,17 +1,21 @@
-//! The control file: two copies of the control record, of which one is written at a time.
+//! The control file: two copies of the control record.
 //!
-//! A copy that a power cut tears is not valid, and then the other one counts, which is the record before.
+//! Both are written, one after the other, and nothing that rests on a record is done before both are durable. So
+//! whatever a power cut leaves of one, the other is whole; and where one is damaged later the other says the same, or is
+//! the record before, on which nothing rests yet.
 
 use std::path::PathBuf;
 
 use super::buffer::Buffer;
-use super::format::{CONTROL, CONTROL_DRAFT, CONTROL_NAME, Control, ControlCopy, VERSION};
+use super::format::{
+    CONTROL, CONTROL_DRAFT, CONTROL_FILE, CONTROL_NAME, Control, ControlCopy, VERSION,
+};
 use crate::Error;
-use crate::environment::{Durability, Environment, Fault, File};
+use crate::environment::{Durability, Environment, File, FileOf, Storage, planted};
 
 pub(crate) struct ControlFile<E: Environment> {
     environment: E,
-    file: E::File,
+    file: FileOf<E>,
     pub record: Control,
     buffer: Buffer,
 }
@@ -19,16 +23,18 @@ pub(crate) struct ControlFile<E: Environment> {
 impl<E: Environment> ControlFile<E> {
     /// Makes the file that is not there, durably: from then on the directory holds a log.
     pub fn create(environment: &E, record: Control) -> Result<(), Error> {
+        let storage = environment.storage();
         let make = || {
-            let file = environment.create(CONTROL_DRAFT)?;
-            file.allocate(2 * CONTROL as u64)?;
-            let mut buffer = Buffer::new(2 * CONTROL);
-            let copy = copy_of(record.generation);
-            record.encode(buffer.bytes_mut(copy..copy + CONTROL));
-            file.write(buffer.bytes(0..2 * CONTROL), 0, Durability::Later)?;
+            let file = storage.create(CONTROL_DRAFT)?;
+            file.allocate(CONTROL_FILE as u64)?;
+            let mut buffer = Buffer::new(CONTROL_FILE);
+            for copy in [0, CONTROL] {
+                record.encode(buffer.bytes_mut(copy..copy + CONTROL));
+            }
+            file.write(buffer.bytes(0..CONTROL_FILE), 0, Durability::Later)?;
             file.sync()?;
-            environment.rename(CONTROL_DRAFT, CONTROL_NAME)?;
-            environment.sync_directory()
+            storage.rename(CONTROL_DRAFT, CONTROL_NAME)?;
+            storage.sync()
         };
         make().map_err(Error::io("make the control file of a log"))
     }
@@ -36,16 +42,13 @@ impl<E: Environment> ControlFile<E> {
     /// Reads the file that is there.
     pub fn open(environment: &E) -> Result<ControlFile<E>, Error> {
         let doing = || Error::io("read the control file of the log");
-        let file = environment.open(CONTROL_NAME).map_err(doing())?;
-        let corrupt = |what: &str| Error::Corrupt {
-            file: PathBuf::from(CONTROL_NAME),
-            offset: 0,
-            what: what.to_owned(),
-        };
-        if file.size().map_err(doing())? < 2 * CONTROL as u64 {
-            return Err(corrupt("it is cut off"));
+        let open = || environment.storage().open(CONTROL_NAME);
+        let file = open().map_err(doing())?;
+        let size = file.size().map_err(doing())?;
+        if size < 2 * CONTROL as u64 {
+            return Err(corrupt(size, "it is cut off"));
         }
-        let mut buffer = Buffer::new(2 * CONTROL);
+        let mut buffer = Buffer::new(CONTROL_FILE);
         file.read(buffer.bytes_mut(0..2 * CONTROL), 0)
             .map_err(doing())?;
         let copies = [0, CONTROL].map(|at| Control::decode(buffer.bytes(at..at + CONTROL)));
@@ -54,15 +57,18 @@ impl<E: Environment> ControlFile<E> {
             _ => None,
         });
         if let Some(record) = valid.max_by_key(|record| record.generation) {
-            return match record.makes_sense() {
-                true => Ok(ControlFile {
-                    environment: environment.clone(),
-                    file,
-                    record,
-                    buffer,
-                }),
-                false => Err(corrupt("its numbers make no sense")),
-            };
+            if size < CONTROL_FILE as u64 {
+                return Err(corrupt(size, "it is cut off"));
+            }
+            if !record.makes_sense() {
+                return Err(corrupt(0, "its numbers make no sense"));
+            }
+            return Ok(ControlFile {
+                environment: environment.clone(),
+                file,
+                record,
+                buffer,
+            });
         }
         let other = copies.iter().find_map(|copy| match copy {
             ControlCopy::Other(version) => Some(*version),
@@ -73,30 +79,60 @@ impl<E: Environment> ControlFile<E> {
                 found,
                 known: VERSION,
             },
-            None => corrupt("neither of its two copies is valid"),
+            None => corrupt(0, "neither of its two copies is valid"),
         })
     }
 
-    /// Writes the record durably, as the next generation, into the copy that does not count.
+    /// The file is opened anew, as files are from now on.
+    pub fn reopen(&mut self) -> Result<(), Error> {
+        let opened = self.environment.storage().open(CONTROL_NAME);
+        self.file = opened.map_err(Error::io("open the control file of the log"))?;
+        Ok(())
+    }
+
+    /// A page of the file that holds nothing, to try methods of writing on, and where it is.
+    pub fn scratch(&self) -> (&FileOf<E>, u64) {
+        (&self.file, 2 * CONTROL as u64)
+    }
+
+    /// Writes the record durably, as the next generation, into both copies.
     pub fn write(&mut self, record: Control) -> Result<(), Error> {
         let record = Control {
             generation: self.record.generation + 1,
             ..record
         };
-        let copy = copy_of(record.generation);
-        record.encode(self.buffer.bytes_mut(copy..copy + CONTROL));
-        let durability = match self.environment.is_planted(Fault::EpochNotDurable) {
-            true => Durability::Later,
-            false => Durability::OnReturn,
-        };
-        let bytes = self.buffer.bytes(copy..copy + CONTROL);
-        let written = self.file.write(bytes, copy as u64, durability);
-        written.map_err(Error::io("write the control file of the log"))?;
+        let is_older = record.epoch < self.record.epoch
+            || record.first_segment < self.record.first_segment
+            || record.first_lsn < self.record.first_lsn
+            || record.end < self.record.end;
+        // What is written is what the next opening believes.
+        if is_older || record.log != self.record.log || !record.makes_sense() {
+            return Err(Error::broken("a control record goes back"));
+        }
+        for copy in [0, CONTROL] {
+            record.encode(self.buffer.bytes_mut(copy..copy + CONTROL));
+            if copy == CONTROL && planted!(self.environment, OneControlCopy) {
+                break;
+            }
+            let durability = if planted!(self.environment, EpochNotDurable) {
+                Durability::Later
+            } else {
+                Durability::OnReturn
+            };
+            let bytes = self.buffer.bytes(copy..copy + CONTROL);
+            let written = self.file.write(bytes, copy as u64, durability);
+            written.map_err(Error::io("write the control file of the log"))?;
+        }
         self.record = record;
         Ok(())
     }
 }
 
-fn copy_of(generation: u64) -> usize {
-    (generation % 2) as usize * CONTROL
+/// The control file is damaged.
+pub(crate) fn corrupt(offset: u64, what: &str) -> Error {
+    Error::Corrupt {
+        file: PathBuf::from(CONTROL_NAME),
+        offset,
+        what: what.to_owned(),
+    }
 }

@@ -2,32 +2,30 @@
 
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
-
-/// What a log has done since it was opened.
+/// Counts of what a log did since it was opened.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Commits that a group made durable: of threads that waited, of callbacks and of futures.
+    /// Commits that waited for a group: of threads, callbacks and futures.
     pub commits: u64,
     /// Groups of records that were made durable together.
     pub groups: u64,
-    /// Writes.
+    /// Calls that wrote blocks.
     pub writes: u64,
-    /// Flushes: of writes that were durable when they returned, and of files.
+    /// Flushes: writes that were durable on return, and syncs of files.
     pub flushes: u64,
-    /// Bytes written: whole granules.
+    /// Bytes written, in whole granules.
     pub bytes: u64,
-    /// Bytes of them that were records, with what stands before each.
+    /// Bytes of records among them, with the four bytes before each.
     pub record_bytes: u64,
-    /// How often somebody had to wait for a segment to be made.
+    /// How often a thread waited for a segment to be made.
     pub segment_waits: u64,
     /// How long groups took to become durable.
     pub flush_times: FlushTimes,
 }
 
 impl Counters {
-    /// Bytes written that were no records: headers of blocks, and what fills their last granules.
+    /// Bytes written that were not records: block headers and padding.
     pub fn padding(&self) -> u64 {
         self.bytes - self.record_bytes
     }
@@ -56,26 +54,15 @@ pub(crate) struct Tally {
     pub bytes: u64,
     pub record_bytes: u64,
     pub segment_waits: u64,
-    /// In nanoseconds.
-    flush_times: Option<Histogram<u64>>,
+    flush_times: Times,
 }
 
 impl Tally {
     pub fn record_flush(&mut self, time: Duration) {
-        if self.flush_times.is_none() {
-            self.flush_times = Histogram::new(2).ok();
-        }
-        if let Some(times) = &mut self.flush_times {
-            // It grows as far as it must.
-            let _ = times.record(time.as_nanos().try_into().unwrap_or(u64::MAX));
-        }
+        self.flush_times.record(time);
     }
 
     pub fn counters(&self) -> Counters {
-        let at = |quantile: f64| {
-            let times = self.flush_times.as_ref();
-            Duration::from_nanos(times.map_or(0, |times| times.value_at_quantile(quantile)))
-        };
         Counters {
             commits: self.commits,
             groups: self.groups,
@@ -85,11 +72,87 @@ impl Tally {
             record_bytes: self.record_bytes,
             segment_waits: self.segment_waits,
             flush_times: FlushTimes {
-                p50: at(0.5),
-                p99: at(0.99),
-                p999: at(0.999),
-                max: at(1.0),
+                p50: self.flush_times.quantile(0.5),
+                p99: self.flush_times.quantile(0.99),
+                p999: self.flush_times.quantile(0.999),
+                max: self.flush_times.max,
             },
+        }
+    }
+}
+
+/// Times by their nanoseconds' first seven binary digits: each is known within 1%.
+#[derive(Default)]
+struct Times {
+    counts: Vec<u64>,
+    max: Duration,
+}
+
+impl Times {
+    /// Slots for each power of two.
+    const SLOTS: u64 = 64;
+
+    fn slot(nanoseconds: u64) -> u64 {
+        let shift = (nanoseconds / (2 * Self::SLOTS))
+            .checked_ilog2()
+            .map_or(0, |log| log + 1);
+        u64::from(shift) * Self::SLOTS + (nanoseconds >> shift)
+    }
+
+    /// The greatest that is in a slot.
+    fn upper(slot: u64) -> u64 {
+        let shift = (slot / Self::SLOTS).saturating_sub(1);
+        ((slot - shift * Self::SLOTS + 1) << shift) - 1
+    }
+
+    fn record(&mut self, time: Duration) {
+        let slot = Self::slot(time.as_nanos().min(1 << 62) as u64) as usize;
+        if slot >= self.counts.len() {
+            self.counts.resize(slot + 1, 0);
+        }
+        self.counts[slot] += 1;
+        self.max = self.max.max(time);
+    }
+
+    fn quantile(&self, quantile: f64) -> Duration {
+        let wanted = (self.counts.iter().sum::<u64>() as f64 * quantile).ceil() as u64;
+        let mut before = 0;
+        let slot = self.counts.iter().position(|count| {
+            before += count;
+            before >= wanted.max(1)
+        });
+        let upper = slot.map_or(0, |slot| Self::upper(slot as u64));
+        Duration::from_nanos(upper).min(self.max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_known_within_a_hundredth() {
+        for nanoseconds in (0..5000).chain([1 << 20, (1 << 40) + 12345, 1 << 62]) {
+            let upper = Times::upper(Times::slot(nanoseconds));
+            assert!(upper >= nanoseconds, "{nanoseconds}: {upper}");
+            assert!(
+                upper - nanoseconds <= nanoseconds / 64,
+                "{nanoseconds}: {upper}"
+            );
+        }
+    }
+
+    #[test]
+    fn quantiles_are_of_all_times() {
+        let mut times = Times::default();
+        assert_eq!(times.quantile(0.5), Duration::ZERO);
+        (1..=1000).for_each(|number| times.record(Duration::from_micros(number)));
+        for (quantile, micros) in [(0.5, 500), (0.99, 990), (1.0, 1000)] {
+            let found = times.quantile(quantile).as_nanos();
+            assert!(
+                (micros * 1000..micros * 1016).contains(&found),
+                "{quantile}: {found}"
+            );
         }
     }
 }

@@ -6,13 +6,15 @@
 use crc32c::{crc32c, crc32c_append};
 
 /// Of the layout in `docs/log-format.md`.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// Bytes of a block before its records.
 pub(crate) const HEADER: usize = 64;
 /// Bytes before each fragment of a record.
 pub(crate) const FRAME: usize = 4;
 /// Bytes of one of the two copies of the control record.
 pub(crate) const CONTROL: usize = 4096;
+/// Bytes of the file of control records: the copies, and a page of zeros on which methods of writing are tried.
+pub(crate) const CONTROL_FILE: usize = 3 * CONTROL;
 /// Bytes of the largest block.
 pub(crate) const MOST_BLOCK: u64 = 1 << 20;
 /// Positions and numbers are less, so that nothing overflows that is reckoned with them.
@@ -69,7 +71,7 @@ pub(crate) struct BlockHeader {
     /// Every block before this position was durable when it was written.
     pub durable: u64,
     /// How many records before `lsn` belong to a batch that has not ended before it.
-    pub unit_back: u32,
+    pub batch_back: u32,
 }
 
 impl BlockHeader {
@@ -83,7 +85,7 @@ impl BlockHeader {
         out[32..40].copy_from_slice(&self.position.to_le_bytes());
         out[40..48].copy_from_slice(&self.lsn.to_le_bytes());
         out[48..56].copy_from_slice(&self.durable.to_le_bytes());
-        out[56..60].copy_from_slice(&self.unit_back.to_le_bytes());
+        out[56..60].copy_from_slice(&self.batch_back.to_le_bytes());
         out[60..HEADER].fill(0);
         let crc = crc32c(&out[4..HEADER]);
         out[..4].copy_from_slice(&crc.to_le_bytes());
@@ -105,7 +107,7 @@ impl BlockHeader {
             position: u64_at(bytes, 32),
             lsn: u64_at(bytes, 40),
             durable: u64_at(bytes, 48),
-            unit_back: u32_at(bytes, 56),
+            batch_back: u32_at(bytes, 56),
         };
         Some((header, crc))
     }
@@ -134,9 +136,9 @@ pub(crate) struct Frame {
     /// The record ends with it.
     pub ends_record: bool,
     /// The batch begins with it.
-    pub begins_unit: bool,
+    pub begins_batch: bool,
     /// The batch ends with it.
-    pub ends_unit: bool,
+    pub ends_batch: bool,
     /// Bytes of the fragment.
     pub length: u32,
 }
@@ -144,8 +146,8 @@ pub(crate) struct Frame {
 impl Frame {
     const BEGINS_RECORD: u32 = 1 << 31;
     const ENDS_RECORD: u32 = 1 << 30;
-    const BEGINS_UNIT: u32 = 1 << 29;
-    const ENDS_UNIT: u32 = 1 << 28;
+    const BEGINS_BATCH: u32 = 1 << 29;
+    const ENDS_BATCH: u32 = 1 << 28;
     /// Fragments are shorter.
     pub const MOST: u32 = 1 << 28;
 
@@ -154,8 +156,8 @@ impl Frame {
         let word = self.length
             | flag(self.begins_record, Self::BEGINS_RECORD)
             | flag(self.ends_record, Self::ENDS_RECORD)
-            | flag(self.begins_unit, Self::BEGINS_UNIT)
-            | flag(self.ends_unit, Self::ENDS_UNIT);
+            | flag(self.begins_batch, Self::BEGINS_BATCH)
+            | flag(self.ends_batch, Self::ENDS_BATCH);
         word.to_le_bytes()
     }
 
@@ -164,8 +166,8 @@ impl Frame {
         Frame {
             begins_record: word & Self::BEGINS_RECORD != 0,
             ends_record: word & Self::ENDS_RECORD != 0,
-            begins_unit: word & Self::BEGINS_UNIT != 0,
-            ends_unit: word & Self::ENDS_UNIT != 0,
+            begins_batch: word & Self::BEGINS_BATCH != 0,
+            ends_batch: word & Self::ENDS_BATCH != 0,
             length: word & (Self::MOST - 1),
         }
     }
@@ -178,17 +180,20 @@ pub(crate) struct SegmentHeader {
     pub log: u64,
     /// Its place in the log, from 1.
     pub sequence: u64,
+    /// Every block before this position was durable when it was written.
+    pub durable: u64,
 }
 
 impl SegmentHeader {
     /// Bytes of it; the rest of the granule is zeros.
-    pub const SIZE: usize = 40;
+    pub const SIZE: usize = 48;
 
     pub fn encode(&self, out: &mut [u8]) {
         out[4..20].copy_from_slice(SEGMENT_MAGIC);
         out[20..24].copy_from_slice(&VERSION.to_le_bytes());
         out[24..32].copy_from_slice(&self.log.to_le_bytes());
         out[32..40].copy_from_slice(&self.sequence.to_le_bytes());
+        out[40..48].copy_from_slice(&self.durable.to_le_bytes());
         let crc = crc32c(&out[4..Self::SIZE]);
         out[..4].copy_from_slice(&crc.to_le_bytes());
     }
@@ -200,18 +205,20 @@ impl SegmentHeader {
         is_valid.then(|| SegmentHeader {
             log: u64_at(bytes, 24),
             sequence: u64_at(bytes, 32),
+            durable: u64_at(bytes, 40),
         })
     }
 }
 
-/// What a log is, and where it begins. There are two copies; the valid one of the higher generation counts.
+/// What a log is, where it begins, and how far it had come. There are two copies; the valid one of the higher
+/// generation counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Control {
     /// Each writing has the next.
     pub generation: u64,
     /// A number by which its blocks are known.
     pub log: u64,
-    /// How often it was opened.
+    /// How often it was opened to be written; 0: never, it is being made.
     pub epoch: u64,
     /// Bytes of which blocks are made.
     pub granule: u32,
@@ -224,6 +231,39 @@ pub(crate) struct Control {
     /// The method of syncing that was found best, and the device that it was found on.
     pub method: u32,
     pub device: u64,
+    /// How it was left.
+    pub shutdown: Shutdown,
+    /// Where the log ended when this was written, all of it durable.
+    pub end: u64,
+    /// The record that was to be the next there.
+    pub end_lsn: u64,
+    /// Checksum of the header of the last block before.
+    pub end_chain: u32,
+    /// Blocks are no further than this behind the last one that was durable when they were written.
+    pub window: u64,
+}
+
+/// How a log was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shutdown {
+    /// It is open, or was cut off: it goes on behind the end that its record knows.
+    Running,
+    /// It was closed in order: the end is the one that its record knows.
+    Closed,
+}
+
+impl Shutdown {
+    fn code(self) -> u32 {
+        match self {
+            Shutdown::Running => 1,
+            Shutdown::Closed => 2,
+        }
+    }
+
+    fn of_code(code: u32) -> Option<Shutdown> {
+        let all = [Shutdown::Running, Shutdown::Closed];
+        all.into_iter().find(|one| one.code() == code)
+    }
 }
 
 /// What a copy of the control record is.
@@ -237,7 +277,7 @@ pub(crate) enum ControlCopy {
 }
 
 impl Control {
-    const SIZE: usize = 96;
+    pub const SIZE: usize = 128;
 
     pub fn encode(&self, out: &mut [u8]) {
         out.fill(0);
@@ -252,19 +292,30 @@ impl Control {
         out[72..80].copy_from_slice(&self.device.to_le_bytes());
         out[80..84].copy_from_slice(&self.granule.to_le_bytes());
         out[84..88].copy_from_slice(&self.method.to_le_bytes());
+        out[88..92].copy_from_slice(&self.shutdown.code().to_le_bytes());
+        out[92..96].copy_from_slice(&self.end_chain.to_le_bytes());
+        out[96..104].copy_from_slice(&self.end.to_le_bytes());
+        out[104..112].copy_from_slice(&self.end_lsn.to_le_bytes());
+        out[112..120].copy_from_slice(&self.window.to_le_bytes());
         let crc = crc32c(&out[4..Self::SIZE]);
         out[..4].copy_from_slice(&crc.to_le_bytes());
     }
 
     pub fn decode(bytes: &[u8]) -> ControlCopy {
-        let is_whole = u32_at(bytes, 0) == crc32c(&bytes[4..Self::SIZE]);
-        if !is_whole || bytes[4..20] != *CONTROL_MAGIC {
+        if bytes[4..20] != *CONTROL_MAGIC {
             return ControlCopy::Invalid;
         }
         let version = u32_at(bytes, 20);
         if version != VERSION {
+            // How long its record is, and so its checksum, only that version knows.
             return ControlCopy::Other(version);
         }
+        if u32_at(bytes, 0) != crc32c(&bytes[4..Self::SIZE]) {
+            return ControlCopy::Invalid;
+        }
+        let Some(shutdown) = Shutdown::of_code(u32_at(bytes, 88)) else {
+            return ControlCopy::Invalid;
+        };
         ControlCopy::Valid(Control {
             generation: u64_at(bytes, 24),
             log: u64_at(bytes, 32),
@@ -275,7 +326,19 @@ impl Control {
             device: u64_at(bytes, 72),
             granule: u32_at(bytes, 80),
             method: u32_at(bytes, 84),
+            shutdown,
+            end_chain: u32_at(bytes, 92),
+            end: u64_at(bytes, 96),
+            end_lsn: u64_at(bytes, 104),
+            window: u64_at(bytes, 112),
         })
+    }
+
+    pub fn geometry(&self) -> Geometry {
+        Geometry {
+            granule: self.granule.into(),
+            segment: self.segment,
+        }
     }
 
     /// What the numbers must be for anything to be found by them.
@@ -288,7 +351,11 @@ impl Control {
             && self.segment <= 64 << 30
             && (1..MOST / self.segment).contains(&self.first_segment)
             && (1..MOST).contains(&self.first_lsn)
-            && self.generation.max(self.epoch) < MOST
+            && self.generation.max(self.epoch).max(self.window) < MOST
+            && self.end < MOST
+            && self.end.is_multiple_of(granule)
+            && self.end >= self.first_segment * self.segment + granule
+            && (self.first_lsn..MOST).contains(&self.end_lsn)
     }
 }
 
@@ -313,6 +380,16 @@ impl Geometry {
 
     pub fn sequence(self, position: u64) -> u64 {
         position / self.segment
+    }
+
+    /// The segment that a log has come to whose last block ends there.
+    pub fn entered(self, end: u64) -> u64 {
+        self.sequence(end - 1)
+    }
+
+    /// The first block of the segment behind the one in which the block before this position ends.
+    pub fn behind(self, position: u64) -> u64 {
+        self.first_block(self.entered(position) + 1)
     }
 
     /// Where it is in its segment's file.
@@ -344,7 +421,7 @@ mod tests {
         position: 6,
         lsn: 7,
         durable: 8,
-        unit_back: 9,
+        batch_back: 9,
     };
 
     const CONTROL_RECORD: Control = Control {
@@ -357,6 +434,11 @@ mod tests {
         first_lsn: 5,
         method: 1,
         device: 6,
+        shutdown: Shutdown::Closed,
+        end: (5 << 24) + 1024,
+        end_lsn: 8,
+        end_chain: 9,
+        window: 10,
     };
 
     #[test]
@@ -367,6 +449,7 @@ mod tests {
         let header = SegmentHeader {
             log: 1,
             sequence: 2,
+            durable: 3,
         };
         let mut bytes = [0; SegmentHeader::SIZE];
         header.encode(&mut bytes);
@@ -390,7 +473,8 @@ mod tests {
         }
         for bit in 0..Control::SIZE * 8 {
             control[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Control::decode(&control), ControlCopy::Invalid, "bit {bit}");
+            let found = Control::decode(&control);
+            assert!(!matches!(found, ControlCopy::Valid(_)), "bit {bit}");
             control[bit / 8] ^= 1 << (bit % 8);
         }
     }
@@ -418,8 +502,8 @@ mod tests {
             let frame = Frame {
                 begins_record: bit(0),
                 ends_record: bit(1),
-                begins_unit: bit(2),
-                ends_unit: bit(3),
+                begins_batch: bit(2),
+                ends_batch: bit(3),
                 length,
             };
             prop_assert_eq!(Frame::decode(&frame.encode()), frame);

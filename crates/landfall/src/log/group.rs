@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use super::buffer::Buffer;
 use super::format::{BlockHeader, FRAME, Frame, Geometry, HEADER, payload_crc_on};
-use crate::environment::Environment;
+use crate::environment::{Environment, FileOf};
 use crate::{Error, Lsn};
+
+/// Segments that a group is spread over, at most: each is an open file.
+pub(crate) const MOST_SEGMENTS: u32 = 8;
 
 /// What is called when a record is durable, or never will be by this handle.
 pub(crate) type Callback = Box<dyn FnOnce(Result<Lsn, Error>) + Send>;
 
 /// A block to be written.
-pub(crate) struct Planned<E: Environment> {
+pub(crate) struct PendingBlock<E: Environment> {
     /// Where it begins in the buffer.
     pub start: usize,
     /// Bytes of its records, and their checksum: reckoned as they come, by who appends, while others write.
@@ -19,11 +22,11 @@ pub(crate) struct Planned<E: Environment> {
     payload_crc: u32,
     pub position: u64,
     pub lsn: u64,
-    pub unit_back: u32,
-    pub file: Arc<E::File>,
+    pub batch_back: u32,
+    pub file: Arc<FileOf<E>>,
 }
 
-impl<E: Environment> Planned<E> {
+impl<E: Environment> PendingBlock<E> {
     fn len(&self) -> usize {
         HEADER + self.length
     }
@@ -36,11 +39,13 @@ impl<E: Environment> Planned<E> {
 /// What is written at once.
 pub(crate) struct Group<E: Environment> {
     buffer: Buffer,
-    pub blocks: Vec<Planned<E>>,
+    pub blocks: Vec<PendingBlock<E>>,
     /// Whether records may still be added to the last block.
     is_open: bool,
     /// Bytes of the blocks before the open one.
     used: usize,
+    /// Segments that it is spread over.
+    segments: u32,
     pub callbacks: Vec<(Lsn, Callback)>,
     /// Threads that wait for it to be durable.
     pub waiting: u32,
@@ -55,6 +60,7 @@ impl<E: Environment> Group<E> {
             blocks: Vec::new(),
             is_open: false,
             used: 0,
+            segments: 0,
             callbacks: Vec::new(),
             waiting: 0,
             parity,
@@ -63,11 +69,11 @@ impl<E: Environment> Group<E> {
 
     /// Bytes that it takes so far.
     pub fn bytes(&self) -> u64 {
-        let open = self.open().map_or(0, Planned::len);
+        let open = self.open().map_or(0, PendingBlock::len);
         (self.used + open) as u64
     }
 
-    fn open(&self) -> Option<&Planned<E>> {
+    fn open(&self) -> Option<&PendingBlock<E>> {
         self.blocks.last().filter(|_| self.is_open)
     }
 
@@ -80,40 +86,71 @@ impl<E: Environment> Group<E> {
         whole.saturating_sub(open.len() as u64)
     }
 
-    /// Whether a block of so many bytes fits behind those that are there.
-    pub fn takes(&self, bytes: u64, granule: u64) -> bool {
-        let bytes = bytes.next_multiple_of(granule);
+    /// Whether a block of so many bytes at this position may be one of the group's.
+    pub fn takes(&self, bytes: u64, position: u64, geometry: Geometry, most_extent: u64) -> bool {
+        let bytes = bytes.next_multiple_of(geometry.granule);
+        let (Some(first), Some(last)) = (self.blocks.first(), self.blocks.last()) else {
+            return self.used as u64 + bytes <= self.buffer.capacity() as u64;
+        };
+        let is_new_segment = geometry.sequence(last.position) != geometry.sequence(position);
         self.used as u64 + bytes <= self.buffer.capacity() as u64
+            && position + bytes - first.position <= most_extent
+            && self.segments + u32::from(is_new_segment) <= MOST_SEGMENTS
     }
 
-    /// Begins a block; none is open.
-    pub fn begin(&mut self, position: u64, lsn: u64, unit_back: u32, file: Arc<E::File>) {
-        debug_assert!(!self.is_open);
-        self.blocks.push(Planned {
+    /// Begins a block behind the others; none is open.
+    pub fn begin(
+        &mut self,
+        geometry: Geometry,
+        position: u64,
+        lsn: u64,
+        batch_back: u32,
+        file: Arc<FileOf<E>>,
+    ) -> Result<(), Error> {
+        let is_behind = self
+            .blocks
+            .last()
+            .is_none_or(|last| last.position + last.size(geometry.granule) <= position);
+        let is_aligned = position.is_multiple_of(geometry.granule) && geometry.room(position) > 0;
+        if self.is_open || !is_behind || !is_aligned {
+            return Err(Error::broken("a block begins where it must not"));
+        }
+        let is_new_segment = self
+            .blocks
+            .last()
+            .is_none_or(|last| geometry.sequence(last.position) != geometry.sequence(position));
+        self.segments += u32::from(is_new_segment);
+        self.blocks.push(PendingBlock {
             start: self.used,
             length: 0,
             payload_crc: 0,
             position,
             lsn,
-            unit_back,
+            batch_back,
             file,
         });
         self.is_open = true;
+        Ok(())
     }
 
     /// Adds a fragment to the open block, which has room for it.
-    pub fn push(&mut self, frame: Frame, fragment: &[u8]) {
+    pub fn push(&mut self, frame: Frame, fragment: &[u8]) -> Result<(), Error> {
         let Some(block) = self.blocks.last_mut().filter(|_| self.is_open) else {
-            debug_assert!(false, "no block is open");
-            return;
+            return Err(Error::broken("a record is added to no block"));
         };
         let at = block.start + HEADER + block.length;
         let end = at + FRAME + fragment.len();
+        if end > self.buffer.capacity() {
+            return Err(Error::broken(
+                "a record is added to a block that has no room",
+            ));
+        }
         let bytes = self.buffer.bytes_mut(at..end);
         bytes[..FRAME].copy_from_slice(&frame.encode());
         bytes[FRAME..].copy_from_slice(fragment);
         block.payload_crc = payload_crc_on(block.payload_crc, bytes);
         block.length += FRAME + fragment.len();
+        Ok(())
     }
 
     /// Ends the open block; returns where the next one would be.
@@ -138,7 +175,7 @@ impl<E: Environment> Group<E> {
             length: block.length as u32,
             position: block.position,
             lsn: block.lsn,
-            unit_back: block.unit_back,
+            batch_back: block.batch_back,
             previous: 0,
             log: 0,
             epoch: 0,
@@ -162,7 +199,7 @@ impl<E: Environment> Group<E> {
         self.blocks.clear();
         self.is_open = false;
         self.used = 0;
+        self.segments = 0;
         self.waiting = 0;
-        debug_assert!(self.callbacks.is_empty());
     }
 }

@@ -2,33 +2,33 @@
 
 use std::path::Path;
 
-use super::control::ControlFile;
-use super::format::{Control, Geometry};
-use super::open::{Files, find_segments};
-use super::recovery::{Recovered, recover};
-use super::scan::{Place, Scanner};
-use super::units::{Units, frame_at};
-use crate::environment::{Environment, Method, System};
+use super::batch_tracker::frame_at;
+use super::directory::{Directory, Examined};
+use super::examine::Visited;
+use super::format::{Shutdown, segment_name};
+use crate::environment::{Environment, Method, read_only_machine};
 use crate::{Error, Lsn};
 
-/// A log as it lies in its directory.
+/// A log as it is in its directory, read without changing anything.
 #[derive(Debug)]
 pub struct Inspection {
-    /// A number by which its blocks are known.
+    /// The log's random id, which its blocks hold.
     pub log: u64,
-    /// How often it was opened to be written.
+    /// How often the log was opened for writing.
     pub epoch: u64,
-    /// Bytes of which blocks are made.
+    /// Bytes of a granule. A block takes whole granules.
     pub granule: u32,
     /// Bytes of a segment.
     pub segment_bytes: u64,
-    /// How it is written: `direct+rwf_dsync`.
+    /// How the log is written, such as `direct+rwf_dsync`.
     pub method: &'static str,
-    /// The first record that is needed.
-    pub first: Lsn,
-    /// The record that would be appended next.
-    pub next: Lsn,
-    /// Its files.
+    /// The first record that was not truncated.
+    pub first_lsn: Lsn,
+    /// The LSN of the next record.
+    pub next_lsn: Lsn,
+    /// Whether the log was closed in order.
+    pub is_closed: bool,
+    /// The segment files.
     pub segments: Vec<SegmentFile>,
 }
 
@@ -37,33 +37,33 @@ pub struct Inspection {
 pub struct SegmentFile {
     /// Its name.
     pub name: String,
-    /// Which segment it is; `None`: none, or none that is needed.
+    /// The sequence of its segment; `None` if the file holds no segment that is needed.
     pub sequence: Option<u64>,
-    /// Whether it holds records that are needed.
+    /// Whether the log has come to it; otherwise it was made ahead, or is not needed.
     pub is_used: bool,
 }
 
 /// A block of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The file that it is in.
+    /// The name of its file.
     pub file: String,
-    /// Where it begins there.
+    /// The offset in the file.
     pub offset: u64,
-    /// Bytes that it takes.
+    /// Bytes, in whole granules.
     pub size: u64,
-    /// Of who wrote it.
+    /// The epoch in which it was written.
     pub epoch: u64,
-    /// Its records, or fragments of them.
+    /// Records and fragments of records.
     pub fragments: Vec<Fragment>,
 }
 
-/// A record in a block, or a part of one.
+/// A record in a block, or a fragment of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// The record's number.
+    /// The record's LSN.
     pub lsn: Lsn,
-    /// Its bytes.
+    /// The bytes.
     pub bytes: Vec<u8>,
     /// Whether the record begins with it.
     pub begins_record: bool,
@@ -76,156 +76,85 @@ pub struct Fragment {
 }
 
 impl Inspection {
-    /// Reads the log in `directory`, from its first block to its last, and calls `visit` for each; so everything
-    /// that is needed is compared with its checksums.
+    /// Reads the log in `directory` from its first block to its last, and calls `visit` for each. It checks everything
+    /// that [`Log::open`](crate::Log::open) checks.
     ///
-    /// [`Error::Corrupt`] says where it is damaged; what comes before was visited. [`Error::Locked`]: somebody has
-    /// it open.
+    /// Returns [`Error::Corrupt`] if the log is damaged, after the blocks before the damage were visited, and
+    /// [`Error::Locked`] if the log is open elsewhere.
     pub fn read(
         directory: impl AsRef<Path>,
         visit: &mut dyn FnMut(&Block),
     ) -> Result<Inspection, Error> {
-        Inspection::read_in(&System::read_only(directory.as_ref()), visit)
+        let directory = Directory::lock(&read_only_machine(directory.as_ref()))?;
+        Inspection::of(&directory, visit)
     }
 
-    /// Reads a log elsewhere than on this machine, as tests do.
-    pub fn read_in<E: Environment>(
-        environment: &E,
-        visit: &mut dyn FnMut(&Block),
-    ) -> Result<Inspection, Error> {
-        Inspection::with_lock(environment, || Inspection::of(environment, visit))
-    }
-
-    /// Nobody else has the directory meanwhile.
-    pub(crate) fn with_lock<E: Environment, R>(
-        environment: &E,
-        look: impl FnOnce() -> Result<R, Error>,
-    ) -> Result<R, Error> {
-        let is_free = environment
-            .lock_directory()
-            .map_err(Error::io("look at the directory of a log"))?;
-        match is_free {
-            true => {
-                let looked = look();
-                environment.unlock_directory();
-                looked
-            }
-            false => Err(Error::Locked),
-        }
-    }
-
-    /// By who has the directory already.
     pub(crate) fn of<E: Environment>(
-        environment: &E,
+        directory: &Directory<E>,
         visit: &mut dyn FnMut(&Block),
     ) -> Result<Inspection, Error> {
-        let control = ControlFile::open(environment)?.record;
-        let geometry = Geometry {
-            granule: control.granule.into(),
-            segment: control.segment,
+        let mut show = |visited: Visited<'_>| {
+            visit(&block(&visited)?);
+            Ok(())
         };
-        let files = find_segments(environment, geometry, &control)?;
-        let recovered = recover(environment, geometry, &control, &files.segments);
-        let found = visit_blocks(environment, geometry, &control, &files, visit)?;
-        let recovered = recovered?;
-        if found < recovered.tail.position {
-            let file = files.segments.get(&geometry.sequence(found));
-            let name = file.map(|found| found.name.clone());
-            let what = "a block that had been durable is not valid";
-            return Err(Error::corrupt(geometry, found, name, what));
-        }
+        let examined = directory.examine(&mut show)?;
+        let control = directory.record().ok_or(Error::NoLog)?;
         Ok(Inspection {
             log: control.log,
             epoch: control.epoch,
             granule: control.granule,
             segment_bytes: control.segment,
             method: Method::of_code(control.method).map_or("unknown", Method::name),
-            first: Lsn(control.first_lsn),
-            next: Lsn(recovered.next_lsn),
-            segments: segment_files(geometry, &files, &recovered),
+            first_lsn: Lsn(control.first_lsn),
+            next_lsn: Lsn(examined.end.next_lsn),
+            is_closed: control.shutdown == Shutdown::Closed,
+            segments: segment_files(&examined),
         })
     }
 }
 
-/// Visits the blocks that follow each other from the beginning; returns where that ends.
-fn visit_blocks<E: Environment>(
-    environment: &E,
-    geometry: Geometry,
-    control: &Control,
-    files: &Files<E>,
-    visit: &mut dyn FnMut(&Block),
-) -> Result<u64, Error> {
-    let mut segment = |sequence: u64| {
-        files
-            .segments
-            .get(&sequence)
-            .map(|found| found.file.clone())
+/// A block with its fragments, of which the numbers follow from that of its first record.
+fn block(visited: &Visited<'_>) -> Result<Block, Error> {
+    let (header, geometry) = (visited.header, visited.geometry);
+    let mut block = Block {
+        file: visited.file_name(),
+        offset: geometry.offset(header.position),
+        size: header.size(geometry.granule),
+        epoch: header.epoch,
+        fragments: Vec::new(),
     };
-    let place = Place {
-        position: geometry.first_block(control.first_segment),
-        chain: None,
-        epoch: 0,
-    };
-    let mut scanner = Scanner::new(environment, geometry, control.log, control.epoch, place);
-    let mut units = Units::new();
-    loop {
-        let read = scanner.next(u64::MAX, &mut segment);
-        let Some(read) = read.map_err(Error::io("read a segment of the log"))? else {
-            return Ok(scanner.place.position);
-        };
-        let position = read.header.position;
-        let file = files.segments.get(&geometry.sequence(position));
-        let name = file.map(|found| found.name.clone());
-        let mut block = Block {
-            file: name.clone().unwrap_or_default(),
-            offset: geometry.offset(position),
-            size: read.header.size(geometry.granule),
-            epoch: read.header.epoch,
-            fragments: Vec::new(),
-        };
-        let corrupt = |what: &str| Error::corrupt(geometry, position, name.clone(), what);
-        units.enter(&read.header).map_err(corrupt)?;
-        let payload = scanner.bytes(read.payload);
-        let mut at = 0;
-        let mut fragments = Vec::new();
-        while at < payload.len() {
-            let (frame, range) = frame_at(payload, at).map_err(corrupt)?;
-            units.take(frame).map_err(corrupt)?;
-            at = range.end;
-            fragments.push(Fragment {
-                lsn: Lsn(units.next_lsn - 1),
-                bytes: payload[range].to_vec(),
-                begins_record: frame.begins_record,
-                ends_record: frame.ends_record,
-                begins_batch: frame.begins_unit,
-                ends_batch: frame.ends_unit,
-            });
-        }
-        block.fragments = fragments;
-        visit(&block);
+    let (mut at, mut next_lsn) = (0, header.lsn);
+    while at < visited.payload.len() {
+        let read = frame_at(visited.payload, at);
+        let (frame, range) = read.map_err(Error::broken)?;
+        at = range.end;
+        next_lsn += u64::from(frame.begins_record);
+        block.fragments.push(Fragment {
+            lsn: Lsn(next_lsn - 1),
+            bytes: visited.payload[range].to_vec(),
+            begins_record: frame.begins_record,
+            ends_record: frame.ends_record,
+            begins_batch: frame.begins_batch,
+            ends_batch: frame.ends_batch,
+        });
     }
+    Ok(block)
 }
 
-fn segment_files<E: Environment>(
-    geometry: Geometry,
-    files: &Files<E>,
-    recovered: &Recovered,
-) -> Vec<SegmentFile> {
-    let last = geometry.sequence(recovered.tail.position - 1);
+fn segment_files(examined: &Examined) -> Vec<SegmentFile> {
+    let (files, geometry) = (&examined.files, examined.geometry);
+    let last = geometry.entered(examined.end.place.position);
     let known = files.segments.iter().map(|(&sequence, found)| SegmentFile {
-        name: found.name.clone(),
+        name: segment_name(found.number),
         sequence: Some(sequence),
         is_used: sequence <= last,
     });
-    let free = files.free.iter().map(|free| SegmentFile {
-        name: super::format::segment_name(free.number),
+    let free = files.free.iter().map(|file| file.number);
+    let others = free.chain(files.unfinished.iter().copied());
+    let others = others.map(|number| SegmentFile {
+        name: segment_name(number),
         sequence: None,
         is_used: false,
     });
-    let unfinished = files.unfinished.iter().map(|name| SegmentFile {
-        name: name.clone(),
-        sequence: None,
-        is_used: false,
-    });
-    known.chain(free).chain(unfinished).collect()
+    known.chain(others).collect()
 }

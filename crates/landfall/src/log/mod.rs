@@ -1,31 +1,36 @@
 //! The durable log.
 //!
 //! - `format` are its bytes; `buffer` is memory that they are written from;
-//! - `control`, `segments`, `maker` and `zeros` are its files, `open` how they are found and made;
-//! - `scan`, `units` and `recovery` tell what they hold;
-//! - `group` is what is gathered, `driver` writes it; `shared` is what all users share, `append` and `commit`
-//!   are what they do with it, `gate` and `waiters` those who wait;
-//! - `reader` reads records back; `counters` says what was done; `inspect` looks from outside.
+//! - `control` and `files` are what lies in its directory; `scan`, `batch_tracker`, `batch_assembler` and `examine` tell
+//!   what that holds, and change nothing;
+//! - `directory` opens or makes it; `segments`, `preallocator` and `zeros` make segments ahead of need;
+//! - `group` is what is gathered, `group_writer` writes it; `shared` is what all users share, `append` and `commit`
+//!   are what they do with it, `event_count` and `waiters` those who wait;
+//! - `reader` reads records back; `counters` says what was done; `inspect` looks from outside, `salvage` copies what a
+//!   damaged one still has.
 
 mod append;
+pub(crate) mod batch_assembler;
+mod batch_tracker;
 pub(crate) mod buffer;
 mod commit;
 mod control;
 mod counters;
-mod driver;
+pub(crate) mod directory;
+pub(crate) mod event_count;
+pub(crate) mod examine;
+mod files;
 pub(crate) mod format;
 mod future;
-pub(crate) mod gate;
 mod group;
+mod group_writer;
 mod inspect;
-mod maker;
-mod open;
-mod reader;
-mod recovery;
+mod preallocator;
+pub(crate) mod reader;
+pub(crate) mod salvage;
 mod scan;
 mod segments;
-mod shared;
-mod units;
+pub(crate) mod shared;
 pub(crate) mod waiters;
 mod zeros;
 
@@ -37,12 +42,13 @@ use std::sync::Arc;
 pub use counters::{Counters, FlushTimes};
 pub use future::Commit;
 pub use inspect::{Block, Fragment, Inspection, SegmentFile};
+pub use salvage::{Missing, Salvage};
 
 use self::shared::Shared;
-use crate::environment::{Environment, System};
+use crate::environment::{Environment, Machine, machine};
 use crate::{Error, Options};
 
-/// The number of a record: 1 for the first that a log ever had, and then one by one.
+/// The number of a record (log sequence number). The first record of a log is 1, the next one 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lsn(pub u64);
 
@@ -52,13 +58,13 @@ impl fmt::Display for Lsn {
     }
 }
 
-/// A durable log in a directory of its own: records are appended at its end, and truncated at its beginning.
+/// A durable log in its own directory. Records are appended at its end and truncated at its beginning.
 ///
-/// A record is *durable* once a commit of it has returned: it is there after a power cut, whole, in its place.
-/// Records that were appended and not committed may be there after one, never without all those before them.
+/// A record is *durable* once a commit of it has returned: it survives a power cut, whole and in its place. A record
+/// that was not committed may survive one, but never without all records before it.
 ///
-/// All methods can be called by many threads at once. Dropped, it commits what was appended; [`close`](Log::close)
-/// does so and says whether that worked.
+/// Many threads can call all methods at once. Dropping the log commits what was appended. [`close`](Log::close) does the
+/// same and returns whether that succeeded.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -75,53 +81,152 @@ impl fmt::Display for Lsn {
 /// while let Some(record) = records.next()? {
 ///     println!("{}: {} bytes", record.lsn, record.bytes.len());
 /// }
-/// # assert_eq!(log.next(), Lsn(3));
+/// # assert_eq!(log.next_lsn(), Lsn(3));
 /// # Ok(())
 /// # }
 /// ```
-pub struct Log<E: Environment = System> {
-    shared: Arc<Shared<E>>,
+pub struct Log {
+    handle: Handle<Machine>,
 }
 
 impl Log {
-    /// Opens the log in `directory`, or makes one there; the directory itself is made if need be, in one that
-    /// is there.
+    /// Opens the log in `directory`, or makes one there. It makes the directory if its parent exists.
     ///
-    /// Only one handle at a time can have a log: [`Error::Locked`] otherwise. A directory of anything else, of
-    /// another version, or with a log that is damaged is left as it is.
+    /// Opening reads the whole log, about a gigabyte a second, and compares it with its checksums. It changes nothing if
+    /// it returns one of these:
+    ///
+    /// - [`Error::Corrupt`]: the log is damaged.
+    /// - [`Error::NotALog`]: the directory holds other files.
+    /// - [`Error::Version`]: the log has another format version.
+    /// - [`Error::Locked`]: another handle has the log open.
     pub fn open(directory: impl AsRef<Path>, options: Options) -> Result<Log, Error> {
-        Log::open_in(&System::new(directory.as_ref()), options)
+        let handle = Handle::open(&machine(directory.as_ref()), options)?;
+        Ok(Log { handle })
+    }
+
+    /// Appends a record of any length. It becomes durable with a commit.
+    ///
+    /// Blocks while buffers are full, or a segment is being made. Returns [`Error::NoSpace`] if the disk is full; then
+    /// nothing was appended.
+    pub fn append(&self, record: &[u8]) -> Result<Lsn, Error> {
+        self.handle.append(record)
+    }
+
+    /// Appends several records as a batch, and returns their LSNs. After a power cut all of them are there, or none.
+    pub fn append_batch(&self, records: &[&[u8]]) -> Result<Range<Lsn>, Error> {
+        self.handle.append_batch(records)
+    }
+
+    /// Makes everything durable that was appended so far. Returns the LSN of the next record.
+    pub fn commit(&self) -> Result<Lsn, Error> {
+        self.handle.commit()
+    }
+
+    /// Makes everything durable up to and including this record.
+    pub fn commit_to(&self, lsn: Lsn) -> Result<(), Error> {
+        self.handle.commit_to(lsn)
+    }
+
+    /// Appends a record and waits until it is durable.
+    pub fn append_durable(&self, record: &[u8]) -> Result<Lsn, Error> {
+        self.handle.append_durable(record)
+    }
+
+    /// Appends a record. `done` is called when it is durable, or when this handle can no longer make it so.
+    ///
+    /// A thread of the log calls `done`, or one that appends or commits. `done` must not block, use this log, or own it.
+    pub fn append_then(
+        &self,
+        record: &[u8],
+        done: impl FnOnce(Result<Lsn, Error>) + Send + 'static,
+    ) -> Result<Lsn, Error> {
+        self.handle.append_then(record, done)
+    }
+
+    /// Appends a record and returns a future that is ready when it is durable. Blocks as [`append`](Log::append) does.
+    pub fn append_async(&self, record: &[u8]) -> Result<Commit, Error> {
+        self.handle.append_async(record)
+    }
+
+    /// Reads durable records from `from` on, which may be the next record.
+    ///
+    /// Returns [`Error::Truncated`] if that record was truncated.
+    pub fn read(&self, from: Lsn) -> Result<Reader, Error> {
+        let records = self.handle.read(from)?;
+        Ok(Reader { records })
+    }
+
+    /// Reads as [`read`](Log::read) does, and waits for more at the end.
+    pub fn tail(&self, from: Lsn) -> Result<Tail, Error> {
+        let records = self.handle.read(from)?;
+        Ok(Tail { records })
+    }
+
+    /// Discards the records before `lsn`, which must not exceed [`durable_end`](Log::durable_end). Segments without
+    /// other records are used again.
+    pub fn truncate_before(&self, lsn: Lsn) -> Result<(), Error> {
+        self.handle.truncate_before(lsn)
+    }
+
+    /// The LSN of the first record that was not truncated, or of the next record if there is none.
+    pub fn first_lsn(&self) -> Lsn {
+        self.handle.first_lsn()
+    }
+
+    /// The LSN behind the last durable record. Every record before it is durable.
+    pub fn durable_end(&self) -> Lsn {
+        self.handle.durable_end()
+    }
+
+    /// The LSN of the next record that is appended.
+    pub fn next_lsn(&self) -> Lsn {
+        self.handle.next_lsn()
+    }
+
+    /// Counts of what was done since the log was opened.
+    pub fn counters(&self) -> Counters {
+        self.handle.shared.counters()
+    }
+
+    /// Commits what was appended, records the clean end, and unlocks the directory. Of a log that was closed, even the
+    /// loss of its last record is reported when it is opened.
+    pub fn close(self) -> Result<(), Error> {
+        self.handle.close()
     }
 }
 
-impl<E: Environment> Log<E> {
-    /// Opens a log elsewhere than on this machine, as tests do.
-    pub fn open_in(environment: &E, options: Options) -> Result<Log<E>, Error> {
-        let shared = open::open(environment, options)?;
-        Ok(Log { shared })
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.handle.fmt(f)
+    }
+}
+
+/// A log wherever it is: on this machine, or in a test's simulator. Dropped, it is closed.
+pub(crate) struct Handle<E: Environment> {
+    pub shared: Arc<Shared<E>>,
+}
+
+impl<E: Environment> Handle<E> {
+    pub fn open(environment: &E, options: Options) -> Result<Handle<E>, Error> {
+        let shared = directory::open(environment, options, 1)?;
+        Ok(Handle { shared })
     }
 
-    /// Appends a record, of any length. It is durable when it is committed.
-    ///
-    /// Waits while buffers are full, or a segment is made. [`Error::NoSpace`]: nothing was appended.
     pub fn append(&self, record: &[u8]) -> Result<Lsn, Error> {
         self.shared.append(&[record], None).map(Lsn)
     }
 
-    /// Appends several records that are there after a power cut all together, or not at all. Returns their LSNs.
-    pub fn append_batch(&self, records: &[&[u8]]) -> Result<Range<u64>, Error> {
+    pub fn append_batch(&self, records: &[&[u8]]) -> Result<Range<Lsn>, Error> {
         let first = self.shared.append(records, None)?;
-        Ok(first..first + records.len() as u64)
+        Ok(Lsn(first)..Lsn(first + records.len() as u64))
     }
 
-    /// Makes durable everything that was appended so far; returns the LSN of the record that is appended next.
     pub fn commit(&self) -> Result<Lsn, Error> {
         let end = self.shared.appended();
         self.shared.commit(end)?;
         Ok(Lsn(end))
     }
 
-    /// Makes durable everything up to this record.
     pub fn commit_to(&self, lsn: Lsn) -> Result<(), Error> {
         let end = self.shared.appended();
         if lsn.0 >= end {
@@ -133,15 +238,10 @@ impl<E: Environment> Log<E> {
         self.shared.commit(lsn.0 + 1)
     }
 
-    /// Appends a record, and returns when it is durable.
     pub fn append_durable(&self, record: &[u8]) -> Result<Lsn, Error> {
         self.shared.append_durable(record).map(Lsn)
     }
 
-    /// Appends a record; `done` is called when it is durable, or never will be by this handle.
-    ///
-    /// It is called by a thread of the log's, or by one that appends or commits: it must not wait, nor use this
-    /// log, nor be what keeps it open.
     pub fn append_then(
         &self,
         record: &[u8],
@@ -151,79 +251,38 @@ impl<E: Environment> Log<E> {
         self.shared.append(&[record], Some(done)).map(Lsn)
     }
 
-    /// Appends a record; the future is ready when it is durable. Waits, as [`append`](Log::append) does, before
-    /// it returns one.
     pub fn append_async(&self, record: &[u8]) -> Result<Commit, Error> {
         let (commit, done) = Commit::new();
         self.append_then(record, done)?;
         Ok(commit)
     }
 
-    /// Reads durable records from this one on, which may be the one that is appended next.
-    pub fn read(&self, from: Lsn) -> Result<Reader<E>, Error> {
-        let records = reader::Reader::new(&self.shared, from.0)?;
-        Ok(Reader { records })
+    pub fn read(&self, from: Lsn) -> Result<reader::Reader<E>, Error> {
+        reader::Reader::new(&self.shared, from.0)
     }
 
-    /// As [`read`](Log::read); at the end it waits for more.
-    pub fn tail(&self, from: Lsn) -> Result<Tail<E>, Error> {
-        let records = reader::Reader::new(&self.shared, from.0)?;
-        Ok(Tail { records })
-    }
-
-    /// Gives up the records before this one, which is durable, or the first that is not. Their segments are used again; records that share one with a
-    /// record that is needed stay, but are not read any more.
     pub fn truncate_before(&self, lsn: Lsn) -> Result<(), Error> {
         self.shared.truncate_before(lsn.0)
     }
 
-    /// The first record that is there, or the one that is appended next.
-    pub fn first(&self) -> Lsn {
-        Lsn(E::lock(&self.shared.state).first_lsn)
+    pub fn first_lsn(&self) -> Lsn {
+        Lsn(self.shared.first_lsn())
     }
 
-    /// The first record that is not durable: the one behind the last that is.
-    pub fn durable(&self) -> Lsn {
+    pub fn durable_end(&self) -> Lsn {
         Lsn(self.shared.durable_lsn())
     }
 
-    /// The record that is appended next.
-    pub fn next(&self) -> Lsn {
+    pub fn next_lsn(&self) -> Lsn {
         Lsn(self.shared.appended())
     }
 
-    /// What was done since the log was opened.
-    pub fn counters(&self) -> Counters {
-        self.shared.counters()
-    }
-
-    /// Commits what was appended and gives the directory back.
-    pub fn close(self) -> Result<(), Error> {
-        self.shut()
-    }
-
-    /// As `close`, by who shares it.
-    pub(crate) fn shut(&self) -> Result<(), Error> {
+    pub fn close(&self) -> Result<(), Error> {
         self.shared.close()
-    }
-
-    /// Promises space for a record that is not appended yet.
-    pub(crate) fn reserve(&self, bytes: usize) -> Result<append::Reservation<E>, Error> {
-        self.shared.reserve(bytes)
-    }
-
-    /// A number by which its blocks are known.
-    pub(crate) fn id(&self) -> u64 {
-        self.shared.log
-    }
-
-    /// Bytes of which offsets and lengths of its files are multiples.
-    pub(crate) fn granule(&self) -> u64 {
-        self.shared.geometry.granule
     }
 }
 
-impl<E: Environment> Drop for Log<E> {
+impl<E: Environment> Drop for Handle<E> {
     fn drop(&mut self) {
         if let Err(error) = self.shared.close() {
             tracing::error!(%error, "what was appended to the log could not be committed");
@@ -231,12 +290,12 @@ impl<E: Environment> Drop for Log<E> {
     }
 }
 
-impl<E: Environment> fmt::Debug for Log<E> {
+impl<E: Environment> fmt::Debug for Handle<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Log")
             .field("log", &self.shared.log)
             .field("epoch", &self.shared.epoch)
-            .field("durable", &self.durable())
+            .field("durable_end", &self.durable_end())
             .finish_non_exhaustive()
     }
 }
@@ -244,53 +303,51 @@ impl<E: Environment> fmt::Debug for Log<E> {
 /// A record that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Its number.
+    /// Its LSN.
     pub lsn: Lsn,
-    /// What was appended.
+    /// The bytes that were appended.
     pub bytes: &'a [u8],
 }
 
-/// Reads durable records in their order.
-pub struct Reader<E: Environment = System> {
-    records: reader::Reader<E>,
-}
-
-impl<E: Environment> Reader<E> {
-    /// The next record; `None`: there is none that is durable. It can be asked again later.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "what an iterator gives cannot borrow from it"
-    )]
-    pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
-        let found = self.records.next()?;
-        Ok(found.map(|(lsn, bytes)| Record {
-            lsn: Lsn(lsn),
-            bytes,
-        }))
+fn record((lsn, bytes): (u64, &[u8])) -> Record<'_> {
+    Record {
+        lsn: Lsn(lsn),
+        bytes,
     }
 }
 
-/// Follows the end of a log.
-pub struct Tail<E: Environment = System> {
-    records: reader::Reader<E>,
+/// Reads durable records in order. [`Log::read`] makes one.
+pub struct Reader {
+    records: reader::Reader<Machine>,
 }
 
-impl<E: Environment> Tail<E> {
-    /// The next record, when it is durable; `None`: the log was closed, or cannot be written any more.
+impl Reader {
+    /// The next durable record, or `None` if there is none yet. It can be called again later.
+    ///
+    /// Returns [`Error::Truncated`] if the record was truncated meanwhile. No record is ever passed over.
     #[expect(
         clippy::should_implement_trait,
         reason = "what an iterator gives cannot borrow from it"
     )]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
-        while !self.records.is_ready()? {
-            if !self.records.wait() {
-                return Ok(None);
-            }
-        }
-        let found = self.records.next()?;
-        Ok(found.map(|(lsn, bytes)| Record {
-            lsn: Lsn(lsn),
-            bytes,
-        }))
+        Ok(self.records.next()?.map(record))
+    }
+}
+
+/// Reads durable records in order, and waits for more. [`Log::tail`] makes one.
+pub struct Tail {
+    records: reader::Reader<Machine>,
+}
+
+impl Tail {
+    /// Waits for the next durable record. Returns `None` once the log was closed, or can no longer be written.
+    ///
+    /// Returns [`Error::Truncated`] if the record was truncated meanwhile. No record is ever passed over.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "what an iterator gives cannot borrow from it"
+    )]
+    pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
+        Ok(self.records.next_or_wait()?.map(record))
     }
 }

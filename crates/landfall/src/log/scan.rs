@@ -7,14 +7,15 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::buffer::Buffer;
 use super::format::{BlockHeader, Geometry, HEADER, MOST, MOST_BLOCK, payload_crc};
-use crate::environment::{Environment, Fault, File};
+use crate::environment::{Environment, File, FileOf, planted};
 
 /// Bytes that are read at once.
 const CHUNK: usize = 1 << 20;
+/// Bytes that every device writes whole, or not at all.
+const SECTOR: u64 = 512;
 
 /// A block that was read.
 #[derive(Clone, Debug)]
@@ -35,7 +36,22 @@ pub(crate) struct Place {
     pub epoch: u64,
 }
 
+impl Place {
+    /// At this position, whatever was before it.
+    pub fn at(position: u64) -> Place {
+        Place {
+            position,
+            chain: None,
+            epoch: 0,
+        }
+    }
+}
+
+/// Opens the file of a segment; `None`: there is none.
+pub(crate) type OpenSegment<'a, E> = dyn FnMut(u64) -> io::Result<Option<FileOf<E>>> + 'a;
+
 pub(crate) struct Scanner<E: Environment> {
+    #[cfg(test)]
     environment: E,
     geometry: Geometry,
     log: u64,
@@ -46,7 +62,7 @@ pub(crate) struct Scanner<E: Environment> {
     /// What the buffer holds.
     base: u64,
     filled: usize,
-    file: Option<(u64, Arc<E::File>)>,
+    file: Option<(u64, FileOf<E>)>,
 }
 
 impl<E: Environment> Scanner<E> {
@@ -57,8 +73,11 @@ impl<E: Environment> Scanner<E> {
         last_epoch: u64,
         place: Place,
     ) -> Self {
+        #[cfg(not(test))]
+        let _ = environment;
         let chunk = CHUNK.min((geometry.segment - geometry.granule) as usize);
         Scanner {
+            #[cfg(test)]
             environment: environment.clone(),
             geometry,
             log,
@@ -78,57 +97,39 @@ impl<E: Environment> Scanner<E> {
     }
 
     /// The next block; `None` where the chain ends. Nothing at or behind `limit` is looked at.
-    pub fn next(
-        &mut self,
-        limit: u64,
-        segment: &mut dyn FnMut(u64) -> Option<Arc<E::File>>,
-    ) -> io::Result<Option<Block>> {
+    pub fn next(&mut self, limit: u64, open: &mut OpenSegment<'_, E>) -> io::Result<Option<Block>> {
         let here = self.place.position;
-        if let Some(block) = self.chained_at(here, limit, segment)? {
+        if let Some(block) = self.chained_at(here, limit, open)? {
             return Ok(Some(block));
         }
         if self.place.chain.is_none() {
             // Any block would do there, also one before which something is missing.
             return Ok(None);
         }
-        let next = self.behind(here);
-        self.chained_at(next, limit, segment)
-    }
-
-    /// The first block of the next segment.
-    fn behind(&self, position: u64) -> u64 {
-        let sequence = self.geometry.sequence(position);
-        match self.geometry.offset(position) {
-            0 => self.geometry.first_block(sequence),
-            _ => self.geometry.first_block(sequence + 1),
-        }
+        let next = self.geometry.behind(here);
+        self.chained_at(next, limit, open)
     }
 
     fn chained_at(
         &mut self,
         position: u64,
         limit: u64,
-        segment: &mut dyn FnMut(u64) -> Option<Arc<E::File>>,
+        open: &mut OpenSegment<'_, E>,
     ) -> io::Result<Option<Block>> {
-        let Some((header, crc)) = self.header_at(position, limit, segment)? else {
+        let Some((header, crc)) = self.header_at(position, limit, open)? else {
             return Ok(None);
         };
-        let is_chained = self
-            .place
-            .chain
-            .is_none_or(|chain| chain == header.previous)
-            || self.environment.is_planted(Fault::UnchainedChecksum);
-        if !is_chained || header.epoch < self.place.epoch || header.epoch > self.last_epoch {
+        if !self.follows(&header) {
             return Ok(None);
         }
         let end = HEADER as u64 + u64::from(header.length);
-        if !self.fill(position, end as usize, limit, segment)? {
+        if !self.fill(position, end as usize, limit, open)? {
             return Ok(None);
         }
         let start = (position - self.base) as usize + HEADER;
         let payload = start..start + header.length as usize;
         let is_whole = payload_crc(self.buffer.bytes(payload.clone())) == header.payload_crc
-            || self.environment.is_planted(Fault::HeaderChecksumOnly);
+            || planted!(self.environment, HeaderChecksumOnly);
         if !is_whole {
             return Ok(None);
         }
@@ -140,56 +141,83 @@ impl<E: Environment> Scanner<E> {
         Ok(Some(Block { header, payload }))
     }
 
+    /// Whether a block with this header can be the next.
+    pub fn follows(&self, header: &BlockHeader) -> bool {
+        let is_chained = self
+            .place
+            .chain
+            .is_none_or(|chain| chain == header.previous)
+            || planted!(self.environment, UnchainedChecksum);
+        is_chained && (self.place.epoch..=self.last_epoch).contains(&header.epoch)
+    }
+
+    /// Whether what is where the chain ends can only be a block that was whole and is damaged: no power cut leaves
+    /// a part of a sector.
+    pub fn is_damaged_block(
+        &mut self,
+        position: u64,
+        open: &mut OpenSegment<'_, E>,
+    ) -> io::Result<bool> {
+        if let Some((header, _)) = self.header_at(position, u64::MAX, open)? {
+            // In one sector: its records were written with its header.
+            let len = HEADER as u64 + u64::from(header.length);
+            return Ok(len <= SECTOR && self.follows(&header));
+        }
+        if !self.fill(position, HEADER, u64::MAX, open)? {
+            return Ok(false);
+        }
+        let at = (position - self.base) as usize;
+        let mut bytes = [0; HEADER];
+        bytes.copy_from_slice(self.buffer.bytes(at..at + HEADER));
+        // One bit of a header that would fit.
+        let is_flipped = (0..8 * HEADER).any(|bit| {
+            let mut bytes = bytes;
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let decoded = BlockHeader::decode(&bytes);
+            decoded
+                .is_some_and(|(header, _)| self.belongs(&header, position) && self.follows(&header))
+        });
+        Ok(is_flipped)
+    }
+
     /// A header of this log at a position, whatever was before it and whatever is behind it, of any epoch.
     pub fn header_at(
         &mut self,
         position: u64,
         limit: u64,
-        segment: &mut dyn FnMut(u64) -> Option<Arc<E::File>>,
+        open: &mut OpenSegment<'_, E>,
     ) -> io::Result<Option<(BlockHeader, u32)>> {
-        let found = self.any_header_at(position, limit, segment)?;
-        Ok(found.filter(|(header, _)| {
-            header.position == position
-                && header.size(self.geometry.granule)
-                    <= self.geometry.room(position).min(MOST_BLOCK)
-                && header.lsn.max(header.epoch) < MOST
-        }))
-    }
-
-    /// As that, also of a block that was there before the segment's file was used again.
-    pub fn any_header_at(
-        &mut self,
-        position: u64,
-        limit: u64,
-        segment: &mut dyn FnMut(u64) -> Option<Arc<E::File>>,
-    ) -> io::Result<Option<(BlockHeader, u32)>> {
-        if !self.fill(position, HEADER, limit, segment)? {
+        if !self.fill(position, HEADER, limit, open)? {
             return Ok(None);
         }
         let at = (position - self.base) as usize;
         let decoded = BlockHeader::decode(self.buffer.bytes(at..at + HEADER));
-        Ok(decoded.filter(|(header, _)| {
-            header.log == self.log
-                && header.durable <= header.position
-                && header.position <= position
-        }))
+        Ok(decoded.filter(|(header, _)| self.belongs(header, position)))
     }
 
-    /// Has `len` bytes from `position` on in the buffer; `false` if there are not so many before the end of
-    /// the segment, or before `limit`.
+    fn belongs(&self, header: &BlockHeader, position: u64) -> bool {
+        header.log == self.log
+            && header.position == position
+            && header.durable <= position
+            && header.size(self.geometry.granule) <= self.geometry.room(position).min(MOST_BLOCK)
+            && header.lsn.max(header.epoch) < MOST
+    }
+
+    /// Has `len` bytes from `position` on in the buffer; `false`: there are not so many before the end of the
+    /// segment, or the limit, or there is no such segment.
     fn fill(
         &mut self,
         position: u64,
         len: usize,
         limit: u64,
-        segment: &mut dyn FnMut(u64) -> Option<Arc<E::File>>,
+        open: &mut OpenSegment<'_, E>,
     ) -> io::Result<bool> {
         let granule = self.geometry.granule;
-        let needed = (len as u64).next_multiple_of(granule);
         let most = self
             .geometry
             .room(position)
             .min(limit.saturating_sub(position));
+        let needed = (len as u64).next_multiple_of(granule);
         if needed > most {
             return Ok(false);
         }
@@ -199,15 +227,16 @@ impl<E: Environment> Scanner<E> {
             return Ok(true);
         }
         let sequence = self.geometry.sequence(position);
-        let file = match &self.file {
-            Some((open, file)) if *open == sequence => file.clone(),
-            _ => {
-                let Some(file) = segment(sequence) else {
-                    return Ok(false);
-                };
-                self.file = Some((sequence, file.clone()));
-                file
-            }
+        if self.file.as_ref().is_none_or(|(open, _)| *open != sequence) {
+            // One at a time: there may be more segments than descriptors.
+            self.file = None;
+            let Some(file) = open(sequence)? else {
+                return Ok(false);
+            };
+            self.file = Some((sequence, file));
+        }
+        let Some((_, file)) = &self.file else {
+            return Ok(false);
         };
         let most = most / granule * granule;
         // What is there of it already, whole granules, is not read again.
@@ -218,16 +247,14 @@ impl<E: Environment> Scanner<E> {
         let skip = self.filled - held;
         // Whatever goes wrong, nothing of it is taken for what was there before.
         self.filled = 0;
-        match needed as usize > self.buffer.capacity() {
-            true => {
-                let mut larger = Buffer::new(needed as usize);
-                larger
-                    .bytes_mut(0..held)
-                    .copy_from_slice(self.buffer.bytes(skip..skip + held));
-                self.buffer = larger;
-            }
-            false if held > 0 => self.buffer.bytes_mut(0..skip + held).copy_within(skip.., 0),
-            false => {}
+        if needed as usize > self.buffer.capacity() {
+            let mut larger = Buffer::new(needed as usize);
+            larger
+                .bytes_mut(0..held)
+                .copy_from_slice(self.buffer.bytes(skip..skip + held));
+            self.buffer = larger;
+        } else if held > 0 {
+            self.buffer.bytes_mut(0..skip + held).copy_within(skip.., 0);
         }
         let read = most.min(self.buffer.capacity() as u64) as usize;
         if held < read {

@@ -1,40 +1,42 @@
 //! The segments of a log: those in use, those made ahead of need, and those that can be taken again.
 //!
 //! Segments have consecutive *sequence* numbers, which their headers hold; files have numbers of their
-//! own, since a file is used again and again. A segment is *ready* when its header is durable; then it may
-//! be entered. One that was just made is unwritten space: overwriting written blocks is cheaper, so zeros
-//! are written to it as long as nobody has entered it.
+//! own, since a file is used again and again. A segment is *ready* when its header is durable. It may be entered when
+//! the one behind it is ready too: so the loss of a file that was written to leaves a gap, which is seen. One that was
+//! just made is unwritten space: overwriting written blocks is cheaper, so zeros are written to it until somebody
+//! wants to enter it.
+//!
+//! Only the files of the segment in use and of those behind it are kept open: a log may have more segments than a
+//! process may have open files.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
 use super::format::Geometry;
-use crate::environment::Environment;
+use crate::environment::{Environment, FileOf};
 
 /// A file of the log.
 pub(crate) struct Segment<E: Environment> {
     pub sequence: u64,
     pub number: u64,
-    pub file: Arc<E::File>,
+    /// Until the next one is entered.
+    pub file: Option<Arc<FileOf<E>>>,
     /// The first record that begins in it, once it was entered.
     pub first_lsn: Option<u64>,
-}
-
-/// A file that no segment has.
-pub(crate) struct Free<E: Environment> {
-    pub number: u64,
-    pub file: Arc<E::File>,
 }
 
 pub(crate) struct Segments<E: Environment> {
     geometry: Geometry,
     /// In order, without gaps; never none.
     all: VecDeque<Segment<E>>,
-    free: Vec<Free<E>>,
+    /// Numbers of files that no segment has.
+    free: Vec<u64>,
     next_number: u64,
     /// The last one that was entered.
     entered: u64,
+    /// One that somebody waits to enter.
+    wanted: u64,
     /// Those that zeros should still be written to.
     unwritten: BTreeSet<u64>,
     /// The one that zeros are being written to.
@@ -46,24 +48,34 @@ pub(crate) struct Segments<E: Environment> {
 
 /// What is to be done for the segments, without any lock.
 pub(crate) enum Task<E: Environment> {
-    /// Make this segment ready, in this file if there is one to be used again.
+    /// Make this segment ready, in this file.
     Ready {
         sequence: u64,
         number: u64,
-        used: Option<Arc<E::File>>,
+        /// The file is there, of a segment that is not needed any more.
+        is_used: bool,
     },
     /// Write zeros to this segment.
-    Zero { sequence: u64, file: Arc<E::File> },
+    Zero { sequence: u64, file: Arc<FileOf<E>> },
     /// Remove this file.
     Remove { number: u64 },
 }
 
+/// What is not waited for when a segment is entered: nothing, but in tests that must find it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hurry {
+    /// Zeros are still being written to it.
+    pub past_zeros: bool,
+    /// There is none behind it.
+    pub to_last: bool,
+}
+
 impl<E: Environment> Segments<E> {
-    /// `all` has those in use, the last of which is `entered`, and spare ones behind it.
+    /// `all` has those in use, the last of which is `entered`, and those behind it.
     pub fn new(
         geometry: Geometry,
         all: VecDeque<Segment<E>>,
-        free: Vec<Free<E>>,
+        free: Vec<u64>,
         next_number: u64,
         entered: u64,
         spare: u32,
@@ -74,6 +86,7 @@ impl<E: Environment> Segments<E> {
             free,
             next_number,
             entered,
+            wanted: 0,
             unwritten: BTreeSet::new(),
             zeroing: None,
             failure: None,
@@ -96,8 +109,9 @@ impl<E: Environment> Segments<E> {
         self.all.get(usize::try_from(index).ok()?)
     }
 
-    pub fn file(&self, sequence: u64) -> Option<Arc<E::File>> {
-        self.get(sequence).map(|segment| segment.file.clone())
+    fn get_mut(&mut self, sequence: u64) -> Option<&mut Segment<E>> {
+        let index = sequence.checked_sub(self.first())?;
+        self.all.get_mut(usize::try_from(index).ok()?)
     }
 
     /// The number of a segment's file.
@@ -107,39 +121,40 @@ impl<E: Environment> Segments<E> {
 
     /// The segment from which a record is to be looked for.
     pub fn with_record(&self, lsn: u64) -> u64 {
-        let begun = self
-            .all
-            .iter()
-            .filter_map(|segment| Some((segment.sequence, segment.first_lsn?)));
-        let mut before = begun.filter(|(_, first)| *first <= lsn);
-        before
-            .next_back()
-            .map_or(self.first(), |(sequence, _)| sequence)
+        let is_before = |segment: &Segment<E>| segment.first_lsn.is_some_and(|first| first <= lsn);
+        let before = self.all.partition_point(is_before) as u64;
+        self.first() + before.saturating_sub(1)
     }
 
-    /// The file of a segment, to write the block with this next record into, if it may be entered.
-    pub fn enter(&mut self, sequence: u64, lsn: u64, heedless: bool) -> Option<Arc<E::File>> {
-        if sequence > self.ready() || (self.zeroing == Some(sequence) && !heedless) {
-            return None;
-        }
+    /// The file of a segment, to write the block with this next record into, if it may be entered; if not, it is
+    /// wanted from now on.
+    pub fn enter(&mut self, sequence: u64, lsn: u64, hurry: Hurry) -> Option<Arc<FileOf<E>>> {
         if sequence > self.entered {
+            self.wanted = sequence;
+            let is_zeroed = self.zeroing == Some(sequence) && !hurry.past_zeros;
+            let is_last = sequence == self.ready() && !hurry.to_last;
+            if sequence > self.ready() || is_last || is_zeroed {
+                return None;
+            }
+            if let Some(before) = self.get_mut(self.entered) {
+                before.file = None;
+            }
             self.entered = sequence;
             self.unwritten.remove(&sequence);
         }
-        let index = usize::try_from(sequence - self.first()).ok()?;
-        let segment = self.all.get_mut(index)?;
+        let segment = self.get_mut(sequence)?;
         segment.first_lsn.get_or_insert(lsn);
-        Some(segment.file.clone())
+        segment.file.clone()
     }
 
-    /// Whether a whole segment is ready behind the one that was entered.
+    /// Whether a whole segment may be entered behind the one that was.
     pub fn has_spare(&self) -> bool {
-        self.ready() > self.entered
+        self.ready() > self.entered + 1
     }
 
     /// Whether zeros may go on being written to it.
     pub fn may_zero(&self, sequence: u64) -> bool {
-        sequence > self.entered
+        sequence > self.entered.max(self.wanted)
     }
 
     /// Why none could be made, which is said once: then it is tried again.
@@ -165,66 +180,69 @@ impl<E: Environment> Segments<E> {
     pub fn release_before(&mut self, sequence: u64) {
         // There may be space now.
         self.failure = None;
-        while self.first() < sequence && self.all.len() > 1 {
+        while self.first() < sequence.min(self.entered) {
             if let Some(segment) = self.all.pop_front() {
-                self.free.push(Free {
-                    number: segment.number,
-                    file: segment.file,
-                });
+                self.free.push(segment.number);
             }
         }
     }
 
     /// What is to be done next; zeros are only written if `may_zero` says so.
     pub fn task(&mut self, may_zero: bool) -> Option<Task<E>> {
-        if self.ready() < self.entered + self.spare && self.failure.is_none() {
-            let sequence = self.ready() + 1;
+        // One more than can be entered: the one that is behind the last of them.
+        if self.ready() < self.entered + self.spare + 1 && self.failure.is_none() {
             let used = self.free.pop();
-            let number = match &used {
-                Some(free) => free.number,
-                None => {
-                    self.next_number += 1;
-                    self.next_number - 1
-                }
-            };
+            let number = used.unwrap_or_else(|| {
+                self.next_number += 1;
+                self.next_number - 1
+            });
             return Some(Task::Ready {
-                sequence,
+                sequence: self.ready() + 1,
                 number,
-                used: used.map(|free| free.file),
+                is_used: used.is_some(),
             });
         }
         // Some are kept for the segments to come.
         if self.free.len() as u64 > self.spare
-            && let Some(free) = self.free.pop()
+            && let Some(number) = self.free.pop()
         {
-            return Some(Task::Remove {
-                number: free.number,
-            });
+            return Some(Task::Remove { number });
         }
         if !may_zero {
             return None;
         }
         let sequence = *self.unwritten.first()?;
-        let file = self.file(sequence)?;
+        let file = self.get(sequence)?.file.clone()?;
         self.zeroing = Some(sequence);
         Some(Task::Zero { sequence, file })
     }
 
     /// A segment is ready; `is_written`: zeros need not be written to it.
-    pub fn add(&mut self, sequence: u64, number: u64, file: Arc<E::File>, is_written: bool) {
+    pub fn add(
+        &mut self,
+        sequence: u64,
+        number: u64,
+        file: Arc<FileOf<E>>,
+        is_written: bool,
+    ) -> io::Result<()> {
+        if sequence != self.ready() + 1 {
+            return Err(io::Error::other("a segment is not the next one"));
+        }
         self.all.push_back(Segment {
             sequence,
             number,
-            file,
+            file: Some(file),
             first_lsn: None,
         });
         if !is_written {
             self.unwritten.insert(sequence);
         }
+        Ok(())
     }
 
-    /// A segment could not be made ready.
-    pub fn fail(&mut self, error: io::Error) {
+    /// A segment could not be made ready; the file that it was to have is there to be used, if it has a number.
+    pub fn fail(&mut self, error: io::Error, number: Option<u64>) {
+        self.free.extend(number);
         self.failure = Some(Arc::new(error));
     }
 

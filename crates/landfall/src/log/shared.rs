@@ -1,11 +1,11 @@
 //! What all users of a log share, and who does the work.
 //!
 //! Threads: any number append and commit. Appending puts a record into the group that is being *gathered*,
-//! under the one lock. Whoever wants a commit while nobody writes takes the driver, writes the group that
+//! under the one lock. Whoever wants a commit while nobody writes takes the writer, writes the group that
 //! was gathered and makes it durable, while the next one is gathered; those who come meanwhile wait for
 //! that one. So the device is asked again as soon as it is free, with everything that came, and who is alone
 //! hands nothing over to anybody. Two threads of the log's own are started when they are needed: `segments`
-//! makes segments ahead of need, `writer` writes for those who do not wait.
+//! makes segments ahead of need (`preallocator`), `writer` writes for those who do not wait.
 //!
 //! The lock is never held while a file is touched, a callback is called, or somebody waits for another
 //! lock; the lock of the control file is taken before it, never after.
@@ -17,15 +17,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::commit::call_all;
 use super::control::ControlFile;
 use super::counters::{Counters, Tally};
-use super::driver::Driver;
-use super::format::{Control, Geometry};
-use super::gate::Gate;
-use super::group::Group;
+use super::event_count::EventCount;
+use super::format::{Control, Geometry, Shutdown};
+use super::group::{Callback, Group};
+use super::group_writer::{GroupWriter, WriteFrom};
 use super::segments::{Segments, Task};
 use super::waiters::Waiters;
-use crate::environment::{Environment, Fault};
+use crate::environment::{Environment, Storage, planted};
 use crate::{Error, Lsn, Options};
 
 /// What is true of the log's beginning and end.
@@ -35,13 +36,15 @@ pub(crate) struct Durable {
     pub lsn: u64,
     /// Everything before this position is durable.
     pub position: u64,
+    /// Checksum of the header of the last block before.
+    pub chain: u32,
 }
 
 /// A group that is being written.
 #[derive(Clone, Copy)]
 pub(super) struct Flight {
     pub(super) parity: usize,
-    /// LSN after its last whole unit.
+    /// LSN after its last whole batch.
     pub(super) end: u64,
     pub(super) is_synced: bool,
     /// Threads that came when it was under way, and wait for it.
@@ -51,15 +54,15 @@ pub(super) struct Flight {
 pub(crate) struct State<E: Environment> {
     pub(super) filling: Group<E>,
     /// There unless somebody is writing.
-    pub(super) driver: Option<Driver<E>>,
+    pub(super) writer: Option<GroupWriter<E>>,
     pub(super) flight: Option<Flight>,
     /// Where the next block goes, unless one is open.
     pub(super) next_position: u64,
     pub(super) next_lsn: u64,
-    /// LSN after the last whole unit that was appended.
-    pub(super) unit_end: u64,
-    /// A thread is appending a unit that does not fit into a block.
-    pub(super) is_unit_open: bool,
+    /// LSN after the last whole batch that was appended.
+    pub(super) batch_end: u64,
+    /// A thread is appending a batch that does not fit into a block.
+    pub(super) is_batch_open: bool,
     pub durable: Durable,
     /// Threads that lately committed at the same time.
     pub(super) committers: u32,
@@ -90,9 +93,17 @@ impl<E: Environment> State<E> {
         self.poison.is_some()
     }
 
-    /// LSN after the last whole unit that was appended.
+    /// From here on nothing is appended or acknowledged.
+    pub(super) fn fail(&mut self, doing: &'static str, error: std::io::Error) {
+        if self.poison.is_none() {
+            tracing::error!(doing, %error, "the log is poisoned");
+            self.poison = Some((doing, Arc::new(error)));
+        }
+    }
+
+    /// LSN after the last whole batch that was appended.
     pub fn appended(&self) -> u64 {
-        self.unit_end
+        self.batch_end
     }
 
     /// What is to be done for the segments.
@@ -111,7 +122,7 @@ pub(crate) struct Shared<E: Environment> {
     pub state: E::Mutex<State<E>>,
     pub control: E::Mutex<ControlFile<E>>,
     /// Those who wait for one of the two groups to be durable.
-    pub(super) done: [Gate<E>; 2],
+    pub(super) done: [EventCount<E>; 2],
     /// Those who cannot append now: no room in the buffer, no segment, another one's unit.
     pub space: Waiters<E>,
     /// The thread that makes segments.
@@ -124,6 +135,8 @@ pub(crate) struct Shared<E: Environment> {
     pub(super) reserved: AtomicU64,
     /// What `State::durable.lsn` was lately, for who only asks.
     pub(super) durable_lsn: AtomicU64,
+    /// What `State::first_lsn` was lately, for who only asks.
+    first_lsn: AtomicU64,
 }
 
 /// What a log begins with.
@@ -157,18 +170,26 @@ impl<E: Environment> Shared<E> {
             first_lsn,
         } = begin;
         let spare = Group::new(options.buffer_bytes, 1);
-        let driver = Driver::new(&environment, geometry, log, epoch, tail, spare);
+        let from = WriteFrom {
+            geometry,
+            log,
+            epoch,
+            window: options.window(),
+            tail,
+        };
+        let writer = GroupWriter::new(&environment, from, spare);
         let state = State {
             filling: Group::new(options.buffer_bytes, 0),
-            driver: Some(driver),
+            writer: Some(writer),
             flight: None,
             next_position: tail.position,
             next_lsn,
-            unit_end: next_lsn,
-            is_unit_open: false,
+            batch_end: next_lsn,
+            is_batch_open: false,
             durable: Durable {
                 lsn: next_lsn,
                 position: tail.position,
+                chain: tail.chain.unwrap_or(0),
             },
             committers: 1,
             gather_until: None,
@@ -186,7 +207,7 @@ impl<E: Environment> Shared<E> {
             tally: Tally::default(),
         };
         Shared {
-            block_bytes: options.block_bytes(geometry.segment, geometry.granule),
+            block_bytes: options.block_bytes(geometry),
             environment,
             geometry,
             options,
@@ -194,13 +215,14 @@ impl<E: Environment> Shared<E> {
             epoch,
             state: E::mutex(state),
             control: E::mutex(control),
-            done: [Gate::new(), Gate::new()],
+            done: [EventCount::new(), EventCount::new()],
             space: Waiters::new(),
             work: Waiters::new(),
             writing: Waiters::new(),
             durable: Waiters::new(),
             reserved: AtomicU64::new(0),
             durable_lsn: AtomicU64::new(next_lsn),
+            first_lsn: AtomicU64::new(first_lsn),
         }
     }
 
@@ -219,16 +241,36 @@ impl<E: Environment> Shared<E> {
         state.is_closing.then_some(Error::Closed)
     }
 
-    pub fn poison(&self, state: &mut State<E>, doing: &'static str, error: std::io::Error) {
-        tracing::error!(doing, %error, "the log is poisoned");
-        state.poison.get_or_insert((doing, Arc::new(error)));
-        // Whatever they wait for will not come.
-        for gate in &self.done {
-            gate.open_for_all();
+    /// Ends the log: whatever anybody waits for will not come.
+    pub fn poison(&self, mut state: StateOf<'_, E>, doing: &'static str, error: std::io::Error) {
+        state.fail(doing, error);
+        let callbacks: Vec<(Lsn, Callback)> = std::mem::take(&mut state.filling.callbacks);
+        let error = self.refusal(&state).unwrap_or(Error::Closed);
+        drop(state);
+        for done in &self.done {
+            done.notify_all();
         }
-        for waiting in [&self.space, &self.work, &self.durable] {
+        for waiting in [&self.space, &self.work, &self.durable, &self.writing] {
             waiting.wake_all();
         }
+        call_all(callbacks, |_| Err(error.clone()));
+    }
+
+    /// Tells everybody of a failure that was noted, if there is one.
+    pub(super) fn announce_poison(&self) {
+        let state = E::lock(&self.state);
+        if state.is_poisoned() {
+            self.poison(
+                state,
+                "appending",
+                std::io::Error::other("it failed before"),
+            );
+        }
+    }
+
+    /// LSN of the first record that is there.
+    pub fn first_lsn(&self) -> u64 {
+        self.first_lsn.load(Ordering::Acquire)
     }
 
     /// Gives up the records before `lsn`, durably, and the segments that have no others.
@@ -247,40 +289,42 @@ impl<E: Environment> Shared<E> {
                 next: Lsn(state.durable.lsn),
             });
         }
-        let needed = state.segments.first_needed(lsn, state.durable.position);
+        let durable = state.durable;
+        let needed = state.segments.first_needed(lsn, durable.position);
         drop(state);
         let record = Control {
             first_segment: needed,
             first_lsn: lsn,
+            end: durable.position,
+            end_lsn: durable.lsn,
+            end_chain: durable.chain,
             ..control.record
         };
         let release = || {
             let mut state = E::lock(&self.state);
             state.first_lsn = lsn;
+            self.first_lsn.store(lsn, Ordering::Release);
             state.segments.release_before(needed);
             drop(state);
             self.work.wake_all();
         };
-        if self.environment.is_planted(Fault::ReuseBeforeTruncate) {
+        if planted!(self.environment, ReuseBeforeTruncate) {
             release();
+            #[cfg(test)]
             self.environment.yield_now();
         }
         if let Err(error) = control.write(record) {
-            let mut state = E::lock(&self.state);
-            self.poison(
-                &mut state,
-                "truncating",
-                std::io::Error::other(error.to_string()),
-            );
+            let source = std::io::Error::other(error.to_string());
+            self.poison(E::lock(&self.state), "truncating", source);
             return Err(error);
         }
         release();
         Ok(())
     }
 
-    /// LSN after the last whole unit.
+    /// LSN after the last whole batch.
     pub fn appended(&self) -> u64 {
-        E::lock(&self.state).unit_end
+        E::lock(&self.state).batch_end
     }
 
     pub fn counters(&self) -> Counters {
@@ -291,24 +335,48 @@ impl<E: Environment> Shared<E> {
         E::lock(&self.state).threads.push(thread);
     }
 
-    /// Commits what was appended, ends the log's threads, and waits for them.
+    /// Commits what was appended, ends the log's threads, and waits for them. If all went well, the control record
+    /// says where the log ends, so that the next opening knows what must be there.
     pub fn close(self: &Arc<Self>) -> Result<(), Error> {
-        let end = self.appended();
-        let committed = self.commit(end);
-        let threads = {
+        let (threads, end) = {
             let mut state = E::lock(&self.state);
+            // From here on nothing is appended.
             state.is_closing = true;
-            std::mem::take(&mut state.threads)
+            (std::mem::take(&mut state.threads), state.batch_end)
         };
-        self.work.wake_all();
-        self.writing.wake_all();
-        self.space.wake_all();
-        self.durable.wake_all();
-        let is_first = !threads.is_empty();
-        threads.into_iter().for_each(E::join);
-        if is_first {
-            self.environment.unlock_directory();
+        if threads.is_empty() {
+            // Somebody has closed it, or is about to.
+            return Ok(());
         }
-        committed
+        let committed = if planted!(self.environment, CloseWithoutCommit) {
+            Ok(())
+        } else {
+            self.commit(end)
+        };
+        for waiting in [&self.work, &self.writing, &self.space, &self.durable] {
+            waiting.wake_all();
+        }
+        threads.into_iter().for_each(E::join);
+        let closed = committed.and_then(|()| self.note_end());
+        self.environment.storage().unlock();
+        closed
+    }
+
+    fn note_end(&self) -> Result<(), Error> {
+        let mut control = E::lock(&self.control);
+        let state = E::lock(&self.state);
+        if state.is_poisoned() {
+            return self.refusal(&state).map_or(Ok(()), Err);
+        }
+        let durable = state.durable;
+        drop(state);
+        let record = Control {
+            shutdown: Shutdown::Closed,
+            end: durable.position,
+            end_lsn: durable.lsn,
+            end_chain: durable.chain,
+            ..control.record
+        };
+        control.write(record)
     }
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::format::{DRAFT, snapshot_name, snapshot_number};
 use super::reader::{Next, Reader};
-use crate::environment::{Environment, System};
+use crate::environment::{Environment, read_only_machine};
+use crate::log::directory::Directory;
 use crate::log::{Block, Inspection};
 use crate::{Error, Lsn};
 
@@ -51,28 +52,37 @@ impl StateInspection {
         directory: impl AsRef<Path>,
         visit: &mut dyn FnMut(&Block),
     ) -> Result<StateInspection, Error> {
-        let environment = System::read_only(directory.as_ref());
-        Inspection::with_lock(&environment, || read(&environment, visit))
+        read(&read_only_machine(directory.as_ref()), visit)
     }
 }
 
-fn read<E: Environment>(
+pub(crate) fn read<E: Environment>(
     environment: &E,
     visit: &mut dyn FnMut(&Block),
 ) -> Result<StateInspection, Error> {
-    let log = Inspection::of(environment, visit)?;
-    let names = environment.names();
-    let names = names.map_err(Error::io("look for snapshots"))?;
+    let directory = Directory::lock(environment)?;
+    let log = Inspection::of(&directory, visit)?;
+    let names = directory.names();
     let draft = names.iter().find(|name| *name == DRAFT).cloned();
     let mut numbers: Vec<u64> = names
         .iter()
         .filter_map(|name| snapshot_number(name))
         .collect();
     numbers.sort_unstable();
-    let snapshots = numbers
+    let snapshots: Vec<SnapshotFile> = numbers
         .into_iter()
         .map(|number| snapshot(environment, &log, number))
         .collect();
+    // What opening refuses is refused here.
+    if let Some(foreign) = snapshots
+        .iter()
+        .find_map(|snapshot| match &snapshot.damage {
+            Some(error @ Error::Corrupt { .. }) => Some(error),
+            _ => None,
+        })
+    {
+        return Err(foreign.clone());
+    }
     Ok(StateInspection {
         snapshots,
         draft,
@@ -97,10 +107,11 @@ fn snapshot<E: Environment>(environment: &E, log: &Inspection, number: u64) -> S
         found.first = Lsn(header.first);
         found.parts = header.parts;
         found.compression = header.compression.name();
-        if header.log != log.log || header.number != number {
-            return Err(reader.corrupt("it is of another state, or another time"));
+        require_own(header.log, log.log, &found.name)?;
+        if header.number != number {
+            return Err(reader.corrupt("it is the snapshot of another name"));
         }
-        if header.first < log.first.0 {
+        if header.first < log.first_lsn.0 {
             return Err(reader.corrupt("the log does not go back to it any more"));
         }
         let mut parts = 0;
@@ -125,15 +136,28 @@ fn snapshot<E: Environment>(environment: &E, log: &Inspection, number: u64) -> S
                 }
             }
         }
-        match found.end > log.next {
-            true => Err(Error::LogLost {
+        if found.end > log.next_lsn {
+            return Err(Error::LogLost {
                 snapshot: found.name.clone(),
                 end: found.end,
-                next: log.next,
-            }),
-            false => Ok(()),
+                next: log.next_lsn,
+            });
         }
+        Ok(())
     };
     found.damage = check().err();
     found
+}
+
+/// Refuses a snapshot of another state. Whoever put it there may want it back: it is no snapshot of this state that went
+/// bad, and is not removed.
+pub(super) fn require_own(log: u64, own: u64, name: &str) -> Result<(), Error> {
+    if log == own {
+        return Ok(());
+    }
+    Err(Error::Corrupt {
+        file: name.into(),
+        offset: 0,
+        what: "it is a snapshot of another state".to_owned(),
+    })
 }

@@ -1,16 +1,20 @@
 //! An in-memory structure that is there again after a power cut: snapshots, and a log of what came since.
 //!
-//! - `format` is the bytes of a snapshot, `writer` and `pipe` write them, `reader` reads them back;
+//! - `format` is the bytes of a snapshot, `writer` and `pipe` write them, `reader` reads them back, both with
+//!   `compression`; `hand_over` is how their threads go hand in hand;
 //! - `shared` is what all users share; applying, and looking;
 //! - `snapshots` takes them, publishes them and removes old ones; `schedule` says when one is due;
-//! - `restart` makes the state out of the newest good one and the log;
+//! - `restart` makes the state out of the newest good one, `replay` out of the log since;
 //! - `serde` is for states that serde can write; `inspect` looks from outside.
 
+mod compression;
 mod format;
-mod inspect;
+mod hand_over;
+pub(crate) mod inspect;
 mod options;
 mod pipe;
 mod reader;
+mod replay;
 mod restart;
 mod schedule;
 #[cfg(feature = "serde")]
@@ -31,79 +35,81 @@ pub use options::{Compression, Policy, StateOptions};
 pub use serde::{Serde, SerdeState};
 
 use self::shared::Shared;
-use crate::environment::{Environment, System};
+use crate::environment::{Environment, Machine, machine};
 use crate::log::Counters;
 use crate::{Commit, Error, Lsn};
 
-/// What a user's code may say is wrong.
+/// An error of the user's code.
 pub type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A structure in memory, and how it is changed, written and read.
+/// A structure in memory: how it is changed, written and read.
 ///
-/// It may be split into [`PARTS`](State::PARTS), each with a lock and a place in a snapshot of its own, so that a
-/// snapshot never holds up who changes another part, and holds up those of one for as long as
-/// [`capture`](State::capture) takes for that. Each part is a value of this type; commands say which they are for.
+/// A state has one or more [`PARTS`](State::PARTS). Each part is a value of this type, with its own lock and its own place
+/// in a snapshot. Each command is for one part. A snapshot blocks the commands of one part at a time, while
+/// [`capture`](State::capture) runs for it.
 ///
-/// What [`apply`](State::apply) does must follow from the state and the command alone: after a restart the same commands are
-/// applied again, those of a part in the same order, and must come to the same.
+/// [`apply`](State::apply) must be deterministic: it depends on the state and the command alone. A restart applies the same
+/// commands again, those of a part in the same order, and must get the same result.
 pub trait State: Default + Send + Sync + Sized + 'static {
-    /// A change.
+    /// A change of the state.
     type Command;
-    /// What it gives back.
+    /// What a command returns.
     type Output;
-    /// What a snapshot of a part is written from: a copy, or something that shares with it what does not change.
+    /// What a snapshot of a part is written from: a copy, or a structure that shares with the part what does not change.
     type Capture;
 
-    /// How many parts there are. It cannot be changed once there is a snapshot.
+    /// Number of parts. It cannot be changed once there is a snapshot.
     const PARTS: u32 = 1;
 
-    /// Which part a command is for, modulo [`PARTS`](State::PARTS): always the same for the same command. See
+    /// The part that a command is for, modulo [`PARTS`](State::PARTS). It must always be the same for the same command. See
     /// [`part_of`].
     fn part(_command: &Self::Command) -> u64 {
         0
     }
 
-    /// Applies a command to the part it is for. If it panics the command has not happened, in the log or after a
-    /// restart; but the part may be half changed, so nothing more can be applied to it by this handle.
+    /// Applies a command to its part.
+    ///
+    /// If it panics, the command is not in the log, and not in the state after a restart. The part may be half changed, so
+    /// this handle applies nothing more to it.
     fn apply(&mut self, command: Self::Command) -> Self::Output;
 
-    /// Appends the bytes of a command. If it cannot the command is not applied.
+    /// Appends the bytes of a command to `out`. If it fails, the command is not applied.
     fn encode(command: &Self::Command, out: &mut Vec<u8>) -> Result<(), BoxedError>;
 
-    /// The command that has these bytes.
+    /// Reads a command from the bytes that [`encode`](State::encode) wrote.
     fn decode(bytes: &[u8]) -> Result<Self::Command, BoxedError>;
 
-    /// What a snapshot of this part is to be written from. Nobody can change the part meanwhile: this is the
-    /// longest that a command waits for a snapshot.
+    /// Captures this part for a snapshot. Nobody can change the part meanwhile, so a command waits for a snapshot at most
+    /// as long as this takes.
     fn capture(&self) -> Self::Capture;
 
-    /// Writes a part; nobody waits for that.
+    /// Writes a captured part. No command waits for it.
     fn write(capture: Self::Capture, out: &mut dyn Write) -> io::Result<()>;
 
-    /// Reads a part, to the end of `input`.
+    /// Reads a part from `input`, to its end.
     fn read(input: &mut dyn Read) -> io::Result<Self>;
 }
 
-/// A number for a key, by which it always goes to the same part, on every machine.
+/// A number for a key: the same on every machine, so that the key always belongs to the same part.
 pub fn part_of(key: &[u8]) -> u64 {
     u64::from(crc32c::crc32c(key))
 }
 
-/// What was found when a state was opened, and how long that took.
+/// What opening a state found, and how long it took.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Restart {
-    /// The snapshot that it began from, by its name; `None`: from nothing.
+    /// The name of the snapshot that was read; `None` if there was none.
     pub snapshot: Option<String>,
-    /// Newer snapshots that could not be read, and why. They are removed when another one has been taken.
+    /// Snapshots that are damaged, and why, the newest first. They are removed when another one has been taken.
     pub skipped: Vec<(String, Error)>,
     /// Bytes of the state that were read from the snapshot.
     pub bytes: u64,
-    /// How long that took.
+    /// How long reading the snapshot took.
     pub load: Duration,
-    /// Commands that were applied again.
+    /// Commands of the log that were applied again.
     pub commands: u64,
-    /// How long that took.
+    /// How long reading the log and applying them took.
     pub replay: Duration,
 }
 
@@ -113,32 +119,31 @@ pub struct Restart {
 pub struct Snapshot {
     /// Its name in the directory.
     pub name: String,
-    /// Bytes of its file.
+    /// Bytes of the file.
     pub bytes: u64,
-    /// Bytes of the state.
+    /// Bytes of the state, before compression.
     pub raw_bytes: u64,
-    /// How long it took until it was durable.
+    /// Time until the snapshot was durable.
     pub took: Duration,
-    /// The longest that a part could not be changed.
+    /// The longest time for which a part could not be changed.
     pub longest_capture: Duration,
 }
 
-/// What was done since a state was opened.
+/// Counts of what was done since a state was opened.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct StateCounters {
-    /// Of its log.
+    /// Counts of the log of commands.
     pub log: Counters,
     /// Snapshots that were taken.
     pub snapshots: u64,
-    /// Those that failed, which changed nothing.
+    /// Snapshots that failed. They changed nothing.
     pub failed_snapshots: u64,
-    /// The last that was taken.
+    /// The last snapshot.
     pub last_snapshot: Option<Snapshot>,
 }
 
-/// A state that survives: each command is in a log before it is promised, and now and then everything is in a
-/// snapshot.
+/// A durable state in memory. Each command goes to a log, and snapshots keep opening short.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -200,104 +205,121 @@ pub struct StateCounters {
 /// # }
 /// ```
 ///
-/// With the feature `serde`, a state that serde can write takes [ten lines](SerdeState).
-pub struct Journaled<S: State, E: Environment = System> {
-    shared: Arc<Shared<S, E>>,
-    restart: Restart,
+/// With the feature `serde`, a state that serde can write takes ten lines: see `SerdeState`.
+pub struct Journaled<S: State> {
+    handle: Handle<S, Machine>,
 }
 
 impl<S: State> Journaled<S> {
-    /// Opens the state in `directory`, or begins one there; the directory itself is made if need be, in one that is
-    /// there.
+    /// Opens the state in `directory`, or begins one there. It makes the directory if its parent exists.
     ///
-    /// Only one handle at a time can have it: [`Error::Locked`] otherwise.
+    /// Opening reads the newest snapshot that is not damaged and the whole log, and compares both with their checksums. If it
+    /// reports damage, it has changed nothing. Returns [`Error::Locked`] if another handle has the state open.
     pub fn open(directory: impl AsRef<Path>, options: StateOptions) -> Result<Self, Error> {
-        Journaled::open_in(&System::new(directory.as_ref()), options)
-    }
-}
-
-impl<S: State, E: Environment> Journaled<S, E> {
-    /// Opens a state elsewhere than on this machine, as tests do.
-    pub fn open_in(environment: &E, options: StateOptions) -> Result<Self, Error> {
-        let (shared, restart) = restart::open(environment, options)?;
-        Ok(Journaled { shared, restart })
+        let handle = Handle::open(&machine(directory.as_ref()), options)?;
+        Ok(Journaled { handle })
     }
 
-    /// What was found when it was opened.
+    /// What opening found.
     pub fn restart(&self) -> &Restart {
-        &self.restart
+        &self.handle.restart
     }
 
-    /// Applies a command and returns what that gave; it is durable as the [`Policy`] says.
+    /// Applies a command and returns its output. The command becomes durable as the [`Policy`] says.
     ///
-    /// Others see what it did as soon as it is applied, which may be before it is durable. [`Error::NoSpace`]: it was
-    /// not applied, and can be tried again. [`Error::Unlogged`]: one before was applied to its part and is not in the log.
+    /// Other threads see its effect as soon as it is applied, which may be before it is durable.
+    ///
+    /// Returns [`Error::NoSpace`] if the disk is full: the command was not applied, and can be tried again. Returns
+    /// [`Error::Unlogged`] if an earlier command was applied to the part and is not in the log.
     pub fn apply(&self, command: S::Command) -> Result<S::Output, Error> {
-        self.shared.apply(command)
+        self.handle.shared.apply(command)
     }
 
-    /// Applies a command; the future is ready when it is durable, whatever the policy. Who is woken by it must not use
-    /// the state before it returns, as with [`append_then`](crate::Log::append_then).
+    /// Applies a command and returns its output, with a future that is ready when the command is durable, whatever the
+    /// policy. The waker that the future calls must not use the state, as with
+    /// [`append_then`](crate::Log::append_then).
     pub fn apply_async(&self, command: S::Command) -> Result<(S::Output, Commit), Error> {
-        self.shared.apply_async(command)
+        self.handle.shared.apply_async(command)
     }
 
-    /// Makes durable everything that was applied so far.
+    /// Makes everything durable that was applied so far.
     pub fn commit(&self) -> Result<(), Error> {
-        self.shared.log.commit().map(drop)
+        self.handle.commit()
     }
 
-    /// Looks at the part with this number, modulo [`PARTS`](State::PARTS). Nobody can change it meanwhile; others can
-    /// look too. `look` must not apply anything, nor look at another part: it could wait for itself.
+    /// Calls `look` with the part of this number, modulo [`PARTS`](State::PARTS). Others can read it meanwhile, and nobody
+    /// can change it. `look` must not apply a command or read another part: it could deadlock.
     ///
-    /// Of a part to which nothing more can be applied ([`Error::Unlogged`]) it shows what the command that failed has left.
+    /// If nothing more can be applied to the part ([`Error::Unlogged`]), `look` sees what the failed command left.
     pub fn read<R>(&self, part: u64, look: impl FnOnce(&S) -> R) -> R {
-        look(&self.shared.share(part).state)
+        self.handle.read(part, look)
     }
 
-    /// Looks at all parts, one after the other: others may be changed between.
+    /// Calls `look` with all parts, one after the other. Commands may be applied in between.
     pub fn read_all(&self, mut look: impl FnMut(&S)) {
         for part in 0..S::PARTS {
             self.read(part.into(), &mut look);
         }
     }
 
-    /// Takes a snapshot now, and waits for it. One is taken by itself when a restart would take too long.
+    /// Takes a snapshot now and waits for it. Snapshots are also taken automatically, by
+    /// [`max_recovery_time`](StateOptions::max_recovery_time).
     ///
-    /// If that fails nothing has changed: the one before, and the log since, are still there.
+    /// If it fails, the snapshot before and the log since are still there.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        self.shared.snapshot()
+        self.handle.shared.snapshot()
     }
 
-    /// The number of the next command.
-    pub fn next(&self) -> Lsn {
-        self.shared.log.next()
+    /// The LSN of the next command.
+    pub fn next_lsn(&self) -> Lsn {
+        self.handle.shared.log.next_lsn()
     }
 
-    /// What was done since it was opened.
+    /// Counts of what was done since the state was opened.
     pub fn counters(&self) -> StateCounters {
-        self.shared.counters()
+        self.handle.shared.counters()
     }
 
-    /// Makes durable what was applied, and gives the directory back.
+    /// Makes everything durable that was applied, records the clean end of the log, and unlocks the directory.
     pub fn close(self) -> Result<(), Error> {
-        self.shared.close()
+        self.handle.shared.close()
     }
 }
 
-impl<S: State, E: Environment> Drop for Journaled<S, E> {
+impl<S: State> fmt::Debug for Journaled<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journaled")
+            .field("parts", &S::PARTS)
+            .field("log", &self.handle.shared.log)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A state wherever it is: on this machine, or in a test's simulator. Dropped, it is closed.
+pub(crate) struct Handle<S: State, E: Environment> {
+    pub shared: Arc<Shared<S, E>>,
+    pub restart: Restart,
+}
+
+impl<S: State, E: Environment> Handle<S, E> {
+    pub fn open(environment: &E, options: StateOptions) -> Result<Self, Error> {
+        let (shared, restart) = restart::open(environment, options)?;
+        Ok(Handle { shared, restart })
+    }
+
+    pub fn commit(&self) -> Result<(), Error> {
+        self.shared.log.commit().map(drop)
+    }
+
+    pub fn read<R>(&self, part: u64, look: impl FnOnce(&S) -> R) -> R {
+        look(&self.shared.share(part).state)
+    }
+}
+
+impl<S: State, E: Environment> Drop for Handle<S, E> {
     fn drop(&mut self) {
         if let Err(error) = self.shared.close() {
             tracing::error!(%error, "what was applied to the state could not be committed");
         }
-    }
-}
-
-impl<S: State, E: Environment> fmt::Debug for Journaled<S, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Journaled")
-            .field("parts", &S::PARTS)
-            .field("log", &self.shared.log)
-            .finish_non_exhaustive()
     }
 }

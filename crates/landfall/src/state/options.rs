@@ -1,32 +1,35 @@
-//! What can be chosen. Everything has a default that needs no touching.
+//! Options of a state. Every option has a default.
 
 use std::time::Duration;
 
 use super::format::MOST_CHUNK;
 use crate::{Error, Options};
 
-/// When a command is durable, and so what a power cut can take.
+/// When a command becomes durable, which decides what a power cut can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Policy {
-    /// When [`apply`](super::Journaled::apply) returns. A power cut takes nothing.
+    /// A command is durable when [`apply`](super::Journaled::apply) returns. A power cut takes nothing.
     #[default]
     EveryCommit,
-    /// As soon as the disk is free, together with all that came in meanwhile; nobody waits for it. A power cut
-    /// takes what was applied within the time of two flushes.
+    /// A command becomes durable as soon as the disk is free, together with all that came in meanwhile. `apply` does not
+    /// wait. A power cut takes what was applied within the time of two flushes.
     Group,
-    /// So long after it was applied at most, and a flush. A power cut takes what was applied within that time.
+    /// A command becomes durable at most this long after it was applied, plus one flush. `apply` does not wait. A power cut
+    /// takes what was applied within that time.
     Interval(Duration),
 }
 
-/// How a snapshot is compressed.
+/// How snapshots are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     None,
-    /// LZ4: little work, and little gained.
+    /// LZ4: fast.
     #[default]
     Lz4,
-    /// Zstandard, at its lowest level: more work, and more gained.
+    /// Zstandard at its lowest level: smaller and slower. Needs the feature `zstd`, and a C compiler.
     Zstd,
 }
 
@@ -46,7 +49,7 @@ impl Compression {
             .find(|compression| compression.code() == code)
     }
 
-    /// As it is called: `lz4`.
+    /// The name, such as `lz4`.
     pub fn name(self) -> &'static str {
         match self {
             Compression::None => "none",
@@ -56,22 +59,31 @@ impl Compression {
     }
 }
 
-/// How a state is kept.
+/// Options of a [`Journaled`](crate::Journaled) state. The defaults suit most programs.
+///
+/// ```
+/// use std::time::Duration;
+/// use landfall::{Policy, StateOptions};
+///
+/// let options = StateOptions::default().policy(Policy::Interval(Duration::from_millis(100)));
+/// assert_eq!(options.keep_snapshots, 2);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StateOptions {
-    /// When commands are durable. With every commit.
+    /// When commands become durable. Default [`Policy::EveryCommit`].
     pub policy: Policy,
-    /// How long opening may take: a snapshot is taken when reading the last one, and applying what was logged since,
-    /// would take longer. 5 s.
-    pub restart_within: Duration,
-    /// Snapshots that are kept, so that one that is damaged can be done without; the log is kept from the oldest of
-    /// them on. 2.
-    pub snapshots: u32,
-    /// How they are compressed. LZ4.
+    /// How long opening may take. A snapshot is taken when reading the last one, and applying what was logged since,
+    /// would take longer by what was measured. Default 5 s.
+    pub max_recovery_time: Duration,
+    /// Number of snapshots that are kept, in case one is damaged. The log is kept from the oldest of them on. Default 2,
+    /// at least 1.
+    pub keep_snapshots: u32,
+    /// How snapshots are compressed. Default LZ4.
     pub compression: Compression,
-    /// Bytes of a state that are compressed, and have a checksum, by themselves. 256 KiB.
+    /// Bytes of a state in one chunk of a snapshot, which is compressed and checked by itself. Default 256 KiB.
     pub chunk_bytes: u32,
-    /// Of its log.
+    /// Options of the log of commands.
     pub log: Options,
 }
 
@@ -79,8 +91,8 @@ impl Default for StateOptions {
     fn default() -> StateOptions {
         StateOptions {
             policy: Policy::EveryCommit,
-            restart_within: Duration::from_secs(5),
-            snapshots: 2,
+            max_recovery_time: Duration::from_secs(5),
+            keep_snapshots: 2,
             compression: Compression::Lz4,
             chunk_bytes: 256 << 10,
             log: Options::default(),
@@ -89,18 +101,61 @@ impl Default for StateOptions {
 }
 
 impl StateOptions {
+    /// Sets [`policy`](StateOptions::policy).
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> StateOptions {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets [`max_recovery_time`](StateOptions::max_recovery_time).
+    #[must_use]
+    pub fn max_recovery_time(mut self, time: Duration) -> StateOptions {
+        self.max_recovery_time = time;
+        self
+    }
+
+    /// Sets [`keep_snapshots`](StateOptions::keep_snapshots).
+    #[must_use]
+    pub fn keep_snapshots(mut self, snapshots: u32) -> StateOptions {
+        self.keep_snapshots = snapshots;
+        self
+    }
+
+    /// Sets [`compression`](StateOptions::compression).
+    #[must_use]
+    pub fn compression(mut self, compression: Compression) -> StateOptions {
+        self.compression = compression;
+        self
+    }
+
+    /// Sets [`chunk_bytes`](StateOptions::chunk_bytes).
+    #[must_use]
+    pub fn chunk_bytes(mut self, bytes: u32) -> StateOptions {
+        self.chunk_bytes = bytes;
+        self
+    }
+
+    /// Sets [`log`](StateOptions::log).
+    #[must_use]
+    pub fn log(mut self, log: Options) -> StateOptions {
+        self.log = log;
+        self
+    }
+
     pub(crate) fn check(&self) -> Result<(), Error> {
         let refuse = |text: &str| Err(Error::Options(text.to_owned()));
         if !(64..=MOST_CHUNK).contains(&self.chunk_bytes) {
-            return refuse("a chunk of a snapshot has from 64 bytes to 16 MiB");
+            return refuse("chunk_bytes is from 64 bytes to 16 MiB");
         }
-        if self.snapshots == 0 {
-            return refuse("at least one snapshot is kept");
+        if self.keep_snapshots == 0 {
+            return refuse("keep_snapshots is at least 1");
+        }
+        if self.compression == Compression::Zstd && !cfg!(feature = "zstd") {
+            return refuse("Zstandard needs the feature zstd of the crate landfall");
         }
         if self.policy == Policy::Interval(Duration::ZERO) {
-            return refuse(
-                "an interval is longer than nothing: for every commit there is a policy",
-            );
+            return refuse("an interval is longer than 0: for every commit there is EveryCommit");
         }
         Ok(())
     }

@@ -1,62 +1,57 @@
 //! From who makes bytes to a file, so that both are at work at the same time.
 //!
-//! Threads: whoever fills it, and `landfall-snapshot`, which writes what is full. Three buffers go round: one is
-//! filled, one is written, one is between them, so memory is bounded, and who is faster waits. A write that fails
-//! is told to whoever fills, and nothing more is written.
+//! Threads: whoever fills it, and `landfall-snapshot`, which writes what is full. A write that fails is told to whoever
+//! fills, and nothing more is written.
 
 use std::io;
 use std::sync::Arc;
 
-use crate::environment::{Durability, Environment, File};
+use super::hand_over::HandOver;
+use crate::environment::{Durability, Environment, File, FileOf};
 use crate::log::buffer::Buffer;
-use crate::log::waiters::Waiters;
 
 /// Bytes that are written at once.
 pub(super) const WRITE: usize = 1 << 20;
+/// Buffers that go round: one is filled, one is written, one is between them.
+const BUFFERS: usize = 3;
 
-struct Full {
+/// Bytes, and where they belong.
+struct Piece {
     buffer: Buffer,
     len: usize,
     offset: u64,
 }
 
-struct Between {
-    full: Option<Full>,
-    empty: Vec<Buffer>,
-    failure: Option<io::Error>,
-    is_over: bool,
-}
-
 struct Shared<E: Environment> {
-    between: E::Mutex<Between>,
-    changed: Waiters<E>,
+    pieces: HandOver<E, Piece>,
+    failure: E::Mutex<Option<io::Error>>,
 }
 
 /// Takes bytes in their order and has them written.
 pub(super) struct Pipe<E: Environment> {
-    file: Arc<E::File>,
+    file: Arc<FileOf<E>>,
     shared: Arc<Shared<E>>,
     thread: Option<E::Thread>,
-    buffer: Buffer,
-    len: usize,
+    /// What is being filled.
+    piece: Option<Piece>,
+    /// Where the next one begins.
     offset: u64,
     granule: u64,
 }
 
 impl<E: Environment> Pipe<E> {
     /// To the beginning of this file, `size` bytes at a time.
-    pub fn new(environment: &E, file: E::File, size: usize, granule: u64) -> io::Result<Pipe<E>> {
+    pub fn new(environment: &E, file: FileOf<E>, size: usize, granule: u64) -> io::Result<Pipe<E>> {
         let size = size.next_multiple_of(granule as usize);
         let file = Arc::new(file);
-        let between = Between {
-            full: None,
-            empty: vec![Buffer::new(size), Buffer::new(size)],
-            failure: None,
-            is_over: false,
+        let piece = || Piece {
+            buffer: Buffer::new(size),
+            len: 0,
+            offset: 0,
         };
         let shared = Arc::new(Shared {
-            between: E::mutex(between),
-            changed: Waiters::new(),
+            pieces: HandOver::new((1..BUFFERS).map(|_| piece()).collect()),
+            failure: E::mutex(None),
         });
         let (own, to) = (shared.clone(), file.clone());
         let thread = environment.spawn("landfall-snapshot", move || write_all::<E>(&own, &to))?;
@@ -64,8 +59,7 @@ impl<E: Environment> Pipe<E> {
             file,
             shared,
             thread: Some(thread),
-            buffer: Buffer::new(size),
-            len: 0,
+            piece: Some(piece()),
             offset: 0,
             granule,
         })
@@ -74,14 +68,16 @@ impl<E: Environment> Pipe<E> {
     /// Takes bytes.
     pub fn push(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            let taken = bytes.len().min(self.buffer.capacity() - self.len);
-            let (now, rest) = bytes.split_at(taken);
-            self.buffer
-                .bytes_mut(self.len..self.len + taken)
-                .copy_from_slice(now);
-            self.len += taken;
+            let Some(piece) = &mut self.piece else {
+                return Err(self.failure());
+            };
+            let room = piece.buffer.capacity() - piece.len;
+            let (now, rest) = bytes.split_at(bytes.len().min(room));
+            let end = piece.len + now.len();
+            piece.buffer.bytes_mut(piece.len..end).copy_from_slice(now);
+            piece.len = end;
             bytes = rest;
-            if self.len == self.buffer.capacity() {
+            if end == piece.buffer.capacity() {
                 self.hand_over()?;
             }
         }
@@ -90,56 +86,48 @@ impl<E: Environment> Pipe<E> {
 
     /// Bytes that were taken.
     pub fn position(&self) -> u64 {
-        self.offset + self.len as u64
+        self.offset + self.piece.as_ref().map_or(0, |piece| piece.len as u64)
     }
 
     /// Has everything written, with zeros to the end of the last granule; returns the file, which was not synced.
-    pub fn finish(mut self) -> io::Result<Arc<E::File>> {
-        let end = self.len.next_multiple_of(self.granule as usize);
-        self.buffer.bytes_mut(self.len..end).fill(0);
-        self.len = end;
-        if end > 0 {
+    pub fn finish(mut self) -> io::Result<Arc<FileOf<E>>> {
+        if let Some(piece) = self.piece.as_mut().filter(|piece| piece.len > 0) {
+            let end = piece.len.next_multiple_of(self.granule as usize);
+            piece.buffer.bytes_mut(piece.len..end).fill(0);
+            piece.len = end;
             self.hand_over()?;
         }
         self.end();
-        match E::lock(&self.shared.between).failure.take() {
+        match E::lock(&self.shared.failure).take() {
             Some(error) => Err(error),
             None => Ok(self.file.clone()),
         }
     }
 
     fn hand_over(&mut self) -> io::Result<()> {
-        let mut between = E::lock(&self.shared.between);
-        loop {
-            if let Some(error) = between.failure.take() {
-                between.is_over = true;
-                return Err(error);
-            }
-            if between.is_over {
-                return Err(io::Error::other("what came before could not be written"));
-            }
-            if between.full.is_none()
-                && let Some(empty) = between.empty.pop()
-            {
-                between.full = Some(Full {
-                    buffer: std::mem::replace(&mut self.buffer, empty),
-                    len: self.len,
-                    offset: self.offset,
-                });
-                break;
-            }
-            between = self.shared.changed.wait(between);
+        if let Some(mut piece) = self.piece.take() {
+            piece.offset = self.offset;
+            self.offset += piece.len as u64;
+            self.shared.pieces.put(piece);
         }
-        drop(between);
-        self.shared.changed.wake_all();
-        self.offset += self.len as u64;
-        self.len = 0;
-        Ok(())
+        self.piece = self.shared.pieces.empty();
+        match &mut self.piece {
+            Some(piece) => {
+                piece.len = 0;
+                Ok(())
+            }
+            None => Err(self.failure()),
+        }
+    }
+
+    /// Why nothing more is written.
+    fn failure(&self) -> io::Error {
+        let failure = E::lock(&self.shared.failure).take();
+        failure.unwrap_or_else(|| io::Error::other("what came before could not be written"))
     }
 
     fn end(&mut self) {
-        E::lock(&self.shared.between).is_over = true;
-        self.shared.changed.wake_all();
+        self.shared.pieces.complete();
         if let Some(thread) = self.thread.take() {
             E::join(thread);
         }
@@ -152,30 +140,13 @@ impl<E: Environment> Drop for Pipe<E> {
     }
 }
 
-fn write_all<E: Environment>(shared: &Shared<E>, file: &E::File) {
-    let mut between = E::lock(&shared.between);
-    loop {
-        if let Some(full) = between.full.take() {
-            let has_failed = between.failure.is_some();
-            drop(between);
-            let written = match has_failed {
-                true => Ok(()),
-                false => file.write(
-                    full.buffer.bytes(0..full.len),
-                    full.offset,
-                    Durability::Later,
-                ),
-            };
-            between = E::lock(&shared.between);
-            between.empty.push(full.buffer);
-            if let Err(error) = written {
-                between.failure = Some(error);
-            }
-            shared.changed.wake_all();
-        } else if between.is_over {
-            return;
-        } else {
-            between = shared.changed.wait(between);
+fn write_all<E: Environment>(shared: &Shared<E>, file: &FileOf<E>) {
+    while let Some(piece) = shared.pieces.take() {
+        let bytes = piece.buffer.bytes(0..piece.len);
+        if let Err(error) = file.write(bytes, piece.offset, Durability::Later) {
+            *E::lock(&shared.failure) = Some(error);
+            return shared.pieces.refuse();
         }
+        shared.pieces.give_back(piece);
     }
 }

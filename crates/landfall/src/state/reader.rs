@@ -1,37 +1,39 @@
 //! A snapshot as it is read back: everything is compared with its checksum before it is believed.
+//!
+//! Threads: whoever reads the parts, and `landfall-read-ahead`, which reads, checks and decompresses the chunks behind. So
+//! both are at work at the same time.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use super::compression;
 use super::format::{CHUNK, Chunk, Found, HEADER, Header, VERSION};
+use super::hand_over::HandOver;
 use super::options::Compression;
 use crate::Error;
-use crate::environment::{Environment, Fault, File};
+use crate::environment::{Environment, File, FileOf, Storage, planted};
 use crate::log::buffer::Buffer;
 
 /// Bytes that are read at once.
 const READ: usize = 1 << 20;
+/// Chunks that are read ahead.
+const AHEAD: usize = 4;
 
 /// Reads the parts of a snapshot one after the other; the bytes of one of them are read from it.
 pub(crate) struct Reader<E: Environment> {
     environment: E,
-    file: E::File,
     name: String,
     pub header: Header,
-    /// Of whole granules.
-    size: u64,
-    granule: u64,
-    buffer: Buffer,
-    /// Where in the file the buffer begins, and what of it is there.
-    base: u64,
-    filled: usize,
-    /// Where the next chunk begins.
-    next: u64,
-    chunks: u64,
+    /// Until reading ahead is begun.
+    chunks: Option<Chunks<E>>,
+    ahead: Option<Ahead<E>>,
     /// The chunk that is being given out.
-    chunk: Option<Chunk>,
-    raw: Vec<u8>,
+    piece: Option<Piece>,
+    /// How far.
     at: usize,
+    /// Where the next chunk begins.
+    position: u64,
     /// All bytes that were given out.
     pub raw_bytes: u64,
     failure: Option<Error>,
@@ -46,12 +48,210 @@ pub(crate) enum Next {
     End { lsn: u64 },
 }
 
+/// A chunk that was read, or why it could not be.
+struct Piece {
+    chunk: Result<Chunk, Error>,
+    raw: Vec<u8>,
+    /// Where it ends.
+    end: u64,
+}
+
+/// The thread that reads ahead.
+struct Ahead<E: Environment> {
+    pieces: Arc<HandOver<E, Piece>>,
+    thread: Option<E::Thread>,
+}
+
+impl<E: Environment> Drop for Ahead<E> {
+    fn drop(&mut self) {
+        self.pieces.refuse();
+        if let Some(thread) = self.thread.take() {
+            E::join(thread);
+        }
+    }
+}
+
 impl<E: Environment> Reader<E> {
     pub fn open(environment: &E, name: &str, granule: u64) -> Result<Reader<E>, Error> {
+        let (header, chunks) = Chunks::open(environment, name, granule)?;
+        if header.compression == Compression::Zstd && !cfg!(feature = "zstd") {
+            return Err(Error::Options(format!(
+                "{name} is compressed by Zstandard: open it with a program that has the feature zstd of the crate landfall"
+            )));
+        }
+        Ok(Reader {
+            environment: environment.clone(),
+            name: name.to_owned(),
+            header,
+            chunks: Some(chunks),
+            ahead: None,
+            piece: None,
+            at: 0,
+            position: HEADER as u64,
+            raw_bytes: 0,
+            failure: None,
+        })
+    }
+
+    /// Bytes of the file up to here.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Goes on to the next part.
+    pub fn next_part(&mut self) -> Result<Next, Error> {
+        let chunk = self.next_chunk()?;
+        if !chunk.ends_all {
+            return Ok(Next::Part {
+                part: chunk.part,
+                lsn: chunk.lsn,
+            });
+        }
+        if chunk.length > 0 || chunk.part != self.header.parts {
+            return Err(self.corrupt("its end does not fit what is before"));
+        }
+        Ok(Next::End { lsn: chunk.lsn })
+    }
+
+    /// Ends a part, of which everything must have been read; why it could not be read, if it could not.
+    pub fn end_part(&mut self) -> Result<(), Error> {
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
+        let is_read = self.piece.as_ref().is_some_and(|piece| {
+            let ends = piece.chunk.as_ref().is_ok_and(|chunk| chunk.ends_part);
+            ends && self.at == piece.raw.len()
+        });
+        if !is_read {
+            return Err(self.corrupt("its state did not read all of a part"));
+        }
+        Ok(())
+    }
+
+    fn next_chunk(&mut self) -> Result<Chunk, Error> {
+        if let Some(chunks) = self.chunks.take() {
+            self.ahead = Some(self.read_ahead(chunks)?);
+        }
+        let Some(ahead) = &self.ahead else {
+            return Err(self.corrupt("it ends before its end"));
+        };
+        if let Some(used) = self.piece.take() {
+            ahead.pieces.give_back(used);
+        }
+        let Some(piece) = ahead.pieces.take() else {
+            return Err(self.corrupt("it ends before its end"));
+        };
+        let chunk = piece.chunk.clone()?;
+        (self.at, self.position) = (0, piece.end);
+        self.raw_bytes += u64::from(chunk.length);
+        self.piece = Some(piece);
+        Ok(chunk)
+    }
+
+    fn read_ahead(&self, mut chunks: Chunks<E>) -> Result<Ahead<E>, Error> {
+        let piece = || Piece {
+            chunk: Err(Error::Closed),
+            raw: Vec::new(),
+            end: 0,
+        };
+        let pieces = Arc::new(HandOver::new((0..AHEAD).map(|_| piece()).collect()));
+        let own: Arc<HandOver<E, Piece>> = pieces.clone();
+        let work = move || {
+            while let Some(mut piece) = own.empty() {
+                piece.chunk = chunks.read(&mut piece.raw);
+                piece.end = chunks.next;
+                let is_last = piece.chunk.as_ref().map_or(true, |chunk| chunk.ends_all);
+                own.put(piece);
+                if is_last {
+                    break;
+                }
+            }
+            own.complete();
+        };
+        let thread = self.environment.spawn("landfall-read-ahead", work);
+        let thread = thread.map_err(Error::io("start a thread of the state"))?;
+        Ok(Ahead {
+            pieces,
+            thread: Some(thread),
+        })
+    }
+
+    /// It is damaged where the next chunk is.
+    pub fn corrupt(&self, what: &str) -> Error {
+        corrupt(&self.name, self.position, what)
+    }
+}
+
+fn corrupt(name: &str, offset: u64, what: &str) -> Error {
+    Error::Snapshot {
+        file: PathBuf::from(name),
+        offset,
+        what: what.to_owned(),
+    }
+}
+
+/// Reads the bytes of the part that was begun, to its end.
+impl<E: Environment> Read for Reader<E> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let Some(piece) = &self.piece else {
+                return Ok(0);
+            };
+            let rest = &piece.raw[self.at..];
+            if !rest.is_empty() {
+                let taken = out.len().min(rest.len());
+                out[..taken].copy_from_slice(&rest[..taken]);
+                self.at += taken;
+                return Ok(taken);
+            }
+            let before = match &piece.chunk {
+                Ok(chunk) if !chunk.ends_part && !chunk.ends_all => *chunk,
+                _ => return Ok(0),
+            };
+            let read = self.next_chunk().and_then(|chunk| {
+                let is_next = (chunk.part, chunk.lsn, chunk.ends_all);
+                if is_next == (before.part, before.lsn, false) {
+                    Ok(())
+                } else {
+                    Err(self.corrupt("a part does not end"))
+                }
+            });
+            if let Err(error) = read {
+                let text = error.to_string();
+                self.piece = None;
+                self.failure = Some(error);
+                return Err(io::Error::other(text));
+            }
+        }
+    }
+}
+
+/// The chunks of a snapshot, one after the other.
+struct Chunks<E: Environment> {
+    #[cfg(test)]
+    environment: E,
+    file: FileOf<E>,
+    name: String,
+    header: Header,
+    /// Of whole granules.
+    size: u64,
+    granule: u64,
+    buffer: Buffer,
+    /// Where in the file the buffer begins, and what of it is there.
+    base: u64,
+    filled: usize,
+    /// Where the next chunk begins.
+    next: u64,
+    chunks: u64,
+}
+
+impl<E: Environment> Chunks<E> {
+    fn open(environment: &E, name: &str, granule: u64) -> Result<(Header, Chunks<E>), Error> {
         let reading = || Error::io(format!("read {name}"));
-        let file = environment.open(name).map_err(reading())?;
+        let file = environment.storage().open(name).map_err(reading())?;
         let size = file.size().map_err(reading())? / granule * granule;
-        let mut reader = Reader {
+        let mut chunks = Chunks {
+            #[cfg(test)]
             environment: environment.clone(),
             file,
             name: name.to_owned(),
@@ -69,16 +269,11 @@ impl<E: Environment> Reader<E> {
             filled: 0,
             next: 0,
             chunks: 0,
-            chunk: None,
-            raw: Vec::new(),
-            at: 0,
-            raw_bytes: 0,
-            failure: None,
         };
-        if !reader.fill(HEADER)? {
-            return Err(reader.corrupt("it ends before its header does"));
+        if !chunks.fill(HEADER)? {
+            return Err(corrupt(name, 0, "it ends before its header does"));
         }
-        reader.header = match Header::decode(reader.buffer.bytes(0..HEADER)) {
+        chunks.header = match Header::decode(chunks.buffer.bytes(0..HEADER)) {
             Found::Header(header) => header,
             Found::Version(found) => {
                 return Err(Error::Version {
@@ -86,86 +281,48 @@ impl<E: Environment> Reader<E> {
                     known: VERSION,
                 });
             }
-            Found::Damage => return Err(reader.corrupt("its header is not valid")),
+            Found::Damage => return Err(corrupt(name, 0, "its header is not valid")),
         };
-        reader.next = HEADER as u64;
-        Ok(reader)
+        chunks.next = HEADER as u64;
+        Ok((chunks.header, chunks))
     }
 
-    /// Bytes of the file up to here.
-    pub fn position(&self) -> u64 {
-        self.next
-    }
-
-    /// Goes on to the next part.
-    pub fn next_part(&mut self) -> Result<Next, Error> {
-        let chunk = self.read_chunk()?;
-        Ok(match chunk.ends_all {
-            true if chunk.length > 0 || chunk.part != self.header.parts => {
-                return Err(self.corrupt("its end does not fit what is before"));
-            }
-            true => Next::End { lsn: chunk.lsn },
-            false => Next::Part {
-                part: chunk.part,
-                lsn: chunk.lsn,
-            },
-        })
-    }
-
-    /// Ends a part, of which everything must have been read; why it could not be read, if it could not.
-    pub fn end_part(&mut self) -> Result<(), Error> {
-        if let Some(error) = self.failure.take() {
-            return Err(error);
-        }
-        let is_read = self.at == self.raw.len() && self.chunk.is_some_and(|chunk| chunk.ends_part);
-        match is_read {
-            true => Ok(()),
-            false => Err(self.corrupt("its state did not read all of a part")),
-        }
-    }
-
-    fn read_chunk(&mut self) -> Result<Chunk, Error> {
+    /// Reads the next chunk, and puts what it stands for into `raw`.
+    fn read(&mut self, raw: &mut Vec<u8>) -> Result<Chunk, Error> {
         if !self.fill(CHUNK)? {
-            return Err(self.corrupt("it ends before its end"));
+            return Err(corrupt(&self.name, self.next, "it ends before its end"));
         }
         let at = (self.next - self.base) as usize;
         let Some(chunk) = Chunk::decode(self.buffer.bytes(at..at + CHUNK)) else {
-            return Err(self.corrupt("a chunk is not valid"));
+            return Err(corrupt(&self.name, self.next, "a chunk is not valid"));
         };
         let len = CHUNK + chunk.stored as usize;
         if !self.fill(len)? {
-            return Err(self.corrupt("it ends within a chunk"));
+            return Err(corrupt(&self.name, self.next, "it ends within a chunk"));
         }
         let at = (self.next - self.base) as usize;
         let (header, payload) = self.buffer.bytes(at..at + len).split_at(CHUNK);
-        let is_right = Chunk::is_right(header, payload)
-            || self.environment.is_planted(Fault::SkipChunkChecksum);
+        let is_right =
+            Chunk::is_right(header, payload) || planted!(self.environment, SkipChunkChecksum);
         if !is_right || chunk.number != self.header.number || chunk.index != self.chunks {
-            return Err(self.corrupt("a chunk is not valid"));
+            return Err(corrupt(&self.name, self.next, "a chunk is not valid"));
         }
-        self.raw.resize(chunk.length as usize, 0);
-        let is_whole = match (chunk.is_compressed, self.header.compression) {
-            (false, _) => {
-                self.raw.copy_from_slice(payload);
-                true
-            }
-            (true, Compression::None) => false,
-            (true, Compression::Lz4) => {
-                let len = lz4_flex::block::decompress_into(payload, &mut self.raw);
-                len.is_ok_and(|len| len == self.raw.len())
-            }
-            (true, Compression::Zstd) => {
-                let len = zstd::bulk::decompress_to_buffer(payload, &mut self.raw);
-                len.is_ok_and(|len| len == self.raw.len())
-            }
+        raw.resize(chunk.length as usize, 0);
+        let is_whole = if chunk.is_compressed {
+            compression::decompress(self.header.compression, payload, raw)
+        } else {
+            raw.copy_from_slice(payload);
+            true
         };
         if !is_whole {
-            return Err(self.corrupt("a chunk cannot be decompressed"));
+            return Err(corrupt(
+                &self.name,
+                self.next,
+                "a chunk cannot be decompressed",
+            ));
         }
         self.next += len as u64;
         self.chunks += 1;
-        self.raw_bytes += u64::from(chunk.length);
-        (self.chunk, self.at) = (Some(chunk), 0);
         Ok(chunk)
     }
 
@@ -190,44 +347,5 @@ impl<E: Environment> Reader<E> {
         read.map_err(Error::io(format!("read {}", self.name)))?;
         (self.base, self.filled) = (base, len as usize);
         Ok(true)
-    }
-
-    /// It is damaged where the next chunk is.
-    pub fn corrupt(&self, what: &str) -> Error {
-        Error::Snapshot {
-            file: PathBuf::from(&self.name),
-            offset: self.next,
-            what: what.to_owned(),
-        }
-    }
-}
-
-/// Reads the bytes of the part that was begun, to its end.
-impl<E: Environment> Read for Reader<E> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        while self.at == self.raw.len() {
-            let Some(before) = self
-                .chunk
-                .filter(|chunk| !chunk.ends_part && !chunk.ends_all)
-            else {
-                return Ok(0);
-            };
-            let read = self.read_chunk().and_then(|chunk| {
-                match (chunk.part, chunk.lsn, chunk.ends_all) == (before.part, before.lsn, false) {
-                    true => Ok(()),
-                    false => Err(self.corrupt("a part does not end")),
-                }
-            });
-            if let Err(error) = read {
-                let text = error.to_string();
-                self.chunk = None;
-                self.failure = Some(error);
-                return Err(io::Error::other(text));
-            }
-        }
-        let taken = out.len().min(self.raw.len() - self.at);
-        out[..taken].copy_from_slice(&self.raw[self.at..self.at + taken]);
-        self.at += taken;
-        Ok(taken)
     }
 }

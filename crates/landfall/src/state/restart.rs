@@ -7,28 +7,35 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::format::{DRAFT, Header, MOST_PARTS, snapshot_name, snapshot_number};
+use super::inspect::require_own;
 use super::options::StateOptions;
 use super::reader::{Next, Reader};
+use super::replay::Replay;
 use super::schedule::Schedule;
 use super::shared::{Begin, Shared};
 use super::snapshots::{Known, Taking};
-use super::{BoxedError, Restart, State};
-use crate::environment::{Environment, Fault};
-use crate::log::Log;
+use super::{Restart, State};
+use crate::environment::{Environment, Storage};
+use crate::log::Handle;
+use crate::log::directory::Directory;
+use crate::log::format::Control;
 use crate::{Error, Lsn};
 
 /// A state, or what a snapshot holds of it.
-struct Loaded<S> {
-    parts: Vec<S>,
+pub(super) struct Loaded<S> {
+    pub parts: Vec<S>,
     /// Of each the first command that is not in it.
-    lsns: Vec<u64>,
+    pub lsns: Vec<u64>,
     /// The first command that may have to be applied, and the first that is in no part.
-    first: u64,
+    pub first: u64,
     end: u64,
     raw_bytes: u64,
 }
 
 /// Opens a state, or begins one where there is none.
+///
+/// Everything is read before anything is changed: the snapshot, and then the log, whose commands are applied while it
+/// is examined.
 pub(super) fn open<S: State, E: Environment>(
     environment: &E,
     options: StateOptions,
@@ -40,78 +47,54 @@ pub(super) fn open<S: State, E: Environment>(
         )
     };
     options.check()?;
-    let log = Log::open_in(environment, options.log.clone())?;
-    let numbers = numbers(environment)?;
-    let mut restart = Restart::default();
-    let mut taking = Taking {
-        next_number: numbers.last().map_or(1, |number| number + 1),
-        ..Taking::default()
-    };
+    let made = environment.storage().make_directory();
+    made.map_err(Error::io("make the directory of a state"))?;
+    let mut directory = Directory::lock(environment)?;
+    directory.make(&options.log, 1)?;
     let begin = environment.now();
-    let mut loaded = None;
-    for &number in numbers.iter().rev() {
-        let name = snapshot_name(number);
-        if loaded.is_some() {
-            // It may be needed later, and is read then.
-            let opened = Reader::open(environment, &name, log.granule());
-            match opened.and_then(|reader| check_header::<S, E>(&reader, &log, number)) {
-                Ok(Header { first, .. }) => taking.kept.insert(0, Known { number, first }),
-                Err(Error::Snapshot { .. }) => taking.unusable.push(name),
-                Err(error) => tracing::warn!(%error, name, "an older snapshot cannot be looked at"),
-            }
-            continue;
-        }
-        match load(environment, &log, number) {
-            // The one before would do no better: it is the log that is damaged, at its end.
-            Ok(found) if found.end > log.next().0 => {
-                return Err(Error::LogLost {
-                    snapshot: name,
-                    end: Lsn(found.end),
-                    next: log.next(),
-                });
-            }
-            Ok(found) => {
-                taking.kept.push(Known {
-                    number,
-                    first: found.first,
-                });
-                restart.snapshot = Some(name);
-                loaded = Some(found);
-            }
-            Err(error @ (Error::Snapshot { .. } | Error::Io { .. })) => {
-                tracing::warn!(%error, name, "a snapshot cannot be read: the one before is taken");
-                taking.unusable.push(name.clone());
-                restart.skipped.push((name, error));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    let mut loaded = match loaded {
-        Some(loaded) => loaded,
-        None if log.first() == Lsn(1) => empty(),
-        None => {
-            return Err(Error::NoSnapshot {
-                first: log.first(),
-                why: restart
-                    .skipped
-                    .into_iter()
-                    .next()
-                    .map(|(_, error)| Box::new(error)),
-            });
-        }
-    };
+    let Choice {
+        loaded,
+        taking,
+        mut restart,
+    } = choose::<S, E>(environment, &directory)?;
     restart.bytes = loaded.raw_bytes;
     restart.load = environment.now().saturating_sub(begin);
     let begin = environment.now();
-    restart.commands = replay(environment, &log, &mut loaded)?;
+    let (first, end) = (loaded.first, loaded.end);
+    let mut replay = Replay::start(environment, loaded)?;
+    let examined = directory.examine(&mut |visited| replay.take(&visited));
+    // What was found wrong first is said.
+    let replayed = replay.finish();
+    let (examined, (parts, commands)) = match (examined, replayed) {
+        (Ok(examined), Ok(replayed)) => (examined, replayed),
+        (Err(error), _) | (_, Err(error)) => return Err(error),
+    };
+    restart.commands = commands;
     restart.replay = environment.now().saturating_sub(begin);
+    let next = examined.end.next_lsn;
+    if let (true, Some(snapshot)) = (end > next, restart.snapshot.clone()) {
+        // The one before would do no better: it is the log that is damaged, at its end.
+        return Err(Error::LogLost {
+            snapshot,
+            end: Lsn(end),
+            next: Lsn(next),
+        });
+    }
+    let is_drafted = directory.names().iter().any(|name| name == DRAFT);
+    let shared = directory.begin(examined, options.log.clone())?;
+    let log = Handle { shared };
+    if is_drafted {
+        // What was never published.
+        let removed = environment.storage().remove(DRAFT);
+        removed.map_err(Error::io("remove a snapshot that was not published"))?;
+    }
     tracing::debug!(?restart, "the state is open");
-    let schedule = Schedule::new(loaded.first, restart.load, restart.commands, restart.replay);
+    let schedule = Schedule::new(first, restart.load, restart.commands, restart.replay);
     let shared = Arc::new(Shared::new(Begin {
         environment: environment.clone(),
         options,
         log,
-        parts: loaded.parts,
+        parts,
         taking,
         schedule,
     }));
@@ -123,19 +106,91 @@ pub(super) fn open<S: State, E: Environment>(
     Ok((shared, restart))
 }
 
-/// The snapshots that are there; what was never published is removed.
-fn numbers<E: Environment>(environment: &E) -> Result<Vec<u64>, Error> {
-    let looking = || Error::io("look for snapshots");
-    let names = environment.names().map_err(looking())?;
-    if names.iter().any(|name| name == DRAFT) {
-        environment.remove(DRAFT).map_err(looking())?;
-    }
-    let mut numbers: Vec<u64> = names
+/// What a state begins from.
+struct Choice<S> {
+    loaded: Loaded<S>,
+    taking: Taking,
+    restart: Restart,
+}
+
+/// Reads the newest snapshot that can be read.
+fn choose<S: State, E: Environment>(
+    environment: &E,
+    directory: &Directory<E>,
+) -> Result<Choice<S>, Error> {
+    let record = *directory.record().ok_or(Error::NoLog)?;
+    let mut numbers: Vec<u64> = directory
+        .names()
         .iter()
         .filter_map(|name| snapshot_number(name))
         .collect();
     numbers.sort_unstable();
-    Ok(numbers)
+    let mut restart = Restart::default();
+    let mut taking = Taking {
+        next_number: numbers.last().map_or(1, |number| number + 1),
+        ..Taking::default()
+    };
+    let mut loaded = None;
+    for &number in numbers.iter().rev() {
+        let name = snapshot_name(number);
+        if loaded.is_some() {
+            // It may be needed later, and is read then.
+            let opened = Reader::open(environment, &name, record.granule.into());
+            let is_surplus = |reader: &Reader<E>| {
+                reader.header.log == record.log && reader.header.first < record.first_lsn
+            };
+            match opened {
+                // The process ended when the log was truncated, and before this was removed.
+                Ok(reader) if is_surplus(&reader) => taking.unusable.push(name),
+                opened => {
+                    match opened.and_then(|reader| check_header::<S, E>(&reader, &record, number)) {
+                        Ok(Header { first, .. }) => taking.kept.insert(0, Known { number, first }),
+                        Err(error @ Error::Snapshot { .. }) => {
+                            taking.unusable.push(name.clone());
+                            restart.skipped.push((name, error));
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            continue;
+        }
+        match load::<S, E>(environment, &record, number) {
+            Ok(found) => {
+                taking.kept.push(Known {
+                    number,
+                    first: found.first,
+                });
+                restart.snapshot = Some(name);
+                loaded = Some(found);
+            }
+            Err(error @ Error::Snapshot { .. }) => {
+                tracing::warn!(%error, name, "a snapshot cannot be read: the one before is taken");
+                taking.unusable.push(name.clone());
+                restart.skipped.push((name, error));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let loaded = match loaded {
+        Some(loaded) => loaded,
+        None if record.first_lsn == 1 => empty(),
+        None => {
+            return Err(Error::NoSnapshot {
+                first: Lsn(record.first_lsn),
+                why: restart
+                    .skipped
+                    .into_iter()
+                    .next()
+                    .map(|(_, error)| Box::new(error)),
+            });
+        }
+    };
+    Ok(Choice {
+        loaded,
+        taking,
+        restart,
+    })
 }
 
 fn empty<S: State>() -> Loaded<S> {
@@ -151,12 +206,13 @@ fn empty<S: State>() -> Loaded<S> {
 /// What a snapshot says of itself, if that is what it must be.
 fn check_header<S: State, E: Environment>(
     reader: &Reader<E>,
-    log: &Log<E>,
+    record: &Control,
     number: u64,
 ) -> Result<Header, Error> {
     let header = reader.header;
-    if header.log != log.id() || header.number != number {
-        return Err(reader.corrupt("it is of another state, or another time"));
+    require_own(header.log, record.log, &snapshot_name(number))?;
+    if header.number != number {
+        return Err(reader.corrupt("it is the snapshot of another name"));
     }
     if header.parts != S::PARTS {
         return Err(Error::Options(format!(
@@ -166,20 +222,20 @@ fn check_header<S: State, E: Environment>(
             S::PARTS
         )));
     }
-    match header.first < log.first().0 {
-        true => Err(reader.corrupt("the log does not go back to it any more")),
-        false => Ok(header),
+    if header.first < record.first_lsn {
+        return Err(reader.corrupt("the log does not go back to it any more"));
     }
+    Ok(header)
 }
 
 fn load<S: State, E: Environment>(
     environment: &E,
-    log: &Log<E>,
+    record: &Control,
     number: u64,
 ) -> Result<Loaded<S>, Error> {
     let name = snapshot_name(number);
-    let mut reader = Reader::open(environment, &name, log.granule())?;
-    let header = check_header::<S, E>(&reader, log, number)?;
+    let mut reader = Reader::open(environment, &name, record.granule.into())?;
+    let header = check_header::<S, E>(&reader, record, number)?;
     let mut loaded = Loaded {
         parts: Vec::new(),
         lsns: Vec::new(),
@@ -218,33 +274,4 @@ fn load<S: State, E: Environment>(
             }
         }
     }
-}
-
-/// Applies what is in the log and not in the parts yet.
-fn replay<S: State, E: Environment>(
-    environment: &E,
-    log: &Log<E>,
-    loaded: &mut Loaded<S>,
-) -> Result<u64, Error> {
-    let twice = environment.is_planted(Fault::ApplyTwice);
-    let mut commands = 0;
-    let mut reader = log.read(Lsn(loaded.first))?;
-    while let Some(record) = reader.next()? {
-        let wrong = |what: String| Error::Command {
-            lsn: record.lsn,
-            what,
-        };
-        let applied = catch_unwind(AssertUnwindSafe(|| -> Result<bool, BoxedError> {
-            let command = S::decode(record.bytes)?;
-            let part = (S::part(&command) % u64::from(S::PARTS)) as usize;
-            let is_new = record.lsn.0 >= loaded.lsns[part] || twice;
-            if is_new {
-                loaded.parts[part].apply(command);
-            }
-            Ok(is_new)
-        }));
-        let applied = applied.map_err(|_| wrong("it panicked".into()))?;
-        commands += u64::from(applied.map_err(|error| wrong(error.to_string()))?);
-    }
-    Ok(commands)
 }

@@ -23,7 +23,7 @@ const ENOUGH: u64 = 10_000;
 const AGAIN: f64 = 1.25;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Schedule {
+pub(crate) struct Schedule {
     /// The first command that would be applied again.
     first: u64,
     /// Seconds that reading the last snapshot takes.
@@ -61,11 +61,11 @@ impl Schedule {
     }
 
     /// Whether one is due, when `next` is the next command.
-    pub fn is_due(&self, next: u64, restart_within: Duration) -> bool {
+    pub fn is_due(&self, next: u64, max_recovery_time: Duration) -> bool {
         let commands = next.saturating_sub(self.first);
         let replay = commands as f64 * self.command.unwrap_or(0.0);
         commands > self.not_before
-            && self.load + replay > restart_within.as_secs_f64()
+            && self.load + replay > max_recovery_time.as_secs_f64()
             && replay >= self.load / 4.0
     }
 

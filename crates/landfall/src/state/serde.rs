@@ -1,13 +1,14 @@
 //! States that serde can write.
 
 use std::io::{self, Read, Write};
+use std::ops::{Deref, DerefMut};
 
 use ::serde::Serialize;
 use ::serde::de::DeserializeOwned;
 
 use super::{BoxedError, State};
 
-/// A state, and commands, that serde can write: all that is left to say is what a command does.
+/// A state that serde can write, with commands that serde can write. You only say what a command does.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,36 +18,38 @@ use super::{BoxedError, State};
 /// use landfall::{Journaled, Serde, SerdeState, StateOptions};
 ///
 /// #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
-/// struct Names(BTreeMap<String, String>);
+/// struct Names {
+///     values: BTreeMap<String, String>,
+/// }
 ///
 /// impl SerdeState for Names {
 ///     type Command = (String, String);
 ///     type Output = Option<String>;
 ///     fn apply(&mut self, (name, value): (String, String)) -> Option<String> {
-///         self.0.insert(name, value)
+///         self.values.insert(name, value)
 ///     }
 /// }
 ///
 /// let names = Journaled::<Serde<Names>>::open(&directory, StateOptions::default())?;
 /// names.apply(("here".into(), "there".into()))?;
-/// assert_eq!(names.read(0, |names| names.0.0.len()), 1);
+/// assert_eq!(names.read(0, |names| names.values.len()), 1);
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// A part is copied when a snapshot is taken, and written as [postcard](https://docs.rs/postcard) of the copy. A large state
-/// that must not wait for that has many parts, or a structure of which a clone shares what does not change.
+/// A snapshot copies a part, and then writes the copy as [postcard](https://docs.rs/postcard). Commands for that part wait
+/// while it is copied. A large state has many parts, or a structure whose clone shares what does not change.
 pub trait SerdeState:
     Clone + Default + Serialize + DeserializeOwned + Send + Sync + 'static
 {
-    /// A change.
+    /// A change of the state.
     type Command: Serialize + DeserializeOwned;
-    /// What it gives back.
+    /// What a command returns.
     type Output;
-    /// How many parts there are.
+    /// Number of parts. It cannot be changed once there is a snapshot.
     const PARTS: u32 = 1;
 
-    /// Which part a command is for.
+    /// The part that a command is for, modulo [`PARTS`](SerdeState::PARTS).
     fn part(_command: &Self::Command) -> u64 {
         0
     }
@@ -55,9 +58,23 @@ pub trait SerdeState:
     fn apply(&mut self, command: Self::Command) -> Self::Output;
 }
 
-/// A [`SerdeState`] as a [`State`].
+/// A [`SerdeState`] as a [`State`]. It derefs to the state.
 #[derive(Clone, Debug, Default)]
 pub struct Serde<S>(pub S);
+
+impl<S> Deref for Serde<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.0
+    }
+}
+
+impl<S> DerefMut for Serde<S> {
+    fn deref_mut(&mut self) -> &mut S {
+        &mut self.0
+    }
+}
 
 impl<S: SerdeState> State for Serde<S> {
     type Command = S::Command;

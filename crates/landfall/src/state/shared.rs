@@ -17,8 +17,8 @@ use super::schedule::Schedule;
 use super::snapshots::Taking;
 use super::{State, StateCounters};
 use crate::environment::Environment;
-use crate::log::Log;
-use crate::log::gate::Gate;
+use crate::log::Handle;
+use crate::log::event_count::EventCount;
 use crate::log::waiters::Waiters;
 use crate::{Commit, Error};
 
@@ -26,23 +26,23 @@ use crate::{Commit, Error};
 const SAMPLE: u64 = 64;
 
 /// A part of the state.
-pub(super) struct Part<S> {
+pub(crate) struct Part<S> {
     pub state: S,
     /// Whether everything that was done to it is in the log.
     pub is_logged: bool,
 }
 
 /// What the thread that takes snapshots waits for.
-pub(super) struct Work<T> {
+pub(crate) struct Work<T> {
     pub is_due: bool,
     pub is_closing: bool,
     pub threads: Vec<T>,
 }
 
-pub(super) struct Shared<S: State, E: Environment> {
+pub(crate) struct Shared<S: State, E: Environment> {
     pub environment: E,
     pub options: StateOptions,
-    pub log: Log<E>,
+    pub log: Handle<E>,
     pub parts: Vec<E::RwLock<Part<S>>>,
     pub taking: E::Mutex<Taking>,
     pub schedule: E::Mutex<Schedule>,
@@ -50,16 +50,16 @@ pub(super) struct Shared<S: State, E: Environment> {
     pub work: E::Mutex<Work<E::Thread>>,
     pub due: Waiters<E>,
     /// Opened when the state is closed: the interval is over before its time.
-    closing: Gate<E>,
+    closing: EventCount<E>,
     pub is_closing: AtomicBool,
     applied: AtomicU64,
 }
 
 /// What a state begins with.
-pub(super) struct Begin<S, E: Environment> {
+pub(crate) struct Begin<S, E: Environment> {
     pub environment: E,
     pub options: StateOptions,
-    pub log: Log<E>,
+    pub log: Handle<E>,
     pub parts: Vec<S>,
     pub taking: Taking,
     pub schedule: Schedule,
@@ -93,7 +93,7 @@ impl<S: State, E: Environment> Shared<S, E> {
                 threads: Vec::new(),
             }),
             due: Waiters::new(),
-            closing: Gate::new(),
+            closing: EventCount::new(),
             is_closing: AtomicBool::new(false),
             applied: AtomicU64::new(0),
         }
@@ -117,7 +117,7 @@ impl<S: State, E: Environment> Shared<S, E> {
             }
             // Nobody asks what becomes of it: if it cannot be durable, the next command cannot be logged.
             Policy::Group => {
-                let append = |log: &Log<E>, record: &[u8]| log.append_then(record, drop);
+                let append = |log: &Handle<E>, record: &[u8]| log.append_then(record, drop);
                 Ok(self.log_and_apply(command, append)?.0)
             }
             Policy::Interval(_) => {
@@ -134,7 +134,7 @@ impl<S: State, E: Environment> Shared<S, E> {
     fn log_and_apply<L>(
         &self,
         command: S::Command,
-        append: impl FnOnce(&Log<E>, &[u8]) -> Result<L, Error>,
+        append: impl FnOnce(&Handle<E>, &[u8]) -> Result<L, Error>,
     ) -> Result<(S::Output, L), Error> {
         let mut record = Vec::new();
         S::encode(&command, &mut record).map_err(|error| Error::Encode(error.to_string()))?;
@@ -144,7 +144,7 @@ impl<S: State, E: Environment> Shared<S, E> {
             .is_multiple_of(SAMPLE);
         let decoding = is_sample.then(|| self.time(|| drop(S::decode(&record))).1);
         // Once it is applied it must find its place.
-        let reservation = self.log.reserve(record.len())?;
+        let reservation = self.log.shared.reserve(record.len())?;
         let part = Self::index(S::part(&command));
         let mut part = E::exclude(&self.parts[part]);
         if !part.is_logged {
@@ -152,9 +152,10 @@ impl<S: State, E: Environment> Shared<S, E> {
         }
         // Until it is in the log: also if one of the two panics.
         part.is_logged = false;
-        let (output, applying) = match is_sample {
-            true => self.time(|| part.state.apply(command)),
-            false => (part.state.apply(command), Duration::ZERO),
+        let (output, applying) = if is_sample {
+            self.time(|| part.state.apply(command))
+        } else {
+            (part.state.apply(command), Duration::ZERO)
         };
         let appended = append(&self.log, &record)?;
         part.is_logged = true;
@@ -173,10 +174,10 @@ impl<S: State, E: Environment> Shared<S, E> {
 
     /// Takes note of what a command takes, and asks for a snapshot if one is due.
     fn note(&self, bytes: usize, took: Duration) {
-        let next = self.log.next().0;
+        let next = self.log.next_lsn().0;
         let mut schedule = E::lock(&self.schedule);
         schedule.note(bytes, took);
-        let is_due = schedule.is_due(next, self.options.restart_within);
+        let is_due = schedule.is_due(next, self.options.max_recovery_time);
         drop(schedule);
         if is_due {
             E::lock(&self.work).is_due = true;
@@ -186,7 +187,7 @@ impl<S: State, E: Environment> Shared<S, E> {
 
     pub fn counters(&self) -> StateCounters {
         StateCounters {
-            log: self.log.counters(),
+            log: self.log.shared.counters(),
             ..E::lock(&self.counters).clone()
         }
     }
@@ -217,9 +218,10 @@ impl<S: State, E: Environment> Shared<S, E> {
             let ticket = self.closing.ticket();
             // It may have been opened just before.
             let is_closing = self.is_closing.load(Ordering::SeqCst);
-            let rest = match is_closing {
-                true => Duration::ZERO,
-                false => until.saturating_sub(self.environment.now()),
+            let rest = if is_closing {
+                Duration::ZERO
+            } else {
+                until.saturating_sub(self.environment.now())
             };
             self.closing.wait(ticket, Some(rest));
             if self.environment.now() < until {
@@ -244,8 +246,8 @@ impl<S: State, E: Environment> Shared<S, E> {
             std::mem::take(&mut work.threads)
         };
         self.due.wake_all();
-        self.closing.open_for_all();
+        self.closing.notify_all();
         threads.into_iter().for_each(E::join);
-        self.log.shut()
+        self.log.close()
     }
 }

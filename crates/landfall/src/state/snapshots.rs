@@ -18,12 +18,12 @@ use super::format::{DRAFT, Header, snapshot_name};
 use super::shared::Shared;
 use super::writer::{Writer, Written};
 use super::{Snapshot, State};
-use crate::environment::{Environment, Fault, File};
+use crate::environment::{Environment, File, FileOf, Storage, planted};
 use crate::{Error, Lsn};
 
 /// A snapshot that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(crate) struct Known {
     pub number: u64,
     /// The first command that may have to be applied behind it.
     pub first: u64,
@@ -31,7 +31,7 @@ pub(super) struct Known {
 
 /// What is known by who takes snapshots, one at a time.
 #[derive(Debug, Default)]
-pub(super) struct Taking {
+pub(crate) struct Taking {
     /// The oldest first.
     pub kept: Vec<Known>,
     /// Those of which nothing can be made.
@@ -66,9 +66,9 @@ impl<S: State, E: Environment> Shared<S, E> {
         } else {
             counters.failed_snapshots += 1;
             drop(counters);
-            E::lock(&self.schedule).failed(self.log.next().0);
+            E::lock(&self.schedule).failed(self.log.next_lsn().0);
             // It would take space from those that can be taken.
-            let _ = self.environment.remove(DRAFT);
+            let _ = self.environment.storage().remove(DRAFT);
         }
         match taken {
             Ok(taken) => taken,
@@ -87,8 +87,8 @@ impl<S: State, E: Environment> Shared<S, E> {
             drop(work);
             let mut taking = E::lock(&self.taking);
             // Somebody may have asked for one, and have it by now.
-            let is_due =
-                E::lock(&self.schedule).is_due(self.log.next().0, self.options.restart_within);
+            let is_due = E::lock(&self.schedule)
+                .is_due(self.log.next_lsn().0, self.options.max_recovery_time);
             if is_due {
                 // A panic has told of itself.
                 let taken = catch_unwind(AssertUnwindSafe(|| self.snapshot_with(&mut taking)));
@@ -107,7 +107,7 @@ impl<S: State, E: Environment> Shared<S, E> {
         }
         let begin = self.environment.now();
         let number = taking.next_number;
-        let first = self.log.next().0;
+        let first = self.log.next_lsn().0;
         let name = snapshot_name(number);
         let Draft {
             written,
@@ -115,27 +115,26 @@ impl<S: State, E: Environment> Shared<S, E> {
             longest_capture,
         } = self.draft(number, first)?;
         let publishing = || Error::io(format!("publish {name}"));
-        let is_hasty = self.environment.is_planted(Fault::PublishBeforeSync);
+        let is_hasty = planted!(self.environment, PublishBeforeSync);
         if !is_hasty {
             written.file.sync().map_err(publishing())?;
         }
         // What is in it must be in the log for ever.
-        if end > 1 && !self.environment.is_planted(Fault::SnapshotAheadOfLog) {
+        if end > 1 && !planted!(self.environment, SnapshotAheadOfLog) {
             self.log.commit_to(Lsn(end - 1))?;
         }
-        if self.environment.is_planted(Fault::TruncateBeforePublish) {
+        if planted!(self.environment, TruncateBeforePublish) {
             self.log
-                .truncate_before(Lsn(first.min(self.log.durable().0)))?;
+                .truncate_before(Lsn(first.min(self.log.durable_end().0)))?;
         }
         self.environment
+            .storage()
             .rename(DRAFT, &name)
             .map_err(publishing())?;
-        let synced = match self
-            .environment
-            .is_planted(Fault::SkipSnapshotDirectorySync)
-        {
-            true => Ok(()),
-            false => self.environment.sync_directory(),
+        let synced = if planted!(self.environment, SkipSnapshotDirectorySync) {
+            Ok(())
+        } else {
+            self.environment.storage().sync()
         };
         if let Err(error) = synced {
             let source = Arc::new(error);
@@ -161,15 +160,19 @@ impl<S: State, E: Environment> Shared<S, E> {
     }
 
     /// Writes all parts to a file that is not published.
-    fn draft(&self, number: u64, first: u64) -> Result<Draft<E::File>, Error> {
+    fn draft(&self, number: u64, first: u64) -> Result<Draft<FileOf<E>>, Error> {
         let writing = || Error::io("write a snapshot");
-        match self.environment.remove(DRAFT) {
+        match self.environment.storage().remove(DRAFT) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(writing()(error)),
             _ => {}
         }
-        let file = self.environment.create(DRAFT).map_err(writing())?;
+        let file = self
+            .environment
+            .storage()
+            .create(DRAFT)
+            .map_err(writing())?;
         let header = Header {
-            log: self.log.id(),
+            log: self.log.shared.log,
             number,
             first,
             parts: S::PARTS,
@@ -181,13 +184,19 @@ impl<S: State, E: Environment> Shared<S, E> {
             file,
             header,
             self.options.chunk_bytes,
-            self.log.granule(),
+            self.log.shared.geometry.granule,
             &is_stopped,
         );
         let mut writer = writer.map_err(writing())?;
         let (mut end, mut longest_capture) = (first, Duration::ZERO);
         for part in 0..S::PARTS {
             let (capture, lsn, took) = self.capture(part)?;
+            if lsn < first {
+                // Whoever reads it would take it for damaged.
+                return Err(Error::broken(
+                    "a part lacks commands that came before its snapshot",
+                ));
+            }
             longest_capture = longest_capture.max(took);
             end = end.max(lsn);
             writer.begin_part(part, lsn);
@@ -209,12 +218,13 @@ impl<S: State, E: Environment> Shared<S, E> {
         }
         let begin = self.environment.now();
         let capture = part.state.capture();
-        let lsn = self.log.next().0;
+        let lsn = self.log.next_lsn().0;
         let took = self.environment.now().saturating_sub(begin);
         drop(part);
-        let lsn = match self.environment.is_planted(Fault::LateCapture) {
-            true => self.log.next().0,
-            false => lsn,
+        let lsn = if planted!(self.environment, LateCapture) {
+            self.log.next_lsn().0
+        } else {
+            lsn
         };
         Ok((capture, lsn, took))
     }
@@ -224,14 +234,13 @@ impl<S: State, E: Environment> Shared<S, E> {
         let surplus = taking
             .kept
             .len()
-            .saturating_sub(self.options.snapshots as usize);
-        let needed = match self.environment.is_planted(Fault::ForgetOlderSnapshots) {
-            true => taking.kept.last(),
+            .saturating_sub(self.options.keep_snapshots as usize);
+        let needed = if planted!(self.environment, ForgetOlderSnapshots) {
+            taking.kept.last()
+        } else {
             // While there are fewer the log from its beginning is as good as the one that is missing.
-            false => taking
-                .kept
-                .get(surplus)
-                .filter(|_| taking.kept.len() >= self.options.snapshots as usize),
+            let has_enough = taking.kept.len() >= self.options.keep_snapshots as usize;
+            taking.kept.get(surplus).filter(|_| has_enough)
         };
         if let Some(needed) = needed {
             // What was appended before it is durable since it was published.
@@ -241,7 +250,7 @@ impl<S: State, E: Environment> Shared<S, E> {
         let names = old.map(|known| snapshot_name(known.number));
         for name in names.chain(taking.unusable.drain(..)) {
             // It is not needed; if it stays it is found when the state is opened.
-            if let Err(error) = self.environment.remove(&name) {
+            if let Err(error) = self.environment.storage().remove(&name) {
                 tracing::warn!(%error, name, "a snapshot that is not needed cannot be removed");
             }
         }

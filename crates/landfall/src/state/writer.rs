@@ -3,13 +3,10 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use super::compression::Compressor;
 use super::format::{CHUNK, Chunk, HEADER, Header};
-use super::options::Compression;
 use super::pipe::{Pipe, WRITE};
-use crate::environment::Environment;
-
-/// Of the Zstandard levels the one that is nearly as quick as a disk.
-const ZSTD_LEVEL: i32 = 1;
+use crate::environment::{Environment, FileOf};
 
 /// Makes chunks of what is written to it.
 pub(super) struct Writer<'a, E: Environment> {
@@ -41,7 +38,7 @@ impl<'a, E: Environment> Writer<'a, E> {
     /// To an empty file. It fails soon after `is_stopped` says so.
     pub fn new(
         environment: &E,
-        file: E::File,
+        file: FileOf<E>,
         header: Header,
         chunk_bytes: u32,
         granule: u64,
@@ -78,7 +75,7 @@ impl<'a, E: Environment> Writer<'a, E> {
     }
 
     /// Ends the snapshot of so many parts, which have no record from `lsn` on. The file was not synced.
-    pub fn finish(mut self, parts: u32, lsn: u64) -> io::Result<Written<E::File>> {
+    pub fn finish(mut self, parts: u32, lsn: u64) -> io::Result<Written<FileOf<E>>> {
         self.begin_part(parts, lsn);
         self.emit(false, true)?;
         Ok(Written {
@@ -102,10 +99,7 @@ impl<'a, E: Environment> Writer<'a, E> {
             return Err(io::Error::other("the state is being closed"));
         }
         let is_compressed = self.compressor.compress(raw, &mut self.compressed)?;
-        let payload = match is_compressed {
-            true => &self.compressed,
-            false => raw,
-        };
+        let payload = if is_compressed { &self.compressed } else { raw };
         let chunk = Chunk {
             number: self.number,
             index: self.chunks,
@@ -144,40 +138,5 @@ impl<E: Environment> Write for Writer<'_, E> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-enum Compressor {
-    None,
-    Lz4,
-    Zstd(zstd::bulk::Compressor<'static>),
-}
-
-impl Compressor {
-    fn new(compression: Compression) -> io::Result<Compressor> {
-        Ok(match compression {
-            Compression::None => Compressor::None,
-            Compression::Lz4 => Compressor::Lz4,
-            Compression::Zstd => Compressor::Zstd(zstd::bulk::Compressor::new(ZSTD_LEVEL)?),
-        })
-    }
-
-    /// Puts them into `out`; `false`: they would not be fewer.
-    fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<bool> {
-        let most = match self {
-            Compressor::None => return Ok(false),
-            Compressor::Lz4 => lz4_flex::block::get_maximum_output_size(bytes.len()),
-            Compressor::Zstd(_) => zstd::zstd_safe::compress_bound(bytes.len()),
-        };
-        out.resize(most, 0);
-        let len = match self {
-            Compressor::None => 0,
-            Compressor::Lz4 => {
-                lz4_flex::block::compress_into(bytes, out).map_err(io::Error::other)?
-            }
-            Compressor::Zstd(zstd) => zstd.compress_to_buffer(bytes, &mut out[..])?,
-        };
-        out.truncate(len);
-        Ok(len < bytes.len())
     }
 }

@@ -55,8 +55,8 @@ pub(super) static RULES: [Rule; 4] = [
             Choice::durable("a file that grows", APPEND),
         ],
         source: Source {
-            title: "Why a power cut loses nothing of the log",
-            address: "docs/crash-argument-log.md",
+            title: "Why a power cut loses nothing of a log, and damage is reported",
+            address: "crates/landfall/docs/crash-argument-log.md",
         },
         note: "What a commit of one thread costs; several that commit together share it.",
         ..Rule::BLANK
@@ -71,8 +71,8 @@ pub(super) static RULES: [Rule; 4] = [
             Choice::loses("Policy::Interval", UNSYNCED, "all within the interval"),
         ],
         source: Source {
-            title: "Why a power cut loses nothing of the state",
-            address: "docs/crash-argument-state.md",
+            title: "Why a power cut loses nothing of a state",
+            address: "crates/landfall/docs/crash-argument-state.md",
         },
         note: "With many in flight apply_async gives most of that, and loses nothing.",
         ..Rule::BLANK

@@ -107,10 +107,7 @@ impl Known {
 
 impl LogSubject {
     fn open(&self, directory: &Path) -> Result<Log, landfall::Error> {
-        let options = Options {
-            segment_bytes: self.segment,
-            ..Options::default()
-        };
+        let options = Options::default().segment_bytes(self.segment);
         Log::open(directory.join(DIRECTORY), options)
     }
 
@@ -150,8 +147,8 @@ impl LogSubject {
                 .collect();
             let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
             let lsns = log.append_batch(&slices).map_err(failed)?;
-            lock(known).lsns.insert(transaction, lsns.start);
-            log.commit_to(Lsn(lsns.end - 1)).map_err(failed)?;
+            lock(known).lsns.insert(transaction, lsns.start.0);
+            log.commit_to(Lsn(lsns.end.0 - 1)).map_err(failed)?;
             lock(witness).acknowledge(transaction);
             lock(known).pending.remove(&transaction);
             done += 1;
@@ -176,7 +173,7 @@ impl LogSubject {
         let mut found = Found::default();
         let mut places: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
         let mut floor = 1;
-        let mut reader = log.read(log.first())?;
+        let mut reader = log.read(log.first_lsn())?;
         while let Some(record) = reader.next()? {
             match self.identify(record.bytes) {
                 Some((transaction, place, below)) => {

@@ -178,14 +178,9 @@ struct InParts<const PARTS: u32>(StateSubject);
 
 impl<const PARTS: u32> InParts<PARTS> {
     fn open(&self, directory: &Path) -> Result<Journaled<Cells<PARTS>>, landfall::Error> {
-        let options = StateOptions {
-            snapshots: self.0.snapshots,
-            log: Options {
-                segment_bytes: 64 << 10,
-                ..Options::default()
-            },
-            ..StateOptions::default()
-        };
+        let options = StateOptions::default()
+            .keep_snapshots(self.0.snapshots)
+            .log(Options::default().segment_bytes(64 << 10));
         Journaled::open(directory.join(DIRECTORY), options)
     }
 

@@ -1,0 +1,33 @@
+//! The files that the engine writes, and why a power cut loses nothing of them.
+//!
+//! - [`log_format`] and [`snapshot_format`] have every byte: enough to write another reader.
+//! - [`log_crash_argument`] and [`state_crash_argument`] argue, step by step, what is promised.
+//! - [`state`] says how a state is captured while it changes, and what that costs.
+
+// Each page links to others by the names of their files. Of two definitions of a link the first one counts: here, that
+// of the module.
+
+pub mod log_format {
+    #![doc = "[The crash argument]: super::log_crash_argument\n[Snapshot format]: super::snapshot_format\n"]
+    #![doc = include_str!("../docs/log-format.md")]
+}
+
+pub mod log_crash_argument {
+    #![doc = "[The log format]: super::log_format\n"]
+    #![doc = include_str!("../docs/crash-argument-log.md")]
+}
+
+pub mod snapshot_format {
+    #![doc = "[Log format]: super::log_format\n"]
+    #![doc = include_str!("../docs/snapshot-format.md")]
+}
+
+pub mod state_crash_argument {
+    #![doc = "[the log]: super::log_crash_argument\n"]
+    #![doc = include_str!("../docs/crash-argument-state.md")]
+}
+
+pub mod state {
+    #![doc = "[Snapshot format]: super::snapshot_format\n[the crash argument]: super::state_crash_argument\n"]
+    #![doc = include_str!("../docs/state.md")]
+}

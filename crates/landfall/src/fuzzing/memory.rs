@@ -1,0 +1,159 @@
+//! A directory in memory, for which opening a log costs next to nothing.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::environment::{Durability, File, Method, Storage};
+
+/// The granule of whatever is in it.
+pub(crate) const GRANULE: u32 = 512;
+/// Bytes of the largest file that there is memory for.
+const MOST_FILE: u64 = 1 << 20;
+
+type Bytes = Arc<Mutex<Vec<u8>>>;
+
+/// The files, by their names.
+#[derive(Clone, Default)]
+pub(crate) struct Memory(Arc<Mutex<BTreeMap<String, Bytes>>>);
+
+impl Memory {
+    pub fn new(files: BTreeMap<String, Vec<u8>>) -> Memory {
+        let files = files
+            .into_iter()
+            .map(|(name, bytes)| (name, Arc::new(Mutex::new(bytes))));
+        Memory(Arc::new(Mutex::new(files.collect())))
+    }
+
+    /// What it holds now.
+    pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        let files = lock(&self.0);
+        let copies = files
+            .iter()
+            .map(|(name, bytes)| (name.clone(), lock(bytes).clone()));
+        copies.collect()
+    }
+
+    /// Has it hold these.
+    #[cfg(test)]
+    pub fn replace(&self, files: BTreeMap<String, Vec<u8>>) {
+        *lock(&self.0) = Memory::new(files)
+            .0
+            .lock()
+            .expect("nobody else has it")
+            .clone();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn absent() -> io::Error {
+    io::ErrorKind::NotFound.into()
+}
+
+pub(crate) struct MemoryFile(Bytes);
+
+impl File for MemoryFile {
+    fn size(&self) -> io::Result<u64> {
+        Ok(lock(&self.0).len() as u64)
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        if len > MOST_FILE {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        lock(&self.0).resize(len as usize, 0);
+        Ok(())
+    }
+
+    fn read_some(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let bytes = lock(&self.0);
+        let rest = bytes.get(offset as usize..).unwrap_or_default();
+        let len = rest.len().min(buffer.len());
+        buffer[..len].copy_from_slice(&rest[..len]);
+        Ok(len)
+    }
+
+    fn write_some(&self, bytes: &[u8], offset: u64, _: Durability) -> io::Result<usize> {
+        let mut all = lock(&self.0);
+        let end = offset as usize + bytes.len();
+        let len = all.len().max(end);
+        all.resize(len, 0);
+        all[offset as usize..end].copy_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn settle(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Storage for Memory {
+    type File = MemoryFile;
+
+    fn make_directory(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync_parent(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        Ok(lock(&self.0).keys().cloned().collect())
+    }
+
+    /// Who has it opens one log after the other.
+    fn lock(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn unlock(&self) {}
+
+    fn create(&self, name: &str) -> io::Result<MemoryFile> {
+        let bytes = Bytes::default();
+        lock(&self.0).insert(name.to_owned(), bytes.clone());
+        Ok(MemoryFile(bytes))
+    }
+
+    fn open(&self, name: &str) -> io::Result<MemoryFile> {
+        let files = lock(&self.0);
+        Ok(MemoryFile(files.get(name).ok_or_else(absent)?.clone()))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut files = lock(&self.0);
+        let bytes = files.remove(from).ok_or_else(absent)?;
+        files.insert(to.to_owned(), bytes);
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let removed = lock(&self.0).remove(name);
+        removed.map(drop).ok_or_else(absent)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn device(&self) -> io::Result<u64> {
+        Ok(1)
+    }
+
+    fn granule(&self) -> io::Result<u32> {
+        Ok(GRANULE)
+    }
+
+    fn calibrate(&self, _: &MemoryFile, _: u64, _: u32) -> io::Result<Method> {
+        Ok(Method::DirectDsync)
+    }
+
+    fn use_method(&self, _: Method) {}
+}

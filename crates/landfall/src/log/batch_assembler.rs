@@ -1,0 +1,210 @@
+//! From blocks to records: each is given out once its batch is there whole.
+//!
+//! Takes one block at a time. The records that became whole by it are ready then, and have to be taken before the next
+//! block comes. A record that is in one block, and a batch by itself, stays where it was read; others are copied.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::batch_tracker::{BatchTracker, frame_at};
+use super::format::BlockHeader;
+
+/// Where the bytes of a record are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the payload of the block that was taken last.
+    Payload(Range<usize>),
+    /// In [`BatchAssembler::kept`].
+    Kept(Range<usize>),
+}
+
+#[derive(Debug)]
+pub(crate) struct BatchAssembler {
+    pub tracker: BatchTracker,
+    /// Bytes of records that are in several frames, or in a batch with others.
+    kept: Vec<u8>,
+    /// Of the batch that has not ended.
+    unfinished: Vec<(u64, Range<usize>)>,
+    ready: VecDeque<(u64, Place)>,
+}
+
+impl BatchAssembler {
+    pub fn new() -> BatchAssembler {
+        BatchAssembler {
+            tracker: BatchTracker::new(),
+            kept: Vec::new(),
+            unfinished: Vec::new(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// The next record that is whole, with its LSN.
+    pub fn next_ready(&mut self) -> Option<(u64, Place)> {
+        self.ready.pop_front()
+    }
+
+    pub fn kept(&self, range: Range<usize>) -> &[u8] {
+        &self.kept[range]
+    }
+
+    /// Takes the next block.
+    pub fn take(&mut self, header: &BlockHeader, payload: &[u8]) -> Result<(), &'static str> {
+        if !self.ready.is_empty() {
+            return Err("records of the block before were not taken");
+        }
+        if self.tracker.enter(header)? {
+            self.unfinished.clear();
+        }
+        // What is kept of batches that have ended was given out.
+        let from = self.unfinished.first().map(|(_, range)| range.start);
+        self.kept.drain(..from.unwrap_or(self.kept.len()));
+        for (_, range) in &mut self.unfinished {
+            let from = from.unwrap_or(0);
+            *range = range.start - from..range.end - from;
+        }
+        let mut at = 0;
+        while at < payload.len() {
+            let (frame, range) = frame_at(payload, at)?;
+            at = range.end;
+            self.tracker.take(frame)?;
+            let lsn = self.tracker.next_lsn - 1;
+            let is_alone =
+                frame.begins_batch && frame.ends_batch && frame.begins_record && frame.ends_record;
+            if is_alone {
+                self.ready.push_back((lsn, Place::Payload(range)));
+                continue;
+            }
+            if frame.begins_record {
+                let end = self.kept.len();
+                self.unfinished.push((lsn, end..end));
+            }
+            // One that began before the reader did is not wanted.
+            if let Some((_, record)) = self.unfinished.last_mut() {
+                self.kept.extend_from_slice(&payload[range]);
+                record.end = self.kept.len();
+            }
+            if frame.ends_batch {
+                let whole = self.unfinished.drain(..);
+                self.ready
+                    .extend(whole.map(|(lsn, range)| (lsn, Place::Kept(range))));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::format::Frame;
+    use super::*;
+
+    const FLAGS: [&str; 4] = ["begins_record", "ends_record", "begins_batch", "ends_batch"];
+
+    fn payload(frames: &[([bool; 4], &[u8])]) -> Vec<u8> {
+        assert_eq!(FLAGS.len(), 4);
+        let encode = |(flags, bytes): &([bool; 4], &[u8])| {
+            let frame = Frame {
+                begins_record: flags[0],
+                ends_record: flags[1],
+                begins_batch: flags[2],
+                ends_batch: flags[3],
+                length: bytes.len() as u32,
+            };
+            [&frame.encode()[..], bytes].concat()
+        };
+        frames.iter().flat_map(encode).collect()
+    }
+
+    fn header(lsn: u64, batch_back: u32, epoch: u64) -> BlockHeader {
+        BlockHeader {
+            payload_crc: 0,
+            previous: 0,
+            length: 0,
+            log: 0,
+            epoch,
+            position: 0,
+            lsn,
+            durable: 0,
+            batch_back,
+        }
+    }
+
+    /// The records that are ready after each block.
+    fn records(blocks: &[(BlockHeader, Vec<u8>)]) -> Vec<Vec<(u64, Vec<u8>)>> {
+        let mut assembler = BatchAssembler::new();
+        let mut found = Vec::new();
+        for (header, payload) in blocks {
+            assembler.take(header, payload).unwrap();
+            let mut ready = Vec::new();
+            while let Some((lsn, place)) = assembler.next_ready() {
+                let bytes = match place {
+                    Place::Payload(range) => &payload[range],
+                    Place::Kept(range) => assembler.kept(range),
+                };
+                ready.push((lsn, bytes.to_vec()));
+            }
+            found.push(ready);
+        }
+        found
+    }
+
+    const ALL: [bool; 4] = [true; 4];
+
+    #[test]
+    fn a_batch_is_ready_with_its_last_frame() {
+        let blocks = [
+            (
+                header(1, 0, 1),
+                payload(&[
+                    (ALL, b"a"),
+                    ([true, true, true, false], b"b"),
+                    ([true, false, false, false], b"c"),
+                ]),
+            ),
+            (
+                header(4, 2, 1),
+                payload(&[
+                    ([false, true, false, true], b"d"),
+                    (ALL, b"e"),
+                    ([true, false, true, false], b"f"),
+                ]),
+            ),
+            (
+                header(6, 1, 1),
+                payload(&[([false, true, false, true], b"g")]),
+            ),
+        ];
+        let expected = [
+            vec![(1, b"a".to_vec())],
+            vec![(2, b"b".to_vec()), (3, b"cd".to_vec()), (4, b"e".to_vec())],
+            vec![(5, b"fg".to_vec())],
+        ];
+        assert_eq!(records(&blocks), expected);
+    }
+
+    #[test]
+    fn a_batch_that_was_given_up_is_never_ready() {
+        let blocks = [
+            (
+                header(1, 0, 1),
+                payload(&[([true, true, true, false], b"lost")]),
+            ),
+            (header(1, 0, 2), payload(&[(ALL, b"kept")])),
+        ];
+        assert_eq!(records(&blocks), [vec![], vec![(1, b"kept".to_vec())]]);
+    }
+
+    #[test]
+    fn what_began_before_the_reader_did_is_passed_over() {
+        let blocks = [(
+            header(8, 3, 1),
+            payload(&[
+                ([false, true, false, false], b"rest"),
+                ([true, true, false, true], b"whole"),
+                (ALL, b"next"),
+            ]),
+        )];
+        let expected = [vec![(8, b"whole".to_vec()), (9, b"next".to_vec())]];
+        assert_eq!(records(&blocks), expected);
+    }
+}

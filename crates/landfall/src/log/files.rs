@@ -1,0 +1,204 @@
+//! The files of a log's directory: which segment each holds, and whether all are there that must be.
+//!
+//! Nothing is changed here. A file is one of four things: a segment that is needed; one that was truncated away, whose
+//! file can be used again; one that was being made when a process died, whose header is still zeros; or damage. Segments
+//! follow each other without a gap, since the header of one is durable before that of the next is written; and the
+//! last of them was never written to, since a segment is entered only when there is another behind it. So no file that
+//! holds a record can go without being missed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use super::buffer::Buffer;
+use super::format::{
+    BlockHeader, CONTROL_DRAFT, CONTROL_NAME, Control, Geometry, SegmentHeader, segment_name,
+    segment_number,
+};
+use crate::Error;
+use crate::environment::{Environment, File, FileOf, Storage, planted};
+
+/// Segments that a log is made with: one to write to, and the one behind it that must always be there.
+pub(crate) const FIRST_SEGMENTS: u64 = 2;
+
+/// A segment that is needed, or was made ahead.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SegmentFile {
+    pub number: u64,
+    pub header: SegmentHeader,
+}
+
+/// The segment files of a directory.
+#[derive(Debug)]
+pub(crate) struct Files {
+    /// By their sequence, without a gap.
+    pub segments: BTreeMap<u64, SegmentFile>,
+    /// Files whose segment is not needed any more.
+    pub free: Vec<SegmentFile>,
+    /// Numbers of files that never became a segment.
+    pub unfinished: Vec<u64>,
+    /// The number of the next file.
+    pub next_number: u64,
+}
+
+impl Files {
+    /// The name of a segment's file.
+    pub fn name(&self, sequence: u64) -> Option<String> {
+        let found = self.segments.get(&sequence)?;
+        Some(segment_name(found.number))
+    }
+
+    /// Opens the file of a segment, if it has one.
+    pub fn open<E: Environment>(
+        &self,
+        environment: &E,
+        sequence: u64,
+    ) -> io::Result<Option<FileOf<E>>> {
+        let name = self.name(sequence);
+        name.map(|name| environment.storage().open(&name))
+            .transpose()
+    }
+}
+
+/// Names in the directory.
+pub(crate) fn names<E: Environment>(environment: &E) -> Result<Vec<String>, Error> {
+    let mut names = environment
+        .storage()
+        .names()
+        .map_err(Error::io("read the directory of the log"))?;
+    // What is found first is reported: the same at every attempt.
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Whether these are the names of a directory that has no log yet, or of one with a log.
+pub(crate) fn has_log(names: &[String]) -> Result<bool, Error> {
+    if names.iter().any(|name| name == CONTROL_NAME) {
+        return Ok(true);
+    }
+    if names.iter().any(|name| segment_number(name).is_some()) {
+        // It is there before the first segment is.
+        return Err(Error::Corrupt {
+            file: PathBuf::from(CONTROL_NAME),
+            offset: 0,
+            what: "it is missing, and there are segments of a log".to_owned(),
+        });
+    }
+    match names.iter().find(|name| *name != CONTROL_DRAFT) {
+        Some(other) => Err(Error::NotALog {
+            name: other.clone(),
+        }),
+        None => Ok(false),
+    }
+}
+
+/// Looks at all segment files.
+pub(crate) fn find<E: Environment>(
+    environment: &E,
+    geometry: Geometry,
+    record: &Control,
+    names: &[String],
+) -> Result<Files, Error> {
+    let mut files = Files {
+        segments: BTreeMap::new(),
+        free: Vec::new(),
+        unfinished: Vec::new(),
+        next_number: 1,
+    };
+    let mut buffer = Buffer::new(2 * geometry.granule as usize);
+    for name in names {
+        let Some(number) = segment_number(name) else {
+            continue;
+        };
+        files.next_number = files.next_number.max(number + 1);
+        let found = look_at(environment, geometry, record, name, &mut buffer)?;
+        let Some(header) = found else {
+            files.unfinished.push(number);
+            continue;
+        };
+        let file = SegmentFile { number, header };
+        if header.sequence < record.first_segment {
+            files.free.push(file);
+            continue;
+        }
+        if files.segments.insert(header.sequence, file).is_some() {
+            return Err(corrupt(name, 0, "another file is the same segment"));
+        }
+    }
+    if !planted!(environment, IgnoreGap) {
+        require_no_gap(geometry, record, &files)?;
+    }
+    Ok(files)
+}
+
+/// What a file says it is; `None`: it never became a segment.
+fn look_at<E: Environment>(
+    environment: &E,
+    geometry: Geometry,
+    record: &Control,
+    name: &str,
+    buffer: &mut Buffer,
+) -> Result<Option<SegmentHeader>, Error> {
+    let reading = || Error::io(format!("read {name}"));
+    let file = environment.storage().open(name).map_err(reading())?;
+    let size = file.size().map_err(reading())?;
+    if size < geometry.granule {
+        return Ok(None);
+    }
+    let granules = (size / geometry.granule).min(2);
+    let begin = 0..(granules * geometry.granule) as usize;
+    file.read(buffer.bytes_mut(begin.clone()), 0)
+        .map_err(reading())?;
+    let (header, block) = buffer.bytes(begin).split_at(geometry.granule as usize);
+    let Some(header) = SegmentHeader::decode(header) else {
+        let is_zero = header.iter().all(|byte| *byte == 0);
+        let has_block = block.len() as u64 == geometry.granule
+            && BlockHeader::decode(block).is_some_and(|(block, _)| block.log == record.log);
+        if is_zero && !has_block {
+            return Ok(None);
+        }
+        return Err(corrupt(name, 0, "its header is not valid"));
+    };
+    if header.log != record.log {
+        return Err(corrupt(name, 0, "it belongs to another log"));
+    }
+    if !geometry.has(header.sequence) {
+        return Err(corrupt(name, 0, "its numbers make no sense"));
+    }
+    // It has its size before it has a header.
+    if size < geometry.segment {
+        return Err(corrupt(name, size, "it is cut off"));
+    }
+    Ok(Some(header))
+}
+
+/// Every segment is there from the first that is needed to the last that was made.
+fn require_no_gap(geometry: Geometry, record: &Control, files: &Files) -> Result<(), Error> {
+    let last = files.segments.keys().next_back().copied().unwrap_or(0);
+    if record.epoch == 0 {
+        // It is being made: any of its first segments may be missing, and there are no others.
+        if last > FIRST_SEGMENTS {
+            let what = "there are segments that came later, so it is older than the log";
+            return Err(super::control::corrupt(0, what));
+        }
+        return Ok(());
+    }
+    let mut next = record.first_segment;
+    while files.segments.contains_key(&next) {
+        next += 1;
+    }
+    if next <= last.max(geometry.entered(record.end)) {
+        let position = geometry.first_block(next);
+        let what = "it is missing, and there must be one";
+        return Err(Error::corrupt(geometry, position, None, what));
+    }
+    Ok(())
+}
+
+fn corrupt(name: &str, offset: u64, what: &str) -> Error {
+    Error::Corrupt {
+        file: PathBuf::from(name),
+        offset,
+        what: what.to_owned(),
+    }
+}

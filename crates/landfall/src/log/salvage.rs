@@ -1,0 +1,432 @@
+//! Copying what can still be read of a damaged log.
+//!
+//! Nothing is believed here but checksums: not that a file is the segment that its name, its header or its neighbours
+//! say, nor that the control record is there. Every granule of every file is looked at for a block of the log. Those that
+//! are whole are gone through in the order of their positions, and where one does not follow the one before, something is
+//! missing: which records that are is told by the numbers on both sides. The damaged log is not changed.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use super::Handle;
+use super::batch_assembler::{BatchAssembler, Place};
+use super::buffer::Buffer;
+use super::directory::{self, Directory};
+use super::format::{
+    BlockHeader, CONTROL, CONTROL_NAME, Control, ControlCopy, Geometry, HEADER, MOST, MOST_BLOCK,
+    SegmentHeader, payload_crc, segment_number,
+};
+use crate::environment::{Environment, File, Storage, machine, read_only_machine};
+use crate::{Error, Lsn, Options};
+
+/// What was copied of a damaged log, and what was not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Salvage {
+    /// The first record that the new log has: its number in both logs.
+    pub first_lsn: Lsn,
+    /// Records that were copied. The new log numbers them one by one, without gaps.
+    pub copied: u64,
+    /// Records that could not be read, in their order. None before the first that could are among them.
+    pub missing: Vec<Missing>,
+    /// Whether the damaged log was closed in order, and the records end where it says.
+    pub ends_in_order: bool,
+}
+
+/// Records that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Missing {
+    /// Their numbers in the damaged log; of those at the end it may not be known how many there were.
+    pub lsns: Range<Lsn>,
+    /// The number in the new log of the record behind them.
+    pub new_lsn: Lsn,
+}
+
+impl Salvage {
+    /// Copies every record that can be read of the log in `from`, damaged or not, into a new log in `to`, which must
+    /// not be there or be empty. Nothing in `from` is changed.
+    ///
+    /// A record of which a part is missing is left out, and so is one of a batch that is not there whole.
+    /// [`Error::Locked`]: somebody has one of the two open. [`Error::NoLog`]: there is no block of a log in `from`.
+    pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Salvage, Error> {
+        copy(&read_only_machine(from.as_ref()), &machine(to.as_ref()))
+    }
+}
+
+pub(crate) fn copy<E: Environment, T: Environment>(from: &E, to: &T) -> Result<Salvage, Error> {
+    let storage = from.storage();
+    let is_ours = storage
+        .lock()
+        .map_err(Error::io("lock the directory of the damaged log"))?;
+    if !is_ours {
+        return Err(Error::Locked);
+    }
+    let copied = Source::open(from).and_then(|source| source.copy(to));
+    storage.unlock();
+    copied
+}
+
+/// A block that is whole.
+struct Found {
+    file: String,
+    offset: u64,
+    header: BlockHeader,
+    chain: u32,
+}
+
+struct Source<'a, E: Environment> {
+    environment: &'a E,
+    geometry: Geometry,
+    log: u64,
+    control: Option<Control>,
+    /// Where it ends, if it is not damaged: what is behind that was never promised.
+    end: Option<u64>,
+    /// By position, and at the same position by epoch.
+    blocks: BTreeMap<(u64, u64), Found>,
+}
+
+impl<'a, E: Environment> Source<'a, E> {
+    /// Finds the blocks of a log.
+    fn open(environment: &'a E) -> Result<Source<'a, E>, Error> {
+        let storage = environment.storage();
+        let names = storage
+            .names()
+            .map_err(Error::io("read the directory of the damaged log"))?;
+        let control = control(environment);
+        let mut names: Vec<String> = names
+            .into_iter()
+            .filter(|name| segment_number(name).is_some())
+            .collect();
+        names.sort_unstable();
+        let (log, geometry) = match control {
+            Some(control) => (control.log, control.geometry()),
+            None => guess(environment, &names)?,
+        };
+        let mut source = Source {
+            environment,
+            geometry,
+            log,
+            control,
+            end: end(environment),
+            blocks: BTreeMap::new(),
+        };
+        for name in names {
+            if let Err(error) = source.index(&name) {
+                tracing::warn!(%error, name, "a file cannot be read");
+            }
+        }
+        Ok(source)
+    }
+
+    /// Takes note of every block in a file that is whole.
+    fn index(&mut self, name: &str) -> std::io::Result<()> {
+        let granule = self.geometry.granule;
+        let file = self.environment.storage().open(name)?;
+        let size = file.size()? / granule * granule;
+        let mut window = Window::new(size);
+        let mut at = granule;
+        while at < size {
+            let mut next = at + granule;
+            // What cannot be read is passed over.
+            let head = window.bytes(&file, at, HEADER as u64, granule);
+            let decoded = head.ok().flatten().and_then(BlockHeader::decode);
+            if let Some((header, chain)) = decoded
+                && self.is_plausible(&header, at)
+            {
+                let len = header.size(granule);
+                let block = window.bytes(&file, at, len, granule).ok().flatten();
+                let end = HEADER + header.length as usize;
+                if block.is_some_and(|block| payload_crc(&block[HEADER..end]) == header.payload_crc)
+                {
+                    let found = Found {
+                        file: name.to_owned(),
+                        offset: at,
+                        header,
+                        chain,
+                    };
+                    self.blocks.insert((header.position, header.epoch), found);
+                    next = at + len;
+                }
+            }
+            at = next;
+        }
+        Ok(())
+    }
+
+    fn is_plausible(&self, header: &BlockHeader, offset: u64) -> bool {
+        let room = self.geometry.room(header.position);
+        let first = self.control.map_or(0, |control| control.first_segment);
+        header.log == self.log
+            && header.position < MOST
+            && header.lsn.max(header.epoch) < MOST
+            && u64::from(header.batch_back) < header.lsn
+            && self.geometry.offset(header.position) == offset
+            && self.geometry.sequence(header.position) >= first
+            && self.end.is_none_or(|end| header.position < end)
+            && header.size(self.geometry.granule) <= room.min(MOST_BLOCK)
+    }
+
+    /// The blocks to be read, in their order: of those that cannot all have been part of the log the ones that follow
+    /// each other, or were written last.
+    fn in_order(&self) -> Vec<&Found> {
+        let mut order: Vec<&Found> = Vec::new();
+        let (mut end, mut epoch) = (0, 0);
+        let mut positions = self.blocks.values().peekable();
+        while let Some(first) = positions.next() {
+            let mut candidates = vec![first];
+            while let Some(other) =
+                positions.next_if(|other| other.header.position == first.header.position)
+            {
+                candidates.push(other);
+            }
+            let chain = order.last().map(|last| last.chain);
+            let best = candidates
+                .iter()
+                .find(|found| Some(found.header.previous) == chain)
+                .or(candidates.last());
+            if let Some(best) = best
+                && best.header.position >= end
+                && best.header.epoch >= epoch
+            {
+                end = best.header.position + best.header.size(self.geometry.granule);
+                epoch = best.header.epoch;
+                order.push(best);
+            }
+        }
+        order
+    }
+
+    fn copy<T: Environment>(&self, to: &T) -> Result<Salvage, Error> {
+        let order = self.in_order();
+        if order.is_empty() && self.control.is_none() {
+            return Err(Error::NoLog);
+        }
+        let mut copy = Copy {
+            to,
+            options: Options::default().segment_bytes(self.geometry.segment),
+            log: None,
+            expected: self.control.map(|control| control.first_lsn),
+            copied: 0,
+            missing: Vec::new(),
+        };
+        let mut assembler = BatchAssembler::new();
+        let mut chain = None;
+        for found in order {
+            if chain.is_some_and(|chain| chain != found.header.previous) {
+                assembler = BatchAssembler::new();
+            }
+            let payload = self.payload(found)?;
+            if assembler.take(&found.header, &payload).is_err() {
+                // It does not go on from the one before, whatever its checksum says.
+                assembler = BatchAssembler::new();
+                if assembler.take(&found.header, &payload).is_err() {
+                    continue;
+                }
+            }
+            chain = Some(found.chain);
+            while let Some((lsn, place)) = assembler.next_ready() {
+                let bytes = match place {
+                    Place::Payload(range) => &payload[range],
+                    Place::Kept(range) => assembler.kept(range),
+                };
+                copy.append(lsn, bytes)?;
+            }
+        }
+        copy.finish(self.control.as_ref())
+    }
+
+    /// The records of a block, as they were when it was found.
+    fn payload(&self, found: &Found) -> Result<Vec<u8>, Error> {
+        let reading = || Error::io(format!("read {}", found.file));
+        let file = self.environment.storage().open(&found.file);
+        let file = file.map_err(reading())?;
+        let mut buffer = Buffer::new(found.header.size(self.geometry.granule) as usize);
+        let all = 0..buffer.capacity();
+        file.read(buffer.bytes_mut(all), found.offset)
+            .map_err(reading())?;
+        let payload = HEADER..HEADER + found.header.length as usize;
+        Ok(buffer.bytes(payload).to_vec())
+    }
+}
+
+/// The new log, which is made with the first record.
+struct Copy<'a, T: Environment> {
+    to: &'a T,
+    options: Options,
+    log: Option<Handle<T>>,
+    /// The record that comes next in the damaged log; `None`: whichever is the first, since nothing says what was
+    /// truncated away.
+    expected: Option<u64>,
+    copied: u64,
+    missing: Vec<Missing>,
+}
+
+impl<T: Environment> Copy<'_, T> {
+    fn append(&mut self, lsn: u64, bytes: &[u8]) -> Result<(), Error> {
+        let expected = self.expected.unwrap_or(lsn);
+        if lsn < expected {
+            // It was truncated away, or is an older one with a number that was used again.
+            return Ok(());
+        }
+        let log = self.log(lsn)?;
+        let new_lsn = log.append(bytes)?;
+        if lsn > expected {
+            self.missing.push(Missing {
+                lsns: Lsn(expected)..Lsn(lsn),
+                new_lsn,
+            });
+        }
+        self.expected = Some(lsn + 1);
+        self.copied += 1;
+        Ok(())
+    }
+
+    fn log(&mut self, first_lsn: u64) -> Result<&Handle<T>, Error> {
+        let log = match self.log.take() {
+            Some(log) => log,
+            None => {
+                self.require_empty()?;
+                let shared = directory::open(self.to, self.options.clone(), first_lsn)?;
+                Handle { shared }
+            }
+        };
+        Ok(self.log.insert(log))
+    }
+
+    fn require_empty(&self) -> Result<(), Error> {
+        let made = self.to.storage().make_directory();
+        made.map_err(Error::io("make the directory of the new log"))?;
+        let names = self.to.storage().names();
+        let names = names.map_err(Error::io("read the directory of the new log"))?;
+        match names.into_iter().next() {
+            Some(name) => Err(Error::NotEmpty { name }),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(mut self, control: Option<&Control>) -> Result<Salvage, Error> {
+        let end = self.expected.unwrap_or(1);
+        let log = self.log(end)?;
+        let (first_lsn, new_lsn) = (log.first_lsn(), log.next_lsn());
+        log.close()?;
+        // What is known to have been there.
+        let known = control.map_or(end, |control| control.end_lsn);
+        if known > end {
+            self.missing.push(Missing {
+                lsns: Lsn(end)..Lsn(known),
+                new_lsn,
+            });
+        }
+        let is_closed =
+            control.is_some_and(|control| control.shutdown == super::format::Shutdown::Closed);
+        Ok(Salvage {
+            first_lsn,
+            copied: self.copied,
+            missing: self.missing,
+            ends_in_order: is_closed && known == end,
+        })
+    }
+}
+
+/// The control record, if one of its copies can be read.
+fn control<E: Environment>(environment: &E) -> Option<Control> {
+    let file = environment.storage().open(CONTROL_NAME).ok()?;
+    let mut buffer = Buffer::new(CONTROL);
+    let copies = [0, CONTROL as u64].into_iter().filter_map(|at| {
+        file.read(buffer.bytes_mut(0..CONTROL), at).ok()?;
+        match Control::decode(buffer.bytes(0..CONTROL)) {
+            ControlCopy::Valid(control) if control.makes_sense() => Some(control),
+            _ => None,
+        }
+    });
+    copies.max_by_key(|control| control.generation)
+}
+
+/// Where a log ends that is not damaged.
+fn end<E: Environment>(environment: &E) -> Option<u64> {
+    let directory = Directory::locked(environment).ok()?;
+    let examined = directory.examine(&mut |_| Ok(())).ok()?;
+    Some(examined.end.place.position)
+}
+
+/// Which log the files are of, and how it is cut, by the first segment whose first block can be read.
+fn guess<E: Environment>(environment: &E, names: &[String]) -> Result<(u64, Geometry), Error> {
+    for name in names {
+        let Ok(file) = environment.storage().open(name) else {
+            continue;
+        };
+        let Ok(size) = file.size() else { continue };
+        let mut buffer = Buffer::new(8192);
+        let read = 0..size.min(8192) as usize / 4096 * 4096;
+        if file.read(buffer.bytes_mut(read.clone()), 0).is_err() {
+            continue;
+        }
+        let bytes = buffer.bytes(read);
+        let Some(header) = bytes.get(..512).and_then(SegmentHeader::decode) else {
+            continue;
+        };
+        for granule in [512, 1024, 2048, 4096] {
+            let block = bytes.get(granule..granule + HEADER);
+            let is_block = block
+                .and_then(BlockHeader::decode)
+                .is_some_and(|(block, _)| block.log == header.log);
+            let geometry = Geometry {
+                granule: granule as u64,
+                segment: size,
+            };
+            if is_block && size.is_multiple_of(granule as u64) && size >= 4 * granule as u64 {
+                return Ok((header.log, geometry));
+            }
+        }
+    }
+    Err(Error::NoLog)
+}
+
+/// A part of a file, read ahead.
+struct Window {
+    size: u64,
+    buffer: Buffer,
+    base: u64,
+    filled: u64,
+}
+
+impl Window {
+    fn new(size: u64) -> Window {
+        Window {
+            size,
+            buffer: Buffer::new(2 * MOST_BLOCK as usize),
+            base: 0,
+            filled: 0,
+        }
+    }
+
+    /// So many bytes, from a whole granule on; `None`: there are not so many.
+    fn bytes<F: File>(
+        &mut self,
+        file: &F,
+        at: u64,
+        len: u64,
+        granule: u64,
+    ) -> std::io::Result<Option<&[u8]>> {
+        let needed = len.next_multiple_of(granule);
+        if at + needed > self.size {
+            return Ok(None);
+        }
+        if at < self.base || at + needed > self.base + self.filled {
+            let most = (self.buffer.capacity() as u64).min(self.size - at);
+            let most = (most / granule * granule).max(needed);
+            self.filled = 0;
+            let ahead = file.read(self.buffer.bytes_mut(0..most as usize), at);
+            let read = if ahead.is_ok() { most } else { needed };
+            if ahead.is_err() {
+                // What cannot be read may be behind it.
+                file.read(self.buffer.bytes_mut(0..needed as usize), at)?;
+            }
+            (self.base, self.filled) = (at, read);
+        }
+        let start = (at - self.base) as usize;
+        Ok(Some(self.buffer.bytes(start..start + len as usize)))
+    }
+}

@@ -1,0 +1,121 @@
+//! Mistakes that the engine can be told to make, so that it is seen whether tests catch them.
+
+/// Each is one line that is left out, or done too early, where the crash arguments say why it must not be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Fault {
+    /// Commits are written and not made durable.
+    SkipFlush,
+    /// A commit is acknowledged before it is written.
+    AcknowledgeEarly,
+    /// A sync leaves out the segment before the last.
+    SyncLastSegmentOnly,
+    /// A commit does not make durable what was appended before it without one.
+    ForgetUnsynced,
+    /// The epoch is the one of the last time the log was opened.
+    KeepEpoch,
+    /// A new epoch is written and not made durable before it is used.
+    EpochNotDurable,
+    /// The directory is not synced when a segment is made.
+    SkipDirectorySync,
+    /// The length of a new segment is not made durable.
+    SkipSegmentSync,
+    /// Segments are taken for new records before it is durable that theirs are not needed.
+    ReuseBeforeTruncate,
+    /// A block's checksum does not depend on the block before.
+    UnchainedChecksum,
+    /// A block's checksum does not cover the records.
+    HeaderChecksumOnly,
+    /// A failed flush is tried again as if nothing had happened.
+    RetryFlush,
+    /// After a failure commits are still acknowledged.
+    NotPoisoned,
+    /// Recovery takes a batch for whole of which only a part is there.
+    TornBatch,
+    /// Recovery continues behind a block that is not valid.
+    SkipBadBlock,
+    /// Recovery takes a damaged block that was durable for the end.
+    CutCorruption,
+    /// Zeros are still written to a segment that is already in use.
+    ZeroBehindWriter,
+    /// What is found when a log is opened is taken for durable.
+    TrustWhatIsThere,
+    /// Closing does not commit what was appended.
+    CloseWithoutCommit,
+    /// A reader gives out what was truncated, and passes over what is gone.
+    ReadTruncated,
+    /// One copy of the control record is written, and the other left as it was.
+    OneControlCopy,
+    /// A segment that is missing is taken for the end of the log.
+    IgnoreGap,
+    /// A segment is entered although there is none behind it.
+    EnterLastSegment,
+    /// A log may end earlier than its control record says.
+    IgnoreControlEnd,
+    /// Recovery does not look behind the first block that is not valid.
+    NoWindow,
+    /// What the headers of segments promise is not looked at.
+    IgnoreSegmentPromise,
+    /// A snapshot is published before it is durable.
+    PublishBeforeSync,
+    /// The directory is not synced when a snapshot is published.
+    SkipSnapshotDirectorySync,
+    /// A snapshot has commands that the log can lose.
+    SnapshotAheadOfLog,
+    /// The log is truncated before the snapshot is published that makes up for it.
+    TruncateBeforePublish,
+    /// The first command that is not in a part is asked for when the part can be changed again.
+    LateCapture,
+    /// The log is truncated up to the newest snapshot, not to the oldest that is kept.
+    ForgetOlderSnapshots,
+    /// A chunk's checksum is not compared.
+    SkipChunkChecksum,
+    /// Commands that a part has are applied to it again.
+    ApplyTwice,
+}
+
+impl Fault {
+    /// Those of a log that a power cut, a failure or a crash shows.
+    pub const LOG: [Fault; 20] = [
+        Fault::SkipFlush,
+        Fault::AcknowledgeEarly,
+        Fault::SyncLastSegmentOnly,
+        Fault::ForgetUnsynced,
+        Fault::KeepEpoch,
+        Fault::EpochNotDurable,
+        Fault::SkipDirectorySync,
+        Fault::SkipSegmentSync,
+        Fault::ReuseBeforeTruncate,
+        Fault::UnchainedChecksum,
+        Fault::HeaderChecksumOnly,
+        Fault::RetryFlush,
+        Fault::NotPoisoned,
+        Fault::TornBatch,
+        Fault::SkipBadBlock,
+        Fault::CutCorruption,
+        Fault::ZeroBehindWriter,
+        Fault::TrustWhatIsThere,
+        Fault::CloseWithoutCommit,
+        Fault::ReadTruncated,
+    ];
+    /// Those of a log that damage shows.
+    pub const DAMAGE: [Fault; 7] = [
+        Fault::CutCorruption,
+        Fault::OneControlCopy,
+        Fault::IgnoreGap,
+        Fault::EnterLastSegment,
+        Fault::IgnoreControlEnd,
+        Fault::NoWindow,
+        Fault::IgnoreSegmentPromise,
+    ];
+    /// Those of a state.
+    pub const STATE: [Fault; 8] = [
+        Fault::PublishBeforeSync,
+        Fault::SkipSnapshotDirectorySync,
+        Fault::SnapshotAheadOfLog,
+        Fault::TruncateBeforePublish,
+        Fault::LateCapture,
+        Fault::ForgetOlderSnapshots,
+        Fault::SkipChunkChecksum,
+        Fault::ApplyTwice,
+    ];
+}

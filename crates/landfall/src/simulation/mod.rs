@@ -1,0 +1,238 @@
+//! The log, and a state, on a disk that loses power, fails, lies and rots, with threads that a seed schedules.
+//!
+//! `cargo test -p landfall --lib simulation` plays a minute. For longer:
+//!
+//! ```sh
+//! LANDFALL_SIMULATE_SECONDS=3600 cargo test --release -p landfall --lib simulation -- --nocapture
+//! ```
+//!
+//! says how many crash states and damaged directories were tried, and with which seed a promise was broken, if one was;
+//! `LANDFALL_SIMULATE_SEED=N` plays that one alone. `LANDFALL_SIMULATE_MISTAKE=SkipFlush` has one planted mistake looked
+//! for instead of all.
+
+mod damage;
+mod disk;
+mod environment;
+mod fault;
+mod history;
+mod oracle;
+mod scenario;
+mod state;
+
+use std::collections::{BTreeMap, HashSet};
+use std::env;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use self::disk::How;
+use self::scenario::{Kind, Outcome, Seeds};
+
+pub(crate) use self::fault::Fault;
+
+/// Plays a scenario from its number, with a mistake or without.
+type Play = dyn Fn(u64, Option<Fault>) -> Outcome + Sync;
+
+/// A way to play, and what it is called.
+type Named<'a> = (&'static str, &'a Play);
+
+const LOG: [Named<'static>; 6] = [
+    ("power cut", &|seed, planted| {
+        scenario::play(Kind::PowerCut, seed, planted)
+    }),
+    ("killed", &|seed, planted| {
+        scenario::play(Kind::Killed, seed, planted)
+    }),
+    ("failing", &|seed, planted| {
+        scenario::play(Kind::Failing, seed, planted)
+    }),
+    ("no space", &|seed, planted| {
+        scenario::play(Kind::NoSpace, seed, planted)
+    }),
+    ("lying", &|seed, planted| {
+        scenario::play(Kind::Lying, seed, planted)
+    }),
+    ("reopened", &|seed, planted| {
+        scenario::play(Kind::Reopened, seed, planted)
+    }),
+];
+
+const STATE: [Named<'static>; 5] = [
+    ("power cut", &|seed, planted| {
+        state::play(Kind::PowerCut, seed, planted)
+    }),
+    ("killed", &|seed, planted| {
+        state::play(Kind::Killed, seed, planted)
+    }),
+    ("failing", &|seed, planted| {
+        state::play(Kind::Failing, seed, planted)
+    }),
+    ("no space", &|seed, planted| {
+        state::play(Kind::NoSpace, seed, planted)
+    }),
+    ("damaged", &state::play_damage),
+];
+
+const DAMAGE: [Named<'static>; 1] = [("damaged", &damage::play)];
+
+fn number(name: &str) -> Option<u64> {
+    env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged() {
+    explore("log", &LOG);
+}
+
+#[test]
+fn a_power_cut_at_any_moment_loses_nothing_of_a_state() {
+    explore("state", &STATE);
+}
+
+#[test]
+fn damage_is_reported_and_nothing_changed() {
+    explore("damaged logs", &DAMAGE);
+}
+
+#[test]
+fn every_call_may_fail() {
+    for seed in 0..number("LANDFALL_SIMULATE_CALLS").unwrap_or(4) {
+        for how in [How::Io, How::NoSpace, How::Short, How::Interrupted] {
+            for stays in [false, true] {
+                if stays && how == How::Interrupted {
+                    // It would be tried for ever.
+                    continue;
+                }
+                let broken = damage::every_call(seed, how, stays).broken;
+                assert_eq!(broken, None, "seed {seed}, {how:?}, stays: {stays}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_thread_that_does_not_start_is_done_without() {
+    for seed in 0..60 {
+        assert_eq!(damage::every_thread(seed).broken, None, "seed {seed}");
+    }
+}
+
+#[test]
+fn callbacks_are_told_when_the_log_is_poisoned() {
+    for seed in 0..200 {
+        assert_eq!(damage::poisoned_callbacks(seed).broken, None, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_snapshot_without_space_leaves_what_was_there() {
+    for seed in 0..200 {
+        assert_eq!(state::without_space(seed).broken, None, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_seed_plays_the_same_again() {
+    for (name, play) in LOG.iter().chain(&STATE).chain(&DAMAGE) {
+        let states = || play(7, None).states;
+        assert_eq!(states(), states(), "{name}");
+    }
+}
+
+#[test]
+fn every_planted_mistake_is_caught() {
+    catch_all(&Fault::LOG, &LOG);
+}
+
+#[test]
+fn every_mistake_that_damage_shows_is_caught() {
+    catch_all(&Fault::DAMAGE, &DAMAGE);
+}
+
+#[test]
+fn every_mistake_planted_in_a_state_is_caught() {
+    catch_all(&Fault::STATE, &STATE);
+}
+
+/// Plays one seed after the other, on all processors, for as long as is asked.
+fn explore(what: &str, plays: &[Named<'_>]) {
+    if let Some(seed) = number("LANDFALL_SIMULATE_SEED") {
+        for (name, play) in plays {
+            let broken = play(seed, None).broken;
+            assert_eq!(broken, None, "{what}, seed {seed}, {name}");
+        }
+        return;
+    }
+    let seconds = number("LANDFALL_SIMULATE_SECONDS").unwrap_or(20);
+    let first = number("LANDFALL_SIMULATE_FROM").unwrap_or(0);
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let (seeds, begin) = (Seeds::from(first), Instant::now());
+    let states = Mutex::new(HashSet::new());
+    let damages: Mutex<BTreeMap<&str, (u64, u64)>> = Mutex::default();
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while begin.elapsed() < Duration::from_secs(seconds) {
+                    let seed = seeds.next();
+                    for (name, play) in plays {
+                        let outcome = play(seed, None);
+                        assert_eq!(outcome.broken, None, "{what}, seed {seed}, {name}");
+                        states.lock().unwrap().extend(outcome.states);
+                        for (damage, tried, reported) in outcome.damages {
+                            let mut damages = damages.lock().unwrap();
+                            let counts = damages.entry(damage).or_default();
+                            *counts = (counts.0 + tried, counts.1 + reported);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let states = states.into_inner().unwrap().len();
+    let hours = begin.elapsed().as_secs_f64() / 3600.0;
+    println!(
+        "{what}: {states} distinct states of {} seeds, {:.0} an hour",
+        seeds.next() - first,
+        states as f64 / hours
+    );
+    let damages = damages.into_inner().unwrap();
+    if !damages.is_empty() {
+        println!("{:24} {:>9} {:>9}", "damage", "tried", "reported");
+        for (damage, (tried, reported)) in &damages {
+            println!("{damage:24} {tried:>9} {reported:>9}");
+        }
+        let tried: u64 = damages.values().map(|(tried, _)| tried).sum();
+        println!("{tried} in all, {:.0} an hour", tried as f64 / hours);
+    }
+    assert!(states > 100);
+}
+
+/// Plants each mistake, and plays until a promise is broken by it.
+fn catch_all(faults: &[Fault], plays: &[Named<'_>]) {
+    const SEEDS: u64 = 3000;
+    let mut missed = Vec::new();
+    println!(
+        "{:24} {:>6}  {:10} what was seen",
+        "mistake", "seeds", "scenario"
+    );
+    let only = env::var("LANDFALL_SIMULATE_MISTAKE").ok();
+    let wanted = |fault: &&Fault| {
+        only.as_ref()
+            .is_none_or(|only| *only == format!("{fault:?}"))
+    };
+    for &fault in faults.iter().filter(wanted) {
+        let mut all = (0..SEEDS).flat_map(|seed| plays.iter().map(move |named| (seed, named)));
+        let caught = all.find_map(|(seed, (name, play))| {
+            let broken = play(seed, Some(fault)).broken?;
+            Some((seed + 1, name, broken))
+        });
+        match caught {
+            Some((seeds, name, broken)) => {
+                let fault = format!("{fault:?}");
+                println!("{fault:24} {seeds:>6}  {name:10} {broken}");
+            }
+            None => missed.push(fault),
+        }
+    }
+    assert_eq!(missed, [], "these were not seen in {SEEDS} seeds");
+}
