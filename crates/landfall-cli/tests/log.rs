@@ -125,3 +125,44 @@ fn what_is_damaged_or_no_log_is_said_in_a_sentence() {
         "{damaged:#?}"
     );
 }
+
+#[test]
+fn what_is_left_of_a_damaged_log_is_copied() {
+    let dir = scratch();
+    let log = Log::open(dir.path().join("log"), small()).unwrap();
+    for number in 0..100u8 {
+        log.append_durable(&[number; 4000]).unwrap();
+    }
+    log.close().unwrap();
+    let salvage = || run(dir.path(), ["log", "salvage", "log", "--to", "new"]);
+    let whole = salvage();
+    assert_eq!(whole.code, Some(0), "{whole:#?}");
+    assert!(whole.stdout.contains("copied 100 records"), "{whole:#?}");
+    assert!(whole.stdout.contains("nothing is missing"), "{whole:#?}");
+    let refused = salvage();
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("new holds"), "{refused:#?}");
+
+    std::fs::remove_dir_all(dir.path().join("new")).unwrap();
+    std::fs::remove_file(dir.path().join("log/segment-000003")).unwrap();
+    let before = settled(&dir.path().join("log"));
+    let part = salvage();
+    assert_eq!(part.code, Some(0), "{part:#?}");
+    assert!(
+        part.stdout.contains(" are missing; the one behind is "),
+        "{part:#?}"
+    );
+    assert!(settled(&dir.path().join("log")) == before);
+    // What was copied is a log like any other, and says which records it has.
+    let new = Log::open(dir.path().join("new"), small()).unwrap();
+    let mut reader = new.read(new.first_lsn()).unwrap();
+    let (mut copied, mut last) = (0, None);
+    while let Some(record) = reader.next().unwrap() {
+        assert!(record.bytes.len() == 4000 && Some(record.bytes[0]) > last);
+        (copied, last) = (copied + 1, Some(record.bytes[0]));
+    }
+    assert!(
+        (70..100).contains(&copied) && last == Some(99),
+        "{copied} {last:?}"
+    );
+}
