@@ -64,7 +64,7 @@ fn a_log_is_dumped_and_verified() {
     assert!(
         verified
             .stdout
-            .contains("opened 1 times, not closed in order"),
+            .contains("opened 1 times, not closed cleanly"),
         "{verified:#?}"
     );
 
@@ -76,7 +76,7 @@ fn a_log_is_dumped_and_verified() {
         "[batch ends] the other\\n",
         "[begins] \\x07",
         "[ends] \\x07",
-        "opened 1 times, closed in order; records 1 to 4",
+        "opened 1 times, closed cleanly; records 1 to 4",
         "segment-000001  segment 1",
     ] {
         assert!(dumped.stdout.contains(part), "{part}: {}", dumped.stdout);

@@ -49,7 +49,7 @@ pub enum Error {
     },
     /// The files have a format version that this program cannot read. Nothing was changed.
     #[error(
-        "its files have version {found} of their format and this program reads version {known}: use the one that wrote them"
+        "the files have format version {found}, and this program reads version {known}: open them with a version of landfall that reads it"
     )]
     Version {
         /// Its version.
@@ -60,7 +60,7 @@ pub enum Error {
     /// A file of the log is damaged, in a way that no power cut causes. Nothing was changed. See
     /// [what is reported](crate::docs::log_crash_argument).
     #[error(
-        "{} is damaged at byte {offset}: {what}; restore the directory from a copy, or copy what can still be read by `landfall log salvage`",
+        "{} is damaged at byte {offset}: {what}; restore the whole directory from a copy, or copy what can still be read of the log by `landfall log salvage`",
         file.display()
     )]
     Corrupt {
@@ -71,7 +71,28 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
-    /// A write or a flush failed, so what is on the disk is unknown. This handle acknowledges nothing more. Open the log
+    /// A segment of the log is in none of its files. Nothing was changed.
+    #[error(
+        "no file holds segment {segment} of the log{}; restore the whole directory from a copy, or copy what can still be read of the log by `landfall log salvage`",
+        empty.as_ref().map(|name| format!(" ({name} is empty)")).unwrap_or_default()
+    )]
+    MissingSegment {
+        /// Its place in the log, from 1; not the number in the name of its file.
+        segment: u64,
+        /// A file of a segment's name that holds nothing, and may have been this one.
+        empty: Option<String>,
+    },
+    /// The directory holds a state where a log was to be opened, or a log where a state was. Nothing was changed.
+    #[error(
+        "the directory holds a {found}, and a {wanted} was to be opened: open it as what it is"
+    )]
+    OtherKind {
+        /// What it holds: `log` or `state`.
+        found: &'static str,
+        /// What was to be opened.
+        wanted: &'static str,
+    },
+    /// A write or a flush failed, so what is on the disk is unknown. Readers go on; this handle acknowledges nothing more. Open the log
     /// again to get what is durable.
     #[error(
         "the log cannot be written any more since {doing} failed ({source}): open it again to have what is durable"
@@ -92,7 +113,9 @@ pub enum Error {
         first: Lsn,
     },
     /// The record was not appended yet, or is not durable yet where it must be.
-    #[error("record {asked} is not there yet: all before {next} are")]
+    #[error(
+        "record {asked} is not there yet, or not durable where it must be: the next one is {next}"
+    )]
     NotThereYet {
         /// The record that was asked for.
         asked: Lsn,
@@ -112,9 +135,9 @@ pub enum Error {
     #[error("the log is closed")]
     Closed,
     /// A command panicked, or could not be logged, after it was applied to this part of a state. The part differs from
-    /// what a restart would make of it, so this handle applies nothing more to it.
+    /// what a restart would make of it, so this handle applies nothing more to it, and takes no snapshots.
     #[error(
-        "a command was applied to the state and is not in its log: open it again to have what is durable"
+        "a command panicked or could not be logged, so this part takes no more commands and no snapshot is taken: open the state again"
     )]
     Unlogged,
     /// A command could not be encoded. It was not applied.
@@ -128,6 +151,16 @@ pub enum Error {
         /// Its number.
         lsn: Lsn,
         /// What is wrong.
+        what: String,
+    },
+    /// A snapshot is whole, and the state cannot read it: it was written by another type. Nothing was changed.
+    #[error(
+        "{snapshot} is whole and the state cannot read it: {what}; open it with the program that wrote it"
+    )]
+    Unreadable {
+        /// The snapshot's name.
+        snapshot: String,
+        /// What the state said.
         what: String,
     },
     /// A snapshot of a state is damaged. Opening uses the one before it, with more of the log.
@@ -148,7 +181,7 @@ pub enum Error {
     Unpublished(#[source] Arc<io::Error>),
     /// The log of a state ends before commands that a snapshot has. No power cut causes that. Nothing was changed.
     #[error(
-        "the log ends before command {next} and {snapshot} has all before {end}: the log is damaged at its end, so restore it from elsewhere"
+        "the log ends before command {next} and {snapshot} has all before {end}: the log is damaged at its end, so restore the whole directory from a copy"
     )]
     LogLost {
         /// The snapshot's name.
@@ -160,7 +193,7 @@ pub enum Error {
     },
     /// The log of a state was truncated, and no snapshot can be read that has the commands before. Nothing was changed.
     #[error(
-        "the log begins at command {first} and no snapshot can be read: restore one from elsewhere{}",
+        "the log begins at command {first} and no snapshot can be read: restore the whole directory from a copy{}",
         why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default()
     )]
     NoSnapshot {
@@ -180,7 +213,12 @@ impl Error {
         what: &str,
     ) -> Error {
         let sequence = geometry.sequence(position);
-        let file = file.unwrap_or_else(|| format!("the file of segment {sequence}"));
+        let Some(file) = file else {
+            return Error::MissingSegment {
+                segment: sequence,
+                empty: None,
+            };
+        };
         Error::Corrupt {
             file: PathBuf::from(file),
             offset: geometry.offset(position),

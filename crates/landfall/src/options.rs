@@ -107,10 +107,13 @@ impl Options {
         2 * self.buffer_bytes
     }
 
-    /// How far behind what is durable a block may be written.
-    pub(crate) fn window(&self) -> u64 {
-        // A group is made durable with the one that crosses the limit.
-        self.max_unsynced_bytes + 2 * self.group_extent() + 2 * MOST_BLOCK
+    /// How far behind what is durable a block may end that is written.
+    ///
+    /// Before a group is written that is not made durable, what is not durable, with it, is no more than
+    /// `max_unsynced_bytes`. It may reach further by its extent, a block that grew behind that, and what is left empty
+    /// before it. Then a group comes that is made durable, of which the same is true.
+    pub(crate) fn window(&self, geometry: Geometry) -> u64 {
+        self.max_unsynced_bytes + 2 * self.group_extent() + 4 * self.block_bytes(geometry)
     }
 
     /// Whether a log can be kept with these, with blocks of whole `granule`s.

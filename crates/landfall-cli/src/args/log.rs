@@ -18,8 +18,9 @@ pub enum LogCommand {
     Verify(LogDirectory),
     /// Copy what can still be read of a damaged log into a new one, and say what is missing.
     ///
-    /// Nothing in the damaged log is changed. Records keep their numbers up to the first that is missing; those behind
-    /// it follow without a gap, and what is printed says which is which.
+    /// Nothing in the damaged log is changed. The first record that is copied keeps its number, and the others follow
+    /// without a gap; what is printed says which records are missing. Without a control file that can be read, records
+    /// that were truncated away may be there again. Of a state only the logged commands are copied.
     Salvage(LogSalvage),
 }
 

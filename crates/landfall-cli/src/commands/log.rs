@@ -85,11 +85,11 @@ fn salvage(log: &LogSalvage) -> Result<Code, Failure> {
             )
         };
     }
-    text += match (found.missing.is_empty(), found.ends_in_order) {
+    text += match (found.missing.is_empty(), found.ends_cleanly) {
         (true, true) => "nothing is missing\n",
         (false, true) => "",
         (_, false) => {
-            "the log was not closed in order, so records may be missing at its end without a trace\n"
+            "the log was not closed cleanly, so records may be missing at its end without a trace\n"
         }
     };
     print_bytes(text.as_bytes())
@@ -130,8 +130,8 @@ pub(super) fn summary(found: &Inspection) -> String {
         found.log,
         found.epoch,
         match found.is_closed {
-            true => "closed in order",
-            false => "not closed in order (its program was killed, or the power was cut)",
+            true => "closed cleanly",
+            false => "not closed cleanly (its program was killed, or the power was cut)",
         },
         found.first_lsn,
         found.next_lsn.0.saturating_sub(1),

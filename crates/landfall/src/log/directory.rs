@@ -16,7 +16,7 @@ use super::control::ControlFile;
 use super::examine::{End, Visit, examine};
 use super::files::{self, FIRST_SEGMENTS, Files, SegmentFile};
 use super::format::{
-    CONTROL_DRAFT, Control, Geometry, HEADER, SegmentHeader, Shutdown, segment_name,
+    CONTROL_DRAFT, Control, Geometry, HEADER, Kind, SegmentHeader, Shutdown, segment_name,
 };
 use super::scan::Scanner;
 use super::segments::{Segment, Segments};
@@ -118,7 +118,17 @@ impl<E: Environment> Directory<E> {
     }
 
     /// Makes a log where there is none, or where making one was cut off; its first record is this one.
-    pub fn make(&mut self, options: &Options, first_lsn: u64) -> Result<(), Error> {
+    pub fn make(&mut self, options: &Options, first_lsn: u64, kind: Kind) -> Result<(), Error> {
+        if let Some(found) = self
+            .record()
+            .map(|record| record.kind)
+            .filter(|&found| found != kind)
+        {
+            return Err(Error::OtherKind {
+                found: found.name(),
+                wanted: kind.name(),
+            });
+        }
         if self.record().is_some_and(|record| record.epoch > 0) {
             return Ok(());
         }
@@ -154,6 +164,7 @@ impl<E: Environment> Directory<E> {
                 end_lsn: first_lsn,
                 end_chain: 0,
                 window: 0,
+                kind,
             };
             ControlFile::create(&self.environment, record)?;
             self.control = Some(ControlFile::open(&self.environment)?);
@@ -218,7 +229,7 @@ impl<E: Environment> Directory<E> {
             end: end.place.position,
             end_lsn: end.next_lsn,
             end_chain: end.place.chain.unwrap_or(0),
-            window: options.window(),
+            window: options.window(geometry),
             ..record
         })?;
         let segments = in_order(&self.environment, files, geometry, &end, &options)?;
@@ -289,18 +300,20 @@ fn finding_method() -> impl FnOnce(io::Error) -> Error {
     Error::io("find out how the directory of the log is written")
 }
 
-/// Opens the log in the environment's directory, or makes one whose first record is `first_lsn`.
+/// Opens the log in the environment's directory, or makes one of this kind, whose first record is
+/// `first_lsn`.
 pub(crate) fn open<E: Environment>(
     environment: &E,
     options: Options,
     first_lsn: u64,
+    kind: Kind,
 ) -> Result<Arc<Shared<E>>, Error> {
     environment
         .storage()
         .make_directory()
         .map_err(Error::io("make the directory of a log"))?;
     let mut directory = Directory::lock(environment)?;
-    directory.make(&options, first_lsn)?;
+    directory.make(&options, first_lsn, kind)?;
     let examined = directory.examine(&mut |_| Ok(()))?;
     directory.begin(examined, options)
 }
@@ -310,7 +323,7 @@ pub(crate) fn open<E: Environment>(
 ///
 /// What nobody promised is written again, the same bytes: if a write or a flush of it failed, nobody knows
 /// whether it is there, and another flush would say that all is well. So are the headers of files, or one of
-/// which that is not known could one day be the same segment as another. A log that was closed in order has nothing of
+/// which that is not known could one day be the same segment as another. A log that was closed cleanly has nothing of
 /// the kind.
 fn make_durable<E: Environment>(
     environment: &E,

@@ -6,7 +6,7 @@
 //! durable and is damaged. Otherwise what is missing was never acknowledged, and is cut off.
 //!
 //! Behind the end no more is read than can have been in flight, and the first block of each segment. A log that was
-//! closed in order ends where its control record says.
+//! closed cleanly ends where its control record says.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;

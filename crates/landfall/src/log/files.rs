@@ -188,9 +188,10 @@ fn require_no_gap(geometry: Geometry, record: &Control, files: &Files) -> Result
         next += 1;
     }
     if next <= last.max(geometry.entered(record.end)) {
-        let position = geometry.first_block(next);
-        let what = "it is missing, and there must be one";
-        return Err(Error::corrupt(geometry, position, None, what));
+        return Err(Error::MissingSegment {
+            segment: next,
+            empty: files.unfinished.first().map(|&number| segment_name(number)),
+        });
     }
     Ok(())
 }

@@ -241,6 +241,38 @@ pub(crate) struct Control {
     pub end_chain: u32,
     /// Blocks are no further than this behind the last one that was durable when they were written.
     pub window: u64,
+    /// What it is for.
+    pub kind: Kind,
+}
+
+/// What a log is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Itself.
+    Log,
+    /// The commands of a state.
+    State,
+}
+
+impl Kind {
+    fn code(self) -> u32 {
+        match self {
+            Kind::Log => 1,
+            Kind::State => 2,
+        }
+    }
+
+    fn of_code(code: u32) -> Option<Kind> {
+        let all = [Kind::Log, Kind::State];
+        all.into_iter().find(|one| one.code() == code)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Log => "log",
+            Kind::State => "state",
+        }
+    }
 }
 
 /// How a log was left.
@@ -248,7 +280,7 @@ pub(crate) struct Control {
 pub(crate) enum Shutdown {
     /// It is open, or was cut off: it goes on behind the end that its record knows.
     Running,
-    /// It was closed in order: the end is the one that its record knows.
+    /// It was closed cleanly: the end is the one that its record knows.
     Closed,
 }
 
@@ -297,6 +329,7 @@ impl Control {
         out[96..104].copy_from_slice(&self.end.to_le_bytes());
         out[104..112].copy_from_slice(&self.end_lsn.to_le_bytes());
         out[112..120].copy_from_slice(&self.window.to_le_bytes());
+        out[120..124].copy_from_slice(&self.kind.code().to_le_bytes());
         let crc = crc32c(&out[4..Self::SIZE]);
         out[..4].copy_from_slice(&crc.to_le_bytes());
     }
@@ -313,7 +346,10 @@ impl Control {
         if u32_at(bytes, 0) != crc32c(&bytes[4..Self::SIZE]) {
             return ControlCopy::Invalid;
         }
-        let Some(shutdown) = Shutdown::of_code(u32_at(bytes, 88)) else {
+        let (Some(shutdown), Some(kind)) = (
+            Shutdown::of_code(u32_at(bytes, 88)),
+            Kind::of_code(u32_at(bytes, 120)),
+        ) else {
             return ControlCopy::Invalid;
         };
         ControlCopy::Valid(Control {
@@ -331,6 +367,7 @@ impl Control {
             end: u64_at(bytes, 96),
             end_lsn: u64_at(bytes, 104),
             window: u64_at(bytes, 112),
+            kind,
         })
     }
 
@@ -439,6 +476,7 @@ mod tests {
         end_lsn: 8,
         end_chain: 9,
         window: 10,
+        kind: Kind::State,
     };
 
     #[test]

@@ -26,7 +26,7 @@ pub struct Inspection {
     pub first_lsn: Lsn,
     /// The LSN of the next record.
     pub next_lsn: Lsn,
-    /// Whether the log was closed in order.
+    /// Whether the log was closed cleanly.
     pub is_closed: bool,
     /// The segment files.
     pub segments: Vec<SegmentFile>,

@@ -44,6 +44,7 @@ pub use future::Commit;
 pub use inspect::{Block, Fragment, Inspection, SegmentFile};
 pub use salvage::{Missing, Salvage};
 
+use self::format::Kind;
 use self::shared::Shared;
 use crate::environment::{Environment, Machine, machine};
 use crate::{Error, Options};
@@ -51,6 +52,26 @@ use crate::{Error, Options};
 /// The number of a record (log sequence number). The first record of a log is 1, the next one 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lsn(pub u64);
+
+impl Lsn {
+    /// The number of the record behind it.
+    #[must_use]
+    pub fn next(self) -> Lsn {
+        Lsn(self.0 + 1)
+    }
+}
+
+impl From<u64> for Lsn {
+    fn from(number: u64) -> Lsn {
+        Lsn(number)
+    }
+}
+
+impl From<Lsn> for u64 {
+    fn from(lsn: Lsn) -> u64 {
+        lsn.0
+    }
+}
 
 impl fmt::Display for Lsn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -208,7 +229,7 @@ pub(crate) struct Handle<E: Environment> {
 
 impl<E: Environment> Handle<E> {
     pub fn open(environment: &E, options: Options) -> Result<Handle<E>, Error> {
-        let shared = directory::open(environment, options, 1)?;
+        let shared = directory::open(environment, options, 1, Kind::Log)?;
         Ok(Handle { shared })
     }
 

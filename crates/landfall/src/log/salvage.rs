@@ -14,8 +14,8 @@ use super::batch_assembler::{BatchAssembler, Place};
 use super::buffer::Buffer;
 use super::directory::{self, Directory};
 use super::format::{
-    BlockHeader, CONTROL, CONTROL_NAME, Control, ControlCopy, Geometry, HEADER, MOST, MOST_BLOCK,
-    SegmentHeader, payload_crc, segment_number,
+    BlockHeader, CONTROL, CONTROL_NAME, Control, ControlCopy, Geometry, HEADER, Kind, MOST,
+    MOST_BLOCK, SegmentHeader, VERSION, payload_crc, segment_number,
 };
 use crate::environment::{Environment, File, Storage, machine, read_only_machine};
 use crate::{Error, Lsn, Options};
@@ -28,10 +28,11 @@ pub struct Salvage {
     pub first_lsn: Lsn,
     /// Records that were copied. The new log numbers them one by one, without gaps.
     pub copied: u64,
-    /// Records that could not be read, in their order. None before the first that could are among them.
+    /// Records that could not be read, in order. Those before [`first_lsn`](Salvage::first_lsn) are among them only if the
+    /// control file could be read.
     pub missing: Vec<Missing>,
-    /// Whether the damaged log was closed in order, and the records end where it says.
-    pub ends_in_order: bool,
+    /// Whether the damaged log was closed cleanly, and its records end where it says.
+    pub ends_cleanly: bool,
 }
 
 /// Records that could not be read.
@@ -48,7 +49,9 @@ impl Salvage {
     /// Copies every record that can be read of the log in `from`, damaged or not, into a new log in `to`, which must
     /// not be there or be empty. Nothing in `from` is changed.
     ///
-    /// A record of which a part is missing is left out, and so is one of a batch that is not there whole.
+    /// A record of which a part is missing is left out, and so is one of a batch that is not there whole. Without a
+    /// control file that can be read, records that were truncated away may be there again. Of a state only the logged
+    /// commands are copied, not its snapshots.
     /// [`Error::Locked`]: somebody has one of the two open. [`Error::NoLog`]: there is no block of a log in `from`.
     pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Salvage, Error> {
         copy(&read_only_machine(from.as_ref()), &machine(to.as_ref()))
@@ -94,7 +97,7 @@ impl<'a, E: Environment> Source<'a, E> {
         let names = storage
             .names()
             .map_err(Error::io("read the directory of the damaged log"))?;
-        let control = control(environment);
+        let control = control(environment)?;
         let mut names: Vec<String> = names
             .into_iter()
             .filter(|name| segment_number(name).is_some())
@@ -206,6 +209,7 @@ impl<'a, E: Environment> Source<'a, E> {
         let mut copy = Copy {
             to,
             options: Options::default().segment_bytes(self.geometry.segment),
+            kind: self.control.map_or(Kind::Log, |control| control.kind),
             log: None,
             expected: self.control.map(|control| control.first_lsn),
             copied: 0,
@@ -255,6 +259,7 @@ impl<'a, E: Environment> Source<'a, E> {
 struct Copy<'a, T: Environment> {
     to: &'a T,
     options: Options,
+    kind: Kind,
     log: Option<Handle<T>>,
     /// The record that comes next in the damaged log; `None`: whichever is the first, since nothing says what was
     /// truncated away.
@@ -288,7 +293,7 @@ impl<T: Environment> Copy<'_, T> {
             Some(log) => log,
             None => {
                 self.require_empty()?;
-                let shared = directory::open(self.to, self.options.clone(), first_lsn)?;
+                let shared = directory::open(self.to, self.options.clone(), first_lsn, self.kind)?;
                 Handle { shared }
             }
         };
@@ -325,23 +330,36 @@ impl<T: Environment> Copy<'_, T> {
             first_lsn,
             copied: self.copied,
             missing: self.missing,
-            ends_in_order: is_closed && known == end,
+            ends_cleanly: is_closed && known == end,
         })
     }
 }
 
 /// The control record, if one of its copies can be read.
-fn control<E: Environment>(environment: &E) -> Option<Control> {
-    let file = environment.storage().open(CONTROL_NAME).ok()?;
+fn control<E: Environment>(environment: &E) -> Result<Option<Control>, Error> {
+    let Ok(file) = environment.storage().open(CONTROL_NAME) else {
+        return Ok(None);
+    };
     let mut buffer = Buffer::new(CONTROL);
-    let copies = [0, CONTROL as u64].into_iter().filter_map(|at| {
+    let copies = [0, CONTROL as u64].map(|at| {
         file.read(buffer.bytes_mut(0..CONTROL), at).ok()?;
-        match Control::decode(buffer.bytes(0..CONTROL)) {
-            ControlCopy::Valid(control) if control.makes_sense() => Some(control),
-            _ => None,
-        }
+        Some(Control::decode(buffer.bytes(0..CONTROL)))
     });
-    copies.max_by_key(|control| control.generation)
+    let valid = copies.iter().flatten().filter_map(|copy| match copy {
+        ControlCopy::Valid(control) if control.makes_sense() => Some(*control),
+        _ => None,
+    });
+    if let Some(control) = valid.max_by_key(|control| control.generation) {
+        return Ok(Some(control));
+    }
+    // One bit may say so of one copy; both were written by another version.
+    match copies {
+        [Some(ControlCopy::Other(found)), Some(ControlCopy::Other(_))] => Err(Error::Version {
+            found,
+            known: VERSION,
+        }),
+        _ => Ok(None),
+    }
 }
 
 /// Where a log ends that is not damaged.

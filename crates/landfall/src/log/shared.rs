@@ -174,7 +174,7 @@ impl<E: Environment> Shared<E> {
             geometry,
             log,
             epoch,
-            window: options.window(),
+            window: options.window(geometry),
             tail,
         };
         let writer = GroupWriter::new(&environment, from, spare);

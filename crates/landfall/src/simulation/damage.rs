@@ -399,6 +399,7 @@ impl Case<'_> {
                         Error::Corrupt { file, offset, what } => {
                             format!("{}, {offset}: {what}", file.display())
                         }
+                        Error::MissingSegment { segment, .. } => format!("segment {segment}"),
                         // Of a log that was being made there is nothing to lose.
                         Error::NotALog { .. } | Error::NoLog => String::new(),
                         other => format!("not as damage: {other}"),

@@ -123,7 +123,7 @@ impl History {
         }
     }
 
-    /// The log was closed in order: nothing of it may be gone, whatever happens.
+    /// The log was closed cleanly: nothing of it may be gone, whatever happens.
     pub fn closed(&mut self, next: u64) {
         self.acknowledge(next);
         self.is_closed = true;
@@ -134,7 +134,7 @@ impl History {
         self.is_closed = false;
     }
 
-    /// Whether the log was closed in order, and not used since.
+    /// Whether the log was closed cleanly, and not used since.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }

@@ -214,7 +214,9 @@ pub(crate) fn lives(
         Ok(log) => Arc::new(log),
         Err(error) if is_refusal(&error) => return Ok(()),
         // What it wrote before is not what it reads now.
-        Err(Error::Corrupt { .. }) if !kind.is_honest() => return Ok(()),
+        Err(Error::Corrupt { .. } | Error::MissingSegment { .. }) if !kind.is_honest() => {
+            return Ok(());
+        }
         Err(error) => return Err(format!("cannot open the log: {error}")),
     };
     lock(history).opened();
@@ -223,7 +225,7 @@ pub(crate) fn lives(
     }
     let used = use_it(&log, history, rng, kind == Kind::NoSpace);
     match used {
-        Err(why) if !kind.is_honest() && why.contains("is damaged") => {}
+        Err(why) if !kind.is_honest() && is_damage(&why) => {}
         used => used?,
     }
     if kind == Kind::NoSpace && rng.bool() {
@@ -249,6 +251,11 @@ pub(crate) fn lives(
         }
     }
     Ok(())
+}
+
+/// Whether a text is that of an error that tells of damage.
+fn is_damage(why: &str) -> bool {
+    why.contains("is damaged") || why.contains("no file holds")
 }
 
 /// Uses a log, with somebody who follows its end, and closes it.
@@ -453,7 +460,11 @@ pub(crate) fn power_cuts(
         let before = (!scene.kind.is_honest()).then(|| left.files());
         let log = match scene.open(&left, rng) {
             Ok(log) => Arc::new(log),
-            Err(Error::Corrupt { .. }) if !scene.kind.is_honest() => continue,
+            Err(Error::Corrupt { .. } | Error::MissingSegment { .. })
+                if !scene.kind.is_honest() =>
+            {
+                continue;
+            }
             Err(error) => return Err(format!("cannot open the log after a power cut: {error}")),
         };
         if let Some(files) = before {

@@ -474,6 +474,7 @@ impl Scene {
                 }
                 return match error {
                     Error::Corrupt { .. }
+                    | Error::MissingSegment { .. }
                     | Error::Snapshot { .. }
                     | Error::NoSnapshot { .. }
                     | Error::LogLost { .. }

@@ -18,7 +18,7 @@ use super::{Restart, State};
 use crate::environment::{Environment, Storage};
 use crate::log::Handle;
 use crate::log::directory::Directory;
-use crate::log::format::Control;
+use crate::log::format::{Control, Kind};
 use crate::{Error, Lsn};
 
 /// A state, or what a snapshot holds of it.
@@ -50,7 +50,7 @@ pub(super) fn open<S: State, E: Environment>(
     let made = environment.storage().make_directory();
     made.map_err(Error::io("make the directory of a state"))?;
     let mut directory = Directory::lock(environment)?;
-    directory.make(&options.log, 1)?;
+    directory.make(&options.log, 1, Kind::State)?;
     let begin = environment.now();
     let Choice {
         loaded,
@@ -236,6 +236,11 @@ fn load<S: State, E: Environment>(
     let name = snapshot_name(number);
     let mut reader = Reader::open(environment, &name, record.granule.into())?;
     let header = check_header::<S, E>(&reader, record, number)?;
+    // Its checksums are right: the one before would be no better, and this one must not be taken for damaged.
+    let unreadable = |what| Error::Unreadable {
+        snapshot: name.clone(),
+        what,
+    };
     let mut loaded = Loaded {
         parts: Vec::new(),
         lsns: Vec::new(),
@@ -258,9 +263,9 @@ fn load<S: State, E: Environment>(
                     Ok(Err(error)) => {
                         // That of the reader says more.
                         reader.end_part()?;
-                        return Err(reader.corrupt(&format!("its state says: {error}")));
+                        return Err(unreadable(error.to_string()));
                     }
-                    Err(_) => return Err(reader.corrupt("its state panicked")),
+                    Err(_) => return Err(unreadable("it panicked".to_owned())),
                 };
                 loaded.parts.push(part);
                 loaded.lsns.push(lsn);

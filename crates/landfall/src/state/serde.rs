@@ -37,6 +37,10 @@ use super::{BoxedError, State};
 /// # }
 /// ```
 ///
+/// Postcard does not describe itself: what one type wrote another may read as something else. Opening refuses bytes that
+/// do not fit, but cannot see every change. So append variants at the end of an `enum` of commands, and begin a new
+/// directory for any other change of the command or of the state.
+///
 /// A snapshot copies a part, and then writes the copy as [postcard](https://docs.rs/postcard). Commands for that part wait
 /// while it is copied. A large state has many parts, or a structure whose clone shares what does not change.
 pub trait SerdeState:
@@ -49,12 +53,17 @@ pub trait SerdeState:
     /// Number of parts. It cannot be changed once there is a snapshot.
     const PARTS: u32 = 1;
 
-    /// The part that a command is for, modulo [`PARTS`](SerdeState::PARTS).
+    /// The part that a command is for, modulo [`PARTS`](SerdeState::PARTS): always the same for the same command. See
+    /// [`part_of`](crate::part_of).
     fn part(_command: &Self::Command) -> u64 {
         0
     }
 
     /// Applies a command to its part.
+    ///
+    /// What it does must follow from the state and the command alone: after a restart the same commands are applied again,
+    /// and must come to the same. If it panics, the command has not happened; its part takes no more commands from this
+    /// handle.
     fn apply(&mut self, command: Self::Command) -> Self::Output;
 }
 
@@ -97,7 +106,7 @@ impl<S: SerdeState> State for Serde<S> {
     }
 
     fn decode(bytes: &[u8]) -> Result<S::Command, BoxedError> {
-        Ok(postcard::from_bytes(bytes)?)
+        Ok(whole(bytes)?)
     }
 
     fn capture(&self) -> S {
@@ -113,8 +122,15 @@ impl<S: SerdeState> State for Serde<S> {
     fn read(input: &mut dyn Read) -> io::Result<Serde<S>> {
         let mut bytes = Vec::new();
         input.read_to_end(&mut bytes)?;
-        postcard::from_bytes(&bytes)
-            .map(Serde)
-            .map_err(io::Error::other)
+        whole(&bytes).map(Serde).map_err(io::Error::other)
     }
+}
+
+/// What is written there, and nothing behind it: bytes that are left were written by another type.
+fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BoxedError> {
+    let (value, rest) = postcard::take_from_bytes(bytes)?;
+    if !rest.is_empty() {
+        return Err(format!("{} bytes are left, so another type wrote them", rest.len()).into());
+    }
+    Ok(value)
 }
