@@ -706,3 +706,28 @@ fn a_process_that_is_killed_loses_nothing_that_it_said_was_durable() {
     }
     assert!(durable > 100);
 }
+
+#[test]
+fn what_is_no_file_of_a_log_is_not_waited_for() {
+    let outside = directory();
+    let place = outside.path().join("log");
+    Log::open(&place, small()).unwrap().close().unwrap();
+    let pipe = place.join("segment-000099");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let refused = Log::open(&place, small()).unwrap_err();
+    assert!(refused.to_string().contains("no regular file"), "{refused}");
+    assert!(Inspection::read(&place, &mut |_| {}).is_err());
+    fs::remove_file(&pipe).unwrap();
+
+    // A number behind which no other can be counted.
+    let last = place.join("segment-4611686018427387903");
+    fs::copy(place.join("segment-000002"), &last).unwrap();
+    let refused = Log::open(&place, small()).unwrap_err();
+    assert!(matches!(refused, Error::Corrupt { .. }), "{refused}");
+}

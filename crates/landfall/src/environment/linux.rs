@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FallocateFlags, FlockOperation, Mode, OFlags, StatxFlags, fallocate, flock,
-    fstat, fsync, openat, renameat, statx, unlinkat,
+    AtFlags, CWD, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, StatxFlags,
+    fallocate, flock, fstat, fsync, openat, renameat, statx, unlinkat,
 };
 use rustix::io::{Errno, ReadWriteFlags, pwritev2, retry_on_intr};
 
@@ -70,9 +70,13 @@ impl Linux {
             OFlags::RDWR
         };
         let open = |flags: OFlags| {
-            let flags = flags | access | OFlags::CLOEXEC;
-            let mode = Mode::RUSR | Mode::WUSR;
-            openat(self.handle()?, name, flags, mode).map_err(io::Error::from)
+            // Whatever has the name, a pipe perhaps: it is not waited for.
+            let flags = flags | access | OFlags::CLOEXEC | OFlags::NONBLOCK;
+            let file = openat(self.handle()?, name, flags, Mode::RUSR | Mode::WUSR)?;
+            if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+                return Err(io::Error::other("it is no regular file"));
+            }
+            Ok(file)
         };
         let method = self.method();
         if method != Some(Method::Buffered) {

@@ -160,6 +160,10 @@ impl Storage for Portable {
     }
 
     fn open(&self, name: &str) -> io::Result<PortableFile> {
+        // Whatever has the name, a pipe perhaps: it is not waited for.
+        if !fs::metadata(self.path(name))?.is_file() {
+            return Err(io::Error::other("it is no regular file"));
+        }
         let mut options = OpenOptions::new();
         let options = options.read(true).write(!self.0.is_read_only);
         Ok(PortableFile(Mutex::new(options.open(self.path(name))?)))

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 
 use super::buffer::Buffer;
 use super::format::{
-    BlockHeader, CONTROL_DRAFT, CONTROL_NAME, Control, Geometry, SegmentHeader, segment_name,
-    segment_number,
+    BlockHeader, CONTROL_DRAFT, CONTROL_NAME, Control, Geometry, MOST_FILES, SegmentHeader,
+    segment_name, segment_number,
 };
 use crate::Error;
 use crate::environment::{Environment, File, FileOf, Storage, planted};
@@ -110,6 +110,13 @@ pub(crate) fn find<E: Environment>(
         let Some(number) = segment_number(name) else {
             continue;
         };
+        if number >= MOST_FILES {
+            return Err(corrupt(
+                name,
+                0,
+                "no log has had so many files as its name says",
+            ));
+        }
         files.next_number = files.next_number.max(number + 1);
         let found = look_at(environment, geometry, record, name, &mut buffer)?;
         let Some(header) = found else {

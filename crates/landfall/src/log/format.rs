@@ -19,6 +19,8 @@ pub(crate) const CONTROL_FILE: usize = 3 * CONTROL;
 pub(crate) const MOST_BLOCK: u64 = 1 << 20;
 /// Positions and numbers are less, so that nothing overflows that is reckoned with them.
 pub(crate) const MOST: u64 = 1 << 62;
+/// Numbers in names of files are less in every log that there can be: they are given one by one.
+pub(crate) const MOST_FILES: u64 = 1 << 40;
 /// The name of the file of control records.
 pub(crate) const CONTROL_NAME: &str = "landfall-log";
 /// The name that it has until it is whole.

@@ -113,13 +113,16 @@ impl Damage {
                 let to = if rng.bool() {
                     any(rng)?
                 } else {
-                    [
+                    const NAMES: [&str; 6] = [
                         "segment-000099",
                         "copy",
                         "segment-999999999",
                         "landfall-log.new",
-                    ][rng.usize(0..4)]
-                    .to_owned()
+                        // The last numbers that there are.
+                        "segment-4611686018427387903",
+                        "snapshot-4611686018427387903",
+                    ];
+                    NAMES[rng.usize(0..NAMES.len())].to_owned()
                 };
                 files.insert(to.clone(), bytes);
                 Some(format!("{to} is a copy of {name}"))

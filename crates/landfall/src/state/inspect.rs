@@ -7,6 +7,7 @@ use super::format::{DRAFT, snapshot_name, snapshot_number};
 use super::reader::{Next, Reader};
 use crate::environment::{Environment, read_only_machine};
 use crate::log::directory::Directory;
+use crate::log::format::MOST_FILES;
 use crate::log::{Block, Inspection};
 use crate::{Error, Lsn};
 
@@ -107,6 +108,7 @@ fn snapshot<E: Environment>(environment: &E, log: &Inspection, number: u64) -> S
         found.first = Lsn(header.first);
         found.parts = header.parts;
         found.compression = header.compression.name();
+        require_number(number)?;
         require_own(header.log, log.log, &found.name)?;
         if header.number != number {
             return Err(reader.corrupt("it is the snapshot of another name"));
@@ -147,6 +149,18 @@ fn snapshot<E: Environment>(environment: &E, log: &Inspection, number: u64) -> S
     };
     found.damage = check().err();
     found
+}
+
+/// Refuses a number that no snapshot has come to: those behind it could not be counted.
+pub(super) fn require_number(number: u64) -> Result<(), Error> {
+    if number < MOST_FILES {
+        return Ok(());
+    }
+    Err(Error::Corrupt {
+        file: snapshot_name(number).into(),
+        offset: 0,
+        what: "no state has had so many snapshots as its name says".to_owned(),
+    })
 }
 
 /// Refuses a snapshot of another state. Whoever put it there may want it back: it is no snapshot of this state that went

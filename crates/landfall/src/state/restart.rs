@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::format::{DRAFT, Header, MOST_PARTS, snapshot_name, snapshot_number};
-use super::inspect::require_own;
+use super::inspect::{require_number, require_own};
 use super::options::StateOptions;
 use super::reader::{Next, Reader};
 use super::replay::Replay;
@@ -133,6 +133,7 @@ fn choose<S: State, E: Environment>(
     let mut loaded = None;
     for &number in numbers.iter().rev() {
         let name = snapshot_name(number);
+        require_number(number)?;
         if loaded.is_some() {
             // It may be needed later, and is read then.
             let opened = Reader::open(environment, &name, record.granule.into());
