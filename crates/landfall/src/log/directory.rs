@@ -215,7 +215,10 @@ impl<E: Environment> Directory<E> {
         self.environment.storage().use_method(method);
         // What it was opened with may not be what is used now.
         control.reopen()?;
-        make_durable(&self.environment, geometry, &record, &files, &end)?;
+        let durable = || make_durable(&self.environment, geometry, &record, &files, &end);
+        if !planted!(self.environment, EpochBeforeDurable) {
+            durable()?;
+        }
         let epoch = if planted!(self.environment, KeepEpoch) {
             record.epoch.max(1)
         } else {
@@ -232,6 +235,9 @@ impl<E: Environment> Directory<E> {
             window: options.window(geometry),
             ..record
         })?;
+        if planted!(self.environment, EpochBeforeDurable) {
+            durable()?;
+        }
         let segments = in_order(&self.environment, files, geometry, &end, &options)?;
         tracing::debug!(
             log = record.log,
@@ -351,6 +357,9 @@ fn make_durable<E: Environment>(
         }
         for &number in &files.unfinished {
             environment.storage().remove(&segment_name(number))?;
+        }
+        if planted!(environment, SkipDirectorySyncAtOpen) {
+            return Ok(());
         }
         environment.storage().sync()
     };

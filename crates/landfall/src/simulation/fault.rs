@@ -39,6 +39,10 @@ pub(crate) enum Fault {
     ZeroBehindWriter,
     /// What is found when a log is opened is taken for durable.
     TrustWhatIsThere,
+    /// A new epoch is written before what was found is durable, which its record then promises.
+    EpochBeforeDurable,
+    /// The directory is not synced when a log is opened.
+    SkipDirectorySyncAtOpen,
     /// Closing does not commit what was appended.
     CloseWithoutCommit,
     /// A reader gives out what was truncated, and passes over what is gone.
@@ -75,7 +79,7 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// Those of a log that a power cut, a failure or a crash shows.
-    pub const LOG: [Fault; 20] = [
+    pub const LOG: [Fault; 22] = [
         Fault::SkipFlush,
         Fault::AcknowledgeEarly,
         Fault::SyncLastSegmentOnly,
@@ -94,6 +98,8 @@ impl Fault {
         Fault::CutCorruption,
         Fault::ZeroBehindWriter,
         Fault::TrustWhatIsThere,
+        Fault::EpochBeforeDurable,
+        Fault::SkipDirectorySyncAtOpen,
         Fault::CloseWithoutCommit,
         Fault::ReadTruncated,
     ];

@@ -173,7 +173,11 @@ pub(crate) fn lives(
     }
     if kind == Kind::Killed {
         disk.cut_power_after(rng.u64(100..600));
-        for _ in 0..rng.u8(1..4) {
+        for life in 0..rng.u8(1..4) {
+            if life > 0 && rng.u8(0..3) == 0 {
+                // While what the kernel has is made durable.
+                disk.cut_power_after(rng.u64(0..60));
+            }
             if let Ok(log) = scene.open(disk, rng) {
                 let log = Arc::new(log);
                 lock(history).check_if_readable(&log)?;
