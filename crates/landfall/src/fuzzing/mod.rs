@@ -5,7 +5,7 @@
 //! `LANDFALL_UPDATE=1 cargo test -p landfall --lib fuzzing` writes the logs from which fuzzing begins.
 
 mod directory;
-mod memory;
+pub(crate) mod memory;
 
 use crate::environment::System;
 use crate::log::directory::Directory;

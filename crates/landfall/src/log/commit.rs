@@ -207,7 +207,7 @@ impl<E: Environment> Shared<E> {
         is_left_to_us.then(|| E::lock(&self.state))
     }
 
-    fn set_durable(&self, state: &mut State<E>, durable: Durable) -> Result<(), Failed> {
+    pub(super) fn set_durable(&self, state: &mut State<E>, durable: Durable) -> Result<(), Failed> {
         let before = state.durable;
         if durable.lsn < before.lsn
             || durable.position < before.position

@@ -25,6 +25,8 @@ mod future;
 mod group;
 mod group_writer;
 mod inspect;
+#[cfg(test)]
+mod invariants;
 mod preallocator;
 pub(crate) mod reader;
 pub(crate) mod salvage;

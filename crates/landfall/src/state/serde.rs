@@ -106,7 +106,7 @@ impl<S: SerdeState> State for Serde<S> {
     }
 
     fn decode(bytes: &[u8]) -> Result<S::Command, BoxedError> {
-        Ok(whole(bytes)?)
+        whole(bytes)
     }
 
     fn capture(&self) -> S {
