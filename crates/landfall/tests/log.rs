@@ -731,3 +731,41 @@ fn what_is_no_file_of_a_log_is_not_waited_for() {
     let refused = Log::open(&place, small()).unwrap_err();
     assert!(matches!(refused, Error::Corrupt { .. }), "{refused}");
 }
+
+#[test]
+fn what_was_cut_off_does_not_come_back_with_an_older_file() {
+    let outside = directory();
+    let [place, cut, again] = ["log", "cut", "again"].map(|name| outside.path().join(name));
+    let log = Log::open(&place, small()).unwrap();
+    log.append_durable(b"first").unwrap();
+    // What a power cut leaves that takes the next record.
+    copy_of_open(&place, &cut);
+    log.append_durable(b"never acknowledged").unwrap();
+    let older = fs::read(place.join("segment-000001")).unwrap();
+    restore(&again, &snapshot(&cut));
+    let log = Log::open(&again, small()).unwrap();
+    log.append_durable(b"this one has been ").unwrap();
+    log.close().unwrap();
+    // A block of the same size ends where the log did when it was closed; but it is another one.
+    fs::write(again.join("segment-000001"), older).unwrap();
+    damage(&again);
+}
+
+#[test]
+fn a_link_to_a_file_of_a_log_is_not_taken_for_another_file() {
+    let outside = directory();
+    let place = outside.path().join("log");
+    Log::open(&place, small()).unwrap().close().unwrap();
+    if !cfg!(feature = "portable") {
+        for link in [
+            fs::hard_link::<std::path::PathBuf, std::path::PathBuf>,
+            std::os::unix::fs::symlink,
+        ] {
+            let other = place.join("segment-000099");
+            link(place.join("segment-000002"), other.clone()).unwrap();
+            Log::open(&place, small()).unwrap_err();
+            fs::remove_file(other).unwrap();
+        }
+    }
+    Log::open(&place, small()).unwrap();
+}

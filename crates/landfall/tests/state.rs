@@ -438,3 +438,24 @@ fn a_process_that_is_killed_loses_nothing_that_it_said_was_durable() {
     }
     assert!(durable.len() > 100);
 }
+
+#[test]
+fn a_log_that_lacks_one_command_of_a_snapshot_is_refused() {
+    let (outside, place) = directory();
+    let killed = outside.path().join("killed");
+    let state = open(&place);
+    // As soon as there is another segment behind the first nothing but commands is written to it.
+    while !place.join("segment-000002").exists() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let older = fs::read(place.join("segment-000001")).unwrap();
+    state.apply(5).unwrap();
+    state.snapshot().unwrap();
+    fs::create_dir(&killed).unwrap();
+    for entry in fs::read_dir(&place).unwrap().map(Result::unwrap) {
+        fs::copy(entry.path(), killed.join(entry.file_name())).unwrap();
+    }
+    fs::write(killed.join("segment-000001"), older).unwrap();
+    let refused = CountsState::open(&killed, options()).unwrap_err();
+    assert!(matches!(refused, Error::LogLost { .. }), "{refused}");
+}

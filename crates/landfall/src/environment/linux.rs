@@ -71,10 +71,17 @@ impl Linux {
         };
         let open = |flags: OFlags| {
             // Whatever has the name, a pipe perhaps: it is not waited for.
-            let flags = flags | access | OFlags::CLOEXEC | OFlags::NONBLOCK;
+            let flags = flags | access | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
             let file = openat(self.handle()?, name, flags, Mode::RUSR | Mode::WUSR)?;
-            if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+            let found = fstat(&file)?;
+            if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
                 return Err(io::Error::other("it is no regular file"));
+            }
+            // What is written by one name would change what is read by the other.
+            if found.st_nlink > 1 {
+                return Err(io::Error::other(
+                    "the file has another name (a hard link): remove that",
+                ));
             }
             Ok(file)
         };

@@ -29,6 +29,11 @@ pub(crate) struct Reservation<E: Environment> {
 impl<E: Environment> Drop for Reservation<E> {
     fn drop(&mut self) {
         self.shared.reserved.fetch_sub(self.bytes, Ordering::SeqCst);
+        if self.shared.reserving.load(Ordering::SeqCst) > 0 {
+            // Who has looked before, and found too little, waits by the time that the lock is free.
+            drop(E::lock(&self.shared.state));
+            self.shared.space.wake_all();
+        }
     }
 }
 
@@ -288,7 +293,8 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Promises that a record of so many bytes will find space, until the promise is dropped; waits for a segment
-    /// if need be. When that would be more than half a segment, for all together, nothing is promised.
+    /// if need be, and for others when all promises together would be more than half a segment. One that is larger by
+    /// itself is promised nothing.
     ///
     /// While a whole segment is ready, or half of what is left of this one would do for everybody who was promised
     /// something, it is there: records leave no more of a segment empty than one of them takes.
@@ -296,14 +302,12 @@ impl<E: Environment> Shared<E> {
         let granule = self.geometry.granule;
         let block = (HEADER + FRAME) as u64 + bytes as u64;
         let bytes = block.next_multiple_of(granule) + granule;
-        let all = self.reserved.fetch_add(bytes, Ordering::SeqCst) + bytes;
-        let reservation = Reservation {
-            shared: self.clone(),
-            bytes,
-        };
         let most = (self.geometry.segment - granule) / 2;
-        if all > most {
-            return Ok(reservation);
+        if bytes > most || planted!(self.environment, ReserveNothing) {
+            return Ok(Reservation {
+                shared: self.clone(),
+                bytes: 0,
+            });
         }
         let mut state = E::lock(&self.state);
         let mut tries = Tries::default();
@@ -311,14 +315,29 @@ impl<E: Environment> Shared<E> {
             if let Some(error) = self.refusal(&state) {
                 return Err(error);
             }
+            // Whoever gives a promise back looks at this after it has done so: see `Reservation`.
+            self.reserving.fetch_add(1, Ordering::SeqCst);
+            let all = self.reserved.load(Ordering::SeqCst) + bytes;
             let left = self.geometry.room(state.next_position);
             let left = left.saturating_sub(state.filling.bytes());
-            if all <= left / 2 || state.segments.has_spare() {
-                return Ok(reservation);
+            let is_there = all <= most && (all <= left / 2 || state.segments.has_spare());
+            if is_there {
+                self.reserved.fetch_add(bytes, Ordering::SeqCst);
+                self.reserving.fetch_sub(1, Ordering::SeqCst);
+                return Ok(Reservation {
+                    shared: self.clone(),
+                    bytes,
+                });
             }
-            self.retry_segment(&mut state, &mut tries)?;
-            self.work.wake_all();
+            if all <= most {
+                let retried = self.retry_segment(&mut state, &mut tries);
+                retried.inspect_err(|_| {
+                    self.reserving.fetch_sub(1, Ordering::SeqCst);
+                })?;
+                self.work.wake_all();
+            }
             state = self.space.wait(state);
+            self.reserving.fetch_sub(1, Ordering::SeqCst);
         }
     }
 

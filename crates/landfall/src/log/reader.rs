@@ -193,7 +193,7 @@ impl<E: Environment> Reader<E> {
         let mut state = E::lock(&self.shared.state);
         state.followers += 1;
         while state.durable.position <= self.scanner.place.position
-            && !state.is_closing
+            && !state.is_closed
             && !state.is_poisoned()
         {
             state = self.shared.durable.wait(state);

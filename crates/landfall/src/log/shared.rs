@@ -14,7 +14,7 @@
 //! appended or acknowledged by this handle.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::commit::call_all;
@@ -81,6 +81,8 @@ pub(crate) struct State<E: Environment> {
     pub first_lsn: u64,
     pub(super) poison: Option<(&'static str, Arc<std::io::Error>)>,
     pub is_closing: bool,
+    /// What was appended when it was closed is durable, or never will be.
+    pub is_closed: bool,
     /// Somebody follows the end.
     pub followers: u32,
     pub(super) has_writer: bool,
@@ -133,6 +135,8 @@ pub(crate) struct Shared<E: Environment> {
     pub durable: Waiters<E>,
     /// Bytes of the log that are promised to who has not appended yet.
     pub(super) reserved: AtomicU64,
+    /// Those who wait until they can be promised some.
+    pub(super) reserving: AtomicU32,
     /// What `State::durable.lsn` was lately, for who only asks.
     pub(super) durable_lsn: AtomicU64,
     /// What `State::first_lsn` was lately, for who only asks.
@@ -201,6 +205,7 @@ impl<E: Environment> Shared<E> {
             first_lsn,
             poison: None,
             is_closing: false,
+            is_closed: false,
             followers: 0,
             has_writer: false,
             threads: Vec::new(),
@@ -221,6 +226,7 @@ impl<E: Environment> Shared<E> {
             writing: Waiters::new(),
             durable: Waiters::new(),
             reserved: AtomicU64::new(0),
+            reserving: AtomicU32::new(0),
             durable_lsn: AtomicU64::new(next_lsn),
             first_lsn: AtomicU64::new(first_lsn),
         }
@@ -353,6 +359,7 @@ impl<E: Environment> Shared<E> {
         } else {
             self.commit(end)
         };
+        E::lock(&self.state).is_closed = true;
         for waiting in [&self.work, &self.writing, &self.space, &self.durable] {
             waiting.wake_all();
         }

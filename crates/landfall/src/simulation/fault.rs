@@ -59,6 +59,8 @@ pub(crate) enum Fault {
     NoWindow,
     /// What the headers of segments promise is not looked at.
     IgnoreSegmentPromise,
+    /// No space is reserved before a command is applied.
+    ReserveNothing,
     /// A snapshot is published before it is durable.
     PublishBeforeSync,
     /// The directory is not synced when a snapshot is published.
@@ -114,7 +116,8 @@ impl Fault {
         Fault::IgnoreSegmentPromise,
     ];
     /// Those of a state.
-    pub const STATE: [Fault; 8] = [
+    pub const STATE: [Fault; 9] = [
+        Fault::ReserveNothing,
         Fault::PublishBeforeSync,
         Fault::SkipSnapshotDirectorySync,
         Fault::SnapshotAheadOfLog,

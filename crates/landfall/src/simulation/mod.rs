@@ -57,7 +57,7 @@ const LOG: [Named<'static>; 6] = [
     }),
 ];
 
-const STATE: [Named<'static>; 5] = [
+const STATE: [Named<'static>; 6] = [
     ("power cut", &|seed, planted| {
         state::play(Kind::PowerCut, seed, planted)
     }),
@@ -71,6 +71,7 @@ const STATE: [Named<'static>; 5] = [
         state::play(Kind::NoSpace, seed, planted)
     }),
     ("damaged", &state::play_damage),
+    ("no space left", &state::without_space),
 ];
 
 const DAMAGE: [Named<'static>; 1] = [("damaged", &damage::play)];
@@ -127,7 +128,7 @@ fn callbacks_are_told_when_the_log_is_poisoned() {
 #[test]
 fn a_snapshot_without_space_leaves_what_was_there() {
     for seed in 0..200 {
-        assert_eq!(state::without_space(seed).broken, None, "seed {seed}");
+        assert_eq!(state::without_space(seed, None).broken, None, "seed {seed}");
     }
 }
 

@@ -273,6 +273,7 @@ pub(crate) fn live(
     let tail = log.read(log.first_lsn());
     let tail = tail.map_err(|error| format!("cannot follow the log: {error}"))?;
     let mut expected = log.first_lsn().0;
+    // Where it ends, unless the power goes or what it wants is truncated.
     let follower = thread::spawn(move || {
         let mut tail = tail;
         loop {
@@ -281,11 +282,11 @@ pub(crate) fn live(
                     return Err(format!("who follows the end got {lsn}, not {expected}"));
                 }
                 Ok(Some(_)) => expected += 1,
-                Ok(None) => return Ok(()),
+                Ok(None) => return Ok(Some(expected)),
                 Err(Error::Truncated { asked, first }) if asked.0 == expected && first > asked => {
-                    return Ok(());
+                    return Ok(None);
                 }
-                Err(error) if is_refusal(&error) => return Ok(()),
+                Err(error) if is_refusal(&error) => return Ok(None),
                 Err(error) => return Err(format!("who follows the end got an error: {error}")),
             }
         }
@@ -294,7 +295,14 @@ pub(crate) fn live(
     let closed = close(log, history);
     let followed = follower.join();
     used.and(closed)?;
-    followed.map_err(|_| "a follower panicked".to_owned())?
+    let followed = followed.map_err(|_| "a follower panicked".to_owned())??;
+    let next = log.next_lsn().0;
+    match followed {
+        Some(end) if lock(history).is_closed() && end != next => Err(format!(
+            "who follows the end got all before {end}, and {next} is the next"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Closes a log: whatever was appended is there then.

@@ -236,9 +236,9 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 /// A snapshot for which there is no space leaves the one before, and commands go on; later there is another.
-pub fn without_space(seed: u64) -> Outcome {
+pub(crate) fn without_space(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, _| {
-        let mut scene = Scene::new(Kind::NoSpace, None, rng);
+        let mut scene = Scene::new(Kind::NoSpace, planted, rng);
         scene.options.policy = Policy::EveryCommit;
         scene.options.max_recovery_time = Duration::MAX;
         let disk = Disk::new(scene.way.block(), rng.u64(..));

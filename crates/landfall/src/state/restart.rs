@@ -84,9 +84,10 @@ pub(super) fn open<S: State, E: Environment>(
     let shared = directory.begin(examined, options.log.clone())?;
     let log = Handle { shared };
     if is_drafted {
-        // What was never published.
-        let removed = environment.storage().remove(DRAFT);
-        removed.map_err(Error::io("remove a snapshot that was not published"))?;
+        // It was never published. If it stays no snapshot can be taken, and who takes one is told so.
+        if let Err(error) = environment.storage().remove(DRAFT) {
+            tracing::warn!(%error, "a snapshot that was not published cannot be removed");
+        }
     }
     tracing::debug!(?restart, "the state is open");
     let schedule = Schedule::new(first, restart.load, restart.commands, restart.replay);

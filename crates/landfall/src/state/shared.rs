@@ -157,7 +157,11 @@ impl<S: State, E: Environment> Shared<S, E> {
         } else {
             (part.state.apply(command), Duration::ZERO)
         };
-        let appended = append(&self.log, &record)?;
+        let appended = append(&self.log, &record).map_err(|error| match error {
+            // It says that nothing was done.
+            Error::NoSpace { .. } => Error::Unlogged,
+            error => error,
+        })?;
         part.is_logged = true;
         drop((part, reservation));
         if let Some(decoding) = decoding {
