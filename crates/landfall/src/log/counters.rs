@@ -129,6 +129,36 @@ impl Times {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Options;
+    use crate::environment::System;
+    use crate::fuzzing::memory::Memory;
+    use crate::log::Handle;
+
+    #[test]
+    fn everything_is_counted() {
+        let world = System::new(Memory::default());
+        let options = Options::default().segment_bytes(4096);
+        let log = Handle::open(&world, options).unwrap();
+        log.append_durable(&[7; 100]).unwrap();
+        log.append(&[7; 500]).unwrap();
+        log.append_durable(&[7; 10]).unwrap();
+        let found = log.shared.counters();
+        let times = found.flush_times;
+        assert!(times.p50 <= times.p99 && times.p99 <= times.p999 && times.p999 <= times.max);
+        assert!(times.max > Duration::ZERO);
+        let expected = Counters {
+            commits: 2,
+            groups: 2,
+            writes: 2,
+            flushes: 2,
+            bytes: 512 + 1024,
+            record_bytes: 3 * 4 + 610,
+            segment_waits: 0,
+            flush_times: times,
+        };
+        assert_eq!(found, expected);
+        assert_eq!(found.padding(), 1536 - 622);
+    }
 
     #[test]
     fn times_are_known_within_a_hundredth() {
