@@ -215,6 +215,11 @@ impl<E: Environment> Directory<E> {
         self.environment.storage().use_method(method);
         // What it was opened with may not be what is used now.
         control.reopen()?;
+        let mut files = files;
+        let was_left = record.epoch > 0 && record.shutdown == Shutdown::Running;
+        if was_left && !planted!(self.environment, TrustNames) {
+            name_anew(&self.environment, geometry, &mut files, &end)?;
+        }
         let durable = || make_durable(&self.environment, geometry, &record, &files, &end);
         if !planted!(self.environment, EpochBeforeDurable) {
             durable()?;
@@ -322,6 +327,29 @@ pub(crate) fn open<E: Environment>(
     directory.make(&options, first_lsn, kind)?;
     let examined = directory.examine(&mut |_| Ok(()))?;
     directory.begin(examined, options)
+}
+
+/// Gives the segments that nobody has entered other names: a sync of the directory may have failed when they were made,
+/// and then another one would say that all is well, and the old names be gone after a power cut. Who entered a segment knew
+/// that its name was durable.
+fn name_anew<E: Environment>(
+    environment: &E,
+    geometry: Geometry,
+    files: &mut Files,
+    end: &End,
+) -> Result<(), Error> {
+    // Names that were given before are settled first, so that no two are left of one file.
+    let synced = environment.storage().sync();
+    synced.map_err(Error::io("make durable what the log has"))?;
+    let ahead = geometry.entered(end.place.position) + 1..;
+    for (_, file) in files.segments.range_mut(ahead) {
+        let (from, to) = (segment_name(file.number), segment_name(files.next_number));
+        let renamed = environment.storage().rename(&from, &to);
+        renamed.map_err(Error::io(format!("give {from} another name")))?;
+        file.number = files.next_number;
+        files.next_number += 1;
+    }
+    Ok(())
 }
 
 /// Makes durable what was found, segments that nobody has entered yet among it: nothing promised that it

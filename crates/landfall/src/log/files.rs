@@ -21,6 +21,9 @@ use crate::environment::{Environment, File, FileOf, Storage, planted};
 /// Segments that a log is made with: one to write to, and the one behind it that must always be there.
 pub(crate) const FIRST_SEGMENTS: u64 = 2;
 
+/// Bytes of a file without a header that are searched at once: of whole granules, whatever these are.
+const SEARCHED: usize = 64 << 10;
+
 /// A segment that is needed, or was made ahead.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SegmentFile {
@@ -105,7 +108,7 @@ pub(crate) fn find<E: Environment>(
         unfinished: Vec::new(),
         next_number: 1,
     };
-    let mut buffer = Buffer::new(2 * geometry.granule as usize);
+    let mut buffer = Buffer::new(SEARCHED);
     for name in names {
         let Some(number) = segment_number(name) else {
             continue;
@@ -152,16 +155,14 @@ fn look_at<E: Environment>(
     if size < geometry.granule {
         return Ok(None);
     }
-    let granules = (size / geometry.granule).min(2);
-    let begin = 0..(granules * geometry.granule) as usize;
-    file.read(buffer.bytes_mut(begin.clone()), 0)
+    let granule = 0..geometry.granule as usize;
+    file.read(buffer.bytes_mut(granule.clone()), 0)
         .map_err(reading())?;
-    let (header, block) = buffer.bytes(begin).split_at(geometry.granule as usize);
-    let Some(header) = SegmentHeader::decode(header) else {
-        let is_zero = header.iter().all(|byte| *byte == 0);
-        let has_block = block.len() as u64 == geometry.granule
-            && BlockHeader::decode(block).is_some_and(|(block, _)| block.log == record.log);
-        if is_zero && !has_block {
+    let bytes = buffer.bytes(granule);
+    let Some(header) = SegmentHeader::decode(bytes) else {
+        let is_zero = bytes.iter().all(|byte| *byte == 0);
+        let mut search = || has_block(&file, geometry, record, size, buffer);
+        if is_zero && !search().map_err(reading())? {
             return Ok(None);
         }
         return Err(corrupt(name, 0, "its header is not valid"));
@@ -177,6 +178,30 @@ fn look_at<E: Environment>(
         return Err(corrupt(name, size, "it is cut off"));
     }
     Ok(Some(header))
+}
+
+/// Whether a file has a block of the log: then it was a segment, and what it holds must not be removed.
+fn has_block<F: File>(
+    file: &F,
+    geometry: Geometry,
+    record: &Control,
+    size: u64,
+    buffer: &mut Buffer,
+) -> io::Result<bool> {
+    let size = size / geometry.granule * geometry.granule;
+    for at in (0..size).step_by(buffer.capacity()) {
+        let part = 0..(size - at).min(buffer.capacity() as u64) as usize;
+        file.read(buffer.bytes_mut(part.clone()), at)?;
+        let mut granules = buffer.bytes(part).chunks(geometry.granule as usize);
+        let is_block = |granule: &[u8]| {
+            let block = BlockHeader::decode(granule);
+            block.is_some_and(|(block, _)| block.log == record.log)
+        };
+        if granules.any(is_block) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Every segment is there from the first that is needed to the last that was made.

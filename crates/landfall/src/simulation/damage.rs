@@ -498,10 +498,11 @@ fn misread(
 
 /// Every call of a short life fails, one after the other, in every way: nothing that was acknowledged is lost, nobody
 /// waits for ever, and what is reported is reported to whoever asked.
-pub(crate) fn every_call(seed: u64, how: How, stays: bool) -> Outcome {
+pub(crate) fn every_call(seed: u64, how: How, stays: bool, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, found| {
-        let scene = Scene::new(Kind::Failing, None, rng);
+        let scene = Scene::new(Kind::Failing, planted, rng);
         let (life, after) = (rng.u64(..), rng.u64(..));
+        let goes_on = rng.bool();
         for call in 1.. {
             let mut rng = Rng::with_seed(life);
             let disk = scene.disk(&mut rng);
@@ -517,6 +518,14 @@ pub(crate) fn every_call(seed: u64, how: How, stays: bool) -> Outcome {
             }
             let is_over = disk.calls() < call;
             disk.fail(None);
+            if goes_on && let Ok(log) = scene.open(&disk, &mut rng) {
+                // What failed may be seen, and gone after a power cut all the same.
+                let log = Arc::new(log);
+                lock(&history).forget_lsns();
+                let read = lock(&history).check_if_readable(&log);
+                read.map_err(|why| format!("{why}, since call {call} failed: {how:?}"))?;
+                use_it(&log, &history, &mut rng, true)?;
+            }
             let mut rng = Rng::with_seed(after);
             let left = disk.after_power_cut(Loss::ALL[rng.usize(0..Loss::ALL.len())], &mut rng);
             found.states.insert(left.digest());

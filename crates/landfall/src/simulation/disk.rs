@@ -346,6 +346,9 @@ impl Disk {
                 if renaming.is_given_up {
                     state.changes.push(renaming);
                 } else {
+                    // What came before of the same name is over.
+                    let name = renaming.change.name();
+                    state.changes.retain(|before| before.change.name() != name);
                     renaming.change.apply(&mut names);
                 }
             }
@@ -636,6 +639,12 @@ impl State {
 }
 
 impl NameChange {
+    fn name(&self) -> &str {
+        match self {
+            NameChange::Set(name, _) | NameChange::Remove(name) => name,
+        }
+    }
+
     fn apply(&self, names: &mut BTreeMap<String, usize>) {
         match self {
             NameChange::Set(name, inode) => names.insert(name.clone(), *inode),

@@ -43,6 +43,8 @@ pub(crate) enum Fault {
     EpochBeforeDurable,
     /// The directory is not synced when a log is opened.
     SkipDirectorySyncAtOpen,
+    /// The name of a segment is taken for durable although a sync of the directory may have failed.
+    TrustNames,
     /// Closing does not commit what was appended.
     CloseWithoutCommit,
     /// A reader gives out what was truncated, and passes over what is gone.

@@ -104,11 +104,22 @@ fn every_call_may_fail() {
                     // It would be tried for ever.
                     continue;
                 }
-                let broken = damage::every_call(seed, how, stays).broken;
+                let broken = damage::every_call(seed, how, stays, None).broken;
                 assert_eq!(broken, None, "seed {seed}, {how:?}, stays: {stays}");
             }
         }
     }
+}
+
+#[test]
+fn names_that_a_failed_sync_gave_up_are_not_trusted() {
+    let is_seen = |seed| {
+        let planted = Some(Fault::TrustNames);
+        damage::every_call(seed, How::Io, false, planted)
+            .broken
+            .is_some()
+    };
+    assert!((0..40).any(is_seen));
 }
 
 #[test]
