@@ -1,6 +1,6 @@
 //! From blocks to records: each is given out once its batch is there whole.
 //!
-//! Takes one block at a time. The records that became whole by it are ready then, and have to be taken before the next
+//! Takes one block at a time, and gives out the records that become whole by it; all have to be taken before the next
 //! block comes. A record that is in one block, and a batch by itself, stays where it was read; others are copied.
 
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use super::format::BlockHeader;
 /// Where the bytes of a record are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In the payload of the block that was taken last.
+    /// In the payload of the block.
     Payload(Range<usize>),
     /// In [`BatchAssembler::kept`].
     Kept(Range<usize>),
@@ -25,7 +25,11 @@ pub(crate) struct BatchAssembler {
     kept: Vec<u8>,
     /// Of the batch that has not ended.
     unfinished: Vec<(u64, Range<usize>)>,
-    ready: VecDeque<(u64, Place)>,
+    /// Of the one that has.
+    ready: VecDeque<(u64, Range<usize>)>,
+    /// How far the block was gone through, and its end.
+    at: usize,
+    end: usize,
 }
 
 impl BatchAssembler {
@@ -35,26 +39,24 @@ impl BatchAssembler {
             kept: Vec::new(),
             unfinished: Vec::new(),
             ready: VecDeque::new(),
+            at: 0,
+            end: 0,
         }
-    }
-
-    /// The next record that is whole, with its LSN.
-    pub fn next_ready(&mut self) -> Option<(u64, Place)> {
-        self.ready.pop_front()
     }
 
     pub fn kept(&self, range: Range<usize>) -> &[u8] {
         &self.kept[range]
     }
 
-    /// Takes the next block.
-    pub fn take(&mut self, header: &BlockHeader, payload: &[u8]) -> Result<(), &'static str> {
-        if !self.ready.is_empty() {
+    /// Goes on to the next block, whose records have so many bytes; those of the one before were taken.
+    pub fn enter(&mut self, header: &BlockHeader, payload: usize) -> Result<(), &'static str> {
+        if self.at < self.end || !self.ready.is_empty() {
             return Err("records of the block before were not taken");
         }
         if self.tracker.enter(header)? {
             self.unfinished.clear();
         }
+        (self.at, self.end) = (0, payload);
         // What is kept of batches that have ended was given out.
         let from = self.unfinished.first().map(|(_, range)| range.start);
         self.kept.drain(..from.unwrap_or(self.kept.len()));
@@ -62,17 +64,27 @@ impl BatchAssembler {
             let from = from.unwrap_or(0);
             *range = range.start - from..range.end - from;
         }
-        let mut at = 0;
-        while at < payload.len() {
-            let (frame, range) = frame_at(payload, at)?;
-            at = range.end;
+        Ok(())
+    }
+
+    /// The next record that is whole by what the block has, with its LSN.
+    #[inline]
+    pub fn next(&mut self, payload: &[u8]) -> Result<Option<(u64, Place)>, &'static str> {
+        loop {
+            if let Some((lsn, range)) = self.ready.pop_front() {
+                return Ok(Some((lsn, Place::Kept(range))));
+            }
+            if self.at >= self.end {
+                return Ok(None);
+            }
+            let (frame, range) = frame_at(payload, self.at)?;
+            self.at = range.end;
             self.tracker.take(frame)?;
             let lsn = self.tracker.next_lsn - 1;
             let is_alone =
                 frame.begins_batch && frame.ends_batch && frame.begins_record && frame.ends_record;
             if is_alone {
-                self.ready.push_back((lsn, Place::Payload(range)));
-                continue;
+                return Ok(Some((lsn, Place::Payload(range))));
             }
             if frame.begins_record {
                 let end = self.kept.len();
@@ -84,12 +96,9 @@ impl BatchAssembler {
                 record.end = self.kept.len();
             }
             if frame.ends_batch {
-                let whole = self.unfinished.drain(..);
-                self.ready
-                    .extend(whole.map(|(lsn, range)| (lsn, Place::Kept(range))));
+                self.ready.extend(self.unfinished.drain(..));
             }
         }
-        Ok(())
     }
 }
 
@@ -134,9 +143,9 @@ mod tests {
         let mut assembler = BatchAssembler::new();
         let mut found = Vec::new();
         for (header, payload) in blocks {
-            assembler.take(header, payload).unwrap();
+            assembler.enter(header, payload.len()).unwrap();
             let mut ready = Vec::new();
-            while let Some((lsn, place)) = assembler.next_ready() {
+            while let Some((lsn, place)) = assembler.next(payload).unwrap() {
                 let bytes = match place {
                     Place::Payload(range) => &payload[range],
                     Place::Kept(range) => assembler.kept(range),

@@ -19,8 +19,9 @@ pub(crate) struct Reader<E: Environment> {
     shared: Arc<Shared<E>>,
     scanner: Scanner<E>,
     assembler: BatchAssembler,
-    /// The records of the block that was read last.
+    /// The records of the block that was read last, and where it is.
     payload: Range<usize>,
+    position: u64,
     /// The next record, where it was looked for already.
     found: Option<(u64, RecordPlace)>,
     /// The record that is given out next; those before are passed over.
@@ -60,6 +61,7 @@ impl<E: Environment> Reader<E> {
             shared: shared.clone(),
             assembler: BatchAssembler::new(),
             payload: 0..0,
+            position: place.position,
             found: None,
             next: from,
             limit,
@@ -117,7 +119,11 @@ impl<E: Environment> Reader<E> {
 
     fn look(&mut self) -> Result<Option<(u64, RecordPlace)>, Error> {
         loop {
-            while let Some((lsn, place)) = self.assembler.next_ready() {
+            loop {
+                let payload = self.scanner.bytes(self.payload.clone());
+                let next = self.assembler.next(payload);
+                let next = next.map_err(|what| self.corrupt(self.position, what))?;
+                let Some((lsn, place)) = next else { break };
                 if lsn < self.next {
                     continue;
                 }
@@ -157,10 +163,10 @@ impl<E: Environment> Reader<E> {
         let Some(block) = read.map_err(Error::io("read a segment of the log"))? else {
             return Err(self.missing(position));
         };
+        self.position = block.header.position;
+        let entered = self.assembler.enter(&block.header, block.payload.len());
+        entered.map_err(|what| self.corrupt(self.position, what))?;
         self.payload = block.payload;
-        let payload = self.scanner.bytes(self.payload.clone());
-        let taken = self.assembler.take(&block.header, payload);
-        taken.map_err(|what| self.corrupt(position, what))?;
         Ok(true)
     }
 

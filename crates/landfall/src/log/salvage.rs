@@ -222,15 +222,21 @@ impl<'a, E: Environment> Source<'a, E> {
                 assembler = BatchAssembler::new();
             }
             let payload = self.payload(found)?;
-            if assembler.take(&found.header, &payload).is_err() {
+            if assembler.enter(&found.header, payload.len()).is_err() {
                 // It does not go on from the one before, whatever its checksum says.
                 assembler = BatchAssembler::new();
-                if assembler.take(&found.header, &payload).is_err() {
+                if assembler.enter(&found.header, payload.len()).is_err() {
                     continue;
                 }
             }
             chain = Some(found.chain);
-            while let Some((lsn, place)) = assembler.next_ready() {
+            // What makes no sense ends the block, and the next one begins anew.
+            loop {
+                let Ok(next) = assembler.next(&payload) else {
+                    assembler = BatchAssembler::new();
+                    break;
+                };
+                let Some((lsn, place)) = next else { break };
                 let bytes = match place {
                     Place::Payload(range) => &payload[range],
                     Place::Kept(range) => assembler.kept(range),

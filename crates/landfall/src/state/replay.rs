@@ -75,9 +75,13 @@ impl<S: State, E: Environment> Replay<S, E> {
         let Some(row) = &mut self.row else {
             return Ok(());
         };
-        let taken = self.assembler.take(visited.header, visited.payload);
-        taken.map_err(Error::broken)?;
-        while let Some((lsn, place)) = self.assembler.next_ready() {
+        let entered = self.assembler.enter(visited.header, visited.payload.len());
+        entered.map_err(Error::broken)?;
+        while let Some((lsn, place)) = self
+            .assembler
+            .next(visited.payload)
+            .map_err(Error::broken)?
+        {
             if lsn < self.first {
                 continue;
             }
