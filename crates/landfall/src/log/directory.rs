@@ -339,8 +339,10 @@ fn name_anew<E: Environment>(
     end: &End,
 ) -> Result<(), Error> {
     // Names that were given before are settled first, so that no two are left of one file.
-    let synced = environment.storage().sync();
-    synced.map_err(Error::io("make durable what the log has"))?;
+    if !planted!(environment, SkipDirectorySyncAtOpen) {
+        let synced = environment.storage().sync();
+        synced.map_err(Error::io("make durable what the log has"))?;
+    }
     let ahead = geometry.entered(end.place.position) + 1..;
     for (_, file) in files.segments.range_mut(ahead) {
         let (from, to) = (segment_name(file.number), segment_name(files.next_number));
