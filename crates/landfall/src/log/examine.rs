@@ -224,6 +224,12 @@ impl<E: Environment> Examination<'_, E> {
             Shutdown::Running => end.saturating_add(window.max(1)),
             Shutdown::Closed => end + 1,
         };
+        let is_short = planted!(log.environment, LookInOneSegment);
+        let until = if is_short {
+            until.min(geometry.behind(end))
+        } else {
+            until
+        };
         let mut position = end;
         while position < until
             && log
@@ -238,7 +244,8 @@ impl<E: Environment> Examination<'_, E> {
             self.promise_at(position, &mut open)?;
             position += geometry.granule;
         }
-        for (&sequence, _) in log.files.segments.range(geometry.entered(end) + 1..) {
+        let ahead = log.files.segments.range(geometry.entered(end) + 1..);
+        for (&sequence, _) in ahead.filter(|_| !is_short) {
             self.promise_at(geometry.first_block(sequence), &mut open)?;
         }
         if end < self.promised {

@@ -59,10 +59,14 @@ pub(crate) enum Fault {
     IgnoreControlEnd,
     /// Recovery does not look behind the first block that is not valid.
     NoWindow,
+    /// Recovery looks behind the end in the segment of the end only.
+    LookInOneSegment,
     /// What the headers of segments promise is not looked at.
     IgnoreSegmentPromise,
     /// No space is reserved before a command is applied.
     ReserveNothing,
+    /// A command is applied to a part that has one which is not in the log.
+    PartStaysUsable,
     /// A snapshot is published before it is durable.
     PublishBeforeSync,
     /// The directory is not synced when a snapshot is published.
@@ -108,18 +112,20 @@ impl Fault {
         Fault::ReadTruncated,
     ];
     /// Those of a log that damage shows.
-    pub const DAMAGE: [Fault; 7] = [
+    pub const DAMAGE: [Fault; 8] = [
         Fault::CutCorruption,
         Fault::OneControlCopy,
         Fault::IgnoreGap,
         Fault::EnterLastSegment,
         Fault::IgnoreControlEnd,
         Fault::NoWindow,
+        Fault::LookInOneSegment,
         Fault::IgnoreSegmentPromise,
     ];
     /// Those of a state.
-    pub const STATE: [Fault; 9] = [
+    pub const STATE: [Fault; 10] = [
         Fault::ReserveNothing,
+        Fault::PartStaysUsable,
         Fault::PublishBeforeSync,
         Fault::SkipSnapshotDirectorySync,
         Fault::SnapshotAheadOfLog,

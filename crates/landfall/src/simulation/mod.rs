@@ -57,7 +57,7 @@ const LOG: [Named<'static>; 6] = [
     }),
 ];
 
-const STATE: [Named<'static>; 6] = [
+const STATE: [Named<'static>; 7] = [
     ("power cut", &|seed, planted| {
         state::play(Kind::PowerCut, seed, planted)
     }),
@@ -72,6 +72,7 @@ const STATE: [Named<'static>; 6] = [
     }),
     ("damaged", &state::play_damage),
     ("no space left", &state::without_space),
+    ("no promise", &state::without_promise),
 ];
 
 const DAMAGE: [Named<'static>; 1] = [("damaged", &damage::play)];

@@ -46,7 +46,11 @@ impl Id {
     fn bytes(self) -> Vec<u8> {
         let mut rng = Rng::with_seed(self.number());
         let mut bytes = self.number().to_le_bytes().to_vec();
-        let more = [0, 40, 300][rng.usize(0..3)];
+        // Few are larger than any promise of space; the first sender's never are.
+        let more = match rng.u8(0..64) {
+            0..10 if self.sender > 0 => 1900,
+            other => [0, 40, 300][usize::from(other % 3)],
+        };
         bytes.extend((0..more).map(|_| rng.u8(..)));
         bytes
     }
@@ -63,7 +67,8 @@ struct Cells(Vec<Id>);
 
 impl State for Cells {
     type Command = Id;
-    type Output = ();
+    /// How many the part had before.
+    type Output = usize;
     type Capture = Vec<Id>;
 
     const PARTS: u32 = 3;
@@ -72,8 +77,9 @@ impl State for Cells {
         crate::part_of(&id.number().to_le_bytes())
     }
 
-    fn apply(&mut self, id: Id) {
+    fn apply(&mut self, id: Id) -> usize {
         self.0.push(id);
+        self.0.len() - 1
     }
 
     fn encode(id: &Id, out: &mut Vec<u8>) -> Result<(), BoxedError> {
@@ -116,6 +122,8 @@ type Cell = Handle<Cells, Simulated>;
 struct History {
     /// By sender: how many were sent, were applied, and were said to be durable, or found.
     senders: Vec<Sent>,
+    /// What was said of a command when it was applied: how many its part had before.
+    places: BTreeMap<Id, usize>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -144,7 +152,11 @@ impl History {
         for part in 0..Cells::PARTS {
             let mut last = BTreeMap::new();
             state.read(part.into(), |cells| {
-                for id in &cells.0 {
+                for (place, id) in cells.0.iter().enumerate() {
+                    if self.places.get(id).is_some_and(|said| *said != place) {
+                        let said = self.places[id];
+                        wrong = Some(format!("{id:?} is the {place}th, and was the {said}th"));
+                    }
                     if Cells::part(id) % u64::from(Cells::PARTS) != u64::from(part) {
                         wrong = Some(format!("{id:?} is in another's part"));
                     }
@@ -244,7 +256,10 @@ pub(crate) fn without_space(seed: u64, planted: Option<Fault>) -> Outcome {
         let disk = Disk::new(scene.way.block(), rng.u64(..));
         let wrong = |why: Error| why.to_string();
         let state = scene.open(&disk, rng).map_err(wrong)?;
-        let apply = |index| state.shared.apply(Id { sender: 0, index }).map_err(wrong);
+        let apply = |index| {
+            let applied = state.shared.apply(Id { sender: 0, index });
+            applied.map(drop).map_err(wrong)
+        };
         (0..4).try_for_each(apply)?;
         state.shared.snapshot().map_err(wrong)?;
         // The log has segments ahead, a snapshot needs a new file.
@@ -260,7 +275,7 @@ pub(crate) fn without_space(seed: u64, planted: Option<Fault>) -> Outcome {
                 sender: 0,
                 index: next,
             }) {
-                Ok(()) => next += 1,
+                Ok(_) => next += 1,
                 Err(Error::NoSpace { .. }) => break,
                 Err(error) => return Err(format!("without space: {error}")),
             }
@@ -284,6 +299,54 @@ pub(crate) fn without_space(seed: u64, planted: Option<Fault>) -> Outcome {
             Some("snapshot-000002") => Ok(()),
             other => Err(format!("it began from {other:?}")),
         }
+    })
+}
+
+/// A command that was promised no space may find none once it is applied: its part takes no more until a restart.
+pub(crate) fn without_promise(seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, _| {
+        let mut scene = Scene::new(Kind::NoSpace, planted, rng);
+        scene.options.policy = Policy::EveryCommit;
+        scene.options.max_recovery_time = Duration::MAX;
+        let disk = Disk::new(scene.way.block(), rng.u64(..));
+        let wrong = |why: Error| why.to_string();
+        let state = scene.open(&disk, rng).map_err(wrong)?;
+        let mut history = History::default();
+        let mut lost = None;
+        disk.set_space(0);
+        while history.senders.len() < 200 {
+            let id = Id {
+                sender: history.senders.len() as u32,
+                index: 0,
+            };
+            let part = Cells::part(&id) % u64::from(Cells::PARTS);
+            let mut sent = Sent {
+                sent: 1,
+                ..Sent::default()
+            };
+            match (state.shared.apply(id), lost) {
+                (Ok(_), Some(lost)) if lost == part => {
+                    return Err(format!("part {part} took {id:?} and had lost one"));
+                }
+                (Ok(place), _) => {
+                    (sent.applied, sent.durable) = (1, 1);
+                    history.places.insert(id, place);
+                }
+                // It was not applied.
+                (Err(Error::NoSpace { .. }), None) => sent.sent = 0,
+                (Err(Error::Unlogged), None) => {
+                    lost = Some(part);
+                    disk.set_space(1 << 30);
+                }
+                (Err(Error::Unlogged), Some(lost)) if lost == part => sent.sent = 0,
+                (Err(error), _) => return Err(format!("without a promise: {error}")),
+            }
+            history.senders.push(sent);
+        }
+        disk.cut_power_now();
+        drop(state);
+        let left = disk.after_power_cut(Loss::Everything, rng);
+        history.check(&scene.open(&left, rng).map_err(wrong)?)
     })
 }
 
@@ -345,7 +408,10 @@ impl Scene {
                     let how = [How::Io, How::NoSpace, How::Short, How::Interrupted];
                     disk.fail_after(rng.u64(1..200), false, how[rng.usize(0..4)]);
                 }
-                Kind::NoSpace => disk.set_space(rng.u64(0..24 << 10)),
+                Kind::NoSpace => {
+                    let most = if rng.bool() { 512 } else { 24 << 10 };
+                    disk.set_space(rng.u64(0..most));
+                }
                 _ => {}
             }
             let state = match self.open(disk, rng) {
@@ -609,8 +675,10 @@ fn act(
                 sent.sent += 1;
                 sent.sent - 1
             };
-            state.shared.apply(Id { sender, index })?;
+            let id = Id { sender, index };
+            let place = state.shared.apply(id)?;
             let mut history = lock(history);
+            history.places.insert(id, place);
             let sent = &mut history.senders[sender as usize];
             sent.applied = index + 1;
             if policy == Policy::EveryCommit {

@@ -16,7 +16,7 @@ use super::options::{Policy, StateOptions};
 use super::schedule::Schedule;
 use super::snapshots::Taking;
 use super::{State, StateCounters};
-use crate::environment::Environment;
+use crate::environment::{Environment, planted};
 use crate::log::Handle;
 use crate::log::event_count::EventCount;
 use crate::log::waiters::Waiters;
@@ -147,7 +147,7 @@ impl<S: State, E: Environment> Shared<S, E> {
         let reservation = self.log.shared.reserve(record.len())?;
         let part = Self::index(S::part(&command));
         let mut part = E::exclude(&self.parts[part]);
-        if !part.is_logged {
+        if !part.is_logged && !planted!(self.environment, PartStaysUsable) {
             return Err(Error::Unlogged);
         }
         // Until it is in the log: also if one of the two panics.
