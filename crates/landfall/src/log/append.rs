@@ -7,12 +7,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::format::{FRAME, Frame, HEADER};
+use super::format::{FRAME, Frame, HEADER, MOST_BLOCK};
 use super::group::Callback;
 use super::segments::Hurry;
 use super::shared::{Shared, State, StateOf};
 use crate::environment::{Environment, planted};
 use crate::{Error, Lsn};
+
+// No block has more than a frame can tell.
+const _: () = assert!(MOST_BLOCK < Frame::MOST as u64);
 
 /// Whether who waits for a segment has had it tried to make one.
 #[derive(Default)]
@@ -23,7 +26,7 @@ struct Tries {
 /// A promise of space for a record that is not appended yet.
 pub(crate) struct Reservation<E: Environment> {
     shared: Arc<Shared<E>>,
-    bytes: u64,
+    pub bytes: u64,
 }
 
 impl<E: Environment> Drop for Reservation<E> {
@@ -174,14 +177,14 @@ impl<E: Environment> Shared<E> {
                 let least = (FRAME + rest.min(1)) as u64;
                 while state.filling.room(self.geometry, self.block_bytes) < least {
                     let back = (state.next_lsn - first) as u32;
-                    let begun = self.begin_block(state, HEADER as u64 + least, back, &mut tries);
+                    let begun = self.begin_block(state, self.geometry.granule, back, &mut tries);
                     state = match begun {
                         Ok((state, _)) => state,
                         Err(error) => return Err(self.abandon(first, error)),
                     };
                 }
                 let room = state.filling.room(self.geometry, self.block_bytes) as usize - FRAME;
-                let length = rest.min(room).min(Frame::MOST as usize - 1);
+                let length = rest.min(room);
                 let frame = Frame {
                     begins_record: at == 0,
                     ends_record: length == rest,

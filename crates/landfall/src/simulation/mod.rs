@@ -18,6 +18,7 @@ mod history;
 mod oracle;
 mod scenario;
 mod state;
+mod waiting;
 
 use std::collections::{BTreeMap, HashSet};
 use std::env;
