@@ -192,6 +192,22 @@ mod tests {
     }
 
     #[test]
+    fn a_block_is_taken_whole_before_the_next_one_is_entered() {
+        let first = payload(&[
+            ([true, true, true, false], b"a"),
+            ([true, true, false, true], b"b"),
+        ]);
+        let mut assembler = BatchAssembler::new();
+        assembler.enter(&header(1, 0, 1), first.len()).unwrap();
+        let enter = |assembler: &mut BatchAssembler| assembler.enter(&header(3, 0, 1), 0);
+        assert!(enter(&mut assembler).is_err(), "nothing was taken");
+        assert!(assembler.next(&first).unwrap().is_some());
+        assert!(enter(&mut assembler).is_err(), "there is another record");
+        assert!(assembler.next(&first).unwrap().is_some());
+        assert!(enter(&mut assembler).is_ok());
+    }
+
+    #[test]
     fn a_batch_that_was_given_up_is_never_ready() {
         let blocks = [
             (

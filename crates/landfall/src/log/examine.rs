@@ -291,11 +291,16 @@ impl<E: Environment> Examination<'_, E> {
     fn end(self) -> Result<End, Error> {
         let (log, control, place) = (self.log, self.control, self.scanner.place);
         let is_empty = self.tracker.is_new();
+        #[cfg_attr(
+            not(test),
+            expect(unused_mut, reason = "a mistake that tests must find")
+        )]
         let mut next_lsn = if is_empty {
             control.first_lsn
         } else {
             self.tracker.end()
         };
+        #[cfg(test)]
         if planted!(self.log.environment, TornBatch) && self.tracker.in_batch() {
             next_lsn = self.tracker.next_lsn;
         }

@@ -34,11 +34,23 @@ fn with_log(
     threads: u64,
     scene: impl Fn(Log, &Disk) -> Result<(), Broken> + Copy + Send + Sync + 'static,
 ) {
+    with_log_of(4096, threads, scene);
+}
+
+/// As that, with segments of this size.
+fn with_log_of(
+    segment: u64,
+    threads: u64,
+    scene: impl Fn(Log, &Disk) -> Result<(), Broken> + Copy + Send + Sync + 'static,
+) {
     for seed in 0..100 {
         let outcome = simulate(seed, move |rng, _| {
             let disk = Disk::new(GRANULE as u32, rng.u64(..));
             let environment = Simulated::new(&disk, Way::ALL[0], None, rng.u64(..));
-            let log = Handle::open(&environment.fail_thread(threads), options());
+            let log = Handle::open(
+                &environment.fail_thread(threads),
+                options().segment_bytes(segment),
+            );
             let log = log.map_err(|error| format!("cannot make a log: {error}"))?;
             scene(log, &disk)
         });
@@ -169,6 +181,31 @@ fn a_promise_is_for_whole_granules_and_one_more() {
             must(promised == expected, &format!("{bytes}: {promised}"))?;
         }
         Ok(())
+    });
+}
+
+#[test]
+fn what_was_promised_space_finds_it_until_there_is_none() {
+    with_log_of(8192, u64::MAX, |log, disk| {
+        let commit = |bytes: usize| {
+            let promise = match log.shared.reserve(bytes) {
+                Err(Error::NoSpace { .. }) => return Ok(None),
+                promise => promise.map_err(wrong)?,
+            };
+            log.append_durable(&vec![7; bytes]).map_err(wrong)?;
+            Ok::<_, Broken>(Some(promise.bytes))
+        };
+        disk.set_space(0);
+        let mut number = 0;
+        while commit([1, 3000, 600, 1400, 2000][number % 5])?.is_some() {
+            number += 1;
+        }
+        while commit(1)?.is_some() {}
+        // Half of what was left was not enough for the last of them.
+        let end = end_of(&log);
+        let left = log.shared.geometry.room(end);
+        must(left / 2 < 1024, &format!("{left} bytes are left"))?;
+        must(number > 2, &format!("{number} found space"))
     });
 }
 
