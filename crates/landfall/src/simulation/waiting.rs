@@ -3,6 +3,9 @@
 //! Nothing here is lost or broken if it goes wrong: a thread waits for ever, which the scheduler sees, or longer than
 //! it must. All that happens is decided by a seed; what is not done soon by another thread is never done.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use shuttle::sync::mpsc;
 use shuttle::thread;
 
@@ -302,4 +305,33 @@ fn a_record_is_parted_where_at_least_a_byte_finds_room() {
             )
         });
     }
+}
+
+#[test]
+fn who_commits_at_the_same_time_shares_a_flush() {
+    const SEEDS: u64 = 60;
+    let flushes = Arc::new(AtomicU64::new(0));
+    for seed in 0..SEEDS {
+        let counting = flushes.clone();
+        let outcome = simulate(seed, move |rng, _| {
+            let disk = Disk::new(GRANULE as u32, rng.u64(..));
+            let environment = Simulated::new(&disk, Way::ALL[0], None, rng.u64(..));
+            let log = Handle::open(&environment, options().segment_bytes(1 << 20));
+            let log = Arc::new(log.map_err(wrong)?);
+            let commit = |log: Arc<Log>| {
+                move || (0..20).try_for_each(|_| log.append_durable(b"this").map(drop))
+            };
+            let threads: Vec<_> = (0..4).map(|_| thread::spawn(commit(log.clone()))).collect();
+            for thread in threads {
+                let committed = thread.join().map_err(|_| "it panicked".to_owned())?;
+                committed.map_err(wrong)?;
+            }
+            counting.fetch_add(log.shared.counters().flushes, Ordering::SeqCst);
+            Ok(())
+        });
+        assert_eq!(outcome.broken, None, "seed {seed}");
+    }
+    // Were none waited for, it would be more than half.
+    let flushes = flushes.load(Ordering::SeqCst);
+    assert!(flushes < SEEDS * 80 / 2, "{flushes} flushes");
 }
