@@ -5,17 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::gathering::Gather;
 use super::group::{Callback, Group};
 use super::group_writer::{Failed, IoCounts};
 use super::shared::{Durable, Flight, Shared, State, StateOf};
 use crate::environment::{Environment, planted};
 use crate::{Error, Lsn};
-
-/// Groups that are not waited for when waiting was in vain again and again, at most.
-const MOST_SKIPPED: u32 = 63;
-/// Flushes that a group waits for the others at most. That of 64 threads on two processors comes together in less than
-/// two; given one only, groups were halves again and again, and a third fewer records were committed.
-const GATHERING: u32 = 2;
 
 impl<E: Environment> Shared<E> {
     /// Waits until every record before `end` is durable.
@@ -32,8 +27,8 @@ impl<E: Environment> Shared<E> {
         mut state: StateOf<'a, E>,
         end: u64,
     ) -> Result<(), Error> {
-        // The group that it was counted in, and whether it is the one that ends that one's waiting.
-        let (mut counted, mut leads) = (None, false);
+        // The group that it was counted in, and until when that one waits for others, if this thread leads it.
+        let (mut counted, mut leads) = (None, None);
         loop {
             if state.durable.lsn >= end {
                 return Ok(());
@@ -62,12 +57,19 @@ impl<E: Environment> Shared<E> {
                     parity
                 }
             };
-            if state.writer.is_some() && !self.is_to_wait(&mut state, &mut leads) {
-                self.drive(state, true);
-                state = E::lock(&self.state);
-                continue;
+            if state.writer.is_some() {
+                let waiting = state.filling.waiting;
+                match state.gathering.decide(waiting, || self.environment.now()) {
+                    Gather::Write => {
+                        self.drive(state, true);
+                        state = E::lock(&self.state);
+                        continue;
+                    }
+                    Gather::Lead(until) => leads = Some(until),
+                    Gather::Follow => {}
+                }
             }
-            let until = state.gather_until.filter(|_| leads);
+            let until = leads.filter(|_| state.gathering.until() == leads);
             let ticket = self.done[parity].ticket();
             drop(state);
             let at_most = until.map(|until| until.saturating_sub(self.environment.now()));
@@ -76,36 +78,6 @@ impl<E: Environment> Shared<E> {
                 return Ok(());
             }
             state = E::lock(&self.state);
-        }
-    }
-
-    /// Whether the group is to wait for those who committed with this thread lately.
-    ///
-    /// One flush for all of them is cheaper than two for half of them each, and sooner done if they come quickly. The
-    /// last of them writes; if they take too long, the first does, who `leads`. When that was in vain it is not tried
-    /// again for a while.
-    fn is_to_wait(&self, state: &mut State<E>, leads: &mut bool) -> bool {
-        if state.filling.waiting >= state.committers {
-            state.in_vain = 0;
-            return false;
-        }
-        match state.gather_until {
-            Some(until) if self.environment.now() < until => true,
-            Some(_) => {
-                state.in_vain = (2 * state.in_vain + 1).min(MOST_SKIPPED);
-                state.groups_to_skip = state.in_vain;
-                false
-            }
-            None if state.flush_time.is_zero() => false,
-            None if state.groups_to_skip > 0 => {
-                state.groups_to_skip -= 1;
-                false
-            }
-            None => {
-                state.gather_until = Some(self.environment.now() + GATHERING * state.flush_time);
-                *leads = true;
-                true
-            }
         }
     }
 
@@ -129,7 +101,7 @@ impl<E: Environment> Shared<E> {
             state.writer = Some(writer);
             return None;
         };
-        state.gather_until = None;
+        state.gathering.begin();
         if let Some(next) = state.filling.close(self.geometry.granule) {
             state.next_position = next;
         }
@@ -168,12 +140,17 @@ impl<E: Environment> Shared<E> {
                     self.work.wake_all();
                 }
                 if sync {
-                    state.flush_time = (state.flush_time * 3 + took) / 4;
-                    state.committers = committers + state.filling.waiting + joined;
+                    let together = committers + state.filling.waiting + joined;
+                    state.gathering.note(together, took);
                     state.tally.commits += u64::from(committers + joined) + callbacks.len() as u64;
                     self.set_durable(&mut state, writer.durable_with(end)).err()
-                } else {
+                } else if callbacks.is_empty() {
                     None
+                } else {
+                    Some(Failed {
+                        doing: "acknowledging",
+                        error: std::io::Error::other("what is acknowledged was not synced"),
+                    })
                 }
             }
             Err(_) if planted!(self.environment, NotPoisoned) => {

@@ -4,8 +4,8 @@
 //! - `control` and `files` are what lies in its directory; `scan`, `batch_tracker`, `batch_assembler` and `examine` tell
 //!   what that holds, and change nothing;
 //! - `directory` opens or makes it; `segments`, `preallocator` and `zeros` make segments ahead of need;
-//! - `group` is what is gathered, `group_writer` writes it; `shared` is what all users share, `append` and `commit`
-//!   are what they do with it, `event_count` and `waiters` those who wait;
+//! - `group` is what is gathered, `gathering` says for how long, `group_writer` writes it; `shared` is what all users
+//!   share, `append` and `commit` are what they do with it, `event_count` and `waiters` those who wait;
 //! - `reader` reads records back; `counters` says what was done; `inspect` looks from outside, `salvage` copies what a
 //!   damaged one still has.
 
@@ -22,6 +22,7 @@ pub(crate) mod examine;
 mod files;
 pub(crate) mod format;
 mod future;
+mod gathering;
 mod group;
 mod group_writer;
 mod inspect;

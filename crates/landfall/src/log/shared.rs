@@ -15,13 +15,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
 
 use super::commit::call_all;
 use super::control::ControlFile;
 use super::counters::{Counters, Tally};
 use super::event_count::EventCount;
 use super::format::{Control, Geometry, Shutdown};
+use super::gathering::Gathering;
 use super::group::{Callback, Group};
 use super::group_writer::{GroupWriter, WriteFrom};
 use super::segments::{Segments, Task};
@@ -64,19 +64,10 @@ pub(crate) struct State<E: Environment> {
     /// A thread is appending a batch that does not fit into a block.
     pub(super) is_batch_open: bool,
     pub durable: Durable,
-    /// Threads that lately committed at the same time.
-    pub(super) committers: u32,
-    /// Until when the group waits for the others, if it does.
-    pub(super) gather_until: Option<Duration>,
+    pub(super) gathering: Gathering,
     /// Nobody waited for the last group to be durable: segments are gone through faster than zeros
     /// could be written ahead, and those would only take the disk's time.
     pub is_streaming: bool,
-    /// Groups that are not waited for, and how many that will be when it is in vain the next time: nearly twice
-    /// as many.
-    pub(super) groups_to_skip: u32,
-    pub(super) in_vain: u32,
-    /// How long a group takes to become durable, lately.
-    pub(super) flush_time: Duration,
     pub segments: Segments<E>,
     pub first_lsn: u64,
     pub(super) poison: Option<(&'static str, Arc<std::io::Error>)>,
@@ -195,12 +186,8 @@ impl<E: Environment> Shared<E> {
                 position: tail.position,
                 chain: tail.chain.unwrap_or(0),
             },
-            committers: 1,
-            gather_until: None,
+            gathering: Gathering::new(),
             is_streaming: false,
-            groups_to_skip: 0,
-            in_vain: 0,
-            flush_time: Duration::ZERO,
             segments,
             first_lsn,
             poison: None,

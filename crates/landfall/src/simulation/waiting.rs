@@ -117,6 +117,29 @@ fn what_nobody_waits_for_is_written_when_it_is_much() {
 }
 
 #[test]
+fn what_nobody_waits_for_is_synced_when_it_is_much() {
+    for seed in 0..20 {
+        let outcome = simulate(seed, |rng, _| {
+            let disk = Disk::new(GRANULE as u32, rng.u64(..));
+            let environment = Simulated::new(&disk, Way::ALL[0], None, rng.u64(..));
+            // Whatever is written at once is more than may be left unsynced.
+            let options = options().max_unwritten_bytes(1536).max_unsynced_bytes(1024);
+            let log = Handle::open(&environment, options).map_err(wrong)?;
+            for _ in 0..30 {
+                log.append(&granules(3)).map_err(wrong)?;
+            }
+            let counters = log.shared.counters();
+            must(counters.writes > 0, "nothing is written")?;
+            must(
+                counters.flushes == counters.writes,
+                &format!("{counters:?}"),
+            )
+        });
+        assert_eq!(outcome.broken, None, "seed {seed}");
+    }
+}
+
+#[test]
 fn segments_are_made_before_they_are_entered() {
     with_log(u64::MAX, |log, _| {
         let has_spare = || {
@@ -326,6 +349,8 @@ fn who_commits_at_the_same_time_shares_a_flush() {
                 let committed = thread.join().map_err(|_| "it panicked".to_owned())?;
                 committed.map_err(wrong)?;
             }
+            let commits = log.shared.counters().commits;
+            must(commits == 80, &format!("{commits} commits are counted"))?;
             counting.fetch_add(log.shared.counters().flushes, Ordering::SeqCst);
             Ok(())
         });
