@@ -23,6 +23,7 @@ mod waiting;
 use std::collections::{BTreeMap, HashSet};
 use std::env;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -168,6 +169,9 @@ fn every_mistake_planted_in_a_state_is_caught() {
     catch_all(&Fault::STATE, &STATE);
 }
 
+/// A promise was broken, and whoever else explores may end.
+static IS_BROKEN: AtomicBool = AtomicBool::new(false);
+
 /// Plays one seed after the other, on all processors, for as long as is asked.
 fn explore(what: &str, plays: &[Named<'_>]) {
     if let Some(seed) = number("LANDFALL_SIMULATE_SEED") {
@@ -177,7 +181,8 @@ fn explore(what: &str, plays: &[Named<'_>]) {
         }
         return;
     }
-    let seconds = number("LANDFALL_SIMULATE_SECONDS").unwrap_or(20);
+    let seconds = env::var("LANDFALL_SIMULATE_SECONDS").ok();
+    let seconds = seconds.map_or(20.0, |text| text.parse().expect("seconds"));
     let first = number("LANDFALL_SIMULATE_FROM").unwrap_or(0);
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let (seeds, begin) = (Seeds::from(first), Instant::now());
@@ -186,10 +191,14 @@ fn explore(what: &str, plays: &[Named<'_>]) {
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
-                while begin.elapsed() < Duration::from_secs(seconds) {
+                let until = Duration::from_secs_f64(seconds);
+                while begin.elapsed() < until && !IS_BROKEN.load(Ordering::Relaxed) {
                     let seed = seeds.next();
                     for (name, play) in plays {
                         let outcome = play(seed, None);
+                        if outcome.broken.is_some() {
+                            IS_BROKEN.store(true, Ordering::Relaxed);
+                        }
                         assert_eq!(outcome.broken, None, "{what}, seed {seed}, {name}");
                         states.lock().unwrap().extend(outcome.states);
                         for (damage, tried, reported) in outcome.damages {
@@ -218,7 +227,7 @@ fn explore(what: &str, plays: &[Named<'_>]) {
         let tried: u64 = damages.values().map(|(tried, _)| tried).sum();
         println!("{tried} in all, {:.0} an hour", tried as f64 / hours);
     }
-    assert!(states > 100);
+    assert!(states > 100 || IS_BROKEN.load(Ordering::Relaxed));
 }
 
 /// Plants each mistake, and plays until a promise is broken by it.
