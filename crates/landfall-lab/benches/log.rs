@@ -15,8 +15,8 @@ use std::time::Instant;
 use clap::Parser;
 use contest::{Committer, Contender, Contest, Fallible, Place, RECORD, compare, sentence};
 use landfall::{Log, Options as LogOptions};
-use landfall_lab::parse_size;
 use landfall_os::Payload;
+use landfall_os::humanize::parse_size;
 
 /// Commits in flight of a thread that does not wait.
 const IN_FLIGHT: u64 = 500;

@@ -9,7 +9,8 @@ use serde::Serialize;
 use crate::configuration::Measurements;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 use crate::sync::Operations;
-use crate::{Experiment, Results, bytes_text, stream, sync};
+use crate::{Experiment, Results, stream, sync};
+use landfall_os::humanize::bytes_text;
 
 /// Ratios closer to 1 than this are called equal even when the interval excludes 1: few rounds give
 /// intervals that are too narrow, and nobody changes a setting for three percent.

@@ -4,8 +4,8 @@ use landfall_os::{BlockDevice, DeviceKind, Filesystem, Host, Medium, WriteCache}
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::bytes_text;
 use crate::{Notice, Weight};
+use landfall_os::humanize::bytes_text;
 
 /// A filesystem with less than this share free is called nearly full.
 const NEARLY_FULL: f64 = 0.1;

@@ -30,13 +30,11 @@ pub mod disturbance;
 mod error;
 pub mod export;
 pub mod facts;
-mod gate;
 pub mod made;
 mod notice;
 pub mod numbers;
 mod plan;
 mod preparation;
-mod process;
 mod progress;
 pub mod prove;
 mod readings;
@@ -50,19 +48,17 @@ pub mod stats;
 pub mod stream;
 pub mod sync;
 pub mod torn;
-mod tree;
-mod units;
 pub mod workload;
 
 pub use error::Error;
+pub use landfall_os::Stop;
 pub use notice::{Notice, Weight};
 pub use plan::{Plan, PlanKind};
 pub use preparation::Preparation;
-pub use progress::{Progress, Silent, Stop};
+pub use progress::{Progress, Silent};
 pub use results::{Experiment, ReadError, Results, SCHEMA_NAME, json_schema};
 pub use run::run;
 pub use site::{Site, SiteDescription, SiteKind, SiteSpec, canonical_directory};
-pub use units::{bytes_text, duration_text, parse_size, quoted, size_name};
 
 // The example of the README compiles, and is run where it can be.
 #[cfg(doctest)]

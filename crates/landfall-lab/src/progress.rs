@@ -1,7 +1,5 @@
-//! How a run tells what it is doing, and how it is told to stop.
+//! How a run tells what it is doing.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::export::Row;
@@ -22,21 +20,4 @@ pub struct Silent;
 impl Progress for Silent {
     fn doing(&mut self, _: &str, _: usize, _: usize, _: Duration) {}
     fn measured(&mut self, _: &Row<'_>) {}
-}
-
-/// A request to stop, shared with signal handlers and other threads.
-#[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    /// Whether the run should end as soon as it can.
-    #[inline]
-    pub fn is_requested(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// The flag itself, for a signal handler to set.
-    pub fn flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.0)
-    }
 }

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use landfall_recorder::SECTOR;
 
-use crate::{Error, parse_size};
+use crate::Error;
+use landfall_os::humanize::parse_size;
 
 /// A subject, for help.
 #[derive(Debug)]

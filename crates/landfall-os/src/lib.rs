@@ -8,6 +8,8 @@
 //! - [`Host`], [`Filesystem`], [`BlockDevice`]: what a directory really stands on;
 //! - [`DeviceCounters`], [`JournalCounter`], [`CpuTimes`]: what the kernel did for it;
 //! - [`LoopDevice`], [`Mount`], [`PrivateDirectory`]: filesystems of our own to try it on;
+//! - [`Process`], [`copy_directory`], [`StartBarrier`], [`Stop`]: programs, directories and threads that a run
+//!   goes through, and how it is told to end; [`humanize`]: sizes and times as people write them;
 //! - [`DirtyLimits`], [`dirty_bytes_of`], [`peak_resident`]: what it holds in memory.
 //!
 //! This is the only crate of the workspace that contains `unsafe`, and it contains it only where the
@@ -21,12 +23,14 @@ mod allocation;
 mod bus_error;
 mod cache;
 mod child;
+mod copy_directory;
 mod counters;
 mod cpu;
 mod device;
 mod dirty;
 mod filesystem;
 mod host;
+pub mod humanize;
 mod io_ring;
 mod journal;
 #[cfg(feature = "lmdb")]
@@ -37,7 +41,10 @@ mod memory;
 mod mount;
 mod payload;
 mod private_directory;
+mod process;
 mod server_thread;
+mod start_barrier;
+mod stop;
 mod stream_file;
 mod stream_method;
 mod sync_method;
@@ -47,6 +54,7 @@ mod write_ring;
 pub use allocation::{Allocation, allocate_unwritten, allocate_write_zeroes, zero_fill};
 pub use cache::{evict, load, resident_share, sync_filesystem, write_out};
 pub use child::end_with_this_thread;
+pub use copy_directory::{copy_directory, directory_bytes, sync_directory};
 pub use counters::{DeviceCounters, JournalCounter};
 pub use cpu::{CpuTimes, OneProcessor, process_cpu, thread_cpu, tree_cpu};
 pub use device::{BlockDevice, DeviceKind, WriteCache};
@@ -60,7 +68,10 @@ pub use memory::{available_memory, peak_resident, reset_peak_resident};
 pub use mount::{Mount, isolate_mounts, leave_mounts, mounts_under, unmount};
 pub use payload::{ALIGNMENT, Payload};
 pub use private_directory::{PrivateDirectory, abandoned_in};
+pub use process::Process;
 pub use server_thread::serve_block_device;
+pub use start_barrier::StartBarrier;
+pub use stop::Stop;
 pub use stream_file::{Content, StreamFile};
 pub use stream_method::{StreamCall, StreamMethod};
 pub use sync_method::{ParseSyncMethodError, SyncCall, SyncMethod};

@@ -1,8 +1,9 @@
 //! What experiment `amplify` is to measure, on the command line.
 
 use clap::{Args, ValueEnum};
+use landfall_lab::SiteSpec;
 use landfall_lab::amplify::{Part, Plan, Scale, Selection};
-use landfall_lab::{SiteSpec, parse_size};
+use landfall_os::humanize::parse_size;
 use landfall_recorder::wear::Drive;
 
 use super::seconds;

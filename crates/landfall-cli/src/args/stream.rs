@@ -1,8 +1,8 @@
 //! The axes of experiment `stream` on the command line.
 
 use clap::{Args, ValueEnum};
-use landfall_lab::parse_size;
 use landfall_lab::stream::{Data, Plan, Selection, saving};
+use landfall_os::humanize::parse_size;
 use landfall_os::{Allocation, StreamMethod};
 
 use super::seconds;

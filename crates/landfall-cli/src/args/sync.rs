@@ -1,8 +1,8 @@
 //! The axes of experiment `sync` on the command line.
 
 use clap::{Args, ValueEnum};
-use landfall_lab::parse_size;
 use landfall_lab::sync::{CacheState, Files, Operations, Placement, Plan, Selection};
+use landfall_os::humanize::parse_size;
 use landfall_os::{Allocation, SyncMethod};
 
 use super::seconds;

@@ -7,7 +7,8 @@ use landfall_lab::advice::check::{Check, check};
 use landfall_lab::advice::configuration::Configuration;
 use landfall_lab::advice::fragment::{HEAD, fragment};
 use landfall_lab::advice::{Advice, System, advise, is_same_machine, merge, plans};
-use landfall_lab::{Plan, Results, Site, SiteKind, SiteSpec, Stop, canonical_directory, quoted};
+use landfall_lab::{Plan, Results, Site, SiteKind, SiteSpec, Stop, canonical_directory};
+use landfall_os::humanize::quoted;
 
 use crate::args::Advise;
 use crate::commands::compare::read;

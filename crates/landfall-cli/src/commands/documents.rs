@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use landfall_lab::{Results, quoted, report};
+use landfall_lab::{Results, report};
+use landfall_os::humanize::quoted;
 
 use crate::args::Documents;
 use crate::commands::compare::read;

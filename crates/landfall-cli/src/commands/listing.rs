@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use landfall_lab::{Plan, bytes_text, configuration, duration_text, stream, sync};
+use landfall_lab::{Plan, configuration, stream, sync};
+use landfall_os::humanize::{bytes_text, duration_text};
 
 /// Durable writes per second that are reckoned with.
 const NOMINAL_RATE: f64 = 5_000.0;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use landfall::{Block, Error, Fragment, Inspection, Salvage};
-use landfall_lab::bytes_text;
+use landfall_os::humanize::bytes_text;
 
 use crate::args::{Log, LogCommand, LogDirectory, LogSalvage};
 use crate::commands::print_bytes;

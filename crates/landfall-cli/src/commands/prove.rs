@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use landfall_lab::export::Row;
 use landfall_lab::prove::{Outcome, Plan, prove, self_test, subject};
-use landfall_lab::{Progress, Results, Stop, quoted};
+use landfall_lab::{Progress, Results, Stop};
+use landfall_os::humanize::quoted;
 
 use crate::args::{Prove, Workload};
 use crate::commands::documents::{check_file, command_line, prepare_report};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use landfall::{Block, Error, Lsn, SnapshotFile, StateInspection};
-use landfall_lab::bytes_text;
+use landfall_os::humanize::bytes_text;
 
 use super::log;
 use crate::args::{LogDirectory, State, StateCommand};

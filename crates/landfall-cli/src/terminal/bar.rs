@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use landfall_lab::duration_text;
+use landfall_os::humanize::duration_text;
 
 /// A progress bar, or nothing when standard error is no terminal or the user wants quiet.
 pub struct Bar(ProgressBar);

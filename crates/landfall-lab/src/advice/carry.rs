@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::evidence::{Evidence, FLUSH};
 use super::target::Target;
-use crate::bytes_text;
 use crate::numbers::{interval, short, thousands};
 use crate::stats::Estimate;
 use crate::sync::{CacheState, Files, Placement, StrategyResult, Summary};
+use landfall_os::humanize::bytes_text;
 
 /// A drive is meant to last so many years.
 const YEARS: f64 = 5.0;

@@ -6,9 +6,10 @@ use super::evidence::telling;
 use super::result::Choice;
 use super::rule::{JOURNAL, Measured, Promise, Rule, System, Value, is_same};
 use super::rules;
+use crate::Results;
 use crate::made::{Recipe, like};
 use crate::stats::FEWEST_ROUNDS;
-use crate::{Results, quoted, size_name};
+use landfall_os::humanize::{quoted, size_name};
 
 /// What commands are made from.
 pub struct Commands<'a> {

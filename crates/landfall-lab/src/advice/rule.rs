@@ -404,7 +404,7 @@ fn plain(value: &str) -> String {
         "off" | "no" | "false" | "f" | "n" => return "0".to_owned(),
         _ => {}
     }
-    match crate::parse_size(&lower) {
+    match landfall_os::humanize::parse_size(&lower) {
         Ok(bytes) => bytes.to_string(),
         Err(_) => lower,
     }

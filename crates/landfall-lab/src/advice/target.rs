@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{parse_size, size_name};
+use landfall_os::humanize::{parse_size, size_name};
 
 const DAY: f64 = 24.0 * 3600.0;
 const KEYS: &str = "commits, size, clients, per-day";

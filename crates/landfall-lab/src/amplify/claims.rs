@@ -167,8 +167,8 @@ fn by_size(of: &ConfigurationResult, over: &ConfigurationResult, ids: u64) -> Cl
         };
         format!(
             "{} against {} at the end, without the logs and tables that an empty server has; which of InnoDB's sizes was meant is not known: it is taken uncompressed",
-            crate::bytes_text(size(of)),
-            crate::bytes_text(size(over)),
+            landfall_os::humanize::bytes_text(size(of)),
+            landfall_os::humanize::bytes_text(size(over)),
         )
     };
     let obstacle = unmeasured(of).or_else(|| unmeasured(over)).or_else(|| {

@@ -4,7 +4,8 @@ use landfall_os::available_memory;
 
 use super::{AmplifyResults, Plan, claims, sentences};
 use crate::configuration::Measurements;
-use crate::{Error, Notice, Progress, Site, Stop, Weight, bytes_text, configuration};
+use crate::{Error, Notice, Progress, Site, Stop, Weight, configuration};
+use landfall_os::humanize::bytes_text;
 
 /// Runs `plan` in the directory of `site`; returns what was found and what must be known about it.
 ///

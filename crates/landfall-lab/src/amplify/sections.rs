@@ -2,8 +2,8 @@
 
 use super::AmplifyResults;
 use super::catalogue::{PAGES_16, Part, WRITE_OPTIMISED, part};
-use crate::bytes_text;
 use crate::configuration::ConfigurationResult;
+use landfall_os::humanize::bytes_text;
 
 /// A part of the experiment with its configurations.
 #[derive(Debug)]

@@ -45,7 +45,7 @@ pub fn why_unsteady(one: &ConfigurationResult) -> Option<String> {
             None => "too little was asked".to_owned(),
         });
     }
-    let seconds = crate::duration_text(last.seconds);
+    let seconds = landfall_os::humanize::duration_text(last.seconds);
     Some(format!(
         "not steady after {seconds}: {}",
         reasons.join(", ")

@@ -11,9 +11,9 @@ use std::time::Instant;
 
 use super::{Configuration, Load};
 use crate::database::{self, DatabaseError, Presence, Templates};
-use crate::tree::{copy_tree, tree_bytes};
 use crate::workload;
 use crate::{Error, Preparation, Site, Stop};
+use landfall_os::{copy_directory, directory_bytes};
 
 /// Clients that fill a database at the same time.
 const CLIENTS: u32 = 4;
@@ -106,7 +106,7 @@ impl<'a> Loads<'a> {
             .map_err(DatabaseError::Setting)?;
         database.create(directory, &self.templates, self.stop)?;
         let running = database.start(directory, self.stop)?;
-        let size = || tree_bytes(directory).map_err(failed("look at a loaded database"));
+        let size = || directory_bytes(directory).map_err(failed("look at a loaded database"));
         let empty_bytes = size()?;
         workload.load(running.as_ref(), CLIENTS, self.stop)?;
         running.drain(self.stop)?;
@@ -163,7 +163,8 @@ impl<'a> Loads<'a> {
     ) -> Result<Preparation, DatabaseError> {
         let begin = Instant::now();
         let from = &self.of(configuration)?.directory;
-        let bytes = copy_tree(from, to, self.stop).map_err(failed("copy a loaded database"))?;
+        let bytes =
+            copy_directory(from, to, self.stop).map_err(failed("copy a loaded database"))?;
         Ok(Preparation {
             seconds: begin.elapsed().as_secs_f64(),
             bytes,

@@ -24,10 +24,10 @@ use super::{
 };
 use crate::database::{DatabaseError, Running};
 use crate::readings::Readings;
-use crate::tree::tree_bytes;
 use crate::workload::clients::{self, Worked};
 use crate::workload::{Client, Workload};
 use crate::{Preparation, Site, Stop};
+use landfall_os::directory_bytes;
 
 const WRITING_OUT: &str = "write out what is dirty";
 
@@ -195,7 +195,7 @@ fn tell_aftermath(
 }
 
 fn database_bytes(task: &Task<'_>) -> Result<u64, DatabaseError> {
-    tree_bytes(task.directory).map_err(failed("look at the database's files"))
+    directory_bytes(task.directory).map_err(failed("look at the database's files"))
 }
 
 /// Lets the clients ask for as long as a warm-up takes, and then until the load is steady, or it is too late

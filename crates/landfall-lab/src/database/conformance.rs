@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::thread;
 
 use super::*;
-use crate::tree::copy_tree;
+use landfall_os::copy_directory;
 
 /// A database that runs in a directory of its own.
 pub(crate) struct Fixture {
@@ -48,7 +48,7 @@ impl Fixture {
     /// The same database, started on what there would be had the process been killed.
     pub fn as_if_killed(&self) -> Fixture {
         let directory = tempfile::tempdir().unwrap();
-        copy_tree(self.directory.path(), directory.path(), &Stop::default()).unwrap();
+        copy_directory(self.directory.path(), directory.path(), &Stop::default()).unwrap();
         Fixture {
             running: start(&*self.database, directory.path()),
             database: Rc::clone(&self.database),

@@ -7,8 +7,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::DatabaseError;
-use crate::process::Process;
-use crate::{Stop, duration_text};
+use crate::Stop;
+use landfall_os::Process;
+use landfall_os::humanize::duration_text;
 
 /// Where servers are that are not meant to be typed; not in everybody's PATH.
 const FOR_ADMINISTRATORS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];

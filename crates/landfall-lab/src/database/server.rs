@@ -21,8 +21,9 @@ use rustix::process::Signal;
 
 use super::DatabaseError;
 use super::program::{is_about_space, telling_lines};
-use crate::process::Process;
-use crate::{Stop, duration_text};
+use crate::Stop;
+use landfall_os::Process;
+use landfall_os::humanize::duration_text;
 
 /// How long a server may take to start: after a crash it recovers first.
 const STARTING: Duration = Duration::from_secs(10 * 60);

@@ -10,7 +10,7 @@ use landfall_os::PrivateDirectory;
 
 use super::DatabaseError;
 use crate::Stop;
-use crate::tree::copy_tree;
+use landfall_os::copy_directory;
 
 /// Empty data directories, each made when it is first asked for; removed when dropped. To make one takes
 /// a server seconds, to copy it a fraction of one.
@@ -66,7 +66,7 @@ impl Templates {
                 template
             }
         };
-        let copied = copy_tree(&template, target, stop).map_err(|error| {
+        let copied = copy_directory(&template, target, stop).map_err(|error| {
             let target = target.display();
             DatabaseError::Refused(match error.kind() {
                 io::ErrorKind::Interrupted => return DatabaseError::Stopped,

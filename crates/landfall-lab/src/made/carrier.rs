@@ -10,7 +10,8 @@ use landfall_os::{
 use landfall_recorder::{Options, Recorder};
 
 use super::trouble;
-use crate::{Error, Stop, bytes_text};
+use crate::{Error, Stop};
+use landfall_os::humanize::bytes_text;
 
 /// Bytes of a directory's filesystem that are left to others.
 const SPARE: u64 = 64 << 20;

@@ -11,7 +11,8 @@ use std::str::FromStr;
 use landfall_os::Mount;
 
 use super::{mkfs, trouble};
-use crate::{Error, bytes_text, parse_size, size_name};
+use crate::Error;
+use landfall_os::humanize::{bytes_text, parse_size, size_name};
 
 const MIB: u64 = 1 << 20;
 /// Sizes of devices, in bytes.

@@ -3,8 +3,8 @@
 use landfall_recorder::SECTOR;
 
 use super::result::{FailingState, Happening, Outcome, ProofResults};
-use crate::bytes_text;
 use crate::numbers::thousands;
+use landfall_os::humanize::bytes_text;
 
 /// Moments before a cut that a timeline holds at least, if there were so many; of fewer it holds all
 /// since the last flush.

@@ -14,7 +14,8 @@ use super::{amplify, binlog, prose, prove, stream, sync, torn};
 use crate::advice::advise;
 use crate::facts::{self, Fact};
 use crate::prove::ProofResults;
-use crate::{Error, Notice, Results, Weight, bytes_text, duration_text};
+use crate::{Error, Notice, Results, Weight};
+use landfall_os::humanize::{bytes_text, duration_text};
 
 pub(super) const STYLE: &str = concat!(
     include_str!("../../templates/report.css"),

@@ -17,8 +17,8 @@ use landfall_os::{
 use landfall_recorder::{Options, Recorder};
 
 use crate::made::{Carrier, MadeFilesystem, Recipe};
-use crate::units::bytes_text;
 use crate::{Error, Notice, Stop, Weight};
+use landfall_os::humanize::bytes_text;
 
 /// How long to wait for a device to finish what it is doing.
 const QUIET_WAIT: Duration = Duration::from_millis(500);

@@ -7,8 +7,8 @@ use landfall_recorder::Profile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bytes_text;
 use crate::made::Recipe;
+use landfall_os::humanize::bytes_text;
 
 /// What an experiment is to run on.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,10 +8,10 @@
 use landfall_os::{DirtyLimits, Filesystem, Medium};
 
 use super::{Data, StrategyResult, Trial, Wall, sentences};
-use crate::bytes_text;
 use crate::claim::{Band, ClaimResult, Verdict};
 use crate::numbers::thousands;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
+use landfall_os::humanize::bytes_text;
 
 const SOURCE: &str = "published comparison of write(2) and mmap for handing over a large in-memory state, 128 to 4096 MB, phase by phase, on a spinning disk and on an SSD";
 

@@ -18,7 +18,8 @@ use super::{
 };
 use crate::preparation::{Call, PrepareError};
 use crate::schedule::Schedule;
-use crate::{Error, Notice, PlanKind, Progress, Site, Stop, bytes_text, export};
+use crate::{Error, Notice, PlanKind, Progress, Site, Stop, export};
+use landfall_os::humanize::bytes_text;
 
 /// Bytes of the pilot at most.
 const PILOT_BYTES: u64 = 64 << 20;

@@ -4,7 +4,8 @@ use landfall_os::{Medium, available_memory};
 
 use super::plan::largest_within;
 use super::saving;
-use crate::{Error, Site, bytes_text};
+use crate::{Error, Site};
+use landfall_os::humanize::bytes_text;
 
 /// Share of the available memory that a state may take: its pages are in memory until written.
 const MEMORY_SHARE: f64 = 0.75;

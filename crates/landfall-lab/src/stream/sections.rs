@@ -7,7 +7,7 @@
 use landfall_os::StreamMethod;
 
 use super::{Strategy, StrategyResult, StreamResults};
-use crate::bytes_text;
+use landfall_os::humanize::bytes_text;
 
 /// Strategies that differ along one axis, for each method on its own unless the axis is the method.
 #[derive(Clone, Debug)]

@@ -4,9 +4,9 @@ use landfall_os::DirtyLimits;
 
 use super::saving::{BreakEven, Cost, Policy, SavingResults};
 use super::{Ceiling, Data, StreamResults, Wall};
-use crate::bytes_text;
 use crate::numbers::{interval, short, thousands, two};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
+use landfall_os::humanize::bytes_text;
 
 const MIB: f64 = 1048576.0;
 /// Tries in memory that differ by more than this factor did not all find memory ready.

@@ -5,7 +5,7 @@ use std::fmt;
 use landfall_os::{Allocation, StreamCall, StreamMethod};
 
 use super::Data;
-use crate::size_name;
+use landfall_os::humanize::size_name;
 
 /// One way to hand over a large state and make it durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

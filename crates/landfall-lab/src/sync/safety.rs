@@ -7,7 +7,8 @@
 use super::{CacheState, Placement, Strategy, StrategyResult, Summary, SyncResults};
 use crate::made::Recipe;
 use crate::numbers::{NOTHING, interval, thousands};
-use crate::{Results, bytes_text, facts};
+use crate::{Results, facts};
+use landfall_os::humanize::bytes_text;
 
 /// Strategies named in a sentence.
 const MOST_NAMED: usize = 2;

@@ -4,7 +4,7 @@
 //! same.
 
 use super::{CacheState, Files, Placement, Strategy, StrategyResult, SyncResults};
-use crate::bytes_text;
+use landfall_os::humanize::bytes_text;
 
 /// Strategies that differ from the centre along one axis only.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::preparation::Call;
-use crate::size_name;
+use landfall_os::humanize::size_name;
 
 /// Whether several threads write one file or a file each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

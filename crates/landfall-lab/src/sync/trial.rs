@@ -22,9 +22,9 @@ use landfall_os::{DeviceCounters, OneProcessor, Payload, SyncedFile};
 
 use super::track::Track;
 use super::{Files, Strategy};
-use crate::gate::Gate;
 use crate::readings::Readings;
 use crate::{Site, Stop};
+use landfall_os::StartBarrier;
 
 /// Longest latency that is told apart, in nanoseconds: longer ones count as this.
 const LONGEST_NS: u64 = 300_000_000_000;
@@ -85,7 +85,7 @@ pub(super) fn run(task: &Task<'_>) -> io::Result<Measured> {
         .collect::<io::Result<Vec<Track>>>()?;
     let shared = Shared {
         task,
-        gate: Gate::default(),
+        gate: StartBarrier::default(),
         failed: AtomicBool::new(false),
     };
     let mut workers = Vec::new();
@@ -175,7 +175,7 @@ struct Worker<'a> {
 /// What all workers of a trial share.
 struct Shared<'a> {
     task: &'a Task<'a>,
-    gate: Gate,
+    gate: StartBarrier,
     failed: AtomicBool,
 }
 

@@ -17,7 +17,7 @@ use hdrhistogram::Histogram;
 use super::Client;
 use crate::Stop;
 use crate::database::DatabaseError;
-use crate::gate::Gate;
+use landfall_os::StartBarrier;
 
 /// Longest latency that is told apart, in nanoseconds: longer ones count as this.
 const LONGEST_NS: u64 = 300_000_000_000;
@@ -66,7 +66,7 @@ pub fn work<T>(
     begin: impl FnOnce() -> T,
     is_enough: &mut dyn FnMut(Duration, u64) -> bool,
 ) -> Result<(T, Worked), DatabaseError> {
-    let gate = Gate::default();
+    let gate = StartBarrier::default();
     let over = AtomicBool::new(false);
     let done: Vec<AtomicU64> = clients.iter().map(|_| AtomicU64::new(0)).collect();
     let (told, outcomes) = thread::scope(|scope| {

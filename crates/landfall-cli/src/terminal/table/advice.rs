@@ -10,8 +10,8 @@ use landfall_lab::advice::{
     Advice, Carried, Lack, Missing, Setting, Stance, System, Verdict, choice_text, gain_text,
     marks, proof_text, sentence,
 };
-use landfall_lab::bytes_text;
 use landfall_lab::numbers::{short, two};
+use landfall_os::humanize::bytes_text;
 
 use super::layout::{align, lines, plain_table, set_width, wrapped};
 use crate::terminal::style::{BAD, DOUBT, FAINT, GOOD, STRONG, styled};

@@ -2,7 +2,7 @@
 
 use landfall_lab::configuration::{ConfigurationResult, Measurements, Summary};
 use landfall_lab::numbers::{interval, short, thousands, two, writes};
-use landfall_lab::{bytes_text, duration_text};
+use landfall_os::humanize::{bytes_text, duration_text};
 
 use super::layout::{at_least, or_nothing, plain_table, with_notes, wrapped};
 

@@ -20,7 +20,8 @@ mod torn;
 use std::fmt::Write as _;
 
 use landfall_lab::facts::place;
-use landfall_lab::{Results, Weight, duration_text};
+use landfall_lab::{Results, Weight};
+use landfall_os::humanize::duration_text;
 
 pub use advice::advice;
 pub use comparison::comparison;

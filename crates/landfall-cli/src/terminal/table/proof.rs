@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use landfall_lab::Results;
 use landfall_lab::prove::sentences::{
     circumstances, coverage, full_subject, missing, short_subject, verdict, workload,
 };
 use landfall_lab::prove::{Breach, FailingState, Outcome, ProofResults};
-use landfall_lab::{Results, bytes_text, duration_text};
+use landfall_os::humanize::{bytes_text, duration_text};
 
 use super::layout::{lines, plain_table, wrapped};
 use super::moments::moments;

@@ -4,7 +4,7 @@ use landfall_lab::numbers::{NOTHING, interval, short, thousands, two};
 use landfall_lab::stats::Estimate;
 use landfall_lab::stream::saving::{Cost, LogResult, Policy, SavingResults};
 use landfall_lab::stream::sentences;
-use landfall_lab::{bytes_text, duration_text};
+use landfall_os::humanize::{bytes_text, duration_text};
 
 use super::layout::{align, lines, or_nothing, plain_table, with_notes, wrapped};
 use crate::terminal::style::{STRONG, styled};

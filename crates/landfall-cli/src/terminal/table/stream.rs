@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use landfall_lab::bytes_text;
 use landfall_lab::numbers::{interval, short, thousands, two};
 use landfall_lab::stats::{Spread, median};
 use landfall_lab::stream::{Section, StreamResults, Summary, sections, sentences};
+use landfall_os::humanize::bytes_text;
 
 use super::layout::{at_least, or_nothing, plain_table, with_notes, wrapped};
 use super::saving;

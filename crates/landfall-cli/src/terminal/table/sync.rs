@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use landfall_lab::Results;
 use landfall_lab::numbers::{interval, short, thousands, two, writes};
 use landfall_lab::sync::{Safety, Section, StrategyResult, Summary, SyncResults, safety, sections};
-use landfall_lab::{Results, bytes_text};
+use landfall_os::humanize::bytes_text;
 
 use super::layout::{align, lines, or_nothing, plain_table, wrapped};
 use crate::terminal::style::{BAD, FAINT, GOOD, STRONG, styled};

@@ -210,7 +210,7 @@ fn alike(rule: &Rule, choice: &Choice) -> Option<(&'static Rule, &'static Choice
 }
 
 fn number(text: &str) -> Option<u64> {
-    crate::parse_size(text).ok()
+    landfall_os::humanize::parse_size(text).ok()
 }
 
 /// The mount option of a recipe that sets this, with its value: `data=journal`, `barrier=0`; `on` where it takes none.

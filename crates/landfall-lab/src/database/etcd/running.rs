@@ -15,7 +15,7 @@ use super::options::Options;
 use crate::Stop;
 use crate::database::server::{Ending, Server, Watch};
 use crate::database::{self, Batch, DatabaseError, KeyValue, Running};
-use crate::tree::sync_tree;
+use landfall_os::sync_directory;
 
 /// Keys that are read at first, as many want only one, and at most.
 const PAGES: [i64; 2] = [10, 1000];
@@ -90,7 +90,7 @@ impl Running for Etcd {
         if !self.unsynced {
             return Ok(());
         }
-        sync_tree(&self.directory).map_err(|error| {
+        sync_directory(&self.directory).map_err(|error| {
             let doing = format!("cannot sync what is in {}", self.directory.display());
             DatabaseError::io(&doing, &error)
         })

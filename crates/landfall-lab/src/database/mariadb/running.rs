@@ -12,9 +12,10 @@ use super::options::Options;
 pub(super) use super::session::run;
 use super::session::{Session, failed};
 use super::{Engine, SCHEMA, TITLE, innodb, myrocks};
+use crate::Stop;
 use crate::database::server::{Ending, Server};
 use crate::database::{self, DatabaseError, Debt, Running};
-use crate::{Stop, duration_text};
+use landfall_os::humanize::duration_text;
 
 /// The largest packet that is sent or taken; the server's default, named so that no session asks for it.
 const PACKET: usize = 16 << 20;

@@ -12,7 +12,7 @@ use super::{Programs, TITLE};
 use crate::Stop;
 use crate::database::server::{Ending, Server, Watch};
 use crate::database::{self, Batch, DatabaseError, Debt, KeyValue, Running, program};
-use crate::tree::sync_tree;
+use landfall_os::sync_directory;
 
 /// How often it is looked whether it has written everything.
 const LOOK: Duration = Duration::from_millis(20);
@@ -131,7 +131,7 @@ impl Running for Redis {
             thread::sleep(LOOK);
         }
         // The server may not have asked for that, or not yet.
-        sync_tree(&self.directory).map_err(|error| {
+        sync_directory(&self.directory).map_err(|error| {
             let doing = format!("cannot sync what is in {}", self.directory.display());
             DatabaseError::io(&doing, &error)
         })

@@ -17,7 +17,8 @@ use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness, failed, read_back};
 use crate::setting::{Chosen, Description, Setting};
 use crate::sync::Strategy;
-use crate::{Error, Stop, size_name};
+use crate::{Error, Stop};
+use landfall_os::humanize::size_name;
 
 const FILE: &str = "pages";
 

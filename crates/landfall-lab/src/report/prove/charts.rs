@@ -5,11 +5,11 @@
 
 use serde::Serialize;
 
-use crate::bytes_text;
 use crate::numbers::thousands;
 use crate::prove::sentences::words;
 use crate::prove::{FailingState, Happening, Moment};
 use crate::report::charts::{Chart, Drawing};
+use landfall_os::humanize::bytes_text;
 
 /// Regions of the device that get a lane each, at most.
 const MOST_REGIONS: usize = 5;

@@ -1,7 +1,7 @@
 //! The tables of proofs.
 
-use crate::bytes_text;
 use crate::numbers::{NOTHING, thousands};
+use landfall_os::humanize::bytes_text;
 
 use crate::prove::sentences::{full_subject, verdict, words};
 use crate::prove::{Expectation, FailingState, Happening, Outcome, ProofResults};

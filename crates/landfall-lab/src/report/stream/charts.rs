@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use crate::bytes_text;
 use crate::numbers::{short, thousands, two};
 use crate::report::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, Print, is_wide, span};
-use crate::size_name;
 use crate::stream::{Phase, Section, StrategyResult, StreamResults, Summary, Trial};
+use landfall_os::humanize::bytes_text;
+use landfall_os::humanize::size_name;
 
 /// Rates further apart than this do not fit on the linear scale of a small panel.
 const WIDEST_LINEAR: f64 = 4.0;

@@ -10,8 +10,9 @@ mod tests;
 
 use super::charts::{Chart, Drawing, MOST_ROWS};
 use super::part::{Chapter, Figure, Part, chapter};
+use crate::Results;
 use crate::stream::{Section, StreamResults, sections, sentences};
-use crate::{Results, bytes_text};
+use landfall_os::humanize::bytes_text;
 
 /// Its part of the page; `charts` receives what is drawn.
 pub(super) fn part(results: &Results, stream: &StreamResults, charts: &mut Vec<Chart>) -> Part {

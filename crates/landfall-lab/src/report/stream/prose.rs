@@ -1,11 +1,12 @@
 //! What the report says of experiment `stream` before anything else.
 
+use crate::Results;
 use crate::numbers::interval;
 use crate::stats::Estimate;
 use crate::stream::saving::{Cost, Policy, SavingResults};
 use crate::stream::sentences::{crossing, percent, seconds_text, walls};
 use crate::stream::{StrategyResult, StreamResults, Summary, centre_size};
-use crate::{Results, bytes_text};
+use landfall_os::humanize::bytes_text;
 
 /// What the report says of the experiment before anything else.
 pub(in crate::report) fn sentences(results: &Results, stream: &StreamResults) -> Vec<String> {

@@ -8,7 +8,7 @@ use crate::report::table::{Row, Table};
 use crate::stats::Estimate;
 use crate::stream::saving::{Cost, LogResult, Policy, SavingResults};
 use crate::stream::sentences::{self, percent};
-use crate::{bytes_text, duration_text};
+use landfall_os::humanize::{bytes_text, duration_text};
 
 /// The chapters of dump against log.
 pub(super) fn chapters(

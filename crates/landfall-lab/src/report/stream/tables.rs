@@ -1,10 +1,10 @@
 //! The tables beneath the charts of phases and costs.
 
-use crate::bytes_text;
 use crate::numbers::{NOTHING, interval, short, thousands, two};
 use crate::report::table::{self, MOST_ROWS, Row, Table};
 use crate::stats::{Estimate, Spread, median};
 use crate::stream::{Section, StrategyResult, StreamResults, Summary, Trial};
+use landfall_os::humanize::bytes_text;
 
 /// A row for each phase of each strategy.
 pub(super) fn rates(section: &Section<'_>) -> Table {

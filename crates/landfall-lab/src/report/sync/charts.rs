@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::numbers::{short, thousands, two, writes};
 use crate::report::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, is_wide};
-use crate::size_name;
 use crate::sync::{DeviceCost, Files, Section, StrategyResult};
+use landfall_os::humanize::size_name;
 
 /// Fewer reads per operation than this are somebody else's.
 const SOME_READS: f64 = 0.05;

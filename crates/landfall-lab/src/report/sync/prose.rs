@@ -3,10 +3,11 @@
 //! Only a strategy whose writes are meant to survive a power cut is ever called the cheapest, and
 //! nothing is called durable without reserve where a notice puts durability itself in doubt.
 
+use crate::Results;
 use crate::numbers::{interval, thousands, two};
 use crate::stats::Estimate;
 use crate::sync::{DeviceCost, Strategy, StrategyResult, Summary, SyncResults, safety};
-use crate::{Results, bytes_text};
+use landfall_os::humanize::bytes_text;
 
 /// What the report says of the experiment before anything else.
 pub(in crate::report) fn sentences(results: &Results, sync: &SyncResults) -> Vec<String> {

@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 
+use crate::Results;
 use crate::numbers::{NOTHING, interval, thousands};
 use crate::report::charts::{Chart, Drawing, MOST_ROWS, is_wide};
 use crate::report::part::{Chapter, Figure, chapter};
 use crate::report::table::{self, Row, Table};
 use crate::sync::safety::{Timed, place, ranking};
 use crate::sync::{Safety, StrategyResult, SyncResults};
-use crate::{Results, bytes_text};
+use landfall_os::humanize::bytes_text;
 
 const TITLE: &str = "Cost against safety";
 

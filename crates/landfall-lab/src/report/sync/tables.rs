@@ -3,8 +3,9 @@
 use crate::numbers::{NOTHING, interval, short, thousands, two, writes};
 use crate::report::charts::{Chart, Drawing};
 use crate::report::table::{self, MOST_ROWS, Row, Table};
+use crate::stats;
 use crate::sync::{Section, StrategyResult, Summary, SyncResults};
-use crate::{bytes_text, stats};
+use landfall_os::humanize::bytes_text;
 
 /// Percentiles that get a column, with its heading.
 const PERCENTILES: [(f64, &str); 9] = [

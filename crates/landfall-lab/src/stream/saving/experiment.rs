@@ -31,7 +31,8 @@ use super::log::{self, Task};
 use super::state::{Changes, State};
 use super::summary::{self, Measured};
 use super::{CHUNK, DumpTrial, LogTrial, Plan, Policy, SavingResults, interrupted_if, restart};
-use crate::{Error, Notice, Site, Stop, bytes_text};
+use crate::{Error, Notice, Site, Stop};
+use landfall_os::humanize::bytes_text;
 
 const LOG: &str = "log";
 /// The same changes in every run, so that one run can be held against another.

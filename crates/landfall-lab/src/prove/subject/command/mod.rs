@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use super::marks::number;
 use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness, failed};
-use crate::process::Process;
 use crate::setting::{Chosen, Description, Setting};
 use crate::{Error, Stop};
+use landfall_os::Process;
 
 /// How often the witness is asked whether it is enough.
 const LOOK: Duration = Duration::from_millis(10);

@@ -32,7 +32,7 @@ const TAIL: u64 = 4096;
 const DYING: Duration = Duration::from_millis(100);
 
 /// A running program; killed, with all that it started, when dropped.
-pub(crate) struct Process {
+pub struct Process {
     child: Child,
     /// Readable once the program has ended.
     ended: OwnedFd,

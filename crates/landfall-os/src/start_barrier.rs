@@ -1,11 +1,12 @@
-//! The start of a trial: workers wait at a gate that opens for all at once.
+//! The start of a trial: threads wait until all may begin at once.
 //!
-//! Unlike a barrier it can be called off, when the system does not give as many threads as asked for.
+//! Unlike the standard library's barrier it can be called off, when the system does not give as many threads as asked for.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+/// Where threads wait until all of them may begin at once.
 #[derive(Default)]
-pub(crate) struct Gate {
+pub struct StartBarrier {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -17,8 +18,8 @@ struct State {
     go: Option<bool>,
 }
 
-impl Gate {
-    /// Waits until the gate opens; `false` when it was called off.
+impl StartBarrier {
+    /// Waits until the barrier opens; `false` when it was called off.
     pub fn pass(&self) -> bool {
         let mut state = self.lock();
         state.waiting += 1;
@@ -31,7 +32,7 @@ impl Gate {
         }
     }
 
-    /// Opens the gate when this many wait at it, right after doing `ready`.
+    /// Opens the barrier when this many wait at it, right after doing `ready`.
     pub fn open<T>(&self, waiting: usize, ready: impl FnOnce() -> T) -> T {
         let mut state = self.lock();
         while state.waiting < waiting {
@@ -67,27 +68,27 @@ mod tests {
 
     #[test]
     fn nobody_passes_before_all_are_there_and_ready() {
-        let gate = Gate::default();
+        let barrier = StartBarrier::default();
         let ready = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    assert!(gate.pass());
+                    assert!(barrier.pass());
                     assert!(ready.load(Ordering::SeqCst));
                 });
             }
-            gate.open(8, || ready.store(true, Ordering::SeqCst));
+            barrier.open(8, || ready.store(true, Ordering::SeqCst));
         });
     }
 
     #[test]
-    fn a_gate_that_is_called_off_lets_nobody_wait() {
-        let gate = Gate::default();
+    fn a_barrier_that_is_called_off_lets_nobody_wait() {
+        let barrier = StartBarrier::default();
         std::thread::scope(|scope| {
-            let early = scope.spawn(|| gate.pass());
-            gate.call_off();
+            let early = scope.spawn(|| barrier.pass());
+            barrier.call_off();
             assert!(!early.join().unwrap());
-            assert!(!gate.pass());
+            assert!(!barrier.pass());
         });
     }
 }

@@ -15,7 +15,7 @@ const CHUNK: usize = 1 << 20;
 
 /// Copies what is in the directory `from` into the empty directory `to`, with modes and owners; returns the
 /// bytes written. Sockets and other special files are left out. `Interrupted` when `stop` is requested.
-pub(crate) fn copy_tree(from: &Path, to: &Path, stop: &Stop) -> io::Result<u64> {
+pub fn copy_directory(from: &Path, to: &Path, stop: &Stop) -> io::Result<u64> {
     let mut buffer = vec![0; CHUNK];
     copy_into(from, to, &mut buffer, stop)
 }
@@ -75,12 +75,12 @@ fn same_owner(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Bytes that the files below `directory` take on the disk. A file that goes away meanwhile, as a database's
 /// temporary ones do, counts nothing.
-pub(crate) fn tree_bytes(directory: &Path) -> io::Result<u64> {
+pub fn directory_bytes(directory: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let counted = match entry.file_type() {
-            Ok(kind) if kind.is_dir() => tree_bytes(&entry.path()),
+            Ok(kind) if kind.is_dir() => directory_bytes(&entry.path()),
             Ok(_) => entry.metadata().map(|metadata| metadata.blocks() * 512),
             Err(error) => Err(error),
         };
@@ -94,11 +94,11 @@ pub(crate) fn tree_bytes(directory: &Path) -> io::Result<u64> {
 
 /// Has the kernel write what it was handed of the files and directories below `directory`, whoever handed it.
 /// What goes away meanwhile need not be written.
-pub(crate) fn sync_tree(directory: &Path) -> io::Result<()> {
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let synced = match entry.file_type() {
-            Ok(kind) if kind.is_dir() => sync_tree(&entry.path()),
+            Ok(kind) if kind.is_dir() => sync_directory(&entry.path()),
             Ok(kind) if kind.is_file() => File::open(entry.path()).and_then(|file| file.sync_all()),
             Ok(_) => Ok(()),
             Err(error) => Err(error),
@@ -133,19 +133,19 @@ mod tests {
             .unwrap();
         std::os::unix::fs::symlink("inner", from.join("link")).unwrap();
         let stop = Stop::default();
-        assert_eq!(copy_tree(&from, &to, &stop).unwrap(), (3 << 20) + 4);
+        assert_eq!(copy_directory(&from, &to, &stop).unwrap(), (3 << 20) + 4);
         assert_eq!(fs::read_to_string(to.join("link/file")).unwrap(), "text");
         let mode = to.join("inner/file").metadata().unwrap().mode();
         assert_eq!(mode & 0o777, 0o640);
         let written = File::open(to.join("sparse")).unwrap();
         written.sync_all().unwrap();
         assert!(written.metadata().unwrap().blocks() * 512 >= 3 << 20);
-        assert!(tree_bytes(&to).unwrap() >= 3 << 20);
+        assert!(directory_bytes(&to).unwrap() >= 3 << 20);
         stop.flag()
             .store(true, std::sync::atomic::Ordering::Relaxed);
         let again = outside.path().join("again");
         fs::create_dir(&again).unwrap();
-        let stopped = copy_tree(&from, &again, &stop).unwrap_err();
+        let stopped = copy_directory(&from, &again, &stop).unwrap_err();
         assert_eq!(stopped.kind(), io::ErrorKind::Interrupted);
     }
 }
