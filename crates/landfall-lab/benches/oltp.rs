@@ -14,10 +14,10 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::Duration;
 
+use landfall_databases::workload::{self, Workload, clients};
+use landfall_databases::{Running, Session, Templates};
 use landfall_lab::Stop;
-use landfall_lab::database::{self, Running, Session, Templates};
 use landfall_lab::stats::{Estimate, median};
-use landfall_lab::workload::{self, Workload, clients};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 const TESTS: [&str; 5] = [
@@ -118,7 +118,8 @@ fn run(options: &Options) -> Fallible<()> {
     let directory = tempfile::tempdir_in(&options.dir).map_err(|error| sentence(&error))?;
     let data = directory.path().join("data");
     std::fs::create_dir(&data).map_err(|error| sentence(&error))?;
-    let database = database::named("mariadb", &options.set).map_err(|error| sentence(&error))?;
+    let database =
+        landfall_databases::named("mariadb", &options.set).map_err(|error| sentence(&error))?;
     let templates = Templates::new(directory.path());
     database
         .create(&data, &templates, &stop)

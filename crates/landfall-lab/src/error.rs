@@ -2,6 +2,8 @@
 
 use std::io;
 
+use landfall_databases::SettingError;
+
 /// Why there is no result. The text is one sentence for the user.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -38,5 +40,11 @@ impl Error {
                 source,
             },
         }
+    }
+}
+
+impl From<SettingError> for Error {
+    fn from(error: SettingError) -> Error {
+        Error::Usage(error.0)
     }
 }

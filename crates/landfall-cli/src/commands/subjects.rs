@@ -1,6 +1,6 @@
 //! `landfall subjects`: what can be measured and proven, and where it is.
 
-use landfall_lab::database::{self, Presence};
+use landfall_databases::Presence;
 use landfall_lab::prove::subject::{self, Description};
 use serde_json::{Value, json};
 
@@ -12,9 +12,9 @@ use crate::terminal::table;
 pub fn run(arguments: &Subjects) -> Result<Code, Failure> {
     let text = match &arguments.name {
         _ if arguments.json => format!("{:#}\n", document()),
-        None => table::subjects(database::list(), subject::list()),
+        None => table::subjects(landfall_databases::list(), subject::list()),
         Some(name) => {
-            let databases = database::list().filter(|(known, ..)| known.name == name);
+            let databases = landfall_databases::list().filter(|(known, ..)| known.name == name);
             let proofs = subject::list().filter(|known| known.name == name);
             let text = table::settings(databases.map(|(known, ..)| known), proofs);
             if text.is_empty() {
@@ -28,7 +28,7 @@ pub fn run(arguments: &Subjects) -> Result<Code, Failure> {
 }
 
 fn document() -> Value {
-    let databases = database::list().map(|(known, title, presence)| {
+    let databases = landfall_databases::list().map(|(known, title, presence)| {
         let mut entry = described(known);
         entry["title"] = title.into();
         match presence {

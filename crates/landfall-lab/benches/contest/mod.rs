@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use hdrhistogram::Histogram;
-use landfall_lab::database::{self, Batch, DatabaseError, Running, Session, Templates, Value};
+use landfall_databases::{Batch, DatabaseError, Running, Session, Templates, Value};
 use landfall_lab::stats::{Estimate, median};
 use landfall_lab::{Site, SiteSpec, Stop};
 use landfall_os::{Payload, SyncedFile, process_cpu, zero_fill};
@@ -281,7 +281,7 @@ impl Place {
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
             .collect();
-        let database = database::named(name, &set).map_err(sentence)?;
+        let database = landfall_databases::named(name, &set).map_err(sentence)?;
         let data = self.directory.join(name);
         std::fs::create_dir(&data).map_err(sentence)?;
         database

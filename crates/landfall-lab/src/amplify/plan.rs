@@ -385,7 +385,7 @@ mod tests {
             });
             for one in plan.configurations().configurations {
                 for set in [&one.loaded_with, &one.all_settings()] {
-                    let named = crate::database::named(&one.database, set);
+                    let named = landfall_databases::named(&one.database, set);
                     assert!(named.is_ok(), "{}: {:?}", one.name, named.err());
                 }
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use landfall_os::thread_cpu;
 
-use crate::database::DatabaseError;
+use landfall_databases::DatabaseError;
 
 /// How often a thread looks whether it is to end.
 const TURNS: u32 = 10_000;

@@ -12,12 +12,11 @@ use super::trial::{self, Task};
 use super::{
     Configuration, ConfigurationResult, Measurements, Plan, SiteResult, disturbance, summary,
 };
-use crate::database::{self, DatabaseError, Running};
 use crate::schedule::Schedule;
 use crate::{
     Error, Notice, Preparation, Progress, Site, SiteDescription, SiteKind, SiteSpec, Stop, export,
-    workload,
 };
+use landfall_databases::{DatabaseError, Running, workload};
 
 /// What makes a plan need less space.
 const REMEDY: &str = "measure on fewer sites, or fewer rows or ids";
@@ -392,7 +391,7 @@ impl Run<'_> {
             site.drain()
                 .map_err(failed("write out a copied database"))?;
             let settings = configuration.all_settings();
-            let database = database::named(&configuration.database, &settings)
+            let database = landfall_databases::named(&configuration.database, &settings)
                 .map_err(|error| DatabaseError::Setting(error.to_string()))?;
             Ok((database.start(&directory, self.stop)?, copied.bytes))
         });

@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::{Configuration, Load};
-use crate::database::{self, DatabaseError, Presence, Templates};
-use crate::workload;
 use crate::{Error, Preparation, Site, Stop};
+use landfall_databases::{DatabaseError, Presence, SettingError, Templates, workload};
 use landfall_os::{copy_directory, directory_bytes};
 
 /// Clients that fill a database at the same time.
@@ -96,9 +95,10 @@ impl<'a> Loads<'a> {
     /// Loads a database in the empty `directory`, and stops it.
     fn fill(&self, configuration: &Configuration, directory: &Path) -> Result<Load, DatabaseError> {
         let begin = Instant::now();
-        let refused = |error: Error| DatabaseError::Setting(error.to_string());
+        let refused = |error: SettingError| DatabaseError::Setting(error.to_string());
         let name = &configuration.database;
-        let database = database::named(name, &configuration.loaded_with).map_err(refused)?;
+        let database =
+            landfall_databases::named(name, &configuration.loaded_with).map_err(refused)?;
         let settings = &configuration.workload_settings;
         let workload = workload::named(&configuration.workload, settings).map_err(refused)?;
         workload
@@ -181,7 +181,7 @@ impl Drop for Loads<'_> {
 
 /// The version that the database says it is of.
 fn version(name: &str) -> Option<String> {
-    let mut all = database::list();
+    let mut all = landfall_databases::list();
     let (_, _, presence) = all.find(|(description, ..)| description.name == name)?;
     match presence {
         Presence::Here { version, .. } => Some(version),

@@ -14,7 +14,7 @@ use std::time::Duration;
 use landfall_os::DeviceCounters;
 
 use super::{Steadiness, Window};
-use crate::database::Debt;
+use landfall_databases::Debt;
 
 /// KiB per request that differ by at most this share are alike.
 pub(super) const ALIKE: f64 = 0.05;

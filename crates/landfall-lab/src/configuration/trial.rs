@@ -22,11 +22,11 @@ use super::steady::{self, Windows};
 use super::{
     FlashWear, KindOfRequest, Latency, Owed, Steadiness, Trial, UntilSteady, device_cost, wear,
 };
-use crate::database::{DatabaseError, Running};
 use crate::readings::Readings;
-use crate::workload::clients::{self, Worked};
-use crate::workload::{Client, Workload};
 use crate::{Preparation, Site, Stop};
+use landfall_databases::workload::clients::{self, Worked};
+use landfall_databases::workload::{Client, Workload};
+use landfall_databases::{DatabaseError, Running};
 use landfall_os::directory_bytes;
 
 const WRITING_OUT: &str = "write out what is dirty";

@@ -7,7 +7,7 @@ use landfall_recorder::Recorder;
 use landfall_recorder::wear::{Drive, Wear};
 
 use super::FlashWear;
-use crate::database::DatabaseError;
+use landfall_databases::DatabaseError;
 
 /// Begins to keep where is written.
 pub(super) fn begin(recorder: &Recorder) -> Result<(), DatabaseError> {

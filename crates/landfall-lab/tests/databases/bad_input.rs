@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use landfall_databases::{DatabaseError, Running};
 use landfall_lab::Stop;
-use landfall_lab::database::{DatabaseError, Running};
 
 use crate::{alone, create, left, servers, with};
 

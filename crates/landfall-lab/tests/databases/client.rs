@@ -1,8 +1,6 @@
 //! A client that puts rows, each durable by itself, into a database of either kind.
 
-use landfall_lab::database::{
-    Batch, DatabaseError, Dialect, KeyValue, Session, Sql, Statement, Value,
-};
+use landfall_databases::{Batch, DatabaseError, Dialect, KeyValue, Session, Sql, Statement, Value};
 
 /// The number of the client that makes the table.
 pub const LOADER: u64 = 99;

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use landfall_lab::database::{DatabaseError, Dialect, Session, Sql, Value};
+use landfall_databases::{DatabaseError, Dialect, Session, Sql, Value};
 
 use crate::{alone, create, durable, left, servers, start};
 

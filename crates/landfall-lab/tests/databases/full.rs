@@ -4,8 +4,8 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+use landfall_databases::{DatabaseError, Templates};
 use landfall_lab::Stop;
-use landfall_lab::database::{DatabaseError, Templates};
 use landfall_lab::made::{Carrier, MadeFilesystem, Recipe};
 
 use crate::client::Client;

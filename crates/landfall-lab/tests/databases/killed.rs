@@ -12,8 +12,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use landfall_databases::{DatabaseError, Running};
 use landfall_lab::Stop;
-use landfall_lab::database::{DatabaseError, Running};
 
 use crate::client::{Client, LOADER};
 use crate::{Place, alone, create, durable, left, present, start};

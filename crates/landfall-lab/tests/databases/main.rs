@@ -15,8 +15,8 @@ mod workloads;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use landfall_lab::database::{self, Database, Presence, Running, Templates};
-use landfall_lab::{Error, Stop};
+use landfall_databases::{Database, Presence, Running, SettingError, Templates};
+use landfall_lab::Stop;
 
 /// Taken by each test that starts something.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -43,24 +43,27 @@ enum Place {
 
 /// The names of the databases that are here.
 fn present() -> Vec<(&'static str, Place)> {
-    let here = database::list().filter_map(|(description, title, presence)| match presence {
-        Presence::Here { version, program } => {
-            println!("{title} {version}");
-            let place = match program {
-                Some(_) => Place::Server,
-                None => Place::LinkedIn,
-            };
-            Some((description.name, place))
-        }
-        // It is no part of every build.
-        Presence::Absent { .. } if description.name == "rocksdb" && !cfg!(feature = "rocksdb") => {
-            None
-        }
-        Presence::Absent { remedy } => {
-            skip(&format!("{title} is not here: {remedy}"));
-            None
-        }
-    });
+    let here =
+        landfall_databases::list().filter_map(|(description, title, presence)| match presence {
+            Presence::Here { version, program } => {
+                println!("{title} {version}");
+                let place = match program {
+                    Some(_) => Place::Server,
+                    None => Place::LinkedIn,
+                };
+                Some((description.name, place))
+            }
+            // It is no part of every build.
+            Presence::Absent { .. }
+                if description.name == "rocksdb" && !cfg!(feature = "rocksdb") =>
+            {
+                None
+            }
+            Presence::Absent { remedy } => {
+                skip(&format!("{title} is not here: {remedy}"));
+                None
+            }
+        });
     here.collect()
 }
 
@@ -71,9 +74,9 @@ fn servers() -> Vec<&'static str> {
     servers.map(|(name, _)| name).collect()
 }
 
-fn with(name: &str, settings: &[(&str, &str)]) -> Result<Box<dyn Database>, Error> {
+fn with(name: &str, settings: &[(&str, &str)]) -> Result<Box<dyn Database>, SettingError> {
     let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
-    database::named(name, &settings.iter().map(owned).collect::<Vec<_>>())
+    landfall_databases::named(name, &settings.iter().map(owned).collect::<Vec<_>>())
 }
 
 /// The database with settings under which it has handed to the kernel what it acknowledges.

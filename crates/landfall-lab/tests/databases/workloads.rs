@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use landfall_databases::workload::{self, Workload, clients};
+use landfall_databases::{Running, Session, Value};
 use landfall_lab::Stop;
-use landfall_lab::database::{Running, Session, Value};
-use landfall_lab::workload::{self, Workload, clients};
 
 use crate::{alone, create, durable, left, present, start};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use comfy_table::{ColumnConstraint, Width};
-use landfall_lab::database::Presence;
+use landfall_databases::Presence;
 use landfall_lab::prove::subject::Description;
 
 use super::layout::{at_least, lines, plain_table, set_width};

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::{Evidence, alike, number, option_of, own_value};
+use crate::SiteKind;
 use crate::advice::result::{Basis, Gain, Quantity};
 use crate::advice::rule::{Choice, Measured, Rule, System, Value, is_same};
 use crate::advice::rules;
 use crate::configuration::{ConfigurationResult, Measurements, SiteResult};
 use crate::made::Recipe;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
-use crate::{SiteKind, database};
 
 /// A value that was measured in the system itself.
 pub(in crate::advice) struct Tried {
@@ -90,7 +90,7 @@ impl Evidence<'_> {
                     return None;
                 }
                 // What it was started with where nobody said is our own business, and then the server's.
-                let usual = database::descriptions()
+                let usual = landfall_databases::descriptions()
                     .filter(|known| known.name == one.database)
                     .flat_map(|known| known.settings)
                     .find(|setting| setting.name == rule.setting)

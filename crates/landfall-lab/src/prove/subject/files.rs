@@ -16,9 +16,9 @@ use super::content::{self, Contents};
 use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness, failed, read_back};
 use crate::preparation::{PrepareError, reserve};
-use crate::setting::{Chosen, Description, Setting};
 use crate::sync::{Strategy, Track};
 use crate::{Error, Stop};
+use landfall_databases::setting::{Chosen, Description, Setting};
 
 const FILE: &str = "records";
 const OLD_FILE: &str = "old-records";

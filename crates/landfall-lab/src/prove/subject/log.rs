@@ -16,8 +16,8 @@ use super::content;
 use super::engine::{cannot, lock, recovered};
 use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness, at_the_same_time};
-use crate::setting::{Chosen, Description, Setting};
 use crate::{Error, Stop};
+use landfall_databases::setting::{Chosen, Description, Setting};
 
 const DIRECTORY: &str = "log";
 /// Bytes of a record that say what it is: transaction, place, how many there are, the floor.

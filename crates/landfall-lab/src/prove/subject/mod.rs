@@ -13,6 +13,7 @@ use crate::Stop;
 
 mod command;
 mod content;
+#[cfg(feature = "databases")]
 mod database;
 mod engine;
 mod files;
@@ -23,10 +24,11 @@ mod marks;
 mod pages;
 mod registry;
 mod replace;
+#[cfg(feature = "databases")]
 mod sqlite;
 mod state;
 
-pub use crate::setting::{Description, Setting};
+pub use landfall_databases::setting::{Description, Setting};
 pub use marks::{Mark, MarkError, parse_marks};
 pub use registry::{list, named};
 

@@ -15,9 +15,9 @@ use landfall_os::{Payload, SyncMethod, SyncedFile};
 use super::content::{self, Contents};
 use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness, failed, read_back};
-use crate::setting::{Chosen, Description, Setting};
 use crate::sync::Strategy;
 use crate::{Error, Stop};
+use landfall_databases::setting::{Chosen, Description, Setting};
 use landfall_os::humanize::size_name;
 
 const FILE: &str = "pages";
@@ -74,7 +74,9 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, Error> {
         atomic: chosen.whether("atomic")?,
     };
     if pages.atomic && !pages.size.is_power_of_two() {
-        return Err(chosen.wrong("size", "an atomic write has a power of two of bytes"));
+        return Err(chosen
+            .wrong("size", "an atomic write has a power of two of bytes")
+            .into());
     }
     Ok(Box::new(pages))
 }

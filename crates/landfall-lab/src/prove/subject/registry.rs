@@ -4,9 +4,11 @@
 //! from what was set. A server is one too: its `run` starts it in the directory and stops it when the
 //! witness says that it is enough, its `check` starts it again and asks it.
 
-use super::{Subject, command, database, files, log, pages, replace, sqlite, state};
+use super::{Subject, command, files, log, pages, replace, state};
+#[cfg(feature = "databases")]
+use super::{database, sqlite};
 use crate::Error;
-use crate::setting::{Chosen, Description};
+use landfall_databases::setting::{Chosen, Description};
 
 /// How a subject comes about.
 pub(super) struct Kind {
@@ -20,15 +22,25 @@ static KINDS: &[&Kind] = &[
     &replace::KIND,
     &log::KIND,
     &state::KIND,
+    #[cfg(feature = "databases")]
     &sqlite::KIND,
+    #[cfg(feature = "databases")]
     &database::MARIADB,
+    #[cfg(feature = "databases")]
     &database::MYROCKS,
+    #[cfg(feature = "databases")]
     &database::POSTGRES,
+    #[cfg(feature = "databases")]
     &database::REDIS,
+    #[cfg(feature = "databases")]
     &database::ETCD,
+    #[cfg(feature = "databases")]
     &database::LMDB,
+    #[cfg(feature = "databases")]
     &database::REDB,
+    #[cfg(feature = "databases")]
     &database::FJALL,
+    #[cfg(feature = "databases")]
     &database::ROCKSDB,
     &command::KIND,
 ];

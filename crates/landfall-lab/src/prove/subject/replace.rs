@@ -15,8 +15,8 @@ use std::path::Path;
 use super::content::{self, Contents};
 use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness, failed, read_back};
-use crate::setting::{Chosen, Description, Setting};
 use crate::{Error, Stop};
+use landfall_databases::setting::{Chosen, Description, Setting};
 
 const FILE: &str = "file";
 const NEW_FILE: &str = "file.new";

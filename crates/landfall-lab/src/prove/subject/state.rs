@@ -17,8 +17,8 @@ use super::content;
 use super::engine::{cannot, lock, recovered};
 use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness, at_the_same_time};
-use crate::setting::{Chosen, Description, Setting};
 use crate::{Error, Stop};
+use landfall_databases::setting::{Chosen, Description, Setting};
 
 const DIRECTORY: &str = "state";
 /// Bytes of a command that say what it is: transaction, place.

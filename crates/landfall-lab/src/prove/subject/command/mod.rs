@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use super::marks::number;
 use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness, failed};
-use crate::setting::{Chosen, Description, Setting};
 use crate::{Error, Stop};
+use landfall_databases::setting::{Chosen, Description, Setting};
 use landfall_os::Process;
 
 /// How often the witness is asked whether it is enough.
@@ -112,7 +112,7 @@ impl CommandLine {
         for place in places {
             if !words.iter().any(|word| word.contains(place)) {
                 let why = format!("it has no {place}, so the program would not know where that is");
-                return Err(chosen.wrong(setting, why));
+                return Err(chosen.wrong(setting, why).into());
             }
         }
         Ok(CommandLine(words))

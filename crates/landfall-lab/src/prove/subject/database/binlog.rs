@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::transactions::Remains;
-use crate::database::{DatabaseError, Dialect, Sql};
+use landfall_databases::{DatabaseError, Dialect, Sql};
 
 /// How a transaction's number stands in the log: see `tables`.
 const WORDS: &str = "INSERT INTO log_of_numbers (n) VALUES (";

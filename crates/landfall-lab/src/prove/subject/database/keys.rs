@@ -2,7 +2,7 @@
 
 use super::Commit;
 use super::transactions::{ENTRIES, Entry, Remains, Shape, Slot};
-use crate::database::{Batch, DatabaseError, KeyValue};
+use landfall_databases::{Batch, DatabaseError, KeyValue};
 
 /// Transactions that may be missing one after the other before it is concluded that none follows. Keys
 /// need not have an order in which all could be found, so each is asked for.

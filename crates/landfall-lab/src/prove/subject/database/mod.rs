@@ -29,9 +29,9 @@ use std::sync::{Mutex, PoisonError};
 use self::transactions::{Remains, Shape};
 use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness, at_the_same_time};
-use crate::database::{self, Database, DatabaseError, Interface, Running, Session, Templates};
-use crate::setting::{Chosen, Description, Setting};
 use crate::{Error, Stop};
+use landfall_databases::setting::{Chosen, Description, Setting};
+use landfall_databases::{Database, DatabaseError, Interface, Running, Session, Templates};
 
 const MIB: u64 = 1 << 20;
 /// Times that a transaction is tried again after conflicts with others.
@@ -157,7 +157,7 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, Error> {
     let clients = chosen.number("clients", 1, 64)?;
     Ok(Box::new(DatabaseSubject {
         name: chosen.name(),
-        database: database::named(name, &settings)?,
+        database: landfall_databases::named(name, &settings)?,
         clients: NonZeroU32::new(clients as u32).unwrap_or(NonZeroU32::MIN),
         shape: Shape {
             rows: chosen.number("rows", 2, 1 << 16)?,

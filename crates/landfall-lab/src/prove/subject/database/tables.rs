@@ -2,8 +2,8 @@
 
 use super::Commit;
 use super::transactions::{ENTRIES, Entry, Remains, Shape, Slot};
-use crate::database::{DatabaseError, Dialect, Sql, Statement, Value};
-use crate::workload::sql::{Inserter, bytes_type, transaction as in_transaction};
+use landfall_databases::workload::sql::{Inserter, bytes_type, transaction as in_transaction};
+use landfall_databases::{DatabaseError, Dialect, Sql, Statement, Value};
 
 /// Creates the tables, with every slot as no transaction has left it yet.
 pub(super) fn create(sql: &mut dyn Sql, shape: &Shape, clients: u32) -> Result<(), DatabaseError> {

@@ -7,7 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{Found, SLOTS, SubjectError, failed, payload, slots};
-use crate::database::sqlite::options::VFS;
+use landfall_databases::sqlite::options::VFS;
 
 /// Opens the database, which recovers it, and reads everything.
 pub(super) fn check(path: &Path) -> Result<Found, SubjectError> {

@@ -17,9 +17,9 @@ use rusqlite::{Connection, types::Value};
 use super::content;
 use super::registry::Kind;
 use super::{Found, Promise, Subject, SubjectError, Witness};
-use crate::database::sqlite::options::{self, Options};
-use crate::setting::{Chosen, Description, Setting};
 use crate::{Error, Stop};
+use landfall_databases::setting::{Chosen, Description, Setting};
+use landfall_databases::sqlite::options::{self, Options};
 
 const DATABASE: &str = "database";
 const SLOTS: u64 = 16;

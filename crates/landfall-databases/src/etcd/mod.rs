@@ -1,0 +1,136 @@
+//! etcd: a log that a cluster agrees on, and a tree of pages that it is applied to. Here the cluster is
+//! one server.
+//!
+//! Everything is told on the command line. The server runs in the directory of its sockets and names
+//! them relative to it, for it keeps its own address in its data.
+
+mod api;
+mod options;
+mod running;
+
+use std::path::{Path, PathBuf};
+
+use self::options::Options;
+use self::running::Etcd;
+use super::registry::Kind;
+use super::server::{Server, socket_directory, socket_path};
+use super::{Database, DatabaseError, Interface, Presence, Running, Templates, program};
+use crate::setting::{Description, Setting};
+use landfall_os::Stop;
+
+const TITLE: &str = "etcd";
+const REMEDY: &str = "apt install etcd-server";
+/// By its log a data directory is known.
+const SIGN: &str = "member/wal";
+/// Its sockets, in the directory that it runs in. A URL must have a port, which is a part of the name.
+const SOCKET: &str = "client:0";
+const PEERS: &str = "peers:0";
+
+pub(super) static KIND: Kind = Kind {
+    description: Description {
+        name: "etcd",
+        about: "etcd, a server of its own that is a cluster of one",
+        passes_on: Some("a flag of its command line, without dashes before it"),
+        settings: &[Setting {
+            name: "unsafe-no-fsync",
+            default: Some("false"),
+            about: "whether nothing is ever synced: true or false",
+            telling: true,
+        }],
+    },
+    presence: || match Program::find() {
+        Some(program) => Presence::Here {
+            version: program.version,
+            program: Some(program.path),
+        },
+        None => Presence::Absent {
+            remedy: REMEDY.into(),
+        },
+    },
+    title: TITLE,
+    make: |chosen| {
+        Ok(Box::new(EtcdServer {
+            options: Options::new(chosen)?,
+        }))
+    },
+};
+
+struct EtcdServer {
+    options: Options,
+}
+
+/// The program, where it is installed.
+struct Program {
+    path: PathBuf,
+    /// What it says of itself: `3.4.23`.
+    version: String,
+}
+
+impl Program {
+    fn find() -> Option<Program> {
+        let path = program::find("etcd", &[])?;
+        let told = program::ask(&path, &["--version"])?;
+        let version = told.lines().next()?.strip_prefix("etcd Version: ")?;
+        Some(Program {
+            version: version.trim().to_owned(),
+            path,
+        })
+    }
+}
+
+impl EtcdServer {
+    fn run(&self, directory: &Path, stop: &Stop) -> Result<Etcd, DatabaseError> {
+        let program = Program::find().ok_or_else(|| DatabaseError::NotInstalled {
+            what: TITLE.into(),
+            remedy: REMEDY.into(),
+        })?;
+        let private = socket_directory()?;
+        let socket = socket_path(&private, SOCKET)?;
+        // It works elsewhere.
+        let absolute = |path: &Path| {
+            std::path::absolute(path)
+                .map_err(|error| DatabaseError::io(&path.display().to_string(), &error))
+        };
+        let data = absolute(directory)?;
+        let mut command = program::command(&absolute(&program.path)?);
+        // It reads what else it is told there.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("ETCD_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .current_dir(private.path())
+            .args(self.options.arguments())
+            .arg("--data-dir")
+            .arg(data);
+        let server = Server::start(TITLE, &mut command, private)?;
+        Etcd::connect(server, socket, directory, &self.options, stop)
+    }
+}
+
+impl Database for EtcdServer {
+    fn name(&self) -> String {
+        self.options.name.clone()
+    }
+
+    fn interface(&self) -> Interface {
+        Interface::OrderedKeys
+    }
+
+    fn create(&self, directory: &Path, _: &Templates, stop: &Stop) -> Result<(), DatabaseError> {
+        // What it finds empty it makes a cluster of.
+        let running = Box::new(self.run(directory, stop)?);
+        running.stop()
+    }
+
+    fn start(&self, directory: &Path, stop: &Stop) -> Result<Box<dyn Running>, DatabaseError> {
+        if !directory.join(SIGN).is_dir() {
+            let directory = directory.display();
+            return Err(DatabaseError::DoesNotStart(format!(
+                "{directory} is no data directory of {TITLE}: it has no directory '{SIGN}'"
+            )));
+        }
+        Ok(Box::new(self.run(directory, stop)?))
+    }
+}

@@ -1,0 +1,196 @@
+//! The databases that experiments and proofs run: servers that Landfall starts itself, and stores that
+//! are linked into it.
+//!
+//! - [`Database`]: one with its settings, made by [`named`]; [`list`] says which there are and where;
+//! - [`Running`]: one that was started in a directory; killed when dropped;
+//! - [`Session`]: one client's connection, [`Sql`] or [`KeyValue`];
+//! - [`Templates`]: empty data directories, made once and copied.
+//!
+//! A database touches nothing but the directory that it was given, and a private directory for its
+//! socket; an installed service of the same kind is never spoken to. Servers are ours alone: they have a
+//! process group, a data directory, a socket and settings of their own.
+//!
+//! Threads: a [`Running`] is shared, a [`Session`] belongs to one client's thread.
+
+#![cfg_attr(
+    not(all(
+        feature = "mariadb",
+        feature = "postgres",
+        feature = "redis",
+        feature = "etcd",
+        feature = "sqlite"
+    )),
+    allow(
+        dead_code,
+        reason = "what several databases share is there for each of them"
+    )
+)]
+
+#[cfg(test)]
+pub(crate) mod conformance;
+mod error;
+#[cfg(feature = "etcd")]
+mod etcd;
+#[cfg(feature = "fjall")]
+mod fjall;
+mod key_value;
+#[cfg(feature = "lmdb")]
+mod lmdb;
+#[cfg(feature = "mariadb")]
+mod mariadb;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(any(
+    feature = "mariadb",
+    feature = "postgres",
+    feature = "redis",
+    feature = "etcd"
+))]
+mod program;
+#[cfg(feature = "redb")]
+mod redb;
+#[cfg(feature = "redis")]
+mod redis;
+mod registry;
+mod rocksdb;
+#[cfg(any(
+    feature = "mariadb",
+    feature = "postgres",
+    feature = "redis",
+    feature = "etcd"
+))]
+mod server;
+pub mod setting;
+mod sql;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+mod template;
+#[cfg(any(
+    feature = "mariadb",
+    feature = "postgres",
+    feature = "redis",
+    feature = "etcd"
+))]
+mod user;
+pub mod workload;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use error::DatabaseError;
+pub use key_value::{Batch, KeyValue};
+pub use registry::{descriptions, list, named};
+pub use setting::SettingError;
+pub use sql::{Dialect, Row, Sql, Statement, Value};
+pub use template::Templates;
+
+use landfall_os::Stop;
+
+// The example of the README compiles, and is run where it can be.
+#[cfg(all(doctest, feature = "sqlite"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+/// What a database can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface {
+    /// Tables, in this dialect.
+    Sql(Dialect),
+    /// Keys in order.
+    OrderedKeys,
+    /// Keys without order.
+    Keys,
+}
+
+/// Where a database is, for a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It can be run.
+    Here {
+        /// Its version, as it says itself.
+        version: String,
+        /// Its program; `None`: it is part of this one.
+        program: Option<PathBuf>,
+    },
+    /// It cannot.
+    Absent {
+        /// How to get it: `apt install mariadb-server`.
+        remedy: String,
+    },
+}
+
+/// A database with its settings.
+///
+/// What is told to clients to be durable is as durable as the settings make it: the lab compares
+/// settings, so nothing here makes them safer than they are.
+pub trait Database: Send + Sync {
+    /// What it is, with its settings: `mariadb sync_binlog=1`.
+    fn name(&self) -> String;
+
+    /// What it can be asked.
+    fn interface(&self) -> Interface;
+
+    /// Makes an empty database in the empty `directory`; nothing runs afterwards.
+    fn create(
+        &self,
+        directory: &Path,
+        templates: &Templates,
+        stop: &Stop,
+    ) -> Result<(), DatabaseError>;
+
+    /// Starts it in `directory`, where it was created; it recovers there first if it has to. Returns
+    /// when it takes sessions. A server is killed when the calling thread ends, even if it is killed: that
+    /// thread must live as long as the server is wanted.
+    fn start(&self, directory: &Path, stop: &Stop) -> Result<Box<dyn Running>, DatabaseError>;
+}
+
+/// A database that runs. Dropped without [`stop`](Running::stop), a server is killed (SIGKILL).
+pub trait Running: Send + Sync {
+    /// Opens a connection.
+    fn session(&self) -> Result<Session, DatabaseError>;
+
+    /// CPU time that its processes have used, those that ended included; zero for what is part of this
+    /// process.
+    fn cpu(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// What it has still to write for what was already committed.
+    fn debt(&self) -> Result<Debt, DatabaseError> {
+        Ok(Debt::default())
+    }
+
+    /// Makes it write that: dirty pages, memtables, pending compactions; waits until it has. `stop` is
+    /// looked at while waiting.
+    fn drain(&self, stop: &Stop) -> Result<(), DatabaseError>;
+
+    /// Its own check of everything that it holds, as far as it has one; says what it complains of.
+    /// `stop` is looked at where that takes long.
+    fn verify(&self, stop: &Stop) -> Result<Option<String>, DatabaseError>;
+
+    /// Ends it in order.
+    fn stop(self: Box<Self>) -> Result<(), DatabaseError>;
+}
+
+/// What a database has still to write for what was already committed; `None`: it does not say, or has
+/// no such thing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Debt {
+    /// Bytes of pages that are newer in memory than in their files.
+    pub dirty_bytes: Option<u64>,
+    /// Bytes that its background compaction has still to rewrite, estimated.
+    pub compaction_bytes: Option<u64>,
+    /// Memtables written out since it was started.
+    pub memtable_flushes: Option<u64>,
+    /// How often its log was gone through since it was started, where pages are written when the log comes
+    /// round: before it did once, most of them were not written at all.
+    pub log_rounds: Option<f64>,
+}
+
+/// One client's connection.
+pub enum Session {
+    /// To tables.
+    Sql(Box<dyn Sql>),
+    /// To keys.
+    Keys(Box<dyn KeyValue>),
+}

@@ -1,0 +1,121 @@
+//! InnoDB: what can be set of it, and what it has still to write.
+
+use std::sync::Mutex;
+
+use mysql::Conn;
+
+use super::options::{Options, Variable, variable};
+use super::running::{Progress, first, lock, run, wait_until};
+use super::{BINLOG, Engine, MariadbServer, presence_of};
+use crate::SettingError;
+use crate::registry::Kind;
+use crate::setting::{Chosen, Description, Setting};
+use crate::{DatabaseError, Debt};
+use landfall_os::Stop;
+
+pub(crate) static KIND: Kind = Kind {
+    description: Description {
+        name: "mariadb",
+        about: "MariaDB with InnoDB, a server of its own",
+        passes_on: Some("a server variable"),
+        settings: &[
+            Setting {
+                name: "innodb_page_size",
+                default: Some("16K"),
+                about: "bytes of a page: 4K, 8K, 16K, 32K or 64K",
+                telling: false,
+            },
+            Setting {
+                name: "innodb_buffer_pool_size",
+                default: Some("128M"),
+                about: "bytes of pages that are kept in memory",
+                telling: false,
+            },
+            Setting {
+                name: "innodb_log_file_size",
+                default: Some("96M"),
+                about: "bytes of the redo log",
+                telling: false,
+            },
+            Setting {
+                name: "innodb_flush_log_at_trx_commit",
+                default: Some("1"),
+                about: "when the redo log is written and synced: 1 and 3: with each commit; 2: written with each commit; 0: every second",
+                telling: true,
+            },
+            BINLOG,
+        ],
+    },
+    presence: || presence_of(Engine::InnoDb),
+    title: "MariaDB with InnoDB",
+    make: |chosen| {
+        Ok(Box::new(MariadbServer {
+            engine: Engine::InnoDb,
+            options: Options::new(chosen, Vec::new(), variables(chosen)?)?,
+        }))
+    },
+};
+
+/// What was set, as the server's variables.
+pub(super) fn variables(chosen: &Chosen) -> Result<Vec<Variable>, SettingError> {
+    let page_size = chosen.size("innodb_page_size", 4 << 10, 64 << 10)?;
+    if !page_size.is_power_of_two() {
+        return Err(chosen.wrong("innodb_page_size", "it is a power of two"));
+    }
+    // The server's own limits are narrower, and it says so itself.
+    let pool = chosen.size("innodb_buffer_pool_size", 1 << 20, 1 << 44)?;
+    let log = chosen.size("innodb_log_file_size", 1 << 20, 1 << 40)?;
+    let flush = chosen.number("innodb_flush_log_at_trx_commit", 0, 3)?;
+    Ok(vec![
+        variable("innodb_page_size", page_size),
+        variable("innodb_buffer_pool_size", pool),
+        variable("innodb_log_file_size", log),
+        variable("innodb_flush_log_at_trx_commit", flush),
+    ])
+}
+
+fn dirty_bytes(server: &mut Conn) -> Result<u64, DatabaseError> {
+    let sql = "SELECT variable_value FROM information_schema.global_status \
+               WHERE variable_name = 'Innodb_buffer_pool_bytes_dirty'";
+    first(server, sql)
+}
+
+/// Its log has come round when it was written as far as pages may be behind: from then on every page that
+/// its end would overtake has to be written.
+pub(super) fn debt(server: &mut Conn) -> Result<Debt, DatabaseError> {
+    let sql = "SELECT CAST(SUM(IF(variable_name = 'Innodb_os_log_written', variable_value, 0)) AS DOUBLE), \
+                      CAST(SUM(IF(variable_name = 'Innodb_checkpoint_max_age', variable_value, 0)) AS DOUBLE) \
+               FROM information_schema.global_status \
+               WHERE variable_name LIKE 'Innodb_%'";
+    let (written, round): (f64, f64) = first(server, sql)?;
+    Ok(Debt {
+        dirty_bytes: Some(dirty_bytes(server)?),
+        log_rounds: (round > 0.0).then_some(written / round),
+        ..Debt::default()
+    })
+}
+
+/// Has every dirty page written.
+pub(super) fn drain(server: &Mutex<Conn>, stop: &Stop) -> Result<(), DatabaseError> {
+    let (most, low): (f64, f64) = first(
+        &mut lock(server),
+        "SELECT @@GLOBAL.innodb_max_dirty_pages_pct, @@GLOBAL.innodb_max_dirty_pages_pct_lwm",
+    )?;
+    let set = |most: f64, low: f64| {
+        // The low mark may not be above the high one at any moment.
+        let sql = format!(
+            "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0;
+             SET GLOBAL innodb_max_dirty_pages_pct = {most};
+             SET GLOBAL innodb_max_dirty_pages_pct_lwm = {low}"
+        );
+        run(&mut lock(server), &sql)
+    };
+    set(0.0, 0.0)?;
+    let drained = wait_until(stop, || {
+        Ok(match dirty_bytes(&mut lock(server))? {
+            0 => Progress::Done,
+            bytes => Progress::Left(bytes, "bytes of dirty pages"),
+        })
+    });
+    drained.and(set(most, low))
+}

@@ -1,0 +1,312 @@
+//! What a server is told on its command line, and whether it took it.
+
+use std::fmt::Display;
+
+use crate::DatabaseError;
+use crate::SettingError;
+use crate::setting::Chosen;
+
+/// What every server here is told, so that it suits a small machine and does nothing by itself that
+/// would be measured; each can be set otherwise.
+const FIXED: [(&str, &str); 8] = [
+    // No clients from elsewhere, so no names to look up.
+    ("skip_name_resolve", "ON"),
+    // 64 clients, those that look after the server, and room.
+    ("max_connections", "200"),
+    // Its counters cost memory and time, and nobody reads them.
+    ("performance_schema", "OFF"),
+    // What a run finds in memory must not depend on the run before, and nobody waits for it.
+    ("innodb_buffer_pool_dump_at_shutdown", "OFF"),
+    ("innodb_buffer_pool_load_at_startup", "OFF"),
+    // A lock that was not got in time ends the transaction, and not only its last statement: whoever
+    // tries again must begin anew, as after a deadlock.
+    ("innodb_rollback_on_timeout", "ON"),
+    // Or a server that keeps a binary log does not start.
+    ("server_id", "1"),
+    // Statistics that are gathered in the background are written in the background.
+    ("innodb_stats_auto_recalc", "OFF"),
+];
+
+/// Variables that are fixed when a data directory is made, or that cost a start to change.
+const MADE_WITH: [&str; 5] = [
+    "innodb_page_size",
+    "innodb_log_file_size",
+    "innodb_data_file_path",
+    "innodb_undo_tablespaces",
+    "innodb_checksum_algorithm",
+];
+
+/// Variables that would lead a server away from where we look for it.
+const OURS: [&str; 16] = [
+    "basedir",
+    "bind_address",
+    "bootstrap",
+    "datadir",
+    "defaults_extra_file",
+    "defaults_file",
+    "extra_port",
+    "log_error",
+    "no_defaults",
+    "pid_file",
+    "port",
+    "skip_grant_tables",
+    "skip_networking",
+    "socket",
+    "tmpdir",
+    "user",
+];
+
+/// The settings of a server.
+pub(super) struct Options {
+    pub name: String,
+    /// Later ones win.
+    variables: Vec<Variable>,
+    /// How many of them, from the end, were asked for.
+    asked: usize,
+}
+
+/// A variable of the server, with dashes made underscores, and its value.
+pub(super) type Variable = (String, String);
+
+pub(super) fn variable(name: &str, value: impl Display) -> Variable {
+    (name.to_owned(), value.to_string())
+}
+
+impl Options {
+    /// With what an engine is told unless told otherwise, the variables that it has settings for, and
+    /// those that are passed on.
+    pub fn new(
+        chosen: &Chosen,
+        for_engine: Vec<Variable>,
+        own: Vec<Variable>,
+    ) -> Result<Options, SettingError> {
+        let name = chosen.name();
+        let mut passed_on = Vec::new();
+        for (key, value) in chosen.passed_on() {
+            let variable = key.replace('-', "_").to_lowercase();
+            let refuse = |why: &str| Err(SettingError(format!("{name} {key}={value}: {why}")));
+            if own.iter().any(|(name, _)| *name == variable) {
+                if *key == variable {
+                    // The engine has taken it into its own.
+                    continue;
+                }
+                return refuse(&format!("write {variable}"));
+            }
+            if OURS.contains(&variable.as_str()) {
+                return refuse("that is Landfall's to choose");
+            }
+            if variable == "log_bin" {
+                return refuse("whether there is a binary log is said by binlog=yes or binlog=no");
+            }
+            passed_on.push((variable, value.clone()));
+        }
+        let syncs = passed_on.iter().any(|(name, _)| name == "sync_binlog");
+        let binlog = chosen.one_of("binlog", &[("auto", syncs), ("yes", true), ("no", false)])?;
+        if syncs && !binlog {
+            return Err(chosen.wrong("binlog", "sync_binlog is set, which needs a binary log"));
+        }
+        let fixed = FIXED.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut variables = fixed.to_vec();
+        variables.extend(for_engine);
+        if binlog {
+            // In the data directory, like everything else.
+            variables.push(("log_bin".into(), "binlog".into()));
+        }
+        let asked = own.len() + passed_on.len();
+        variables.extend(own);
+        variables.extend(passed_on);
+        Ok(Options {
+            name,
+            variables,
+            asked,
+        })
+    }
+
+    /// As arguments of the server.
+    pub fn arguments(&self) -> Vec<String> {
+        self.variables.iter().map(as_argument).collect()
+    }
+
+    /// Those that a data directory is made with.
+    pub fn made_with(&self) -> Vec<String> {
+        let made_with = |(name, _): &&Variable| MADE_WITH.contains(&name.as_str());
+        self.variables
+            .iter()
+            .filter(made_with)
+            .map(as_argument)
+            .collect()
+    }
+
+    /// What was asked for, by name.
+    pub fn asked(&self) -> &[Variable] {
+        &self.variables[self.variables.len() - self.asked..]
+    }
+
+    /// Finds in the log of a server that did not start what it does not like among what was asked for.
+    pub fn complaint(&self, log: &[String]) -> Option<DatabaseError> {
+        let setting = |text: &str| Some(DatabaseError::Setting(format!("the server says: {text}")));
+        // RocksDB has a word of its own for what it does not know.
+        let mut families = log.iter().filter(|line| line.contains("family config"));
+        if let Some(line) = families.next() {
+            return setting(&format!("rocksdb_default_cf_options: {line}"));
+        }
+        let errors = log.iter().filter_map(|line| line.split_once("[ERROR] "));
+        let mut complaints = errors.map(|(_, error)| error).filter(|error| {
+            let words = error.replace('-', "_").to_lowercase();
+            let mut words = words.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            words.any(|word| {
+                // Options are written with two dashes.
+                let word = word.trim_start_matches('_');
+                self.asked().iter().any(|(name, _)| name == word)
+            })
+        });
+        let complaint = complaints.next()?;
+        setting(
+            complaint
+                .trim_start_matches("mariadbd: ")
+                .trim_end_matches('.'),
+        )
+    }
+
+    /// Complains if a server, which says what a variable of some type is, made another number of it.
+    pub fn hold_against(
+        &self,
+        variable: &str,
+        kind: &str,
+        actual: &str,
+    ) -> Result<(), DatabaseError> {
+        let asked = self.asked().iter().rfind(|(name, _)| name == variable);
+        let Some((name, value)) = asked else {
+            return Ok(());
+        };
+        let is_same = if kind == "BOOLEAN" {
+            switch(value) == switch(actual)
+        } else if kind.contains("INT") || kind == "DOUBLE" {
+            number(value).is_none() || number(value) == number(actual)
+        } else {
+            // Texts, paths, enumerations and sets: what it does not like it refuses.
+            true
+        };
+        match is_same {
+            true => Ok(()),
+            false => Err(DatabaseError::Setting(format!(
+                "{name}={value}: the server makes {actual} of it; say so, or set another value"
+            ))),
+        }
+    }
+}
+
+fn as_argument((name, value): &Variable) -> String {
+    format!("--{name}={value}")
+}
+
+/// A number as the server reads it: with a suffix for powers of 1024.
+fn number(text: &str) -> Option<f64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let exponent = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" => 0,
+        "K" => 1,
+        "M" => 2,
+        "G" => 3,
+        "T" => 4,
+        "P" => 5,
+        "E" => 6,
+        _ => return None,
+    };
+    let number: f64 = digits.parse().ok()?;
+    Some(number * 1024_f64.powi(exponent))
+}
+
+/// Whether a switch is on; `None`: it is neither.
+fn switch(text: &str) -> Option<bool> {
+    match text.to_ascii_uppercase().as_str() {
+        "1" | "ON" | "TRUE" | "" => Some(true),
+        "0" | "OFF" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mariadb::innodb;
+
+    fn options(set: &[(&str, &str)]) -> Result<Options, String> {
+        let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
+        let set: Vec<_> = set.iter().map(owned).collect();
+        Chosen::new(&innodb::KIND.description, &set)
+            .and_then(|chosen| Options::new(&chosen, Vec::new(), innodb::variables(&chosen)?))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_set_comes_after_what_is_fixed() {
+        let options = options(&[("innodb_page_size", "4K"), ("max-connections", "7")]).unwrap();
+        let arguments = options.arguments();
+        let place = |text: &str| arguments.iter().position(|one| one == text).unwrap();
+        assert!(place("--max_connections=7") > place("--max_connections=200"));
+        let made_with = options.made_with();
+        assert!(made_with.contains(&"--innodb_page_size=4096".to_owned()));
+        assert!(!made_with.iter().any(|one| one.contains("connections")));
+    }
+
+    #[test]
+    fn a_binary_log_is_kept_where_it_is_asked_for() {
+        let has_one = |set| {
+            options(set).map(|options| options.arguments().contains(&"--log_bin=binlog".into()))
+        };
+        assert_eq!(has_one(&[]), Ok(false));
+        assert_eq!(has_one(&[("binlog", "yes")]), Ok(true));
+        assert_eq!(has_one(&[("sync-binlog", "0")]), Ok(true));
+        let error = has_one(&[("sync_binlog", "0"), ("binlog", "no")]).unwrap_err();
+        assert!(
+            error.starts_with("mariadb binlog=no: sync_binlog"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn what_is_ours_to_say_is_refused() {
+        for (set, why) in [
+            (("datadir", "/"), "Landfall's to choose"),
+            (("log-bin", "x"), "binlog=yes"),
+            (("innodb-page-size", "4K"), "write innodb_page_size"),
+            (("innodb_page_size", "6K"), "a power of two"),
+        ] {
+            let error = options(&[set]).map(|_| ()).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_complaint_about_what_was_set_is_found_in_the_log() {
+        let options = options(&[("innodb_flush_method", "foo"), ("no_such", "1")]).unwrap();
+        let complaint = |line: &str| options.complaint(&[format!("2026-11-21 13:17:40 0 {line}")]);
+        for line in [
+            "[ERROR] mariadbd: Error while setting value 'foo' to 'innodb-flush-method'",
+            "[ERROR] mariadbd: unknown variable 'no_such=1'",
+            "[ERROR] mariadbd: unknown option '--no-such'",
+            "[ERROR] InnoDB: innodb_page_size=16384 requires innodb_buffer_pool_size >= 6 MiB current 2 MiB",
+        ] {
+            assert!(complaint(line).is_some(), "{line}");
+        }
+        assert_eq!(complaint("[Note] innodb_flush_method"), None);
+        assert_eq!(complaint("[ERROR] Aborting"), None);
+    }
+
+    #[test]
+    fn a_value_that_the_server_changed_is_named() {
+        let options = options(&[
+            ("innodb_log_file_size", "8000000"),
+            ("x", "4k"),
+            ("y", "on"),
+        ]);
+        let options = options.unwrap();
+        let kept = |name, kind, actual| options.hold_against(name, kind, actual).is_ok();
+        assert!(!kept("innodb_log_file_size", "BIGINT UNSIGNED", "7999488"));
+        assert!(kept("x", "INT UNSIGNED", "4096"));
+        assert!(kept("y", "BOOLEAN", "ON"));
+        assert!(!kept("y", "BOOLEAN", "OFF"));
+        assert!(kept("not_set", "BOOLEAN", "OFF"));
+    }
+}

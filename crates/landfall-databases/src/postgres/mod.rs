@@ -1,0 +1,261 @@
+//! PostgreSQL, the newest that is installed.
+//!
+//! Everything that is not in a fresh data directory is told on the command line. PostgreSQL refuses to be
+//! root's: for root it is run as the user `postgres`, who is given the data directory.
+//!
+//! It is killed by SIGQUIT, its immediate shutdown: nothing is written, so that the data are as after any
+//! other death, but its shared memory is given back, which SIGKILL would leave behind for good.
+
+mod options;
+mod running;
+mod session;
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use self::options::Options;
+use self::running::Postgres;
+use super::registry::Kind;
+use super::server::{Server, socket_directory, socket_path};
+use super::user::User;
+use super::{Database, DatabaseError, Dialect, Interface, Presence, Running, Templates, program};
+use crate::setting::{Description, Setting};
+use landfall_os::Stop;
+
+const TITLE: &str = "PostgreSQL";
+const REMEDY: &str = "apt install postgresql";
+/// Where distributions put programs of one version beside those of others.
+const VERSIONS: [(&str, &str); 2] = [("/usr/lib/postgresql", ""), ("/usr", "pgsql-")];
+/// How long an empty data directory may take to be made: seconds, on a disk that is fast.
+const INSTALLING: Duration = Duration::from_secs(10 * 60);
+/// The name of its socket, which follows from the port that it would have.
+const SOCKET: &str = ".s.PGSQL.5432";
+
+pub(super) static KIND: Kind = Kind {
+    description: Description {
+        name: "postgres",
+        about: "PostgreSQL, a server of its own",
+        passes_on: Some("a configuration parameter"),
+        settings: &[
+            Setting {
+                name: "synchronous_commit",
+                default: Some("on"),
+                about: "whether a commit waits until its log is durable: on, local or off",
+                telling: true,
+            },
+            Setting {
+                name: "shared_buffers",
+                default: Some("128M"),
+                about: "bytes of pages that are kept in memory",
+                telling: false,
+            },
+            Setting {
+                name: "wal_segment_size",
+                default: Some("16M"),
+                about: "bytes of a file of the log, a power of two from 1M to 1G",
+                telling: false,
+            },
+            Setting {
+                name: "checksums",
+                default: Some("yes"),
+                about: "whether pages have checksums: yes or no",
+                telling: false,
+            },
+        ],
+    },
+    presence: || match Programs::find() {
+        Some(programs) => Presence::Here {
+            version: programs.version,
+            program: Some(programs.server),
+        },
+        None => Presence::Absent {
+            remedy: REMEDY.into(),
+        },
+    },
+    title: TITLE,
+    make: |chosen| {
+        Ok(Box::new(PostgresServer {
+            options: Options::new(chosen)?,
+        }))
+    },
+};
+
+struct PostgresServer {
+    options: Options,
+}
+
+/// The programs of one version.
+struct Programs {
+    server: PathBuf,
+    initdb: PathBuf,
+    /// What the server says of itself: `15.10`.
+    version: String,
+    /// Whom they are run as, if not as ourselves.
+    user: Option<User>,
+}
+
+impl Programs {
+    fn find() -> Option<Programs> {
+        let directories = by_version();
+        let server = program::find("postgres", &directories)?;
+        let told = program::ask(&server, &["--version"])?;
+        Some(Programs {
+            // Of the same version.
+            initdb: program::find("initdb", &[server.parent()?.to_owned()])?,
+            version: told
+                .split_once(") ")?
+                .1
+                .split_whitespace()
+                .next()?
+                .to_owned(),
+            server,
+            user: User::instead_of_root(&["postgres"]),
+        })
+    }
+
+    fn required() -> Result<Programs, DatabaseError> {
+        Self::find().ok_or_else(|| DatabaseError::NotInstalled {
+            what: TITLE.into(),
+            remedy: REMEDY.into(),
+        })
+    }
+
+    /// One of the programs, as whoever may run it.
+    fn command(&self, program: &Path) -> Command {
+        let mut command = program::command(program);
+        if let Some(user) = &self.user {
+            user.run(&mut command);
+        }
+        command
+    }
+
+    /// Makes `directory` one that the server takes for its data: its own, and nobody else's.
+    fn adopt(&self, directory: &Path) -> Result<(), DatabaseError> {
+        let only_mine = Permissions::from_mode(0o700);
+        fs::set_permissions(directory, only_mine).map_err(refused(directory))?;
+        match &self.user {
+            Some(user) => {
+                user.let_in(&directory.canonicalize().map_err(refused(directory))?)?;
+                user.hand_over(directory)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The directories of programs of each version, the newest first.
+fn by_version() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for (place, prefix) in VERSIONS {
+        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let version = name.strip_prefix(prefix).and_then(|text| text.parse().ok());
+            found.extend(version.map(|version: f64| (version, entry.path().join("bin"))));
+        }
+    }
+    found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    found.into_iter().map(|(_, directory)| directory).collect()
+}
+
+fn refused(directory: &Path) -> impl Fn(io::Error) -> DatabaseError {
+    move |error| {
+        let directory = directory.display();
+        DatabaseError::Refused(format!("cannot use {directory} for data: {error}"))
+    }
+}
+
+impl Database for PostgresServer {
+    fn name(&self) -> String {
+        self.options.name.clone()
+    }
+
+    fn interface(&self) -> Interface {
+        Interface::Sql(Dialect::Postgres)
+    }
+
+    fn create(
+        &self,
+        directory: &Path,
+        templates: &Templates,
+        stop: &Stop,
+    ) -> Result<(), DatabaseError> {
+        let programs = Programs::required()?;
+        let made_with = self.options.made_with();
+        let key = format!("postgres {} {}", programs.version, made_with.join(" "));
+        templates.copy(&key, directory, stop, |template| {
+            install(&programs, made_with, template, stop)
+        })?;
+        programs.adopt(directory)
+    }
+
+    fn start(&self, directory: &Path, stop: &Stop) -> Result<Box<dyn Running>, DatabaseError> {
+        let programs = Programs::required()?;
+        let running = start(&programs, &self.options, directory, stop)?;
+        Ok(Box::new(running))
+    }
+}
+
+fn start(
+    programs: &Programs,
+    options: &Options,
+    directory: &Path,
+    stop: &Stop,
+) -> Result<Postgres, DatabaseError> {
+    // The server starts elsewhere.
+    let directory = &directory.canonicalize().map_err(refused(directory))?;
+    if !directory.join("PG_VERSION").is_file() {
+        let directory = directory.display();
+        return Err(DatabaseError::DoesNotStart(format!(
+            "{directory} is no data directory of {TITLE}: it has no file 'PG_VERSION'"
+        )));
+    }
+    let private = socket_directory()?;
+    socket_path(&private, SOCKET)?;
+    if let Some(user) = &programs.user {
+        user.let_in(directory)?;
+        user.let_in(private.path())?;
+        user.hand_over(private.path())?;
+    }
+    let mut command = programs.command(&programs.server);
+    let mut sockets = std::ffi::OsString::from("unix_socket_directories=");
+    sockets.push(private.path());
+    command.arg("-D").arg(directory).arg("-c").arg(sockets);
+    for argument in options.arguments() {
+        command.arg("-c").arg(argument);
+    }
+    let sockets = private.path().to_owned();
+    let server = Server::start_gently(TITLE, &mut command, private)?;
+    Postgres::connect(server, sockets, options, stop)
+}
+
+/// Makes an empty database in the empty `directory`.
+fn install(
+    programs: &Programs,
+    made_with: &[String],
+    directory: &Path,
+    stop: &Stop,
+) -> Result<(), DatabaseError> {
+    programs.adopt(directory)?;
+    let mut command = programs.command(&programs.initdb);
+    command
+        .arg("-D")
+        .arg(directory.canonicalize().map_err(refused(directory))?)
+        .args(made_with)
+        .args([
+            // Only we come to its socket.
+            "--auth=trust",
+            "--username=postgres",
+            "--encoding=UTF8",
+            "--locale=C",
+            // It is copied first, and never needed after a power cut.
+            "--no-sync",
+        ]);
+    program::run(&mut command, INSTALLING, stop)?;
+    let running = start(programs, &Options::plain(), directory, stop)?;
+    running.add_extensions()?;
+    Box::new(running).stop()
+}

@@ -1,0 +1,135 @@
+//! Redis: everything in memory, and a log of the changes.
+//!
+//! Everything is told on the command line. Redis makes a data directory out of any empty one, so ours
+//! have a file that says that they are meant to be one.
+
+mod options;
+mod running;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use self::options::Options;
+use self::running::Redis;
+use super::registry::Kind;
+use super::server::{Server, socket_directory, socket_path};
+use super::{Database, DatabaseError, Interface, Presence, Running, Templates, program};
+use crate::setting::{Description, Setting};
+use landfall_os::Stop;
+
+const TITLE: &str = "Redis";
+const REMEDY: &str = "apt install redis-server";
+/// The file by which a data directory of ours is known.
+const SIGN: &str = "redis.conf";
+
+pub(super) static KIND: Kind = Kind {
+    description: Description {
+        name: "redis",
+        about: "Redis, a server of its own",
+        passes_on: Some("a configuration directive"),
+        settings: &[
+            Setting {
+                name: "appendonly",
+                default: Some("yes"),
+                about: "whether changes are appended to a file: yes or no",
+                telling: false,
+            },
+            Setting {
+                name: "appendfsync",
+                default: Some("everysec"),
+                about: "when that file is synced: always (before a change is acknowledged), everysec or no",
+                telling: true,
+            },
+        ],
+    },
+    presence: || match Programs::find() {
+        Some(programs) => Presence::Here {
+            version: programs.version,
+            program: Some(programs.server),
+        },
+        None => Presence::Absent {
+            remedy: REMEDY.into(),
+        },
+    },
+    title: TITLE,
+    make: |chosen| {
+        Ok(Box::new(RedisServer {
+            options: Options::new(chosen)?,
+        }))
+    },
+};
+
+struct RedisServer {
+    options: Options,
+}
+
+/// The programs, where they are installed.
+struct Programs {
+    server: PathBuf,
+    check_log: PathBuf,
+    check_dump: PathBuf,
+    /// What the server says of itself: `7.0.15`.
+    version: String,
+}
+
+impl Programs {
+    fn find() -> Option<Programs> {
+        let server = program::find("redis-server", &[])?;
+        let told = program::ask(&server, &["--version"])?;
+        let version = told.split_once("v=")?.1.split_whitespace().next()?;
+        Some(Programs {
+            check_log: program::find("redis-check-aof", &[])?,
+            check_dump: program::find("redis-check-rdb", &[])?,
+            version: version.to_owned(),
+            server,
+        })
+    }
+
+    fn required() -> Result<Programs, DatabaseError> {
+        Self::find().ok_or_else(|| DatabaseError::NotInstalled {
+            what: TITLE.into(),
+            remedy: REMEDY.into(),
+        })
+    }
+}
+
+impl Database for RedisServer {
+    fn name(&self) -> String {
+        self.options.name.clone()
+    }
+
+    fn interface(&self) -> Interface {
+        Interface::Keys
+    }
+
+    fn create(&self, directory: &Path, _: &Templates, _: &Stop) -> Result<(), DatabaseError> {
+        Programs::required()?;
+        let sign = directory.join(SIGN);
+        let text = "# What is set is on the command line.\n";
+        fs::write(&sign, text).map_err(|error| {
+            DatabaseError::Refused(format!("cannot write {}: {error}", sign.display()))
+        })
+    }
+
+    fn start(&self, directory: &Path, stop: &Stop) -> Result<Box<dyn Running>, DatabaseError> {
+        let programs = Programs::required()?;
+        if !directory.join(SIGN).is_file() {
+            let directory = directory.display();
+            return Err(DatabaseError::DoesNotStart(format!(
+                "{directory} is no data directory of {TITLE} that Landfall made: it has no file '{SIGN}'"
+            )));
+        }
+        let private = socket_directory()?;
+        let socket = socket_path(&private, "socket")?;
+        let mut command = program::command(&programs.server);
+        command
+            .arg("--unixsocket")
+            .arg(&socket)
+            .arg("--dir")
+            .arg(directory)
+            .args(self.options.arguments());
+        let server = Server::start(TITLE, &mut command, private)?;
+        let running = Redis::connect(server, socket, directory, programs, &self.options, stop)?;
+        Ok(Box::new(running))
+    }
+}

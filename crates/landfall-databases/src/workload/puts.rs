@@ -1,0 +1,302 @@
+//! Single durable puts, and batches of them.
+//!
+//! A put sets one key to a value of random bytes; a batch sets several, all in one transaction or one
+//! atomic batch. Keys are drawn uniformly from those that loading made; or each is new, and every client
+//! has an ascending sequence of its own, as numbered records would.
+//!
+//! A batch is sorted by key, so that two clients never wait for each other in a circle.
+
+use fastrand::Rng;
+
+use super::loading::{Load, load};
+use super::registry::Kind;
+use super::sql::{Inserter, bytes_type, or_update, transaction};
+use super::{Client, Workload, random_of};
+use crate::SettingError;
+use crate::setting::{Chosen, Description, Setting};
+use crate::{Batch, DatabaseError, Interface, KeyValue, Running, Session, Sql, Statement, Value};
+use landfall_os::Stop;
+
+/// Keys that a loader puts in one transaction.
+const CHUNK: u64 = 1024;
+
+pub(super) static KIND: Kind = Kind {
+    description: Description {
+        name: "puts",
+        about: "durable puts of a key, one at a time or in batches",
+        passes_on: None,
+        settings: &[
+            Setting {
+                name: "size",
+                default: Some("100"),
+                about: "bytes of a value",
+                telling: true,
+            },
+            Setting {
+                name: "batch",
+                default: Some("1"),
+                about: "puts in a transaction",
+                telling: true,
+            },
+            Setting {
+                name: "keys",
+                default: Some("10000"),
+                about: "distinct keys, which loading makes; 0: every put has a new one",
+                telling: false,
+            },
+        ],
+    },
+    make,
+};
+
+struct Puts {
+    name: String,
+    size: usize,
+    batch: usize,
+    keys: u64,
+}
+
+fn make(chosen: &Chosen) -> Result<Box<dyn Workload>, SettingError> {
+    let keys = chosen.number("keys", 0, 1 << 40)?;
+    let batch = chosen.number("batch", 1, 1 << 16)?;
+    if keys != 0 && keys < batch {
+        return Err(chosen.wrong("keys", "there are fewer than a batch has"));
+    }
+    Ok(Box::new(Puts {
+        name: chosen.name(),
+        size: chosen.size("size", 0, 16 << 20)? as usize,
+        batch: batch as usize,
+        keys,
+    }))
+}
+
+impl Puts {
+    fn value(&self, random: &mut Rng) -> Vec<u8> {
+        let mut value = vec![0; self.size];
+        random.fill(&mut value);
+        value
+    }
+}
+
+impl Workload for Puts {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn suits(&self, _: Interface) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn requests(&self) -> &'static [&'static str] {
+        &["put"]
+    }
+
+    fn load(&self, running: &dyn Running, clients: u32, stop: &Stop) -> Result<(), DatabaseError> {
+        if let Session::Sql(mut sql) = running.session()? {
+            let bytes = bytes_type(sql.dialect(), self.size as u64);
+            sql.run(&format!(
+                "CREATE TABLE puts (k BIGINT PRIMARY KEY, v {bytes} NOT NULL)"
+            ))?;
+        }
+        let what = Load {
+            running,
+            loaders: clients,
+            numbers: 0..self.keys,
+            chunk: CHUNK,
+            stop,
+        };
+        let open = |session| Ok((session, Inserter::new("puts", &["k", "v"])));
+        load(&what, open, |(session, inserter), chunk| {
+            let mut random = Rng::with_seed(chunk.start);
+            match session {
+                Session::Sql(sql) => {
+                    let row = |key| {
+                        let value = self.value(&mut random);
+                        [Value::Integer(key as i64), Value::Bytes(value)]
+                    };
+                    let rows: Vec<Value> = chunk.flat_map(row).collect();
+                    transaction(sql.as_mut(), |sql| inserter.insert(sql, &rows))
+                }
+                Session::Keys(keys) => {
+                    let mut batch = Batch::default();
+                    for key in chunk {
+                        batch.put(key.to_be_bytes(), self.value(&mut random));
+                    }
+                    keys.commit(&batch)
+                }
+            }
+        })
+    }
+
+    fn client(
+        &self,
+        session: Session,
+        number: u32,
+        seed: u64,
+    ) -> Result<Box<dyn Client>, DatabaseError> {
+        let mut random = random_of(number, seed);
+        let draw = Draw {
+            keys: self.keys,
+            batch: self.batch,
+            // Beside other clients, and those of earlier runs; positive as a signed number.
+            next: u64::from(random.u32(..) >> 1) << 32,
+            value: vec![0; self.size],
+            random,
+        };
+        Ok(match session {
+            Session::Sql(mut sql) => Box::new(SqlClient {
+                put: prepare(sql.as_mut())?,
+                sql,
+                draw,
+            }),
+            Session::Keys(keys) => Box::new(KeyClient { keys, draw }),
+        })
+    }
+}
+
+fn prepare(sql: &mut dyn Sql) -> Result<Statement, DatabaseError> {
+    let or_update = or_update(sql.dialect(), "k", &["v"]);
+    sql.prepare(&format!(
+        "INSERT INTO puts (k, v) VALUES (?, ?) {or_update}"
+    ))
+}
+
+/// What one client puts next.
+struct Draw {
+    keys: u64,
+    batch: usize,
+    /// The next new key.
+    next: u64,
+    value: Vec<u8>,
+    random: Rng,
+}
+
+impl Draw {
+    /// The keys of a batch, ascending, each once.
+    fn keys(&mut self) -> Vec<u64> {
+        if self.keys == 0 {
+            let first = self.next;
+            self.next += self.batch as u64;
+            return (first..self.next).collect();
+        }
+        let mut keys = Vec::with_capacity(self.batch);
+        while keys.len() < self.batch {
+            let missing = self.batch - keys.len();
+            keys.extend((0..missing).map(|_| self.random.u64(..self.keys)));
+            keys.sort_unstable();
+            keys.dedup();
+        }
+        keys
+    }
+
+    fn value(&mut self) -> &[u8] {
+        self.random.fill(&mut self.value);
+        &self.value
+    }
+}
+
+struct SqlClient {
+    sql: Box<dyn Sql>,
+    put: Statement,
+    draw: Draw,
+}
+
+impl Client for SqlClient {
+    fn request(&mut self) -> Result<usize, DatabaseError> {
+        let SqlClient { sql, put, draw } = self;
+        let keys = draw.keys();
+        let mut put = |sql: &mut dyn Sql, key: u64| {
+            let values = [
+                Value::Integer(key as i64),
+                Value::Bytes(draw.value().to_vec()),
+            ];
+            sql.execute(*put, &values).map(drop)
+        };
+        match keys[..] {
+            [key] => put(sql.as_mut(), key)?,
+            _ => transaction(sql.as_mut(), |sql| {
+                keys.iter().try_for_each(|&key| put(sql, key))
+            })?,
+        }
+        Ok(0)
+    }
+}
+
+struct KeyClient {
+    keys: Box<dyn KeyValue>,
+    draw: Draw,
+}
+
+impl Client for KeyClient {
+    fn request(&mut self) -> Result<usize, DatabaseError> {
+        let mut batch = Batch::default();
+        for key in self.draw.keys() {
+            batch.put(key.to_be_bytes(), self.draw.value());
+        }
+        self.keys.commit(&batch).map(|()| 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{loaded, workload};
+    use crate::Value;
+    use crate::conformance::{Fixture, sql};
+
+    /// Keys and sizes of values.
+    fn rows(fixture: &Fixture) -> Vec<(i64, i64)> {
+        let mut session = sql(&*fixture.running);
+        let query = session
+            .prepare("SELECT k, length(v) FROM puts ORDER BY k")
+            .unwrap();
+        let rows = session.query(query, &[]).unwrap();
+        let numbers = |row: &Vec<Value>| (row[0].integer().unwrap(), row[1].integer().unwrap());
+        rows.iter().map(numbers).collect()
+    }
+
+    #[test]
+    fn loaded_keys_are_overwritten() {
+        let (fixture, workload) = loaded("sqlite", "puts", "size=7 batch=3 keys=5000");
+        let expected: Vec<_> = (0..5000).map(|key| (key, 7)).collect();
+        assert_eq!(rows(&fixture), expected);
+        let mut session = sql(&*fixture.running);
+        let query = session.prepare("SELECT k, v FROM puts ORDER BY k").unwrap();
+        let before = session.query(query, &[]).unwrap();
+        let mut client = workload
+            .client(fixture.running.session().unwrap(), 0, 1)
+            .unwrap();
+        assert_eq!(client.request(), Ok(0));
+        let after = session.query(query, &[]).unwrap();
+        let changed = before.iter().zip(&after).filter(|(old, new)| old != new);
+        assert_eq!(changed.count(), 3);
+        assert_eq!(rows(&fixture), expected);
+    }
+
+    #[test]
+    fn new_keys_ascend_beside_those_of_others() {
+        let (fixture, workload) = loaded("sqlite", "puts", "keys=0 batch=2");
+        for seed in 0..2 {
+            for number in 0..2 {
+                let session = fixture.running.session().unwrap();
+                let mut client = workload.client(session, number, seed).unwrap();
+                (0..3).for_each(|_| assert_eq!(client.request(), Ok(0)));
+            }
+        }
+        let rows = rows(&fixture);
+        assert_eq!(rows.len(), 2 * 2 * 3 * 2);
+        assert!(rows.iter().all(|&(key, len)| key >= 0 && len == 100));
+        let sequences = rows.chunk_by(|(one, _), (next, _)| next - one == 1);
+        assert_eq!(sequences.count(), 4);
+    }
+
+    #[test]
+    fn impossible_numbers_are_refused() {
+        assert_eq!(
+            workload("puts", "keys=2 batch=3")
+                .err()
+                .unwrap()
+                .to_string(),
+            "puts keys=2: there are fewer than a batch has"
+        );
+    }
+}
