@@ -108,7 +108,7 @@ impl<E: Environment> Shared<E> {
             let has_writer = self.ask_writer(&mut state);
             if is_waited_for && !has_writer && state.writer.is_some() {
                 // There is nobody else to do it.
-                self.drive(state, true);
+                self.drive(state);
                 state = E::lock(&self.state);
             }
         }
@@ -357,7 +357,7 @@ impl<E: Environment> Shared<E> {
             self.writing.wake_one();
             return Ok(self.space.wait(state));
         }
-        self.drive(state, false);
+        self.drive(state);
         Ok(E::lock(&self.state))
     }
 }

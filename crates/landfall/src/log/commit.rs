@@ -61,7 +61,7 @@ impl<E: Environment> Shared<E> {
                 let waiting = state.filling.waiting;
                 match state.gathering.decide(waiting, || self.environment.now()) {
                     Gather::Write => {
-                        self.drive(state, true);
+                        self.drive(state);
                         state = E::lock(&self.state);
                         continue;
                     }
@@ -81,21 +81,17 @@ impl<E: Environment> Shared<E> {
         }
     }
 
-    /// Writes what was gathered, if nobody else is at it. `sync`: and makes it durable.
+    /// Writes what was gathered, if nobody else is at it, and makes it durable if that is waited for.
     ///
     /// Goes on as long as there is something that nobody else would write.
-    pub(super) fn drive<'a>(self: &'a Arc<Self>, mut state: StateOf<'a, E>, mut sync: bool) {
-        while let Some(next) = self.write_group(state, sync) {
-            (state, sync) = (next, false);
+    pub(super) fn drive<'a>(self: &'a Arc<Self>, mut state: StateOf<'a, E>) {
+        while let Some(next) = self.write_group(state) {
+            state = next;
         }
     }
 
     /// Writes one group; the lock, if there is another one to be written that nobody waits for.
-    fn write_group<'a>(
-        self: &'a Arc<Self>,
-        mut state: StateOf<'a, E>,
-        sync: bool,
-    ) -> Option<StateOf<'a, E>> {
+    fn write_group<'a>(self: &'a Arc<Self>, mut state: StateOf<'a, E>) -> Option<StateOf<'a, E>> {
         let mut writer = state.writer.take()?;
         let Some(other) = writer.spare.take() else {
             state.writer = Some(writer);
@@ -106,7 +102,7 @@ impl<E: Environment> Shared<E> {
             state.next_position = next;
         }
         let gathered = state.filling.bytes();
-        let is_awaited = sync || state.filling.waiting > 0 || !state.filling.callbacks.is_empty();
+        let is_awaited = state.filling.waiting > 0 || !state.filling.callbacks.is_empty();
         let sync =
             is_awaited || writer.unsynced_bytes() + gathered > self.options.max_unsynced_bytes;
         let parity = state.filling.parity;
@@ -261,7 +257,7 @@ impl<E: Environment> Shared<E> {
         let mut state = E::lock(&self.state);
         while !state.is_poisoned() {
             if state.writer.is_some() && self.has_work(&state) {
-                self.drive(state, false);
+                self.drive(state);
                 state = E::lock(&self.state);
             } else if state.is_closing {
                 return;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Handle;
 use super::control::ControlFile;
-use super::format::{Control, Frame, Geometry};
+use super::format::{CONTROL, CONTROL_NAME, Control, Frame, Geometry};
 use super::group::{Group, MOST_SEGMENTS};
 use super::group_writer::{GroupWriter, WriteFrom};
 use super::scan::Place;
@@ -58,9 +58,14 @@ fn a_control_record_never_goes_back() {
     control
         .write(Control {
             epoch: record.epoch + 1,
+            first_segment: 2,
+            first_lsn: 5,
+            end: GEOMETRY.first_block(2),
+            end_lsn: 5,
             ..record
         })
         .unwrap();
+    assert_eq!(control.record.generation, record.generation + 1);
     let (before, record) = (world.storage().files(), control.record);
     for older in [
         Control {
@@ -72,7 +77,7 @@ fn a_control_record_never_goes_back() {
             ..record
         },
         Control {
-            first_lsn: 0,
+            first_lsn: record.first_lsn - 1,
             ..record
         },
         Control {
@@ -91,6 +96,22 @@ fn a_control_record_never_goes_back() {
         assert!(is_broken(control.write(older)), "{older:?}");
     }
     assert_eq!(world.storage().files(), before);
+}
+
+#[test]
+fn a_control_file_is_whole() {
+    let world = world();
+    let files = world.storage().files();
+    let whole = files[CONTROL_NAME].clone();
+    for len in [0, CONTROL, 2 * CONTROL - 1, 2 * CONTROL, whole.len() - 1] {
+        let mut cut = files.clone();
+        cut.insert(CONTROL_NAME.to_owned(), whole[..len].to_vec());
+        let opened = Handle::open(&System::new(Memory::new(cut)), options());
+        assert!(
+            matches!(opened, Err(Error::Corrupt { offset, .. }) if offset == len as u64),
+            "{len}"
+        );
+    }
 }
 
 #[test]

@@ -152,6 +152,12 @@ impl<E: Environment> Segments<E> {
         self.ready() > self.entered + 1
     }
 
+    /// Whether all that were made ahead have been written to.
+    #[cfg(test)]
+    pub fn is_written_ahead(&self) -> bool {
+        self.unwritten.is_empty() && self.zeroing.is_none()
+    }
+
     /// Whether zeros may go on being written to it.
     pub fn may_zero(&self, sequence: u64) -> bool {
         sequence > self.entered.max(self.wanted)

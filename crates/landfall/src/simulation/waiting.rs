@@ -91,14 +91,22 @@ fn a_callback_is_called_though_nobody_commits() {
     // The thread that makes segments, and the one that writes or not.
     for threads in [u64::MAX, 1] {
         with_log(threads, |log, _| {
-            let (called, calls) = mpsc::channel();
-            for round in 0..3 {
-                let called = called.clone();
-                let done = move |result: Result<_, _>| called.send(result.is_ok()).unwrap();
-                log.append_then(&[round; 40], done).map_err(wrong)?;
-                must(calls.recv() == Ok(true), "it was told of a failure")?;
-            }
-            Ok(())
+            let log = Arc::new(log);
+            let ask = |log: Arc<Log>| {
+                let (called, calls) = mpsc::channel();
+                for round in 0..3 {
+                    let called = called.clone();
+                    let done = move |result: Result<_, _>| called.send(result.is_ok()).unwrap();
+                    log.append_then(&[round; 40], done).map_err(wrong)?;
+                    must(calls.recv() == Ok(true), "it was told of a failure")?;
+                }
+                Ok(())
+            };
+            // The other's comes while this one's is written.
+            let other = log.clone();
+            let other = thread::spawn(move || ask(other));
+            ask(log)?;
+            other.join().map_err(|_| "it panicked".to_owned())?
         });
     }
 }
@@ -137,6 +145,84 @@ fn what_nobody_waits_for_is_synced_when_it_is_much() {
         });
         assert_eq!(outcome.broken, None, "seed {seed}");
     }
+}
+
+#[test]
+fn what_may_stay_unsynced_stays() {
+    for seed in 0..20 {
+        let outcome = simulate(seed, |rng, _| {
+            let disk = Disk::new(GRANULE as u32, rng.u64(..));
+            let environment = Simulated::new(&disk, Way::ALL[0], None, rng.u64(..));
+            let log = Handle::open(&environment, options().max_unsynced_bytes(2048));
+            let log = log.map_err(wrong)?;
+            let counters = || log.shared.counters();
+            log.append(&granules(2)).map_err(wrong)?;
+            must(
+                soon(|| counters().bytes == 1024),
+                "the first is not written",
+            )?;
+            log.append(&granules(2)).map_err(wrong)?;
+            must(
+                soon(|| counters().bytes == 2048),
+                "the second is not written",
+            )?;
+            must(counters().flushes == 0, "it was synced too early")?;
+            log.append(&granules(2)).map_err(wrong)?;
+            must(
+                soon(|| counters().flushes > 0),
+                "too much was left unsynced",
+            )
+        });
+        assert_eq!(outcome.broken, None, "seed {seed}");
+    }
+}
+
+#[test]
+fn segments_are_written_ahead_of_commits_and_not_of_streams() {
+    with_log(u64::MAX, |log, _| {
+        let is_written = || {
+            shuttle::sync::Mutex::lock(&log.shared.state)
+                .unwrap()
+                .segments
+                .is_written_ahead()
+        };
+        for _ in 0..10 {
+            log.append_durable(&granules(1)).map_err(wrong)?;
+            must(soon(is_written), "zeros are not written ahead")?;
+        }
+        // Nobody waits for what is written now.
+        for _ in 0..30 {
+            log.append(&granules(3)).map_err(wrong)?;
+        }
+        must(!soon(is_written), "zeros are written ahead of a stream")?;
+        log.commit().map_err(wrong)?;
+        must(
+            soon(is_written),
+            "zeros are not written ahead after a stream",
+        )
+    });
+}
+
+#[test]
+fn who_follows_the_end_is_woken() {
+    with_log(u64::MAX, |log, _| {
+        let tail = log.read(log.first_lsn()).map_err(wrong)?;
+        let follower = thread::spawn(move || {
+            let mut tail = tail;
+            for expected in 1..=5 {
+                match tail.next_or_wait() {
+                    Ok(Some((lsn, _))) if lsn == expected => {}
+                    other => return Err(format!("{other:?} and not {expected}")),
+                }
+            }
+            Ok(())
+        });
+        for _ in 0..5 {
+            log.append_durable(b"this").map_err(wrong)?;
+            soon(|| false);
+        }
+        follower.join().map_err(|_| "it panicked".to_owned())?
+    });
 }
 
 #[test]
