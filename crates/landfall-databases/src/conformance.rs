@@ -140,8 +140,8 @@ pub(crate) fn keeps_rows(name: &str, settings: &str) {
     has_all_rows(&fixture.as_if_killed());
     has_all_rows(&fixture);
     fixture.running.drain(&Stop::default()).unwrap();
-    let debt = fixture.running.debt().unwrap();
-    assert_eq!(debt.dirty_bytes.unwrap_or(0), 0, "{name} {settings}");
+    let pending = fixture.running.pending_writes().unwrap();
+    assert_eq!(pending.dirty_bytes.unwrap_or(0), 0, "{name} {settings}");
     has_all_rows(&fixture.restarted());
 }
 
@@ -182,8 +182,8 @@ pub(super) fn keeps_keys(name: &str, settings: &str) {
     has_all_keys(&fixture.as_if_killed());
     has_all_keys(&fixture);
     fixture.running.drain(&Stop::default()).unwrap();
-    let debt = fixture.running.debt().unwrap();
-    assert_eq!(debt.dirty_bytes.unwrap_or(0), 0, "{name} {settings}");
+    let pending = fixture.running.pending_writes().unwrap();
+    assert_eq!(pending.dirty_bytes.unwrap_or(0), 0, "{name} {settings}");
     has_all_keys(&fixture.restarted());
 }
 

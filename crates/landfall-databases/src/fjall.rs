@@ -14,7 +14,7 @@ use fjall::{CompressionType, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use super::registry::Kind;
 use super::{
-    Batch, Database, DatabaseError, Debt, Interface, KeyValue, Presence, Running, Session,
+    Batch, Database, DatabaseError, Interface, KeyValue, PendingWrites, Presence, Running, Session,
     Templates,
 };
 use crate::SettingError;
@@ -41,31 +41,31 @@ pub(super) static KIND: Kind = Kind {
                 name: "persist",
                 default: Some("sync-data"),
                 about: "what a commit waits for: sync-all (fsync), sync-data (fdatasync) or buffer",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "max_memtable_size",
                 default: Some("64M"),
                 about: "bytes of a memtable before it is written out",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "max_journaling_size",
                 default: Some("512M"),
                 about: "bytes of journals that are kept, at most; at least 64M",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "cache_size",
                 default: Some("32M"),
                 about: "bytes of blocks that are kept in memory",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "compression",
                 default: Some("lz4"),
                 about: "of tables below the first two levels: lz4 or none",
-                telling: false,
+                always_shown: false,
             },
         ],
     },
@@ -171,10 +171,10 @@ impl Running for Open {
         Ok(Session::Keys(Box::new(self.clone())))
     }
 
-    fn debt(&self) -> Result<Debt, DatabaseError> {
-        Ok(Debt {
+    fn pending_writes(&self) -> Result<PendingWrites, DatabaseError> {
+        Ok(PendingWrites {
             dirty_bytes: Some(self.database.write_buffer_size()),
-            ..Debt::default()
+            ..PendingWrites::default()
         })
     }
 

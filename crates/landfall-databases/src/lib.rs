@@ -156,8 +156,8 @@ pub trait Running: Send + Sync {
     }
 
     /// What it has still to write for what was already committed.
-    fn debt(&self) -> Result<Debt, DatabaseError> {
-        Ok(Debt::default())
+    fn pending_writes(&self) -> Result<PendingWrites, DatabaseError> {
+        Ok(PendingWrites::default())
     }
 
     /// Makes it write that: dirty pages, memtables, pending compactions; waits until it has. `stop` is
@@ -175,7 +175,7 @@ pub trait Running: Send + Sync {
 /// What a database has still to write for what was already committed; `None`: it does not say, or has
 /// no such thing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Debt {
+pub struct PendingWrites {
     /// Bytes of pages that are newer in memory than in their files.
     pub dirty_bytes: Option<u64>,
     /// Bytes that its background compaction has still to rewrite, estimated.

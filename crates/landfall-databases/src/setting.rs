@@ -36,7 +36,7 @@ pub struct Setting {
     /// What it is and which values it has.
     pub about: &'static str,
     /// Whether the subject is always named with it, or only where it is not the default.
-    pub telling: bool,
+    pub always_shown: bool,
 }
 
 impl Description {
@@ -107,7 +107,9 @@ impl Chosen {
         let told = self
             .values
             .iter()
-            .filter(|(setting, value)| setting.telling || Some(value.as_str()) != setting.default)
+            .filter(|(setting, value)| {
+                setting.always_shown || Some(value.as_str()) != setting.default
+            })
             .map(|(setting, value)| (setting.name, value));
         let passed_on = self
             .passed_on
@@ -200,19 +202,19 @@ mod tests {
                 name: "size",
                 default: Some("8K"),
                 about: "bytes",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "early",
                 default: Some("no"),
                 about: "yes or no",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "command",
                 default: None,
                 about: "what to run",
-                telling: true,
+                always_shown: true,
             },
         ],
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Bytes of a sector: what a disk writes whole or not at all.
 pub const SECTOR: usize = 512;
 
-/// Where the bytes of an event lie on the tape.
+/// Where the bytes of an event lie in the spill file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The first byte's place.
@@ -44,11 +44,11 @@ pub enum EventKind {
     Mark(Span),
 }
 
-/// Bytes of an event on the tape, without its data.
+/// Bytes of an event in the spill file, without its data.
 pub(crate) const HEADER: usize = 24;
 
 impl Event {
-    /// The event as it stands on the tape in front of its data: kind, three bytes of nothing, the
+    /// The event as it stands in the spill file in front of its data: kind, three bytes of nothing, the
     /// data's length, the offset, the time in ns; little-endian.
     pub(crate) fn header(&self) -> [u8; HEADER] {
         let (kind, len, offset) = match self.kind {
@@ -99,7 +99,7 @@ impl Event {
         })
     }
 
-    /// Bytes on the tape after the header.
+    /// Bytes in the spill file after the header.
     pub(crate) fn data_len(&self) -> u64 {
         match self.kind {
             EventKind::Write { data, .. } | EventKind::Mark(data) => u64::from(data.len),

@@ -4,7 +4,7 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use crate::event::{SECTOR, Span};
-use crate::tape::{Tape, nameless};
+use crate::spill_file::{SpillFile, nameless};
 use crate::{Event, EventKind, Recording};
 
 /// What goes into a recording, in order. Each event happens a microsecond after the one before.
@@ -75,7 +75,7 @@ impl RecordingBuilder {
         for (offset, bytes) in self.base {
             base.write_all_at(&bytes, offset).unwrap();
         }
-        let mut tape = Tape::new(1 << 40, &directory).unwrap();
+        let mut spill = SpillFile::new(1 << 40, &directory).unwrap();
         for (number, (kind, bytes)) in (0..).zip(self.events) {
             let data = Span {
                 start: 0,
@@ -87,9 +87,9 @@ impl RecordingBuilder {
                 other => other,
             };
             let at = Duration::from_micros(number);
-            tape.append(&Event { kind, at }.header()).unwrap();
-            tape.append(&bytes).unwrap();
+            spill.append(&Event { kind, at }.header()).unwrap();
+            spill.append(&bytes).unwrap();
         }
-        Recording::new(self.size, base, tape).unwrap()
+        Recording::new(self.size, base, spill).unwrap()
     }
 }

@@ -24,23 +24,23 @@ mod event;
 mod fault;
 #[cfg(test)]
 mod fixtures;
+mod fuse_device;
 mod latency;
+mod quantity;
 mod recorder;
 mod recording;
 mod recording_file;
-mod served;
-mod tape;
-mod text;
+mod spill_file;
 pub mod wear;
 
 pub use atomic_unit::AtomicUnit;
 pub use counts::Counts;
 pub use event::{Event, EventKind, SECTOR, Span};
 pub use fault::Fault;
+pub use fuse_device::Answer;
 pub use latency::{Profile, Request};
 pub use recorder::{ClientMark, Options, Recorder};
 pub use recording::Recording;
-pub use served::Answer;
 
 // The example of the README compiles, and is run where it can be.
 #[cfg(doctest)]

@@ -13,10 +13,10 @@ use landfall_os::{LoopDevice, PrivateDirectory};
 
 use crate::event::Span;
 use crate::fault::{Faults, FlushFate, Refusal};
+use crate::fuse_device::{Answer, Device, Due, FuseDevice};
 use crate::latency::{Latency, Profile, Request};
 use crate::recording::copy_written;
-use crate::served::{Answer, Device, Due, Served};
-use crate::tape::{Tape, nameless};
+use crate::spill_file::{SpillFile, nameless};
 use crate::wear::Writes;
 use crate::{Counts, Event, EventKind, Fault, Recording};
 
@@ -58,7 +58,7 @@ impl Options {
 /// takes the device away; unmount it first.
 #[derive(Debug)]
 pub struct Recorder {
-    served: Served,
+    device: FuseDevice,
     shared: Arc<Shared>,
     directory: PathBuf,
     // Holds the mount point: goes last.
@@ -86,7 +86,7 @@ enum Stage {
     Before,
     /// With what the device held when it began.
     Recording(File),
-    /// The tape could not be written: what was recorded is not whole.
+    /// The spill file could not be written: what was recorded is not whole.
     Failed(io::Error),
     After,
 }
@@ -100,7 +100,7 @@ struct State {
     started: Instant,
     /// The beginning of the recording's.
     begin: Instant,
-    tape: Tape,
+    spill: SpillFile,
     recording: Stage,
     /// Where was written, if anybody asked for that.
     writes: Option<Writes>,
@@ -118,8 +118,8 @@ impl Recorder {
         }
         let contents = nameless(size <= options.memory, &options.directory)?;
         contents.set_len(size)?;
-        let tape = Tape::new(options.memory, &options.directory)?;
-        let mut keep = tape.descriptors().to_vec();
+        let spill = SpillFile::new(options.memory, &options.directory)?;
+        let mut keep = spill.descriptors().to_vec();
         keep.push(contents.as_raw_fd());
         let shared = Arc::new(Shared {
             size,
@@ -133,7 +133,7 @@ impl Recorder {
                     .map(|profile| Latency::new(profile, size)),
                 started: Instant::now(),
                 begin: Instant::now(),
-                tape,
+                spill,
                 recording: Stage::Before,
                 writes: None,
                 listener: None,
@@ -141,12 +141,12 @@ impl Recorder {
         });
         let private = PrivateDirectory::create_in(&options.directory)?;
         let mount = private.open_directory("device")?;
-        let served = Served::start(shared.clone(), keep, &mount)?;
+        let device = FuseDevice::start(shared.clone(), keep, &mount)?;
         if options.latency.as_ref().is_some_and(Profile::is_spinning) {
-            served.device().set_rotational()?;
+            device.device().set_rotational()?;
         }
         Ok(Recorder {
-            served,
+            device,
             shared,
             directory: options.directory.clone(),
             _private: private,
@@ -155,7 +155,7 @@ impl Recorder {
 
     /// The block device.
     pub fn device(&self) -> &LoopDevice {
-        self.served.device()
+        self.device.device()
     }
 
     /// The directory that was named for it.
@@ -166,7 +166,7 @@ impl Recorder {
     /// A file that any program can write to: each write is a mark, with its exact place among the
     /// device's writes and flushes.
     pub fn mark_path(&self) -> PathBuf {
-        self.served.mark_path()
+        self.device.mark_path()
     }
 
     /// What the device was asked to do so far.
@@ -204,7 +204,7 @@ impl Recorder {
         if !matches!(state.recording, Stage::Before) {
             return Err(io::Error::other("a recorder records once"));
         }
-        let in_memory = self.shared.size <= state.tape.limit();
+        let in_memory = self.shared.size <= state.spill.limit();
         let base = nameless(in_memory, &self.directory)?;
         base.set_len(self.shared.size)?;
         copy_written(&self.shared.contents, &base, self.shared.size)?;
@@ -237,14 +237,14 @@ impl Recorder {
 
     /// Bytes of events that did not fit into memory so far.
     pub fn spilled(&self) -> u64 {
-        self.shared.lock().tape.spilled()
+        self.shared.lock().spill.spilled()
     }
 
     /// Ends the recording. The device goes on.
     pub fn finish(&self) -> io::Result<Recording> {
         let mut state = self.shared.lock();
         match std::mem::replace(&mut state.recording, Stage::After) {
-            Stage::Recording(base) => Recording::new(self.shared.size, base, state.tape.copy()?),
+            Stage::Recording(base) => Recording::new(self.shared.size, base, state.spill.copy()?),
             Stage::Failed(error) => Err(error),
             Stage::Before | Stage::After => Err(io::Error::other("nothing is being recorded")),
         }
@@ -265,9 +265,9 @@ impl State {
         let at = self.begin.elapsed();
         let header = Event { kind, at }.header();
         let put = self
-            .tape
+            .spill
             .append(&header)
-            .and_then(|_| self.tape.append(bytes));
+            .and_then(|_| self.spill.append(bytes));
         if let Err(error) = put {
             self.recording = Stage::Failed(error);
         }
@@ -286,7 +286,7 @@ impl State {
     }
 }
 
-/// Only the length goes onto the tape; the place is known when it is read back.
+/// Only the length goes into the spill file; the place is known when it is read back.
 fn span(bytes: &[u8]) -> Span {
     Span {
         start: 0,

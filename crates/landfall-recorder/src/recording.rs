@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use crate::event::{HEADER, Span};
-use crate::tape::Tape;
+use crate::spill_file::SpillFile;
 use crate::{AtomicUnit, Counts, Event, EventKind};
 
 /// What was recorded: the device's contents when the recording began, and each event since.
@@ -16,23 +16,23 @@ pub struct Recording {
     atomic_unit: AtomicUnit,
     base: File,
     events: Vec<Event>,
-    tape: Tape,
+    spill: SpillFile,
     note: String,
 }
 
 impl Recording {
-    /// Reads the index of the events on `tape`.
-    pub(crate) fn new(size: u64, base: File, tape: Tape) -> io::Result<Recording> {
+    /// Reads the index of the events on `spill`.
+    pub(crate) fn new(size: u64, base: File, spill: SpillFile) -> io::Result<Recording> {
         let mut events = Vec::new();
         let mut place = 0;
-        while place < tape.len() {
+        while place < spill.len() {
             let mut header = [0; HEADER];
-            tape.read(place, &mut header)?;
+            spill.read(place, &mut header)?;
             let event = Event::parse(&header, place).ok_or(io::ErrorKind::InvalidData)?;
             place += HEADER as u64 + event.data_len();
             events.push(event);
         }
-        if place != tape.len() {
+        if place != spill.len() {
             return Err(io::ErrorKind::InvalidData.into());
         }
         Ok(Recording {
@@ -40,7 +40,7 @@ impl Recording {
             atomic_unit: AtomicUnit::default(),
             base,
             events,
-            tape,
+            spill,
             note: String::new(),
         })
     }
@@ -90,18 +90,18 @@ impl Recording {
     /// The bytes of a write or a mark.
     pub fn bytes(&self, span: Span) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; span.len as usize];
-        self.tape.read(span.start, &mut bytes)?;
+        self.spill.read(span.start, &mut bytes)?;
         Ok(bytes)
     }
 
     /// The events as they were recorded.
-    pub(crate) fn tape(&self) -> &Tape {
-        &self.tape
+    pub(crate) fn spill(&self) -> &SpillFile {
+        &self.spill
     }
 
     /// Bytes of events that did not fit into memory and were written to disk.
     pub fn spilled(&self) -> u64 {
-        self.tape.spilled()
+        self.spill.spilled()
     }
 
     /// Writes, bytes and flushes among `events[from..to]`. Reads are not recorded.

@@ -35,7 +35,7 @@ pub(super) static KIND: Kind = Kind {
             name: "unsafe-no-fsync",
             default: Some("false"),
             about: "whether nothing is ever synced: true or false",
-            telling: true,
+            always_shown: true,
         }],
     },
     presence: || match Program::find() {

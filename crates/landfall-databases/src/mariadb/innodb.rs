@@ -10,7 +10,7 @@ use super::{BINLOG, Engine, MariadbServer, presence_of};
 use crate::SettingError;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
-use crate::{DatabaseError, Debt};
+use crate::{DatabaseError, PendingWrites};
 use landfall_os::Stop;
 
 pub(crate) static KIND: Kind = Kind {
@@ -23,25 +23,25 @@ pub(crate) static KIND: Kind = Kind {
                 name: "innodb_page_size",
                 default: Some("16K"),
                 about: "bytes of a page: 4K, 8K, 16K, 32K or 64K",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "innodb_buffer_pool_size",
                 default: Some("128M"),
                 about: "bytes of pages that are kept in memory",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "innodb_log_file_size",
                 default: Some("96M"),
                 about: "bytes of the redo log",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "innodb_flush_log_at_trx_commit",
                 default: Some("1"),
                 about: "when the redo log is written and synced: 1 and 3: with each commit; 2: written with each commit; 0: every second",
-                telling: true,
+                always_shown: true,
             },
             BINLOG,
         ],
@@ -82,16 +82,16 @@ fn dirty_bytes(server: &mut Conn) -> Result<u64, DatabaseError> {
 
 /// Its log has come round when it was written as far as pages may be behind: from then on every page that
 /// its end would overtake has to be written.
-pub(super) fn debt(server: &mut Conn) -> Result<Debt, DatabaseError> {
+pub(super) fn pending_writes(server: &mut Conn) -> Result<PendingWrites, DatabaseError> {
     let sql = "SELECT CAST(SUM(IF(variable_name = 'Innodb_os_log_written', variable_value, 0)) AS DOUBLE), \
                       CAST(SUM(IF(variable_name = 'Innodb_checkpoint_max_age', variable_value, 0)) AS DOUBLE) \
                FROM information_schema.global_status \
                WHERE variable_name LIKE 'Innodb_%'";
     let (written, round): (f64, f64) = first(server, sql)?;
-    Ok(Debt {
+    Ok(PendingWrites {
         dirty_bytes: Some(dirty_bytes(server)?),
         log_rounds: (round > 0.0).then_some(written / round),
-        ..Debt::default()
+        ..PendingWrites::default()
     })
 }
 

@@ -37,7 +37,7 @@ const BINLOG: Setting = Setting {
     name: "binlog",
     default: Some("auto"),
     about: "whether a binary log is kept, as for replicas: yes, no, or auto: if sync_binlog is set",
-    telling: false,
+    always_shown: false,
 };
 
 /// The engine of new tables.

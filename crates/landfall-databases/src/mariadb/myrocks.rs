@@ -17,7 +17,7 @@ use super::{BINLOG, Engine, MariadbServer, presence_of};
 use crate::SettingError;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
-use crate::{DatabaseError, Debt};
+use crate::{DatabaseError, PendingWrites};
 use landfall_os::Stop;
 
 /// Memtables that a block cache is as large as, unless set.
@@ -33,25 +33,25 @@ pub(crate) static KIND: Kind = Kind {
                 name: "rocksdb_block_cache_size",
                 default: Some("128M"),
                 about: "bytes of blocks that are kept in memory",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "memtable",
                 default: Some("auto"),
                 about: "bytes of changes that are gathered in memory; auto: a twelfth of the block cache",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "compression",
                 default: Some("zstd"),
                 about: "none, zlib or zstd",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "rocksdb_flush_log_at_trx_commit",
                 default: Some("1"),
                 about: "when the log is written and synced: 1: with each commit; 2: written with each commit, synced every second; 0: every second",
-                telling: true,
+                always_shown: true,
             },
             BINLOG,
         ],
@@ -129,7 +129,7 @@ const CF_OPTIONS: &str = "rocksdb_default_cf_options";
 
 /// The memtables, the levels and what runs in the background. A level that is too large owes what it has
 /// too much: RocksDB's own estimate cannot be asked for over SQL.
-pub(super) fn debt(server: &mut Conn) -> Result<Debt, DatabaseError> {
+pub(super) fn pending_writes(server: &mut Conn) -> Result<PendingWrites, DatabaseError> {
     let memtables: Vec<(String, String, u64)> = rows(
         server,
         "SELECT cf_name, stat_type, value FROM information_schema.rocksdb_cfstats",
@@ -165,11 +165,11 @@ pub(super) fn debt(server: &mut Conn) -> Result<Debt, DatabaseError> {
     let flushes = levels
         .iter()
         .filter(|(family, level, ..)| level == "L0" && family != "__system__");
-    Ok(Debt {
+    Ok(PendingWrites {
         dirty_bytes: Some(families.sum()),
         compaction_bytes: Some(excess.sum::<f64>() as u64),
         memtable_flushes: Some(flushes.map(|(.., count)| count).sum::<f64>() as u64),
-        ..Debt::default()
+        ..PendingWrites::default()
     })
 }
 
@@ -178,7 +178,7 @@ pub(super) fn drain(server: &Mutex<Conn>, stop: &Stop) -> Result<(), DatabaseErr
     wait_until(stop, || {
         let server = &mut lock(server);
         run(server, "SET GLOBAL rocksdb_force_flush_memtable_now = 1")?;
-        let debt = debt(server)?;
+        let writes = pending_writes(server)?;
         let pending: u64 = first(
             server,
             "SELECT CAST(SUM(value) AS UNSIGNED) FROM information_schema.rocksdb_cfstats \
@@ -189,7 +189,7 @@ pub(super) fn drain(server: &Mutex<Conn>, stop: &Stop) -> Result<(), DatabaseErr
             .iter()
             .filter(|(kind, _, state)| kind == "BG_THREADS" && is_busy(state))
             .count() as u64;
-        let left = debt.dirty_bytes.unwrap_or(0) + debt.compaction_bytes.unwrap_or(0);
+        let left = writes.dirty_bytes.unwrap_or(0) + writes.compaction_bytes.unwrap_or(0);
         Ok(match left + pending + busy {
             0 => Progress::Done,
             _ if busy > 0 => Progress::Busy,

@@ -13,7 +13,7 @@ pub(super) use super::session::run;
 use super::session::{Session, failed};
 use super::{Engine, SCHEMA, TITLE, innodb, myrocks};
 use crate::server::{Ending, Server};
-use crate::{DatabaseError, Debt, Running};
+use crate::{DatabaseError, PendingWrites, Running};
 use landfall_os::Stop;
 use landfall_os::humanize::duration_text;
 
@@ -136,10 +136,10 @@ impl Running for Mariadb {
         self.server.cpu()
     }
 
-    fn debt(&self) -> Result<Debt, DatabaseError> {
+    fn pending_writes(&self) -> Result<PendingWrites, DatabaseError> {
         match self.engine {
-            Engine::InnoDb => innodb::debt(&mut self.own()),
-            Engine::MyRocks => myrocks::debt(&mut self.own()),
+            Engine::InnoDb => innodb::pending_writes(&mut self.own()),
+            Engine::MyRocks => myrocks::pending_writes(&mut self.own()),
         }
     }
 

@@ -9,7 +9,7 @@ use postgres::{Client, Config, NoTls};
 use super::options::Options;
 use super::session::{Session, failed};
 use crate::server::{Ending, Server};
-use crate::{DatabaseError, Debt, Running};
+use crate::{DatabaseError, PendingWrites, Running};
 use landfall_os::Stop;
 
 /// What looks at buffers, and what checks tables and indexes; both are in Debian's package of the server,
@@ -56,7 +56,7 @@ impl Postgres {
             .try_for_each(|row| options.hold_against(row.get(0), row.get(1), row.get(2)))
     }
 
-    /// Makes in a fresh data directory what [`debt`](Running::debt) and [`verify`](Running::verify) need,
+    /// Makes in a fresh data directory what [`pending_writes`](Running::pending_writes) and [`verify`](Running::verify) need,
     /// as far as it is installed.
     pub fn add_extensions(&self) -> Result<(), DatabaseError> {
         let sql = "SELECT name FROM pg_available_extensions WHERE installed_version IS NULL";
@@ -116,7 +116,7 @@ impl Running for Postgres {
         self.server.cpu()
     }
 
-    fn debt(&self) -> Result<Debt, DatabaseError> {
+    fn pending_writes(&self) -> Result<PendingWrites, DatabaseError> {
         // It has come round when a checkpoint began and ended; what was before does not count.
         let sql =
             "SELECT checkpoint_time > pg_postmaster_start_time() FROM pg_control_checkpoint()";
@@ -124,18 +124,18 @@ impl Running for Postgres {
         let came_round: bool = row.try_get(0).map_err(failed)?;
         let log_rounds = Some(f64::from(u8::from(came_round)));
         if !self.has("pg_buffercache")? {
-            return Ok(Debt {
+            return Ok(PendingWrites {
                 log_rounds,
-                ..Debt::default()
+                ..PendingWrites::default()
             });
         }
         let sql = "SELECT count(*) FROM pg_buffercache WHERE isdirty";
         let row = self.own().query_one(sql, &[]).map_err(failed)?;
         let pages: i64 = row.try_get(0).map_err(failed)?;
-        Ok(Debt {
+        Ok(PendingWrites {
             dirty_bytes: Some(pages as u64 * PAGE),
             log_rounds,
-            ..Debt::default()
+            ..PendingWrites::default()
         })
     }
 
@@ -149,7 +149,7 @@ impl Running for Postgres {
             if stop.is_requested() {
                 return Err(DatabaseError::Stopped);
             }
-            if self.debt()?.dirty_bytes.unwrap_or(0) == 0 {
+            if self.pending_writes()?.dirty_bytes.unwrap_or(0) == 0 {
                 break;
             }
         }

@@ -10,7 +10,7 @@ use redis::{Client, Connection, ConnectionAddr, IntoConnectionInfo, RedisError};
 use super::options::Options;
 use super::{Programs, TITLE};
 use crate::server::{Ending, Server, Watch};
-use crate::{Batch, DatabaseError, Debt, KeyValue, Running, program};
+use crate::{Batch, DatabaseError, KeyValue, PendingWrites, Running, program};
 use landfall_os::Stop;
 use landfall_os::sync_directory;
 
@@ -103,11 +103,11 @@ impl Running for Redis {
         self.server.cpu()
     }
 
-    fn debt(&self) -> Result<Debt, DatabaseError> {
+    fn pending_writes(&self) -> Result<PendingWrites, DatabaseError> {
         let told = self.persistence()?;
-        Ok(Debt {
+        Ok(PendingWrites {
             dirty_bytes: Some(field(&told, "aof_buffer_length")),
-            ..Debt::default()
+            ..PendingWrites::default()
         })
     }
 

@@ -16,7 +16,7 @@ use ::rocksdb::{
 };
 
 use super::{Compression, Settings};
-use crate::{Batch, DatabaseError, Debt, KeyValue, Presence, Running, Session};
+use crate::{Batch, DatabaseError, KeyValue, PendingWrites, Presence, Running, Session};
 use landfall_os::Stop;
 
 /// Of the library that is linked in; the crate says it as a part of its own version.
@@ -120,17 +120,17 @@ impl Running for RunningRocksDb {
         Ok(Session::Keys(Box::new(self.open.clone())))
     }
 
-    fn debt(&self) -> Result<Debt, DatabaseError> {
+    fn pending_writes(&self) -> Result<PendingWrites, DatabaseError> {
         let flushes = self.options.get_histogram_data(Histogram::FlushTime);
         // A memtable without entries has some bytes of its own.
         let entries = self.property(properties::NUM_ENTRIES_ACTIVE_MEM_TABLE)?
             + self.property(properties::NUM_ENTRIES_IMM_MEM_TABLES)?;
         let bytes = self.property(properties::CUR_SIZE_ALL_MEM_TABLES)?;
-        Ok(Debt {
+        Ok(PendingWrites {
             dirty_bytes: Some(if entries > 0 { bytes } else { 0 }),
             compaction_bytes: Some(self.property(properties::ESTIMATE_PENDING_COMPACTION_BYTES)?),
             memtable_flushes: Some(flushes.count()),
-            ..Debt::default()
+            ..PendingWrites::default()
         })
     }
 

@@ -17,13 +17,13 @@ fn memtables_that_were_written_out_are_counted() {
     let mut batch = crate::Batch::default();
     batch.put(*b"key", *b"value");
     keys(&*fixture.running).commit(&batch).unwrap();
-    let before = fixture.running.debt().unwrap();
+    let before = fixture.running.pending_writes().unwrap();
     assert!(before.dirty_bytes.unwrap() > 0);
     fixture.running.drain(&Stop::default()).unwrap();
-    let after = fixture.running.debt().unwrap();
+    let after = fixture.running.pending_writes().unwrap();
     assert_eq!(after.dirty_bytes, Some(0));
     assert_eq!(after.compaction_bytes, Some(0));
-    let flushes = |debt: crate::Debt| debt.memtable_flushes.unwrap();
+    let flushes = |pending: crate::PendingWrites| pending.memtable_flushes.unwrap();
     assert_eq!(flushes(after) - flushes(before), 1);
 }
 

@@ -23,7 +23,8 @@ use self::options::{ConnectError, Options};
 use self::session::SqliteSession;
 use super::registry::Kind;
 use super::{
-    Database, DatabaseError, Debt, Dialect, Interface, Presence, Running, Session, Templates,
+    Database, DatabaseError, Dialect, Interface, PendingWrites, Presence, Running, Session,
+    Templates,
 };
 use crate::SettingError;
 use crate::setting::{Chosen, Description, Setting};
@@ -46,7 +47,7 @@ pub(super) static KIND: Kind = Kind {
                 name: "cache_size",
                 default: Some("2000K"),
                 about: "bytes of pages that each session keeps in memory",
-                telling: false,
+                always_shown: false,
             },
             options::MMAP_SIZE,
             options::WAL_AUTOCHECKPOINT,
@@ -54,7 +55,7 @@ pub(super) static KIND: Kind = Kind {
                 name: "busy_timeout",
                 default: Some("5000"),
                 about: "milliseconds for which a session waits for another one's lock",
-                telling: false,
+                always_shown: false,
             },
         ],
     },
@@ -183,12 +184,12 @@ impl Running for RunningSqlite {
 
     /// Pages in the write-ahead log that are not in the database yet, those that were changed twice
     /// counted twice.
-    fn debt(&self) -> Result<Debt, DatabaseError> {
+    fn pending_writes(&self) -> Result<PendingWrites, DatabaseError> {
         let log = self.checkpoint("NOOP")?;
         let pages = (log.pages - log.copied).max(0) as u64;
-        Ok(Debt {
+        Ok(PendingWrites {
             dirty_bytes: Some(pages * u64::from(self.options.page_size)),
-            ..Debt::default()
+            ..PendingWrites::default()
         })
     }
 

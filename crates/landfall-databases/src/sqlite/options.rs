@@ -22,28 +22,28 @@ pub const SYNCHRONOUS: Setting = Setting {
     name: "synchronous",
     default: Some("full"),
     about: "off, normal, full or extra",
-    telling: true,
+    always_shown: true,
 };
 /// How large pages are.
 pub const PAGE_SIZE: Setting = Setting {
     name: "page_size",
     default: Some("4K"),
     about: "bytes of a page, a power of two from 512 to 64K",
-    telling: false,
+    always_shown: false,
 };
 /// How much is read through a mapping.
 pub const MMAP_SIZE: Setting = Setting {
     name: "mmap_size",
     default: Some("0"),
     about: "bytes of the database that are read through a mapping",
-    telling: false,
+    always_shown: false,
 };
 /// When the write-ahead log is checkpointed.
 pub const WAL_AUTOCHECKPOINT: Setting = Setting {
     name: "wal_autocheckpoint",
     default: Some("1000"),
     about: "pages in the write-ahead log before it is checkpointed; 0: never",
-    telling: false,
+    always_shown: false,
 };
 
 /// Says which journal mode there is if none is chosen.
@@ -52,7 +52,7 @@ pub const fn journal_mode(default: &'static str) -> Setting {
         name: "journal_mode",
         default: Some(default),
         about: "delete, truncate, persist, wal, memory or off",
-        telling: true,
+        always_shown: true,
     }
 }
 

@@ -79,12 +79,19 @@ fn a_lock_that_is_not_got_in_time_is_a_conflict() {
 fn what_is_only_in_the_log_is_owed() {
     let fixture = fixture("sqlite", "wal_autocheckpoint=0");
     let mut session = sql(&*fixture.running);
-    let debt = || fixture.running.debt().unwrap().dirty_bytes.unwrap();
-    let before = debt();
+    let pending = || {
+        fixture
+            .running
+            .pending_writes()
+            .unwrap()
+            .dirty_bytes
+            .unwrap()
+    };
+    let before = pending();
     session.run("CREATE TABLE t (n BIGINT)").unwrap();
-    assert_eq!(debt() - before, 2 * 4096);
+    assert_eq!(pending() - before, 2 * 4096);
     fixture.running.drain(&Stop::default()).unwrap();
-    assert_eq!(debt(), 0);
+    assert_eq!(pending(), 0);
 }
 
 #[test]

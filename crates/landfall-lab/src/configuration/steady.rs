@@ -14,7 +14,7 @@ use std::time::Duration;
 use landfall_os::DeviceCounters;
 
 use super::{Steadiness, Window};
-use landfall_databases::Debt;
+use landfall_databases::PendingWrites;
 
 /// KiB per request that differ by at most this share are alike.
 pub(super) const ALIKE: f64 = 0.05;
@@ -89,7 +89,7 @@ fn kib(windows: &[Window]) -> Option<f64> {
 }
 
 /// What the windows of a warm-up and the database's own word say.
-pub(super) fn judge(windows: &Windows, seconds: f64, debt: &Debt) -> Steadiness {
+pub(super) fn judge(windows: &Windows, seconds: f64, pending: &PendingWrites) -> Steadiness {
     let all = &windows.windows;
     let half = all.len() / 2;
     let (earlier, later) = all.split_at(half);
@@ -101,14 +101,16 @@ pub(super) fn judge(windows: &Windows, seconds: f64, debt: &Debt) -> Steadiness 
         _ => None,
     };
     let flat = all.len() >= FIRST && change.is_some_and(|change| change <= ALIKE);
-    let compacted = debt.memtable_flushes.is_none_or(|count| count >= MEMTABLES);
-    let came_round = debt.log_rounds.is_none_or(|rounds| rounds >= 1.0);
+    let compacted = pending
+        .memtable_flushes
+        .is_none_or(|count| count >= MEMTABLES);
+    let came_round = pending.log_rounds.is_none_or(|rounds| rounds >= 1.0);
     Steadiness {
         reached: flat && compacted && came_round,
         seconds,
         change,
-        memtable_flushes: debt.memtable_flushes,
-        log_rounds: debt.log_rounds,
+        memtable_flushes: pending.memtable_flushes,
+        log_rounds: pending.log_rounds,
         kib: windows.kib(),
     }
 }
@@ -128,13 +130,13 @@ mod tests {
         }
     }
 
-    fn reached(kib: &[u64], debt: Debt) -> bool {
-        judge(&windows(kib), 1.0, &debt).reached
+    fn reached(kib: &[u64], pending: PendingWrites) -> bool {
+        judge(&windows(kib), 1.0, &pending).reached
     }
 
     #[test]
     fn the_later_half_is_held_against_the_quarter_before_it() {
-        let none = Debt::default();
+        let none = PendingWrites::default();
         assert!(reached(&[90, 70, 20, 20, 19, 21, 20, 20], none));
         assert!(!reached(&[20, 20, 20, 20, 24, 24, 24, 24], none));
         assert!(!reached(&[20; 7], none));
@@ -150,15 +152,15 @@ mod tests {
 
     #[test]
     fn what_was_put_off_must_have_come() {
-        let debt = |memtable_flushes, log_rounds| Debt {
+        let pending = |memtable_flushes, log_rounds| PendingWrites {
             memtable_flushes,
             log_rounds,
-            ..Debt::default()
+            ..PendingWrites::default()
         };
-        assert!(!reached(&[4; 8], debt(Some(MEMTABLES - 1), None)));
-        assert!(reached(&[4; 8], debt(Some(MEMTABLES), None)));
-        assert!(!reached(&[4; 8], debt(None, Some(0.9))));
-        assert!(reached(&[4; 8], debt(None, Some(1.0))));
+        assert!(!reached(&[4; 8], pending(Some(MEMTABLES - 1), None)));
+        assert!(reached(&[4; 8], pending(Some(MEMTABLES), None)));
+        assert!(!reached(&[4; 8], pending(None, Some(0.9))));
+        assert!(reached(&[4; 8], pending(None, Some(1.0))));
     }
 
     #[test]

@@ -222,8 +222,8 @@ fn warm_up(
         }
         found = task
             .running
-            .debt()
-            .map(|debt| Some(steady::judge(windows, elapsed.as_secs_f64(), &debt)));
+            .pending_writes()
+            .map(|pending| Some(steady::judge(windows, elapsed.as_secs_f64(), &pending)));
         let reached = match &found {
             Ok(Some(steadiness)) => steadiness.reached,
             Ok(None) => false,
@@ -317,16 +317,16 @@ fn latency(latencies: &Histogram<u64>) -> Option<Latency> {
 
 /// Asks the database what it owes, and makes it write that.
 fn owed(task: &Task<'_>, requests: u64) -> Result<Owed, DatabaseError> {
-    let debt = task.running.debt()?;
+    let pending = task.running.pending_writes()?;
     let (before, begin) = (task.site.counters(), Instant::now());
     task.running.drain(task.stop)?;
     task.site.drain().map_err(failed(WRITING_OUT))?;
     let seconds = begin.elapsed().as_secs_f64();
     let written = task.site.counters().zip(before);
     Ok(Owed {
-        dirty_bytes: debt.dirty_bytes,
-        compaction_bytes: debt.compaction_bytes,
-        memtable_flushes: debt.memtable_flushes,
+        dirty_bytes: pending.dirty_bytes,
+        compaction_bytes: pending.compaction_bytes,
+        memtable_flushes: pending.memtable_flushes,
         kib: written
             .map(|(now, then)| now.since(&then).write_bytes as f64 / 1024.0 / requests as f64),
         seconds,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::history::Said;
-use super::subject::{Found, Promise};
+use super::subject::{Promise, Recovered};
 
 /// A way of breaking a promise.
 #[derive(
@@ -117,7 +117,7 @@ fn is_only_last(lost: &BTreeSet<u64>, said: &Said) -> bool {
 }
 
 /// Holds what was found against what had been said.
-pub fn judge(found: &Found, said: &Said, promise: Promise) -> Judgement {
+pub fn judge(found: &Recovered, said: &Said, promise: Promise) -> Judgement {
     let mut judgement = Judgement::default();
     let mut breach = |which, detail: String| {
         judgement.breaches.insert(which);
@@ -237,14 +237,14 @@ mod tests {
         }
     }
 
-    fn found(whole: impl IntoIterator<Item = u64>) -> Found {
-        Found {
+    fn found(whole: impl IntoIterator<Item = u64>) -> Recovered {
+        Recovered {
             whole: whole.into_iter().collect(),
-            ..Found::default()
+            ..Recovered::default()
         }
     }
 
-    fn breaches(found: &Found, said: &Said, promise: Promise) -> Vec<Breach> {
+    fn breaches(found: &Recovered, said: &Said, promise: Promise) -> Vec<Breach> {
         judge(found, said, promise).breaches.into_iter().collect()
     }
 

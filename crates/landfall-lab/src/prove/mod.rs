@@ -40,4 +40,4 @@ pub use result::{
     Unchecked, Workload,
 };
 pub(crate) use strategies::{prepare, strategies};
-pub use subject::{Found, Mark, Promise, Subject, SubjectError, Witness};
+pub use subject::{AckSink, Mark, Promise, Recovered, Subject, SubjectError};

@@ -10,7 +10,7 @@ use landfall_os::sync_filesystem;
 use landfall_recorder::{ClientMark, Fault, Recorder, Recording};
 
 use super::stirrer::Stirrer;
-use super::subject::{Mark, Subject, Witness, parse_marks};
+use super::subject::{AckSink, Mark, Subject, parse_marks};
 use super::worker::home;
 use crate::{Error, Stop};
 
@@ -145,7 +145,7 @@ impl Driver<'_> {
     }
 }
 
-impl Witness for &Driver<'_> {
+impl AckSink for &Driver<'_> {
     fn send(&mut self) -> Option<u64> {
         let sent = self.sent.load(Ordering::Relaxed);
         if sent >= self.most || self.stop.is_requested() {

@@ -183,9 +183,16 @@ fn what_was_acknowledged_outlives_a_killed_database() {
         }
         drop(reader);
         running.drain(&Stop::default()).unwrap();
-        let debt = running.debt().unwrap();
-        assert!(debt.dirty_bytes.unwrap_or(0) <= EMPTY, "{name} {debt:?}");
-        assert_eq!(debt.compaction_bytes.unwrap_or(0), 0, "{name} {debt:?}");
+        let pending = running.pending_writes().unwrap();
+        assert!(
+            pending.dirty_bytes.unwrap_or(0) <= EMPTY,
+            "{name} {pending:?}"
+        );
+        assert_eq!(
+            pending.compaction_bytes.unwrap_or(0),
+            0,
+            "{name} {pending:?}"
+        );
         assert_eq!(running.verify(&Stop::default()).unwrap(), None, "{name}");
         running.stop().unwrap();
         left::assert_nothing(directory.path());

@@ -3,8 +3,8 @@
 use std::io;
 
 use super::changes::Changes;
-use super::draw::draw;
 use super::epoch::Epoch;
+use super::sample::sample;
 use super::{Choice, Identity, Piece, StateName, Walker};
 use crate::event::{SECTOR, Span};
 
@@ -140,7 +140,7 @@ fn arrived(
             )?;
             changes.of_fragments(|fragment| bits >> fragment & 1 == 1)
         }
-        Choice::Drawn(number) => draw(changes, name.seed, name.cut, number),
+        Choice::Drawn(number) => sample(changes, name.seed, name.cut, number),
     };
     Ok(arrived)
 }

@@ -11,8 +11,8 @@ use landfall_os::{LoopDevice, PrivateDirectory};
 use super::image::Image;
 use crate::event::Span;
 use crate::fault::Refusal;
-use crate::served::{Answer, Device, Due, Served};
-use crate::tape::nameless;
+use crate::fuse_device::{Answer, Device, Due, FuseDevice};
+use crate::spill_file::nameless;
 use crate::{EventKind, Recording};
 
 /// Bytes that arrived after the last flush.
@@ -20,7 +20,7 @@ use crate::{EventKind, Recording};
 pub struct Piece {
     /// Where on the device.
     pub offset: u64,
-    /// Where on the tape.
+    /// Where in the spill file.
     pub data: Span,
 }
 
@@ -31,7 +31,7 @@ pub struct Piece {
 /// A disk goes through the epochs in one direction only; several workers have a disk each.
 #[derive(Debug)]
 pub struct CrashDisk {
-    served: Served,
+    device: FuseDevice,
     shared: Arc<Shared>,
     /// The epoch whose durable contents the disk holds, and the first event in it.
     cut: u32,
@@ -62,9 +62,9 @@ impl CrashDisk {
         });
         let private = PrivateDirectory::create_in(directory)?;
         let mount = private.open_directory("device")?;
-        let served = Served::start(shared.clone(), keep, &mount)?;
+        let device = FuseDevice::start(shared.clone(), keep, &mount)?;
         Ok(CrashDisk {
-            served,
+            device,
             shared,
             cut: 0,
             event: 0,
@@ -74,7 +74,7 @@ impl CrashDisk {
 
     /// The block device.
     pub fn device(&self) -> &LoopDevice {
-        self.served.device()
+        self.device.device()
     }
 
     /// Makes the crash state of epoch `cut` in which, of what was written in that epoch, these `pieces`

@@ -10,13 +10,13 @@
 mod changes;
 mod composition;
 mod disk;
-mod draw;
 mod epoch;
 mod identity;
 mod image;
 mod name;
 #[cfg(test)]
 mod oracle;
+mod sample;
 mod survey;
 mod walker;
 

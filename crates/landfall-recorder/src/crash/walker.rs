@@ -87,7 +87,7 @@ impl<'a> Walker<'a> {
         self.durable
     }
 
-    /// Where on the device a write of this epoch goes, and its data on the tape.
+    /// Where on the device a write of this epoch goes, and its data in the spill file.
     pub(super) fn write(&self, write: usize) -> Option<(u64, Span)> {
         let &event = self.epoch().writes.get(write)?;
         match self.recording.events()[event].kind {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::solid::Solid;
 use super::spinning::{Cache, Spinning};
-use crate::text::{AS_DEVICE, UNLIMITED, Unit};
+use crate::quantity::{AS_DEVICE, UNLIMITED, Unit};
 
 const MICROSECOND: u64 = 1_000;
 const MILLISECOND: u64 = 1_000_000;

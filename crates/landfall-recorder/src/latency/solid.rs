@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 use super::Request;
 use super::profile::Setting;
-use crate::text::{UNLIMITED, Unit};
+use crate::quantity::{UNLIMITED, Unit};
 
 const SECOND: u64 = 1_000_000_000;
 

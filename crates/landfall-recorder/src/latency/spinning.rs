@@ -18,7 +18,7 @@ use super::cache::Dirty;
 use super::profile::Setting;
 use super::solid::transfer_time;
 use super::{Request, SECTOR};
-use crate::text::{AS_DEVICE, Unit};
+use crate::quantity::{AS_DEVICE, Unit};
 
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MILLISECOND;

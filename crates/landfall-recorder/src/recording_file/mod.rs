@@ -18,7 +18,7 @@ use twox_hash::xxhash3_128::Hasher;
 use crate::Recording;
 use crate::recorder::DEFAULT_MEMORY;
 use crate::recording::next_written;
-use crate::tape::{Tape, nameless};
+use crate::spill_file::{SpillFile, nameless};
 
 const MAGIC: [u8; 8] = *b"LFRECORD";
 const VERSION: u32 = 1;
@@ -92,12 +92,12 @@ impl Recording {
         }
         write_pair(writer, 0, 0)?;
 
-        let tape = self.tape();
-        writer.write_all(&tape.len().to_le_bytes())?;
+        let spill = self.spill();
+        writer.write_all(&spill.len().to_le_bytes())?;
         let mut place = 0;
-        while place < tape.len() {
-            let len = chunk(tape.len() - place);
-            tape.read(place, &mut buffer[..len])?;
+        while place < spill.len() {
+            let len = chunk(spill.len() - place);
+            spill.read(place, &mut buffer[..len])?;
             writer.write_all(&buffer[..len])?;
             place += len as u64;
         }
@@ -142,13 +142,13 @@ impl Recording {
         if read_number(&mut reader)? != reader.limit() {
             return Err(malformed());
         }
-        let mut tape = Tape::new(DEFAULT_MEMORY, directory)?;
+        let mut spill = SpillFile::new(DEFAULT_MEMORY, directory)?;
         while reader.limit() > 0 {
             let len = chunk(reader.limit());
             reader.read_exact(&mut buffer[..len])?;
-            tape.append(&buffer[..len])?;
+            spill.append(&buffer[..len])?;
         }
-        let recording = Recording::new(size, base, tape).map_err(|error| match error.kind() {
+        let recording = Recording::new(size, base, spill).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => malformed(),
             _ => error,
         })?;

@@ -41,12 +41,12 @@ fn assert_equal(one: &Recording, other: &Recording) {
     assert_eq!(one.size(), other.size());
     assert_eq!(one.events(), other.events());
     assert!(base(one) == base(other));
-    let tape = |recording: &Recording| {
-        let mut bytes = vec![0; recording.tape().len() as usize];
-        recording.tape().read(0, &mut bytes).unwrap();
+    let spill = |recording: &Recording| {
+        let mut bytes = vec![0; recording.spill().len() as usize];
+        recording.spill().read(0, &mut bytes).unwrap();
         bytes
     };
-    assert!(tape(one) == tape(other));
+    assert!(spill(one) == spill(other));
 }
 
 /// Why a file is refused.
@@ -146,15 +146,15 @@ fn a_file_that_is_whole_and_yet_no_recording_is_refused() {
     fs::write(&path, with(0, &[])).unwrap();
     assert_equal(&small(), &load(&path).unwrap());
     assert!(refusal_of(with(8, &[2])).contains("another version"));
-    // The extent's place and length, the tape's length, and the kind and length of an event.
-    let tape = HEADER + 16 + 4096 + 16;
+    // The extent's place and length, the spill file's length, and the kind and length of an event.
+    let spill = HEADER + 16 + 4096 + 16;
     let cases = [
         with(HEADER, &u64::MAX.to_le_bytes()),
         with(HEADER, &(16_u64 << 10).to_le_bytes()),
         with(HEADER + 8, &u64::MAX.to_le_bytes()),
-        with(tape, &u64::MAX.to_le_bytes()),
-        with(tape + 8, &[9]),
-        with(tape + 12, &u32::MAX.to_le_bytes()),
+        with(spill, &u64::MAX.to_le_bytes()),
+        with(spill + 8, &[9]),
+        with(spill + 12, &u32::MAX.to_le_bytes()),
         with(bytes.len() - SUM - 512 - 20, &513_u32.to_le_bytes()),
     ];
     for (number, bytes) in cases.into_iter().enumerate() {

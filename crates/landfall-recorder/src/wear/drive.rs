@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use crate::text::Unit;
+use crate::quantity::Unit;
 
 /// Millionths in the whole.
 const WHOLE: u64 = 1_000_000;

@@ -38,13 +38,13 @@ const SETTINGS: &[Setting] = &[
         name: "rows",
         default: Some("100000"),
         about: "rows of the table",
-        telling: true,
+        always_shown: true,
     },
     Setting {
         name: "distribution",
         default: Some("uniform"),
         about: "which rows are asked for: uniform, or special: mostly the middle hundredth",
-        telling: false,
+        always_shown: false,
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Found, SubjectError};
+use super::{Recovered, SubjectError};
 
 /// What keeps a subject from being run is no finding.
 pub(super) fn cannot(error: landfall::Error) -> SubjectError {
@@ -10,13 +10,15 @@ pub(super) fn cannot(error: landfall::Error) -> SubjectError {
 }
 
 /// What was found after a power cut. Whatever the engine refuses then is damage, but for a device that is too small.
-pub(super) fn recovered(found: Result<Found, landfall::Error>) -> Result<Found, SubjectError> {
+pub(super) fn recovered(
+    found: Result<Recovered, landfall::Error>,
+) -> Result<Recovered, SubjectError> {
     match found {
         Ok(found) => Ok(found),
         Err(landfall::Error::NoSpace { .. }) => Err(SubjectError(
             "there is no space for a segment: make the filesystem larger with size=".into(),
         )),
-        Err(error) => Ok(Found::damaged(error.to_string())),
+        Err(error) => Ok(Recovered::damaged(error.to_string())),
     }
 }
 

@@ -14,7 +14,7 @@ use landfall_os::{Allocation, Payload, SyncedFile, zero_fill};
 
 use super::content::{self, Contents};
 use super::registry::Kind;
-use super::{Found, Promise, Subject, SubjectError, Witness, failed, read_back};
+use super::{AckSink, Promise, Recovered, Subject, SubjectError, failed, read_back};
 use crate::preparation::{PrepareError, reserve};
 use crate::sync::{Strategy, Track};
 use crate::{Error, Stop};
@@ -35,31 +35,31 @@ pub(super) static KIND: Kind = Kind {
                 name: "method",
                 default: Some("fdatasync"),
                 about: "how each record is made durable: any sync method",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "allocation",
                 default: Some("append"),
                 about: "how the file came by its space: any allocation",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "size",
                 default: Some("8K"),
                 about: "bytes of a record, a multiple of 512",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "records",
                 default: Some("256"),
                 about: "records that the file has room for; when it is full the run ends",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "acknowledge",
                 default: Some("after"),
                 about: "'after' the record is durable, or too 'early': before its sync, a planted fault",
-                telling: false,
+                always_shown: false,
             },
         ],
     },
@@ -128,7 +128,7 @@ impl Files {
         fs::write(path, old)
     }
 
-    fn write_records(&self, path: &Path, witness: &mut dyn Witness) -> io::Result<()> {
+    fn write_records(&self, path: &Path, sink: &mut dyn AckSink) -> io::Result<()> {
         if self.strategy.allocation == Allocation::ZeroFilled {
             let file = File::options().write(true).open(path)?;
             zero_fill(&file, 0, self.len(), &|| false)?;
@@ -138,7 +138,7 @@ impl Files {
         let mut file = SyncedFile::open(path, self.strategy.method, self.len())?;
         let mut record = Payload::zeros(self.size);
         for slot in 0..self.records {
-            let Some(transaction) = witness.send() else {
+            let Some(transaction) = sink.send() else {
                 break;
             };
             let bytes = record.bytes_mut();
@@ -146,10 +146,10 @@ impl Files {
             let offset = self.strategy.offset(slot);
             track.extend(offset + self.strategy.size, &stop)?;
             match self.early {
-                true => file.write_and(bytes, offset, || witness.acknowledge(transaction))?,
+                true => file.write_and(bytes, offset, || sink.acknowledge(transaction))?,
                 false => {
                     file.write(bytes, offset)?;
-                    witness.acknowledge(transaction);
+                    sink.acknowledge(transaction);
                 }
             }
         }
@@ -176,27 +176,22 @@ impl Subject for Files {
         })
     }
 
-    fn run(
-        &self,
-        directory: &Path,
-        witness: &mut dyn Witness,
-        _: &Stop,
-    ) -> Result<(), SubjectError> {
-        let written = self.write_records(&directory.join(FILE), witness);
+    fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
+        let written = self.write_records(&directory.join(FILE), sink);
         written.map_err(|error| match self.strategy.unsupported(&error) {
             Some(why) => SubjectError(why),
             None => failed("cannot write a record", error),
         })
     }
 
-    fn check(&self, directory: &Path, _: &Stop) -> Result<Found, SubjectError> {
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Recovered, SubjectError> {
         // A file that is too long is read a bit further: nothing belongs there.
         let growth = self.strategy.allocation.step_bytes().unwrap_or(1 << 20);
         let bytes = match read_back(&directory.join(FILE), self.len() + growth) {
             Ok(bytes) => bytes,
-            Err(damage) => return Ok(Found::damaged(damage)),
+            Err(damage) => return Ok(Recovered::damaged(damage)),
         };
-        let mut found = Found::default();
+        let mut found = Recovered::default();
         let slots = self.records.max(bytes.len().div_ceil(self.size) as u64);
         for slot in 0..slots {
             let start = slot as usize * self.size;
@@ -259,7 +254,7 @@ mod tests {
     /// Looks at the file whenever something is acknowledged.
     struct Looking<'a>(Counting, &'a Path, Vec<u64>);
 
-    impl Witness for Looking<'_> {
+    impl AckSink for Looking<'_> {
         fn send(&mut self) -> Option<u64> {
             self.0.send()
         }
@@ -277,11 +272,11 @@ mod tests {
             let directory = directory();
             let path = directory.path().join(FILE);
             subject.prepare(directory.path(), &Stop::default()).unwrap();
-            let mut witness = Looking(Counting::new(3), &path, Vec::new());
+            let mut sink = Looking(Counting::new(3), &path, Vec::new());
             subject
-                .run(directory.path(), &mut witness, &Stop::default())
+                .run(directory.path(), &mut sink, &Stop::default())
                 .unwrap();
-            witness.2
+            sink.2
         };
         assert_eq!(lengths("method=o_dsync"), [8192, 16384, 24576]);
         assert_eq!(
@@ -296,16 +291,16 @@ mod tests {
     fn a_full_file_ends_the_run() {
         let subject = subject("files", "records=5");
         let directory = directory();
-        let mut witness = Counting::new(20);
+        let mut sink = Counting::new(20);
         subject.prepare(directory.path(), &Stop::default()).unwrap();
         subject
-            .run(directory.path(), &mut witness, &Stop::default())
+            .run(directory.path(), &mut sink, &Stop::default())
             .unwrap();
-        assert_eq!((witness.sent, witness.acknowledged.len()), (5, 5));
+        assert_eq!((sink.sent, sink.acknowledged.len()), (5, 5));
     }
 
     /// What is found after `harm` was done to 20 records.
-    fn found_after(settings: &str, harm: impl FnOnce(&File)) -> Found {
+    fn found_after(settings: &str, harm: impl FnOnce(&File)) -> Recovered {
         let subject = subject("files", settings);
         let directory = run(subject.as_ref(), 20).unwrap();
         let path = directory.path().join(FILE);
@@ -316,7 +311,7 @@ mod tests {
     #[test]
     fn a_file_cut_short_has_lost_its_end() {
         let found = found_after("", |file| file.set_len(18 * 8192 + 4096).unwrap());
-        let expected = Found {
+        let expected = Recovered {
             partial: set(&[19]),
             ..all_whole(18)
         };
@@ -379,7 +374,7 @@ mod tests {
     fn a_missing_file_is_damage() {
         let subject = subject("files", "");
         let found = check(subject.as_ref(), directory().path());
-        assert_eq!(found, Found::damaged("the file is missing"));
+        assert_eq!(found, Recovered::damaged("the file is missing"));
     }
 
     #[test]

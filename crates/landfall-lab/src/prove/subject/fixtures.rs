@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::{Found, Subject, Witness, named};
+use super::{AckSink, Recovered, Subject, named};
 use crate::Stop;
 
 /// Sends so many transactions and remembers which were acknowledged.
@@ -26,7 +26,7 @@ impl Counting {
     }
 }
 
-impl Witness for Counting {
+impl AckSink for Counting {
     fn send(&mut self) -> Option<u64> {
         if self.sent == self.most {
             return None;
@@ -66,10 +66,10 @@ pub(super) fn directory() -> TempDir {
 /// the system cannot.
 pub(super) fn run(subject: &dyn Subject, transactions: u64) -> Option<TempDir> {
     let directory = directory();
-    let mut witness = Counting::new(transactions);
+    let mut sink = Counting::new(transactions);
     let outcome = subject
         .prepare(directory.path(), &Stop::default())
-        .and_then(|()| subject.run(directory.path(), &mut witness, &Stop::default()));
+        .and_then(|()| subject.run(directory.path(), &mut sink, &Stop::default()));
     if let Err(error) = outcome {
         let text = error.to_string();
         assert!(
@@ -87,21 +87,21 @@ pub(super) fn run(subject: &dyn Subject, transactions: u64) -> Option<TempDir> {
         println!("skipped: {}: {text}", subject.name());
         return None;
     }
-    assert_eq!(witness.sent, transactions);
+    assert_eq!(sink.sent, transactions);
     let sent: Vec<u64> = (1..=transactions).collect();
-    assert_eq!(witness.acknowledged, sent, "{}", subject.name());
+    assert_eq!(sink.acknowledged, sent, "{}", subject.name());
     Some(directory)
 }
 
-pub(super) fn check(subject: &dyn Subject, directory: &Path) -> Found {
+pub(super) fn check(subject: &dyn Subject, directory: &Path) -> Recovered {
     subject.check(directory, &Stop::default()).unwrap()
 }
 
 /// Everything up to this transaction, and nothing else.
-pub(super) fn all_whole(transactions: u64) -> Found {
-    Found {
+pub(super) fn all_whole(transactions: u64) -> Recovered {
+    Recovered {
         whole: (1..=transactions).collect(),
-        ..Found::default()
+        ..Recovered::default()
     }
 }
 

@@ -15,7 +15,7 @@ use landfall::{Log, Lsn, Options};
 use super::content;
 use super::engine::{cannot, lock, recovered};
 use super::registry::Kind;
-use super::{Found, Promise, Subject, SubjectError, Witness, at_the_same_time};
+use super::{AckSink, Promise, Recovered, Subject, SubjectError, at_the_same_time};
 use crate::{Error, Stop};
 use landfall_databases::setting::{Chosen, Description, Setting};
 
@@ -35,31 +35,31 @@ pub(super) static KIND: Kind = Kind {
                 name: "clients",
                 default: Some("3"),
                 about: "threads that commit at the same time, 1 to 64",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "records",
                 default: Some("2"),
                 about: "records of a transaction, which are one batch",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "size",
                 default: Some("200"),
                 about: "bytes of a record",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "segment",
                 default: Some("64K"),
                 about: "bytes of a segment: small ones are many",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "truncate",
                 default: Some("yes"),
                 about: "whether what was acknowledged is truncated now and then: yes or no",
-                telling: false,
+                always_shown: false,
             },
         ],
     },
@@ -121,19 +121,19 @@ impl LogSubject {
         record
     }
 
-    /// Runs one client's transactions until the witness, or another client, has had enough.
+    /// Runs one client's transactions until the sink, or another client, has had enough.
     fn client(
         &self,
         log: &Log,
         known: &Mutex<Known>,
-        witness: &Mutex<&mut dyn Witness>,
+        sink: &Mutex<&mut dyn AckSink>,
         ended: &AtomicBool,
     ) -> Result<(), SubjectError> {
         let mut done = 0;
         while !ended.load(Ordering::Relaxed) {
             let (transaction, floor) = {
-                let mut witness = lock(witness);
-                let Some(transaction) = witness.send() else {
+                let mut sink = lock(sink);
+                let Some(transaction) = sink.send() else {
                     break;
                 };
                 let mut known = lock(known);
@@ -149,7 +149,7 @@ impl LogSubject {
             let lsns = log.append_batch(&slices).map_err(failed)?;
             lock(known).lsns.insert(transaction, lsns.start.0);
             log.commit_to(Lsn(lsns.end.0 - 1)).map_err(failed)?;
-            lock(witness).acknowledge(transaction);
+            lock(sink).acknowledge(transaction);
             lock(known).pending.remove(&transaction);
             done += 1;
             if self.truncates && done % TRUNCATE_EVERY == 0 {
@@ -169,8 +169,8 @@ impl LogSubject {
     }
 
     /// Everything that is there.
-    fn read(&self, log: &Log) -> Result<Found, landfall::Error> {
-        let mut found = Found::default();
+    fn read(&self, log: &Log) -> Result<Recovered, landfall::Error> {
+        let mut found = Recovered::default();
         let mut places: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
         let mut floor = 1;
         let mut reader = log.read(log.first_lsn())?;
@@ -237,23 +237,18 @@ impl Subject for LogSubject {
         made.map_err(cannot)
     }
 
-    fn run(
-        &self,
-        directory: &Path,
-        witness: &mut dyn Witness,
-        _: &Stop,
-    ) -> Result<(), SubjectError> {
+    fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
         let log = self.open(directory).map_err(cannot)?;
         let (known, ended) = (Mutex::new(Known::default()), AtomicBool::new(false));
-        let witness = Mutex::new(witness);
+        let sink = Mutex::new(sink);
         at_the_same_time(self.clients.get(), |_| {
-            self.client(&log, &known, &witness, &ended)
+            self.client(&log, &known, &sink, &ended)
                 .inspect_err(|_| ended.store(true, Ordering::Relaxed))
         })?;
         log.close().map_err(cannot)
     }
 
-    fn check(&self, directory: &Path, _: &Stop) -> Result<Found, SubjectError> {
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Recovered, SubjectError> {
         let found = self.open(directory).and_then(|log| {
             let found = self.read(&log)?;
             // What was recovered must take more.
@@ -280,14 +275,14 @@ mod tests {
         ] {
             let subject = subject("landfall-log", set);
             let directory = directory();
-            let mut witness = Counting::new(60);
+            let mut sink = Counting::new(60);
             let ran = subject
                 .prepare(directory.path(), &Stop::default())
-                .and_then(|()| subject.run(directory.path(), &mut witness, &Stop::default()));
+                .and_then(|()| subject.run(directory.path(), &mut sink, &Stop::default()));
             ran.unwrap();
             // Several clients are done in an order of their own.
-            witness.acknowledged.sort_unstable();
-            assert_eq!(witness.acknowledged, (1..=60).collect::<Vec<_>>(), "{set}");
+            sink.acknowledged.sort_unstable();
+            assert_eq!(sink.acknowledged, (1..=60).collect::<Vec<_>>(), "{set}");
             assert_eq!(check(&*subject, directory.path()), all_whole(60), "{set}");
         }
     }

@@ -70,21 +70,21 @@ pub trait Subject: Send + Sync {
     /// afterwards, and no power is cut before that.
     fn prepare(&self, directory: &Path, stop: &Stop) -> Result<(), SubjectError>;
 
-    /// Runs transactions 1, 2, 3, … in `directory` until the witness says that it is enough, or
+    /// Runs transactions 1, 2, 3, … in `directory` until the sink says that it is enough, or
     /// the user asked to stop.
     fn run(
         &self,
         directory: &Path,
-        witness: &mut dyn Witness,
+        sink: &mut dyn AckSink,
         stop: &Stop,
     ) -> Result<(), SubjectError>;
 
     /// Lets the subject recover in `directory` after a power cut, and reads everything back.
-    fn check(&self, directory: &Path, stop: &Stop) -> Result<Found, SubjectError>;
+    fn check(&self, directory: &Path, stop: &Stop) -> Result<Recovered, SubjectError>;
 }
 
 /// Who is told what a subject does.
-pub trait Witness: Send {
+pub trait AckSink: Send {
     /// The next transaction, which is about to be sent; `None` when it is enough. Numbers are 1, 2, 3, ….
     fn send(&mut self) -> Option<u64>;
 
@@ -92,7 +92,7 @@ pub trait Witness: Send {
     fn acknowledge(&mut self, transaction: u64);
 
     /// For a subject whose transactions another process runs: the file to which that process reports
-    /// them instead of calling [`send`](Witness::send) and [`acknowledge`](Witness::acknowledge). Each
+    /// them instead of calling [`send`](AckSink::send) and [`acknowledge`](AckSink::acknowledge). Each
     /// write(2) to it holds one or more [marks](Mark), and has its exact place among the disk's writes.
     fn mark_file(&self) -> Option<PathBuf> {
         None
@@ -107,7 +107,7 @@ pub trait Witness: Send {
 
 /// What a subject still has after a power cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct Recovered {
     /// Transactions that are there, whole; those that later ones have overwritten among them.
     pub whole: BTreeSet<u64>,
     /// Transactions of which a part is there.
@@ -120,12 +120,12 @@ pub struct Found {
     pub diverged: Option<String>,
 }
 
-impl Found {
+impl Recovered {
     /// Nothing at all, because of this.
-    fn damaged(damage: impl Into<String>) -> Found {
-        Found {
+    fn damaged(damage: impl Into<String>) -> Recovered {
+        Recovered {
             damage: Some(damage.into()),
-            ..Found::default()
+            ..Recovered::default()
         }
     }
 }

@@ -14,7 +14,7 @@ use landfall_os::{Payload, SyncMethod, SyncedFile};
 
 use super::content::{self, Contents};
 use super::registry::Kind;
-use super::{Found, Promise, Subject, SubjectError, Witness, failed, read_back};
+use super::{AckSink, Promise, Recovered, Subject, SubjectError, failed, read_back};
 use crate::sync::Strategy;
 use crate::{Error, Stop};
 use landfall_databases::setting::{Chosen, Description, Setting};
@@ -32,25 +32,25 @@ pub(super) static KIND: Kind = Kind {
                 name: "method",
                 default: Some("direct+o_dsync"),
                 about: "how each page is made durable: any sync method",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "size",
                 default: Some("16K"),
                 about: "bytes of a page, a multiple of 512",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "atomic",
                 default: Some("no"),
                 about: "'yes' writes with RWF_ATOMIC, where filesystem and device can; or 'no'",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "pages",
                 default: Some("4"),
                 about: "how many pages there are",
-                telling: false,
+                always_shown: false,
             },
         ],
     },
@@ -86,10 +86,10 @@ impl Pages {
         self.size * self.pages as usize
     }
 
-    fn write_pages(&self, path: &Path, witness: &mut dyn Witness) -> io::Result<()> {
+    fn write_pages(&self, path: &Path, sink: &mut dyn AckSink) -> io::Result<()> {
         let mut file = SyncedFile::open(path, self.method, self.len() as u64)?;
         let mut page = Payload::zeros(self.size);
-        while let Some(transaction) = witness.send() {
+        while let Some(transaction) = sink.send() {
             let place = transaction % self.pages;
             let bytes = page.bytes_mut();
             content::fill(bytes, transaction, place);
@@ -98,7 +98,7 @@ impl Pages {
                 true => file.write_atomic(bytes, offset)?,
                 false => file.write(bytes, offset)?,
             }
-            witness.acknowledge(transaction);
+            sink.acknowledge(transaction);
         }
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Pages {
     }
 
     /// Adds what page number `place` holds.
-    fn check_page(&self, place: u64, contents: &Contents, found: &mut Found) {
+    fn check_page(&self, place: u64, contents: &Contents, found: &mut Recovered) {
         let all = contents.sectors;
         let written_here = |version: &u64| *version % self.pages == place;
         let (mut versions, mut strangers) = (BTreeSet::new(), contents.foreign);
@@ -182,25 +182,20 @@ impl Subject for Pages {
         fs::write(directory.join(FILE), old).map_err(|error| failed("cannot write pages", error))
     }
 
-    fn run(
-        &self,
-        directory: &Path,
-        witness: &mut dyn Witness,
-        _: &Stop,
-    ) -> Result<(), SubjectError> {
-        let written = self.write_pages(&directory.join(FILE), witness);
+    fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
+        let written = self.write_pages(&directory.join(FILE), sink);
         written.map_err(|error| match self.unsupported(&error) {
             Some(why) => SubjectError(why),
             None => failed("cannot write a page", error),
         })
     }
 
-    fn check(&self, directory: &Path, _: &Stop) -> Result<Found, SubjectError> {
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Recovered, SubjectError> {
         let bytes = match read_back(&directory.join(FILE), self.len() as u64) {
             Ok(bytes) => bytes,
-            Err(damage) => return Ok(Found::damaged(damage)),
+            Err(damage) => return Ok(Recovered::damaged(damage)),
         };
-        let mut found = Found::default();
+        let mut found = Recovered::default();
         for place in 0..self.pages {
             let start = place as usize * self.size;
             let contents = Contents::of_place(&bytes, start, self.size, place);
@@ -251,7 +246,7 @@ mod tests {
     }
 
     /// What is found after `harm` was done to 20 versions on 4 pages.
-    fn found_after(harm: impl FnOnce(&File)) -> Found {
+    fn found_after(harm: impl FnOnce(&File)) -> Recovered {
         let subject = subject("pages", "method=fdatasync");
         let directory = run(subject.as_ref(), 20).unwrap();
         let path = directory.path().join(FILE);
@@ -335,7 +330,7 @@ mod tests {
     fn a_missing_file_is_damage() {
         let subject = subject("pages", "");
         let found = check(subject.as_ref(), directory().path());
-        assert_eq!(found, Found::damaged("the file is missing"));
+        assert_eq!(found, Recovered::damaged("the file is missing"));
     }
 
     #[test]

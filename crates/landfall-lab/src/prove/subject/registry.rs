@@ -2,7 +2,7 @@
 //!
 //! A subject is a module with a [`Kind`]: what it is called, what can be set of it, and how it is made
 //! from what was set. A server is one too: its `run` starts it in the directory and stops it when the
-//! witness says that it is enough, its `check` starts it again and asks it.
+//! sink says that it is enough, its `check` starts it again and asks it.
 
 use super::{Subject, command, files, log, pages, replace, state};
 #[cfg(feature = "databases")]

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use super::content::{self, Contents};
 use super::registry::Kind;
-use super::{Found, Promise, Subject, SubjectError, Witness, failed, read_back};
+use super::{AckSink, Promise, Recovered, Subject, SubjectError, failed, read_back};
 use crate::{Error, Stop};
 use landfall_databases::setting::{Chosen, Description, Setting};
 
@@ -31,25 +31,25 @@ pub(super) static KIND: Kind = Kind {
                 name: "idiom",
                 default: Some("rename"),
                 about: "'rename' a new file over it, or 'overwrite': truncate it and write it again",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "file-sync",
                 default: Some("fdatasync"),
                 about: "how the file is synced once it is written, before a rename: none, fdatasync, fsync",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "directory-sync",
                 default: Some("yes"),
                 about: "whether the directory is synced at the end: yes or no",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "size",
                 default: Some("12K"),
                 about: "bytes of the file, a multiple of 512",
-                telling: false,
+                always_shown: false,
             },
         ],
     },
@@ -153,30 +153,25 @@ impl Subject for Replace {
             .map_err(|error| failed("cannot write the first version", error))
     }
 
-    fn run(
-        &self,
-        directory: &Path,
-        witness: &mut dyn Witness,
-        _: &Stop,
-    ) -> Result<(), SubjectError> {
+    fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
         let mut version = vec![0; self.size];
-        while let Some(transaction) = witness.send() {
+        while let Some(transaction) = sink.send() {
             content::fill(&mut version, transaction, 0);
             self.replace(&version, directory)
                 .map_err(|error| failed("cannot replace the file", error))?;
-            witness.acknowledge(transaction);
+            sink.acknowledge(transaction);
         }
         Ok(())
     }
 
-    fn check(&self, directory: &Path, _: &Stop) -> Result<Found, SubjectError> {
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Recovered, SubjectError> {
         // A byte more, to see whether it is too long.
         let bytes = match read_back(&directory.join(FILE), self.size as u64 + 1) {
             Ok(bytes) => bytes,
-            Err(damage) => return Ok(Found::damaged(damage)),
+            Err(damage) => return Ok(Recovered::damaged(damage)),
         };
         let contents = Contents::of_place(&bytes, 0, self.size, 0);
-        let mut found = Found::default();
+        let mut found = Recovered::default();
         match contents.whole() {
             Some(version) => found.whole.extend(1..=version),
             None => {
@@ -223,7 +218,7 @@ mod tests {
     }
 
     /// What is found after `harm` was done to version 20.
-    fn found_after(harm: impl FnOnce(&File)) -> Found {
+    fn found_after(harm: impl FnOnce(&File)) -> Recovered {
         let subject = subject("replace", "");
         let directory = run(subject.as_ref(), 20).unwrap();
         let path = directory.path().join(FILE);
@@ -237,10 +232,10 @@ mod tests {
         file
     }
 
-    fn damaged(damage: &str, partial: &[u64]) -> Found {
-        Found {
+    fn damaged(damage: &str, partial: &[u64]) -> Recovered {
+        Recovered {
             partial: set(partial),
-            ..Found::damaged(damage)
+            ..Recovered::damaged(damage)
         }
     }
 
@@ -249,7 +244,7 @@ mod tests {
         let found = found_after(|file| file.write_all_at(&version(17), 0).unwrap());
         assert_eq!(found, all_whole(17));
         let found = found_after(|file| file.write_all_at(&version(0), 0).unwrap());
-        assert_eq!(found, Found::default());
+        assert_eq!(found, Recovered::default());
     }
 
     #[test]
@@ -290,6 +285,6 @@ mod tests {
         assert_eq!(check(subject.as_ref(), directory.path()), all_whole(20));
         fs::remove_file(directory.path().join(FILE)).unwrap();
         let found = check(subject.as_ref(), directory.path());
-        assert_eq!(found, Found::damaged("the file is missing"));
+        assert_eq!(found, Recovered::damaged("the file is missing"));
     }
 }

@@ -16,7 +16,7 @@ use landfall::{BoxedError, Journaled, Options, State, StateOptions};
 use super::content;
 use super::engine::{cannot, lock, recovered};
 use super::registry::Kind;
-use super::{Found, Promise, Subject, SubjectError, Witness, at_the_same_time};
+use super::{AckSink, Promise, Recovered, Subject, SubjectError, at_the_same_time};
 use crate::{Error, Stop};
 use landfall_databases::setting::{Chosen, Description, Setting};
 
@@ -36,31 +36,31 @@ pub(super) static KIND: Kind = Kind {
                 name: "clients",
                 default: Some("3"),
                 about: "threads that apply commands at the same time, 1 to 64",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "commands",
                 default: Some("2"),
                 about: "commands of a transaction, one after the other",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "size",
                 default: Some("200"),
                 about: "bytes of a command",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "parts",
                 default: Some("4"),
                 about: "parts of the state: 1 or 4",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "snapshots",
                 default: Some("2"),
                 about: "snapshots that are kept, 1 to 9",
-                telling: false,
+                always_shown: false,
             },
         ],
     },
@@ -184,16 +184,16 @@ impl<const PARTS: u32> InParts<PARTS> {
         Journaled::open(directory.join(DIRECTORY), options)
     }
 
-    /// Runs one client's transactions until the witness, or another client, has had enough.
+    /// Runs one client's transactions until the sink, or another client, has had enough.
     fn client(
         &self,
         state: &Journaled<Cells<PARTS>>,
-        witness: &Mutex<&mut dyn Witness>,
+        sink: &Mutex<&mut dyn AckSink>,
         ended: &AtomicBool,
     ) -> Result<(), SubjectError> {
         let mut done = 0;
         while !ended.load(Ordering::Relaxed) {
-            let Some(transaction) = lock(witness).send() else {
+            let Some(transaction) = lock(sink).send() else {
                 break;
             };
             let failed = |error| SubjectError(format!("transaction {transaction} failed: {error}"));
@@ -205,7 +205,7 @@ impl<const PARTS: u32> InParts<PARTS> {
                 };
                 state.apply(command).map_err(failed)?;
             }
-            lock(witness).acknowledge(transaction);
+            lock(sink).acknowledge(transaction);
             done += 1;
             if done % SNAPSHOT_EVERY == 0 {
                 state.snapshot().map_err(failed)?;
@@ -215,8 +215,8 @@ impl<const PARTS: u32> InParts<PARTS> {
     }
 
     /// Everything that is there.
-    fn read(&self, state: &Journaled<Cells<PARTS>>) -> Found {
-        let mut found = Found::default();
+    fn read(&self, state: &Journaled<Cells<PARTS>>) -> Recovered {
+        let mut found = Recovered::default();
         let mut places: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
         state.read_all(|cells| {
             for command in &cells.0 {
@@ -255,26 +255,21 @@ impl<const PARTS: u32> Subject for InParts<PARTS> {
         made.map_err(cannot)
     }
 
-    fn run(
-        &self,
-        directory: &Path,
-        witness: &mut dyn Witness,
-        _: &Stop,
-    ) -> Result<(), SubjectError> {
+    fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
         let state = self.open(directory).map_err(cannot)?;
-        let (ended, witness) = (AtomicBool::new(false), Mutex::new(witness));
+        let (ended, sink) = (AtomicBool::new(false), Mutex::new(sink));
         at_the_same_time(self.0.clients.get(), |_| {
-            self.client(&state, &witness, &ended)
+            self.client(&state, &sink, &ended)
                 .inspect_err(|_| ended.store(true, Ordering::Relaxed))
         })?;
         state.close().map_err(cannot)
     }
 
-    fn check(&self, directory: &Path, _: &Stop) -> Result<Found, SubjectError> {
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Recovered, SubjectError> {
         let found = self.open(directory).and_then(|state| {
             if let Some((name, why)) = state.restart().skipped.first() {
                 // A power cut damages none that was published.
-                return Ok(Found::damaged(format!("{name}: {why}")));
+                return Ok(Recovered::damaged(format!("{name}: {why}")));
             }
             let found = self.read(&state);
             // What was recovered must take more.
@@ -306,10 +301,10 @@ mod tests {
         ] {
             let subject = subject("landfall-state", set);
             let directory = directory();
-            let mut witness = Counting::new(60);
+            let mut sink = Counting::new(60);
             let ran = subject
                 .prepare(directory.path(), &Stop::default())
-                .and_then(|()| subject.run(directory.path(), &mut witness, &Stop::default()));
+                .and_then(|()| subject.run(directory.path(), &mut sink, &Stop::default()));
             ran.unwrap();
             assert_eq!(check(&*subject, directory.path()), all_whole(60), "{set}");
         }

@@ -11,8 +11,8 @@ use super::budget::some;
 use super::collection::Collection;
 use super::{CrashState, Figures};
 use crate::crash::changes::{Changes, Selected};
-use crate::crash::draw::draw;
 use crate::crash::identity::Delta;
+use crate::crash::sample::sample;
 use crate::crash::{Choice, StateName, Walker};
 
 /// Bits in a name.
@@ -114,7 +114,7 @@ pub(super) fn add(
         && (found.epoch().images as f64) < figures.images
         && let Some(number) = draws.next()
     {
-        let arrived = draw(changes, seed, epoch.cut, number);
+        let arrived = sample(changes, seed, epoch.cut, number);
         let selected = changes.select(walker.durable(), |change| arrived[change]);
         found.add(state(Choice::Drawn(number), selected), true);
     }

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use super::marks::number;
 use super::registry::Kind;
-use super::{Found, Promise, Subject, SubjectError, Witness, failed};
+use super::{AckSink, Promise, Recovered, Subject, SubjectError, failed};
 use crate::{Error, Stop};
 use landfall_databases::setting::{Chosen, Description, Setting};
 use landfall_os::Process;
 
-/// How often the witness is asked whether it is enough.
+/// How often the sink is asked whether it is enough.
 const LOOK: Duration = Duration::from_millis(10);
 /// How long it may take to prepare.
 const PREPARING: Duration = Duration::from_secs(600);
@@ -36,37 +36,37 @@ pub(super) static KIND: Kind = Kind {
                 name: "cmd",
                 default: None,
                 about: "the program that runs transactions; {dir} is its directory, {ack} where it reports",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "check",
                 default: None,
                 about: "the program that prints what is left in {dir}",
-                telling: true,
+                always_shown: true,
             },
             Setting {
                 name: "prepare",
                 default: Some(""),
                 about: "a program that makes in {dir} what must be there before the first transaction",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "check-timeout",
                 default: Some("30"),
                 about: "seconds after which a checker that has not ended is killed",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "atomic",
                 default: Some("yes"),
                 about: "whether a transaction must be there whole or not at all: yes or no",
-                telling: false,
+                always_shown: false,
             },
             Setting {
                 name: "ordered",
                 default: Some("no"),
                 about: "whether a transaction must not be there without all before it: yes or no",
-                telling: false,
+                always_shown: false,
             },
         ],
     },
@@ -182,19 +182,14 @@ impl Subject for AnyProgram {
         }
     }
 
-    fn run(
-        &self,
-        directory: &Path,
-        witness: &mut dyn Witness,
-        _: &Stop,
-    ) -> Result<(), SubjectError> {
-        let Some(mark_file) = witness.mark_file() else {
+    fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
+        let Some(mark_file) = sink.mark_file() else {
             let why = "a program can only be run where it can report: there is no mark file";
             return Err(SubjectError(why.into()));
         };
         let paths = [("{dir}", directory), ("{ack}", mark_file.as_path())];
         let mut process = self.run.start(&paths)?;
-        while !witness.is_enough() {
+        while !sink.is_enough() {
             match process.wait(LOOK).map_err(lost)? {
                 Some(status) if status.success() => return Ok(()),
                 Some(status) => {
@@ -210,7 +205,7 @@ impl Subject for AnyProgram {
         Ok(())
     }
 
-    fn check(&self, directory: &Path, _: &Stop) -> Result<Found, SubjectError> {
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Recovered, SubjectError> {
         let mut process = self.check.start(&[("{dir}", directory)])?;
         let begin = Instant::now();
         let status = loop {
@@ -227,12 +222,12 @@ impl Subject for AnyProgram {
             if left.is_zero() {
                 let seconds = self.check_timeout.as_secs();
                 let damage = format!("the checker had not ended after {seconds} s and was killed");
-                return Ok(Found::damaged(damage));
+                return Ok(Recovered::damaged(damage));
             }
         };
         if !status.success() {
             let words = last_words(&process, status);
-            return Ok(Found::damaged(format!("the checker failed: {words}")));
+            return Ok(Recovered::damaged(format!("the checker failed: {words}")));
         }
         let printed = process.stdout().map_err(lost)?;
         parse_report(&String::from_utf8_lossy(&printed)).map_err(SubjectError)
@@ -244,8 +239,8 @@ fn lost(error: std::io::Error) -> SubjectError {
 }
 
 /// Reads what a checker printed.
-fn parse_report(text: &str) -> Result<Found, String> {
-    let mut found = Found::default();
+fn parse_report(text: &str) -> Result<Recovered, String> {
+    let mut found = Recovered::default();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let rest = rest.trim();

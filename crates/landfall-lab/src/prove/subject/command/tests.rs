@@ -27,7 +27,7 @@ impl Marked {
     }
 }
 
-impl Witness for Marked {
+impl AckSink for Marked {
     fn send(&mut self) -> Option<u64> {
         unreachable!("it reports to the mark file")
     }
@@ -57,23 +57,19 @@ fn scripts(writer: &str, checker: &str) -> Box<dyn Subject> {
     program(&[("cmd", &shell(writer)), ("check", &shell(checker))])
 }
 
-/// Runs it in a directory, until it is enough; and the witness.
+/// Runs it in a directory, until it is enough; and the sink.
 fn run(subject: &dyn Subject, enough: usize) -> (tempfile::TempDir, Marked, Result<(), String>) {
     let directory = directory();
     let place = directory.path().join("dir");
     fs::create_dir(&place).unwrap();
     subject.prepare(&place, &Stop::default()).unwrap();
-    let mut witness = Marked(directory.path().join("marks"), enough);
-    fs::write(&witness.0, "").unwrap();
-    let outcome = subject.run(&place, &mut witness, &Stop::default());
-    (
-        directory,
-        witness,
-        outcome.map_err(|error| error.to_string()),
-    )
+    let mut sink = Marked(directory.path().join("marks"), enough);
+    fs::write(&sink.0, "").unwrap();
+    let outcome = subject.run(&place, &mut sink, &Stop::default());
+    (directory, sink, outcome.map_err(|error| error.to_string()))
 }
 
-fn found(checker: &str) -> Result<Found, String> {
+fn found(checker: &str) -> Result<Recovered, String> {
     let subject = scripts(WRITER, checker);
     let found = subject.check(directory().path(), &Stop::default());
     found.map_err(|error| error.to_string())
@@ -82,9 +78,9 @@ fn found(checker: &str) -> Result<Found, String> {
 #[test]
 fn a_program_runs_until_it_is_enough() {
     let subject = scripts(WRITER, CHECKER);
-    let (directory, witness, outcome) = run(subject.as_ref(), 20);
+    let (directory, sink, outcome) = run(subject.as_ref(), 20);
     assert_eq!(outcome, Ok(()));
-    let acknowledged = witness.acknowledged();
+    let acknowledged = sink.acknowledged();
     let last = acknowledged.len() as u64;
     assert!(last >= 20);
     assert_eq!(acknowledged, (1..=last).collect::<Vec<_>>());
@@ -98,8 +94,8 @@ fn a_program_runs_until_it_is_enough() {
 fn a_program_may_end_by_itself() {
     let writer = WRITER.replace("while :", "while [ $n -lt 5 ]");
     let subject = scripts(&writer, CHECKER);
-    let (directory, witness, outcome) = run(subject.as_ref(), 20);
-    assert_eq!((outcome, witness.marks().len()), (Ok(()), 10));
+    let (directory, sink, outcome) = run(subject.as_ref(), 20);
+    assert_eq!((outcome, sink.marks().len()), (Ok(()), 10));
     let found = check(subject.as_ref(), &directory.path().join("dir"));
     assert_eq!(found, all_whole(5));
 }
@@ -107,14 +103,14 @@ fn a_program_may_end_by_itself() {
 #[test]
 fn a_program_that_fails_says_why() {
     let subject = scripts("echo no luck {dir} {ack} >&2; exit 3", CHECKER);
-    let (_directory, witness, outcome) = run(subject.as_ref(), 1);
+    let (_directory, sink, outcome) = run(subject.as_ref(), 1);
     let error = outcome.unwrap_err();
     assert!(
         error.starts_with("the program failed: no luck /"),
         "{error}"
     );
     assert!(error.ends_with(" (exit status: 3)"), "{error}");
-    assert!(witness.marks().is_empty());
+    assert!(sink.marks().is_empty());
 }
 
 #[test]
@@ -122,9 +118,9 @@ fn a_program_is_prepared_first() {
     let cmd = "sh -c 'cat {dir}/old > {ack}'";
     let settings = [("cmd", cmd), ("check", "ls {dir}")];
     let prepared = [&settings[..], &[("prepare", "sh -c 'echo 7 > {dir}/old'")]].concat();
-    let (_directory, witness, outcome) = run(program(&prepared).as_ref(), 9);
+    let (_directory, sink, outcome) = run(program(&prepared).as_ref(), 9);
     assert_eq!(outcome, Ok(()));
-    assert_eq!(witness.acknowledged(), [7]);
+    assert_eq!(sink.acknowledged(), [7]);
     let failing = [&settings[..], &[("prepare", "sh -c 'echo {dir}; exit 1'")]].concat();
     let error = program(&failing)
         .prepare(directory().path(), &Stop::default())
@@ -137,8 +133,8 @@ fn a_program_is_prepared_first() {
 
 #[test]
 fn a_program_needs_somewhere_to_report_and_to_be_there() {
-    let error = |subject: &dyn Subject, witness: &mut dyn Witness| {
-        let outcome = subject.run(directory().path(), witness, &Stop::default());
+    let error = |subject: &dyn Subject, sink: &mut dyn AckSink| {
+        let outcome = subject.run(directory().path(), sink, &Stop::default());
         outcome.unwrap_err().to_string()
     };
     let subject = scripts(WRITER, CHECKER);
@@ -156,7 +152,7 @@ fn a_report_says_what_is_there() {
     let found = parse_report(
         "1\n2\n 4 \r\n\npartial 3\npartial 4\ninvented key  x=7\ninvented\ndamage bad sum\ndamage 2\n",
     );
-    let expected = Found {
+    let expected = Recovered {
         whole: set(&[1, 2]),
         partial: set(&[3, 4]),
         invented: vec!["key  x=7".into(), String::new()],
@@ -164,7 +160,7 @@ fn a_report_says_what_is_there() {
         diverged: None,
     };
     assert_eq!(found, Ok(expected));
-    assert_eq!(parse_report(""), Ok(Found::default()));
+    assert_eq!(parse_report(""), Ok(Recovered::default()));
 }
 
 #[test]
@@ -223,7 +219,7 @@ fn a_checker_that_hangs_is_killed_and_damage() {
         .check(directory().path(), &Stop::default())
         .unwrap();
     let damage = "the checker had not ended after 1 s and was killed";
-    assert_eq!(found, Found::damaged(damage));
+    assert_eq!(found, Recovered::damaged(damage));
 }
 
 #[test]
@@ -292,9 +288,9 @@ fn the_example_on_the_page_runs() {
         ("ordered", "yes"),
     ];
     let subject = program(&settings);
-    let (directory, witness, outcome) = run(subject.as_ref(), 20);
+    let (directory, sink, outcome) = run(subject.as_ref(), 20);
     assert_eq!(outcome, Ok(()));
-    let last = witness.acknowledged().len() as u64;
+    let last = sink.acknowledged().len() as u64;
     let place = directory.path().join("dir");
     let mut found = check(subject.as_ref(), &place);
     found.whole.remove(&(last + 1));
@@ -310,5 +306,5 @@ fn the_example_on_the_page_runs() {
     fs::write(&log, hole).unwrap();
     assert!(check(subject.as_ref(), &place).damage.is_some());
     fs::remove_file(&log).unwrap();
-    assert_eq!(check(subject.as_ref(), &place), Found::default());
+    assert_eq!(check(subject.as_ref(), &place), Recovered::default());
 }

@@ -28,7 +28,7 @@ use std::sync::{Mutex, PoisonError};
 
 use self::transactions::{Remains, Shape};
 use super::registry::Kind;
-use super::{Found, Promise, Subject, SubjectError, Witness, at_the_same_time};
+use super::{AckSink, Promise, Recovered, Subject, SubjectError, at_the_same_time};
 use crate::{Error, Stop};
 use landfall_databases::setting::{Chosen, Description, Setting};
 use landfall_databases::{Database, DatabaseError, Interface, Running, Session, Templates};
@@ -42,25 +42,25 @@ static SETTINGS: [Setting; 4] = [
         name: "clients",
         default: Some("3"),
         about: "clients that run transactions at the same time",
-        telling: false,
+        always_shown: false,
     },
     Setting {
         name: "rows",
         default: Some("64"),
         about: "rows that each client overwrites again and again, besides those that it adds",
-        telling: false,
+        always_shown: false,
     },
     Setting {
         name: "size",
         default: Some("200"),
         about: "bytes in a row",
-        telling: false,
+        always_shown: false,
     },
     Setting {
         name: "ending",
         default: Some("kill"),
         about: "how a server ends after the last transaction: 'kill', or 'stop', so that the power is cut while it stops in order too; what is linked in always closes in order",
-        telling: false,
+        always_shown: false,
     },
 ];
 
@@ -194,19 +194,19 @@ impl DatabaseSubject {
         }
     }
 
-    /// Runs one client's transactions until the witness, or another client, has had enough.
+    /// Runs one client's transactions until the sink, or another client, has had enough.
     fn client(
         &self,
         session: Session,
         client: u32,
-        witness: &Mutex<&mut dyn Witness>,
+        sink: &Mutex<&mut dyn AckSink>,
         ended: &AtomicBool,
     ) -> Result<(), SubjectError> {
         let mut client: Box<dyn Commit> = match session {
             Session::Sql(sql) => Box::new(tables::Client::new(sql, client).map_err(failed)?),
             Session::Keys(keys) => Box::new(keys::Client::new(keys, client)),
         };
-        let locked = || witness.lock().unwrap_or_else(PoisonError::into_inner);
+        let locked = || sink.lock().unwrap_or_else(PoisonError::into_inner);
         while !ended.load(Ordering::Relaxed) {
             let Some(transaction) = locked().send() else {
                 break;
@@ -266,16 +266,16 @@ impl Subject for DatabaseSubject {
     fn run(
         &self,
         directory: &Path,
-        witness: &mut dyn Witness,
+        sink: &mut dyn AckSink,
         stop: &Stop,
     ) -> Result<(), SubjectError> {
         let running = self.database.start(directory, stop).map_err(failed)?;
         let ended = AtomicBool::new(false);
-        let witness = Mutex::new(witness);
+        let sink = Mutex::new(sink);
         at_the_same_time(self.clients.get(), |client| {
             let session = running.session().map_err(failed);
             session
-                .and_then(|session| self.client(session, client, &witness, &ended))
+                .and_then(|session| self.client(session, client, &sink, &ended))
                 .inspect_err(|_| ended.store(true, Ordering::Relaxed))
         })?;
         match self.stops {
@@ -284,26 +284,26 @@ impl Subject for DatabaseSubject {
         }
     }
 
-    fn check(&self, directory: &Path, stop: &Stop) -> Result<Found, SubjectError> {
+    fn check(&self, directory: &Path, stop: &Stop) -> Result<Recovered, SubjectError> {
         // A store that is linked in may trip over what it finds, and takes nothing else with it.
         let checked = catch_unwind(AssertUnwindSafe(|| self.look(directory, stop)));
-        checked.unwrap_or_else(|_| Ok(Found::damaged("the database panicked")))
+        checked.unwrap_or_else(|_| Ok(Recovered::damaged("the database panicked")))
     }
 }
 
 impl DatabaseSubject {
-    fn look(&self, directory: &Path, stop: &Stop) -> Result<Found, SubjectError> {
+    fn look(&self, directory: &Path, stop: &Stop) -> Result<Recovered, SubjectError> {
         let running = match self.database.start(directory, stop) {
             Ok(running) => running,
             // With these settings it was started before: what it complains of now is what it finds.
             Err(DatabaseError::DoesNotStart(why) | DatabaseError::Setting(why)) => {
-                return Ok(Found::damaged(why));
+                return Ok(Recovered::damaged(why));
             }
             Err(error) => return Err(failed(error)),
         };
         let (remains, diverged) = match self.read(running.as_ref()) {
             Ok(read) => read,
-            Err(DatabaseError::Failed(why)) => return Ok(Found::damaged(why)),
+            Err(DatabaseError::Failed(why)) => return Ok(Recovered::damaged(why)),
             Err(error) => return Err(failed(error)),
         };
         let damage = match running.verify(stop) {

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::prove::subject::Found;
+use crate::prove::subject::Recovered;
 use crate::prove::subject::content::pseudo_random;
 
 /// Entries of a transaction.
@@ -81,10 +81,10 @@ impl Shape {
 
 impl Remains {
     /// What the remains say of transactions.
-    pub fn found(&self, shape: &Shape, clients: u32) -> Found {
-        let mut found = Found {
+    pub fn found(&self, shape: &Shape, clients: u32) -> Recovered {
+        let mut found = Recovered {
             invented: self.strange.clone(),
-            ..Found::default()
+            ..Recovered::default()
         };
         let mut by_number: BTreeMap<u64, (u64, BTreeSet<u64>)> = BTreeMap::new();
         for entry in &self.entries {
@@ -194,9 +194,9 @@ mod tests {
     fn what_was_done_is_found_whole() {
         for last in [0, 1, 2, 9] {
             let found = remains(last).found(&SHAPE, 2);
-            let expected = Found {
+            let expected = Recovered {
                 whole: (1..=last).collect(),
-                ..Found::default()
+                ..Recovered::default()
             };
             assert_eq!(found, expected);
         }
@@ -208,7 +208,7 @@ mod tests {
         now.entries.retain(|entry| entry.transaction != 9);
         now.slots = before.slots;
         assert_eq!(now.found(&SHAPE, 2), before_found());
-        fn before_found() -> Found {
+        fn before_found() -> Recovered {
             remains(8).found(&SHAPE, 2)
         }
     }

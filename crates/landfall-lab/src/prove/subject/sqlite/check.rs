@@ -6,12 +6,12 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{Found, SLOTS, SubjectError, failed, payload, slots};
+use super::{Recovered, SLOTS, SubjectError, failed, payload, slots};
 use landfall_databases::sqlite::options::VFS;
 
 /// Opens the database, which recovers it, and reads everything.
-pub(super) fn check(path: &Path) -> Result<Found, SubjectError> {
-    let mut found = Found::default();
+pub(super) fn check(path: &Path) -> Result<Recovered, SubjectError> {
+    let mut found = Recovered::default();
     match Connection::open_with_flags_and_vfs(
         path,
         // Not CREATE: a database that is gone would come back empty.
@@ -32,7 +32,7 @@ pub(super) fn check(path: &Path) -> Result<Found, SubjectError> {
     Ok(found)
 }
 
-fn read(connection: &Connection, found: &mut Found) -> Result<(), SubjectError> {
+fn read(connection: &Connection, found: &mut Recovered) -> Result<(), SubjectError> {
     // What the log holds has been read and checked by then; to copy it is only work.
     let no_checkpoint = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
     note(found, "configuring", no_checkpoint.map(|_| ()))?;
@@ -45,7 +45,11 @@ fn read(connection: &Connection, found: &mut Found) -> Result<(), SubjectError> 
 }
 
 /// An error is damage, the first one counts; unless it is none of the database's.
-fn note(found: &mut Found, doing: &str, result: rusqlite::Result<()>) -> Result<(), SubjectError> {
+fn note(
+    found: &mut Recovered,
+    doing: &str,
+    result: rusqlite::Result<()>,
+) -> Result<(), SubjectError> {
     let Err(error) = result else {
         return Ok(());
     };
@@ -60,7 +64,7 @@ fn note(found: &mut Found, doing: &str, result: rusqlite::Result<()>) -> Result<
     Ok(())
 }
 
-fn check_integrity(connection: &Connection, found: &mut Found) -> rusqlite::Result<()> {
+fn check_integrity(connection: &Connection, found: &mut Recovered) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("PRAGMA integrity_check(1)")?;
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
@@ -77,7 +81,7 @@ fn check_integrity(connection: &Connection, found: &mut Found) -> rusqlite::Resu
 }
 
 /// Adds every transaction that has its row.
-fn read_history(connection: &Connection, found: &mut Found) -> rusqlite::Result<()> {
+fn read_history(connection: &Connection, found: &mut Recovered) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("SELECT n, payload FROM history ORDER BY n")?;
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
@@ -96,7 +100,7 @@ fn read_history(connection: &Connection, found: &mut Found) -> rusqlite::Result<
 }
 
 /// Holds the slots against the history.
-fn compare_slots(connection: &Connection, found: &mut Found) -> rusqlite::Result<()> {
+fn compare_slots(connection: &Connection, found: &mut Recovered) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("SELECT slot, n FROM slots ORDER BY slot")?;
     let kept = statement.query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?;
     let kept: Vec<(i64, i64)> = kept.collect::<rusqlite::Result<_>>()?;

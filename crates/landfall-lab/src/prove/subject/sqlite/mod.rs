@@ -16,7 +16,7 @@ use rusqlite::{Connection, types::Value};
 
 use super::content;
 use super::registry::Kind;
-use super::{Found, Promise, Subject, SubjectError, Witness};
+use super::{AckSink, Promise, Recovered, Subject, SubjectError};
 use crate::{Error, Stop};
 use landfall_databases::setting::{Chosen, Description, Setting};
 use landfall_databases::sqlite::options::{self, Options};
@@ -39,7 +39,7 @@ pub(super) static KIND: Kind = Kind {
                 name: "locking_mode",
                 default: Some("normal"),
                 about: "normal or exclusive",
-                telling: false,
+                always_shown: false,
             },
             options::MMAP_SIZE,
             options::WAL_AUTOCHECKPOINT,
@@ -137,22 +137,17 @@ impl Subject for Sqlite {
         close(connection)
     }
 
-    fn run(
-        &self,
-        directory: &Path,
-        witness: &mut dyn Witness,
-        _: &Stop,
-    ) -> Result<(), SubjectError> {
+    fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
         let connection = self.connect(&directory.join(DATABASE), false)?;
-        while let Some(transaction) = witness.send() {
+        while let Some(transaction) = sink.send() {
             commit(&connection, transaction)
                 .map_err(|error| failed(&format!("cannot commit {transaction}"), &error))?;
-            witness.acknowledge(transaction);
+            sink.acknowledge(transaction);
         }
         close(connection)
     }
 
-    fn check(&self, directory: &Path, _: &Stop) -> Result<Found, SubjectError> {
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Recovered, SubjectError> {
         check::check(&directory.join(DATABASE))
     }
 }

@@ -33,7 +33,7 @@ fn every_slot_is_written_and_no_transaction_writes_one_twice() {
 /// Copies the directory, as a cut of the program's power would leave it, at every acknowledgement.
 struct Copying<'a>(Counting, &'a Path, Vec<tempfile::TempDir>);
 
-impl Witness for Copying<'_> {
+impl AckSink for Copying<'_> {
     fn send(&mut self) -> Option<u64> {
         self.0.send()
     }
@@ -60,11 +60,11 @@ fn a_database_that_was_never_closed_is_recovered() {
         let subject = subject("sqlite", settings);
         let directory = directory();
         subject.prepare(directory.path(), &Stop::default()).unwrap();
-        let mut witness = Copying(Counting::new(20), directory.path(), Vec::new());
+        let mut sink = Copying(Counting::new(20), directory.path(), Vec::new());
         subject
-            .run(directory.path(), &mut witness, &Stop::default())
+            .run(directory.path(), &mut sink, &Stop::default())
             .unwrap();
-        for (before, copy) in witness.2.iter().enumerate() {
+        for (before, copy) in sink.2.iter().enumerate() {
             let found = check(subject.as_ref(), copy.path());
             assert_eq!(found, all_whole(before as u64 + 1), "{settings}");
         }
@@ -72,7 +72,7 @@ fn a_database_that_was_never_closed_is_recovered() {
 }
 
 /// What is found after these statements were executed on 20 transactions.
-fn found_after(statements: &str) -> Found {
+fn found_after(statements: &str) -> Recovered {
     let subject = subject("sqlite", "");
     let directory = run(subject.as_ref(), 20).unwrap();
     let connection = Connection::open(directory.path().join(DATABASE)).unwrap();
@@ -81,7 +81,7 @@ fn found_after(statements: &str) -> Found {
     check(subject.as_ref(), directory.path())
 }
 
-fn without(transactions: &[u64]) -> Found {
+fn without(transactions: &[u64]) -> Recovered {
     let mut found = all_whole(20);
     found.whole.retain(|one| !transactions.contains(one));
     found
@@ -154,7 +154,7 @@ fn missing_tables_and_slots_are_damage() {
 }
 
 /// What is found after the bytes of the file were changed.
-fn found_after_changing(change: impl FnOnce(&mut Vec<u8>)) -> Found {
+fn found_after_changing(change: impl FnOnce(&mut Vec<u8>)) -> Recovered {
     let subject = subject("sqlite", "");
     let directory = run(subject.as_ref(), 20).unwrap();
     let path = directory.path().join(DATABASE);

@@ -66,26 +66,30 @@ impl Drop for Answer {
     }
 }
 
-/// A served device.
+/// A device that the kernel is served.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub(crate) struct FuseDevice {
     // Dropped in this order: the loop device lets go of the file, then nothing holds the mount.
     device: LoopDevice,
     server: Server,
 }
 
-impl Served {
+impl FuseDevice {
     /// Serves `device` at the empty directory `mount`, and attaches a loop device to it. `keep` is what
     /// the device reads and writes: it must use no other descriptor, and keep these open. The mount is
     /// seen by the calling thread and by those that it starts afterwards.
-    pub fn start(device: Arc<dyn Device>, keep: Vec<RawFd>, mount: &Path) -> io::Result<Served> {
+    pub fn start(
+        device: Arc<dyn Device>,
+        keep: Vec<RawFd>,
+        mount: &Path,
+    ) -> io::Result<FuseDevice> {
         isolate_mounts()?;
         let server = Server::start(device, keep, mount)?;
         let device = LoopDevice::attach(&mount.join("disk"))?;
         // So that no request is split between the filesystem and here.
         let limit = format!("/sys/block/{}/queue/max_sectors_kb", device.name());
         std::fs::write(limit, (MOST_BYTES >> 10).to_string())?;
-        Ok(Served { device, server })
+        Ok(FuseDevice { device, server })
     }
 
     /// The block device.

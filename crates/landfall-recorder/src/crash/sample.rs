@@ -22,7 +22,7 @@ const ABSENT: [u64; 5] = [0, 4, 8, 12, 16];
 const TORN: [u64; 3] = [0, 1, 4];
 
 /// Which changes arrived in the draw of that number.
-pub(super) fn draw(changes: &Changes, seed: u64, cut: u32, number: u32) -> Vec<bool> {
+pub(super) fn sample(changes: &Changes, seed: u64, cut: u32, number: u32) -> Vec<bool> {
     let mut random = Rng::with_seed(seed_of(&[seed, cut.into(), number.into()]));
     let mut arrived = vec![false; changes.fragments()];
     let writes = changes.changing_writes().count() as u64;
@@ -70,7 +70,7 @@ mod tests {
     fn draws(recording: &Recording, count: u32) -> Vec<u64> {
         let walker = Walker::new(recording).unwrap();
         let draw = |number| {
-            let arrived = super::draw(walker.changes(), 7, 0, number);
+            let arrived = super::sample(walker.changes(), 7, 0, number);
             (0..)
                 .zip(arrived)
                 .map(|(n, arrived)| u64::from(arrived) << n)

@@ -19,7 +19,7 @@ pub(crate) fn nameless(in_memory: bool, spill: &Path) -> io::Result<File> {
 
 /// Bytes that only grow.
 #[derive(Debug)]
-pub(crate) struct Tape {
+pub(crate) struct SpillFile {
     memory: File,
     spill: File,
     /// Places below this are in memory.
@@ -27,10 +27,10 @@ pub(crate) struct Tape {
     len: u64,
 }
 
-impl Tape {
-    /// An empty tape that keeps `limit` bytes in memory and the rest in a nameless file in `spill`.
-    pub fn new(limit: u64, spill: &Path) -> io::Result<Tape> {
-        Ok(Tape {
+impl SpillFile {
+    /// An empty one that keeps `limit` bytes in memory and the rest in a nameless file in `spill`.
+    pub fn new(limit: u64, spill: &Path) -> io::Result<SpillFile> {
+        Ok(SpillFile {
             memory: nameless(true, spill)?,
             spill: nameless(false, spill)?,
             limit,
@@ -84,9 +84,9 @@ impl Tape {
         self.limit
     }
 
-    /// A tape with the same bytes, which must not grow any more, whichever of the two is asked to.
-    pub fn copy(&self) -> io::Result<Tape> {
-        Ok(Tape {
+    /// One with the same bytes, which must not grow any more, whichever of the two is asked to.
+    pub fn copy(&self) -> io::Result<SpillFile> {
+        Ok(SpillFile {
             memory: self.memory.try_clone()?,
             spill: self.spill.try_clone()?,
             ..*self
@@ -105,21 +105,21 @@ mod tests {
 
     #[test]
     fn bytes_on_both_sides_of_the_limit_are_read_back() {
-        let mut tape = Tape::new(10, &std::env::temp_dir()).unwrap();
+        let mut spill = SpillFile::new(10, &std::env::temp_dir()).unwrap();
         let pieces: [&[u8]; 4] = [b"abcdef", b"ghijklm", b"", b"nop"];
         let places: Vec<u64> = pieces
             .iter()
-            .map(|piece| tape.append(piece).unwrap())
+            .map(|piece| spill.append(piece).unwrap())
             .collect();
         assert_eq!(places, [0, 6, 13, 13]);
-        assert_eq!((tape.len(), tape.spilled()), (16, 6));
+        assert_eq!((spill.len(), spill.spilled()), (16, 6));
         for start in 0..16 {
             for len in 0..=16 - start {
                 let mut read = vec![0; len];
-                tape.read(start as u64, &mut read).unwrap();
+                spill.read(start as u64, &mut read).unwrap();
                 assert_eq!(read, b"abcdefghijklmnop"[start..start + len]);
             }
         }
-        assert!(tape.read(16, &mut [0]).is_err());
+        assert!(spill.read(16, &mut [0]).is_err());
     }
 }
