@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 use fjall::config::CompressionPolicy;
 use fjall::{CompressionType, Keyspace, KeyspaceCreateOptions, PersistMode};
 
-use super::registry::Kind;
 use super::{
     Batch, Database, DatabaseError, Interface, KeyValue, PendingWrites, Presence, Running, Session,
     Templates,
 };
 use crate::SettingError;
+use crate::list::Listed;
+use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
 use landfall_os::Stop;
 
@@ -31,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// It is done when it has not merged for so long: the next merge is chosen when one ends.
 const QUIET: Duration = Duration::from_millis(300);
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "fjall",
         about: "fjall, linked in: a log-structured merge tree",
@@ -69,11 +70,13 @@ pub(super) static KIND: Kind = Kind {
             },
         ],
     },
-    presence: || Presence::Here {
-        version: VERSION.to_owned(),
-        program: None,
+    listed: Listed {
+        presence: || Presence::Here {
+            version: VERSION.to_owned(),
+            program: None,
+        },
+        title: "fjall",
     },
-    title: "fjall",
     make,
 };
 

@@ -34,6 +34,7 @@ mod etcd;
 #[cfg(feature = "fjall")]
 mod fjall;
 mod key_value;
+mod list;
 #[cfg(feature = "lmdb")]
 mod lmdb;
 #[cfg(feature = "mariadb")]
@@ -51,7 +52,7 @@ mod program;
 mod redb;
 #[cfg(feature = "redis")]
 mod redis;
-mod registry;
+pub mod registry;
 mod rocksdb;
 #[cfg(any(
     feature = "mariadb",
@@ -79,7 +80,7 @@ use std::time::Duration;
 
 pub use error::DatabaseError;
 pub use key_value::{Batch, KeyValue};
-pub use registry::{descriptions, list, named};
+pub use list::{descriptions, list, named};
 pub use setting::SettingError;
 pub use sql::{Dialect, Row, Sql, Statement, Value};
 pub use template::Templates;

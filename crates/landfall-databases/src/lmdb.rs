@@ -15,18 +15,19 @@ use heed::types::Bytes;
 use heed::{Env, MdbError, WithoutTls};
 use landfall_os::{LmdbSync, open_lmdb};
 
-use super::registry::Kind;
 use super::{
     Batch, Database, DatabaseError, Interface, KeyValue, Presence, Running, Session, Templates,
 };
 use crate::SettingError;
+use crate::list::Listed;
+use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
 use landfall_os::Stop;
 
 /// Sessions that may read at the same time.
 const READERS: u32 = 512;
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "lmdb",
         about: "LMDB, linked in; one writer at a time",
@@ -46,16 +47,18 @@ pub(super) static KIND: Kind = Kind {
             },
         ],
     },
-    presence: || {
-        // `LMDB 0.9.70: (December 19, 2015)`
-        let text = heed::lmdb_version().string;
-        let version = text.trim_start_matches("LMDB ").split(':').next();
-        Presence::Here {
-            version: version.unwrap_or(text).to_owned(),
-            program: None,
-        }
+    listed: Listed {
+        presence: || {
+            // `LMDB 0.9.70: (December 19, 2015)`
+            let text = heed::lmdb_version().string;
+            let version = text.trim_start_matches("LMDB ").split(':').next();
+            Presence::Here {
+                version: version.unwrap_or(text).to_owned(),
+                program: None,
+            }
+        },
+        title: "LMDB",
     },
-    title: "LMDB",
     make,
 };
 

@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::{Durability, ReadableDatabase, StorageError, TableDefinition};
 
-use super::registry::Kind;
 use super::{
     Batch, Database, DatabaseError, Interface, KeyValue, Presence, Running, Session, Templates,
 };
 use crate::SettingError;
+use crate::list::Listed;
+use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
 use landfall_os::Stop;
 
@@ -22,7 +23,7 @@ const VERSION: &str = "4.5.0";
 const FILE: &str = "database";
 const TABLE: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("keys");
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "redb",
         about: "redb, linked in; one writer at a time",
@@ -48,11 +49,13 @@ pub(super) static KIND: Kind = Kind {
             },
         ],
     },
-    presence: || Presence::Here {
-        version: VERSION.to_owned(),
-        program: None,
+    listed: Listed {
+        presence: || Presence::Here {
+            version: VERSION.to_owned(),
+            program: None,
+        },
+        title: "redb",
     },
-    title: "redb",
     make,
 };
 

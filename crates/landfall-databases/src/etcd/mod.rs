@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 
 use self::options::Options;
 use self::running::Etcd;
-use super::registry::Kind;
 use super::server::{Server, socket_directory, socket_path};
 use super::{Database, DatabaseError, Interface, Presence, Running, Templates, program};
+use crate::list::Listed;
+use crate::registry::Kind;
 use crate::setting::{Description, Setting};
 use landfall_os::Stop;
 
@@ -26,7 +27,7 @@ const SIGN: &str = "member/wal";
 const SOCKET: &str = "client:0";
 const PEERS: &str = "peers:0";
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "etcd",
         about: "etcd, a server of its own that is a cluster of one",
@@ -38,16 +39,18 @@ pub(super) static KIND: Kind = Kind {
             always_shown: true,
         }],
     },
-    presence: || match Program::find() {
-        Some(program) => Presence::Here {
-            version: program.version,
-            program: Some(program.path),
+    listed: Listed {
+        presence: || match Program::find() {
+            Some(program) => Presence::Here {
+                version: program.version,
+                program: Some(program.path),
+            },
+            None => Presence::Absent {
+                remedy: REMEDY.into(),
+            },
         },
-        None => Presence::Absent {
-            remedy: REMEDY.into(),
-        },
+        title: TITLE,
     },
-    title: TITLE,
     make: |chosen| {
         Ok(Box::new(EtcdServer {
             options: Options::new(chosen)?,

@@ -7,13 +7,15 @@ use mysql::Conn;
 use super::options::{Options, Variable, variable};
 use super::running::{Progress, first, lock, run, wait_until};
 use super::{BINLOG, Engine, MariadbServer, presence_of};
+use crate::Database;
 use crate::SettingError;
+use crate::list::Listed;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
 use crate::{DatabaseError, PendingWrites};
 use landfall_os::Stop;
 
-pub(crate) static KIND: Kind = Kind {
+pub(crate) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "mariadb",
         about: "MariaDB with InnoDB, a server of its own",
@@ -46,8 +48,10 @@ pub(crate) static KIND: Kind = Kind {
             BINLOG,
         ],
     },
-    presence: || presence_of(Engine::InnoDb),
-    title: "MariaDB with InnoDB",
+    listed: Listed {
+        presence: || presence_of(Engine::InnoDb),
+        title: "MariaDB with InnoDB",
+    },
     make: |chosen| {
         Ok(Box::new(MariadbServer {
             engine: Engine::InnoDb,

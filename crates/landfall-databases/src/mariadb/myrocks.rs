@@ -14,7 +14,9 @@ use mysql::Conn;
 use super::options::{Options, Variable, variable};
 use super::running::{Progress, first, lock, rows, run, wait_until};
 use super::{BINLOG, Engine, MariadbServer, presence_of};
+use crate::Database;
 use crate::SettingError;
+use crate::list::Listed;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
 use crate::{DatabaseError, PendingWrites};
@@ -23,7 +25,7 @@ use landfall_os::Stop;
 /// Memtables that a block cache is as large as, unless set.
 const MEMTABLES_IN_CACHE: u64 = 12;
 
-pub(crate) static KIND: Kind = Kind {
+pub(crate) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "myrocks",
         about: "MariaDB with MyRocks (RocksDB); stands for TokuDB, which is shipped nowhere any more",
@@ -56,8 +58,10 @@ pub(crate) static KIND: Kind = Kind {
             BINLOG,
         ],
     },
-    presence: || presence_of(Engine::MyRocks),
-    title: "MariaDB with MyRocks",
+    listed: Listed {
+        presence: || presence_of(Engine::MyRocks),
+        title: "MariaDB with MyRocks",
+    },
     make: |chosen| {
         Ok(Box::new(MariadbServer {
             engine: Engine::MyRocks,

@@ -19,10 +19,11 @@ use std::time::Duration;
 
 use self::options::Options;
 use self::running::Postgres;
-use super::registry::Kind;
 use super::server::{Server, socket_directory, socket_path};
 use super::user::User;
 use super::{Database, DatabaseError, Dialect, Interface, Presence, Running, Templates, program};
+use crate::list::Listed;
+use crate::registry::Kind;
 use crate::setting::{Description, Setting};
 use landfall_os::Stop;
 
@@ -35,7 +36,7 @@ const INSTALLING: Duration = Duration::from_secs(10 * 60);
 /// The name of its socket, which follows from the port that it would have.
 const SOCKET: &str = ".s.PGSQL.5432";
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "postgres",
         about: "PostgreSQL, a server of its own",
@@ -67,16 +68,18 @@ pub(super) static KIND: Kind = Kind {
             },
         ],
     },
-    presence: || match Programs::find() {
-        Some(programs) => Presence::Here {
-            version: programs.version,
-            program: Some(programs.server),
+    listed: Listed {
+        presence: || match Programs::find() {
+            Some(programs) => Presence::Here {
+                version: programs.version,
+                program: Some(programs.server),
+            },
+            None => Presence::Absent {
+                remedy: REMEDY.into(),
+            },
         },
-        None => Presence::Absent {
-            remedy: REMEDY.into(),
-        },
+        title: TITLE,
     },
-    title: TITLE,
     make: |chosen| {
         Ok(Box::new(PostgresServer {
             options: Options::new(chosen)?,

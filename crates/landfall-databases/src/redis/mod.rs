@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use self::options::Options;
 use self::running::Redis;
-use super::registry::Kind;
 use super::server::{Server, socket_directory, socket_path};
 use super::{Database, DatabaseError, Interface, Presence, Running, Templates, program};
+use crate::list::Listed;
+use crate::registry::Kind;
 use crate::setting::{Description, Setting};
 use landfall_os::Stop;
 
@@ -22,7 +23,7 @@ const REMEDY: &str = "apt install redis-server";
 /// The file by which a data directory of ours is known.
 const SIGN: &str = "redis.conf";
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "redis",
         about: "Redis, a server of its own",
@@ -42,16 +43,18 @@ pub(super) static KIND: Kind = Kind {
             },
         ],
     },
-    presence: || match Programs::find() {
-        Some(programs) => Presence::Here {
-            version: programs.version,
-            program: Some(programs.server),
+    listed: Listed {
+        presence: || match Programs::find() {
+            Some(programs) => Presence::Here {
+                version: programs.version,
+                program: Some(programs.server),
+            },
+            None => Presence::Absent {
+                remedy: REMEDY.into(),
+            },
         },
-        None => Presence::Absent {
-            remedy: REMEDY.into(),
-        },
+        title: TITLE,
     },
-    title: TITLE,
     make: |chosen| {
         Ok(Box::new(RedisServer {
             options: Options::new(chosen)?,

@@ -12,13 +12,14 @@ mod store;
 
 use std::path::Path;
 
-use super::registry::Kind;
 use super::{Database, DatabaseError, Interface, Running, Templates};
 use crate::SettingError;
+use crate::list::Listed;
+use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
 use landfall_os::Stop;
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "rocksdb",
         about: "RocksDB, linked in: a log-structured merge tree",
@@ -68,8 +69,10 @@ pub(super) static KIND: Kind = Kind {
             },
         ],
     },
-    presence: store::presence,
-    title: "RocksDB",
+    listed: Listed {
+        presence: store::presence,
+        title: "RocksDB",
+    },
     make,
 };
 

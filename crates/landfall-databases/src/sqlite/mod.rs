@@ -21,12 +21,13 @@ use rusqlite::{Connection, ErrorCode};
 
 use self::options::{ConnectError, Options};
 use self::session::SqliteSession;
-use super::registry::Kind;
 use super::{
     Database, DatabaseError, Dialect, Interface, PendingWrites, Presence, Running, Session,
     Templates,
 };
 use crate::SettingError;
+use crate::list::Listed;
+use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
 use landfall_os::Stop;
 
@@ -34,7 +35,7 @@ const FILE: &str = "database";
 /// How long a checkpoint that could not be finished is waited for before the next is tried.
 const PAUSE: Duration = Duration::from_millis(10);
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "sqlite",
         about: "SQLite, linked in; one writer at a time",
@@ -59,11 +60,13 @@ pub(super) static KIND: Kind = Kind {
             },
         ],
     },
-    presence: || Presence::Here {
-        version: rusqlite::version().to_owned(),
-        program: None,
+    listed: Listed {
+        presence: || Presence::Here {
+            version: rusqlite::version().to_owned(),
+            program: None,
+        },
+        title: "SQLite",
     },
-    title: "SQLite",
     make,
 };
 

@@ -10,13 +10,13 @@ pub mod clients;
 #[cfg(test)]
 mod fixtures;
 mod linkbench;
+mod list;
 mod loading;
 mod oltp;
 mod puts;
-mod registry;
 pub mod sql;
 
-pub use registry::{list, named};
+pub use list::{list, named};
 
 use crate::{DatabaseError, Interface, Running, Session};
 use landfall_os::Stop;

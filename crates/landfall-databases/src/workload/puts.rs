@@ -9,10 +9,10 @@
 use fastrand::Rng;
 
 use super::loading::{Load, load};
-use super::registry::Kind;
 use super::sql::{Inserter, bytes_type, or_update, transaction};
 use super::{Client, Workload, random_of};
 use crate::SettingError;
+use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
 use crate::{Batch, DatabaseError, Interface, KeyValue, Running, Session, Sql, Statement, Value};
 use landfall_os::Stop;
@@ -20,7 +20,8 @@ use landfall_os::Stop;
 /// Keys that a loader puts in one transaction.
 const CHUNK: u64 = 1024;
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Workload> = Kind {
+    listed: (),
     description: Description {
         name: "puts",
         about: "durable puts of a key, one at a time or in batches",

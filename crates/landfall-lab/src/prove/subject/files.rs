@@ -13,19 +13,20 @@ use std::path::Path;
 use landfall_os::{Allocation, Payload, SyncedFile, zero_fill};
 
 use super::content::{self, Contents};
-use super::registry::Kind;
 use super::{AckSink, Promise, Recovered, Subject, SubjectError, failed, read_back};
+use crate::Stop;
 use crate::preparation::{PrepareError, reserve};
 use crate::sync::{Strategy, Track};
-use crate::{Error, Stop};
-use landfall_databases::setting::{Chosen, Description, Setting};
+use landfall_databases::registry::Kind;
+use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 
 const FILE: &str = "records";
 const OLD_FILE: &str = "old-records";
 /// Bytes of a file: it is read whole after each power cut.
 const MOST_BYTES: u64 = 1 << 30;
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Subject> = Kind {
+    listed: (),
     description: Description {
         name: "files",
         about: "a plain file of records, under any strategy of experiment sync",
@@ -74,7 +75,7 @@ struct Files {
     early: bool,
 }
 
-fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, Error> {
+fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
     let size = chosen.sectors("size", 64 << 20)?;
     let files = Files {
         name: chosen.name(),
@@ -89,7 +90,7 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, Error> {
         early: chosen.one_of("acknowledge", &[("after", false), ("early", true)])?,
     };
     match files.strategy.contradiction() {
-        Some(why) => Err(Error::Usage(format!("{}: {why}", files.name))),
+        Some(why) => Err(SettingError(format!("{}: {why}", files.name))),
         None => Ok(Box::new(files)),
     }
 }

@@ -14,10 +14,10 @@ use landfall::{Log, Lsn, Options};
 
 use super::content;
 use super::engine::{cannot, lock, recovered};
-use super::registry::Kind;
 use super::{AckSink, Promise, Recovered, Subject, SubjectError, at_the_same_time};
-use crate::{Error, Stop};
-use landfall_databases::setting::{Chosen, Description, Setting};
+use crate::Stop;
+use landfall_databases::registry::Kind;
+use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 
 const DIRECTORY: &str = "log";
 /// Bytes of a record that say what it is: transaction, place, how many there are, the floor.
@@ -25,7 +25,8 @@ const HEAD: usize = 24;
 /// A client truncates after so many of its transactions.
 const TRUNCATE_EVERY: u64 = 8;
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Subject> = Kind {
+    listed: (),
     description: Description {
         name: "landfall-log",
         about: "Landfall's own durable log, linked in",
@@ -75,7 +76,7 @@ struct LogSubject {
     truncates: bool,
 }
 
-fn make(chosen: &Chosen) -> Result<LogSubject, Error> {
+fn make(chosen: &Chosen) -> Result<LogSubject, SettingError> {
     let clients = chosen.number("clients", 1, 64)? as u32;
     Ok(LogSubject {
         name: chosen.name(),

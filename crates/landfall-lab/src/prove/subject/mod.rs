@@ -19,18 +19,18 @@ mod engine;
 mod files;
 #[cfg(test)]
 mod fixtures;
+mod list;
 mod log;
 mod marks;
 mod pages;
-mod registry;
 mod replace;
 #[cfg(feature = "databases")]
 mod sqlite;
 mod state;
 
 pub use landfall_databases::setting::{Description, Setting};
+pub use list::{list, named};
 pub use marks::{Mark, MarkError, parse_marks};
-pub use registry::{list, named};
 
 /// What a subject says of itself, beyond that what it has acknowledged is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,16 +13,17 @@ use std::path::Path;
 use landfall_os::{Payload, SyncMethod, SyncedFile};
 
 use super::content::{self, Contents};
-use super::registry::Kind;
 use super::{AckSink, Promise, Recovered, Subject, SubjectError, failed, read_back};
+use crate::Stop;
 use crate::sync::Strategy;
-use crate::{Error, Stop};
-use landfall_databases::setting::{Chosen, Description, Setting};
+use landfall_databases::registry::Kind;
+use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 use landfall_os::humanize::size_name;
 
 const FILE: &str = "pages";
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Subject> = Kind {
+    listed: (),
     description: Description {
         name: "pages",
         about: "pages overwritten in place, over and over, without protection against tearing",
@@ -65,7 +66,7 @@ struct Pages {
     atomic: bool,
 }
 
-fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, Error> {
+fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
     let pages = Pages {
         name: chosen.name(),
         method: chosen.parse("method")?,

@@ -13,15 +13,16 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::content::{self, Contents};
-use super::registry::Kind;
 use super::{AckSink, Promise, Recovered, Subject, SubjectError, failed, read_back};
-use crate::{Error, Stop};
-use landfall_databases::setting::{Chosen, Description, Setting};
+use crate::Stop;
+use landfall_databases::registry::Kind;
+use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 
 const FILE: &str = "file";
 const NEW_FILE: &str = "file.new";
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Subject> = Kind {
+    listed: (),
     description: Description {
         name: "replace",
         about: "a file replaced by a new version of itself, again and again",
@@ -77,7 +78,7 @@ struct Replace {
     size: usize,
 }
 
-fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, Error> {
+fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
     let idioms = [("rename", Idiom::Rename), ("overwrite", Idiom::Overwrite)];
     let syncs = [
         ("none", FileSync::None),

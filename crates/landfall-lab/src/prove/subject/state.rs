@@ -15,10 +15,10 @@ use landfall::{BoxedError, Journaled, Options, State, StateOptions};
 
 use super::content;
 use super::engine::{cannot, lock, recovered};
-use super::registry::Kind;
 use super::{AckSink, Promise, Recovered, Subject, SubjectError, at_the_same_time};
-use crate::{Error, Stop};
-use landfall_databases::setting::{Chosen, Description, Setting};
+use crate::Stop;
+use landfall_databases::registry::Kind;
+use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 
 const DIRECTORY: &str = "state";
 /// Bytes of a command that say what it is: transaction, place.
@@ -26,7 +26,8 @@ const HEAD: usize = 12;
 /// A client takes a snapshot after so many of its transactions.
 const SNAPSHOT_EVERY: u64 = 8;
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Subject> = Kind {
+    listed: (),
     description: Description {
         name: "landfall-state",
         about: "Landfall's own in-memory state, by snapshots and a log, linked in",
@@ -67,7 +68,7 @@ pub(super) static KIND: Kind = Kind {
     make,
 };
 
-fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, Error> {
+fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
     let clients = chosen.number("clients", 1, 64)? as u32;
     let subject = StateSubject {
         name: chosen.name(),

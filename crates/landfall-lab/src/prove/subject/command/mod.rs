@@ -11,10 +11,10 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use super::marks::number;
-use super::registry::Kind;
 use super::{AckSink, Promise, Recovered, Subject, SubjectError, failed};
-use crate::{Error, Stop};
-use landfall_databases::setting::{Chosen, Description, Setting};
+use crate::Stop;
+use landfall_databases::registry::Kind;
+use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 use landfall_os::Process;
 
 /// How often the sink is asked whether it is enough.
@@ -26,7 +26,8 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Bytes that a checker may print: millions of transactions.
 const MOST_OUTPUT: u64 = 64 << 20;
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Subject> = Kind {
+    listed: (),
     description: Description {
         name: "command",
         about: "any program: one command that runs transactions, one that checks what is left",
@@ -82,7 +83,7 @@ struct AnyProgram {
     check_timeout: Duration,
 }
 
-fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, Error> {
+fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
     let prepare = match chosen.text("prepare") {
         "" => None,
         _ => Some(CommandLine::parse(chosen, "prepare", &["{dir}"])?),
@@ -105,14 +106,14 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, Error> {
 struct CommandLine(Vec<String>);
 
 impl CommandLine {
-    fn parse(chosen: &Chosen, setting: &str, places: &[&str]) -> Result<CommandLine, Error> {
+    fn parse(chosen: &Chosen, setting: &str, places: &[&str]) -> Result<CommandLine, SettingError> {
         let words = shlex::split(chosen.text(setting))
             .filter(|words| !words.is_empty())
             .ok_or_else(|| chosen.wrong(setting, "it is a command, with quotes in pairs"))?;
         for place in places {
             if !words.iter().any(|word| word.contains(place)) {
                 let why = format!("it has no {place}, so the program would not know where that is");
-                return Err(chosen.wrong(setting, why).into());
+                return Err(chosen.wrong(setting, why));
             }
         }
         Ok(CommandLine(words))

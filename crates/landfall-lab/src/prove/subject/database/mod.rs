@@ -27,10 +27,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use self::transactions::{Remains, Shape};
-use super::registry::Kind;
 use super::{AckSink, Promise, Recovered, Subject, SubjectError, at_the_same_time};
-use crate::{Error, Stop};
-use landfall_databases::setting::{Chosen, Description, Setting};
+use crate::Stop;
+use landfall_databases::registry::Kind;
+use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 use landfall_databases::{Database, DatabaseError, Interface, Running, Session, Templates};
 
 const MIB: u64 = 1 << 20;
@@ -113,8 +113,9 @@ static SMALL: [Small; 6] = [
     },
 ];
 
-const fn kind(name: &'static str, about: &'static str) -> Kind {
+const fn kind(name: &'static str, about: &'static str) -> Kind<dyn Subject> {
     Kind {
+        listed: (),
         description: Description {
             name,
             about,
@@ -125,15 +126,19 @@ const fn kind(name: &'static str, about: &'static str) -> Kind {
     }
 }
 
-pub(super) static MARIADB: Kind = kind("mariadb", "MariaDB with InnoDB, a server started for it");
-pub(super) static MYROCKS: Kind = kind("myrocks", "MariaDB with MyRocks, a server started for it");
-pub(super) static POSTGRES: Kind = kind("postgres", "PostgreSQL, a server started for it");
-pub(super) static REDIS: Kind = kind("redis", "Redis, a server started for it");
-pub(super) static ETCD: Kind = kind("etcd", "etcd, a server started for it");
-pub(super) static LMDB: Kind = kind("lmdb", "LMDB, linked in");
-pub(super) static REDB: Kind = kind("redb", "redb, linked in");
-pub(super) static FJALL: Kind = kind("fjall", "fjall, linked in");
-pub(super) static ROCKSDB: Kind = kind("rocksdb", "RocksDB, linked in where it was asked for");
+pub(super) static MARIADB: Kind<dyn Subject> =
+    kind("mariadb", "MariaDB with InnoDB, a server started for it");
+pub(super) static MYROCKS: Kind<dyn Subject> =
+    kind("myrocks", "MariaDB with MyRocks, a server started for it");
+pub(super) static POSTGRES: Kind<dyn Subject> =
+    kind("postgres", "PostgreSQL, a server started for it");
+pub(super) static REDIS: Kind<dyn Subject> = kind("redis", "Redis, a server started for it");
+pub(super) static ETCD: Kind<dyn Subject> = kind("etcd", "etcd, a server started for it");
+pub(super) static LMDB: Kind<dyn Subject> = kind("lmdb", "LMDB, linked in");
+pub(super) static REDB: Kind<dyn Subject> = kind("redb", "redb, linked in");
+pub(super) static FJALL: Kind<dyn Subject> = kind("fjall", "fjall, linked in");
+pub(super) static ROCKSDB: Kind<dyn Subject> =
+    kind("rocksdb", "RocksDB, linked in where it was asked for");
 
 struct DatabaseSubject {
     name: String,
@@ -144,7 +149,7 @@ struct DatabaseSubject {
     room: u64,
 }
 
-fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, Error> {
+fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
     let name = chosen.subject();
     let small = SMALL.iter().find(|small| small.name == name);
     let (small, room) = small.map_or((&[][..], 0), |small| (small.settings, small.room));

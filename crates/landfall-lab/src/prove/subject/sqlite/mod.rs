@@ -15,10 +15,10 @@ use std::path::Path;
 use rusqlite::{Connection, types::Value};
 
 use super::content;
-use super::registry::Kind;
 use super::{AckSink, Promise, Recovered, Subject, SubjectError};
-use crate::{Error, Stop};
-use landfall_databases::setting::{Chosen, Description, Setting};
+use crate::Stop;
+use landfall_databases::registry::Kind;
+use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 use landfall_databases::sqlite::options::{self, Options};
 
 const DATABASE: &str = "database";
@@ -26,7 +26,8 @@ const SLOTS: u64 = 16;
 /// Bytes of a payload, the checksum in front among them.
 const PAYLOAD: usize = 300;
 
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: Kind<dyn Subject> = Kind {
+    listed: (),
     description: Description {
         name: "sqlite",
         about: "SQLite: transactions of one INSERT and three UPDATEs",
@@ -53,7 +54,7 @@ struct Sqlite {
     options: Options,
 }
 
-fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, Error> {
+fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
     let mut options = Options::of(chosen)?;
     let modes = ["normal", "exclusive"].map(|mode| (mode, mode));
     let mode = chosen.one_of("locking_mode", &modes)?;

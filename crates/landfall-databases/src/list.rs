@@ -1,0 +1,98 @@
+//! Every database there is.
+
+use crate::registry::{Kind, Registry};
+use crate::setting::Description;
+use crate::{Database, Presence, SettingError};
+
+/// What a list says of a database besides.
+pub(crate) struct Listed {
+    /// Where it is on this machine.
+    pub presence: fn() -> Presence,
+    /// What it is called in a sentence: `MariaDB with InnoDB`.
+    pub title: &'static str,
+}
+
+// In the order in which they are listed: servers, then what is linked in.
+#[rustfmt::skip]
+static KINDS: &[&Kind<dyn Database, Listed>] = &[
+    #[cfg(feature = "mariadb")]
+    &crate::mariadb::innodb::KIND,
+    #[cfg(feature = "mariadb")]
+    &crate::mariadb::myrocks::KIND,
+    #[cfg(feature = "postgres")]
+    &crate::postgres::KIND,
+    #[cfg(feature = "redis")]
+    &crate::redis::KIND,
+    #[cfg(feature = "etcd")]
+    &crate::etcd::KIND,
+    #[cfg(feature = "sqlite")]
+    &crate::sqlite::KIND,
+    #[cfg(feature = "lmdb")]
+    &crate::lmdb::KIND,
+    #[cfg(feature = "redb")]
+    &crate::redb::KIND,
+    #[cfg(feature = "fjall")]
+    &crate::fjall::KIND,
+    &crate::rocksdb::KIND,
+];
+
+/// The databases of this build.
+pub(crate) static DATABASES: Registry<dyn Database, Listed> = Registry {
+    noun: "database",
+    kinds: KINDS,
+    is_partial: !cfg!(all(
+        feature = "mariadb",
+        feature = "postgres",
+        feature = "redis",
+        feature = "etcd",
+        feature = "sqlite",
+        feature = "lmdb",
+        feature = "redb",
+        feature = "fjall"
+    )),
+};
+
+/// Every database with its settings, what it is called in a sentence, and where it is.
+pub fn list() -> impl Iterator<Item = (&'static Description, &'static str, Presence)> {
+    KINDS.iter().map(|kind| {
+        let Listed { title, presence } = kind.listed;
+        (&kind.description, title, presence())
+    })
+}
+
+/// What every database is and what can be set of it, without asking where it is, which takes a while.
+pub fn descriptions() -> impl Iterator<Item = &'static Description> {
+    DATABASES.descriptions()
+}
+
+/// The database of that name with these settings; those that are not named have their defaults. Whether
+/// it is on this machine shows when it is created.
+pub fn named(name: &str, settings: &[(String, String)]) -> Result<Box<dyn Database>, SettingError> {
+    DATABASES.named(name, settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_database_is_made_with_its_defaults() {
+        for (description, title, _) in list() {
+            let database = named(description.name, &[]).unwrap();
+            assert!(database.name().starts_with(description.name));
+            assert!(!title.is_empty());
+        }
+    }
+
+    #[test]
+    fn every_setting_is_read() {
+        assert!(DATABASES.unread_settings("").is_empty());
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known_ones() {
+        let error = named("access", &[]).err().unwrap().to_string();
+        assert!(error.starts_with("no database is called 'access'; there are: "));
+        assert!(error.contains("sqlite"));
+    }
+}
