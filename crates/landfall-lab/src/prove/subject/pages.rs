@@ -75,9 +75,7 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
         atomic: chosen.whether("atomic")?,
     };
     if pages.atomic && !pages.size.is_power_of_two() {
-        return Err(chosen
-            .wrong("size", "an atomic write has a power of two of bytes")
-            .into());
+        return Err(chosen.wrong("size", "an atomic write has a power of two of bytes"));
     }
     Ok(Box::new(pages))
 }
