@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::environment::{Durability, File, Method, Storage};
@@ -15,30 +17,66 @@ type Bytes = Arc<Mutex<Vec<u8>>>;
 
 /// The files, by their names.
 #[derive(Clone, Default)]
-pub(crate) struct Memory(Arc<Mutex<BTreeMap<String, Bytes>>>);
+pub(crate) struct Memory {
+    files: Arc<Mutex<BTreeMap<String, Bytes>>>,
+    device: Arc<Device>,
+}
+
+/// What the files are on, and what was asked of it.
+pub(crate) struct Device {
+    pub id: AtomicU64,
+    pub granule: AtomicU32,
+    pub read: AtomicU64,
+    pub written: AtomicU64,
+    pub calibrations: AtomicU64,
+    /// How files were to be written, and how much had been read by then.
+    pub methods: Mutex<Vec<(Method, u64)>>,
+}
+
+impl Default for Device {
+    fn default() -> Device {
+        Device {
+            id: AtomicU64::new(1),
+            granule: AtomicU32::new(GRANULE),
+            read: AtomicU64::new(0),
+            written: AtomicU64::new(0),
+            calibrations: AtomicU64::new(0),
+            methods: Mutex::default(),
+        }
+    }
+}
 
 impl Memory {
     pub fn new(files: BTreeMap<String, Vec<u8>>) -> Memory {
         let files = files
             .into_iter()
             .map(|(name, bytes)| (name, Arc::new(Mutex::new(bytes))));
-        Memory(Arc::new(Mutex::new(files.collect())))
+        Memory {
+            files: Arc::new(Mutex::new(files.collect())),
+            device: Arc::default(),
+        }
     }
 
     /// What it holds now.
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
-        let files = lock(&self.0);
+        let files = lock(&self.files);
         let copies = files
             .iter()
             .map(|(name, bytes)| (name.clone(), lock(bytes).clone()));
         copies.collect()
     }
 
+    /// What they are on.
+    #[cfg(test)]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// Has it hold these.
     #[cfg(test)]
     pub fn replace(&self, files: BTreeMap<String, Vec<u8>>) {
-        *lock(&self.0) = Memory::new(files)
-            .0
+        *lock(&self.files) = Memory::new(files)
+            .files
             .lock()
             .expect("nobody else has it")
             .clone();
@@ -53,7 +91,7 @@ fn absent() -> io::Error {
     io::ErrorKind::NotFound.into()
 }
 
-pub(crate) struct MemoryFile(Bytes);
+pub(crate) struct MemoryFile(Bytes, Arc<Device>);
 
 impl File for MemoryFile {
     fn size(&self) -> io::Result<u64> {
@@ -73,6 +111,7 @@ impl File for MemoryFile {
         let rest = bytes.get(offset as usize..).unwrap_or_default();
         let len = rest.len().min(buffer.len());
         buffer[..len].copy_from_slice(&rest[..len]);
+        self.1.read.fetch_add(len as u64, Relaxed);
         Ok(len)
     }
 
@@ -82,6 +121,7 @@ impl File for MemoryFile {
         let len = all.len().max(end);
         all.resize(len, 0);
         all[offset as usize..end].copy_from_slice(bytes);
+        self.1.written.fetch_add(bytes.len() as u64, Relaxed);
         Ok(bytes.len())
     }
 
@@ -106,7 +146,7 @@ impl Storage for Memory {
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
-        Ok(lock(&self.0).keys().cloned().collect())
+        Ok(lock(&self.files).keys().cloned().collect())
     }
 
     /// Who has it opens one log after the other.
@@ -118,24 +158,25 @@ impl Storage for Memory {
 
     fn create(&self, name: &str) -> io::Result<MemoryFile> {
         let bytes = Bytes::default();
-        lock(&self.0).insert(name.to_owned(), bytes.clone());
-        Ok(MemoryFile(bytes))
+        lock(&self.files).insert(name.to_owned(), bytes.clone());
+        Ok(MemoryFile(bytes, self.device.clone()))
     }
 
     fn open(&self, name: &str) -> io::Result<MemoryFile> {
-        let files = lock(&self.0);
-        Ok(MemoryFile(files.get(name).ok_or_else(absent)?.clone()))
+        let files = lock(&self.files);
+        let bytes = files.get(name).ok_or_else(absent)?;
+        Ok(MemoryFile(bytes.clone(), self.device.clone()))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let mut files = lock(&self.0);
+        let mut files = lock(&self.files);
         let bytes = files.remove(from).ok_or_else(absent)?;
         files.insert(to.to_owned(), bytes);
         Ok(())
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        let removed = lock(&self.0).remove(name);
+        let removed = lock(&self.files).remove(name);
         removed.map(drop).ok_or_else(absent)
     }
 
@@ -144,16 +185,20 @@ impl Storage for Memory {
     }
 
     fn device(&self) -> io::Result<u64> {
-        Ok(1)
+        Ok(self.device.id.load(Relaxed))
     }
 
     fn granule(&self) -> io::Result<u32> {
-        Ok(GRANULE)
+        Ok(self.device.granule.load(Relaxed))
     }
 
     fn calibrate(&self, _: &MemoryFile, _: u64, _: u32) -> io::Result<Method> {
+        self.device.calibrations.fetch_add(1, Relaxed);
         Ok(Method::DirectDsync)
     }
 
-    fn use_method(&self, _: Method) {}
+    fn use_method(&self, method: Method) {
+        let read = self.device.read.load(Relaxed);
+        lock(&self.device.methods).push((method, read));
+    }
 }

@@ -15,9 +15,12 @@ use super::batch_tracker::{BatchTracker, frame_at};
 use super::control::corrupt as corrupt_control;
 use super::files::Files;
 use super::format::{BlockHeader, Control, Geometry, Shutdown};
-use super::scan::{OpenSegment, Place, Scanner};
+use super::scan::{OpenSegment, Place, READ_AHEAD, Scanner};
 use crate::Error;
 use crate::environment::{Environment, FileOf, planted};
+
+/// Bytes behind the end of a log that are read at once.
+const WINDOW_READ: u64 = 64 << 10;
 
 /// Where a log ends.
 #[derive(Debug)]
@@ -152,6 +155,7 @@ impl<E: Environment> Examination<'_, E> {
                 // What one read does not show is not the end before another one says so.
                 if looked_at.replace(position) != Some(position) {
                     self.scanner.forget();
+                    self.scanner.read_ahead(log.geometry.granule);
                     continue;
                 }
                 if planted!(self.log.environment, SkipBadBlock) && self.skip(&mut open) {
@@ -159,6 +163,9 @@ impl<E: Environment> Examination<'_, E> {
                 }
                 return Ok(());
             };
+            if looked_at.take().is_some() {
+                self.scanner.read_ahead(READ_AHEAD);
+            }
             let header = &block.header;
             let nonsense = |what| log.corrupt(position, what);
             if self.tracker.is_new() && header.lsn > self.control.first_lsn {
@@ -224,6 +231,7 @@ impl<E: Environment> Examination<'_, E> {
             Shutdown::Running => end.saturating_add(window.max(1)),
             Shutdown::Closed => end + 1,
         };
+        self.scanner.read_ahead(WINDOW_READ);
         let is_short = planted!(log.environment, LookInOneSegment);
         let until = if is_short {
             until.min(geometry.behind(end))
@@ -241,12 +249,14 @@ impl<E: Environment> Examination<'_, E> {
                 position = geometry.behind(position);
                 continue;
             }
-            self.promise_at(position, &mut open)?;
+            let limit = until.next_multiple_of(geometry.granule);
+            self.promise_at(position, limit, &mut open)?;
             position += geometry.granule;
         }
+        self.scanner.read_ahead(geometry.granule);
         let ahead = log.files.segments.range(geometry.entered(end) + 1..);
         for (&sequence, _) in ahead.filter(|_| !is_short) {
-            self.promise_at(geometry.first_block(sequence), &mut open)?;
+            self.promise_at(geometry.first_block(sequence), u64::MAX, &mut open)?;
         }
         if end < self.promised {
             let position = self.broken_at(&mut open)?;
@@ -274,8 +284,13 @@ impl<E: Environment> Examination<'_, E> {
     }
 
     /// Takes note of what a block behind the end promises.
-    fn promise_at(&mut self, position: u64, open: &mut OpenSegment<'_, E>) -> Result<(), Error> {
-        let found = self.scanner.header_at(position, u64::MAX, open);
+    fn promise_at(
+        &mut self,
+        position: u64,
+        limit: u64,
+        open: &mut OpenSegment<'_, E>,
+    ) -> Result<(), Error> {
+        let found = self.scanner.header_at(position, limit, open);
         let Some((header, _)) = found.map_err(reading())? else {
             return Ok(());
         };

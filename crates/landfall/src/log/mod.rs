@@ -28,6 +28,8 @@ mod group_writer;
 mod inspect;
 #[cfg(test)]
 mod invariants;
+#[cfg(test)]
+mod opening;
 mod preallocator;
 pub(crate) mod reader;
 pub(crate) mod salvage;

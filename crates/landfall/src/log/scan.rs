@@ -13,7 +13,7 @@ use super::format::{BlockHeader, Geometry, HEADER, MOST, MOST_BLOCK, payload_crc
 use crate::environment::{Environment, File, FileOf, planted};
 
 /// Bytes that are read at once.
-const CHUNK: usize = 1 << 20;
+pub(crate) const READ_AHEAD: u64 = 1 << 20;
 /// Bytes that every device writes whole, or not at all.
 const SECTOR: u64 = 512;
 
@@ -62,6 +62,8 @@ pub(crate) struct Scanner<E: Environment> {
     /// What the buffer holds.
     base: u64,
     filled: usize,
+    /// Bytes that are read at once, of whole granules, if no more are needed.
+    read_ahead: u64,
     file: Option<(u64, FileOf<E>)>,
 }
 
@@ -75,7 +77,7 @@ impl<E: Environment> Scanner<E> {
     ) -> Self {
         #[cfg(not(test))]
         let _ = environment;
-        let chunk = CHUNK.min((geometry.segment - geometry.granule) as usize);
+        let chunk = READ_AHEAD.min(geometry.segment - geometry.granule);
         Scanner {
             #[cfg(test)]
             environment: environment.clone(),
@@ -83,11 +85,18 @@ impl<E: Environment> Scanner<E> {
             log,
             last_epoch,
             place,
-            buffer: Buffer::new(chunk),
+            buffer: Buffer::new(chunk as usize),
             base: 0,
             filled: 0,
+            read_ahead: chunk,
             file: None,
         }
+    }
+
+    /// Reads no more from here on than is looked at, and so many bytes at once at the most.
+    pub fn read_ahead(&mut self, bytes: u64) {
+        let most = bytes.min(self.buffer.capacity() as u64) / self.geometry.granule;
+        self.read_ahead = most.max(1) * self.geometry.granule;
     }
 
     /// Bytes of the last block's records, or of any part of them.
@@ -106,8 +115,11 @@ impl<E: Environment> Scanner<E> {
             // Any block would do there, also one before which something is missing.
             return Ok(None);
         }
-        let next = self.geometry.behind(here);
-        self.chained_at(next, limit, open)
+        // Most often there is nothing.
+        let ahead = std::mem::replace(&mut self.read_ahead, self.geometry.granule);
+        let found = self.chained_at(self.geometry.behind(here), limit, open);
+        self.read_ahead = ahead;
+        found
     }
 
     fn chained_at(
@@ -256,7 +268,8 @@ impl<E: Environment> Scanner<E> {
         } else if held > 0 {
             self.buffer.bytes_mut(0..skip + held).copy_within(skip.., 0);
         }
-        let read = most.min(self.buffer.capacity() as u64) as usize;
+        let wanted = self.read_ahead.max(needed);
+        let read = most.min(wanted).min(self.buffer.capacity() as u64) as usize;
         if held < read {
             let offset = self.geometry.offset(position) + held as u64;
             file.read(self.buffer.bytes_mut(held..read), offset)?;

@@ -1,0 +1,256 @@
+//! What opening a log finds, how much it reads and writes for that, and where it says that damage is.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::Handle;
+use super::directory::Directory;
+use super::examine::End;
+use super::format::{CONTROL, CONTROL_FILE, FRAME, Geometry, HEADER, Shutdown};
+use super::scan::READ_AHEAD;
+use crate::environment::{Environment, Method, System};
+use crate::fuzzing::memory::Memory;
+use crate::{Error, Lsn, Options};
+
+type World = System<Memory>;
+type Files = BTreeMap<String, Vec<u8>>;
+
+const GEOMETRY: Geometry = Geometry {
+    granule: 512,
+    segment: 4096,
+};
+/// Blocks of a granule that a segment has behind its header.
+const BLOCKS: u64 = 7;
+
+fn options() -> Options {
+    Options::default()
+        .segment_bytes(GEOMETRY.segment)
+        .buffer_bytes(4096)
+        .max_unwritten_bytes(1024)
+        .max_unsynced_bytes(1024)
+}
+
+fn open(world: &World) -> Handle<World> {
+    Handle::open(world, options()).unwrap()
+}
+
+/// Appends durable records, each of which is a block of a granule.
+fn append(log: &Handle<World>, records: u64) {
+    for _ in 0..records {
+        log.append_durable(&[7; 512 - HEADER - FRAME]).unwrap();
+    }
+}
+
+/// A world with these files.
+fn with(files: Files) -> World {
+    System::new(Memory::new(files))
+}
+
+/// What is left of a log with so many blocks that was killed.
+fn killed(records: u64) -> Files {
+    let world = with(Files::new());
+    let log = open(&world);
+    append(&log, records);
+    world.storage().files()
+}
+
+/// A log with so many blocks that was closed.
+fn closed(records: u64) -> Files {
+    let world = with(Files::new());
+    let log = open(&world);
+    append(&log, records);
+    log.close().unwrap();
+    world.storage().files()
+}
+
+/// Reads everything; the files with blocks, in their order, and the end.
+fn examine(files: Files) -> Result<(Vec<String>, End), Error> {
+    let directory = Directory::lock(&with(files))?;
+    let mut names = Vec::new();
+    let examined = directory.examine(&mut |block| {
+        names.push(block.file_name());
+        Ok(())
+    })?;
+    Ok((names, examined.end))
+}
+
+#[test]
+fn the_control_record_says_what_was_found() {
+    let world = with(closed(9));
+    let log = open(&world);
+    let durable = World::lock(&log.shared.state).durable;
+    let record = World::lock(&log.shared.control).record;
+    assert_eq!((record.epoch, record.shutdown), (2, Shutdown::Running));
+    assert_eq!((record.end, record.end_lsn), (durable.position, 10));
+    assert_eq!(record.end_chain, durable.chain);
+    assert_ne!(record.end_chain, 0);
+    assert_eq!(record.window, options().window(GEOMETRY));
+    assert_eq!(
+        (record.method, record.device),
+        (Method::DirectDsync.code(), 1)
+    );
+}
+
+#[test]
+fn how_files_are_written_is_found_out_once_for_each_device() {
+    let world = with(Files::new());
+    let device = world.storage().device();
+    for (id, calibrations) in [(1, 1), (1, 1), (2, 2), (2, 2)] {
+        device.id.store(id, Relaxed);
+        let log = open(&world);
+        assert_eq!(World::lock(&log.shared.control).record.device, id);
+        log.close().unwrap();
+        assert_eq!(device.calibrations.load(Relaxed), calibrations);
+    }
+    let methods = device.methods.lock().unwrap();
+    assert!(
+        methods
+            .iter()
+            .all(|(method, _)| *method == Method::DirectDsync)
+    );
+}
+
+#[test]
+fn files_are_read_and_written_through_the_page_cache_where_blocks_are_larger() {
+    let world = with(closed(9));
+    let device = world.storage().device();
+    device.granule.store(4096, Relaxed);
+    append(&open(&world), 1);
+    let methods = device.methods.lock().unwrap().clone();
+    assert!(
+        methods
+            .iter()
+            .all(|(method, _)| *method == Method::Buffered)
+    );
+    // Before any segment is.
+    let (_, read) = methods[0];
+    assert!(read <= CONTROL_FILE as u64, "{read}");
+    assert_eq!(device.calibrations.load(Relaxed), 0);
+}
+
+#[test]
+fn opening_reads_no_more_behind_the_end_than_can_have_been_in_flight() {
+    let large = options().segment_bytes(512 << 10);
+    let world = with(Files::new());
+    let log = Handle::open(&world, large.clone()).unwrap();
+    append(&log, 1);
+    let left = with(world.storage().files());
+    let geometry = Geometry {
+        segment: 512 << 10,
+        ..GEOMETRY
+    };
+    let before = left.storage().device().read.load(Relaxed);
+    let directory = Directory::lock(&left).unwrap();
+    directory.examine(&mut |_| Ok(())).unwrap();
+    let read = left.storage().device().read.load(Relaxed) - before;
+    // What was read ahead before the end was seen, and the heads of files.
+    let most = READ_AHEAD.min(geometry.segment) + large.window(geometry) + 16 * 1024;
+    assert!(read < most, "{read} of {most}");
+}
+
+#[test]
+fn what_was_promised_is_not_written_again() {
+    // All but the last of them: the next one promises a block.
+    let (_, end) = examine(killed(20)).unwrap();
+    assert_eq!(
+        end.place.position - end.unpromised.position,
+        GEOMETRY.granule
+    );
+    // When it was closed, the control record promises it too.
+    let (_, end) = examine(closed(20)).unwrap();
+    assert_eq!(end.unpromised, end.place);
+    for (files, blocks) in [(closed(20), 0), (killed(20), 1)] {
+        let world = with(files);
+        let directory = Directory::lock(&world).unwrap();
+        let examined = directory.examine(&mut |_| Ok(())).unwrap();
+        // Of one that was not closed, the headers of the segments that are not promised are written again.
+        let headers = examined
+            .files
+            .segments
+            .range(examined.end.place.position / 4096..);
+        let expected = 2 * CONTROL + 512 * blocks * (1 + headers.count());
+        drop(directory);
+        let shared = World::lock(&open(&world).shared.state).segments.has_spare();
+        let written = world.storage().device().written.load(Relaxed) as usize;
+        // The thread that makes segments may have begun.
+        assert!(
+            written >= expected && written % 512 == 0,
+            "{written}, {expected}, {shared}"
+        );
+        assert!(written <= expected + 2 * 4096, "{written}, {expected}");
+    }
+}
+
+#[test]
+fn records_are_found_in_their_segments_after_a_restart() {
+    let world = with(closed(30));
+    let log = open(&world);
+    for lsn in 1..=30 {
+        let segment = World::lock(&log.shared.state).segments.with_record(lsn);
+        assert_eq!(segment, 1 + (lsn - 1) / BLOCKS, "{lsn}");
+    }
+    log.truncate_before(Lsn(30)).unwrap();
+    assert_eq!(World::lock(&log.shared.control).record.first_segment, 5);
+    assert_eq!(log.first_lsn(), Lsn(30));
+}
+
+#[test]
+fn blocks_are_of_their_files() {
+    let (names, _) = examine(closed(16)).unwrap();
+    let expected = (0..16).map(|block| format!("segment-{:06}", 1 + block / BLOCKS));
+    assert_eq!(names, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn damage_is_where_it_is_said_to_be() {
+    let whole = closed(16);
+    for block in 0..16 {
+        let name = format!("segment-{:06}", 1 + block / BLOCKS);
+        let offset = 512 * (1 + block % BLOCKS);
+        for at in [0, 9, 40, HEADER as u64 + FRAME as u64, 511] {
+            let mut files = whole.clone();
+            files.get_mut(&name).unwrap()[(offset + at) as usize] ^= 4;
+            match examine(files) {
+                Err(Error::Corrupt {
+                    file,
+                    offset: found,
+                    ..
+                }) => {
+                    let found = (file.to_str().unwrap().to_owned(), found);
+                    assert_eq!(found, (name.clone(), offset), "block {block}, byte {at}");
+                }
+                other => panic!("block {block}, byte {at}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_segment_is_cut_off_or_has_lost_its_header() {
+    let whole = closed(16);
+    let damaged = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut files = whole.clone();
+        change(files.get_mut("segment-000002").unwrap());
+        match examine(files) {
+            Err(Error::Corrupt { file, offset, .. }) => {
+                assert_eq!(file.to_str(), Some("segment-000002"));
+                Some(offset)
+            }
+            Err(Error::MissingSegment { segment: 2, .. }) => None,
+            other => panic!("{other:?}"),
+        }
+    };
+    for len in [512, 513, 4095] {
+        assert_eq!(damaged(&|file| file.truncate(len)), Some(len as u64));
+    }
+    // Without a header it may have been made just then, unless there is a block.
+    assert_eq!(damaged(&|file| file.truncate(511)), None);
+    assert_eq!(damaged(&|file| file.fill(0)), None);
+    for block in 1..8 {
+        let only = |file: &mut Vec<u8>| {
+            file[..512 * block].fill(0);
+            file[512 * (block + 1)..].fill(0);
+        };
+        assert_eq!(damaged(&only), Some(0), "{block}");
+    }
+}
