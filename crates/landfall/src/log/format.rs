@@ -520,6 +520,91 @@ mod tests {
     }
 
     #[test]
+    fn what_is_whole_and_another_thing_is_no_header() {
+        let header = SegmentHeader {
+            log: 1,
+            sequence: 2,
+            durable: 3,
+        };
+        // A bit of the magic number, and of the version.
+        for at in [4, 19, 20] {
+            let mut bytes = [0; SegmentHeader::SIZE];
+            header.encode(&mut bytes);
+            bytes[at] ^= 1;
+            let crc = crc32c(&bytes[4..]);
+            bytes[..4].copy_from_slice(&crc.to_le_bytes());
+            assert_eq!(SegmentHeader::decode(&bytes), None, "{at}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_which_one_makes_no_sense_are_refused() {
+        type Change = fn(&mut Control);
+        let changed = |change: Change| {
+            let mut record = CONTROL_RECORD;
+            change(&mut record);
+            record.makes_sense()
+        };
+        let right: [Change; 12] = [
+            |record| (record.granule, record.end) = (4096, (5 << 24) + 8192),
+            |record| (record.segment, record.end) = (2048, 4 * 2048 + 512),
+            |record| (record.segment, record.end) = (64 << 30, (4 * 64 << 30) + 512),
+            |record| (record.first_segment, record.end) = (1, (1 << 24) + 512),
+            |record| {
+                record.first_segment = (MOST >> 24) - 1;
+                record.end = MOST - 512;
+            },
+            |record| (record.first_lsn, record.end_lsn) = (1, 1),
+            |record| (record.first_lsn, record.end_lsn) = (MOST - 1, MOST - 1),
+            |record| record.generation = MOST - 1,
+            |record| record.epoch = MOST - 1,
+            |record| record.window = MOST - 1,
+            |record| record.end = MOST - 512,
+            |record| record.end = (4 << 24) + 512,
+        ];
+        for (index, change) in right.into_iter().enumerate() {
+            assert!(changed(change), "right {index}");
+        }
+        let wrong: [Change; 18] = [
+            |record| record.granule = 768,
+            |record| record.granule = 256,
+            |record| record.granule = 8192,
+            |record| record.segment += 256,
+            |record| (record.segment, record.end) = (1536, 4 * 1536 + 512),
+            |record| (record.segment, record.end) = ((64 << 30) + 512, 512 << 30),
+            |record| record.first_segment = 0,
+            |record| (record.first_segment, record.segment) = (MOST >> 24, 1 << 24),
+            |record| record.first_lsn = 0,
+            |record| (record.first_lsn, record.end_lsn) = (MOST, MOST),
+            |record| record.generation = MOST,
+            |record| record.epoch = MOST,
+            |record| record.window = MOST,
+            |record| record.end = MOST,
+            |record| record.end += 256,
+            |record| record.end = 4 << 24,
+            |record| record.end_lsn = record.first_lsn - 1,
+            |record| record.end_lsn = MOST,
+        ];
+        for (index, change) in wrong.into_iter().enumerate() {
+            assert!(!changed(change), "wrong {index}");
+        }
+    }
+
+    #[test]
+    fn numbers_have_an_end() {
+        let geometry = Geometry {
+            granule: 512,
+            segment: 4096,
+        };
+        assert!(geometry.has(MOST / 4096 - 1));
+        assert!(!geometry.has(MOST / 4096));
+        assert_eq!(segment_number(&segment_name(MOST - 1)), Some(MOST - 1));
+        assert_eq!(segment_number(&segment_name(MOST)), None);
+        assert_eq!(Kind::of_code(Kind::Log.code()).map(Kind::name), Some("log"));
+        assert_eq!(Kind::State.name(), "state");
+    }
+
+    #[test]
     fn zeros_are_nothing() {
         assert_eq!(BlockHeader::decode(&[0; HEADER]), None);
         assert_eq!(SegmentHeader::decode(&[0; SegmentHeader::SIZE]), None);

@@ -174,7 +174,7 @@ fn what_was_promised_is_not_written_again() {
         let written = world.storage().device().written.load(Relaxed) as usize;
         // The thread that makes segments may have begun.
         assert!(
-            written >= expected && written % 512 == 0,
+            written >= expected && written.is_multiple_of(512),
             "{written}, {expected}, {shared}"
         );
         assert!(written <= expected + 2 * 4096, "{written}, {expected}");
