@@ -11,8 +11,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use common::{
-    EXT4, Ended, LoopFilesystem, Overlay, Recipe, SMALL_EXT4, fill, has_begun, landfall, measure,
-    names, notice, run, strategy, within,
+    EXT4, Ended, FilesystemSpec, LoopFilesystem, Overlay, SMALL_EXT4, fill, has_begun, landfall,
+    measure, names, notice, run, strategy, within,
 };
 use landfall_os::Space;
 use serde_json::Value;
@@ -188,7 +188,7 @@ fn partial_pages_that_are_not_cached_are_read_first() {
 
 #[test]
 fn on_xfs_a_commit_is_one_write_more() {
-    let Some(xfs) = LoopFilesystem::new(Recipe {
+    let Some(xfs) = LoopFilesystem::new(FilesystemSpec {
         kind: "xfs",
         // The least that mkfs.xfs accepts is 300 MiB.
         mib: 304,
@@ -208,11 +208,11 @@ fn on_xfs_a_commit_is_one_write_more() {
 
 #[test]
 fn without_a_journal_appending_flushes_once() {
-    let without_journal = Recipe {
+    let without_journal = FilesystemSpec {
         mkfs: "-q -b 4096 -m 0 -O ^has_journal -E nodiscard,lazy_itable_init=0",
         ..EXT4
     };
-    let ext2 = Recipe {
+    let ext2 = FilesystemSpec {
         kind: "ext2",
         mkfs: "-q -b 4096 -m 0 -E nodiscard,lazy_itable_init=0",
         ..EXT4
@@ -238,7 +238,7 @@ fn without_a_journal_appending_flushes_once() {
 
 #[test]
 fn without_barriers_no_flush_is_counted_and_that_is_a_danger() {
-    let Some(ext4) = LoopFilesystem::new(Recipe {
+    let Some(ext4) = LoopFilesystem::new(FilesystemSpec {
         options: "noatime,barrier=0",
         ..EXT4
     }) else {
@@ -270,7 +270,7 @@ fn without_barriers_no_flush_is_counted_and_that_is_a_danger() {
 
 #[test]
 fn journalled_data_is_not_explained_away() {
-    let Some(ext4) = LoopFilesystem::new(Recipe {
+    let Some(ext4) = LoopFilesystem::new(FilesystemSpec {
         options: "noatime,data=journal",
         ..EXT4
     }) else {
@@ -289,7 +289,7 @@ fn journalled_data_is_not_explained_away() {
 
 #[test]
 fn on_btrfs_overwriting_is_copying() {
-    let btrfs = Recipe {
+    let btrfs = FilesystemSpec {
         kind: "btrfs",
         mib: 160,
         mkfs: "-q -K",
@@ -319,7 +319,7 @@ fn on_btrfs_overwriting_is_copying() {
     );
     drop(plain);
 
-    let Some(compressed) = LoopFilesystem::new(Recipe {
+    let Some(compressed) = LoopFilesystem::new(FilesystemSpec {
         options: "noatime,compress=zstd",
         ..btrfs
     }) else {
@@ -399,7 +399,7 @@ fn a_filesystem_without_enough_space_is_refused_before_anything_is_written() {
 
 #[test]
 fn a_nearly_full_filesystem_is_said_to_be_one() {
-    let Some(ext4) = LoopFilesystem::new(Recipe {
+    let Some(ext4) = LoopFilesystem::new(FilesystemSpec {
         mib: 160,
         ..SMALL_EXT4
     }) else {
@@ -448,7 +448,7 @@ fn a_filesystem_that_fills_up_half_way_ends_the_run_in_good_order() {
 
 #[test]
 fn a_filesystem_mounted_read_only_is_refused() {
-    let Some(ext4) = LoopFilesystem::new(Recipe {
+    let Some(ext4) = LoopFilesystem::new(FilesystemSpec {
         mib: 16,
         ..SMALL_EXT4
     }) else {

@@ -12,8 +12,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use common::{
-    EXT4, Ended, LoopFilesystem, Recipe, SMALL_EXT4, fill, has_begun, landfall, names, notice, run,
-    scratch, skip, strategy, within,
+    EXT4, Ended, FilesystemSpec, LoopFilesystem, SMALL_EXT4, fill, has_begun, landfall, names,
+    notice, run, scratch, skip, strategy, within,
 };
 use serde_json::Value;
 
@@ -75,7 +75,7 @@ fn assert_written_once(document: &Value, mib: f64) {
 
 #[test]
 fn every_method_and_allocation_writes_a_state_once_on_ext4_and_xfs() {
-    let xfs = Recipe {
+    let xfs = FilesystemSpec {
         kind: "xfs",
         mib: 320,
         mkfs: "-q -K",
@@ -159,7 +159,7 @@ fn a_device_with_a_limit_of_its_own_is_found_out() {
 
 #[test]
 fn zeros_are_left_out_by_a_filesystem_that_compresses_and_random_bytes_are_not() {
-    let Some(btrfs) = LoopFilesystem::new(Recipe {
+    let Some(btrfs) = LoopFilesystem::new(FilesystemSpec {
         kind: "btrfs",
         mib: 400,
         mkfs: "-q -K",
@@ -252,7 +252,7 @@ fn in_memory_everything_runs_and_nothing_is_durable() {
 
 #[test]
 fn a_state_that_does_not_fit_is_refused_or_left_out_before_anything_is_written() {
-    let Some(ext4) = LoopFilesystem::new(Recipe { mib: 376, ..EXT4 }) else {
+    let Some(ext4) = LoopFilesystem::new(FilesystemSpec { mib: 376, ..EXT4 }) else {
         return;
     };
     let dir = ext4.path().to_str().unwrap();

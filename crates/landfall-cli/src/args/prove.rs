@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use landfall_lab::made::Recipe;
 use landfall_lab::prove::Plan;
+use landfall_lab::scratch_fs::FilesystemSpec;
 use landfall_recorder::crash::{Model, StateName};
 use landfall_recorder::{AtomicUnit, Fault};
 
@@ -65,7 +65,7 @@ pub struct Workload {
     /// Filesystem, with its mount options, its size and options of mkfs: ext4,data=journal,size=128M,
     /// '-O ^has_journal'.
     #[arg(long = "fs", value_name = "FS[,OPTION…]", default_value = "ext4")]
-    pub recipe: Recipe,
+    pub recipe: FilesystemSpec,
 
     /// Transactions that are run.
     #[arg(long, value_name = "N", default_value_t = Plan::TRANSACTIONS, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use landfall_lab::SiteSpec;
-use landfall_lab::made::Recipe;
+use landfall_lab::scratch_fs::FilesystemSpec;
 use landfall_recorder::Profile;
 
 use crate::exit::{Code, Failure};
@@ -24,7 +24,7 @@ pub struct SitesArguments {
 
     /// The same as --on loop:RECIPE; may be given several times.
     #[arg(long, value_name = "RECIPE", help_heading = "Where to measure")]
-    fs: Vec<Recipe>,
+    fs: Vec<FilesystemSpec>,
 
     /// Let recorders take as long as a device of this kind, only with --on recorder:…: hdd-7200,
     /// hdd-15k-bbwc, ssd-consumer, nvme, cloud-volume, or numbers, as in hdd-7200,cache=off or flush=5ms.

@@ -181,7 +181,7 @@ pub struct LoopFilesystem {
 
 /// What to make and how to mount it.
 #[derive(Clone, Copy)]
-pub struct Recipe {
+pub struct FilesystemSpec {
     /// As `mkfs` and `mount` call it.
     pub kind: &'static str,
     pub mib: u64,
@@ -191,7 +191,7 @@ pub struct Recipe {
 
 /// A small ext4 with what larger ones have: blocks of 4 KiB, and a journal that 400 commits do not
 /// fill, so that moving its tail is not among what is counted.
-pub const EXT4: Recipe = Recipe {
+pub const EXT4: FilesystemSpec = FilesystemSpec {
     kind: "ext4",
     mib: 128,
     mkfs: "-q -b 4096 -m 0 -J size=32 -E nodiscard,lazy_itable_init=0,lazy_journal_init=0",
@@ -199,7 +199,7 @@ pub const EXT4: Recipe = Recipe {
 };
 
 /// An ext4 that is quickly full.
-pub const SMALL_EXT4: Recipe = Recipe {
+pub const SMALL_EXT4: FilesystemSpec = FilesystemSpec {
     mib: 64,
     mkfs: "-q -b 4096 -m 0 -E nodiscard,lazy_itable_init=0,lazy_journal_init=0",
     ..EXT4
@@ -207,7 +207,7 @@ pub const SMALL_EXT4: Recipe = Recipe {
 
 impl LoopFilesystem {
     /// Makes and mounts it; says why and returns nothing where that cannot be done.
-    pub fn new(recipe: Recipe) -> Option<LoopFilesystem> {
+    pub fn new(recipe: FilesystemSpec) -> Option<LoopFilesystem> {
         if !is_root() {
             skip("mounting a filesystem needs root");
             return None;
@@ -221,7 +221,7 @@ impl LoopFilesystem {
         }
     }
 
-    fn try_new(recipe: Recipe) -> Result<LoopFilesystem, String> {
+    fn try_new(recipe: FilesystemSpec) -> Result<LoopFilesystem, String> {
         let dir = scratch();
         let image = dir.path().join("image");
         // Written, not sparse: otherwise the filesystem below would allocate while we count.

@@ -7,7 +7,7 @@ use super::result::Choice;
 use super::rule::{JOURNAL, Measured, Promise, Rule, System, Value, is_same};
 use super::rules;
 use crate::Results;
-use crate::made::{Recipe, like};
+use crate::scratch_fs::{FilesystemSpec, like};
 use crate::stats::FEWEST_ROUNDS;
 use landfall_os::humanize::{quoted, size_name};
 
@@ -144,7 +144,7 @@ impl<'a> Commands<'a> {
 
     /// How a filesystem like that of the directory is made: another would prove nothing of it. With a `value` of a
     /// rule on mounting it has that in place of its own.
-    fn recipe(&self, rule: &Rule, value: Option<&str>) -> Option<Recipe> {
+    fn recipe(&self, rule: &Rule, value: Option<&str>) -> Option<FilesystemSpec> {
         let mut recipe = like(&self.results.filesystem).ok()?;
         // Settings are proven with a journal, since without one other things are lost.
         if rule.setting != JOURNAL {

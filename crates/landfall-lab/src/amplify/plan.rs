@@ -318,10 +318,10 @@ fn has_word(name: &str, words: &str) -> bool {
 /// ext4 on a recorder, which counts exactly and knows where was written. It says that it rotates, or MariaDB
 /// would ignore what it is told of the neighbours of dirty pages.
 fn recorder() -> SiteSpec {
-    use crate::made::{Kind, Recipe};
-    let recipe = Recipe {
+    use crate::scratch_fs::{FilesystemSpec, Kind};
+    let recipe = FilesystemSpec {
         is_rotational: true,
-        ..Recipe::plain(Kind::Ext4)
+        ..FilesystemSpec::plain(Kind::Ext4)
     };
     SiteSpec::Recorder(recipe, None)
 }

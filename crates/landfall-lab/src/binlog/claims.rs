@@ -9,7 +9,7 @@ use super::plan::name;
 use crate::SiteKind;
 use crate::claim::{Band, ClaimResult, Verdict};
 use crate::configuration::{ConfigurationResult, Measurements, SiteResult, Trial};
-use crate::made::Recipe;
+use crate::scratch_fs::FilesystemSpec;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 
 const SOURCE: &str = "P. Zaitsev, \"Beware: ext3 and sync-binlog do not play well together\", 21 January 2009, https://www.percona.com/blog/2009/01/21/beware-ext3-and-sync-binlog-do-not-play-well-together/";
@@ -51,10 +51,10 @@ const MEMORY: Place = Place {
 impl Place {
     fn is(&self, site: &SiteResult) -> bool {
         let recipe = site.description.recipe.as_deref().unwrap_or_default();
-        let Ok(recipe) = recipe.parse::<Recipe>() else {
+        let Ok(recipe) = recipe.parse::<FilesystemSpec>() else {
             return false;
         };
-        let carrier = match self.in_memory {
+        let backing = match self.in_memory {
             true => site.description.kind == SiteKind::Memory,
             false => [SiteKind::Loop, SiteKind::Recorder].contains(&site.description.kind),
         };
@@ -62,7 +62,7 @@ impl Place {
             Some(mode) => recipe.mount_options == format!("data={mode}"),
             None => ["", "data=ordered"].contains(&&*recipe.mount_options),
         };
-        carrier && data && recipe.kind.name() == self.filesystem && recipe.mkfs_options.is_empty()
+        backing && data && recipe.kind.name() == self.filesystem && recipe.mkfs_options.is_empty()
     }
 }
 

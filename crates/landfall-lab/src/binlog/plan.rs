@@ -1,7 +1,7 @@
 //! Which settings are measured, on which filesystems, with how many clients.
 
 use crate::configuration::{self, Configuration, Settings};
-use crate::made::{Kind, Recipe};
+use crate::scratch_fs::{FilesystemSpec, Kind};
 use crate::{Error, PlanKind, SiteSpec};
 
 const MIB: u64 = 1 << 20;
@@ -406,7 +406,7 @@ pub(super) fn name(sync_binlog: &str, flush_log: u32) -> String {
 
 /// The site that the other databases stand on: a plain ext4 if there is one, and otherwise the first.
 fn beside(sites: &[SiteSpec]) -> Option<&SiteSpec> {
-    let ext4 = Recipe::plain(Kind::Ext4);
+    let ext4 = FilesystemSpec::plain(Kind::Ext4);
     let is_plain = |site: &&SiteSpec| **site == SiteSpec::Loop(ext4.clone());
     sites.iter().find(is_plain).or(sites.first())
 }

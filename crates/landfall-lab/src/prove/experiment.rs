@@ -17,7 +17,7 @@ use super::result::{Coverage, FailingState, ProofResults, Workload};
 use super::shorten::shorten;
 use super::timeline;
 use super::worker::{Case, Worker};
-use crate::made::{Carrier, Kind, MadeFilesystem, Recipe};
+use crate::scratch_fs::{BackingDevice, FilesystemSpec, Kind, ScratchFilesystem};
 use crate::{Error, Experiment, Progress, Results, SCHEMA_NAME, SiteDescription, SiteKind, Stop};
 
 /// Bytes of recording and of each disk's contents that are kept in memory.
@@ -115,8 +115,8 @@ fn run_workload(plan: &Plan, stop: &Stop) -> Result<Recorded, Error> {
         directory: plan.directory.clone(),
         latency: None,
     };
-    let carrier = Carrier::recorder(&options, 0)?;
-    let made = MadeFilesystem::make(&plan.recipe, carrier, stop)?;
+    let backing = BackingDevice::recorder(&options, 0)?;
+    let made = ScratchFilesystem::make(&plan.recipe, backing, stop)?;
     let Some(recorder) = made.recorder() else {
         return Err(Error::Refused(
             "only what is on a recorder is proven".into(),
@@ -255,7 +255,7 @@ fn examine(
 }
 
 /// Whether several copies of a filesystem can be mounted at the same time.
-fn mounts_copies(recipe: &Recipe) -> bool {
+fn mounts_copies(recipe: &FilesystemSpec) -> bool {
     // Of btrfs since Linux 6.7, which then says so here.
     recipe.kind != Kind::Btrfs || Path::new("/sys/fs/btrfs/features/temp_fsid").exists()
 }

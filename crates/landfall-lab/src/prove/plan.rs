@@ -7,14 +7,14 @@ use landfall_recorder::crash::{Model, StateName};
 use landfall_recorder::{AtomicUnit, Fault};
 
 use super::subject::Subject;
-use crate::made::Recipe;
+use crate::scratch_fs::FilesystemSpec;
 
 /// What a proof tries.
 pub struct Plan {
     /// What is proven.
     pub subject: Box<dyn Subject>,
     /// The filesystem that it runs on.
-    pub recipe: Recipe,
+    pub recipe: FilesystemSpec,
     /// Where the recording's spill and the mount points go.
     pub directory: PathBuf,
     /// Transactions that the subject may send.
@@ -54,7 +54,7 @@ impl Plan {
     pub const STATES: usize = 2000;
 
     /// A proof of `subject` on the filesystem of `recipe`, with everything else as usual.
-    pub fn new(subject: Box<dyn Subject>, recipe: Recipe) -> Plan {
+    pub fn new(subject: Box<dyn Subject>, recipe: FilesystemSpec) -> Plan {
         Plan {
             subject,
             recipe,

@@ -7,7 +7,7 @@ use landfall_os::Allocation;
 use landfall_recorder::Options;
 
 use super::{Plan, prove, sentences, subject};
-use crate::made::{Carrier, Recipe, like};
+use crate::scratch_fs::{BackingDevice, FilesystemSpec, like};
 use crate::sync::{StrategyProof, StrategyResult, SyncResults};
 use crate::{Error, Notice, Progress, Site, Stop, Weight};
 
@@ -19,9 +19,9 @@ const TRIAL_BYTES: u64 = 16 << 20;
 /// The filesystem that strategies measured on `site` are proven on: the same where one was made, else
 /// one of the same type and options; and whether anything can be proven at all, found out before an
 /// hour of measuring.
-pub(crate) fn prepare(site: &Site) -> Result<Recipe, Error> {
+pub(crate) fn prepare(site: &Site) -> Result<FilesystemSpec, Error> {
     let recipe = match site.recipe() {
-        Some(recipe) => Recipe {
+        Some(recipe) => FilesystemSpec {
             size: None,
             ..recipe.clone()
         },
@@ -35,14 +35,14 @@ pub(crate) fn prepare(site: &Site) -> Result<Recipe, Error> {
         directory: site.directory().to_owned(),
         ..Options::new(TRIAL_BYTES)
     };
-    drop(Carrier::recorder(&options, 0)?);
+    drop(BackingDevice::recorder(&options, 0)?);
     Ok(recipe)
 }
 
 /// Proves each strategy that was measured, with at most `states` crash states each.
 pub(crate) fn strategies(
     site: &Site,
-    recipe: &Recipe,
+    recipe: &FilesystemSpec,
     found: &mut SyncResults,
     states: usize,
     stop: &Stop,
@@ -84,7 +84,7 @@ pub(crate) fn strategies(
 
 fn one(
     site: &Site,
-    recipe: &Recipe,
+    recipe: &FilesystemSpec,
     [method, allocation, size]: &[String; 3],
     states: usize,
     stop: &Stop,
@@ -108,7 +108,7 @@ fn one(
         .ok()
         .and_then(Allocation::step_bytes)
         .unwrap_or(0);
-    let roomy = Recipe {
+    let roomy = FilesystemSpec {
         size: Some(recipe.small_size() + 2 * ahead),
         ..recipe.clone()
     };
@@ -137,7 +137,7 @@ fn one(
     })
 }
 
-fn not_proven(recipe: &Recipe, why: &str) -> StrategyProof {
+fn not_proven(recipe: &FilesystemSpec, why: &str) -> StrategyProof {
     StrategyProof {
         recipe: recipe.to_string(),
         states: 0,

@@ -12,14 +12,14 @@ use super::history::{History, Said};
 use super::judge::{Judgement, judge};
 use super::subject::Subject;
 use crate::Stop;
-use crate::made::{Kind, Recipe, ext};
+use crate::scratch_fs::{FilesystemSpec, Kind, ext};
 
 /// What all workers share.
 pub(crate) struct Case<'a> {
     /// The subject.
     pub subject: &'a dyn Subject,
     /// The filesystem, with its mount options.
-    pub recipe: &'a Recipe,
+    pub recipe: &'a FilesystemSpec,
     /// What was recorded.
     pub recording: &'a Recording,
     /// What was said.
@@ -228,7 +228,7 @@ fn is_full(root: &Path) -> bool {
 }
 
 /// The mount options of a filesystem of which several copies are mounted at the same time.
-fn beside_others(recipe: &Recipe) -> String {
+fn beside_others(recipe: &FilesystemSpec) -> String {
     match recipe.kind {
         // They all have the same identity, which xfs does not take otherwise.
         Kind::Xfs => format!("{},nouuid", recipe.mount_options),

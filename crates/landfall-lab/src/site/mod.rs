@@ -16,13 +16,13 @@ use landfall_os::{
 };
 use landfall_recorder::{Options, Recorder};
 
-use crate::made::{Carrier, MadeFilesystem, Recipe};
+use crate::scratch_fs::{BackingDevice, FilesystemSpec, ScratchFilesystem};
 use crate::{Error, Notice, Stop, Weight};
 use landfall_os::humanize::bytes_text;
 
 /// How long to wait for a device to finish what it is doing.
 const QUIET_WAIT: Duration = Duration::from_millis(500);
-/// A carrier with less than this left on its disk has filled it.
+/// A backing with less than this left on its disk has filled it.
 const FULL: u64 = 4 << 20;
 
 /// A directory to measure in, what it stands on, and the private directory that holds every file
@@ -32,7 +32,7 @@ pub struct Site {
     description: SiteDescription,
     // Dropped in this order: first what is on the filesystem.
     private: PrivateDirectory,
-    made: Option<MadeFilesystem>,
+    made: Option<ScratchFilesystem>,
     host: Host,
     filesystem: Filesystem,
     journal: JournalCounter,
@@ -67,7 +67,7 @@ impl Site {
         };
         let directory = canonical_directory(directory)?;
         let size = recipe.size_for(needed)?;
-        let carrier = match kind {
+        let backing = match kind {
             SiteKind::Recorder => {
                 let options = Options {
                     directory: directory.clone(),
@@ -75,12 +75,12 @@ impl Site {
                     memory: recorder_memory(),
                     ..Options::new(size)
                 };
-                Carrier::recorder(&options, needed)
+                BackingDevice::recorder(&options, needed)
             }
-            SiteKind::Memory => Carrier::memory(&directory, size),
-            _ => Carrier::image(&directory, size, stop),
+            SiteKind::Memory => BackingDevice::memory(&directory, size),
+            _ => BackingDevice::image(&directory, size, stop),
         }?;
-        let made = MadeFilesystem::make(recipe, carrier, stop)?;
+        let made = ScratchFilesystem::make(recipe, backing, stop)?;
         let description = SiteDescription {
             kind,
             recipe: Some(recipe.to_string()),
@@ -92,10 +92,12 @@ impl Site {
 
     fn new(
         directory: PathBuf,
-        made: Option<MadeFilesystem>,
+        made: Option<ScratchFilesystem>,
         description: SiteDescription,
     ) -> Result<Site, Error> {
-        let root = made.as_ref().map_or(&*directory, MadeFilesystem::directory);
+        let root = made
+            .as_ref()
+            .map_or(&*directory, ScratchFilesystem::directory);
         let mut filesystem = Filesystem::of(root).map_err(Error::io(format!(
             "cannot find out what {} stands on",
             root.display()
@@ -154,12 +156,12 @@ impl Site {
 
     /// The recorder below it, if there is one.
     pub fn recorder(&self) -> Option<&Recorder> {
-        self.made.as_ref().and_then(MadeFilesystem::recorder)
+        self.made.as_ref().and_then(ScratchFilesystem::recorder)
     }
 
     /// How the filesystem was made, if it was made for the purpose.
-    pub fn recipe(&self) -> Option<&Recipe> {
-        self.made.as_ref().map(MadeFilesystem::recipe)
+    pub fn recipe(&self) -> Option<&FilesystemSpec> {
+        self.made.as_ref().map(ScratchFilesystem::recipe)
     }
 
     /// The machine.
@@ -242,12 +244,12 @@ impl Site {
         if space.available_bytes >= needed {
             return Ok(());
         }
-        let (what, otherwise) = match self.made.as_ref().map(MadeFilesystem::recipe) {
+        let (what, otherwise) = match self.made.as_ref().map(ScratchFilesystem::recipe) {
             None => (
                 self.directory.display().to_string(),
                 format!("free some space, {remedy}, or name another directory"),
             ),
-            Some(Recipe { kind, .. }) => (
+            Some(FilesystemSpec { kind, .. }) => (
                 format!("the {kind} that was made"),
                 format!("{remedy}, or make it larger with size="),
             ),
@@ -262,8 +264,8 @@ impl Site {
     /// The error itself, or, where the disk below the filesystem that was made is full, that: it is what
     /// then makes the device fail.
     pub fn explain(&self, error: Error) -> Error {
-        let full = |made: &MadeFilesystem| {
-            Space::of(made.carrier().directory()).is_ok_and(|space| space.available_bytes < FULL)
+        let full = |made: &ScratchFilesystem| {
+            Space::of(made.backing().directory()).is_ok_and(|space| space.available_bytes < FULL)
         };
         match error {
             Error::Io { .. } if self.made.as_ref().is_some_and(full) => Error::Refused(format!(

@@ -7,7 +7,7 @@ use landfall_recorder::Profile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::made::Recipe;
+use crate::scratch_fs::FilesystemSpec;
 use landfall_os::humanize::bytes_text;
 
 /// What an experiment is to run on.
@@ -17,11 +17,11 @@ pub enum SiteSpec {
     #[default]
     Directory,
     /// A filesystem made on an image file in the directory.
-    Loop(Recipe),
+    Loop(FilesystemSpec),
     /// A filesystem made in main memory.
-    Memory(Recipe),
+    Memory(FilesystemSpec),
     /// A filesystem made on a recorder, with a device's times if a profile is given.
-    Recorder(Recipe, Option<Profile>),
+    Recorder(FilesystemSpec, Option<Profile>),
 }
 
 impl SiteSpec {
@@ -92,13 +92,13 @@ pub struct SiteDescription {
 impl SiteDescription {
     /// In a few words; `None` for a directory, which says enough by its name.
     pub fn text(&self) -> Option<String> {
-        let carrier = match self.kind {
+        let backing = match self.kind {
             SiteKind::Directory => return None,
             SiteKind::Loop => "loop",
             SiteKind::Memory => "memory",
             SiteKind::Recorder => "recorder",
         };
-        let mut text = format!("{carrier}:{}", self.recipe.as_deref().unwrap_or_default());
+        let mut text = format!("{backing}:{}", self.recipe.as_deref().unwrap_or_default());
         if let Some(bytes) = self.size_bytes {
             text += &format!(" of {}", bytes_text(bytes));
         }

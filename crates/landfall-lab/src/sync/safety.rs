@@ -5,8 +5,8 @@
 //! called safe that was not proven, nor what is not meant to be durable: that it was not caught is luck.
 
 use super::{CacheState, Placement, Strategy, StrategyResult, Summary, SyncResults};
-use crate::made::Recipe;
 use crate::numbers::{NOTHING, interval, thousands};
+use crate::scratch_fs::FilesystemSpec;
 use crate::{Results, facts};
 use landfall_os::humanize::bytes_text;
 
@@ -234,7 +234,8 @@ pub fn place(results: &Results, sync: &SyncResults) -> String {
     recipes.sort_unstable();
     recipes.dedup();
     let timed = results.filesystem.storage();
-    let parsed: Vec<Option<Recipe>> = recipes.iter().map(|recipe| recipe.parse().ok()).collect();
+    let parsed: Vec<Option<FilesystemSpec>> =
+        recipes.iter().map(|recipe| recipe.parse().ok()).collect();
     let same_type = parsed.iter().all(|recipe| {
         recipe
             .as_ref()

@@ -5,7 +5,7 @@ use std::thread;
 use super::Plan;
 use crate::SiteSpec;
 use crate::configuration::{Configuration, Settings};
-use crate::made::Recipe;
+use crate::scratch_fs::FilesystemSpec;
 
 const MIB: u64 = 1 << 20;
 /// Bytes that a row takes in its page.
@@ -132,7 +132,7 @@ pub(super) fn name(protection: Protection, condition: Condition) -> String {
 
 /// A site with this filesystem, on a recorder with these times or, without, on an image.
 pub(super) fn site(recipe: &str, latency: Option<&str>) -> Option<SiteSpec> {
-    let recipe: Recipe = recipe.parse().ok()?;
+    let recipe: FilesystemSpec = recipe.parse().ok()?;
     Some(match latency {
         None => SiteSpec::Loop(recipe),
         Some(profile) => SiteSpec::Recorder(recipe, Some(profile.parse().ok()?)),

@@ -10,10 +10,10 @@ use landfall_recorder::Options;
 use landfall_recorder::crash::Model;
 
 use super::TornProof;
-use crate::made::{Carrier, Recipe};
 use crate::prove::{
     Breach, BreachCount, Outcome, Plan, ProofResults, prove as prove_one, sentences, subject,
 };
+use crate::scratch_fs::{BackingDevice, FilesystemSpec};
 use crate::{Error, Progress, Site, Stop};
 
 /// Transactions that are sent: until pages have been written for a while.
@@ -133,7 +133,7 @@ pub(super) fn require(site: &Site) -> Result<(), Error> {
         directory: site.directory().to_owned(),
         ..Options::new(TRIAL_BYTES)
     };
-    Carrier::recorder(&options, 0)?.close()
+    BackingDevice::recorder(&options, 0)?.close()
 }
 
 /// Proves each setting, with at most `states` crash states each.
@@ -155,7 +155,7 @@ pub(super) fn prove(
 fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof, Error> {
     let own = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
     let settings: Vec<(String, String)> = case.settings().map(own).collect();
-    let recipe: Recipe = case.recipe.parse().map_err(Error::Usage)?;
+    let recipe: FilesystemSpec = case.recipe.parse().map_err(Error::Usage)?;
     let blank = TornProof {
         name: case.name.to_owned(),
         recipe: case.recipe.to_owned(),

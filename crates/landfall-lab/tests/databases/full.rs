@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use landfall_databases::{DatabaseError, Templates};
 use landfall_lab::Stop;
-use landfall_lab::made::{Carrier, MadeFilesystem, Recipe};
+use landfall_lab::scratch_fs::{BackingDevice, FilesystemSpec, ScratchFilesystem};
 
 use crate::client::Client;
 use crate::{alone, create, left, servers, skip, start, with};
@@ -18,12 +18,12 @@ const ROW: usize = 64 << 10;
 const SILENT: Duration = Duration::from_secs(300);
 
 /// A small filesystem, and what it is in; nothing where none can be made.
-fn filesystem(size: u64) -> Option<(MadeFilesystem, tempfile::TempDir)> {
+fn filesystem(size: u64) -> Option<(ScratchFilesystem, tempfile::TempDir)> {
     let outside = tempfile::tempdir().unwrap();
-    let recipe: Recipe = "ext4".parse().unwrap();
+    let recipe: FilesystemSpec = "ext4".parse().unwrap();
     let stop = Stop::default();
-    let made = Carrier::image(outside.path(), size, &stop)
-        .and_then(|carrier| MadeFilesystem::make(&recipe, carrier, &stop));
+    let made = BackingDevice::image(outside.path(), size, &stop)
+        .and_then(|backing| ScratchFilesystem::make(&recipe, backing, &stop));
     match made {
         Ok(made) => Some((made, outside)),
         Err(error) => {

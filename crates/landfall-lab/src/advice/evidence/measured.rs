@@ -8,7 +8,7 @@ use crate::advice::result::{Basis, Gain, Quantity};
 use crate::advice::rule::{Choice, Measured, Rule, System, Value, is_same};
 use crate::advice::rules;
 use crate::configuration::{ConfigurationResult, Measurements, SiteResult};
-use crate::made::Recipe;
+use crate::scratch_fs::FilesystemSpec;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 
 /// A value that was measured in the system itself.
@@ -209,15 +209,15 @@ fn option(site: &SiteResult, name: &str) -> Option<String> {
 }
 
 /// The recipe of a site without one of its mount options.
-fn without(site: &SiteResult, name: &str) -> Option<(Recipe, SiteKind)> {
-    let recipe: Recipe = site.description.recipe.as_deref()?.parse().ok()?;
+fn without(site: &SiteResult, name: &str) -> Option<(FilesystemSpec, SiteKind)> {
+    let recipe: FilesystemSpec = site.description.recipe.as_deref()?.parse().ok()?;
     let rest: Vec<&str> = recipe
         .mount_options
         .split(',')
         .filter(|option| own_value(option, name).is_none())
         .collect();
     let rest = rest.join(",");
-    let recipe = Recipe {
+    let recipe = FilesystemSpec {
         mount_options: rest,
         ..recipe
     };

@@ -18,7 +18,7 @@ use super::result::{Basis, Gain, Quantity};
 use super::rule::{Choice, Condition, JOURNAL, Rule, System, Value, is_same};
 use super::rules;
 use crate::Results;
-use crate::made::{Kind, NO_JOURNAL, Recipe, is_telling};
+use crate::scratch_fs::{FilesystemSpec, Kind, NO_JOURNAL, is_telling};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 use crate::sync::{StrategyResult, Summary};
 
@@ -181,7 +181,7 @@ impl Evidence<'_> {
     /// same way as far as that is known, but for the rule's own option.
     fn likeness(&self, rule: &Rule, recipe: &str) -> (bool, bool) {
         let storage = self.results.filesystem.storage();
-        let Ok(recipe) = recipe.parse::<Recipe>() else {
+        let Ok(recipe) = recipe.parse::<FilesystemSpec>() else {
             return (false, false);
         };
         let kind = storage.kind.as_str();
@@ -215,7 +215,7 @@ fn number(text: &str) -> Option<u64> {
 
 /// The mount option of a recipe that sets this, with its value: `data=journal`, `barrier=0`; `on` where it takes none.
 fn option_of(recipe: &str, name: &str) -> Option<String> {
-    let recipe: Recipe = recipe.parse().ok()?;
+    let recipe: FilesystemSpec = recipe.parse().ok()?;
     if name == JOURNAL {
         let mut words = recipe.mkfs_options.iter();
         return words

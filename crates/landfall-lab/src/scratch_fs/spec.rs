@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use landfall_os::Mount;
 
-use super::{mkfs, trouble};
+use super::{mkfs, requirements};
 use crate::Error;
 use landfall_os::humanize::{bytes_text, parse_size, size_name};
 
@@ -97,7 +97,7 @@ impl FromStr for Kind {
 
 /// How a filesystem is made and mounted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Recipe {
+pub struct FilesystemSpec {
     /// Which filesystem.
     pub kind: Kind,
     /// Options of mount(8), comma-separated.
@@ -110,10 +110,10 @@ pub struct Recipe {
     pub is_rotational: bool,
 }
 
-impl Recipe {
+impl FilesystemSpec {
     /// A filesystem as `mkfs` and `mount` make it unless told otherwise.
-    pub fn plain(kind: Kind) -> Recipe {
-        Recipe {
+    pub fn plain(kind: Kind) -> FilesystemSpec {
+        FilesystemSpec {
             kind,
             mount_options: String::new(),
             mkfs_options: Vec::new(),
@@ -162,11 +162,11 @@ impl Recipe {
     /// [`landfall_os::isolate_mounts`].
     pub fn mount(&self, device: &Path, target: &Path) -> Result<Mount, Error> {
         Mount::new(device, target, self.kind.name(), &self.mount_options)
-            .map_err(|error| trouble::mounting(self, error))
+            .map_err(|error| requirements::mounting(self, error))
     }
 }
 
-impl fmt::Display for Recipe {
+impl fmt::Display for FilesystemSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.kind)?;
         if let Some(size) = self.size {
@@ -186,13 +186,13 @@ impl fmt::Display for Recipe {
     }
 }
 
-impl FromStr for Recipe {
+impl FromStr for FilesystemSpec {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Recipe, String> {
+    fn from_str(text: &str) -> Result<FilesystemSpec, String> {
         let mut parts = parts(text).into_iter();
         let kind = parts.next().unwrap_or_default();
-        let mut recipe = Recipe::plain(kind.parse()?);
+        let mut recipe = FilesystemSpec::plain(kind.parse()?);
         let mut mount_options = Vec::new();
         for part in parts {
             if part.is_empty() {
@@ -266,13 +266,13 @@ mod tests {
 
     #[test]
     fn a_recipe_is_a_kind_and_options_of_both_programs() {
-        let recipe: Recipe =
+        let recipe: FilesystemSpec =
             r"ext4,size=256M,rotational,data=journal,-O fast_commit,noatime,-E stride=4\,test_fs"
                 .parse()
                 .unwrap();
         assert_eq!(
             recipe,
-            Recipe {
+            FilesystemSpec {
                 kind: Kind::Ext4,
                 mount_options: "data=journal,noatime".into(),
                 mkfs_options: ["-O", "fast_commit", "-E", "stride=4,test_fs"]
@@ -282,7 +282,7 @@ mod tests {
                 is_rotational: true,
             }
         );
-        assert_eq!("xfs".parse(), Ok(Recipe::plain(Kind::Xfs)));
+        assert_eq!("xfs".parse(), Ok(FilesystemSpec::plain(Kind::Xfs)));
     }
 
     #[test]
@@ -296,7 +296,7 @@ mod tests {
             ("ext4,size=much", "no size"),
             ("ext4,O fast_commit", "begin with a '-'"),
         ] {
-            let refused = text.parse::<Recipe>().unwrap_err();
+            let refused = text.parse::<FilesystemSpec>().unwrap_err();
             assert!(refused.contains(reason), "{text}: {refused}");
         }
     }
@@ -304,13 +304,13 @@ mod tests {
     #[test]
     fn a_device_is_as_large_as_what_is_needed_and_the_filesystem_itself() {
         for kind in Kind::ALL {
-            let recipe = Recipe::plain(kind);
+            let recipe = FilesystemSpec::plain(kind);
             assert_eq!(recipe.size_for(0).unwrap() % BLOCK, 0);
             assert!(recipe.size_for(1 << 30).unwrap() > 5 << 28);
             assert!(recipe.size_for(0).unwrap() >= kind.small());
             assert!(recipe.size_for(u64::MAX).is_err());
         }
-        let told: Recipe = "xfs,size=1G".parse().unwrap();
+        let told: FilesystemSpec = "xfs,size=1G".parse().unwrap();
         assert_eq!(told.size_for(u64::MAX).unwrap(), 1 << 30);
         assert_eq!(told.small_size(), 1 << 30);
     }
@@ -324,7 +324,7 @@ mod tests {
             blocks in prop::option::of(4096u64..1 << 24),
             is_rotational: bool,
         ) {
-            let recipe = Recipe {
+            let recipe = FilesystemSpec {
                 kind,
                 mount_options: options.join(","),
                 mkfs_options: words.iter().flat_map(|part| part.split(' ')).map(str::to_owned).collect(),

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::Recipe;
+use super::FilesystemSpec;
 use crate::Error;
 
 /// `EPERM`: something that root may, and root in a container may not.
@@ -65,7 +65,7 @@ pub(super) fn starting(directory: &Path, error: io::Error) -> Error {
 }
 
 /// The new filesystem could not be mounted.
-pub(super) fn mounting(recipe: &Recipe, error: io::Error) -> Error {
+pub(super) fn mounting(recipe: &FilesystemSpec, error: io::Error) -> Error {
     let kind = recipe.kind;
     match error.raw_os_error() {
         Some(NO_DEVICE) => Error::Refused(format!(

@@ -9,7 +9,7 @@ use landfall_os::{
 };
 use landfall_recorder::{Options, Recorder};
 
-use super::trouble;
+use super::requirements;
 use crate::{Error, Stop};
 use landfall_os::humanize::bytes_text;
 
@@ -18,7 +18,7 @@ const SPARE: u64 = 64 << 20;
 
 /// A block device to make a filesystem on; gone when dropped.
 #[derive(Debug)]
-pub enum Carrier {
+pub enum BackingDevice {
     /// An image file on a loop device.
     Loop(Image),
     /// Main memory as a block device.
@@ -44,12 +44,12 @@ pub struct Image {
     directory: PathBuf,
 }
 
-impl Carrier {
+impl BackingDevice {
     /// An image of `size` bytes in a private directory in `directory`. Refused where there is no room
     /// for it.
-    pub fn image(directory: &Path, size: u64, stop: &Stop) -> Result<Carrier, Error> {
-        isolate_mounts().map_err(trouble::isolating)?;
-        trouble::require_device("/dev/loop-control", "loop")?;
+    pub fn image(directory: &Path, size: u64, stop: &Stop) -> Result<BackingDevice, Error> {
+        isolate_mounts().map_err(requirements::isolating)?;
+        requirements::require_device("/dev/loop-control", "loop")?;
         require_space(directory, size, "an image")?;
         let failed = || format!("cannot write an image in {}", directory.display());
         let private = PrivateDirectory::create_in(directory).map_err(Error::io(failed()))?;
@@ -67,8 +67,8 @@ impl Carrier {
         })
         .map_err(Error::io(failed()))?;
         let device =
-            LoopDevice::attach(&path).map_err(|error| trouble::attaching(directory, error))?;
-        Ok(Carrier::Loop(Image {
+            LoopDevice::attach(&path).map_err(|error| requirements::attaching(directory, error))?;
+        Ok(BackingDevice::Loop(Image {
             device,
             private,
             directory: directory.to_owned(),
@@ -77,9 +77,9 @@ impl Carrier {
 
     /// `size` bytes of main memory; the filesystem is mounted in `directory`. Refused where there is not so
     /// much memory to spare.
-    pub fn memory(directory: &Path, size: u64) -> Result<Carrier, Error> {
-        isolate_mounts().map_err(trouble::isolating)?;
-        trouble::require_device("/dev/loop-control", "loop")?;
+    pub fn memory(directory: &Path, size: u64) -> Result<BackingDevice, Error> {
+        isolate_mounts().map_err(requirements::isolating)?;
+        requirements::require_device("/dev/loop-control", "loop")?;
         let available = available_memory().unwrap_or(0);
         if size > available / 4 * 3 {
             return Err(Error::Refused(format!(
@@ -88,9 +88,9 @@ impl Carrier {
                 bytes_text(available),
             )));
         }
-        let device =
-            LoopDevice::in_memory(size).map_err(|error| trouble::attaching(directory, error))?;
-        Ok(Carrier::Memory(Memory {
+        let device = LoopDevice::in_memory(size)
+            .map_err(|error| requirements::attaching(directory, error))?;
+        Ok(BackingDevice::Memory(Memory {
             device,
             directory: directory.to_owned(),
         }))
@@ -98,49 +98,49 @@ impl Carrier {
 
     /// A recorder, to which `expected` bytes are likely to be written: it takes no more than what is.
     /// Refused where there is no room for those.
-    pub fn recorder(options: &Options, expected: u64) -> Result<Carrier, Error> {
-        isolate_mounts().map_err(trouble::isolating)?;
-        trouble::require_device("/dev/fuse", "fuse")?;
-        trouble::require_device("/dev/loop-control", "loop")?;
+    pub fn recorder(options: &Options, expected: u64) -> Result<BackingDevice, Error> {
+        isolate_mounts().map_err(requirements::isolating)?;
+        requirements::require_device("/dev/fuse", "fuse")?;
+        requirements::require_device("/dev/loop-control", "loop")?;
         if options.size > options.memory {
             let expected = expected.min(options.size);
             require_space(&options.directory, expected, "a recording")?;
         }
         Recorder::start(options)
-            .map(Carrier::Recorder)
-            .map_err(|error| trouble::starting(&options.directory, error))
+            .map(BackingDevice::Recorder)
+            .map_err(|error| requirements::starting(&options.directory, error))
     }
 
     /// The block device.
     pub fn device(&self) -> &LoopDevice {
         match self {
-            Carrier::Loop(image) => &image.device,
-            Carrier::Memory(memory) => &memory.device,
-            Carrier::Recorder(recorder) => recorder.device(),
+            BackingDevice::Loop(image) => &image.device,
+            BackingDevice::Memory(memory) => &memory.device,
+            BackingDevice::Recorder(recorder) => recorder.device(),
         }
     }
 
     /// The recorder, if it is one.
     pub fn as_recorder(&self) -> Option<&Recorder> {
         match self {
-            Carrier::Loop(_) | Carrier::Memory(_) => None,
-            Carrier::Recorder(recorder) => Some(recorder),
+            BackingDevice::Loop(_) | BackingDevice::Memory(_) => None,
+            BackingDevice::Recorder(recorder) => Some(recorder),
         }
     }
 
     /// The directory that was named for it.
     pub fn directory(&self) -> &Path {
         match self {
-            Carrier::Loop(image) => &image.directory,
-            Carrier::Memory(memory) => &memory.directory,
-            Carrier::Recorder(recorder) => recorder.directory(),
+            BackingDevice::Loop(image) => &image.directory,
+            BackingDevice::Memory(memory) => &memory.directory,
+            BackingDevice::Recorder(recorder) => recorder.directory(),
         }
     }
 
     /// Takes the device away, and says so if something stays.
     pub fn close(self) -> Result<(), Error> {
         match self {
-            Carrier::Loop(Image {
+            BackingDevice::Loop(Image {
                 device, private, ..
             }) => {
                 drop(device);
@@ -150,7 +150,7 @@ impl Carrier {
                     .map_err(Error::io(format!("cannot remove {}", path.display())))
             }
             // Nothing of these has a name.
-            Carrier::Memory(_) | Carrier::Recorder(_) => Ok(()),
+            BackingDevice::Memory(_) | BackingDevice::Recorder(_) => Ok(()),
         }
     }
 }

@@ -1,24 +1,24 @@
-//! Filesystems that Landfall makes for itself: by a *recipe*, on a *carrier*.
+//! Filesystems that Landfall makes for itself: by a *recipe*, on a *backing*.
 //!
-//! - [`Recipe`]: which filesystem, with which options of `mkfs` and `mount`;
-//! - [`Carrier`]: an image file on a loop device, main memory, or a recorder;
-//! - [`MadeFilesystem`]: a recipe made and mounted on a carrier.
+//! - [`FilesystemSpec`]: which filesystem, with which options of `mkfs` and `mount`;
+//! - [`BackingDevice`]: an image file on a loop device, main memory, or a recorder;
+//! - [`ScratchFilesystem`]: a recipe made and mounted on a backing.
 //!
 //! It needs root. Mounts are seen by the thread that makes them, and by those that it starts
 //! afterwards, and by nobody else (see [`landfall_os::isolate_mounts`]): when the process ends, however
 //! it ends, the mount goes, and with it the loop device. What a killed process can leave is a private
 //! directory, with an image file in it at most; [`landfall_os::abandoned_in`] finds those.
 
-mod carrier;
+mod backing_device;
 pub(crate) mod ext;
-mod likeness;
+mod matching_spec;
 mod mkfs;
-mod recipe;
-mod trouble;
+mod requirements;
+mod spec;
 
-pub use carrier::{Carrier, Image, Memory};
-pub(crate) use likeness::{NO_JOURNAL, is_telling, like};
-pub use recipe::{Kind, Recipe};
+pub use backing_device::{BackingDevice, Image, Memory};
+pub(crate) use matching_spec::{NO_JOURNAL, is_telling, like};
+pub use spec::{FilesystemSpec, Kind};
 
 use std::path::Path;
 
@@ -29,39 +29,43 @@ use crate::{Error, Stop};
 
 /// A filesystem made and mounted; unmounted and gone when dropped.
 #[derive(Debug)]
-pub struct MadeFilesystem {
+pub struct ScratchFilesystem {
     // Dropped in this order: unmounted, the mount point removed, the device taken away.
     mount: Mount,
     private: PrivateDirectory,
-    carrier: Carrier,
-    recipe: Recipe,
+    backing: BackingDevice,
+    recipe: FilesystemSpec,
 }
 
-impl MadeFilesystem {
-    /// Makes the filesystem on `carrier` and mounts it in the carrier's directory.
-    pub fn make(recipe: &Recipe, carrier: Carrier, stop: &Stop) -> Result<MadeFilesystem, Error> {
+impl ScratchFilesystem {
+    /// Makes the filesystem on `backing` and mounts it in the backing's directory.
+    pub fn make(
+        recipe: &FilesystemSpec,
+        backing: BackingDevice,
+        stop: &Stop,
+    ) -> Result<ScratchFilesystem, Error> {
         if recipe.is_rotational {
             let failed = "cannot have the device say that it rotates";
-            let set = carrier.device().set_rotational();
+            let set = backing.device().set_rotational();
             set.map_err(Error::io(failed))?;
         }
-        let device = carrier.device().path();
+        let device = backing.device().path();
         match recipe.mkfs(device) {
             // Ctrl-C goes to every program of the terminal, and ends `mkfs`.
             _ if stop.is_requested() => return Err(Error::Stopped),
             made => made?,
         }
-        let directory = carrier.directory();
+        let directory = backing.directory();
         let failed = || format!("cannot make a mount point in {}", directory.display());
         let private = PrivateDirectory::create_in(directory).map_err(Error::io(failed()))?;
         let target = private
             .open_directory("mounted")
             .map_err(Error::io(failed()))?;
         let mount = recipe.mount(device, &target)?;
-        Ok(MadeFilesystem {
+        Ok(ScratchFilesystem {
             mount,
             private,
-            carrier,
+            backing,
             recipe: recipe.clone(),
         })
     }
@@ -73,33 +77,33 @@ impl MadeFilesystem {
 
     /// The device that it is on.
     pub fn device(&self) -> &LoopDevice {
-        self.carrier.device()
+        self.backing.device()
     }
 
     /// What it is on.
-    pub fn carrier(&self) -> &Carrier {
-        &self.carrier
+    pub fn backing(&self) -> &BackingDevice {
+        &self.backing
     }
 
     /// The recorder, if it is on one.
     pub fn recorder(&self) -> Option<&Recorder> {
-        self.carrier.as_recorder()
+        self.backing.as_recorder()
     }
 
     /// How it was made.
-    pub fn recipe(&self) -> &Recipe {
+    pub fn recipe(&self) -> &FilesystemSpec {
         &self.recipe
     }
 
-    /// Unmounts it and gives its carrier back.
-    pub fn unmount(self) -> Result<Carrier, Error> {
+    /// Unmounts it and gives its backing back.
+    pub fn unmount(self) -> Result<BackingDevice, Error> {
         let path = self.private.path().to_owned();
         let failed = |what: &str| format!("cannot {what} {}", path.display());
         self.mount
             .unmount()
             .map_err(Error::io(failed("unmount what is in")))?;
         self.private.close().map_err(Error::io(failed("remove")))?;
-        Ok(self.carrier)
+        Ok(self.backing)
     }
 
     /// Unmounts it and removes everything, and says so if something stays.

@@ -3,14 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use landfall_lab::made::{Carrier, Kind, MadeFilesystem, Recipe};
+use landfall_lab::scratch_fs::{BackingDevice, FilesystemSpec, Kind, ScratchFilesystem};
 use landfall_lab::{Error, Stop};
 use landfall_os::{AttachedLoop, abandoned_in, attached_loops};
 use landfall_recorder::Options;
 
 /// A filesystem; nothing where it cannot be made, which `LANDFALL_NO_SKIP` makes a failure.
-fn made(recipe: &Recipe, carrier: Result<Carrier, Error>) -> Option<MadeFilesystem> {
-    match carrier.and_then(|carrier| MadeFilesystem::make(recipe, carrier, &Stop::default())) {
+fn made(
+    recipe: &FilesystemSpec,
+    backing: Result<BackingDevice, Error>,
+) -> Option<ScratchFilesystem> {
+    match backing.and_then(|backing| ScratchFilesystem::make(recipe, backing, &Stop::default())) {
         Ok(made) => Some(made),
         Err(error) if std::env::var_os("LANDFALL_NO_SKIP").is_none() => {
             println!("skipped: no {recipe} can be made here: {error}");
@@ -20,12 +23,12 @@ fn made(recipe: &Recipe, carrier: Result<Carrier, Error>) -> Option<MadeFilesyst
     }
 }
 
-fn recorder(directory: &Path, size: u64) -> Result<Carrier, Error> {
+fn recorder(directory: &Path, size: u64) -> Result<BackingDevice, Error> {
     let options = Options {
         directory: directory.to_owned(),
         ..Options::new(size)
     };
-    Carrier::recorder(&options, 0)
+    BackingDevice::recorder(&options, 0)
 }
 
 fn is_empty(directory: &Path) -> bool {
@@ -44,14 +47,14 @@ fn is_attached(directories: &[PathBuf]) -> bool {
 fn every_kind_is_made_small_and_leaves_nothing() {
     let outside = tempfile::tempdir().unwrap();
     for kind in Kind::ALL {
-        let recipe = Recipe::plain(kind);
+        let recipe = FilesystemSpec::plain(kind);
         let size = recipe.small_size();
         for on_recorder in [true, false] {
-            let carrier = match on_recorder {
+            let backing = match on_recorder {
                 true => recorder(outside.path(), size),
-                false => Carrier::image(outside.path(), size, &Stop::default()),
+                false => BackingDevice::image(outside.path(), size, &Stop::default()),
             };
-            let Some(made) = made(&recipe, carrier) else {
+            let Some(made) = made(&recipe, backing) else {
                 return;
             };
             fs::write(made.directory().join("file"), [7; 1 << 20]).unwrap();
@@ -82,7 +85,7 @@ fn every_kind_is_made_small_and_leaves_nothing() {
 #[test]
 fn options_of_both_programs_arrive() {
     let outside = tempfile::tempdir().unwrap();
-    let recipe: Recipe = "ext4,data=journal,noatime,-b 1024".parse().unwrap();
+    let recipe: FilesystemSpec = "ext4,data=journal,noatime,-b 1024".parse().unwrap();
     let Some(made) = made(&recipe, recorder(outside.path(), 64 << 20)) else {
         return;
     };
@@ -102,11 +105,11 @@ fn options_of_both_programs_arrive() {
 fn what_cannot_be_made_is_refused_in_one_sentence_and_leaves_nothing() {
     let outside = tempfile::tempdir().unwrap();
     let tried = |text: &str, size: u64| {
-        let carrier = recorder(outside.path(), size)?;
-        MadeFilesystem::make(&text.parse().unwrap(), carrier, &Stop::default()).map(drop)
+        let backing = recorder(outside.path(), size)?;
+        ScratchFilesystem::make(&text.parse().unwrap(), backing, &Stop::default()).map(drop)
     };
     if made(
-        &Recipe::plain(Kind::Ext4),
+        &FilesystemSpec::plain(Kind::Ext4),
         recorder(outside.path(), 64 << 20),
     )
     .is_none()
@@ -124,12 +127,12 @@ fn what_cannot_be_made_is_refused_in_one_sentence_and_leaves_nothing() {
         }
         assert!(is_empty(outside.path()), "{text} left something");
     }
-    let full = Carrier::image(outside.path(), 1 << 60, &Stop::default());
+    let full = BackingDevice::image(outside.path(), 1 << 60, &Stop::default());
     assert!(matches!(full, Err(Error::Refused(_))), "{full:?}");
     let stop = Stop::default();
     stop.flag()
         .store(true, std::sync::atomic::Ordering::Relaxed);
-    let stopped = Carrier::image(outside.path(), 64 << 20, &stop);
+    let stopped = BackingDevice::image(outside.path(), 64 << 20, &stop);
     assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");
     assert!(is_empty(outside.path()));
 }

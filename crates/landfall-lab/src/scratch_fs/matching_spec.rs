@@ -2,7 +2,7 @@
 
 use landfall_os::Filesystem;
 
-use super::{Kind, Recipe};
+use super::{FilesystemSpec, Kind};
 
 /// Mount options that bear on what survives a power cut, or on how it is written; a name that ends in
 /// `=` stands for all its values. The others (quotas, ownership, …) make no difference to that.
@@ -41,7 +41,7 @@ pub(crate) const NO_JOURNAL: &str = "^has_journal";
 
 /// A recipe for a filesystem of the same type and with the same options as this one, as far as
 /// they bear on durability; or why there is none.
-pub(crate) fn like(filesystem: &Filesystem) -> Result<Recipe, String> {
+pub(crate) fn like(filesystem: &Filesystem) -> Result<FilesystemSpec, String> {
     let storage = filesystem.storage();
     let kind: Kind = storage.kind.parse().map_err(|_| {
         format!(
@@ -56,9 +56,9 @@ pub(crate) fn like(filesystem: &Filesystem) -> Result<Recipe, String> {
         ));
     }
     let options = storage.options.iter().filter(|option| is_telling(option));
-    let mut recipe = Recipe {
+    let mut recipe = FilesystemSpec {
         mount_options: options.cloned().collect::<Vec<_>>().join(","),
-        ..Recipe::plain(kind)
+        ..FilesystemSpec::plain(kind)
     };
     if kind == Kind::Ext4 && storage.journal == Some(false) {
         recipe.mkfs_options = vec!["-O".into(), NO_JOURNAL.into()];
