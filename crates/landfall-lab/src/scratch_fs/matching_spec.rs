@@ -1,4 +1,4 @@
-//! The recipe of a filesystem like one that is there.
+//! The spec of a filesystem like one that is there.
 
 use landfall_os::Filesystem;
 
@@ -39,7 +39,7 @@ const TELLING: [&str; 27] = [
 /// The feature of ext4 that is taken off where there is to be no journal.
 pub(crate) const NO_JOURNAL: &str = "^has_journal";
 
-/// A recipe for a filesystem of the same type and with the same options as this one, as far as
+/// A spec for a filesystem of the same type and with the same options as this one, as far as
 /// they bear on durability; or why there is none.
 pub(crate) fn like(filesystem: &Filesystem) -> Result<FilesystemSpec, String> {
     let storage = filesystem.storage();
@@ -56,14 +56,14 @@ pub(crate) fn like(filesystem: &Filesystem) -> Result<FilesystemSpec, String> {
         ));
     }
     let options = storage.options.iter().filter(|option| is_telling(option));
-    let mut recipe = FilesystemSpec {
+    let mut spec = FilesystemSpec {
         mount_options: options.cloned().collect::<Vec<_>>().join(","),
         ..FilesystemSpec::plain(kind)
     };
     if kind == Kind::Ext4 && storage.journal == Some(false) {
-        recipe.mkfs_options = vec!["-O".into(), NO_JOURNAL.into()];
+        spec.mkfs_options = vec!["-O".into(), NO_JOURNAL.into()];
     }
-    Ok(recipe)
+    Ok(spec)
 }
 
 /// Whether a mount option bears on what survives a power cut, or on how it is written.

@@ -1,8 +1,8 @@
-//! Filesystems that Landfall makes for itself: by a *recipe*, on a *backing*.
+//! Filesystems that Landfall makes for itself: by a *spec*, on a *backing device*.
 //!
 //! - [`FilesystemSpec`]: which filesystem, with which options of `mkfs` and `mount`;
 //! - [`BackingDevice`]: an image file on a loop device, main memory, or a recorder;
-//! - [`ScratchFilesystem`]: a recipe made and mounted on a backing.
+//! - [`ScratchFilesystem`]: a spec made and mounted on a backing device.
 //!
 //! It needs root. Mounts are seen by the thread that makes them, and by those that it starts
 //! afterwards, and by nobody else (see [`landfall_os::isolate_mounts`]): when the process ends, however
@@ -34,23 +34,23 @@ pub struct ScratchFilesystem {
     mount: Mount,
     private: PrivateDirectory,
     backing: BackingDevice,
-    recipe: FilesystemSpec,
+    spec: FilesystemSpec,
 }
 
 impl ScratchFilesystem {
-    /// Makes the filesystem on `backing` and mounts it in the backing's directory.
+    /// Makes the filesystem on `backing`, and mounts it in the directory of that.
     pub fn make(
-        recipe: &FilesystemSpec,
+        spec: &FilesystemSpec,
         backing: BackingDevice,
         stop: &Stop,
     ) -> Result<ScratchFilesystem, Error> {
-        if recipe.is_rotational {
+        if spec.is_rotational {
             let failed = "cannot have the device say that it rotates";
             let set = backing.device().set_rotational();
             set.map_err(Error::io(failed))?;
         }
         let device = backing.device().path();
-        match recipe.mkfs(device) {
+        match spec.mkfs(device) {
             // Ctrl-C goes to every program of the terminal, and ends `mkfs`.
             _ if stop.is_requested() => return Err(Error::Stopped),
             made => made?,
@@ -61,12 +61,12 @@ impl ScratchFilesystem {
         let target = private
             .open_directory("mounted")
             .map_err(Error::io(failed()))?;
-        let mount = recipe.mount(device, &target)?;
+        let mount = spec.mount(device, &target)?;
         Ok(ScratchFilesystem {
             mount,
             private,
             backing,
-            recipe: recipe.clone(),
+            spec: spec.clone(),
         })
     }
 
@@ -91,8 +91,8 @@ impl ScratchFilesystem {
     }
 
     /// How it was made.
-    pub fn recipe(&self) -> &FilesystemSpec {
-        &self.recipe
+    pub fn spec(&self) -> &FilesystemSpec {
+        &self.spec
     }
 
     /// Unmounts it and gives its backing back.

@@ -65,8 +65,8 @@ pub(super) fn starting(directory: &Path, error: io::Error) -> Error {
 }
 
 /// The new filesystem could not be mounted.
-pub(super) fn mounting(recipe: &FilesystemSpec, error: io::Error) -> Error {
-    let kind = recipe.kind;
+pub(super) fn mounting(spec: &FilesystemSpec, error: io::Error) -> Error {
+    let kind = spec.kind;
     match error.raw_os_error() {
         Some(NO_DEVICE) => Error::Refused(format!(
             "this kernel has no {kind}: load it with 'modprobe {kind}', or name another filesystem"
@@ -76,8 +76,8 @@ pub(super) fn mounting(recipe: &FilesystemSpec, error: io::Error) -> Error {
                 .into(),
         ),
         Some(INVALID) => Error::Refused(format!(
-            "the kernel does not mount '{recipe}': an option is unknown or contradicts another, dmesg says which"
+            "the kernel does not mount '{spec}': an option is unknown or contradicts another, dmesg says which"
         )),
-        _ => Error::io(format!("cannot mount '{recipe}'"))(error),
+        _ => Error::io(format!("cannot mount '{spec}'"))(error),
     }
 }

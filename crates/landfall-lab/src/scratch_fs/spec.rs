@@ -104,7 +104,7 @@ pub struct FilesystemSpec {
     pub mount_options: String,
     /// Options of `mkfs`, word by word.
     pub mkfs_options: Vec<String>,
-    /// Bytes of the device, where the recipe tells.
+    /// Bytes of the device, where the spec tells.
     pub size: Option<u64>,
     /// Whether the device says that it rotates, as it does anyhow with the times of a disk that does.
     pub is_rotational: bool,
@@ -136,7 +136,7 @@ impl FilesystemSpec {
         self.size.unwrap_or(size.max(self.kind.small()))
     }
 
-    /// Bytes of a device with `needed` bytes free, 1 GiB at least, unless the recipe tells its size;
+    /// Bytes of a device with `needed` bytes free, 1 GiB at least, unless the spec tells its size;
     /// refused beyond 64 GiB.
     pub fn size_for(&self, needed: u64) -> Result<u64, Error> {
         if let Some(size) = self.size {
@@ -192,7 +192,7 @@ impl FromStr for FilesystemSpec {
     fn from_str(text: &str) -> Result<FilesystemSpec, String> {
         let mut parts = parts(text).into_iter();
         let kind = parts.next().unwrap_or_default();
-        let mut recipe = FilesystemSpec::plain(kind.parse()?);
+        let mut spec = FilesystemSpec::plain(kind.parse()?);
         let mut mount_options = Vec::new();
         for part in parts {
             if part.is_empty() {
@@ -201,12 +201,12 @@ impl FromStr for FilesystemSpec {
                 ));
             }
             if let Some(size) = part.strip_prefix("size=") {
-                recipe.size = Some(device_size(size)?);
+                spec.size = Some(device_size(size)?);
             } else if part == "rotational" {
-                recipe.is_rotational = true;
+                spec.is_rotational = true;
             } else if part.starts_with('-') {
                 let words = part.split_whitespace().map(str::to_owned);
-                recipe.mkfs_options.extend(words);
+                spec.mkfs_options.extend(words);
             } else if part.contains([',', ' ']) {
                 return Err(format!(
                     "'{part}' is no mount option; options of mkfs begin with a '-'"
@@ -215,8 +215,8 @@ impl FromStr for FilesystemSpec {
                 mount_options.push(part);
             }
         }
-        recipe.mount_options = mount_options.join(",");
-        Ok(recipe)
+        spec.mount_options = mount_options.join(",");
+        Ok(spec)
     }
 }
 
@@ -266,12 +266,12 @@ mod tests {
 
     #[test]
     fn a_recipe_is_a_kind_and_options_of_both_programs() {
-        let recipe: FilesystemSpec =
+        let spec: FilesystemSpec =
             r"ext4,size=256M,rotational,data=journal,-O fast_commit,noatime,-E stride=4\,test_fs"
                 .parse()
                 .unwrap();
         assert_eq!(
-            recipe,
+            spec,
             FilesystemSpec {
                 kind: Kind::Ext4,
                 mount_options: "data=journal,noatime".into(),
@@ -304,11 +304,11 @@ mod tests {
     #[test]
     fn a_device_is_as_large_as_what_is_needed_and_the_filesystem_itself() {
         for kind in Kind::ALL {
-            let recipe = FilesystemSpec::plain(kind);
-            assert_eq!(recipe.size_for(0).unwrap() % BLOCK, 0);
-            assert!(recipe.size_for(1 << 30).unwrap() > 5 << 28);
-            assert!(recipe.size_for(0).unwrap() >= kind.small());
-            assert!(recipe.size_for(u64::MAX).is_err());
+            let spec = FilesystemSpec::plain(kind);
+            assert_eq!(spec.size_for(0).unwrap() % BLOCK, 0);
+            assert!(spec.size_for(1 << 30).unwrap() > 5 << 28);
+            assert!(spec.size_for(0).unwrap() >= kind.small());
+            assert!(spec.size_for(u64::MAX).is_err());
         }
         let told: FilesystemSpec = "xfs,size=1G".parse().unwrap();
         assert_eq!(told.size_for(u64::MAX).unwrap(), 1 << 30);
@@ -324,7 +324,7 @@ mod tests {
             blocks in prop::option::of(4096u64..1 << 24),
             is_rotational: bool,
         ) {
-            let recipe = FilesystemSpec {
+            let spec = FilesystemSpec {
                 kind,
                 mount_options: options.join(","),
                 mkfs_options: words.iter().flat_map(|part| part.split(' ')).map(str::to_owned).collect(),
@@ -333,7 +333,7 @@ mod tests {
             };
             // An option of mount that looks like ours is ours.
             if !options.iter().any(|option| option.starts_with("size=")) {
-                prop_assert_eq!(recipe.to_string().parse(), Ok(recipe));
+                prop_assert_eq!(spec.to_string().parse(), Ok(spec));
             }
         }
     }

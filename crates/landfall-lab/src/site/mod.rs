@@ -161,7 +161,7 @@ impl Site {
 
     /// How the filesystem was made, if it was made for the purpose.
     pub fn recipe(&self) -> Option<&FilesystemSpec> {
-        self.made.as_ref().map(ScratchFilesystem::recipe)
+        self.made.as_ref().map(ScratchFilesystem::spec)
     }
 
     /// The machine.
@@ -244,7 +244,7 @@ impl Site {
         if space.available_bytes >= needed {
             return Ok(());
         }
-        let (what, otherwise) = match self.made.as_ref().map(ScratchFilesystem::recipe) {
+        let (what, otherwise) = match self.made.as_ref().map(ScratchFilesystem::spec) {
             None => (
                 self.directory.display().to_string(),
                 format!("free some space, {remedy}, or name another directory"),
