@@ -28,6 +28,7 @@ pub(crate) struct Device {
     pub granule: AtomicU32,
     pub read: AtomicU64,
     pub written: AtomicU64,
+    pub largest_write: AtomicU64,
     pub calibrations: AtomicU64,
     /// How files were to be written, and how much had been read by then.
     pub methods: Mutex<Vec<(Method, u64)>>,
@@ -40,6 +41,7 @@ impl Default for Device {
             granule: AtomicU32::new(GRANULE),
             read: AtomicU64::new(0),
             written: AtomicU64::new(0),
+            largest_write: AtomicU64::new(0),
             calibrations: AtomicU64::new(0),
             methods: Mutex::default(),
         }
@@ -122,6 +124,7 @@ impl File for MemoryFile {
         all.resize(len, 0);
         all[offset as usize..end].copy_from_slice(bytes);
         self.1.written.fetch_add(bytes.len() as u64, Relaxed);
+        self.1.largest_write.fetch_max(bytes.len() as u64, Relaxed);
         Ok(bytes.len())
     }
 

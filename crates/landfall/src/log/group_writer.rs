@@ -203,9 +203,8 @@ impl<E: Environment> GroupWriter<E> {
         for (index, block) in group.blocks.iter().enumerate() {
             let follows = runs.last().is_some_and(|&(_, last)| {
                 let before = &group.blocks[last];
+                // Between segments there is always a header.
                 before.position + before.size(self.geometry.granule) == block.position
-                    && self.geometry.sequence(before.position)
-                        == self.geometry.sequence(block.position)
             });
             match runs.last_mut() {
                 Some((_, last)) if follows => *last = index,

@@ -7,6 +7,7 @@ use super::Handle;
 use super::directory::Directory;
 use super::examine::End;
 use super::format::{CONTROL, CONTROL_FILE, FRAME, Geometry, HEADER, Shutdown};
+use super::inspect::Inspection;
 use super::scan::READ_AHEAD;
 use crate::environment::{Environment, Method, System};
 use crate::fuzzing::memory::Memory;
@@ -253,4 +254,76 @@ fn a_segment_is_cut_off_or_has_lost_its_header() {
         };
         assert_eq!(damaged(&only), Some(0), "{block}");
     }
+}
+
+#[test]
+fn segments_are_written_ahead_in_chunks() {
+    let segment = 1 << 20;
+    let world = with(Files::new());
+    let log = Handle::open(&world, options().segment_bytes(segment)).unwrap();
+    append(&log, 1);
+    let device = world.storage().device();
+    // The one that is used, and the two behind it.
+    let most = 3 * (segment - 512);
+    while device.written.load(Relaxed) < most {
+        std::thread::yield_now();
+    }
+    assert!(device.largest_write.load(Relaxed) <= 128 << 10);
+    log.close().unwrap();
+}
+
+#[test]
+fn an_inspection_shows_blocks_with_their_records() {
+    let world = with(closed(8));
+    let log = open(&world);
+    let records: [&[u8]; 3] = [&[1; 100], b"", &[2; 2500]];
+    log.append_batch(&records).unwrap();
+    log.close().unwrap();
+    let mut blocks = Vec::new();
+    let directory = Directory::lock(&world).unwrap();
+    let inspection = Inspection::of(&directory, &mut |block| blocks.push(block.clone())).unwrap();
+    assert_eq!(
+        (inspection.first_lsn, inspection.next_lsn),
+        (Lsn(1), Lsn(12))
+    );
+    assert!(inspection.is_closed);
+    for (index, block) in blocks[..8].iter().enumerate() {
+        let index = index as u64;
+        let place = (
+            format!("segment-{:06}", 1 + index / BLOCKS),
+            512 * (1 + index % BLOCKS),
+        );
+        assert_eq!((block.file.clone(), block.offset), place);
+        assert_eq!((block.size, block.epoch), (512, 1));
+        let [fragment] = &block.fragments[..] else {
+            panic!("{block:?}");
+        };
+        assert_eq!(fragment.lsn, Lsn(index + 1));
+        assert_eq!(fragment.bytes.len(), 512 - HEADER - FRAME);
+        assert!(fragment.begins_batch && fragment.ends_batch);
+    }
+    let fragments = blocks[8..].iter().flat_map(|block| &block.fragments);
+    let mut found: Vec<(u64, Vec<u8>)> = Vec::new();
+    for fragment in fragments {
+        if fragment.begins_record {
+            found.push((fragment.lsn.0, Vec::new()));
+        }
+        let (lsn, bytes) = found.last_mut().unwrap();
+        assert_eq!(*lsn, fragment.lsn.0);
+        assert_eq!(fragment.ends_batch, *lsn == 11 && fragment.ends_record);
+        bytes.extend(&fragment.bytes);
+    }
+    let expected = (9..).zip(records.map(<[u8]>::to_vec));
+    assert_eq!(found, expected.collect::<Vec<_>>());
+    let used = inspection
+        .segments
+        .iter()
+        .map(|file| (file.sequence, file.is_used));
+    let expected = (1..).map(|sequence| (Some(sequence), sequence <= 2));
+    let count = inspection.segments.len();
+    assert!(count >= 3);
+    assert_eq!(
+        used.collect::<Vec<_>>(),
+        expected.take(count).collect::<Vec<_>>()
+    );
 }

@@ -178,6 +178,26 @@ fn what_may_stay_unsynced_stays() {
 }
 
 #[test]
+fn few_segments_are_left_unsynced() {
+    with_log(u64::MAX, |log, _| {
+        let counters = || log.shared.counters();
+        // Two of these are a segment's.
+        for _ in 0..8 {
+            log.append(&granules(3)).map_err(wrong)?;
+        }
+        must(
+            soon(|| counters().bytes >= 7 * 1536),
+            "they are not written",
+        )?;
+        must(counters().flushes == 0, "some were synced")?;
+        for _ in 0..16 {
+            log.append(&granules(3)).map_err(wrong)?;
+        }
+        must(soon(|| counters().flushes > 0), "each is an open file")
+    });
+}
+
+#[test]
 fn segments_are_written_ahead_of_commits_and_not_of_streams() {
     with_log(u64::MAX, |log, _| {
         let is_written = || {
