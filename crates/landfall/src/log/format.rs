@@ -548,7 +548,7 @@ mod tests {
         let right: [Change; 12] = [
             |record| (record.granule, record.end) = (4096, (5 << 24) + 8192),
             |record| (record.segment, record.end) = (2048, 4 * 2048 + 512),
-            |record| (record.segment, record.end) = (64 << 30, (4 * 64 << 30) + 512),
+            |record| (record.segment, record.end) = (64 << 30, (256 << 30) + 512),
             |record| (record.first_segment, record.end) = (1, (1 << 24) + 512),
             |record| {
                 record.first_segment = (MOST >> 24) - 1;

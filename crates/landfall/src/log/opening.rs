@@ -9,7 +9,7 @@ use super::examine::End;
 use super::format::{CONTROL, CONTROL_FILE, FRAME, Geometry, HEADER, Shutdown};
 use super::inspect::Inspection;
 use super::scan::READ_AHEAD;
-use crate::environment::{Environment, Method, System};
+use crate::environment::{Durability, Environment, File, Method, Storage, System};
 use crate::fuzzing::memory::Memory;
 use crate::{Error, Lsn, Options};
 
@@ -326,4 +326,54 @@ fn an_inspection_shows_blocks_with_their_records() {
         used.collect::<Vec<_>>(),
         expected.take(count).collect::<Vec<_>>()
     );
+}
+
+#[test]
+fn a_reader_says_where_damage_is() {
+    let world = with(Files::new());
+    let log = open(&world);
+    append(&log, 16);
+    for block in 0..16 {
+        let name = format!("segment-{:06}", 1 + block / BLOCKS);
+        let offset = 512 * (1 + block % BLOCKS);
+        let file = world.storage().open(&name).unwrap();
+        let mut bytes = [0; 512];
+        file.read(&mut bytes, offset).unwrap();
+        let mut damaged = bytes;
+        damaged[100] ^= 1;
+        file.write(&damaged, offset, Durability::Later).unwrap();
+        let mut reader = log.read(Lsn(1)).unwrap();
+        for lsn in 1..=block {
+            assert_eq!(reader.next().unwrap().map(|(found, _)| found), Some(lsn));
+        }
+        match reader.next() {
+            Err(Error::Corrupt {
+                file,
+                offset: found,
+                ..
+            }) => assert_eq!((file.to_str(), found), (Some(&*name), offset)),
+            other => panic!("block {block}: {other:?}"),
+        }
+        file.write(&bytes, offset, Durability::Later).unwrap();
+    }
+    log.truncate_before(Lsn(9)).unwrap();
+    assert!(matches!(
+        log.read(Lsn(8)),
+        Err(Error::Truncated {
+            asked: Lsn(8),
+            first: Lsn(9)
+        })
+    ));
+    assert!(matches!(log.read(Lsn(18)), Err(Error::NotThereYet { .. })));
+    let mut reader = log.read(Lsn(9)).unwrap();
+    assert_eq!(reader.next().unwrap().map(|(lsn, _)| lsn), Some(9));
+    log.truncate_before(Lsn(12)).unwrap();
+    let next = reader.next().map(|record| record.map(|(lsn, _)| lsn));
+    assert!(matches!(
+        next,
+        Err(Error::Truncated {
+            asked: Lsn(10),
+            first: Lsn(12)
+        })
+    ));
 }

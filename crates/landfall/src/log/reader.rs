@@ -176,14 +176,19 @@ impl<E: Environment> Reader<E> {
         if state.is_closing {
             return Error::Closed;
         }
-        let is_released = self.shared.geometry.sequence(position) < state.segments.first();
-        if self.next < state.first_lsn || is_released {
+        if self.next < state.first_lsn {
             return Error::Truncated {
                 asked: Lsn(self.next),
                 first: Lsn(state.first_lsn),
             };
         }
         drop(state);
+        let geometry = self.shared.geometry;
+        let position = if geometry.room(position) == 0 {
+            geometry.behind(position)
+        } else {
+            position
+        };
         self.corrupt(position, "a block that was durable is not valid")
     }
 
