@@ -16,8 +16,8 @@ use super::{
     Batch, Database, DatabaseError, Interface, KeyValue, PendingWrites, Presence, Running, Session,
     Templates,
 };
+use crate::Listed;
 use crate::SettingError;
-use crate::list::Listed;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
 use landfall_os::Stop;

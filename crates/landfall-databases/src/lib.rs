@@ -120,6 +120,14 @@ pub enum Presence {
     },
 }
 
+/// What a list says of a database besides.
+pub(crate) struct Listed {
+    /// Where it is on this machine.
+    pub presence: fn() -> Presence,
+    /// What it is called in a sentence: `MariaDB with InnoDB`.
+    pub title: &'static str,
+}
+
 /// A database with its settings.
 ///
 /// What is told to clients to be durable is as durable as the settings make it: the lab compares

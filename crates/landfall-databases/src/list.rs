@@ -2,15 +2,7 @@
 
 use crate::registry::{Kind, Registry};
 use crate::setting::Description;
-use crate::{Database, Presence, SettingError};
-
-/// What a list says of a database besides.
-pub(crate) struct Listed {
-    /// Where it is on this machine.
-    pub presence: fn() -> Presence,
-    /// What it is called in a sentence: `MariaDB with InnoDB`.
-    pub title: &'static str,
-}
+use crate::{Database, Listed, Presence, SettingError};
 
 // In the order in which they are listed: servers, then what is linked in.
 #[rustfmt::skip]

@@ -18,8 +18,8 @@ use landfall_os::{LmdbSync, open_lmdb};
 use super::{
     Batch, Database, DatabaseError, Interface, KeyValue, Presence, Running, Session, Templates,
 };
+use crate::Listed;
 use crate::SettingError;
-use crate::list::Listed;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
 use landfall_os::Stop;

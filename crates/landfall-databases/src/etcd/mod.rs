@@ -14,7 +14,7 @@ use self::options::Options;
 use self::running::Etcd;
 use super::server::{Server, socket_directory, socket_path};
 use super::{Database, DatabaseError, Interface, Presence, Running, Templates, program};
-use crate::list::Listed;
+use crate::Listed;
 use crate::registry::Kind;
 use crate::setting::{Description, Setting};
 use landfall_os::Stop;

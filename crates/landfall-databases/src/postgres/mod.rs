@@ -22,7 +22,7 @@ use self::running::Postgres;
 use super::server::{Server, socket_directory, socket_path};
 use super::user::User;
 use super::{Database, DatabaseError, Dialect, Interface, Presence, Running, Templates, program};
-use crate::list::Listed;
+use crate::Listed;
 use crate::registry::Kind;
 use crate::setting::{Description, Setting};
 use landfall_os::Stop;

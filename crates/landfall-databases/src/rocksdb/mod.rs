@@ -13,8 +13,8 @@ mod store;
 use std::path::Path;
 
 use super::{Database, DatabaseError, Interface, Running, Templates};
+use crate::Listed;
 use crate::SettingError;
-use crate::list::Listed;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
 use landfall_os::Stop;

@@ -25,8 +25,8 @@ use super::{
     Database, DatabaseError, Dialect, Interface, PendingWrites, Presence, Running, Session,
     Templates,
 };
+use crate::Listed;
 use crate::SettingError;
-use crate::list::Listed;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
 use landfall_os::Stop;

@@ -6,11 +6,11 @@
 
 use std::path::PathBuf;
 
-use super::buffer::Buffer;
 use super::format::{
     CONTROL, CONTROL_DRAFT, CONTROL_FILE, CONTROL_NAME, Control, ControlCopy, VERSION,
 };
 use crate::Error;
+use crate::buffer::Buffer;
 use crate::environment::{Durability, Environment, File, FileOf, Storage, planted};
 
 pub(crate) struct ControlFile<E: Environment> {

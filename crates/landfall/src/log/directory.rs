@@ -11,7 +11,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use super::buffer::Buffer;
 use super::control::ControlFile;
 use super::examine::{End, Visit, examine};
 use super::files::{self, FIRST_SEGMENTS, Files, SegmentFile};
@@ -22,6 +21,7 @@ use super::scan::Scanner;
 use super::segments::{Segment, Segments};
 use super::shared::{Begin, Shared};
 use super::{preallocator, zeros};
+use crate::buffer::Buffer;
 use crate::environment::{Durability, Environment, File, FileOf, Method, Storage, planted};
 use crate::{Error, Options};
 

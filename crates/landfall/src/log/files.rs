@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use super::buffer::Buffer;
 use super::format::{
     BlockHeader, CONTROL_DRAFT, CONTROL_NAME, Control, Geometry, MOST_FILES, SegmentHeader,
     segment_name, segment_number,
 };
 use crate::Error;
+use crate::buffer::Buffer;
 use crate::environment::{Environment, File, FileOf, Storage, planted};
 
 /// Segments that a log is made with: one to write to, and the one behind it that must always be there.

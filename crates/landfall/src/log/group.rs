@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::buffer::Buffer;
 use super::format::{BlockHeader, FRAME, Frame, Geometry, HEADER, payload_crc_on};
+use crate::buffer::Buffer;
 use crate::environment::{Environment, FileOf};
 use crate::{Error, Lsn};
 

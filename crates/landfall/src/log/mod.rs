@@ -1,6 +1,6 @@
 //! The durable log.
 //!
-//! - `format` are its bytes; `buffer` is memory that they are written from;
+//! - `format` are its bytes;
 //! - `control` and `files` are what lies in its directory; `scan`, `batch_tracker`, `batch_assembler` and `examine` tell
 //!   what that holds, and change nothing;
 //! - `directory` opens or makes it; `segments`, `preallocator` and `zeros` make segments ahead of need;
@@ -12,7 +12,6 @@
 mod append;
 pub(crate) mod batch_assembler;
 mod batch_tracker;
-pub(crate) mod buffer;
 mod commit;
 mod control;
 mod counters;

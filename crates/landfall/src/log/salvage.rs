@@ -11,12 +11,12 @@ use std::path::Path;
 
 use super::Handle;
 use super::batch_assembler::{BatchAssembler, Place};
-use super::buffer::Buffer;
 use super::directory::{self, Directory};
 use super::format::{
     BlockHeader, CONTROL, CONTROL_NAME, Control, ControlCopy, Geometry, HEADER, Kind, MOST,
     MOST_BLOCK, SegmentHeader, VERSION, payload_crc, segment_number,
 };
+use crate::buffer::Buffer;
 use crate::environment::{Environment, File, Storage, machine, read_only_machine};
 use crate::{Error, Lsn, Options};
 

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::buffer::Buffer;
 use super::format::Geometry;
+use crate::buffer::Buffer;
 use crate::environment::{Durability, File};
 
 /// Bytes of zeros that are written at once, at most: what somebody may have to wait for who needs the segment.

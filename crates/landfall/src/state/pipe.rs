@@ -7,8 +7,8 @@ use std::io;
 use std::sync::Arc;
 
 use super::hand_over::HandOver;
+use crate::buffer::Buffer;
 use crate::environment::{Durability, Environment, File, FileOf};
-use crate::log::buffer::Buffer;
 
 /// Bytes that are written at once.
 pub(super) const WRITE: usize = 1 << 20;

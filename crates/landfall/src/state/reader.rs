@@ -12,8 +12,8 @@ use super::format::{CHUNK, Chunk, Found, HEADER, Header, VERSION};
 use super::hand_over::HandOver;
 use super::options::Compression;
 use crate::Error;
+use crate::buffer::Buffer;
 use crate::environment::{Environment, File, FileOf, Storage, planted};
-use crate::log::buffer::Buffer;
 
 /// Bytes that are read at once.
 const READ: usize = 1 << 20;
