@@ -41,6 +41,11 @@ impl BatchTracker {
         }
     }
 
+    /// LSN of the first record of the batch that is being read, or was read last.
+    pub fn batch_first(&self) -> u64 {
+        self.batch_first
+    }
+
     /// Whether there was no block yet.
     pub fn is_new(&self) -> bool {
         self.is_new

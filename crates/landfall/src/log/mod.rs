@@ -32,6 +32,8 @@ mod opening;
 mod preallocator;
 pub(crate) mod reader;
 pub(crate) mod salvage;
+#[cfg(test)]
+mod salvaging;
 mod scan;
 mod segments;
 pub(crate) mod shared;

@@ -185,8 +185,10 @@ impl<'a, E: Environment> Source<'a, E> {
                 candidates.push(other);
             }
             let chain = order.last().map(|last| last.chain);
+            // Who wrote there later had found the log to end before it.
             let best = candidates
                 .iter()
+                .rev()
                 .find(|found| Some(found.header.previous) == chain)
                 .or(candidates.last());
             if let Some(best) = best
@@ -217,19 +219,26 @@ impl<'a, E: Environment> Source<'a, E> {
         };
         let mut assembler = BatchAssembler::new();
         let mut chain = None;
+        // The first record of a batch of which the beginning is missing.
+        let mut begun_before = None;
         for found in order {
             if chain.is_some_and(|chain| chain != found.header.previous) {
                 assembler = BatchAssembler::new();
             }
             let payload = self.payload(found)?;
+            let mut is_first = assembler.tracker.is_new();
             if assembler.enter(&found.header, payload.len()).is_err() {
                 // It does not go on from the one before, whatever its checksum says.
-                assembler = BatchAssembler::new();
+                (assembler, is_first) = (BatchAssembler::new(), true);
                 if assembler.enter(&found.header, payload.len()).is_err() {
                     continue;
                 }
             }
             chain = Some(found.chain);
+            let back = u64::from(found.header.batch_back);
+            if is_first || back == 0 {
+                begun_before = (back > 0).then(|| found.header.lsn - back);
+            }
             // What makes no sense ends the block, and the next one begins anew.
             loop {
                 let Ok(next) = assembler.next(&payload) else {
@@ -237,6 +246,9 @@ impl<'a, E: Environment> Source<'a, E> {
                     break;
                 };
                 let Some((lsn, place)) = next else { break };
+                if begun_before == Some(assembler.tracker.batch_first()) {
+                    continue;
+                }
                 let bytes = match place {
                     Place::Payload(range) => &payload[range],
                     Place::Kept(range) => assembler.kept(range),

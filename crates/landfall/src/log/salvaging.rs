@@ -1,0 +1,276 @@
+//! What can still be read of damaged logs.
+
+use std::collections::BTreeMap;
+
+use super::Handle;
+use super::format::{
+    BlockHeader, CONTROL, CONTROL_NAME, FRAME, Frame, Geometry, HEADER, MOST, payload_crc,
+};
+use super::salvage::{Salvage, copy as salvage};
+use crate::environment::{Environment, System};
+use crate::fuzzing::memory::Memory;
+use crate::{Error, Lsn, Options};
+
+type World = System<Memory>;
+type Files = BTreeMap<String, Vec<u8>>;
+
+const GEOMETRY: Geometry = Geometry {
+    granule: 512,
+    segment: 4096,
+};
+/// Blocks of a granule that a segment has behind its header.
+const BLOCKS: u64 = 7;
+
+fn with(files: Files) -> World {
+    System::new(Memory::new(files))
+}
+
+fn open(world: &World) -> Handle<World> {
+    let options = Options::default()
+        .segment_bytes(GEOMETRY.segment)
+        .buffer_bytes(4096)
+        .max_unwritten_bytes(1024)
+        .max_unsynced_bytes(1024);
+    Handle::open(world, options).unwrap()
+}
+
+/// Record number `lsn`, which fills a block of a granule.
+fn record(lsn: u64) -> Vec<u8> {
+    vec![lsn as u8; 512 - HEADER - FRAME]
+}
+
+/// A log with records from 1 to `last`, and what is done with it then.
+fn log(last: u64, then: impl FnOnce(&Handle<World>)) -> Files {
+    let world = with(Files::new());
+    let log = open(&world);
+    for lsn in 1..=last {
+        log.append_durable(&record(lsn)).unwrap();
+    }
+    then(&log);
+    world.storage().files()
+}
+
+fn closed(last: u64) -> Files {
+    log(last, |log| log.close().unwrap())
+}
+
+fn segment(number: u64) -> String {
+    format!("segment-{number:06}")
+}
+
+/// Where the block of a record is.
+fn place(lsn: u64) -> (String, usize) {
+    let block = lsn - 1;
+    (
+        segment(1 + block / BLOCKS),
+        512 * (1 + block % BLOCKS) as usize,
+    )
+}
+
+fn flip(files: &mut Files, lsn: u64) {
+    let (name, offset) = place(lsn);
+    files.get_mut(&name).unwrap()[offset + 100] ^= 1;
+}
+
+/// What is copied, and the records of the new log by their numbers there.
+fn salvaged(files: Files) -> Result<(Salvage, Vec<(u64, Vec<u8>)>), Error> {
+    let to = with(Files::new());
+    let salvaged = salvage(&with(files), &to)?;
+    let log = open(&to);
+    let mut reader = log.read(log.first_lsn()).unwrap();
+    let mut records = Vec::new();
+    while let Some((lsn, bytes)) = reader.next().unwrap() {
+        records.push((lsn, bytes.to_vec()));
+    }
+    Ok((salvaged, records))
+}
+
+/// Checks that these records are copied, with numbers from `first` on, and others are missing: from, to, and the number
+/// in the new log of what comes next.
+#[track_caller]
+fn check(files: Files, first: u64, copied: &[u64], missing: &[(u64, u64, u64)], is_clean: bool) {
+    let (salvage, records) = salvaged(files).unwrap();
+    let expected = (first..).zip(copied.iter().map(|&lsn| record(lsn)));
+    let brief = |(lsn, bytes): (u64, Vec<u8>)| (lsn, bytes.first().copied(), bytes.len());
+    let found = records.into_iter().map(brief).collect::<Vec<_>>();
+    assert_eq!(found, expected.map(brief).collect::<Vec<_>>());
+    assert_eq!(salvage.first_lsn, Lsn(first));
+    assert_eq!(salvage.copied, copied.len() as u64);
+    let found = salvage.missing.iter();
+    let found = found.map(|one| (one.lsns.start.0, one.lsns.end.0, one.new_lsn.0));
+    assert_eq!(found.collect::<Vec<_>>(), missing);
+    assert_eq!(salvage.ends_cleanly, is_clean);
+}
+
+fn range(from: u64, to: u64) -> Vec<u64> {
+    (from..to).collect()
+}
+
+#[test]
+fn what_is_whole_is_copied_whole() {
+    check(closed(16), 1, &range(1, 17), &[], true);
+    check(log(16, |_| ()), 1, &range(1, 17), &[], false);
+    check(closed(0), 1, &[], &[], true);
+    let truncated = log(16, |log| {
+        log.truncate_before(Lsn(5)).unwrap();
+        log.close().unwrap();
+    });
+    check(truncated, 5, &range(5, 17), &[], true);
+}
+
+#[test]
+fn a_block_that_is_not_whole_is_missing() {
+    for lsn in 1..=16 {
+        let mut files = closed(16);
+        flip(&mut files, lsn);
+        let kept = range(1, 17).into_iter().filter(|one| *one != lsn);
+        let kept: Vec<u64> = kept.collect();
+        let first = if lsn == 1 { 2 } else { 1 };
+        let next = if lsn == 1 { 2 } else { lsn };
+        check(files, first, &kept, &[(lsn, lsn + 1, next)], lsn < 16);
+    }
+}
+
+#[test]
+fn a_segment_that_is_gone_is_missing() {
+    let mut files = closed(20);
+    files.remove(&segment(2));
+    let kept = [range(1, 8), range(15, 21)].concat();
+    check(files, 1, &kept, &[(8, 15, 8)], true);
+}
+
+#[test]
+fn without_a_control_file_the_segments_say_what_they_are() {
+    let mut files = closed(16);
+    files.remove(CONTROL_NAME);
+    check(files.clone(), 1, &range(1, 17), &[], false);
+    // By the next one, where the first is not whole either.
+    files.get_mut(&segment(1)).unwrap().fill(0);
+    check(files, 8, &range(8, 17), &[], false);
+    // One copy of its record is enough.
+    let mut files = closed(16);
+    files.get_mut(CONTROL_NAME).unwrap()[..CONTROL].fill(0);
+    check(files, 1, &range(1, 17), &[], true);
+}
+
+#[test]
+fn a_batch_is_copied_whole_or_not() {
+    // Two blocks and a half, behind a record.
+    let batch: [&[u8]; 2] = [&[8; 2000], &[9; 2000]];
+    let files = log(1, |log| {
+        log.append_batch(&batch).unwrap();
+        log.commit().unwrap();
+        log.append_durable(&record(4)).unwrap();
+        log.close().unwrap();
+    });
+    let (salvage, records) = salvaged(files.clone()).unwrap();
+    assert_eq!((salvage.copied, salvage.missing.len()), (4, 0));
+    assert_eq!(records[1].1, batch[0]);
+    assert_eq!(records[2].1, batch[1]);
+    for offset in [1024, 3072] {
+        let mut files = files.clone();
+        files.get_mut(&segment(1)).unwrap()[offset + 80] ^= 1;
+        check(files, 1, &[1, 4], &[(2, 4, 2)], true);
+    }
+}
+
+#[test]
+fn a_batch_that_was_begun_again_is_not_the_one_whose_beginning_is_missing() {
+    // Of a batch of three blocks the first is damaged and the last was never written.
+    let mut files = log(1, |log| {
+        log.append_batch(&[&[8; 2000], &[9; 2000]]).unwrap();
+        log.commit().unwrap();
+    });
+    files.get_mut(&segment(2)).unwrap()[512..].fill(0);
+    let world = with(files);
+    let again = open(&world);
+    assert_eq!(again.append_durable(&record(2)).unwrap(), Lsn(2));
+    again.append_durable(&record(3)).unwrap();
+    again.close().unwrap();
+    let mut files = world.storage().files();
+    files.get_mut(&segment(1)).unwrap()[1024 + 80] ^= 1;
+    check(files, 1, &[1, 2, 3], &[], true);
+}
+
+#[test]
+fn what_was_never_promised_is_not_copied() {
+    // The next process cut off what the one before had written behind the end.
+    let mut older = log(3, |_| ());
+    let (name, offset) = place(3);
+    let mut torn = older.clone();
+    torn.get_mut(&name).unwrap()[offset..offset + 512].fill(0);
+    let world = with(torn);
+    let log = open(&world);
+    log.append_durable(&record(33)).unwrap();
+    log.append_durable(&record(4)).unwrap();
+    log.close().unwrap();
+    check(world.storage().files(), 1, &[1, 2, 33, 4], &[], true);
+    // Of two blocks for one place the one counts that the one before leads to.
+    let files = world.storage().files();
+    let (name, offset) = place(3);
+    let first = older.get_mut(&name).unwrap()[offset..offset + 512].to_vec();
+    let mut both = files.clone();
+    let mut copy = files[&name].clone();
+    copy[offset..offset + 512].copy_from_slice(&first);
+    both.insert(segment(9), copy);
+    check(both, 1, &[1, 2, 33, 4], &[], true);
+}
+
+/// A whole block for record 99 at a position that is changed before it is written.
+fn crafted(files: &mut Files, offset: usize, change: impl FnOnce(&mut BlockHeader)) {
+    let (template, _) = BlockHeader::decode(&files[&segment(1)][512..]).unwrap();
+    let frame = Frame {
+        begins_record: true,
+        ends_record: true,
+        begins_batch: true,
+        ends_batch: true,
+        length: 4,
+    };
+    let payload = [&frame.encode()[..], b"what"].concat();
+    let mut header = BlockHeader {
+        payload_crc: payload_crc(&payload),
+        previous: 0,
+        length: payload.len() as u32,
+        position: 2 * GEOMETRY.segment + offset as u64,
+        lsn: 99,
+        ..template
+    };
+    change(&mut header);
+    let block = &mut files.get_mut(&segment(2)).unwrap()[offset..];
+    header.encode(&mut block[..HEADER]);
+    block[HEADER..HEADER + payload.len()].copy_from_slice(&payload);
+}
+
+#[test]
+fn a_block_that_cannot_be_of_the_log_is_left_out() {
+    // It is damaged, so that its end is not known; the last places of its second segment are free.
+    let mut files = closed(10);
+    flip(&mut files, 2);
+    let copied = |change: &dyn Fn(&mut BlockHeader)| {
+        let mut files = files.clone();
+        crafted(&mut files, 3072, change);
+        let (salvage, _) = salvaged(files).unwrap();
+        salvage.copied == 10
+    };
+    assert!(copied(&|_| ()), "what could be");
+    let foreign: [(&str, &dyn Fn(&mut BlockHeader)); 7] = [
+        ("log", &|header| header.log ^= 1),
+        ("position", &|header| header.position += 512),
+        ("segment", &|header| header.position -= 2 * 4096),
+        ("lsn", &|header| header.lsn = MOST),
+        ("epoch", &|header| header.epoch = MOST),
+        ("batch", &|header| header.batch_back = 99),
+        ("length", &|header| header.length = 1024),
+    ];
+    for (what, change) in foreign {
+        assert!(!copied(change), "{what}");
+    }
+}
+
+#[test]
+fn what_is_no_log_is_not_salvaged() {
+    assert!(matches!(salvaged(Files::new()), Err(Error::NoLog)));
+    let to = with(Files::from([("letter".to_owned(), Vec::new())]));
+    let refused = salvage(&with(closed(3)), &to);
+    assert!(matches!(refused, Err(Error::NotEmpty { name }) if name == "letter"));
+}
