@@ -216,6 +216,8 @@ fn what_was_never_promised_is_not_copied() {
     check(both, 1, &[1, 2, 33, 4], &[], true);
 }
 
+type Change = fn(&mut BlockHeader);
+
 /// A whole block for record 99 at a position that is changed before it is written.
 fn crafted(files: &mut Files, offset: usize, change: impl FnOnce(&mut BlockHeader)) {
     let (template, _) = BlockHeader::decode(&files[&segment(1)][512..]).unwrap();
@@ -253,17 +255,17 @@ fn a_block_that_cannot_be_of_the_log_is_left_out() {
         salvage.copied == 10
     };
     assert!(copied(&|_| ()), "what could be");
-    let foreign: [(&str, &dyn Fn(&mut BlockHeader)); 7] = [
-        ("log", &|header| header.log ^= 1),
-        ("position", &|header| header.position += 512),
-        ("segment", &|header| header.position -= 2 * 4096),
-        ("lsn", &|header| header.lsn = MOST),
-        ("epoch", &|header| header.epoch = MOST),
-        ("batch", &|header| header.batch_back = 99),
-        ("length", &|header| header.length = 1024),
+    let foreign: [(&str, Change); 7] = [
+        ("log", |header| header.log ^= 1),
+        ("position", |header| header.position += 512),
+        ("segment", |header| header.position -= 2 * 4096),
+        ("lsn", |header| header.lsn = MOST),
+        ("epoch", |header| header.epoch = MOST),
+        ("batch", |header| header.batch_back = 99),
+        ("length", |header| header.length = 1024),
     ];
     for (what, change) in foreign {
-        assert!(!copied(change), "{what}");
+        assert!(!copied(&change), "{what}");
     }
 }
 
