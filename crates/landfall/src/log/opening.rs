@@ -377,3 +377,34 @@ fn a_reader_says_where_damage_is() {
         })
     ));
 }
+
+#[test]
+fn one_flipped_bit_of_the_last_block_is_no_power_cut() {
+    let whole = killed(3);
+    let block = 512 * 3;
+    for bit in (0..8 * HEADER).chain([8 * HEADER, 8 * 300, 8 * 511 + 7]) {
+        let mut files = whole.clone();
+        files.get_mut("segment-000001").unwrap()[block + bit / 8] ^= 1 << (bit % 8);
+        match examine(files) {
+            Err(Error::Corrupt { file, offset, .. }) => {
+                assert_eq!(
+                    (file.to_str(), offset),
+                    (Some("segment-000001"), block as u64)
+                );
+            }
+            other => panic!("bit {bit}: {other:?}"),
+        }
+    }
+    // What a power cut leaves of it, or of one of two sectors, is cut off.
+    let mut files = whole.clone();
+    files.get_mut("segment-000001").unwrap()[block..block + 512].fill(0);
+    assert_eq!(examine(files).unwrap().1.next_lsn, 3);
+    let world = with(Files::new());
+    let log = open(&world);
+    log.append_durable(&[7; 900]).unwrap();
+    for damage in [512, 1024] {
+        let mut files = world.storage().files();
+        files.get_mut("segment-000001").unwrap()[damage + 100..damage + 200].fill(0);
+        assert_eq!(examine(files).unwrap().1.next_lsn, 1);
+    }
+}

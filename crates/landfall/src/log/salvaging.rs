@@ -1,6 +1,7 @@
 //! What can still be read of damaged logs.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::Handle;
 use super::format::{
@@ -72,8 +73,10 @@ fn flip(files: &mut Files, lsn: u64) {
     files.get_mut(&name).unwrap()[offset + 100] ^= 1;
 }
 
+type Records = Vec<(u64, Vec<u8>)>;
+
 /// What is copied, and the records of the new log by their numbers there.
-fn salvaged(files: Files) -> Result<(Salvage, Vec<(u64, Vec<u8>)>), Error> {
+fn salvaged(files: Files) -> Result<(Salvage, Records), Error> {
     let to = with(Files::new());
     let salvaged = salvage(&with(files), &to)?;
     let log = open(&to);
@@ -151,6 +154,28 @@ fn without_a_control_file_the_segments_say_what_they_are() {
     let mut files = closed(16);
     files.get_mut(CONTROL_NAME).unwrap()[..CONTROL].fill(0);
     check(files, 1, &range(1, 17), &[], true);
+}
+
+#[test]
+fn larger_granules_are_found_out() {
+    for granule in [1024, 2048, 4096] {
+        let world = with(Files::new());
+        world.storage().device().granule.store(granule, Relaxed);
+        let options = Options::default()
+            .segment_bytes(16 << 10)
+            .buffer_bytes(16 << 10)
+            .max_unwritten_bytes(1024)
+            .max_unsynced_bytes(1024);
+        let log = Handle::open(&world, options).unwrap();
+        for lsn in 1..=9 {
+            log.append_durable(&record(lsn)).unwrap();
+        }
+        log.close().unwrap();
+        let mut files = world.storage().files();
+        check(files.clone(), 1, &range(1, 10), &[], true);
+        files.remove(CONTROL_NAME);
+        check(files, 1, &range(1, 10), &[], false);
+    }
 }
 
 #[test]
@@ -272,6 +297,22 @@ fn a_block_that_cannot_be_of_the_log_is_left_out() {
 #[test]
 fn what_is_no_log_is_not_salvaged() {
     assert!(matches!(salvaged(Files::new()), Err(Error::NoLog)));
+    let mut other = closed(3);
+    for copy in [0, CONTROL] {
+        // Another version, with the checksum that it takes.
+        let copy = &mut other.get_mut(CONTROL_NAME).unwrap()[copy..copy + 128];
+        copy[20] = 9;
+        let crc = crc32c::crc32c(&copy[4..]);
+        copy[..4].copy_from_slice(&crc.to_le_bytes());
+        // One of them may be damaged.
+        let found = salvaged(other.clone());
+        let opened = Handle::open(&with(other.clone()), Options::default());
+        match (found, opened) {
+            (Ok((salvage, _)), Ok(_)) => assert_eq!(salvage.copied, 3),
+            (Err(Error::Version { found: 9, .. }), Err(Error::Version { found: 9, .. })) => {}
+            other => panic!("{other:?}"),
+        }
+    }
     let to = with(Files::from([("letter".to_owned(), Vec::new())]));
     let refused = salvage(&with(closed(3)), &to);
     assert!(matches!(refused, Err(Error::NotEmpty { name }) if name == "letter"));
