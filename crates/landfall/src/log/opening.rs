@@ -6,9 +6,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::Handle;
 use super::directory::Directory;
 use super::examine::End;
-use super::format::{CONTROL, CONTROL_FILE, FRAME, Geometry, HEADER, Shutdown};
+use super::format::{
+    BlockHeader, CONTROL, CONTROL_FILE, FRAME, Frame, Geometry, HEADER, MOST, Shutdown,
+    payload_crc, segment_name,
+};
 use super::inspect::Inspection;
-use super::scan::READ_AHEAD;
+use super::scan::{Place, READ_AHEAD, Scanner};
 use crate::environment::{Durability, Environment, File, Method, Storage, System};
 use crate::fuzzing::memory::Memory;
 use crate::{Error, Lsn, Options};
@@ -73,6 +76,33 @@ fn examine(files: Files) -> Result<(Vec<String>, End), Error> {
         Ok(())
     })?;
     Ok((names, examined.end))
+}
+
+pub(super) type Change = fn(&mut BlockHeader);
+
+/// Puts a whole block for record 99 into the second segment, with a header that was changed.
+pub(super) fn crafted(files: &mut Files, offset: usize, change: Change) {
+    let (template, _) = BlockHeader::decode(&files["segment-000001"][512..]).unwrap();
+    let frame = Frame {
+        begins_record: true,
+        ends_record: true,
+        begins_batch: true,
+        ends_batch: true,
+        length: 4,
+    };
+    let payload = [&frame.encode()[..], b"what"].concat();
+    let mut header = BlockHeader {
+        payload_crc: payload_crc(&payload),
+        previous: 0,
+        length: payload.len() as u32,
+        position: 2 * GEOMETRY.segment + offset as u64,
+        lsn: 99,
+        ..template
+    };
+    change(&mut header);
+    let block = &mut files.get_mut("segment-000002").unwrap()[offset..];
+    header.encode(&mut block[..HEADER]);
+    block[HEADER..HEADER + payload.len()].copy_from_slice(&payload);
 }
 
 #[test]
@@ -406,5 +436,72 @@ fn one_flipped_bit_of_the_last_block_is_no_power_cut() {
         let mut files = world.storage().files();
         files.get_mut("segment-000001").unwrap()[damage + 100..damage + 200].fill(0);
         assert_eq!(examine(files).unwrap().1.next_lsn, 1);
+    }
+}
+
+#[test]
+fn only_blocks_of_the_log_promise_anything() {
+    // The last places of its second segment are free, and nobody knows what was in flight there.
+    let whole = killed(10);
+    let is_damaged = |change: Change| {
+        let mut files = whole.clone();
+        crafted(&mut files, 3072, change);
+        matches!(examine(files), Err(Error::Corrupt { .. }))
+    };
+    assert!(
+        is_damaged(|header| header.durable = header.position),
+        "what could be"
+    );
+    assert!(
+        !is_damaged(|header| header.durable = 2 * 4096),
+        "it promises nothing new"
+    );
+    let foreign: [(&str, Change); 5] = [
+        ("log", |header| {
+            (header.log, header.durable) = (1, header.position)
+        }),
+        ("position", |header| header.position += 512),
+        ("promise", |header| header.durable = header.position + 512),
+        ("length", |header| {
+            (header.length, header.durable) = (1024, header.position)
+        }),
+        ("lsn", |header| {
+            (header.lsn, header.durable) = (MOST, header.position)
+        }),
+    ];
+    for (what, change) in foreign {
+        assert!(!is_damaged(change), "{what}");
+    }
+}
+
+#[test]
+fn blocks_are_found_however_much_is_read_at_once() {
+    let world = with(Files::new());
+    let log = open(&world);
+    for number in 0..40_u64 {
+        let len = (number * 577 % 1700) as usize;
+        log.append_durable(&vec![number as u8; len]).unwrap();
+    }
+    let shared = &log.shared;
+    let open = |sequence: u64| {
+        let number = World::lock(&shared.state).segments.number(sequence);
+        number
+            .map(|number| world.storage().open(&segment_name(number)))
+            .transpose()
+    };
+    let blocks = |bytes: u64| {
+        let first = Place::at(GEOMETRY.first_block(1));
+        let mut scanner = Scanner::new(&world, GEOMETRY, shared.log, shared.epoch, first);
+        scanner.read_ahead(bytes);
+        let mut found = Vec::new();
+        while let Some(block) = scanner.next(u64::MAX, &mut { open }).unwrap() {
+            found.push((block.header, scanner.bytes(block.payload).to_vec()));
+        }
+        found
+    };
+    let all = blocks(4096);
+    assert_eq!(all.len(), 40);
+    for bytes in [0, 512, 1024, 1536, 2048, 2560, 3072] {
+        assert!(blocks(bytes) == all, "{bytes}");
     }
 }

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Handle;
-use super::format::{
-    BlockHeader, CONTROL, CONTROL_NAME, FRAME, Frame, Geometry, HEADER, MOST, payload_crc,
-};
+use super::format::{CONTROL, CONTROL_NAME, FRAME, Geometry, HEADER, MOST};
+use super::opening::{Change, crafted};
 use super::salvage::{Salvage, copy as salvage};
 use crate::environment::{Environment, System};
 use crate::fuzzing::memory::Memory;
@@ -241,45 +240,18 @@ fn what_was_never_promised_is_not_copied() {
     check(both, 1, &[1, 2, 33, 4], &[], true);
 }
 
-type Change = fn(&mut BlockHeader);
-
-/// A whole block for record 99 at a position that is changed before it is written.
-fn crafted(files: &mut Files, offset: usize, change: impl FnOnce(&mut BlockHeader)) {
-    let (template, _) = BlockHeader::decode(&files[&segment(1)][512..]).unwrap();
-    let frame = Frame {
-        begins_record: true,
-        ends_record: true,
-        begins_batch: true,
-        ends_batch: true,
-        length: 4,
-    };
-    let payload = [&frame.encode()[..], b"what"].concat();
-    let mut header = BlockHeader {
-        payload_crc: payload_crc(&payload),
-        previous: 0,
-        length: payload.len() as u32,
-        position: 2 * GEOMETRY.segment + offset as u64,
-        lsn: 99,
-        ..template
-    };
-    change(&mut header);
-    let block = &mut files.get_mut(&segment(2)).unwrap()[offset..];
-    header.encode(&mut block[..HEADER]);
-    block[HEADER..HEADER + payload.len()].copy_from_slice(&payload);
-}
-
 #[test]
 fn a_block_that_cannot_be_of_the_log_is_left_out() {
     // It is damaged, so that its end is not known; the last places of its second segment are free.
     let mut files = closed(10);
     flip(&mut files, 2);
-    let copied = |change: &dyn Fn(&mut BlockHeader)| {
+    let copied = |change: Change| {
         let mut files = files.clone();
         crafted(&mut files, 3072, change);
         let (salvage, _) = salvaged(files).unwrap();
         salvage.copied == 10
     };
-    assert!(copied(&|_| ()), "what could be");
+    assert!(copied(|_| ()), "what could be");
     let foreign: [(&str, Change); 7] = [
         ("log", |header| header.log ^= 1),
         ("position", |header| header.position += 512),
@@ -290,7 +262,7 @@ fn a_block_that_cannot_be_of_the_log_is_left_out() {
         ("length", |header| header.length = 1024),
     ];
     for (what, change) in foreign {
-        assert!(!copied(&change), "{what}");
+        assert!(!copied(change), "{what}");
     }
 }
 

@@ -14,6 +14,8 @@ use crate::environment::{Environment, File, FileOf, planted};
 
 /// Bytes that are read at once.
 pub(crate) const READ_AHEAD: u64 = 1 << 20;
+// Any block finds room in the buffer.
+const _: () = assert!(READ_AHEAD >= MOST_BLOCK);
 /// Bytes that every device writes whole, or not at all.
 const SECTOR: u64 = 512;
 
@@ -259,13 +261,7 @@ impl<E: Environment> Scanner<E> {
         let skip = self.filled - held;
         // Whatever goes wrong, nothing of it is taken for what was there before.
         self.filled = 0;
-        if needed as usize > self.buffer.capacity() {
-            let mut larger = Buffer::new(needed as usize);
-            larger
-                .bytes_mut(0..held)
-                .copy_from_slice(self.buffer.bytes(skip..skip + held));
-            self.buffer = larger;
-        } else if held > 0 {
+        if held > 0 {
             self.buffer.bytes_mut(0..skip + held).copy_within(skip.., 0);
         }
         let wanted = self.read_ahead.max(needed);
