@@ -258,3 +258,160 @@ impl<E: Environment> Segments<E> {
         self.unwritten.remove(&sequence);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::{Storage, System};
+    use crate::fuzzing::memory::Memory;
+
+    type World = System<Memory>;
+
+    const GEOMETRY: Geometry = Geometry {
+        granule: 512,
+        segment: 4096,
+    };
+    const PATIENT: Hurry = Hurry {
+        past_zeros: false,
+        to_last: false,
+    };
+
+    fn file() -> Arc<FileOf<World>> {
+        Arc::new(Memory::default().create("one").unwrap())
+    }
+
+    /// Those of a new log: the first is entered, with file 1, and the second is behind it.
+    fn segments() -> Segments<World> {
+        let all = (1..=2).map(|number| Segment {
+            sequence: number,
+            number,
+            file: Some(file()),
+            first_lsn: (number == 1).then_some(1),
+        });
+        Segments::new(GEOMETRY, all.collect(), Vec::new(), 3, 1, 1)
+    }
+
+    /// What is to be done, in words.
+    fn task(segments: &mut Segments<World>, may_zero: bool) -> String {
+        match segments.task(may_zero) {
+            None => "nothing".to_owned(),
+            Some(Task::Zero { sequence, .. }) => format!("zero {sequence}"),
+            Some(Task::Remove { number }) => format!("remove {number}"),
+            Some(Task::Ready {
+                sequence,
+                number,
+                is_used,
+            }) => {
+                let what = if is_used { "use" } else { "make" };
+                format!("{what} {number} as {sequence}")
+            }
+        }
+    }
+
+    #[test]
+    fn there_is_always_one_behind_the_one_that_can_be_entered() {
+        let mut segments = segments();
+        assert!(!segments.has_spare());
+        assert!(segments.enter(2, 8, PATIENT).is_none(), "it is the last");
+        let hurry = Hurry {
+            to_last: true,
+            ..PATIENT
+        };
+        assert!(segments.enter(2, 8, hurry).is_some());
+        let mut segments = self::segments();
+        assert_eq!(task(&mut segments, true), "make 3 as 3");
+        segments.add(3, 3, file(), false).unwrap();
+        assert!(segments.has_spare());
+        assert!(segments.enter(3, 8, PATIENT).is_none());
+        assert!(segments.enter(4, 8, PATIENT).is_none(), "it is not there");
+        assert!(segments.enter(2, 8, PATIENT).is_some());
+        assert!(!segments.has_spare());
+        // The one before is closed, and is still there.
+        assert!(segments.enter(1, 1, PATIENT).is_none());
+        assert_eq!((segments.first(), segments.number(1)), (1, Some(1)));
+        assert!(segments.enter(2, 9, PATIENT).is_some(), "again");
+        assert_eq!(task(&mut segments, true), "make 4 as 4");
+    }
+
+    #[test]
+    fn zeros_are_written_until_somebody_wants_to_enter() {
+        let mut segments = segments();
+        segments.add(3, 3, file(), false).unwrap();
+        assert_eq!(task(&mut segments, false), "nothing");
+        assert_eq!(task(&mut segments, true), "zero 3");
+        assert!(!segments.is_written_ahead());
+        assert!(segments.may_zero(3) && segments.may_zero(2) && !segments.may_zero(1));
+        segments.enter(2, 8, PATIENT).unwrap();
+        segments.add(4, 4, file(), true).unwrap();
+        assert!(segments.may_zero(3) && !segments.may_zero(2));
+        // Somebody wants it, and waits.
+        assert!(segments.enter(3, 9, PATIENT).is_none());
+        assert!(!segments.may_zero(3) && segments.may_zero(4));
+        let hurry = Hurry {
+            past_zeros: true,
+            ..PATIENT
+        };
+        assert!(segments.enter(3, 9, hurry).is_some());
+        let mut segments = self::segments();
+        for number in 3..=4 {
+            segments.add(number, number, file(), false).unwrap();
+        }
+        assert_eq!(task(&mut segments, true), "zero 3");
+        segments.enter(2, 8, PATIENT).unwrap();
+        assert!(segments.enter(3, 9, PATIENT).is_none());
+        segments.zeroed(3);
+        assert!(segments.enter(3, 9, PATIENT).is_some());
+        assert_eq!(task(&mut segments, true), "make 3 as 5");
+        // What is entered is no longer written ahead.
+        segments.add(5, 5, file(), true).unwrap();
+        segments.enter(4, 9, PATIENT).unwrap();
+        assert!(segments.is_written_ahead());
+    }
+
+    #[test]
+    fn what_is_not_needed_is_used_again_and_the_rest_removed() {
+        let mut segments = segments();
+        for number in 3..=6 {
+            segments.add(number, number, file(), true).unwrap();
+            segments.enter(number - 1, 10 * number, PATIENT).unwrap();
+        }
+        // The records begin at 1, 30, 40, 50 and 60; the last is entered, and one is behind it.
+        let behind = GEOMETRY.first_block(9);
+        for (lsn, needed) in [(1, 1), (29, 1), (30, 2), (45, 3), (60, 5), (99, 5)] {
+            assert_eq!(segments.first_needed(lsn, behind), needed, "{lsn}");
+            assert_eq!(segments.with_record(lsn), needed, "{lsn}");
+        }
+        // Only what is durable counts.
+        let third = GEOMETRY.first_block(3);
+        assert_eq!(segments.first_needed(99, third), 2);
+        assert_eq!(segments.first_needed(99, third + 512), 3);
+        segments.release_before(1);
+        assert_eq!(segments.first(), 1);
+        segments.release_before(4);
+        assert_eq!((segments.first(), segments.number(3)), (4, None));
+        assert_eq!(segments.number(4), Some(4));
+        assert_eq!(task(&mut segments, true), "use 3 as 7");
+        segments.add(7, 3, file(), true).unwrap();
+        assert_eq!(task(&mut segments, true), "remove 2");
+        // One is kept for the segment to come.
+        assert_eq!(task(&mut segments, true), "nothing");
+        segments.release_before(99);
+        assert_eq!(segments.first(), 5, "where records are appended");
+    }
+
+    #[test]
+    fn what_failed_is_tried_again_when_it_was_asked_for_or_there_is_space() {
+        let mut segments = segments();
+        let fail = |segments: &mut Segments<World>| {
+            segments.fail(io::ErrorKind::StorageFull.into(), Some(7));
+            assert_eq!(task(segments, true), "nothing");
+        };
+        fail(&mut segments);
+        assert!(segments.take_failure().is_some());
+        assert!(segments.take_failure().is_none(), "it is said once");
+        assert_eq!(task(&mut segments, true), "use 7 as 3");
+        fail(&mut segments);
+        segments.release_before(1);
+        assert_eq!(task(&mut segments, true), "use 7 as 3");
+    }
+}
