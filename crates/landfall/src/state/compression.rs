@@ -58,3 +58,34 @@ pub(super) fn decompress(compression: Compression, bytes: &[u8], out: &mut [u8])
     };
     len == Some(out.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_compressed_is_smaller_and_the_same_again() {
+        let mut lz4 = Compressor::new(Compression::Lz4).unwrap();
+        let mut seen = [false; 2];
+        // From nothing but one byte to noise.
+        for (len, noise) in (1..80).flat_map(|len| (0..=len).map(move |noise| (len, noise))) {
+            let mut bytes = vec![7; len];
+            fastrand::Rng::with_seed(noise as u64).fill(&mut bytes[..noise]);
+            let mut out = Vec::new();
+            let is_smaller = lz4.compress(&bytes, &mut out).unwrap();
+            assert_eq!(is_smaller, out.len() < bytes.len(), "{noise} of {len}");
+            seen[usize::from(is_smaller)] = true;
+            let mut back = vec![0; bytes.len()];
+            assert!(decompress(Compression::Lz4, &out, &mut back));
+            assert_eq!(back, bytes);
+            assert!(!decompress(
+                Compression::Lz4,
+                &out,
+                &mut vec![0; bytes.len() + 1]
+            ));
+        }
+        assert_eq!(seen, [true; 2]);
+        let mut none = Compressor::new(Compression::None).unwrap();
+        assert!(!none.compress(&[7; 400], &mut Vec::new()).unwrap());
+    }
+}

@@ -252,4 +252,50 @@ mod tests {
         assert_eq!(snapshot_number("snapshot-7"), None);
         assert_eq!(snapshot_number(DRAFT), None);
     }
+
+    #[test]
+    fn headers_and_chunks_that_cannot_be_right_are_refused() {
+        assert_eq!(
+            snapshot_number(&snapshot_name(MOST_NUMBER - 1)),
+            Some(MOST_NUMBER - 1)
+        );
+        assert_eq!(snapshot_number(&snapshot_name(MOST_NUMBER)), None);
+        let header = |parts| {
+            let header = Header {
+                log: 1,
+                number: 2,
+                first: 3,
+                parts,
+                compression: Compression::Lz4,
+            };
+            let mut bytes = vec![0; HEADER];
+            header.encode(&mut bytes);
+            Header::decode(&bytes) == Found::Header(header)
+        };
+        assert!(header(1) && header(MOST_PARTS));
+        assert!(!header(0) && !header(MOST_PARTS + 1));
+        let chunk = |length, stored, is_compressed| {
+            let chunk = Chunk {
+                number: 1,
+                index: 2,
+                part: 3,
+                lsn: 4,
+                length,
+                stored,
+                is_compressed,
+                ends_part: false,
+                ends_all: false,
+            };
+            let mut bytes = [0; CHUNK];
+            chunk.encode(&[], &mut bytes);
+            Chunk::decode(&bytes) == Some(chunk)
+        };
+        assert!(chunk(10, 10, false) && chunk(10, 9, true) && chunk(10, 10, true));
+        assert!(chunk(MOST_CHUNK, 1, true) && chunk(0, 0, false));
+        assert!(!chunk(10, 9, false) && !chunk(10, 11, true) && !chunk(MOST_CHUNK + 1, 1, true));
+        // A flag that there is none of.
+        let mut bytes = [0; CHUNK];
+        bytes[40] = 8;
+        assert_eq!(Chunk::decode(&bytes), None);
+    }
 }
