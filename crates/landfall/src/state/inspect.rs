@@ -133,7 +133,9 @@ fn snapshot<E: Environment>(environment: &E, log: &Inspection, number: u64) -> S
                 }
                 Next::End { lsn } => {
                     found.end = Lsn(lsn);
-                    (found.bytes, found.raw_bytes) = (reader.position(), reader.raw_bytes);
+                    // It ends with a granule.
+                    found.bytes = reader.position().next_multiple_of(log.granule.into());
+                    found.raw_bytes = reader.raw_bytes;
                     break;
                 }
             }

@@ -11,6 +11,8 @@ mod compression;
 mod format;
 mod hand_over;
 pub(crate) mod inspect;
+#[cfg(test)]
+mod inspecting;
 mod options;
 mod pipe;
 mod reader;

@@ -84,13 +84,9 @@ impl<E: Environment> Pipe<E> {
         Ok(())
     }
 
-    /// Bytes that were taken.
-    pub fn position(&self) -> u64 {
-        self.offset + self.piece.as_ref().map_or(0, |piece| piece.len as u64)
-    }
-
-    /// Has everything written, with zeros to the end of the last granule; returns the file, which was not synced.
-    pub fn finish(mut self) -> io::Result<Arc<FileOf<E>>> {
+    /// Has everything written, with zeros to the end of the last granule; returns the file, which was not synced, and
+    /// how many bytes it has.
+    pub fn finish(mut self) -> io::Result<(Arc<FileOf<E>>, u64)> {
         if let Some(piece) = self.piece.as_mut().filter(|piece| piece.len > 0) {
             let end = piece.len.next_multiple_of(self.granule as usize);
             piece.buffer.bytes_mut(piece.len..end).fill(0);
@@ -100,7 +96,7 @@ impl<E: Environment> Pipe<E> {
         self.end();
         match E::lock(&self.shared.failure).take() {
             Some(error) => Err(error),
-            None => Ok(self.file.clone()),
+            None => Ok((self.file.clone(), self.offset)),
         }
     }
 

@@ -78,10 +78,11 @@ impl<'a, E: Environment> Writer<'a, E> {
     pub fn finish(mut self, parts: u32, lsn: u64) -> io::Result<Written<FileOf<E>>> {
         self.begin_part(parts, lsn);
         self.emit(false, true)?;
+        let (file, bytes) = self.pipe.finish()?;
         Ok(Written {
-            bytes: self.pipe.position(),
+            bytes,
             raw_bytes: self.raw_bytes,
-            file: self.pipe.finish()?,
+            file,
         })
     }
 

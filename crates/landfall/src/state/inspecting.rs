@@ -1,0 +1,198 @@
+//! What is seen of a state from outside, and what opening it says of the same.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+use super::format::DRAFT;
+use super::inspect::{SnapshotFile, StateInspection, read};
+use super::{BoxedError, Handle, State, StateOptions};
+use crate::environment::{Environment, System};
+use crate::fuzzing::memory::Memory;
+use crate::{Error, Lsn, Options};
+
+type World = System<Memory>;
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// Adds up what it is given, a part for the even and one for the odd.
+#[derive(Default)]
+struct Sum(u64);
+
+impl State for Sum {
+    type Command = u64;
+    type Output = u64;
+    type Capture = u64;
+
+    const PARTS: u32 = 2;
+
+    fn part(number: &u64) -> u64 {
+        *number
+    }
+
+    fn apply(&mut self, number: u64) -> u64 {
+        self.0 += number;
+        self.0
+    }
+
+    fn encode(number: &u64, out: &mut Vec<u8>) -> Result<(), BoxedError> {
+        out.extend(number.to_le_bytes());
+        Ok(())
+    }
+
+    fn decode(bytes: &[u8]) -> Result<u64, BoxedError> {
+        Ok(u64::from_le_bytes(bytes.try_into()?))
+    }
+
+    fn capture(&self) -> u64 {
+        self.0
+    }
+
+    fn write(sum: u64, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(&sum.to_le_bytes())
+    }
+
+    fn read(input: &mut dyn Read) -> io::Result<Sum> {
+        let mut bytes = [0; 8];
+        input.read_exact(&mut bytes)?;
+        Ok(Sum(u64::from_le_bytes(bytes)))
+    }
+}
+
+fn with(files: Files) -> World {
+    System::new(Memory::new(files))
+}
+
+fn open(world: &World) -> Result<Handle<Sum, World>, Error> {
+    let log = Options::default()
+        .segment_bytes(4096)
+        .buffer_bytes(4096)
+        .max_unwritten_bytes(1024)
+        .max_unsynced_bytes(1024);
+    let options = StateOptions {
+        max_recovery_time: Duration::MAX,
+        keep_snapshots: 2,
+        log,
+        ..StateOptions::default()
+    };
+    Handle::open(world, options)
+}
+
+/// A state that ten commands were applied to, and ten after each of its snapshots.
+fn with_snapshots(snapshots: u64) -> Files {
+    let world = with(Files::new());
+    let state = open(&world).unwrap();
+    for number in 1..=10 * (snapshots + 1) {
+        state.shared.apply(number).unwrap();
+        if number % 10 == 0 && number <= 10 * snapshots {
+            let snapshot = state.shared.snapshot().unwrap();
+            let file = world.storage().files().remove(&snapshot.name).unwrap();
+            assert_eq!(
+                (snapshot.bytes, snapshot.raw_bytes),
+                (file.len() as u64, 16)
+            );
+        }
+    }
+    state.shared.close().unwrap();
+    world.storage().files()
+}
+
+fn inspect(files: &Files) -> Result<StateInspection, Error> {
+    read(&with(files.clone()), &mut |_| ())
+}
+
+/// The one snapshot that there is said to be damaged, and why.
+fn damage(files: &Files) -> String {
+    let mut snapshots = inspect(files).unwrap().snapshots;
+    snapshots.retain(|snapshot| snapshot.damage.is_some());
+    let [
+        SnapshotFile {
+            damage: Some(damage),
+            ..
+        },
+    ] = &snapshots[..]
+    else {
+        panic!("{snapshots:?}");
+    };
+    damage.to_string()
+}
+
+#[test]
+fn snapshots_are_shown_as_they_were_taken() {
+    let mut files = with_snapshots(2);
+    let found = inspect(&files).unwrap();
+    assert_eq!((found.log.next_lsn, found.draft), (Lsn(31), None));
+    assert_eq!(found.snapshots.len(), 2);
+    for (index, snapshot) in found.snapshots.iter().enumerate() {
+        assert!(snapshot.damage.is_none(), "{snapshot:?}");
+        let number = index as u64 + 1;
+        assert_eq!(snapshot.name, format!("snapshot-{number:06}"));
+        let lsn = Lsn(10 * number + 1);
+        assert_eq!(
+            (snapshot.first, snapshot.end, snapshot.parts),
+            (lsn, lsn, 2)
+        );
+        assert_eq!(snapshot.raw_bytes, 16);
+        assert_eq!(snapshot.bytes, files[&snapshot.name].len() as u64);
+    }
+    files.insert(DRAFT.to_owned(), Vec::new());
+    assert_eq!(inspect(&files).unwrap().draft.as_deref(), Some(DRAFT));
+    let state = open(&with(files)).unwrap();
+    assert_eq!(state.restart.snapshot.as_deref(), Some("snapshot-000002"));
+    assert_eq!(state.restart.commands, 10);
+    assert_eq!(state.read(1, |sum| sum.0), 15 * 15);
+}
+
+#[test]
+fn a_snapshot_that_does_not_belong_there_is_told_of() {
+    let whole = with_snapshots(2);
+    let mut renamed = whole.clone();
+    let other = renamed.remove("snapshot-000002").unwrap();
+    renamed.insert("snapshot-000003".to_owned(), other);
+    assert!(damage(&renamed).contains("another name"));
+    // An older one, from before the log was truncated.
+    let mut older = with_snapshots(1);
+    let world = with(older.clone());
+    let state = open(&world).unwrap();
+    for _ in 0..2 {
+        state.shared.apply(1).unwrap();
+        state.shared.snapshot().unwrap();
+    }
+    state.shared.close().unwrap();
+    let mut files = world.storage().files();
+    assert!(!files.contains_key("snapshot-000001"), "two are kept");
+    files.insert(
+        "snapshot-000001".to_owned(),
+        older.remove("snapshot-000001").unwrap(),
+    );
+    assert!(damage(&files).contains("does not go back to it"));
+    // What is ahead of the log, which is an older one of the same state.
+    let mut ahead = older;
+    let newest = world.storage().files().remove("snapshot-000003").unwrap();
+    ahead.insert("snapshot-000003".to_owned(), newest);
+    let error = inspect(&ahead).unwrap().snapshots.remove(0).damage;
+    assert!(matches!(error, Some(Error::LogLost { .. })), "{error:?}");
+    assert!(open(&with(ahead)).is_err());
+}
+
+#[test]
+fn what_opening_refuses_inspecting_refuses() {
+    let whole = with_snapshots(1);
+    let mut foreign = whole.clone();
+    let other = with_snapshots(1).remove("snapshot-000001").unwrap();
+    foreign.insert("snapshot-000001".to_owned(), other);
+    let mut numbered = whole.clone();
+    numbered.insert(
+        "snapshot-4611686018427387903".to_owned(),
+        whole["snapshot-000001"].clone(),
+    );
+    for (files, what) in [(foreign, "another state"), (numbered, "so many snapshots")] {
+        for error in [
+            inspect(&files).map(drop),
+            open(&with(files.clone())).map(drop),
+        ] {
+            let error = error.unwrap_err();
+            assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+            assert!(error.to_string().contains(what), "{error}");
+        }
+    }
+}
