@@ -160,3 +160,47 @@ impl StateOptions {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_option_is_set_by_its_own_name() {
+        let log = Options::default().spare_segments(3);
+        let set = StateOptions::default()
+            .policy(Policy::Group)
+            .max_recovery_time(Duration::from_secs(1))
+            .keep_snapshots(7)
+            .compression(Compression::None)
+            .chunk_bytes(100)
+            .log(log.clone());
+        let expected = StateOptions {
+            policy: Policy::Group,
+            max_recovery_time: Duration::from_secs(1),
+            keep_snapshots: 7,
+            compression: Compression::None,
+            chunk_bytes: 100,
+            log,
+        };
+        assert_eq!(set, expected);
+        set.check().unwrap();
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let options = StateOptions::default;
+        for wrong in [
+            options().chunk_bytes(63),
+            options().chunk_bytes(MOST_CHUNK + 1),
+            options().keep_snapshots(0),
+            options().policy(Policy::Interval(Duration::ZERO)),
+        ] {
+            assert!(wrong.check().is_err(), "{wrong:?}");
+        }
+        let zstd = options().compression(Compression::Zstd).check();
+        assert_eq!(zstd.is_ok(), cfg!(feature = "zstd"));
+        let names = [Compression::None, Compression::Lz4, Compression::Zstd];
+        assert_eq!(names.map(Compression::name), ["none", "lz4", "zstd"]);
+    }
+}
