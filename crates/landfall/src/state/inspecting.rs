@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::format::DRAFT;
 use super::inspect::{SnapshotFile, StateInspection, read};
-use super::{BoxedError, Handle, State, StateOptions};
+use super::{BoxedError, Handle, Policy, State, StateOptions};
 use crate::environment::{Environment, System};
 use crate::fuzzing::memory::Memory;
 use crate::{Error, Lsn, Options};
@@ -195,4 +195,88 @@ fn what_opening_refuses_inspecting_refuses() {
             assert!(error.to_string().contains(what), "{error}");
         }
     }
+}
+
+#[test]
+fn what_is_done_is_counted() {
+    let world = with(Files::new());
+    let state = open(&world).unwrap();
+    for number in 1..=5 {
+        state.shared.apply(number).unwrap();
+    }
+    let first = state.shared.snapshot().unwrap();
+    let second = state.shared.snapshot().unwrap();
+    assert_eq!(
+        (&*first.name, &*second.name),
+        ("snapshot-000001", "snapshot-000002")
+    );
+    let counters = state.shared.counters();
+    assert_eq!((counters.snapshots, counters.failed_snapshots), (2, 0));
+    assert_eq!(counters.last_snapshot, Some(second));
+    assert_eq!(counters.log.commits, 5);
+}
+
+#[test]
+fn snapshots_are_taken_and_commands_committed_by_themselves() {
+    let world = with(Files::new());
+    let options = StateOptions::default()
+        .max_recovery_time(Duration::ZERO)
+        .policy(Policy::Interval(Duration::from_micros(100)))
+        .log(Options::default().segment_bytes(64 << 10));
+    let state: Handle<Sum, World> = Handle::open(&world, options).unwrap();
+    while state.shared.counters().snapshots == 0 {
+        state.shared.apply(1).unwrap();
+    }
+    let end = state.shared.log.next_lsn();
+    while state.shared.log.durable_end() < end {
+        std::thread::yield_now();
+    }
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn a_state_that_serde_writes_is_the_same_again() {
+    use super::{Serde, SerdeState};
+
+    #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
+    struct Words(Vec<String>);
+
+    impl SerdeState for Words {
+        type Command = String;
+        type Output = usize;
+        fn apply(&mut self, word: String) -> usize {
+            self.0.push(word);
+            self.0.len()
+        }
+    }
+
+    let world = with(Files::new());
+    let open = || {
+        let options = StateOptions::default().log(Options::default().segment_bytes(4096));
+        Handle::<Serde<Words>, World>::open(&world, options).unwrap()
+    };
+    let state = open();
+    assert_eq!(state.shared.apply("one".to_owned()).unwrap(), 1);
+    state.shared.snapshot().unwrap();
+    assert_eq!(state.shared.apply("two".to_owned()).unwrap(), 2);
+    state.shared.close().unwrap();
+    drop(state);
+    let state = open();
+    assert_eq!(state.restart.snapshot.as_deref(), Some("snapshot-000001"));
+    assert_eq!(state.restart.commands, 1);
+    assert_eq!(state.read(0, |words| words.0.0.clone()), ["one", "two"]);
+    // A command with more behind it is another type's.
+    let mut command = Vec::new();
+    Serde::<Words>::encode(&"one".to_owned(), &mut command).unwrap();
+    assert!(Serde::<Words>::decode(&command).is_ok());
+    command.push(0);
+    assert!(Serde::<Words>::decode(&command).is_err());
+}
+
+#[test]
+fn keys_are_of_the_same_part_everywhere() {
+    assert_eq!(crate::part_of(b"123456789"), 0xe306_9283);
+    assert_eq!(crate::part_of(b""), 0);
+    assert_eq!(Lsn(4).next(), Lsn(5));
+    assert_eq!((Lsn::from(7), u64::from(Lsn(7))), (Lsn(7), 7));
 }

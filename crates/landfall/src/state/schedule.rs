@@ -129,4 +129,47 @@ mod tests {
         assert!(!schedule.is_due(700_000, WITHIN));
         assert!(schedule.is_due(750_002, WITHIN));
     }
+
+    #[test]
+    fn samples_are_reckoned_as_is_said() {
+        let mut schedule = Schedule::new(1, Duration::ZERO, 0, Duration::ZERO);
+        let micros = |schedule: &Schedule| schedule.command.unwrap() * 1e6;
+        let is = |found: f64, expected: f64| (found - expected).abs() < 1e-9;
+        // Reading a record, and a nanosecond for each of its bytes.
+        schedule.note(1000, Duration::from_micros(10));
+        assert!(is(micros(&schedule), 11.15));
+        // The least of the first eight.
+        for number in 2..=FIRST {
+            schedule.note(0, Duration::from_micros(20 - u64::from(number)));
+        }
+        assert!(is(micros(&schedule), 11.15), "{}", micros(&schedule));
+        assert_eq!(schedule.samples, FIRST);
+        schedule.note(0, Duration::from_nanos(11_000));
+        assert!(is(micros(&schedule), 11.15));
+        let before = micros(&schedule);
+        schedule.note(0, Duration::from_micros(75));
+        assert!(is(micros(&schedule), before + (75.15 - before) / 64.0));
+        let before = micros(&schedule);
+        schedule.note(0, Duration::from_secs(1));
+        assert!(is(micros(&schedule), before + 7.0 * before / 64.0));
+        assert_eq!(schedule.samples, FIRST);
+    }
+
+    #[test]
+    fn the_least_of_the_first_samples_counts() {
+        let mut schedule = Schedule::default();
+        for micros in [30, 20, 10, 20] {
+            schedule.note(0, Duration::from_micros(micros));
+        }
+        assert!((schedule.command.unwrap() - 10.15e-6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_failed_is_not_tried_at_the_very_number() {
+        let mut schedule =
+            Schedule::new(1, Duration::from_secs(9), 20_000, Duration::from_secs(20));
+        schedule.failed(4001);
+        assert!(!schedule.is_due(5001, WITHIN));
+        assert!(schedule.is_due(5002, WITHIN));
+    }
 }
