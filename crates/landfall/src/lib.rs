@@ -2,7 +2,6 @@
 #![doc = "[arguments]: docs::log_crash_argument\n[formats]: docs::log_format\n"]
 #![doc = include_str!("../README.md")]
 
-mod buffer;
 pub mod docs;
 mod environment;
 mod error;

@@ -16,7 +16,7 @@ use rustix::fs::{
 use rustix::io::{Errno, ReadWriteFlags, pwritev2, retry_on_intr};
 
 use super::storage::{self, ALIGNMENT, Durability, Method, Storage};
-use crate::buffer::Buffer;
+use crate::environment::Buffer;
 
 /// Offsets and lengths where direct I/O cannot be had: a page, so that no write touches another's.
 const PAGE: u32 = ALIGNMENT as u32;

@@ -6,6 +6,7 @@
 //! reorders, fails and damages, and decides which thread runs next, all from a seed. Nothing else in the engine
 //! reads a clock, starts a thread or touches a file.
 
+mod buffer;
 #[cfg(all(target_os = "linux", not(feature = "portable")))]
 mod linux;
 #[cfg(any(not(target_os = "linux"), feature = "portable"))]
@@ -18,6 +19,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::time::Duration;
 
+pub(crate) use buffer::Buffer;
 pub(crate) use storage::{ALIGNMENT, Durability, File, Method, Storage};
 pub(crate) use system::System;
 

@@ -10,7 +10,7 @@ use super::format::{
     CONTROL, CONTROL_DRAFT, CONTROL_FILE, CONTROL_NAME, Control, ControlCopy, VERSION,
 };
 use crate::Error;
-use crate::buffer::Buffer;
+use crate::environment::Buffer;
 use crate::environment::{Durability, Environment, File, FileOf, Storage, planted};
 
 pub(crate) struct ControlFile<E: Environment> {

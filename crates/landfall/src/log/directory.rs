@@ -21,7 +21,7 @@ use super::scan::Scanner;
 use super::segments::{Segment, Segments};
 use super::shared::{Begin, Shared};
 use super::{preallocator, zeros};
-use crate::buffer::Buffer;
+use crate::environment::Buffer;
 use crate::environment::{Durability, Environment, File, FileOf, Method, Storage, planted};
 use crate::{Error, Options};
 

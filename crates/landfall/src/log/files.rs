@@ -15,7 +15,7 @@ use super::format::{
     segment_name, segment_number,
 };
 use crate::Error;
-use crate::buffer::Buffer;
+use crate::environment::Buffer;
 use crate::environment::{Environment, File, FileOf, Storage, planted};
 
 /// Segments that a log is made with: one to write to, and the one behind it that must always be there.

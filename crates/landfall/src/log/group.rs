@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::format::{BlockHeader, FRAME, Frame, Geometry, HEADER, payload_crc_on};
-use crate::buffer::Buffer;
+use crate::environment::Buffer;
 use crate::environment::{Environment, FileOf};
 use crate::{Error, Lsn};
 

@@ -7,7 +7,7 @@ use super::format::{Geometry, SegmentHeader, segment_name};
 use super::segments::Task;
 use super::shared::Shared;
 use super::zeros;
-use crate::buffer::Buffer;
+use crate::environment::Buffer;
 use crate::environment::{Durability, Environment, File, FileOf, Storage, planted};
 
 pub(crate) fn start<E: Environment>(shared: &Arc<Shared<E>>) -> io::Result<E::Thread> {

@@ -16,7 +16,7 @@ use super::format::{
     BlockHeader, CONTROL, CONTROL_NAME, Control, ControlCopy, Geometry, HEADER, Kind, MOST,
     MOST_BLOCK, SegmentHeader, VERSION, payload_crc, segment_number,
 };
-use crate::buffer::Buffer;
+use crate::environment::Buffer;
 use crate::environment::{Environment, File, Storage, machine, read_only_machine};
 use crate::{Error, Lsn, Options};
 

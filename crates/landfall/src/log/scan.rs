@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 
 use super::format::{BlockHeader, Geometry, HEADER, MOST, MOST_BLOCK, payload_crc};
-use crate::buffer::Buffer;
+use crate::environment::Buffer;
 use crate::environment::{Environment, File, FileOf, planted};
 
 /// Bytes that are read at once.

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::format::Geometry;
-use crate::buffer::Buffer;
+use crate::environment::Buffer;
 use crate::environment::{Durability, File};
 
 /// Bytes of zeros that are written at once, at most: what somebody may have to wait for who needs the segment.

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::hand_over::HandOver;
-use crate::buffer::Buffer;
+use crate::environment::Buffer;
 use crate::environment::{Durability, Environment, File, FileOf};
 
 /// Bytes that are written at once.

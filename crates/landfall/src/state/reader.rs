@@ -12,7 +12,7 @@ use super::format::{CHUNK, Chunk, Found, HEADER, Header, VERSION};
 use super::hand_over::HandOver;
 use super::options::Compression;
 use crate::Error;
-use crate::buffer::Buffer;
+use crate::environment::Buffer;
 use crate::environment::{Environment, File, FileOf, Storage, planted};
 
 /// Bytes that are read at once.

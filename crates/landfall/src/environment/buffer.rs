@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::environment::ALIGNMENT;
+use super::ALIGNMENT;
 
 /// Zeroed bytes that begin at a multiple of [`ALIGNMENT`].
 #[derive(Debug)]
