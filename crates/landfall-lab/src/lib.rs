@@ -38,6 +38,7 @@ pub mod prove;
 mod readings;
 pub mod report;
 mod results;
+pub mod row;
 mod run;
 mod schedule;
 pub mod scratch_fs;

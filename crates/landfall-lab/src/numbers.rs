@@ -1,7 +1,6 @@
 //! Numbers as tables and the report print them.
 
 use crate::stats::Estimate;
-use crate::sync::DeviceCost;
 
 /// What stands where there is no value.
 pub const NOTHING: &str = "–";
@@ -39,15 +38,6 @@ pub fn interval(estimate: &Estimate, print: fn(f64) -> String) -> String {
     format!("{}–{}", print(estimate.low), print(estimate.high))
 }
 
-/// Writes per operation: at most as many as there were requests, where empty flushes cannot be told
-/// from writes.
-pub fn writes(device: &DeviceCost) -> String {
-    match device.writes {
-        Some(writes) => two(writes),
-        None => format!("≤{}", two(device.write_requests)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,17 +50,5 @@ mod tests {
         assert_eq!(short(99.96), "100");
         assert_eq!(short(9.996), "10.0");
         assert_eq!(short(0.123), "0.12");
-    }
-
-    #[test]
-    fn writes_that_cannot_be_told_are_bounded() {
-        let cost = DeviceCost {
-            writes: None,
-            write_requests: 2.0,
-            kib: 8.0,
-            flushes: 1.0,
-            reads: 0.0,
-        };
-        assert_eq!(writes(&cost), "≤2.00");
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use landfall_os::Medium;
 
-use crate::export::Row;
+use crate::row::Row;
 use crate::sync::{StrategyResult, SyncResults};
 use crate::{
     Error, Experiment, Notice, Plan, Progress, Results, SCHEMA_NAME, Site, Stop, Weight, amplify,
@@ -135,7 +135,7 @@ impl Progress for Part<'_> {
         self.whole.doing(what, done, self.total, left + self.later);
     }
 
-    fn measured(&mut self, row: &Row<'_>) {
+    fn measured(&mut self, row: &Row) {
         self.whole.measured(row);
     }
 }

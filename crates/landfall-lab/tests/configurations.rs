@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use landfall_lab::configuration::{Configuration, ConfigurationResult, Measurements, Plan, run};
-use landfall_lab::export::Row;
+use landfall_lab::row::Row;
 use landfall_lab::{Error, Progress, Silent, Site, Stop};
 
 fn skip(why: &str) {
@@ -151,7 +151,7 @@ impl Progress for Impatient {
         }
     }
 
-    fn measured(&mut self, row: &Row<'_>) {
+    fn measured(&mut self, row: &Row) {
         panic!("{row:?} was measured all the same");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use landfall_lab::export::Row;
+use landfall_lab::row::Row;
 use landfall_lab::{Error, Plan, Progress, Results, Site, SiteSpec, Stop, export};
 
 use crate::args::{Lab, LabRequest, Output};
@@ -166,7 +166,7 @@ impl Progress for Display {
         self.bar.show(what, done, total, left);
     }
 
-    fn measured(&mut self, row: &Row<'_>) {
+    fn measured(&mut self, row: &Row) {
         if !self.tsv {
             return;
         }

@@ -5,8 +5,8 @@ pub mod in_uml;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use landfall_lab::export::Row;
 use landfall_lab::prove::{Outcome, Plan, prove, self_test, subject};
+use landfall_lab::row::Row;
 use landfall_lab::{Progress, Results, Stop};
 use landfall_os::humanize::quoted;
 
@@ -189,7 +189,7 @@ impl Progress for Display {
         self.0.show(what, done, total, left);
     }
 
-    fn measured(&mut self, _: &Row<'_>) {}
+    fn measured(&mut self, _: &Row) {}
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::schedule::Schedule;
 use crate::{
-    Error, Notice, Preparation, Progress, Site, SiteDescription, SiteKind, SiteSpec, Stop, export,
+    Error, Notice, Preparation, Progress, Site, SiteDescription, SiteKind, SiteSpec, Stop,
 };
 use landfall_databases::{DatabaseError, Running, workload};
 
@@ -475,8 +475,7 @@ impl Told<'_> {
 
     fn measured(&mut self, experiment: &'static str, key: &str, trial: &super::Trial) {
         self.done += 1;
-        let row = export::Row::Configuration(experiment, key, trial);
-        self.progress.measured(&row);
+        self.progress.measured(&trial.row(experiment, key));
     }
 }
 

@@ -24,6 +24,7 @@ pub(crate) mod fixtures;
 mod loaded;
 mod plan;
 mod result;
+mod row;
 mod steady;
 mod summary;
 mod trial;

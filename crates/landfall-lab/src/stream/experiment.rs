@@ -18,7 +18,7 @@ use super::{
 };
 use crate::preparation::{Call, PrepareError};
 use crate::schedule::Schedule;
-use crate::{Error, Notice, PlanKind, Progress, Site, Stop, export};
+use crate::{Error, Notice, PlanKind, Progress, Site, Stop};
 use landfall_os::humanize::bytes_text;
 
 /// Bytes of the pilot at most.
@@ -64,7 +64,7 @@ pub fn run(
         Some(plan) => {
             let (saving, more) = run.saving(plan, results.len(), progress)?;
             noticed.extend(more);
-            for row in export::of_saving(&saving) {
+            for row in saving.rows() {
                 progress.measured(&row);
             }
             Some(saving)
@@ -201,8 +201,7 @@ impl Run<'_> {
                     let begin = Instant::now();
                     match self.attempt(strategy, round)? {
                         Attempt::Measured(trial) => {
-                            let row = export::Row::Stream(&result.key, &trial);
-                            progress.measured(&row);
+                            progress.measured(&trial.row(&result.key));
                             result.trials.push(*trial);
                         }
                         Attempt::Unsupported(reason) => {

@@ -17,6 +17,7 @@ mod notices;
 mod plan;
 mod result;
 mod room;
+mod row;
 pub mod saving;
 mod sections;
 pub mod sentences;

@@ -15,7 +15,7 @@ use super::{
 use crate::notice::left_out;
 use crate::preparation::PrepareError;
 use crate::schedule::Schedule;
-use crate::{Error, Notice, Preparation, Progress, Site, Stop, export};
+use crate::{Error, Notice, Preparation, Progress, Site, Stop};
 
 /// Operations of the pilot at most, and its time.
 const PILOT_OPERATIONS: u64 = 512;
@@ -141,7 +141,7 @@ impl Run<'_> {
                     progress.doing(&strategy.key(), done, total, left);
                     self.measure(index, round)?;
                     if let Some(trial) = self.records[index].trials.last() {
-                        progress.measured(&export::Row::Sync(&strategy.key(), trial));
+                        progress.measured(&trial.row(&strategy.key()));
                     }
                 }
                 done += 1;

@@ -16,6 +16,7 @@ mod files;
 pub(crate) mod fixtures;
 mod plan;
 mod result;
+mod row;
 pub mod safety;
 mod sections;
 mod strategy;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{CacheState, Files, Operations, Placement, Strategy};
 use crate::claim::ClaimResult;
 use crate::disturbance::Disturbance;
+use crate::numbers::two;
 use crate::stats::Estimate;
 use crate::{PlanKind, Preparation};
 
@@ -154,6 +155,17 @@ pub struct DeviceCost {
     pub reads: f64,
 }
 
+impl DeviceCost {
+    /// Writes per operation, to be read: at most as many as there were requests, where empty flushes cannot be told
+    /// from writes.
+    pub fn writes_text(&self) -> String {
+        match self.writes {
+            Some(writes) => two(writes),
+            None => format!("≤{}", two(self.write_requests)),
+        }
+    }
+}
+
 /// Latencies of a trial's operations but the first, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
@@ -204,4 +216,21 @@ pub struct Trial {
     pub stolen_cpus: f64,
     /// What disturbed the trial, if anything did.
     pub disturbances: Vec<Disturbance>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_that_cannot_be_told_are_bounded() {
+        let cost = DeviceCost {
+            writes: None,
+            write_requests: 2.0,
+            kib: 8.0,
+            flushes: 1.0,
+            reads: 0.0,
+        };
+        assert_eq!(cost.writes_text(), "≤2.00");
+    }
 }

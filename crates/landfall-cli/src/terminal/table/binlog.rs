@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use landfall_lab::binlog::{BinlogResults, Section, beside, sections, sentences};
 use landfall_lab::configuration::{ConfigurationResult, Summary};
-use landfall_lab::numbers::{NOTHING, interval, short, thousands, two, writes};
+use landfall_lab::numbers::{NOTHING, interval, short, thousands, two};
 use landfall_lab::sync::DeviceCost;
 
 use super::configuration::{configurations, preparation};
@@ -95,7 +95,7 @@ fn of_section(section: &Section<'_>) -> String {
             or_nothing(row.left.map(|left| two(left.median))),
             or_nothing(row.left.map(|left| interval(&left, two))),
             pair(&|device| two(device.flushes)),
-            pair(&writes),
+            pair(&DeviceCost::writes_text),
             pair(&|device| short(device.kib)),
         ]);
     }

@@ -1,7 +1,8 @@
 //! Configurations of experiments on databases.
 
 use landfall_lab::configuration::{ConfigurationResult, Measurements, Summary};
-use landfall_lab::numbers::{interval, short, thousands, two, writes};
+use landfall_lab::numbers::{interval, short, thousands, two};
+use landfall_lab::sync::DeviceCost;
 use landfall_os::humanize::{bytes_text, duration_text};
 
 use super::layout::{at_least, or_nothing, plain_table, with_notes, wrapped};
@@ -94,7 +95,7 @@ fn row(label: String, summary: &Summary) -> Vec<String> {
         short(summary.p50_us.median),
         short(summary.p99_us.median),
         short(summary.server_cpu_us.median),
-        or_nothing(device.as_ref().map(writes)),
+        or_nothing(device.as_ref().map(DeviceCost::writes_text)),
         or_nothing(device.map(|device| short(device.kib))),
         or_nothing(device.map(|device| two(device.flushes))),
     ]

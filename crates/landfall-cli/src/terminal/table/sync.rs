@@ -1,9 +1,10 @@
 //! The tables of experiment `sync`.
 
+use landfall_lab::sync::DeviceCost;
 use std::fmt::Write as _;
 
 use landfall_lab::Results;
-use landfall_lab::numbers::{interval, short, thousands, two, writes};
+use landfall_lab::numbers::{interval, short, thousands, two};
 use landfall_lab::sync::{Safety, Section, StrategyResult, Summary, SyncResults, safety, sections};
 use landfall_os::humanize::bytes_text;
 
@@ -174,7 +175,7 @@ fn strategy_row(label: String, summary: &Summary, extra: Option<Extra>) -> Vec<S
     row.extend(extra.map(|extra| extra.cell(summary)));
     row.extend([
         short(summary.cpu_us.median),
-        or_nothing(device.as_ref().map(writes)),
+        or_nothing(device.as_ref().map(DeviceCost::writes_text)),
         or_nothing(device.map(|device| short(device.kib))),
         or_nothing(device.map(|device| two(device.flushes))),
     ]);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use landfall_lab::configuration::ConfigurationResult;
-use landfall_lab::numbers::{NOTHING, interval, short, thousands, two, writes};
+use landfall_lab::numbers::{NOTHING, interval, short, thousands, two};
 use landfall_lab::stats::Estimate;
 use landfall_lab::sync::DeviceCost;
 use landfall_lab::torn::{
@@ -107,7 +107,7 @@ fn of_disks(torn: &TornResults) -> String {
                 short(summary.p50_us.median / 1e3),
                 short(summary.p99_us.median / 1e3),
                 or_nothing(summary.device.map(|device| two(device.flushes))),
-                or_nothing(summary.device.as_ref().map(writes)),
+                or_nothing(summary.device.as_ref().map(DeviceCost::writes_text)),
                 or_nothing(summary.device.map(|device| short(device.kib))),
                 or_nothing(over.map(|over| two(over.median))),
             ]);

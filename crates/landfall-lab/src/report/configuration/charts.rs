@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::configuration::ConfigurationResult;
-use crate::numbers::{short, thousands, two, writes};
+use crate::numbers::{short, thousands, two};
 use crate::report::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, Print, is_wide};
 use crate::report::sync::charts::Rate;
 use crate::stats::Estimate;
@@ -149,7 +149,7 @@ pub(in crate::report) fn costs(id: &str, rows: &[Row<'_>]) -> Option<Chart> {
                 label: (*label).to_owned(),
                 value: device.writes.unwrap_or(device.write_requests),
                 bound: device.writes.is_none(),
-                text: writes(device),
+                text: device.writes_text(),
             })
             .collect(),
     };

@@ -1,8 +1,9 @@
 //! The tables of configurations.
 
 use crate::configuration::{ConfigurationResult, Measurements, Summary};
-use crate::numbers::{NOTHING, interval, short, thousands, two, writes};
+use crate::numbers::{NOTHING, interval, short, thousands, two};
 use crate::report::table::{self, MOST_ROWS, Row, Table};
+use crate::sync::DeviceCost;
 use landfall_os::humanize::bytes_text;
 
 /// Everything that was measured of these, each under its label.
@@ -57,7 +58,12 @@ fn cells(summary: &Summary) -> Vec<String> {
         cells.push(estimate.map_or_else(nothing, |one| print(one.median)));
         cells.push(estimate.map_or_else(nothing, |one| interval(&one, print)));
     }
-    cells.push(summary.device.as_ref().map_or_else(nothing, writes));
+    cells.push(
+        summary
+            .device
+            .as_ref()
+            .map_or_else(nothing, DeviceCost::writes_text),
+    );
     cells.push(
         summary
             .device

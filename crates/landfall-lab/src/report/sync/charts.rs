@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::numbers::{short, thousands, two, writes};
+use crate::numbers::{short, thousands, two};
 use crate::report::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, is_wide};
 use crate::sync::{DeviceCost, Files, Section, StrategyResult};
 use landfall_os::humanize::size_name;
@@ -98,7 +98,7 @@ pub(super) fn costs(section: &Section<'_>) -> Option<Chart> {
     let mut panels = vec![
         panel("writes", &|cost| {
             let value = cost.writes.unwrap_or(cost.write_requests);
-            (value, cost.writes.is_none(), writes(cost))
+            (value, cost.writes.is_none(), cost.writes_text())
         }),
         panel("KiB written", &|cost| (cost.kib, false, short(cost.kib))),
         panel("flushes", &|cost| (cost.flushes, false, two(cost.flushes))),

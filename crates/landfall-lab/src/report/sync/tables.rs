@@ -1,6 +1,6 @@
 //! The tables beneath the charts of experiment `sync`.
 
-use crate::numbers::{NOTHING, interval, short, thousands, two, writes};
+use crate::numbers::{NOTHING, interval, short, thousands, two};
 use crate::report::charts::{Chart, Drawing};
 use crate::report::table::{self, MOST_ROWS, Row, Table};
 use crate::stats;
@@ -147,7 +147,7 @@ fn costs(section: &Section<'_>) -> Table {
         vec!["writes", "requests", "KiB", "flushes", "reads"],
         |_, summary| match summary.device {
             Some(device) => vec![
-                writes(&device),
+                device.writes_text(),
                 two(device.write_requests),
                 short(device.kib),
                 two(device.flushes),

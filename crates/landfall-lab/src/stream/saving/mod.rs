@@ -24,6 +24,7 @@ mod plan;
 mod record;
 mod restart;
 mod result;
+mod row;
 mod state;
 mod summary;
 
