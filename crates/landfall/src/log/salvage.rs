@@ -219,6 +219,13 @@ impl<'a, E: Environment> Source<'a, E> {
         };
         let mut assembler = BatchAssembler::new();
         let mut chain = None;
+        // Where the log begins: of a batch that goes on there the beginning was truncated away, and is not missing.
+        let first = self.control.map(|control| control.first_segment);
+        let first = first.or_else(|| {
+            let first = order.first()?;
+            Some(self.geometry.sequence(first.header.position))
+        });
+        let beginning = self.geometry.first_block(first.unwrap_or(1));
         // The first record of a batch of which the beginning is missing.
         let mut begun_before = None;
         for found in order {
@@ -237,7 +244,8 @@ impl<'a, E: Environment> Source<'a, E> {
             chain = Some(found.chain);
             let back = u64::from(found.header.batch_back);
             if is_first || back == 0 {
-                begun_before = (back > 0).then(|| found.header.lsn - back);
+                let is_missing = back > 0 && found.header.position != beginning;
+                begun_before = is_missing.then(|| found.header.lsn - back);
             }
             // What makes no sense ends the block, and the next one begins anew.
             loop {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Handle;
-use super::format::{CONTROL, CONTROL_NAME, FRAME, Geometry, HEADER, MOST};
+use super::format::{BlockHeader, CONTROL, CONTROL_NAME, FRAME, Geometry, HEADER, MOST};
 use super::opening::{Change, crafted};
 use super::salvage::{Salvage, copy as salvage};
 use crate::environment::{Environment, System};
@@ -214,6 +214,26 @@ fn a_batch_that_was_begun_again_is_not_the_one_whose_beginning_is_missing() {
     let mut files = world.storage().files();
     files.get_mut(&segment(1)).unwrap()[1024 + 80] ^= 1;
     check(files, 1, &[1, 2, 3], &[], true);
+}
+
+#[test]
+fn a_batch_whose_beginning_was_truncated_away_is_not_missing_anything() {
+    // Two records of a block each, and one in two segments: its end is where the second segment begins.
+    let files = log(2, |log| {
+        log.append_batch(&[&[3; 2000], &record(4), &record(5)])
+            .unwrap();
+        log.commit().unwrap();
+        log.append_durable(&record(6)).unwrap();
+        log.truncate_before(Lsn(5)).unwrap();
+        log.close().unwrap();
+    });
+    let first = &files[&segment(2)][512..];
+    assert_eq!(BlockHeader::decode(first).unwrap().0.batch_back, 2);
+    check(files.clone(), 5, &[5, 6], &[], true);
+    let mut without = files;
+    without.remove(CONTROL_NAME);
+    without.remove(&segment(1));
+    check(without, 5, &[5, 6], &[], false);
 }
 
 #[test]
