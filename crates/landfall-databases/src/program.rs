@@ -132,9 +132,10 @@ pub(super) fn telling_lines(lines: &[String]) -> String {
         .take(SHOWN)
         .map(|line| &**line)
         .collect();
-    match shown.is_empty() {
-        true => " without a word".into(),
-        false => format!("; it says:\n  {}", shown.join("\n  ")),
+    if shown.is_empty() {
+        " without a word".into()
+    } else {
+        format!("; it says:\n  {}", shown.join("\n  "))
     }
 }
 

@@ -116,9 +116,10 @@ impl Chosen {
             .iter()
             .map(|(key, value)| (key.as_str(), value));
         for (key, value) in told.chain(passed_on) {
-            let quote = match value.contains(char::is_whitespace) {
-                true => "'",
-                false => "",
+            let quote = if value.contains(char::is_whitespace) {
+                "'"
+            } else {
+                ""
             };
             name.push_str(&format!(" {key}={quote}{value}{quote}"));
         }
@@ -158,18 +159,20 @@ impl Chosen {
     /// The value of `setting`, a size in bytes between two others.
     pub fn size(&self, setting: &str, least: u64, most: u64) -> Result<u64, SettingError> {
         let size = parse_size(self.text(setting)).map_err(|error| self.wrong(setting, error))?;
-        match (least..=most).contains(&size) {
-            true => Ok(size),
-            false => Err(self.wrong(setting, format!("it is from {least} to {most} bytes"))),
+        if (least..=most).contains(&size) {
+            Ok(size)
+        } else {
+            Err(self.wrong(setting, format!("it is from {least} to {most} bytes")))
         }
     }
 
     /// The value of `setting`, a size in whole sectors.
     pub fn sectors(&self, setting: &str, most: u64) -> Result<usize, SettingError> {
         let size = self.size(setting, SECTOR as u64, most)? as usize;
-        match size.is_multiple_of(SECTOR) {
-            true => Ok(size),
-            false => Err(self.wrong(setting, format!("it is a multiple of {SECTOR} bytes"))),
+        if size.is_multiple_of(SECTOR) {
+            Ok(size)
+        } else {
+            Err(self.wrong(setting, format!("it is a multiple of {SECTOR} bytes")))
         }
     }
 

@@ -86,9 +86,10 @@ pub(crate) fn notices(trials: &[&[Disturbance]]) -> Vec<Notice> {
     ];
     let notice = |(kind, code, what)| {
         let hit = trials.iter().filter(|found| found.contains(&kind)).count();
-        let weight = match hit * 5 > trials.len() {
-            true => Weight::Warning,
-            false => Weight::Note,
+        let weight = if hit * 5 > trials.len() {
+            Weight::Warning
+        } else {
+            Weight::Note
         };
         let text = format!("{hit} of {} trials were disturbed: {what}.", trials.len());
         (hit > 0).then(|| Notice::new(code, weight, text))

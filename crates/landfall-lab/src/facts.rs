@@ -35,9 +35,10 @@ pub fn place(filesystem: &Filesystem) -> String {
             (_, None) => device.name.clone(),
         })
         .collect();
-    match devices.is_empty() {
-        true => storage.kind.clone(),
-        false => format!("{} on {}", storage.kind, devices.join(", ")),
+    if devices.is_empty() {
+        storage.kind.clone()
+    } else {
+        format!("{} on {}", storage.kind, devices.join(", "))
     }
 }
 

@@ -40,9 +40,12 @@ impl Schedule {
             0 => self.guess,
             count => known.iter().sum::<Duration>() / count,
         };
-        let time = |index: usize| match self.dropped[index] {
-            true => Duration::ZERO,
-            false => self.took[index].unwrap_or(guess),
+        let time = |index: usize| {
+            if self.dropped[index] {
+                Duration::ZERO
+            } else {
+                self.took[index].unwrap_or(guess)
+            }
         };
         let this_round: Duration = waiting.map(time).sum();
         let one_round: Duration = (0..self.took.len()).map(time).sum();

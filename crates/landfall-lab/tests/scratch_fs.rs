@@ -50,9 +50,10 @@ fn every_kind_is_made_small_and_leaves_nothing() {
         let recipe = FilesystemSpec::plain(kind);
         let size = recipe.small_size();
         for on_recorder in [true, false] {
-            let backing = match on_recorder {
-                true => recorder(outside.path(), size),
-                false => BackingDevice::image(outside.path(), size, &Stop::default()),
+            let backing = if on_recorder {
+                recorder(outside.path(), size)
+            } else {
+                BackingDevice::image(outside.path(), size, &Stop::default())
             };
             let Some(made) = made(&recipe, backing) else {
                 return;
@@ -68,9 +69,10 @@ fn every_kind_is_made_small_and_leaves_nothing() {
                 .map(|entry| entry.unwrap().path())
                 .collect();
             assert!(is_attached(&inside));
-            match on_recorder {
-                true => drop(made),
-                false => made.close().unwrap(),
+            if on_recorder {
+                drop(made)
+            } else {
+                made.close().unwrap()
             }
             // Somebody may have it open for a moment, to see what it is.
             let soon = std::time::Instant::now() + std::time::Duration::from_secs(5);

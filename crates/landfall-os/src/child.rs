@@ -22,9 +22,10 @@ pub fn end_with_this_thread(command: &mut Command, signal: Signal) {
         }
         // It may have ended before that was asked for; it is its process that can be seen.
         let is_there = getppid().is_some_and(|now| now.as_raw_nonzero().get() as u32 == parent);
-        match is_there {
-            true => Ok(()),
-            false => Err(io::ErrorKind::NotFound.into()),
+        if is_there {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::NotFound.into())
         }
     };
     // SAFETY: between fork and exec it makes two system calls and allocates nothing.

@@ -164,9 +164,10 @@ impl Process {
     /// Forgets standard error when there is much of it. The program goes on where it was, behind a hole
     /// that takes no memory.
     fn bound_stderr(&self) -> io::Result<()> {
-        match self.stderr.metadata()?.blocks() * 512 > TOO_MUCH {
-            true => self.stderr.set_len(0),
-            false => Ok(()),
+        if self.stderr.metadata()?.blocks() * 512 > TOO_MUCH {
+            self.stderr.set_len(0)
+        } else {
+            Ok(())
         }
     }
 }

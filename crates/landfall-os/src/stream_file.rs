@@ -159,9 +159,10 @@ impl StreamFile {
                 populate,
             } => {
                 let bytes = chunk_of(payload, self.chunk, number, len);
-                let stored = match *populate {
-                    true => mapping.populate(offset, len),
-                    false => Ok(()),
+                let stored = if *populate {
+                    mapping.populate(offset, len)
+                } else {
+                    Ok(())
                 };
                 let stored = stored.and_then(|()| mapping.store(bytes, offset));
                 if stored.is_ok() && !watch.was_hit() {

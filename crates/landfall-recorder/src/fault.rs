@@ -111,9 +111,10 @@ impl Faults {
         if self.faults.contains(&Fault::FlushError(self.flushes)) {
             return FlushFate::Refused(Refusal::Io);
         }
-        match self.faults.contains(&Fault::LyingFlush) {
-            true => FlushFate::Lie,
-            false => FlushFate::Done,
+        if self.faults.contains(&Fault::LyingFlush) {
+            FlushFate::Lie
+        } else {
+            FlushFate::Done
         }
     }
 }

@@ -58,9 +58,10 @@ fn forge(bytes: &mut [u8], name: &str, rng: &mut fastrand::Rng) {
     for _ in 0..rng.u8(1..3) {
         let field = 4 * rng.usize(1..size / 4 - 1);
         let value = number(rng).to_le_bytes();
-        match rng.bool() {
-            true => header[field..field + 4].copy_from_slice(&value[..4]),
-            false => header[field..field + 8].copy_from_slice(&value),
+        if rng.bool() {
+            header[field..field + 4].copy_from_slice(&value[..4])
+        } else {
+            header[field..field + 8].copy_from_slice(&value)
         }
     }
     let crc = crc32c::crc32c(&header[4..]);

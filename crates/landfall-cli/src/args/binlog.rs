@@ -99,11 +99,12 @@ fn configured(system: System, path: &Path) -> Result<Vec<(String, String)>, Fail
             Some((name.to_owned(), set.value.clone()))
         })
         .collect();
-    match known.is_empty() {
-        false => Ok(known),
-        true => Err(Failure::new(
+    if !known.is_empty() {
+        Ok(known)
+    } else {
+        Err(Failure::new(
             Code::Usage,
             format!("{} sets nothing that landfall advise knows", path.display()),
-        )),
+        ))
     }
 }

@@ -390,11 +390,12 @@ fn config(text: &str) -> Result<ConfigFile, String> {
     }
     let path = PathBuf::from(text);
     let systems = configuration::systems_of(&path);
-    match systems.is_empty() {
-        false => Ok(ConfigFile { systems, path }),
-        true => Err(format!(
+    if !systems.is_empty() {
+        Ok(ConfigFile { systems, path })
+    } else {
+        Err(format!(
             "whose configuration it is cannot be told by its name; write mariadb={text}, say"
-        )),
+        ))
     }
 }
 

@@ -50,12 +50,13 @@ impl SitesArguments {
                 sites.push(site);
             }
         }
-        match self.latency.is_some() && !is_timed {
-            true => Err(Failure::new(
+        if self.latency.is_some() && !is_timed {
+            Err(Failure::new(
                 Code::Usage,
                 "--latency is the recorder's; name a filesystem on one, as in --on recorder:ext4",
-            )),
-            false => Ok(sites),
+            ))
+        } else {
+            Ok(sites)
         }
     }
 }

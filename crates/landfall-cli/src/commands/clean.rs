@@ -12,9 +12,10 @@ pub fn run(arguments: Clean) -> Result<Code, Failure> {
         directories = vec![".".into(), std::env::temp_dir()];
     }
     let cleaned = clean(&directories, arguments.dry_run)?;
-    let did = match arguments.dry_run {
-        true => "would remove",
-        false => "removed",
+    let did = if arguments.dry_run {
+        "would remove"
+    } else {
+        "removed"
     };
     let mut text = String::new();
     for what in &cleaned.removed {

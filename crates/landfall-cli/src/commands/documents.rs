@@ -96,9 +96,10 @@ fn is_written_in_place(path: &Path) -> bool {
 /// Makes the report's directory, if there is to be a report. What this returns removes it again when dropped, if
 /// it was made here and no report got into it.
 pub fn prepare_report(documents: &Documents) -> Result<EmptyDirectories, Failure> {
-    match documents.no_report {
-        true => Ok(EmptyDirectories(Vec::new())),
-        false => prepare_report_in(&documents.report),
+    if documents.no_report {
+        Ok(EmptyDirectories(Vec::new()))
+    } else {
+        prepare_report_in(&documents.report)
     }
 }
 

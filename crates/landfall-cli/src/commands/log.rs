@@ -129,9 +129,10 @@ pub(super) fn summary(found: &Inspection) -> String {
         "log {:016x}, opened {} times, {}; records {} to {}; blocks of {} bytes, segments of {}; written by {}\n",
         found.log,
         found.epoch,
-        match found.is_closed {
-            true => "closed cleanly",
-            false => "not closed cleanly (its program was killed, or the power was cut)",
+        if found.is_closed {
+            "closed cleanly"
+        } else {
+            "not closed cleanly (its program was killed, or the power was cut)"
         },
         found.first_lsn,
         found.next_lsn.0.saturating_sub(1),

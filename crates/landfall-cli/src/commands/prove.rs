@@ -146,9 +146,10 @@ fn code(results: &Results, tests_itself: bool) -> Code {
     if tests_itself {
         let as_expected =
             |proof: &landfall_lab::prove::ProofResults| proof.is_as_expected() != Some(false);
-        return match results.proofs().all(as_expected) {
-            true => Code::Measured,
-            false => Code::Failed,
+        return if results.proofs().all(as_expected) {
+            Code::Measured
+        } else {
+            Code::Failed
         };
     }
     let outcomes: Vec<Outcome> = results.proofs().map(|proof| proof.outcome()).collect();

@@ -93,10 +93,11 @@ fn summary(found: &StateInspection) -> String {
 /// Which commands a restart applies behind it.
 fn rest(snapshot: &SnapshotFile) -> String {
     let (first, end) = (snapshot.first, snapshot.end);
-    match first == end {
-        true => format!("commands from {first} on are applied behind it"),
-        false => format!(
+    if first == end {
+        format!("commands from {first} on are applied behind it")
+    } else {
+        format!(
             "commands from {first} on are applied behind it, those before {end} to parts that lack them"
-        ),
+        )
     }
 }

@@ -187,11 +187,12 @@ impl Options {
             // Texts, paths, enumerations and sets: what it does not like it refuses.
             true
         };
-        match is_same {
-            true => Ok(()),
-            false => Err(DatabaseError::Setting(format!(
+        if is_same {
+            Ok(())
+        } else {
+            Err(DatabaseError::Setting(format!(
                 "{name}={value}: the server makes {actual} of it; say so, or set another value"
-            ))),
+            )))
         }
     }
 }

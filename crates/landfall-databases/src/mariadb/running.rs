@@ -232,10 +232,11 @@ pub(super) fn rows<T: FromRow>(server: &mut Conn, sql: &str) -> Result<Vec<T>, D
 /// The first row of a result that has one.
 pub(super) fn first<T: FromRow>(server: &mut Conn, sql: &str) -> Result<T, DatabaseError> {
     let mut rows = rows(server, sql)?;
-    match rows.is_empty() {
-        false => Ok(rows.swap_remove(0)),
-        true => Err(DatabaseError::Failed(format!(
+    if !rows.is_empty() {
+        Ok(rows.swap_remove(0))
+    } else {
+        Err(DatabaseError::Failed(format!(
             "{TITLE} has no answer to {sql}"
-        ))),
+        )))
     }
 }

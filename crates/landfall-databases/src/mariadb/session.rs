@@ -40,9 +40,10 @@ impl Session {
     ) -> Result<T, DatabaseError> {
         let prepared = &self.statements[statement.0];
         let parameters = parameters.iter().map(to_server).collect::<Vec<_>>();
-        let parameters = match parameters.is_empty() {
-            true => Params::Empty,
-            false => Params::Positional(parameters),
+        let parameters = if parameters.is_empty() {
+            Params::Empty
+        } else {
+            Params::Positional(parameters)
         };
         let sent = self.connection.exec_iter(prepared, parameters);
         let outcome = sent.map_err(failed).and_then(|mut result| {

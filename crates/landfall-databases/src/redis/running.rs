@@ -202,9 +202,10 @@ impl KeyValue for Session {
 /// What the server or the connection says, as our error.
 fn failed(error: RedisError) -> DatabaseError {
     let text = format!("{TITLE} says: {error}");
-    match text.contains("No space left on device") {
-        true => DatabaseError::no_space(text),
-        false => DatabaseError::Failed(text),
+    if text.contains("No space left on device") {
+        DatabaseError::no_space(text)
+    } else {
+        DatabaseError::Failed(text)
     }
 }
 

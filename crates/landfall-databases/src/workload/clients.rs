@@ -73,9 +73,12 @@ pub fn work<T>(
         let mut handles = Vec::new();
         for (client, done) in clients.iter_mut().zip(&done) {
             let (gate, over) = (&gate, &over);
-            let work = move || match gate.pass() {
-                true => ask(client.as_mut(), kinds, over, done),
-                false => Ok(Asked::new(kinds)),
+            let work = move || {
+                if gate.pass() {
+                    ask(client.as_mut(), kinds, over, done)
+                } else {
+                    Ok(Asked::new(kinds))
+                }
             };
             match thread::Builder::new().spawn_scoped(scope, work) {
                 Ok(handle) => handles.push(handle),

@@ -241,14 +241,12 @@ fn wear(drive: &Drive, bytes: u64, at_random: bool) -> Option<f64> {
     let slots = MINIATURE / bytes;
     let mut writes = Writes::new(MINIATURE).ok()?;
     let mut random = fastrand::Rng::with_seed(1);
-    let count = match at_random {
-        true => slots * PASSES,
-        false => slots,
-    };
+    let count = if at_random { slots * PASSES } else { slots };
     for index in 0..count {
-        let slot = match at_random {
-            true => random.u64(..slots),
-            false => index,
+        let slot = if at_random {
+            random.u64(..slots)
+        } else {
+            index
         };
         writes.push(slot * bytes, bytes);
     }

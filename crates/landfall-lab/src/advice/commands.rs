@@ -127,9 +127,10 @@ impl<'a> Commands<'a> {
             .iter()
             .map(|(key, value)| format!(" --set {key}={}", quoted(value)))
             .collect();
-        let file = match is_reference {
-            true => format!("prove-{subject}"),
-            false => format!("prove-{subject}-{}-{value}", setting.replace(' ', "-")),
+        let file = if is_reference {
+            format!("prove-{subject}")
+        } else {
+            format!("prove-{subject}-{}-{value}", setting.replace(' ', "-"))
         };
         let atomic = rule
             .untorn()

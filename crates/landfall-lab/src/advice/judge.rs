@@ -126,9 +126,10 @@ impl Judged {
 fn known(rule: &Rule, choice: &rule::Choice, evidence: &Evidence<'_>) -> Option<Choice> {
     let reference = rule.reference();
     let is_reference = std::ptr::eq(choice, reference);
-    let measured = match is_reference {
-        true => None,
-        false => evidence.measured(rule, choice),
+    let measured = if is_reference {
+        None
+    } else {
+        evidence.measured(rule, choice)
     };
     let reckoned = || -> BTreeMap<String, String> {
         let with = choice.with.iter();
@@ -155,9 +156,10 @@ fn known(rule: &Rule, choice: &rule::Choice, evidence: &Evidence<'_>) -> Option<
             (evidence.value(choice.value)?, reckoned(), of_writes)
         }
     };
-    let proof = match choice.promise.is_about_durability() {
-        true => evidence.proof(rule, choice, &value),
-        false => None,
+    let proof = if choice.promise.is_about_durability() {
+        evidence.proof(rule, choice, &value)
+    } else {
+        None
     };
     let lost = proof.as_ref().is_some_and(|proof| proof.losing > 0);
     let is_replicated = matches!(choice.promise, Promise::Replicated(_));

@@ -58,9 +58,12 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
             if (is_single && !is_here) || !(is_proof || is_on_disk) {
                 continue;
             }
-            let is_there = all.experiments.iter().any(|known| match is_single {
-                true => known.name() == experiment.name(),
-                false => is_same(known, &experiment),
+            let is_there = all.experiments.iter().any(|known| {
+                if is_single {
+                    known.name() == experiment.name()
+                } else {
+                    is_same(known, &experiment)
+                }
             });
             if !is_there {
                 // Each claim is judged once, by the newest run.

@@ -21,10 +21,10 @@ pub fn gain_text(gain: Option<&Gain>) -> String {
             high: 1.0 / gain.times.low,
         },
     };
-    let spread = match gain.is_certain {
-        true => interval(&times, short),
-        // Fewer rounds than an interval takes.
-        false => "?".to_owned(),
+    let spread = if gain.is_certain {
+        interval(&times, short)
+    } else {
+        "?".to_owned()
     };
     let unit = match gain.of {
         Quantity::Rate => "",

@@ -118,9 +118,10 @@ fn by_kib_of_both(
     over: &ConfigurationResult,
     ids: u64,
 ) -> ClaimResult {
-    let (published, band) = match ids >= BILLION {
-        true => (1.3, Band::between(1.0, 1.7)),
-        false => (2.0, Band::between(1.5, 2.7)),
+    let (published, band) = if ids >= BILLION {
+        (1.3, Band::between(1.0, 1.7))
+    } else {
+        (2.0, Band::between(1.5, 2.7))
     };
     let claim = Claim {
         id: "write-optimised-writes-less",
@@ -140,9 +141,10 @@ fn by_kib_of_both(
 
 /// How much smaller a write-optimised database is, without what an empty one takes.
 fn by_size(of: &ConfigurationResult, over: &ConfigurationResult, ids: u64) -> ClaimResult {
-    let published = match ids >= BILLION {
-        true => 341.0 / 661.5,
-        false => 34.0 / 66.0,
+    let published = if ids >= BILLION {
+        341.0 / 661.5
+    } else {
+        34.0 / 66.0
     };
     let claim = Claim {
         id: "write-optimised-is-half-as-large",
@@ -238,18 +240,22 @@ fn bytes(
     let pairs = of.pairs(over, kib);
     let by_rounds = pairs.len() >= FEWEST_ROUNDS;
     let (ours, theirs) = (windows(of), windows(over));
-    let estimate = match by_rounds {
-        true => Estimate::of_ratio(&pairs),
-        false => Estimate::of_unpaired_rates(&ours, &theirs),
+    let estimate = if by_rounds {
+        Estimate::of_ratio(&pairs)
+    } else {
+        Estimate::of_unpaired_rates(&ours, &theirs)
     };
     let obstacle = unmeasured(of)
         .or_else(|| unmeasured(over))
         .or_else(|| unsteady(of))
         .or_else(|| unsteady(over))
         .or_else(|| ignored(measurements, of))
-        .or_else(|| match by_rounds {
-            true => None,
-            false => few(ours.len().min(theirs.len()), "windows", "--seconds"),
+        .or_else(|| {
+            if by_rounds {
+                None
+            } else {
+                few(ours.len().min(theirs.len()), "windows", "--seconds")
+            }
         });
     (estimate, obstacle)
 }

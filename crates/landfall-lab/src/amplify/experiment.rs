@@ -51,13 +51,14 @@ fn is_about_recorder(plan: &Plan) -> bool {
 fn require_memory(plan: &Plan) -> Result<(), Error> {
     let needed = plan.memory_bytes();
     let available = available_memory().unwrap_or(u64::MAX);
-    match needed <= available / 4 * 3 {
-        true => Ok(()),
-        false => Err(Error::Refused(format!(
+    if needed <= available / 4 * 3 {
+        Ok(())
+    } else {
+        Err(Error::Refused(format!(
             "a database of this plan keeps {} in memory, which is more than three quarters of the {} that is available: choose fewer --ids, or leave out --part knobs and choose a smaller --pool",
             bytes_text(needed),
             bytes_text(available),
-        ))),
+        )))
     }
 }
 

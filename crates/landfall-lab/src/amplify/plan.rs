@@ -168,9 +168,10 @@ impl Plan {
     pub fn chosen(selection: Selection) -> Result<Plan, Error> {
         let standard = Self::standard();
         let scale = selection.scale;
-        let kind = match selection == Selection::default() {
-            true => PlanKind::Standard,
-            false => PlanKind::Chosen,
+        let kind = if selection == Selection::default() {
+            PlanKind::Standard
+        } else {
+            PlanKind::Chosen
         };
         let mut steady = scale.steady();
         if let Some(most) = selection.most_seconds {
@@ -189,9 +190,10 @@ impl Plan {
             site_is_chosen: selection.site.is_some(),
             site,
             scale,
-            parts: match selection.parts.is_empty() {
-                true => standard.parts,
-                false => selection.parts,
+            parts: if selection.parts.is_empty() {
+                standard.parts
+            } else {
+                selection.parts
             },
             ids: selection.ids.unwrap_or(scale.ids()),
             clients: selection.clients.unwrap_or(scale.clients()),
@@ -230,11 +232,12 @@ impl Plan {
                 )));
             }
         }
-        match self.configurations().configurations.is_empty() {
-            true => Err(Error::Usage(
-                "no configuration is of these databases and has these names too; --list shows them all".into(),
-            )),
-            false => Ok(()),
+        if self.configurations().configurations.is_empty() {
+            Err(Error::Usage(
+            "no configuration is of these databases and has these names too; --list shows them all".into(),
+        ))
+        } else {
+            Ok(())
         }
     }
 
@@ -278,9 +281,10 @@ impl Plan {
 
     /// The most memory that a database takes for its pages.
     pub(super) fn memory_bytes(&self) -> u64 {
-        match self.parts.contains(&Part::Knobs) {
-            true => self.large_pool_bytes().max(self.pool_bytes()),
-            false => self.pool_bytes(),
+        if self.parts.contains(&Part::Knobs) {
+            self.large_pool_bytes().max(self.pool_bytes())
+        } else {
+            self.pool_bytes()
         }
     }
 

@@ -54,9 +54,10 @@ impl Place {
         let Ok(recipe) = recipe.parse::<FilesystemSpec>() else {
             return false;
         };
-        let backing = match self.in_memory {
-            true => site.description.kind == SiteKind::Memory,
-            false => [SiteKind::Loop, SiteKind::Recorder].contains(&site.description.kind),
+        let backing = if self.in_memory {
+            site.description.kind == SiteKind::Memory
+        } else {
+            [SiteKind::Loop, SiteKind::Recorder].contains(&site.description.kind)
         };
         let data = match self.data {
             Some(mode) => recipe.mount_options == format!("data={mode}"),

@@ -123,14 +123,12 @@ impl Plan {
                 "settings are tried of one database; name it, as in --database mariadb".into(),
             ));
         }
-        let plan = match full {
-            true => Self::full(),
-            false => Self::standard(),
-        };
+        let plan = if full { Self::full() } else { Self::standard() };
         Ok(Plan {
-            kind: match selection == Selection::default() {
-                true => plan.kind,
-                false => PlanKind::Chosen,
+            kind: if selection == Selection::default() {
+                plan.kind
+            } else {
+                PlanKind::Chosen
             },
             selection,
             ..plan
@@ -163,9 +161,10 @@ impl Plan {
     }
 
     fn clients(&self, usual: &[u32]) -> Vec<u32> {
-        match self.selection.clients.is_empty() {
-            true => usual.to_vec(),
-            false => self.selection.clients.clone(),
+        if self.selection.clients.is_empty() {
+            usual.to_vec()
+        } else {
+            self.selection.clients.clone()
         }
     }
 

@@ -139,9 +139,12 @@ fn second_client(sections: &[Section<'_>]) -> Option<String> {
         })
         .collect();
     let those = |slower: bool| -> Vec<&str> {
-        let fits = |ratio: &Estimate| match slower {
-            true => ratio.high < 1.0,
-            false => ratio.low > 1.0,
+        let fits = |ratio: &Estimate| {
+            if slower {
+                ratio.high < 1.0
+            } else {
+                ratio.low > 1.0
+            }
         };
         let some = compared.iter().filter(|(_, ratio)| fits(ratio));
         some.map(|(label, _)| *label).collect()

@@ -171,9 +171,10 @@ impl Run<'_> {
     }
 
     fn load(&mut self, progress: &mut dyn Progress) -> Result<(), Error> {
-        let early = match self.plan.loads_in_place {
-            true => Vec::new(),
-            false => self.plan.loads(),
+        let early = if self.plan.loads_in_place {
+            Vec::new()
+        } else {
+            self.plan.loads()
         };
         for configuration in &early {
             let what = format!("loading {}", configuration.database);
@@ -246,12 +247,13 @@ impl Run<'_> {
                 };
                 self.start(&starts[start], round, &mut told)?;
                 done += starts[start].len();
-                match starts[start]
+                if starts[start]
                     .iter()
                     .all(|&i| self.results[i].unsupported.is_some())
                 {
-                    true => schedule.drop(start),
-                    false => schedule.took(start, begin.elapsed()),
+                    schedule.drop(start)
+                } else {
+                    schedule.took(start, begin.elapsed())
                 }
             }
         }
@@ -383,9 +385,10 @@ impl Run<'_> {
         let directory = site
             .open_directory("database")
             .map_err(|error| DatabaseError::Refused(error.to_string()))?;
-        let prepared = match self.plan.loads_in_place {
-            true => self.loads.load_in_place(configuration, &directory),
-            false => self.loads.copy(configuration, &directory),
+        let prepared = if self.plan.loads_in_place {
+            self.loads.load_in_place(configuration, &directory)
+        } else {
+            self.loads.copy(configuration, &directory)
         };
         let started = prepared.and_then(|copied| {
             site.drain()

@@ -198,9 +198,10 @@ impl Plan {
             SiteSpec::Memory(_) | SiteSpec::Recorder(..) => 0,
         };
         let sites = self.sites().iter().map(site).fold(0, u64::saturating_add);
-        let loads = match self.loads_in_place {
-            true => 0,
-            false => self.loads().len() as u64,
+        let loads = if self.loads_in_place {
+            0
+        } else {
+            self.loads().len() as u64
         };
         sites.saturating_add(self.loaded_bytes.saturating_mul(loads))
     }
@@ -229,9 +230,10 @@ impl Plan {
         let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         let trials = seconds(self.trials() as f64 * self.trial_seconds());
         let starts = (self.starts().len() as u32).saturating_mul(self.rounds);
-        let loads = match self.loads_in_place {
-            true => starts,
-            false => self.loads().len() as u32,
+        let loads = if self.loads_in_place {
+            starts
+        } else {
+            self.loads().len() as u32
         };
         trials
             .saturating_add(START.saturating_mul(starts))

@@ -163,9 +163,10 @@ fn examine(
         (Some(_), io::ErrorKind::InvalidInput) => Error::Usage(format!("no such state: {error}")),
         _ => Error::io("cannot plan the crash states")(error),
     })?;
-    let workers = match mounts_copies(&plan.recipe) {
-        true => plan.workers.unwrap_or_else(processors),
-        false => 1,
+    let workers = if mounts_copies(&plan.recipe) {
+        plan.workers.unwrap_or_else(processors)
+    } else {
+        1
     };
     let states = match plan.most_time {
         Some(_) => spread(&states),

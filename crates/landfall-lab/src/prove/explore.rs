@@ -156,9 +156,10 @@ pub(crate) fn explore(
         Ok(())
     });
     result?;
-    match stop.is_requested() {
-        true => Err(Error::Stopped),
-        false => Ok(tally),
+    if stop.is_requested() {
+        Err(Error::Stopped)
+    } else {
+        Ok(tally)
     }
 }
 

@@ -41,12 +41,13 @@ pub(crate) fn record(
 ) -> Result<Recorded, Error> {
     let home = home(root);
     fs::create_dir(&home).map_err(Error::io("cannot create the subject's directory"))?;
-    subject
-        .prepare(&home, stop)
-        .map_err(|error| match stop.is_requested() {
-            true => Error::Stopped,
-            false => Error::Refused(format!("{} cannot be prepared: {error}", subject.name())),
-        })?;
+    subject.prepare(&home, stop).map_err(|error| {
+        if stop.is_requested() {
+            Error::Stopped
+        } else {
+            Error::Refused(format!("{} cannot be prepared: {error}", subject.name()))
+        }
+    })?;
     let stirrer = match drive.stirred {
         Some(seed) => {
             Some(Stirrer::new(root, seed).map_err(Error::io("cannot make the stirrer's file"))?)

@@ -159,9 +159,10 @@ fn epochs(proof: &ProofResults) -> String {
             whole(writes),
             be(writes),
             whole(sectors),
-            parts = match proof.atomic_bytes == SECTOR as u64 {
-                true => "sectors",
-                false => "units",
+            parts = if proof.atomic_bytes == SECTOR as u64 {
+                "sectors"
+            } else {
+                "units"
             },
         ),
     }
@@ -224,12 +225,13 @@ pub fn missing(state: &FailingState) -> Option<String> {
     }
     // Of an epoch longer than the timeline only the end is known.
     let is_end = flushed.is_none() && before.len() >= WHOLE_TIMELINE;
-    let these = match is_end {
-        true => format!("last {}", counted(writes, "write", "writes")),
-        false => format!(
+    let these = if is_end {
+        format!("last {}", counted(writes, "write", "writes"))
+    } else {
+        format!(
             "{} since the last flush",
             counted(writes, "write", "writes")
-        ),
+        )
     };
     let text = match (gone, torn) {
         (0, 0) if is_end => return None,

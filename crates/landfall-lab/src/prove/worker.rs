@@ -170,9 +170,10 @@ impl<'a> Worker<'a> {
     fn recover_without_journal(&self) -> io::Result<Result<u32, String>> {
         let device = self.disk.device().path();
         let of_ext = matches!(self.case.recipe.kind, Kind::Ext2 | Kind::Ext3 | Kind::Ext4);
-        let superblock = match of_ext {
-            true => ext::Superblock::of(device)?,
-            false => None,
+        let superblock = if of_ext {
+            ext::Superblock::of(device)?
+        } else {
+            None
         };
         match superblock {
             Some(superblock) if !superblock.has_journal => {

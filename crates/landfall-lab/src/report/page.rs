@@ -153,12 +153,11 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
     let (claims, sources) = claims(results);
     let data = serde_json::to_string(&charts).map_err(|error| failed(error.to_string()))?;
     let only_proofs = results.has_only_proofs();
-    let (heading, verdict) = match only_proofs {
-        true => {
-            let (heading, verdict) = prove::prose::heading(&proofs);
-            (heading, Some(verdict))
-        }
-        false => (heading(&parts), None),
+    let (heading, verdict) = if only_proofs {
+        let (heading, verdict) = prove::prose::heading(&proofs);
+        (heading, Some(verdict))
+    } else {
+        (heading(&parts), None)
     };
     let (subject, place) = match (only_proofs, proofs.as_slice()) {
         (true, [proof]) => (proof.subject.clone(), recorder(proof)),
@@ -167,9 +166,10 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
     };
     let page = Page {
         results,
-        title: match only_proofs {
-            true => heading.clone(),
-            false => format!("{heading}: {}", results.directory),
+        title: if only_proofs {
+            heading.clone()
+        } else {
+            format!("{heading}: {}", results.directory)
         },
         heading,
         verdict,

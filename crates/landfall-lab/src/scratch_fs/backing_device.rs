@@ -160,13 +160,14 @@ fn require_space(directory: &Path, size: u64, what: &str) -> Result<(), Error> {
         "cannot find out how much is free in {}",
         directory.display()
     )))?;
-    match space.available_bytes.saturating_sub(SPARE) >= size {
-        true => Ok(()),
-        false => Err(Error::Refused(format!(
+    if space.available_bytes.saturating_sub(SPARE) >= size {
+        Ok(())
+    } else {
+        Err(Error::Refused(format!(
             "{} has {} free and {what} of {} is to be made there: free some space, measure less, or name another directory",
             directory.display(),
             bytes_text(space.available_bytes),
             bytes_text(size),
-        ))),
+        )))
     }
 }

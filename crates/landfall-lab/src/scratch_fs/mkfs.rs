@@ -37,9 +37,10 @@ pub(super) fn run(kind: Kind, options: &[String], device: &Path) -> Result<(), E
         return Ok(());
     }
     let complaint = complaint(&program, &String::from_utf8_lossy(&output.stderr));
-    Err(Error::Refused(match complaint.is_empty() {
-        true => format!("{program} failed ({}) and did not say why", output.status),
-        false => format!("{program} made no filesystem: {complaint}"),
+    Err(Error::Refused(if complaint.is_empty() {
+        format!("{program} failed ({}) and did not say why", output.status)
+    } else {
+        format!("{program} made no filesystem: {complaint}")
     }))
 }
 

@@ -15,11 +15,12 @@ const INVALID: i32 = 22;
 
 /// Refuses where a device file is missing that `module` brings.
 pub(super) fn require_device(path: &str, module: &str) -> Result<(), Error> {
-    match Path::new(path).exists() {
-        true => Ok(()),
-        false => Err(Error::Refused(format!(
+    if Path::new(path).exists() {
+        Ok(())
+    } else {
+        Err(Error::Refused(format!(
             "there is no {path}: load the kernel module with 'modprobe {module}'; in a container, give it the host's devices (--privileged)"
-        ))),
+        )))
     }
 }
 

@@ -291,14 +291,18 @@ fn explain(claim: &Claim, of: &StrategyResult, over: &StrategyResult) -> String 
         crate::stats::median(&values).unwrap_or(0.0)
     };
     let (a, b) = (middle(of, claim.of.value), middle(over, claim.over.value));
-    let print = |figure: &Figure, value: f64| match figure.name.starts_with("time ") {
-        true => sentences::seconds_text(value),
-        false => thousands(value),
+    let print = |figure: &Figure, value: f64| {
+        if figure.name.starts_with("time ") {
+            sentences::seconds_text(value)
+        } else {
+            thousands(value)
+        }
     };
     let (a, b) = (print(&claim.of, a), print(&claim.over, b));
-    let mut text = match claim.of.name == claim.over.name {
-        true => format!("{}: {a} against {b}", claim.of.name),
-        false => format!("{}: {a}; {}: {b}", claim.of.name, claim.over.name),
+    let mut text = if claim.of.name == claim.over.name {
+        format!("{}: {a} against {b}", claim.of.name)
+    } else {
+        format!("{}: {a}; {}: {b}", claim.of.name, claim.over.name)
     };
     if claim.of.name == claim.over.name && of.method != over.method {
         text.push_str(&format!(

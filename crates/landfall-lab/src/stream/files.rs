@@ -94,12 +94,13 @@ impl Workbench<'_> {
         evict(file)?;
         let resident = resident_share(file, len)?;
         let in_memory = self.site.filesystem().storage().medium == Medium::Memory;
-        match resident > STILL_COLD && !in_memory {
-            false => Ok(()),
-            true => Err(PrepareError::Unsupported(format!(
+        if !(resident > STILL_COLD && !in_memory) {
+            Ok(())
+        } else {
+            Err(PrepareError::Unsupported(format!(
                 "{:.0}% of the file stay in memory after being evicted",
                 resident * 100.0
-            ))),
+            )))
         }
     }
 

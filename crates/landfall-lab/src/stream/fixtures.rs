@@ -219,9 +219,10 @@ fn standard_rates(strategy: &Strategy, index: usize, round: u32) -> (f64, f64) {
     };
     let hump = if chance > 0.45 { 1.0 } else { 0.45 };
     let beyond = strategy.size >= 1024 << 20;
-    let hand_over = match beyond && strategy.method == StreamMethod::WRITE {
-        true => disk * 1.6,
-        false => memory * hump * (0.95 + 0.1 * chance),
+    let hand_over = if beyond && strategy.method == StreamMethod::WRITE {
+        disk * 1.6
+    } else {
+        memory * hump * (0.95 + 0.1 * chance)
     };
     (hand_over, disk * 0.93)
 }

@@ -77,13 +77,14 @@ pub(super) fn of_plan(
         .collect();
     let largest = room.largest();
     if !missing.is_empty() {
-        let reason = match missing.iter().any(|size| *size > largest) {
-            true => format!(
+        let reason = if missing.iter().any(|size| *size > largest) {
+            format!(
                 "{} are free and {} of memory available",
                 bytes_text(room.free),
                 bytes_text(room.memory)
-            ),
-            false => "on this disk they would take too long".to_owned(),
+            )
+        } else {
+            "on this disk they would take too long".to_owned()
         };
         let instead = match plan.kind {
             PlanKind::Short => format!("; measured instead: {}", names(sizes)),

@@ -220,13 +220,13 @@ impl Plan {
                 .map(|method| usual(method, size)),
         );
         for method in [StreamMethod::WRITE, StreamMethod::MMAP] {
-            let allocations = ALLOCATIONS
-                .iter()
-                .filter(|&&allocation| match method.is_mapped() {
-                    // What a mapping can do differently: map blocks that are there, or must be read first.
-                    true => matches!(allocation, Allocation::Unwritten | Allocation::Overwrite),
-                    false => true,
-                });
+            let allocations = ALLOCATIONS.iter().filter(|&&allocation| {
+                if method.is_mapped() {
+                    matches!(allocation, Allocation::Unwritten | Allocation::Overwrite)
+                } else {
+                    true
+                }
+            });
             all.extend(allocations.map(|&allocation| Strategy {
                 allocation,
                 ..usual(method, size)

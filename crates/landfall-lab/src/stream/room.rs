@@ -39,13 +39,14 @@ impl Room {
     /// Refuses a state that is too large for a filesystem in memory: there it does not run out of space
     /// but of memory, and the kernel then kills whom it likes.
     pub fn check_memory(&self, size: u64) -> Result<(), Error> {
-        match self.in_memory && size > self.largest_in_memory() {
-            false => Ok(()),
-            true => Err(Error::Refused(format!(
+        if !(self.in_memory && size > self.largest_in_memory()) {
+            Ok(())
+        } else {
+            Err(Error::Refused(format!(
                 "a state of {} is more than three quarters of the {} of memory that is available: name a smaller --size",
                 bytes_text(size),
                 bytes_text(self.memory)
-            ))),
+            )))
         }
     }
 
@@ -65,10 +66,10 @@ impl Room {
 
     /// Bytes of the largest state that may be kept in memory, saved and read back.
     fn largest_kept(&self) -> u64 {
-        let copies = match self.in_memory {
-            true => KEPT + FILES,
-            // Of files on a disk, as much as the page cache holds of a dump.
-            false => KEPT + 1,
+        let copies = if self.in_memory {
+            KEPT + FILES
+        } else {
+            KEPT + 1
         };
         self.largest_in_memory() / copies
     }

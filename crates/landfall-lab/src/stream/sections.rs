@@ -46,9 +46,10 @@ pub fn sections(results: &StreamResults) -> Vec<Section<'_>> {
         .map(|strategy| (strategy.key.replace('/', " "), strategy))
         .collect();
     if !rest.is_empty() {
-        let title = match sections.is_empty() {
-            true => "Strategies",
-            false => "Other strategies",
+        let title = if sections.is_empty() {
+            "Strategies"
+        } else {
+            "Other strategies"
         };
         sections.push(Section {
             axis: "other",
@@ -156,9 +157,10 @@ fn rows_of<'a>(
         group.sort_by_key(|strategy| (axis.order)(strategy));
         rows.extend(group.into_iter().map(|strategy| {
             let value = (axis.label)(strategy);
-            let label = match several {
-                true => format!("{name}, {value}"),
-                false => value,
+            let label = if several {
+                format!("{name}, {value}")
+            } else {
+                value
             };
             (label, strategy)
         }));
@@ -181,9 +183,10 @@ fn title(axis: &Axis, rows: &[(String, &StrategyResult)]) -> String {
         values.all(|other| other == first).then_some(first)
     })
     .collect();
-    match fixed.is_empty() {
-        true => axis.title.to_owned(),
-        false => format!("{} ({})", axis.title, fixed.join(", ")),
+    if fixed.is_empty() {
+        axis.title.to_owned()
+    } else {
+        format!("{} ({})", axis.title, fixed.join(", "))
     }
 }
 
@@ -196,9 +199,10 @@ fn has_usual_allocation(strategy: &StrategyResult, all: &[StrategyResult]) -> bo
         .is_ok_and(|method: StreamMethod| method.is_mapped());
     let usual = if mapped { "sparse" } else { "append" };
     let mut twins = all.iter().filter(|other| other.method == strategy.method);
-    let chosen = match twins.clone().any(|other| other.allocation == usual) {
-        true => Some(usual),
-        false => twins.next().map(|first| first.allocation.as_str()),
+    let chosen = if twins.clone().any(|other| other.allocation == usual) {
+        Some(usual)
+    } else {
+        twins.next().map(|first| first.allocation.as_str())
     };
     chosen == Some(strategy.allocation.as_str())
 }
@@ -208,11 +212,12 @@ fn has_usual_allocation(strategy: &StrategyResult, all: &[StrategyResult]) -> bo
 fn has_usual_chunk(strategy: &StrategyResult, all: &[StrategyResult]) -> bool {
     let is_usual = |s: &StrategyResult| s.chunk == Strategy::CHUNK.min(s.size);
     let mut twins = all.iter().filter(|other| other.method == strategy.method);
-    match twins.clone().any(is_usual) {
-        true => is_usual(strategy),
-        false => twins
+    if twins.clone().any(is_usual) {
+        is_usual(strategy)
+    } else {
+        twins
             .next()
-            .is_some_and(|first| first.chunk == strategy.chunk),
+            .is_some_and(|first| first.chunk == strategy.chunk)
     }
 }
 

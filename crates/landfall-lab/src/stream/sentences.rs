@@ -34,10 +34,7 @@ pub fn wall(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
             " When it had been handed over, dirty data stood at {} times the {} at which the kernel begins to slow writers down: {}.",
             two(share),
             bytes_text(limits.throttle_bytes),
-            match wall.is_at_limit(limits) {
-                true => "that limit makes the wall",
-                false => "something else makes the wall",
-            }
+            if wall.is_at_limit(limits) { "that limit makes the wall" } else { "something else makes the wall" }
         ),
         _ => " The kernel does not tell at how much dirty data it slows writers down."
             .to_owned(),
@@ -105,9 +102,10 @@ pub fn ceilings(ceilings: &[Ceiling]) -> Option<String> {
         .map(|ceiling| {
             let rate = thousands(ceiling.mb_per_s);
             // Said where it matters: memory that is slow to be had.
-            let slowest = match ceiling.slowest_mb_per_s * SLOW_MEMORY < ceiling.mb_per_s {
-                true => format!(" ({} at the slowest)", thousands(ceiling.slowest_mb_per_s)),
-                false => String::new(),
+            let slowest = if ceiling.slowest_mb_per_s * SLOW_MEMORY < ceiling.mb_per_s {
+                format!(" ({} at the slowest)", thousands(ceiling.slowest_mb_per_s))
+            } else {
+                String::new()
             };
             match ceiling.what.as_str() {
                 "generator" => format!("{rate} MB/s for making the bytes alone"),
@@ -162,9 +160,10 @@ pub fn seconds_text(seconds: f64) -> String {
 
 fn with_interval(estimate: &Estimate) -> String {
     let median = thousands(estimate.median);
-    match estimate.low < estimate.high {
-        true => format!("{median} ({})", interval(estimate, thousands)),
-        false => median,
+    if estimate.low < estimate.high {
+        format!("{median} ({})", interval(estimate, thousands))
+    } else {
+        median
     }
 }
 

@@ -30,9 +30,10 @@ impl Strategy {
     /// which cannot make a file grow.
     pub fn usual(method: StreamMethod, size: u64, data: Data) -> Strategy {
         Strategy {
-            allocation: match method.is_mapped() {
-                true => Allocation::Sparse,
-                false => Allocation::Append,
+            allocation: if method.is_mapped() {
+                Allocation::Sparse
+            } else {
+                Allocation::Append
             },
             method,
             size,

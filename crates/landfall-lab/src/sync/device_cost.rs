@@ -52,9 +52,10 @@ impl<'a> FlushModel<'a> {
 
     /// The cost of one operation.
     pub fn cost(&self, strategy: &Strategy, measured: &Measured) -> Option<DeviceCost> {
-        let syncs = match strategy.method.is_durable() {
-            true => measured.operations,
-            false => 0,
+        let syncs = if strategy.method.is_durable() {
+            measured.operations
+        } else {
+            0
         } + measured.extension_syncs;
         let (operations, commits) = (measured.operations, measured.commits);
         let device = measured.device?;

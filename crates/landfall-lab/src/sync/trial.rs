@@ -118,9 +118,12 @@ pub(super) fn run(task: &Task<'_>) -> io::Result<Measured> {
         let shared = &shared;
         let mut handles = Vec::new();
         for worker in workers {
-            let work = move || match shared.gate.pass() {
-                true => shared.work(worker),
-                false => Ok(Worked::default()),
+            let work = move || {
+                if shared.gate.pass() {
+                    shared.work(worker)
+                } else {
+                    Ok(Worked::default())
+                }
             };
             match std::thread::Builder::new().spawn_scoped(scope, work) {
                 Ok(handle) => handles.push(handle),

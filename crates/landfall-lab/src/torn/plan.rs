@@ -83,13 +83,17 @@ impl Plan {
             }
         }
         let standard = Self::standard();
-        let kind = match selection == Selection::default() {
-            true => PlanKind::Standard,
-            false => PlanKind::Chosen,
+        let kind = if selection == Selection::default() {
+            PlanKind::Standard
+        } else {
+            PlanKind::Chosen
         };
-        let or = |chosen: Vec<String>, usual: &[String]| match chosen.is_empty() {
-            true => usual.to_vec(),
-            false => chosen,
+        let or = |chosen: Vec<String>, usual: &[String]| {
+            if chosen.is_empty() {
+                usual.to_vec()
+            } else {
+                chosen
+            }
         };
         Ok(Plan {
             kind,

@@ -30,9 +30,10 @@ fn times(estimate: &Estimate) -> String {
 fn published(results: &TornResults, pairs: &[Pair<'_>]) -> Option<String> {
     let gain = pairs.first()?.gain?;
     let disk = base(results)?;
-    let published = match disk == Plan::PUBLISHED {
-        true => "; 1.55 times was published of such a disk",
-        false => "",
+    let published = if disk == Plan::PUBLISHED {
+        "; 1.55 times was published of such a disk"
+    } else {
+        ""
     };
     Some(format!(
         "On {}, data=journal without the doublewrite buffer reaches {} the rate of ext4 with it{published}.",

@@ -292,20 +292,20 @@ impl Changes {
     /// How many different images there are; infinite if they are too many for a number. More than
     /// there are, where a unit has very many fragments that overwrite each other in part.
     pub fn images(&self) -> f64 {
-        let contents = |unit: &Vec<usize>| match self.overwrite_each_other(unit) {
-            // Those are cheap to count, and many where a block is written again and again.
-            true => {
+        let contents = |unit: &Vec<usize>| {
+            if self.overwrite_each_other(unit) {
                 let delta = |last| self.delta_of(unit, |place| place == last);
                 let mut deltas: Vec<Delta> = (0..unit.len()).map(delta).collect();
                 deltas.push(Delta::NONE);
                 deltas.sort_unstable();
                 deltas.dedup();
                 deltas.len() as f64
+            } else {
+                match self.contents(unit) {
+                    Some(contents) => contents.len() as f64,
+                    None => (unit.len() as f64).exp2(),
+                }
             }
-            false => match self.contents(unit) {
-                Some(contents) => contents.len() as f64,
-                None => (unit.len() as f64).exp2(),
-            },
         };
         self.units().iter().map(contents).product()
     }

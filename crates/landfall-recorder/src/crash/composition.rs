@@ -94,9 +94,12 @@ fn arrived(
 ) -> Result<Vec<bool>, String> {
     let writes = epoch.writes.len();
     let list = changes.list();
-    let has_write = |number: u32| match (number as usize) < writes {
-        true => Ok(()),
-        false => Err(format!("its epoch has {writes} writes")),
+    let has_write = |number: u32| {
+        if (number as usize) < writes {
+            Ok(())
+        } else {
+            Err(format!("its epoch has {writes} writes"))
+        }
     };
     let has_bits = |bits: u64, count: usize, what: &str| match count {
         65.. => Err(format!(

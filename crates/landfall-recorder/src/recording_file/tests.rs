@@ -101,9 +101,10 @@ fn a_file_that_was_cut_short_anywhere_is_refused() {
     for len in (0..file.metadata().unwrap().len()).rev() {
         file.set_len(len).unwrap();
         let why = refusal(&path);
-        let expected = match len < 8 {
-            true => "is no recording",
-            false => "cut short",
+        let expected = if len < 8 {
+            "is no recording"
+        } else {
+            "cut short"
         };
         assert!(why.contains(expected), "{len}: {why}");
     }

@@ -329,10 +329,7 @@ mod tests {
         ) {
             let drive = Drive {
                 collector: Collector::ALL[usize::from(fifo)],
-                room: match is_utilisation {
-                    true => Room::Utilisation(share),
-                    false => Room::OverProvisioning(share),
-                },
+                room: if is_utilisation { Room::Utilisation(share) } else { Room::OverProvisioning(share) },
                 page: 1 << page,
                 block,
                 size,

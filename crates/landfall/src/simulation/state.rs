@@ -200,9 +200,10 @@ impl History {
                 durable: count,
             };
         }
-        match found.is_empty() {
-            true => Ok(()),
-            false => Err(format!("nobody is {:?}", found.keys())),
+        if found.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("nobody is {:?}", found.keys()))
         }
     }
 }

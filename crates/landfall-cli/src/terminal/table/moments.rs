@@ -140,9 +140,10 @@ fn line(moment: &Moment) -> Line {
         broken = true;
         text.push_str(&styled(
             BAD,
-            &match missing == sectors {
-                true => ", missing".to_owned(),
-                false => format!(", {missing} of its {sectors} sectors missing"),
+            &if missing == sectors {
+                ", missing".to_owned()
+            } else {
+                format!(", {missing} of its {sectors} sectors missing")
             },
         ));
     }

@@ -16,9 +16,10 @@ pub(super) fn tables(results: &Results, sync: &SyncResults) -> String {
     let mut text = String::new();
     if sync.strategies.iter().any(|one| one.proof.is_some()) {
         // Which setting is the fastest on a disk cannot be told in main memory.
-        let mut safe = match results.is_in_memory() {
-            true => Vec::new(),
-            false => safety::sentences(sync),
+        let mut safe = if results.is_in_memory() {
+            Vec::new()
+        } else {
+            safety::sentences(sync)
         };
         if let Some(first) = safe.first_mut() {
             *first = styled(STRONG, first);

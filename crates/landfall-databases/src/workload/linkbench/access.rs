@@ -30,9 +30,10 @@ impl Skew {
 
     fn id(&self, graph: &Graph, random: &mut SmallRng) -> u64 {
         let rank = (self.ranks.sample(random) as u64).clamp(1, graph.nodes) - 1;
-        match self.by_degree > 0.0 && random.random_bool(self.by_degree) {
-            true => graph.by_degree(rank),
-            false => self.scattered.at(rank) + 1,
+        if self.by_degree > 0.0 && random.random_bool(self.by_degree) {
+            graph.by_degree(rank)
+        } else {
+            self.scattered.at(rank) + 1
         }
     }
 }

@@ -100,9 +100,10 @@ fn first_free(keys: &mut dyn KeyValue, from: u64) -> Result<u64, DatabaseError> 
     let (mut taken, mut free) = (from + step / 2, from + step);
     while free - taken > 1 {
         let middle = taken + (free - taken) / 2;
-        match is_taken(middle)? {
-            true => taken = middle,
-            false => free = middle,
+        if is_taken(middle)? {
+            taken = middle
+        } else {
+            free = middle
         }
     }
     Ok(free)

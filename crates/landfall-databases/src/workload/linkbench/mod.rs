@@ -110,9 +110,10 @@ impl Workload for LinkBench {
     fn load(&self, running: &dyn Running, clients: u32, stop: &Stop) -> Result<(), DatabaseError> {
         let mut first = running.session()?;
         if let Session::Sql(sql) = &mut first {
-            let compressed = match self.is_compressed {
-                true => compressed(sql.as_mut())?,
-                false => String::new(),
+            let compressed = if self.is_compressed {
+                compressed(sql.as_mut())?
+            } else {
+                String::new()
             };
             for table in sql::tables(sql.dialect(), &compressed) {
                 sql.run(&table)?;

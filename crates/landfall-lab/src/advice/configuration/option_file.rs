@@ -51,9 +51,10 @@ pub(super) enum Section {
 /// Whose server reads a section; those with a version are of the server that they name.
 pub(super) fn section(system: System, section: &str) -> Section {
     let version = |c: char| c.is_ascii_digit() || c == '.';
-    let name = match section.ends_with(version) {
-        true => section.trim_end_matches(version).trim_end_matches('-'),
-        false => section,
+    let name = if section.ends_with(version) {
+        section.trim_end_matches(version).trim_end_matches('-')
+    } else {
+        section
     };
     let has_number = name != section && !section[name.len()..].starts_with('-');
     let (name, is_instance) = match name.split_once('@') {

@@ -135,12 +135,13 @@ impl Evidence<'_> {
         if on_recorder && !matches!(rule.measured_by, Some(Measured::Amplify(_))) {
             return None;
         }
-        let (of, figure): (_, fn(&crate::configuration::Trial) -> Option<f64>) = match on_recorder {
-            true => (Quantity::Bytes, |trial| {
+        let (of, figure): (_, fn(&crate::configuration::Trial) -> Option<f64>) = if on_recorder {
+            (Quantity::Bytes, |trial| {
                 let kib = trial.device?.kib + trial.owed.and_then(|owed| owed.kib).unwrap_or(0.0);
                 (kib > 0.0).then(|| 1.0 / kib)
-            }),
-            false => (Quantity::Rate, |trial| Some(trial.requests_per_second)),
+            })
+        } else {
+            (Quantity::Rate, |trial| Some(trial.requests_per_second))
         };
         let pairs = one.pairs(other, figure);
         let clients = match one.clients {

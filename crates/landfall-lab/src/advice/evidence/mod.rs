@@ -109,9 +109,12 @@ impl<'a> Evidence<'a> {
     /// Whether a condition holds here.
     pub fn holds(&self, condition: Condition) -> Holds {
         let storage = self.results.filesystem.storage();
-        let is = |so: bool, why: &str| match so {
-            true => Holds::Yes(why.to_owned()),
-            false => Holds::No,
+        let is = |so: bool, why: &str| {
+            if so {
+                Holds::Yes(why.to_owned())
+            } else {
+                Holds::No
+            }
         };
         match condition {
             Condition::Faster { of, over, times } => match self.faster(of, over) {

@@ -146,12 +146,11 @@ impl Files {
             content::fill(bytes, transaction, slot);
             let offset = self.strategy.offset(slot);
             track.extend(offset + self.strategy.size, &stop)?;
-            match self.early {
-                true => file.write_and(bytes, offset, || sink.acknowledge(transaction))?,
-                false => {
-                    file.write(bytes, offset)?;
-                    sink.acknowledge(transaction);
-                }
+            if self.early {
+                file.write_and(bytes, offset, || sink.acknowledge(transaction))?
+            } else {
+                file.write(bytes, offset)?;
+                sink.acknowledge(transaction);
             }
         }
         Ok(())

@@ -191,9 +191,10 @@ impl LogSubject {
             }
         }
         for (transaction, places) in places {
-            match places.len() == self.records as usize || transaction < floor {
-                true => found.whole.insert(transaction),
-                false => found.partial.insert(transaction),
+            if places.len() == self.records as usize || transaction < floor {
+                found.whole.insert(transaction)
+            } else {
+                found.partial.insert(transaction)
             };
         }
         found.whole.extend(1..floor);

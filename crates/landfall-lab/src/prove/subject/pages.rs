@@ -93,9 +93,10 @@ impl Pages {
             let bytes = page.bytes_mut();
             content::fill(bytes, transaction, place);
             let offset = place * self.size as u64;
-            match self.atomic {
-                true => file.write_atomic(bytes, offset)?,
-                false => file.write(bytes, offset)?,
+            if self.atomic {
+                file.write_atomic(bytes, offset)?
+            } else {
+                file.write(bytes, offset)?
             }
             sink.acknowledge(transaction);
         }

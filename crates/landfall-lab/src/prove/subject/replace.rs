@@ -112,9 +112,10 @@ impl Replace {
         if self.idiom == Idiom::Rename {
             fs::rename(written, file)?;
         }
-        match self.directory_sync {
-            true => File::open(directory)?.sync_all(),
-            false => Ok(()),
+        if self.directory_sync {
+            File::open(directory)?.sync_all()
+        } else {
+            Ok(())
         }
     }
 

@@ -77,12 +77,11 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
         size: chosen.size("size", HEAD as u64, 1 << 20)? as usize,
         snapshots: chosen.number("snapshots", 1, 9)? as u32,
     };
-    Ok(
-        match chosen.one_of("parts", &[("1", true), ("4", false)])? {
-            true => Box::new(InParts::<1>(subject)),
-            false => Box::new(InParts::<4>(subject)),
-        },
-    )
+    Ok(if chosen.one_of("parts", &[("1", true), ("4", false)])? {
+        Box::new(InParts::<1>(subject))
+    } else {
+        Box::new(InParts::<4>(subject))
+    })
 }
 
 struct StateSubject {
@@ -229,9 +228,10 @@ impl<const PARTS: u32> InParts<PARTS> {
             }
         });
         for (transaction, places) in places {
-            match places.len() == self.0.commands as usize {
-                true => found.whole.insert(transaction),
-                false => found.partial.insert(transaction),
+            if places.len() == self.0.commands as usize {
+                found.whole.insert(transaction)
+            } else {
+                found.partial.insert(transaction)
             };
         }
         found

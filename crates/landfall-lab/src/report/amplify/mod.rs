@@ -212,9 +212,12 @@ fn byte_table(section: &Section<'_>) -> Table {
 fn byte_cells(one: &ConfigurationResult, summary: &Summary) -> Vec<String> {
     let or_nothing = |text: Option<String>| text.unwrap_or_else(|| NOTHING.to_owned());
     let estimate = |estimate: Option<Estimate>| {
-        or_nothing(estimate.map(|one| match one.low < one.high {
-            true => format!("{} ({})", short(one.median), interval(&one, short)),
-            false => short(one.median),
+        or_nothing(estimate.map(|one| {
+            if one.low < one.high {
+                format!("{} ({})", short(one.median), interval(&one, short))
+            } else {
+                short(one.median)
+            }
         }))
     };
     let wear = sentences::wear(one).map(|(wear, _)| wear);
@@ -240,9 +243,12 @@ fn byte_cells(one: &ConfigurationResult, summary: &Summary) -> Vec<String> {
         of_wear(|wear| wear.copying),
         of_wear(|wear| wear.rewrites),
         or_nothing(sentences::years(one).map(short)),
-        or_nothing(steady.map(|steady| match steady.reached {
-            true => format!("{} s", thousands(steady.seconds)),
-            false => "not yet".to_owned(),
+        or_nothing(steady.map(|steady| {
+            if steady.reached {
+                format!("{} s", thousands(steady.seconds))
+            } else {
+                "not yet".to_owned()
+            }
         })),
     ]
 }

@@ -157,9 +157,10 @@ fn others(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
         .into_iter()
         .filter_map(|(name, about)| is_there(name).then_some(about))
         .collect();
-    let title = match about.is_empty() {
-        true => "Settings that were tried",
-        false => "Other databases on the same disk",
+    let title = if about.is_empty() {
+        "Settings that were tried"
+    } else {
+        "Other databases on the same disk"
     };
     let mut figures = Vec::new();
     for (of, ones) in &beside {

@@ -128,9 +128,10 @@ fn event(at: usize, moment: &Moment, regions: &Regions, flushes: usize) -> Event
             sectors,
             missing,
         } => {
-            let arrived = match moment.after_cut {
-                true => 0.0,
-                false => 1.0 - *missing as f64 / (*sectors).max(1) as f64,
+            let arrived = if moment.after_cut {
+                0.0
+            } else {
+                1.0 - *missing as f64 / (*sectors).max(1) as f64
             };
             let label = match (moment.after_cut, missing) {
                 (true, _) | (_, 0) => String::new(),

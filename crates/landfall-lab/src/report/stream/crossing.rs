@@ -106,9 +106,10 @@ pub(super) fn chart(saving: &SavingResults, cost: Cost) -> Option<Chart> {
                     low: share.low.max(SHARES.0),
                     high: share.high.min(SHARES.1),
                 }),
-                text: match inside {
-                    true => percent(share.median),
-                    false => format!("{}, outside the picture", percent(share.median)),
+                text: if inside {
+                    percent(share.median)
+                } else {
+                    format!("{}, outside the picture", percent(share.median))
                 },
             })
         })

@@ -33,9 +33,10 @@ pub(super) fn part(results: &Results, stream: &StreamResults, charts: &mut Vec<C
         stream.saving.is_some() || stream.strategies.iter().any(|s| s.summary.is_some());
     Part {
         title: "What saving a large state costs".to_owned(),
-        sentences: match is_measured {
-            true => prose::sentences(results, stream),
-            false => Vec::new(),
+        sentences: if is_measured {
+            prose::sentences(results, stream)
+        } else {
+            Vec::new()
         },
         front: None,
         chapters,
@@ -46,24 +47,18 @@ pub(super) fn part(results: &Results, stream: &StreamResults, charts: &mut Vec<C
 
 /// How the marks are to be read.
 fn reading(stream: &StreamResults) -> &'static str {
-    match stream.strategies.iter().any(|s| s.trials.len() > 1) {
-        true => {
-            "A large mark is the median over the rounds, a bar its 95% interval, and a small faint mark a single round: hand-over often has two humps, and then no single number says much."
-        }
-        false => {
-            "A mark is a single measurement. Without more rounds there are no intervals, and no difference is shown."
-        }
+    if stream.strategies.iter().any(|s| s.trials.len() > 1) {
+        "A large mark is the median over the rounds, a bar its 95% interval, and a small faint mark a single round: hand-over often has two humps, and then no single number says much."
+    } else {
+        "A mark is a single measurement. Without more rounds there are no intervals, and no difference is shown."
     }
 }
 
 fn phases(in_memory: bool) -> &'static str {
-    match in_memory {
-        true => {
-            "In the hand-over the program gives all its bytes to the kernel, and must wait for it. The sync follows; in main memory there is nothing for it to do."
-        }
-        false => {
-            "In the hand-over the program gives all its bytes to the kernel, and must wait for it. The sync then takes until the bytes are durable: its MB/s are those of what the hand-over left to it. The total is the whole state over both."
-        }
+    if in_memory {
+        "In the hand-over the program gives all its bytes to the kernel, and must wait for it. The sync follows; in main memory there is nothing for it to do."
+    } else {
+        "In the hand-over the program gives all its bytes to the kernel, and must wait for it. The sync then takes until the bytes are durable: its MB/s are those of what the hand-over left to it. The total is the whole state over both."
     }
 }
 
@@ -105,18 +100,20 @@ fn by_others(
     charts: &mut Vec<Chart>,
 ) -> Option<Chapter> {
     let axes = ["method", "allocation", "chunk", "other"];
-    let title = match sections.iter().any(|section| section.axis == "size") {
-        true => "MB per second at one size",
-        false => "MB per second",
+    let title = if sections.iter().any(|section| section.axis == "size") {
+        "MB per second at one size"
+    } else {
+        "MB per second"
     };
     let figures = of_axes(sections, &axes, charts, |section| {
         let chart = charts::phases(section, in_memory)?;
-        let legend = match section.rows.len() > MOST_ROWS {
-            true => format!(
+        let legend = if section.rows.len() > MOST_ROWS {
+            format!(
                 "The {MOST_ROWS} of {} strategies with the fastest total.",
                 section.rows.len()
-            ),
-            false => String::new(),
+            )
+        } else {
+            String::new()
         };
         let table = tables::rates(section);
         let figure = Figure::new(&chart, title, &section.title, legend, table);

@@ -76,9 +76,10 @@ fn fastest(results: &Results, stream: &StreamResults) -> Option<String> {
 }
 
 fn middle(summary: &Summary, total: bool) -> f64 {
-    let phase = match total {
-        true => &summary.total,
-        false => &summary.hand_over,
+    let phase = if total {
+        &summary.total
+    } else {
+        &summary.hand_over
     };
     phase.seconds.estimate.median
 }
@@ -113,13 +114,15 @@ fn first_wall(stream: &StreamResults) -> Option<String> {
 fn break_even(saving: &SavingResults) -> Option<String> {
     let share = |policy, cost| Some(crossing(saving, policy, cost)?.share);
     let strict = share(Policy::EveryUpdate, Cost::Seconds)?;
-    let certain = match saving.rounds > 1 {
-        true => format!(" (95% interval {})", interval(&strict, percent)),
-        false => String::new(),
+    let certain = if saving.rounds > 1 {
+        format!(" (95% interval {})", interval(&strict, percent))
+    } else {
+        String::new()
     };
-    let repeated = match strict.median > 1.0 {
-        true => ", so only if records change more than once",
-        false => "",
+    let repeated = if strict.median > 1.0 {
+        ", so only if records change more than once"
+    } else {
+        ""
     };
     let mut text = format!(
         "Dumping {} takes the program less time than logging with a sync for every update once {}{certain} of the state changes between two saves{repeated}",

@@ -173,9 +173,10 @@ fn lines(section: &Section<'_>, axis: &str, x: fn(&StrategyResult) -> f64) -> Dr
             let rate = strategy.summary.as_ref()?.ops_per_second;
             Some(Point {
                 x: x(strategy),
-                name: match threads {
-                    true => strategy.threads.to_string(),
-                    false => size_name(strategy.size),
+                name: if threads {
+                    strategy.threads.to_string()
+                } else {
+                    size_name(strategy.size)
                 },
                 series: match (threads, strategy.threads, strategy.files) {
                     (true, 1, _) => None,
@@ -193,9 +194,10 @@ fn lines(section: &Section<'_>, axis: &str, x: fn(&StrategyResult) -> f64) -> Dr
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     Drawing::Lines {
         axis: axis.to_owned(),
-        series: match threads {
-            true => vec!["one file", "a file each"],
-            false => vec![""],
+        series: if threads {
+            vec!["one file", "a file each"]
+        } else {
+            vec![""]
         },
         points,
     }

@@ -23,9 +23,10 @@ pub(super) fn part(results: &Results, sync: &SyncResults, charts: &mut Vec<Chart
             None => "What a durable write costs",
         }
         .to_owned(),
-        sentences: match sync.strategies.iter().any(|one| one.summary.is_some()) {
-            true => prose::sentences(results, sync),
-            false => Vec::new(),
+        sentences: if sync.strategies.iter().any(|one| one.summary.is_some()) {
+            prose::sentences(results, sync)
+        } else {
+            Vec::new()
         },
         front: first,
         chapters: rest,
@@ -71,17 +72,15 @@ fn chapters(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Vec<Chapter> {
             .map(|(_, strategy)| *strategy)
             .filter(|strategy| strategy.summary.is_some())
     };
-    let rates = match measured().any(|strategy| strategy.durable) {
-        true => "Durable writes per second",
-        false => "Writes per second, none of them durable",
+    let rates = if measured().any(|strategy| strategy.durable) {
+        "Durable writes per second"
+    } else {
+        "Writes per second, none of them durable"
     };
-    let spread = match measured().any(|strategy| strategy.trials.len() > 1) {
-        true => {
-            "A dot is the median over the rounds, a bar its 95% interval. Where bars overlap, do not conclude a difference from the chart."
-        }
-        false => {
-            "A dot is a single measurement. Without more rounds there are no intervals, and no difference is shown."
-        }
+    let spread = if measured().any(|strategy| strategy.trials.len() > 1) {
+        "A dot is the median over the rounds, a bar its 95% interval. Where bars overlap, do not conclude a difference from the chart."
+    } else {
+        "A dot is a single measurement. Without more rounds there are no intervals, and no difference is shown."
     };
     let all = ["allocation", "method", "size", "threads", "pages", "other"];
     let latency = "Latency";

@@ -51,9 +51,10 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
         return String::new();
     };
     let rate = &summary.ops_per_second;
-    let reserve = match results.is_in_doubt() {
-        true => "The cheapest write that is meant to be durable",
-        false => "The cheapest durable write",
+    let reserve = if results.is_in_doubt() {
+        "The cheapest write that is meant to be durable"
+    } else {
+        "The cheapest durable write"
     };
     let equals = rivals
         .iter()
@@ -111,9 +112,10 @@ fn append_or_overwrite(sync: &SyncResults) -> String {
         _ => format!("95% interval {}", interval(&ratio, two)),
     };
     let times = format!("{} times as fast ({spread})", two(ratio.median));
-    let unclear = match append.trials.len() > 1 && ratio.low <= 1.0 && 1.0 <= ratio.high {
-        true => ", which shows no difference",
-        false => "",
+    let unclear = if append.trials.len() > 1 && ratio.low <= 1.0 && 1.0 <= ratio.high {
+        ", which shows no difference"
+    } else {
+        ""
     };
     match (device(overwrite), device(append)) {
         (Some(over), Some(app)) => format!(

@@ -62,9 +62,10 @@ pub(super) fn of(
     };
     let title = format!("Writes of {}, {threads}", bytes_text(centre.size));
     // In main memory the fastest says nothing of a disk.
-    let best = match results.is_in_memory() {
-        true => None,
-        false => ranking.best.map(|(best, _)| best.key.as_str()),
+    let best = if results.is_in_memory() {
+        None
+    } else {
+        ranking.best.map(|(best, _)| best.key.as_str())
     };
     let mut figures = Vec::new();
     let (chart, main) = figure("safety", &title, ranking.all, best, |one| {
@@ -141,9 +142,10 @@ fn mark(
         _ => text.push_str(&format!(", {}", strategy.lost_in())),
     }
     Mark {
-        label: match strategy.durable {
-            true => label(strategy),
-            false => format!("{} *", label(strategy)),
+        label: if strategy.durable {
+            label(strategy)
+        } else {
+            format!("{} *", label(strategy))
         },
         group: strategy.safety() as usize,
         durable: strategy.durable,

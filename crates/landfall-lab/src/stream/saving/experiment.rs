@@ -215,12 +215,13 @@ impl Run<'_> {
     fn go_back_to_dump(&mut self) -> io::Result<()> {
         let path = self.dump_path();
         restart::read_dump_into(&path, self.state.bytes_mut(), self.stop)?;
-        match crc32fast::hash(self.state.bytes()) == self.dumped {
-            true => Ok(()),
-            false => Err(io::Error::new(
+        if crc32fast::hash(self.state.bytes()) == self.dumped {
+            Ok(())
+        } else {
+            Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "the dump is no longer what was written to it",
-            )),
+            ))
         }
     }
 
@@ -274,15 +275,16 @@ fn create_log(path: &Path) -> io::Result<File> {
 
 /// Refuses a log that has not exactly the records that were written to it.
 fn check_log(replayed: restart::Replayed, written: u64) -> io::Result<()> {
-    match replayed.records == written && replayed.torn_bytes == 0 {
-        true => Ok(()),
-        false => Err(io::Error::new(
+    if replayed.records == written && replayed.torn_bytes == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::new(
             io::ErrorKind::InvalidData,
             format!(
                 "{written} records were logged, and {} came back",
                 replayed.records
             ),
-        )),
+        ))
     }
 }
 

@@ -43,8 +43,9 @@ const CHUNK: usize = 1 << 20;
 
 /// Fails as interrupted if somebody asked to stop.
 fn interrupted_if(stop: &Stop) -> io::Result<()> {
-    match stop.is_requested() {
-        true => Err(io::ErrorKind::Interrupted.into()),
-        false => Ok(()),
+    if stop.is_requested() {
+        Err(io::ErrorKind::Interrupted.into())
+    } else {
+        Ok(())
     }
 }

@@ -98,12 +98,13 @@ fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
 
 /// Refuses a restart that brought back anything but the state that had been saved.
 pub(super) fn verify(restored: &[u8], state: &State) -> io::Result<()> {
-    match restored == state.bytes() {
-        true => Ok(()),
-        false => Err(io::Error::new(
+    if restored == state.bytes() {
+        Ok(())
+    } else {
+        Err(io::Error::new(
             io::ErrorKind::InvalidData,
             "it did not bring back the state that had been saved",
-        )),
+        ))
     }
 }
 

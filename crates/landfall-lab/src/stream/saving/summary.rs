@@ -118,9 +118,10 @@ fn warm(cold: bool) -> Option<Notice> {
 }
 
 fn rate(per_second: f64) -> String {
-    match per_second >= 1e3 {
-        true => thousands(per_second),
-        false => short(per_second),
+    if per_second >= 1e3 {
+        thousands(per_second)
+    } else {
+        short(per_second)
     }
 }
 
@@ -134,9 +135,10 @@ fn foreign_traffic(dumps: &[DumpTrial], logs: &[LogResult]) -> Option<Notice> {
         disturbed += above_quietest(&log.trials, FOREIGN_LOG, each);
         trials += log.trials.len();
     }
-    let weight = match disturbed * 5 > trials {
-        true => Weight::Warning,
-        false => Weight::Note,
+    let weight = if disturbed * 5 > trials {
+        Weight::Warning
+    } else {
+        Weight::Note
     };
     let text = format!(
         "During {disturbed} of {trials} dumps and logs the device wrote for others meanwhile: logs look dearer by bytes, and their break-even by bytes lower, than they are."

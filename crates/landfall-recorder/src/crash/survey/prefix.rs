@@ -61,9 +61,10 @@ pub(super) fn add(
     let between: Vec<usize> = (0..=writes).collect();
     let all_between = share.between >= between.len();
     for write in some(share.between, between, random) {
-        let arrived = match write < writes {
-            true => changes.of_write(write).start,
-            false => changes.list().len(),
+        let arrived = if write < writes {
+            changes.of_write(write).start
+        } else {
+            changes.list().len()
         };
         found.add(state(write, 0, arrived), !all_between);
     }

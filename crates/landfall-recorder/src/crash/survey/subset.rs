@@ -29,9 +29,10 @@ pub(super) struct Share {
 
 /// How many states of the epoch are of use, if so many may be drawn.
 pub(super) fn wanted(figures: &Figures, draws: usize) -> usize {
-    let most = match figures.fragments <= BITS {
-        true => usize::MAX,
-        false => draws.saturating_add(extremes(figures)),
+    let most = if figures.fragments <= BITS {
+        usize::MAX
+    } else {
+        draws.saturating_add(extremes(figures))
     };
     // Saturates.
     most.min(figures.images as usize)
@@ -71,10 +72,10 @@ pub(super) fn add(
 
     let extremes = extreme_choices(figures.writes, changes);
     let all_extremes = all_fit || extremes.len() <= room;
-    let few = match all_extremes {
-        true => extremes.len(),
-        // One alone is either.
-        false => (room + usize::from(random.bool())) / 2,
+    let few = if all_extremes {
+        extremes.len()
+    } else {
+        (room + usize::from(random.bool())) / 2
     };
     let extreme = Extreme::new(walker);
     for choice in some(few, extremes, random) {

@@ -283,9 +283,10 @@ impl Subject for DatabaseSubject {
                 .and_then(|session| self.client(session, client, &sink, &ended))
                 .inspect_err(|_| ended.store(true, Ordering::Relaxed))
         })?;
-        match self.stops {
-            true => running.stop().map_err(failed),
-            false => Ok(()),
+        if self.stops {
+            running.stop().map_err(failed)
+        } else {
+            Ok(())
         }
     }
 

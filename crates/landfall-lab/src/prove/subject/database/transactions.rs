@@ -107,9 +107,10 @@ impl Remains {
         }
         let mut last: BTreeMap<(u64, u64), u64> = BTreeMap::new();
         for (&transaction, (client, numbers)) in &by_number {
-            match numbers.len() as u64 == ENTRIES {
-                true => found.whole.insert(transaction),
-                false => found.partial.insert(transaction),
+            if numbers.len() as u64 == ENTRIES {
+                found.whole.insert(transaction)
+            } else {
+                found.partial.insert(transaction)
             };
             for slot in shape.slots(transaction) {
                 last.insert((*client, slot), transaction);
