@@ -4,10 +4,10 @@ use super::ceiling::FAST_ENOUGH;
 use super::room::Room;
 use super::{Ceiling, Excluded, Plan, StrategyResult, Trial, saving};
 use crate::disturbance::{self, CPU_SLACK, Disturbance, Disturbed, least};
-use crate::notice::left_out;
 use crate::stats::median;
 use crate::{Notice, PlanKind, Weight};
 use landfall_os::humanize::{bytes_text, size_name};
+use landfall_results::left_out;
 
 /// Seconds of CPU that may be counted in the wrong trial.
 const COUNTED_LATE: f64 = 0.04;

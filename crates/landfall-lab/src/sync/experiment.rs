@@ -12,10 +12,10 @@ use super::{
     Operations, Pilot, Plan, Strategy, StrategyResult, SyncResults, Trial, claims, disturbance,
     drift, required_bytes, summary,
 };
-use crate::notice::left_out;
 use crate::preparation::PrepareError;
 use crate::schedule::Schedule;
 use crate::{Error, Notice, Preparation, Progress, Site, Stop};
+use landfall_results::left_out;
 
 /// Operations of the pilot at most, and its time.
 const PILOT_OPERATIONS: u64 = 512;

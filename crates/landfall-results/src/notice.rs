@@ -31,7 +31,8 @@ pub struct Notice {
 }
 
 impl Notice {
-    pub(crate) fn new(code: &str, weight: Weight, text: impl Into<String>) -> Notice {
+    /// Of this code and weight, in one sentence.
+    pub fn new(code: &str, weight: Weight, text: impl Into<String>) -> Notice {
         Notice {
             code: code.to_owned(),
             weight,
@@ -41,7 +42,7 @@ impl Notice {
 }
 
 /// A notice for each reason to leave strategies out, given as their names and reasons.
-pub(crate) fn left_out<'a>(excluded: impl Iterator<Item = (String, &'a str)>) -> Vec<Notice> {
+pub fn left_out<'a>(excluded: impl Iterator<Item = (String, &'a str)>) -> Vec<Notice> {
     let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (key, reason) in excluded {
         by_reason.entry(reason).or_default().push(key);
