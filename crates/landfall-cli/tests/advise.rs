@@ -153,6 +153,13 @@ fn a_workload_is_held_against_the_disk() {
             .contains("This disk carries 20 durable commits"),
         "{ended:#?}"
     );
+    // The page has what the terminal has, and names the directory that it is in.
+    let mut with_report = words.to_vec();
+    with_report.extend(["--report", "kept"]);
+    run(dir.path(), with_report).assert_measured();
+    let page = fs::read_to_string(dir.path().join("kept/index.html")).unwrap();
+    assert!(page.contains("This disk carries 20 durable commits"));
+    assert!(page.contains("--json kept/") && !page.contains("landfall-report/"));
     for (workload, says) in [("commits=20", "needs size"), ("speed=3", "has no 'speed'")] {
         let ended = run(dir.path(), ["advise", &disk, "--workload", workload]);
         assert_eq!(ended.code, Some(2), "{ended:#?}");

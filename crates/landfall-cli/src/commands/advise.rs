@@ -13,7 +13,7 @@ use landfall_os::humanize::quoted;
 use crate::args::Advise;
 use crate::commands::compare::read;
 use crate::commands::documents::{
-    check_file, command_line, prepare_report_in, write_file, write_report,
+    EmptyDirectories, check_file, command_line, prepare_report_in, write_file, write_report,
 };
 use crate::commands::lab::{Display, measure};
 use crate::commands::print_bytes;
@@ -39,7 +39,11 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
             configurations.push((*system, &file.path, read));
         }
     }
-    let (results, is_new) = evidence(arguments, quiet)?;
+    let Evidence {
+        results,
+        is_new,
+        report,
+    } = evidence(arguments, quiet)?;
     let are_named = arguments.path.iter().any(|path| path.is_file());
     let report_name = match (&arguments.report, are_named) {
         // Where they will be named again.
@@ -57,6 +61,9 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
         .iter()
         .map(|(system, path, configuration)| check(*system, path, configuration, &advice))
         .collect();
+    if let Some((directory, _unless_written)) = &report {
+        write_report(directory, &results, &advice)?;
+    }
     for (system, path) in &arguments.write {
         write_fragment(&advice, *system, path)?;
     }
@@ -79,8 +86,8 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
             }
             let details = !arguments.systems.is_empty();
             let mut text = table::advice(&advice, details, arguments.missing);
-            if arguments.report.is_some() || !are_named {
-                let page = report_of(arguments).join("index.html");
+            if let Some((directory, _)) = &report {
+                let page = directory.join("index.html");
                 text += &format!("\nReport: {}\n", page.display());
             }
             print_bytes(text.as_bytes())?;
@@ -99,8 +106,17 @@ fn report_of(arguments: &Advise) -> PathBuf {
     arguments.report.clone().unwrap_or_else(|| REPORT.into())
 }
 
-/// Everything that is known, as one document; and whether some of it was measured just now.
-fn evidence(arguments: &Advise, quiet: bool) -> Result<(Results, bool), Failure> {
+/// What advice stands on.
+struct Evidence {
+    /// Everything that is known, as one document.
+    results: Results,
+    /// Whether some of it was measured just now.
+    is_new: bool,
+    /// Where the report goes, if there is to be one; it is removed again if none gets there.
+    report: Option<(PathBuf, EmptyDirectories)>,
+}
+
+fn evidence(arguments: &Advise, quiet: bool) -> Result<Evidence, Failure> {
     let (documents, directories): (Vec<&PathBuf>, Vec<&PathBuf>) =
         arguments.path.iter().partition(|path| path.is_file());
     let directory = match (documents.as_slice(), directories.as_slice()) {
@@ -115,31 +131,31 @@ fn evidence(arguments: &Advise, quiet: bool) -> Result<(Results, bool), Failure>
     of_directory(arguments, &directory, quiet)
 }
 
-fn of_documents(arguments: &Advise, paths: &[&PathBuf]) -> Result<(Results, bool), Failure> {
+fn of_documents(arguments: &Advise, paths: &[&PathBuf]) -> Result<Evidence, Failure> {
     let documents = paths.iter().map(|path| read(path));
     let documents = documents.collect::<Result<Vec<Results>, Failure>>()?;
     let Some(results) = merge(documents)? else {
         let text = "there is no results document";
         return Err(Failure::new(Code::Usage, text));
     };
-    if let Some(directory) = &arguments.report {
-        let _unless_written = prepare_report_in(directory)?;
-        write_report(directory, &results)?;
-    }
-    Ok((results, false))
+    let report = match &arguments.report {
+        Some(directory) => Some((directory.clone(), prepare_report_in(directory)?)),
+        None => None,
+    };
+    Ok(Evidence {
+        results,
+        is_new: false,
+        report,
+    })
 }
 
-fn of_directory(
-    arguments: &Advise,
-    directory: &Path,
-    quiet: bool,
-) -> Result<(Results, bool), Failure> {
+fn of_directory(arguments: &Advise, directory: &Path, quiet: bool) -> Result<Evidence, Failure> {
     let report = report_of(arguments);
     let name = canonical_directory(directory)?.display().to_string();
     let mut documents = kept(&report, &name);
     let is_of_it = |one: &Results| one.sync().is_some() && one.site.kind == SiteKind::Directory;
     let is_measured = documents.iter().any(is_of_it);
-    let _unless_written = prepare_report_in(&report)?;
+    let unless_written = prepare_report_in(&report)?;
     if !is_measured {
         documents.push(measured(directory, quiet)?);
     }
@@ -147,8 +163,11 @@ fn of_directory(
         let text = format!("nothing is known of {name}");
         return Err(Failure::new(Code::Failed, text));
     };
-    write_report(&report, &results)?;
-    Ok((results, !is_measured))
+    Ok(Evidence {
+        results,
+        is_new: !is_measured,
+        report: Some((report, unless_written)),
+    })
 }
 
 /// The documents in the report's directory that are of this directory, or of proofs on this machine.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use landfall_lab::advice::{Advice, advise};
 use landfall_lab::{Results, report};
 use landfall_os::humanize::quoted;
 
@@ -16,7 +17,8 @@ impl Documents {
     /// Writes what was asked for into files.
     pub fn write(&self, results: &Results) -> Result<(), Failure> {
         if !self.no_report {
-            write_report(&self.report, results)?;
+            let advice = advise(results, &self.report.display().to_string(), None);
+            write_report(&self.report, results, &advice)?;
         }
         match self.json.as_ref().filter(|path| *path != Path::new("-")) {
             Some(path) => write_file(path, results.to_json().as_bytes()),
@@ -42,7 +44,7 @@ impl Documents {
 
 /// Writes the report and its document in place of an earlier one's; what that had and this one has not is kept under
 /// another name, where advice finds it.
-pub fn write_report(directory: &Path, results: &Results) -> Result<(), Failure> {
+pub fn write_report(directory: &Path, results: &Results, advice: &Advice) -> Result<(), Failure> {
     let path = directory.join("results.json");
     if let Ok(earlier) = read(&path)
         && !results.replaces(&earlier)
@@ -59,7 +61,7 @@ pub fn write_report(directory: &Path, results: &Results) -> Result<(), Failure> 
         })?;
         remark(&format!("earlier results are now in {}", kept.display()));
     }
-    Ok(report::write(directory, results)?)
+    Ok(report::write(directory, results, advice)?)
 }
 
 /// Whether a file can be put there; what is there already stays as it is until there are results.

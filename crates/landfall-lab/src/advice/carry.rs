@@ -77,6 +77,17 @@ pub struct Flash {
     pub years: f64,
 }
 
+impl Flash {
+    /// The years, to be read.
+    pub fn years_text(&self) -> String {
+        if self.years >= 1_000.0 {
+            "> 1,000".to_owned()
+        } else {
+            short(self.years)
+        }
+    }
+}
+
 /// Holds the target against what was measured.
 pub(super) fn carry(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> Carried {
     let each = each(target, evidence);

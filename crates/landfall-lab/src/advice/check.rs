@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::configuration::Configuration;
 use super::result::{Advice, Choice, Gain, Proof, Stance};
-use super::rule::{System, Value, is_same};
+use super::rule::{System, UNSET, Value, is_same};
 use super::rules;
 use super::sentences::evidence;
 
@@ -61,6 +61,75 @@ pub struct Finding {
     pub document: String,
     /// Where that is.
     pub address: String,
+}
+
+impl Check {
+    /// What was looked at; that there is no risk, where there is none.
+    pub fn summary(&self) -> Option<String> {
+        self.risks.is_empty().then(|| {
+            format!(
+                "Of {} settings, {} of which it sets, none is known to risk acknowledged data.",
+                self.looked_at, self.set
+            )
+        })
+    }
+
+    /// Everything that was found, the weightiest first, in words.
+    pub fn findings(&self) -> impl Iterator<Item = (Concern, &Finding, String)> {
+        let of = |concern: Concern| {
+            move |finding| (concern, finding, Finding::sentence(finding, concern))
+        };
+        self.risks
+            .iter()
+            .map(of(Concern::Risk))
+            .chain(self.unused.iter().map(of(Concern::Unused)))
+            .chain(self.not_known.iter().map(of(Concern::NotKnown)))
+    }
+
+    /// What was not read, in words.
+    pub fn passed_over(&self) -> impl Iterator<Item = String> {
+        let sections = self.passed_over.iter();
+        sections.map(|name| format!("[{name}] is not this server's section, and was not read."))
+    }
+}
+
+/// What there is to say of a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Concern {
+    /// It risks acknowledged data.
+    Risk,
+    /// It could be faster, and as safe.
+    Unused,
+    /// No rule knows its value.
+    NotKnown,
+}
+
+impl Finding {
+    /// What is wrong with it, what was seen here, and what to set.
+    fn sentence(&self, concern: Concern) -> String {
+        let at = self
+            .at
+            .as_ref()
+            .map_or(String::new(), |at| format!("{at}: "));
+        let unset = if self.at.is_none() { " (not set)" } else { "" };
+        let what = match concern {
+            Concern::Risk => format!("risks {}", self.risk),
+            Concern::Unused => "leaves something unused".to_owned(),
+            Concern::NotKnown => "has a value of which no rule knows".to_owned(),
+        };
+        let mut line = format!("{at}{}={}{unset} {what}", self.setting, self.value);
+        if !self.evidence.is_empty() {
+            line += &format!("; here: {}", self.evidence);
+        }
+        match self.better.as_deref() {
+            _ if !self.by_hand.is_empty() => line += &format!(". {}", self.by_hand),
+            Some(UNSET) => line += "; leave it alone",
+            Some(better) => line += &format!("; set {}={better}", self.setting),
+            None if self.risk.is_empty() => {}
+            None => line += "; no value of it was seen to lose nothing",
+        }
+        line
+    }
 }
 
 /// Holds a configuration against the table of rules, and against what is advised here.

@@ -1,9 +1,15 @@
 //! The settings that are advised, as the page shows them.
 
+use landfall_os::humanize::bytes_text;
+
+use super::page::Verdict;
+use super::table::{Row as TableRow, Table};
+use crate::advice::check::{Check, Concern, Finding};
 use crate::advice::{
-    Advice, Choice, Lack, Missing, Setting, Stance, System, choice_text, gain_text, marks,
-    proof_text,
+    Advice, Carried, Choice, Lack, Missing, Setting, Stance, System, Verdict as Carries,
+    choice_text, gain_text, marks, proof_text,
 };
+use crate::numbers::two;
 
 /// Everything that is advised.
 pub(super) struct Advised<'a> {
@@ -15,6 +21,50 @@ pub(super) struct Advised<'a> {
     pub missing: Vec<Unknown<'a>>,
     /// What the marks of figures mean.
     pub marks: String,
+    /// What the disk makes of a workload, if one was named.
+    pub workload: Option<Workload<'a>>,
+    /// Configuration files that were looked at.
+    pub files: Vec<File<'a>>,
+}
+
+/// Whether the disk carries a workload.
+pub(super) struct Workload<'a> {
+    pub name: String,
+    pub verdict: Verdict,
+    /// The verdict itself.
+    pub answer: &'a str,
+    pub reasons: &'a [String],
+    pub changes: &'a [String],
+    /// How long the flash lasts, where that can be reckoned.
+    pub flash: Option<Table>,
+}
+
+/// What a configuration file risks, and leaves unused.
+pub(super) struct File<'a> {
+    pub name: String,
+    pub findings: Vec<Found<'a>>,
+    pub passed_over: Vec<String>,
+    pub summary: Option<String>,
+}
+
+/// One setting of a file.
+pub(super) struct Found<'a> {
+    pub verdict: Verdict,
+    pub text: String,
+    pub address: &'a str,
+}
+
+impl<'a> Found<'a> {
+    fn of((concern, finding, text): (Concern, &'a Finding, String)) -> Found<'a> {
+        Found {
+            verdict: match concern {
+                Concern::Risk => Verdict::Bad,
+                Concern::Unused | Concern::NotKnown => Verdict::Doubt,
+            },
+            text,
+            address: &finding.address,
+        }
+    }
 }
 
 /// The settings of one system.
@@ -81,6 +131,49 @@ pub(super) fn advised(advice: &Advice) -> Advised<'_> {
         groups,
         documents,
         missing: advice.missing.iter().map(unknown).collect(),
+        workload: advice.carried.as_ref().map(workload),
+        files: advice.checks.iter().map(file).collect(),
+    }
+}
+
+fn workload(carried: &Carried) -> Workload<'_> {
+    let (answer, reasons) = match carried.sentences.split_first() {
+        Some((answer, reasons)) => (answer.as_str(), reasons),
+        None => ("", carried.sentences.as_slice()),
+    };
+    let rows = carried.flash.iter().map(|flash| {
+        let per_day = bytes_text(flash.device_per_day as u64);
+        let cells = vec![flash.years_text(), per_day, two(flash.amplification)];
+        TableRow::of(flash.what.clone(), cells)
+    });
+    let flash = Table {
+        caption: "How long the flash lasts, by how values are written".to_owned(),
+        corner: "What writes",
+        columns: vec!["Years", "At the device, a day", "× in flash"],
+        rows: rows.collect(),
+        notes: vec![format!("A drive with {}.", carried.drive)],
+        is_prose: true,
+    };
+    Workload {
+        name: carried.target.to_string(),
+        verdict: match carried.verdict {
+            Carries::Carries | Carries::Together => Verdict::Good,
+            Carries::CannotCarry => Verdict::Bad,
+            Carries::CannotBeTold | Carries::NotKnown => Verdict::Doubt,
+        },
+        answer,
+        reasons,
+        changes: &carried.changes,
+        flash: (!carried.flash.is_empty()).then_some(flash),
+    }
+}
+
+fn file(check: &Check) -> File<'_> {
+    File {
+        name: format!("{} ({})", check.file.display(), check.system.name()),
+        findings: check.findings().map(Found::of).collect(),
+        passed_over: check.passed_over().collect(),
+        summary: check.summary(),
     }
 }
 

@@ -22,6 +22,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use crate::advice::Advice;
 use crate::{Error, Results};
 
 /// Makes sure, before anything is measured, that a report can be written to `directory`.
@@ -33,17 +34,18 @@ pub fn prepare(directory: &Path) -> Result<(), Error> {
 }
 
 /// Writes `results.json` and `index.html` into `directory`, in place of those of an earlier run.
-pub fn write(directory: &Path, results: &Results) -> Result<(), Error> {
+pub fn write(directory: &Path, results: &Results, advice: &Advice) -> Result<(), Error> {
     write_file(
         &directory.join("results.json"),
         results.to_json().as_bytes(),
     )?;
-    write_file(&directory.join("index.html"), render(results)?.as_bytes())
+    let page = render(results, advice)?;
+    write_file(&directory.join("index.html"), page.as_bytes())
 }
 
-/// The report as one HTML text, which holds everything that it needs.
-pub fn render(results: &Results) -> Result<String, Error> {
-    page::render(results)
+/// The report of these results, with what is advised on them, as one HTML text, which holds everything that it needs.
+pub fn render(results: &Results, advice: &Advice) -> Result<String, Error> {
+    page::render(results, advice)
 }
 
 /// Writes a file whole or not at all.

@@ -11,7 +11,7 @@ use super::claims::{Claim, Source, claims};
 use super::part::{Chapter, Part};
 use super::table::Table;
 use super::{amplify, binlog, prose, prove, stream, sync, torn};
-use crate::advice::advise;
+use crate::advice::Advice;
 use crate::facts::{self, Fact};
 use crate::prove::ProofResults;
 use crate::{Error, Notice, Results, Weight};
@@ -40,9 +40,6 @@ pub(super) const SCRIPT: &str = concat!(
     "\n",
     include_str!("../../templates/report.js")
 );
-
-/// Where documents are kept, as the page's commands name it.
-const REPORT: &str = "landfall-report";
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -129,9 +126,8 @@ struct Subject {
 }
 
 /// The report as one HTML text.
-pub(super) fn render(results: &Results) -> Result<String, Error> {
+pub(super) fn render(results: &Results, advice: &Advice) -> Result<String, Error> {
     let failed = |error: String| Error::Usage(format!("cannot make the report: {error}"));
-    let advice = advise(results, REPORT, None);
     let mut charts = Vec::new();
     let mut parts = Vec::new();
     if let Some(found) = results.sync() {
@@ -147,7 +143,7 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
     if !proofs.is_empty() {
         parts.push(prove::part(&proofs, &mut charts));
     }
-    let sentences = prose::verdict(results, &mut parts, &advice);
+    let sentences = prose::verdict(results, &mut parts, advice);
     let front = parts.iter_mut().filter_map(|part| part.front.take());
     let front = front.collect();
     let (claims, sources) = claims(results);
@@ -180,7 +176,7 @@ pub(super) fn render(results: &Results) -> Result<String, Error> {
         circumstances: circumstances(results),
         sentences,
         front,
-        advised: advised(&advice),
+        advised: advised(advice),
         notices: results.notices.iter().map(mark).collect(),
         parts,
         claims,

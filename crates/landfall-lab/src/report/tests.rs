@@ -3,12 +3,16 @@
 use landfall_os::Medium;
 
 use super::render;
+use crate::advice::check::check;
+use crate::advice::configuration::Configuration;
+use crate::advice::{System, advise};
 use crate::claim::{Band, ClaimResult, Verdict};
 use crate::sync::fixtures::{
     losing, measured, proven as lost_nothing, results, unmeasured, unproven,
 };
 use crate::sync::{Plan, Strategy, StrategyResult, SyncResults};
 use crate::{Experiment, Notice, Results, Weight};
+use landfall_recorder::wear::Drive;
 
 pub(super) const HOSTILE: &str = "</script><script>alert('&')</script><!--";
 
@@ -31,7 +35,7 @@ pub(super) fn strategies(is_measured: impl Fn(&StrategyResult) -> bool) -> Vec<S
 }
 
 pub(super) fn page(results: &Results) -> String {
-    render(results).expect("a report")
+    render(results, &advise(results, "landfall-report", None)).expect("a report")
 }
 
 pub(super) fn sync_of(results: &mut Results) -> &mut SyncResults {
@@ -277,4 +281,28 @@ fn a_run_without_proofs_is_reported_without_them() {
     for words in ["lost in", "id=\"safety", "Cost against safety"] {
         assert!(!body(&html).contains(words), "{words}");
     }
+}
+
+/// What the page shows is what was advised: where documents are, the workload, and the files that were looked at.
+#[test]
+fn the_page_shows_the_advice_that_it_is_given() {
+    let results = crate::advice::fixtures::recorded("disk");
+    let target = "commits=200,size=4K,clients=16".parse().expect("a target");
+    let mut advice = advise(&results, "elsewhere", Some((&target, &Drive::default())));
+    let system = System::Mariadb;
+    let file = tempfile::NamedTempFile::with_suffix(".cnf").expect("a file");
+    std::fs::write(file.path(), "[mysqld]\ninnodb_flush_log_at_trx_commit=2\n").expect("written");
+    let configuration = Configuration::read(system, file.path()).expect("a configuration");
+    advice.checks = vec![check(system, file.path(), &configuration, &advice)];
+    let html = render(&results, &advice).expect("a report");
+    let body = body(&html);
+    assert!(body.contains("elsewhere/") && !body.contains("landfall-report/"));
+    for text in [
+        &advice.carried.as_ref().expect("carried").sentences[0],
+        &target.to_string(),
+    ] {
+        assert!(body.contains(text.as_str()), "{text}");
+    }
+    assert!(body.contains("innodb_flush_log_at_trx_commit=2 risks"));
+    assert!(!page(&results).contains("<h2>Workload"));
 }

@@ -4,13 +4,12 @@ use std::fmt::Write as _;
 
 use anstyle::Style;
 use comfy_table::{ColumnConstraint, Width};
-use landfall_lab::advice::check::{Check, Finding};
-use landfall_lab::advice::rule::UNSET;
+use landfall_lab::advice::check::{Check, Concern};
 use landfall_lab::advice::{
     Advice, Carried, Lack, Missing, Setting, Stance, System, Verdict, choice_text, gain_text,
     marks, proof_text, sentence,
 };
-use landfall_lab::numbers::{short, two};
+use landfall_lab::numbers::two;
 use landfall_os::humanize::bytes_text;
 
 use super::layout::{align, lines, plain_table, set_width, wrapped};
@@ -183,15 +182,11 @@ fn carried(carried: &Carried) -> String {
         let mut table = plain_table();
         table.set_header(vec!["", "at the device", "× in flash", "years"]);
         for flash in &carried.flash {
-            let years = match flash.years {
-                years if years >= 1_000.0 => "> 1,000".to_owned(),
-                years => short(years),
-            };
             table.add_row(vec![
                 flash.what.clone(),
                 format!("{} a day", bytes_text(flash.device_per_day as u64)),
                 two(flash.amplification),
-                years,
+                flash.years_text(),
             ]);
         }
         align(&mut table, 4);
@@ -213,55 +208,19 @@ fn checked(check: &Check) -> String {
             &format!("{} ({})", check.file.display(), check.system.name())
         )
     );
-    for finding in &check.risks {
-        text.push_str(&found(finding, BAD, &format!("risks {}", finding.risk)));
+    for (concern, finding, sentence) in check.findings() {
+        let style = match concern {
+            Concern::Risk => BAD,
+            Concern::Unused | Concern::NotKnown => DOUBT,
+        };
+        let _ = writeln!(text, "{}", styled(style, wrapped(1, &sentence).trim_end()));
+        let _ = writeln!(text, "   {}", styled(FAINT, &finding.address));
     }
-    for finding in &check.unused {
-        text.push_str(&found(finding, DOUBT, "leaves something unused"));
+    for sentence in check.passed_over() {
+        text.push_str(&styled(DOUBT, &wrapped(1, &sentence)));
     }
-    for finding in &check.not_known {
-        text.push_str(&found(finding, DOUBT, "has a value of which no rule knows"));
+    if let Some(summary) = check.summary() {
+        let _ = writeln!(text, "{}", styled(GOOD, wrapped(1, &summary).trim_end()));
     }
-    for section in &check.passed_over {
-        let text_of = format!("[{section}] is not this server's section, and was not read.");
-        text.push_str(&styled(DOUBT, &wrapped(1, &text_of)));
-    }
-    if check.risks.is_empty() {
-        let none = format!(
-            "Of {} settings, {} of which it sets, none is known to risk acknowledged data.",
-            check.looked_at, check.set
-        );
-        let _ = writeln!(text, "{}", styled(GOOD, wrapped(1, &none).trim_end()));
-    }
-    text
-}
-
-fn found(finding: &Finding, style: Style, what: &str) -> String {
-    let at = match &finding.at {
-        Some(at) => format!("{at}: "),
-        None => String::new(),
-    };
-    let unset = if finding.at.is_none() {
-        " (not set)"
-    } else {
-        ""
-    };
-    let mut line = format!("{at}{}={}{unset} {what}", finding.setting, finding.value);
-    if !finding.evidence.is_empty() {
-        let _ = write!(line, "; here: {}", finding.evidence);
-    }
-    match finding.better.as_deref() {
-        _ if !finding.by_hand.is_empty() => {
-            let _ = write!(line, ". {}", finding.by_hand);
-        }
-        Some(UNSET) => line.push_str("; leave it alone"),
-        Some(better) => {
-            let _ = write!(line, "; set {}={better}", finding.setting);
-        }
-        None if finding.risk.is_empty() => {}
-        None => line.push_str("; no value of it was seen to lose nothing"),
-    }
-    let mut text = format!("{}\n", styled(style, wrapped(1, &line).trim_end()));
-    let _ = writeln!(text, "   {}", styled(FAINT, &finding.address));
     text
 }
