@@ -122,6 +122,8 @@ impl<E: Environment> Shared<E> {
         drop(state);
         // There is room in the other one.
         self.space.wake_all();
+        // Each block of the group says so.
+        let promised = writer.durable;
         let begin = self.environment.now();
         let written = writer.write(&mut group, sync);
         let took = self.environment.now().saturating_sub(begin);
@@ -134,6 +136,9 @@ impl<E: Environment> Shared<E> {
                 self.count(&mut state, &group, counts, took, sync);
                 if std::mem::replace(&mut state.is_streaming, !is_awaited) && is_awaited {
                     self.work.wake_all();
+                }
+                if sync && !group.blocks.is_empty() {
+                    state.promised = state.promised.max(promised);
                 }
                 if sync {
                     let together = committers + state.filling.waiting + joined;
@@ -164,6 +169,7 @@ impl<E: Environment> Shared<E> {
             return None;
         }
         let is_next_awaited = state.filling.waiting > 0;
+        let owes_promise = self.owes_promise(&state);
         let has_work = self.has_work(&state);
         let is_left_to_us = has_work && !state.has_writer;
         // Who is woken finds the lock free.
@@ -173,6 +179,9 @@ impl<E: Environment> Shared<E> {
             self.done[1 - parity].notify_one();
         }
         self.space.wake_all();
+        if owes_promise {
+            self.work.wake_all();
+        }
         if has_work {
             self.writing.wake_one();
         }

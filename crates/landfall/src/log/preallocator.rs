@@ -1,4 +1,5 @@
-//! The thread that makes segments ahead of need, and writes zeros to them.
+//! The thread that makes segments ahead of need, and writes zeros to them. It also notes what is durable, where no block
+//! has said so for long.
 
 use std::io;
 use std::sync::Arc;
@@ -20,6 +21,12 @@ pub(crate) fn start<E: Environment>(shared: &Arc<Shared<E>>) -> io::Result<E::Th
 fn work<E: Environment>(shared: &Arc<Shared<E>>) {
     let mut state = E::lock(&shared.state);
     while !state.is_closing && !state.is_poisoned() {
+        if shared.owes_promise(&state) {
+            drop(state);
+            shared.promise();
+            state = E::lock(&shared.state);
+            continue;
+        }
         let Some(task) = state.next_task() else {
             state = shared.work.wait(state);
             continue;

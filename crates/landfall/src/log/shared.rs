@@ -40,6 +40,22 @@ pub(crate) struct Durable {
     pub chain: u32,
 }
 
+impl Durable {
+    /// The control record that says so.
+    fn noted_in(self, record: Control) -> Control {
+        Control {
+            end: self.position,
+            end_lsn: self.lsn,
+            end_chain: self.chain,
+            ..record
+        }
+    }
+}
+
+/// Bytes that may be durable without anything on the disk that says so, unless a segment is smaller. What is read behind
+/// damage tells no more of these than a power cut leaves.
+const MOST_UNPROMISED: u64 = 1 << 20;
+
 /// A group that is being written.
 #[derive(Clone, Copy)]
 pub(super) struct Flight {
@@ -64,6 +80,8 @@ pub(crate) struct State<E: Environment> {
     /// A thread is appending a batch that does not fit into a block.
     pub(super) is_batch_open: bool,
     pub durable: Durable,
+    /// What is durable says that everything before this position is.
+    pub(super) promised: u64,
     pub(super) gathering: Gathering,
     /// Nobody waited for the last group to be durable: segments are gone through faster than zeros
     /// could be written ahead, and those would only take the disk's time.
@@ -186,6 +204,7 @@ impl<E: Environment> Shared<E> {
                 position: tail.position,
                 chain: tail.chain.unwrap_or(0),
             },
+            promised: tail.position,
             gathering: Gathering::new(),
             is_streaming: false,
             segments,
@@ -288,14 +307,12 @@ impl<E: Environment> Shared<E> {
         let record = Control {
             first_segment: needed,
             first_lsn: lsn,
-            end: durable.position,
-            end_lsn: durable.lsn,
-            end_chain: durable.chain,
-            ..control.record
+            ..durable.noted_in(control.record)
         };
         let release = || {
             let mut state = E::lock(&self.state);
             state.first_lsn = lsn;
+            state.promised = state.promised.max(durable.position);
             self.first_lsn.store(lsn, Ordering::Release);
             state.segments.release_before(needed);
             drop(state);
@@ -313,6 +330,37 @@ impl<E: Environment> Shared<E> {
         }
         release();
         Ok(())
+    }
+
+    /// Whether much is durable of which nothing on the disk says so, and no block is about to.
+    pub fn owes_promise(&self, state: &State<E>) -> bool {
+        let most = MOST_UNPROMISED.min(self.geometry.segment);
+        let is_owed = state.durable.position - state.promised >= most;
+        let is_idle = state.flight.is_none()
+            && state.filling.waiting == 0
+            && state.filling.callbacks.is_empty();
+        is_owed && is_idle && !planted!(self.environment, NoPromise)
+    }
+
+    /// Says in the control record up to where everything is durable.
+    pub fn promise(&self) {
+        let mut control = E::lock(&self.control);
+        let state = E::lock(&self.state);
+        if self.refusal(&state).is_some() {
+            return;
+        }
+        let durable = state.durable;
+        drop(state);
+        let record = durable.noted_in(control.record);
+        let written = control.write(record);
+        let mut state = E::lock(&self.state);
+        match written {
+            Ok(()) => state.promised = state.promised.max(durable.position),
+            Err(error) => {
+                let source = std::io::Error::other(error.to_string());
+                self.poison(state, "noting what is durable", source);
+            }
+        }
     }
 
     /// LSN after the last whole batch.
@@ -366,10 +414,7 @@ impl<E: Environment> Shared<E> {
         drop(state);
         let record = Control {
             shutdown: Shutdown::Closed,
-            end: durable.position,
-            end_lsn: durable.lsn,
-            end_chain: durable.chain,
-            ..control.record
+            ..durable.noted_in(control.record)
         };
         control.write(record)
     }

@@ -61,6 +61,8 @@ pub(crate) enum Fault {
     NoWindow,
     /// Recovery looks behind the end in the segment of the end only.
     LookInOneSegment,
+    /// A group is durable, and nothing on the disk says so until the next one is written.
+    NoPromise,
     /// What the headers of segments promise is not looked at.
     IgnoreSegmentPromise,
     /// No space is reserved before a command is applied.
@@ -87,7 +89,7 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// Those of a log that a power cut, a failure or a crash shows.
-    pub const LOG: [Fault; 22] = [
+    pub const LOG: [Fault; 23] = [
         Fault::SkipFlush,
         Fault::AcknowledgeEarly,
         Fault::SyncLastSegmentOnly,
@@ -110,6 +112,7 @@ impl Fault {
         Fault::SkipDirectorySyncAtOpen,
         Fault::CloseWithoutCommit,
         Fault::ReadTruncated,
+        Fault::NoPromise,
     ];
     /// Those of a log that damage shows.
     pub const DAMAGE: [Fault; 8] = [

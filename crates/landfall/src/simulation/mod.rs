@@ -38,7 +38,7 @@ type Play = dyn Fn(u64, Option<Fault>) -> Outcome + Sync;
 /// A way to play, and what it is called.
 type Named<'a> = (&'static str, &'a Play);
 
-const LOG: [Named<'static>; 6] = [
+const LOG: [Named<'static>; 7] = [
     ("power cut", &|seed, planted| {
         scenario::play(Kind::PowerCut, seed, planted)
     }),
@@ -57,6 +57,7 @@ const LOG: [Named<'static>; 6] = [
     ("reopened", &|seed, planted| {
         scenario::play(Kind::Reopened, seed, planted)
     }),
+    ("idle", &scenario::idle),
 ];
 
 const STATE: [Named<'static>; 7] = [

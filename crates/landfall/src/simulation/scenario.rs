@@ -116,6 +116,40 @@ pub(crate) fn play(kind: Kind, seed: u64, planted: Option<Fault>) -> Outcome {
     })
 }
 
+/// Moments in which a thread of the log does what it has to do, while nobody asks anything of it.
+const QUIET: usize = 3000;
+
+/// A log of which nobody asks anything any more says before long what is durable: all but a segment of it.
+pub(crate) fn idle(seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, _| {
+        let scene = Scene::new(Kind::PowerCut, planted, rng);
+        let disk = scene.disk(rng);
+        let wrong = |error: Error| error.to_string();
+        let log = scene.open(&disk, rng).map_err(wrong)?;
+        for _ in 0..rng.usize(1..4) {
+            for _ in 0..rng.usize(1..40) {
+                let record = vec![1; rng.usize(0..scene.options.segment_bytes as usize)];
+                log.append(&record).map_err(wrong)?;
+            }
+            log.commit().map_err(wrong)?;
+        }
+        let end = end_of(&log);
+        let owed = || {
+            let promised = oracle::promised_in(&disk.files(), None);
+            end.saturating_sub(promised)
+        };
+        let is_kept = (0..QUIET).any(|_| {
+            thread::yield_now();
+            owed() < scene.options.segment_bytes
+        });
+        if is_kept {
+            Ok(())
+        } else {
+            Err(format!("{} bytes are durable and nothing says so", owed()))
+        }
+    })
+}
+
 /// Plays something of which one number decides everything.
 pub(crate) fn simulate(
     seed: u64,
