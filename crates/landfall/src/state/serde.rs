@@ -114,15 +114,51 @@ impl<S: SerdeState> State for Serde<S> {
     }
 
     fn write(capture: S, out: &mut dyn Write) -> io::Result<()> {
-        postcard::to_io(&capture, out)
-            .map(drop)
-            .map_err(io::Error::other)
+        // Postcard says that its buffer is full, whatever the file says.
+        let mut out = Remembering { out, failed: None };
+        let written = postcard::to_io(&capture, &mut out).map(drop);
+        let failed = out.failed.take();
+        match (written, failed) {
+            (_, Some(error)) => Err(error),
+            (Err(error), None) => Err(io::Error::other(error)),
+            (Ok(_), None) => Ok(()),
+        }
     }
 
     fn read(input: &mut dyn Read) -> io::Result<Serde<S>> {
         let mut bytes = Vec::new();
         input.read_to_end(&mut bytes)?;
         whole(&bytes).map(Serde).map_err(io::Error::other)
+    }
+}
+
+/// Keeps why a write failed.
+struct Remembering<'a> {
+    out: &'a mut dyn Write,
+    failed: Option<io::Error>,
+}
+
+impl Remembering<'_> {
+    fn remember<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| {
+            let kind = error.kind();
+            if kind != io::ErrorKind::Interrupted {
+                self.failed = Some(error);
+            }
+            kind.into()
+        })
+    }
+}
+
+impl Write for Remembering<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.remember(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.remember(flushed)
     }
 }
 
@@ -133,4 +169,42 @@ fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BoxedError> {
         return Err(format!("{} bytes are left, so another type wrote them", rest.len()).into());
     }
     Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Default, Serialize, ::serde::Deserialize)]
+    struct Text(String);
+
+    impl SerdeState for Text {
+        type Command = String;
+        type Output = ();
+
+        fn apply(&mut self, command: String) {
+            self.0 = command;
+        }
+    }
+
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_called_that() {
+        let written = Serde::<Text>::write(Text("a".repeat(10_000)), &mut Full);
+        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        let mut bytes = Vec::new();
+        Serde::<Text>::write(Text("a".to_owned()), &mut bytes).unwrap();
+        assert_eq!(Serde::<Text>::read(&mut &bytes[..]).unwrap().0.0, "a");
+    }
 }
