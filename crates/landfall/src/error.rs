@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::Lsn;
 use crate::log::format::Geometry;
 
-/// Why an operation failed. The text of each error says what to do.
+/// Why an operation failed. The text says what is wrong, and what to do where there is something to do.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -20,11 +20,9 @@ pub enum Error {
         #[source]
         source: Arc<io::Error>,
     },
-    /// There is no space for another segment. Nothing was appended and nothing is lost. Free some space and try
-    /// again.
-    #[error(
-        "there is no space for another segment of {bytes} bytes: free some, or truncate what is not needed"
-    )]
+    /// There is no space for a segment. Nothing was appended and nothing is lost. Free some space, truncating the log for
+    /// example, and try again.
+    #[error("there is no space for a segment of {bytes} bytes: free some")]
     NoSpace {
         /// Bytes of a segment.
         bytes: u64,
@@ -42,7 +40,9 @@ pub enum Error {
         name: String,
     },
     /// The directory holds other files and no log. Nothing was changed.
-    #[error("the directory holds '{name}' and no log: name an empty directory, or one with a log")]
+    #[error(
+        "the directory holds '{name}' and no log: name one with a log, or for a new log one that is empty"
+    )]
     NotALog {
         /// A file in it.
         name: String,
@@ -60,7 +60,7 @@ pub enum Error {
     /// A file of the log is damaged, in a way that no power cut causes. Nothing was changed. See
     /// [what is reported](crate::docs::log_crash_argument).
     #[error(
-        "{} is damaged at byte {offset}: {what}; restore the whole directory from a copy, or copy what can still be read of the log by `landfall log salvage`",
+        "{} is damaged at byte {offset}: {what}; restore the whole directory from a copy, or copy what can still be read of the log into a new one (`Salvage::copy`, `landfall log salvage DIR --to NEW`)",
         file.display()
     )]
     Corrupt {
@@ -73,7 +73,7 @@ pub enum Error {
     },
     /// A segment of the log is in none of its files. Nothing was changed.
     #[error(
-        "no file holds segment {segment} of the log{}; restore the whole directory from a copy, or copy what can still be read of the log by `landfall log salvage`",
+        "no file holds segment {segment} of the log{}; restore the whole directory from a copy, or copy what can still be read of the log into a new one (`Salvage::copy`, `landfall log salvage DIR --to NEW`)",
         empty.as_ref().map(|name| format!(" ({name} is empty)")).unwrap_or_default()
     )]
     MissingSegment {
@@ -92,8 +92,8 @@ pub enum Error {
         /// What was to be opened.
         wanted: &'static str,
     },
-    /// A write or a flush failed, so what is on the disk is unknown. Readers go on; this handle acknowledges nothing more. Open the log
-    /// again to get what is durable.
+    /// A write or a flush failed, so what is on the disk is unknown; or the disk was full in the middle of a record or batch larger than
+    /// a block, and then `source` says so. Readers go on; this handle acknowledges nothing more. Open the log again to get what is durable.
     #[error(
         "the log cannot be written any more since {doing} failed ({source}): open it again to have what is durable"
     )]

@@ -216,7 +216,12 @@ impl<E: Environment> Shared<E> {
         let mut state = E::lock(&self.state);
         state.is_batch_open = false;
         if state.next_lsn > first && !state.is_poisoned() {
-            let source = std::io::Error::other(error.to_string());
+            let kind = match &error {
+                Error::NoSpace { .. } => std::io::ErrorKind::StorageFull,
+                Error::Io { source, .. } => source.kind(),
+                _ => std::io::ErrorKind::Other,
+            };
+            let source = std::io::Error::new(kind, error.to_string());
             self.poison(state, "appending a large batch", source);
             state = E::lock(&self.state);
         }

@@ -42,8 +42,8 @@ impl<E: Environment> ControlFile<E> {
     /// Reads the file that is there.
     pub fn open(environment: &E) -> Result<ControlFile<E>, Error> {
         let doing = || Error::io("read the control file of the log");
-        let open = || environment.storage().open(CONTROL_NAME);
-        let file = open().map_err(doing())?;
+        let opened = environment.storage().open(CONTROL_NAME);
+        let file = opened.map_err(Error::io("open the control file of the log"))?;
         let size = file.size().map_err(doing())?;
         if size < 2 * CONTROL as u64 {
             return Err(corrupt(size, "it is cut off"));

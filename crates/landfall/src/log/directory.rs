@@ -144,7 +144,7 @@ impl<E: Environment> Directory<E> {
                 }
                 Ok(())
             };
-            prepare().map_err(making())?;
+            prepare().map_err(making(options))?;
             let geometry = Geometry {
                 granule: granule.into(),
                 segment: options.segment_bytes,
@@ -195,7 +195,7 @@ impl<E: Environment> Directory<E> {
             }
             Ok(())
         };
-        make().map_err(making())?;
+        make().map_err(making(options))?;
         self.names = files::names(&self.environment)?;
         Ok(())
     }
@@ -207,6 +207,8 @@ impl<E: Environment> Directory<E> {
             files,
             end,
         } = examined;
+        // Also those that it does not follow, or a mistake is seen only where the next log is made.
+        options.check(geometry.granule)?;
         let options = options.segment_bytes(geometry.segment);
         options.check(geometry.granule)?;
         let mut control = self.control.take().ok_or(Error::NoLog)?;
@@ -303,8 +305,12 @@ impl<E: Environment> Drop for Directory<E> {
     }
 }
 
-fn making() -> impl FnOnce(io::Error) -> Error {
-    Error::io("make a log")
+fn making(options: &Options) -> impl FnOnce(io::Error) -> Error {
+    let bytes = options.segment_bytes;
+    move |error| match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::NoSpace { bytes },
+        _ => Error::io("make a log")(error),
+    }
 }
 
 fn finding_method() -> impl FnOnce(io::Error) -> Error {
