@@ -81,3 +81,58 @@ fn a_state_is_dumped_and_verified_and_what_is_damaged_is_said() {
     let why = "the state is lost: its log begins at command 2, and no snapshot can be used";
     assert!(lost.stderr.contains(why), "{lost:#?}");
 }
+
+#[test]
+fn what_is_left_of_a_damaged_state_is_copied() {
+    let dir = scratch();
+    let path = dir.path().join("state");
+    let state = Journaled::<Serde<Lines>>::open(&path, StateOptions::default()).unwrap();
+    for line in ["one", "two", "three"] {
+        state.apply(line.into()).unwrap();
+        state.snapshot().unwrap();
+    }
+    state.apply("four".into()).unwrap();
+    state.close().unwrap();
+    let salvage = || run(dir.path(), ["state", "salvage", "state", "--to", "new"]);
+    let lines = || {
+        let new = dir.path().join("new");
+        let state = Journaled::<Serde<Lines>>::open(&new, StateOptions::default()).unwrap();
+        let mut lines = Vec::new();
+        state.read_all(|part| lines.extend(part.0.0.iter().cloned()));
+        state.close().unwrap();
+        lines.sort_unstable();
+        lines
+    };
+    let whole = salvage();
+    assert_eq!(whole.code, Some(0), "{whole:#?}");
+    assert!(whole.stdout.contains("nothing is missing"), "{whole:#?}");
+    assert_eq!(lines(), ["four", "one", "three", "two"]);
+    let refused = salvage();
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+
+    std::fs::remove_dir_all(dir.path().join("new")).unwrap();
+    let snapshot = dir.path().join("state/snapshot-000003");
+    let file = OpenOptions::new().write(true).open(snapshot).unwrap();
+    file.write_all_at(b"rot", 4096 + 48).unwrap();
+    let segment = dir.path().join("state/segment-000001");
+    let file = OpenOptions::new().write(true).open(segment).unwrap();
+    let last = place_of(dir.path(), "four");
+    file.write_all_at(b"rot", last).unwrap();
+    let salvaged = salvage();
+    assert_eq!(salvaged.code, Some(0), "{salvaged:#?}");
+    assert!(
+        salvaged.stdout.contains("snapshot-000003 cannot be used")
+            && salvaged.stdout.contains("commands 4 to 4 are lost"),
+        "{salvaged:#?}"
+    );
+    assert_eq!(lines(), ["one", "three", "two"]);
+}
+
+/// Where these bytes are in the first segment.
+fn place_of(dir: &std::path::Path, text: &str) -> u64 {
+    let bytes = std::fs::read(dir.join("state/segment-000001")).unwrap();
+    let found = bytes
+        .windows(text.len())
+        .position(|one| one == text.as_bytes());
+    found.expect("the command") as u64
+}

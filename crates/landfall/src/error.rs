@@ -60,7 +60,7 @@ pub enum Error {
     /// A file of the log is damaged, in a way that no power cut causes. Nothing was changed. See
     /// [what is reported](crate::docs::log_crash_argument).
     #[error(
-        "{} is damaged at byte {offset}: {what}; restore the whole directory from a copy, or copy what can still be read of the log into a new one (`Salvage::copy`, `landfall log salvage DIR --to NEW`)",
+        "{} is damaged at byte {offset}: {what}; restore the whole directory from a copy, or copy what can still be read (`Salvage` and `StateSalvage`; `landfall log salvage`, `landfall state salvage`)",
         file.display()
     )]
     Corrupt {
@@ -73,7 +73,7 @@ pub enum Error {
     },
     /// A segment of the log is in none of its files. Nothing was changed.
     #[error(
-        "no file holds segment {segment} of the log{}; restore the whole directory from a copy, or copy what can still be read of the log into a new one (`Salvage::copy`, `landfall log salvage DIR --to NEW`)",
+        "no file holds segment {segment} of the log{}; restore the whole directory from a copy, or copy what can still be read (`Salvage` and `StateSalvage`; `landfall log salvage`, `landfall state salvage`)",
         empty.as_ref().map(|name| format!(" ({name} is empty)")).unwrap_or_default()
     )]
     MissingSegment {
@@ -181,7 +181,7 @@ pub enum Error {
     Unpublished(#[source] Arc<io::Error>),
     /// The log of a state ends before commands that a snapshot has. No power cut causes that. Nothing was changed.
     #[error(
-        "the log ends before command {next} and {snapshot} has all before {end}: the log is damaged at its end, so restore the whole directory from a copy"
+        "the log ends before command {next} and {snapshot} has all before {end}: the log is damaged at its end, so restore the whole directory from a copy, or copy what can still be read (`StateSalvage`, `landfall state salvage`)"
     )]
     LogLost {
         /// The snapshot's name.

@@ -24,7 +24,7 @@ pub use log::{
 pub use options::Options;
 pub use state::{
     BoxedError, Compression, Journaled, Policy, Restart, Snapshot, SnapshotFile, State,
-    StateCounters, StateInspection, StateOptions, part_of,
+    StateCounters, StateInspection, StateOptions, StateSalvage, part_of,
 };
 #[cfg(feature = "serde")]
 pub use state::{Serde, SerdeState};

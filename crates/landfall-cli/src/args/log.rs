@@ -20,7 +20,7 @@ pub enum LogCommand {
     ///
     /// Nothing in the damaged log is changed. The first record that is copied keeps its number, and the others follow
     /// without a gap; what is printed says which records are missing. Without a control file that can be read, records
-    /// that were truncated away may be there again. Of a state only the logged commands are copied.
+    /// that were truncated away may be there again. Of a state the commands are copied, as the records of a log; see `landfall state salvage`.
     Salvage(LogSalvage),
 }
 

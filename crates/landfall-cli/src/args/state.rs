@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::LogDirectory;
+use super::{LogDirectory, LogSalvage};
 
 #[derive(Args)]
 pub struct State {
@@ -16,4 +16,9 @@ pub enum StateCommand {
     Dump(LogDirectory),
     /// Read all snapshots of a state and its log, and compare them with their checksums; nothing is changed.
     Verify(LogDirectory),
+    /// Copy what can still be had of a damaged state: as it was before the first command that is missing.
+    ///
+    /// The copy begins from the newest snapshot that is whole and has every command it needs behind it. Nothing in the
+    /// damaged state is changed. `landfall log salvage` copies single commands, as the records of a log.
+    Salvage(LogSalvage),
 }

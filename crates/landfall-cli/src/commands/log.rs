@@ -52,16 +52,7 @@ fn verify(log: &LogDirectory) -> Result<Code, Failure> {
 
 /// Copies what can be read; that something is missing is what was asked for, and no failure.
 fn salvage(log: &LogSalvage) -> Result<Code, Failure> {
-    let copied = look(&log.from, |dir| match Salvage::copy(dir, &log.to) {
-        // It is the other directory that is meant.
-        Err(Error::NotEmpty { name }) => Ok(Err(name)),
-        copied => copied.map(Ok),
-    })?;
-    let found = copied.map_err(|name| {
-        let to = log.to.display();
-        let text = format!("{to} holds '{name}': name a directory that is empty, or not there yet");
-        Failure::new(Code::Usage, text)
-    })?;
+    let found = copy(log, |dir, to| Salvage::copy(dir, to))?;
     let mut text = format!(
         "copied {} records to {}, numbered from {} on\n",
         found.copied,
@@ -93,6 +84,23 @@ fn salvage(log: &LogSalvage) -> Result<Code, Failure> {
         }
     };
     print_bytes(text.as_bytes())
+}
+
+/// Copies from one directory to another; why that cannot be done is said in a sentence.
+pub(super) fn copy<R>(
+    log: &LogSalvage,
+    copy: impl FnOnce(&Path, &Path) -> Result<R, Error>,
+) -> Result<R, Failure> {
+    let copied = look(&log.from, |dir| match copy(dir, &log.to) {
+        // It is the other directory that is meant.
+        Err(Error::NotEmpty { name }) => Ok(Err(name)),
+        copied => copied.map(Ok),
+    })?;
+    copied.map_err(|name| {
+        let to = log.to.display();
+        let text = format!("{to} holds '{name}': name a directory that is empty, or not there yet");
+        Failure::new(Code::Usage, text)
+    })
 }
 
 fn read(log: &LogDirectory, visit: &mut dyn FnMut(&Block)) -> Result<Inspection, Failure> {

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use landfall::{Block, Error, Lsn, SnapshotFile, StateInspection};
+use landfall::{Block, Error, Lsn, SnapshotFile, StateInspection, StateSalvage};
 use landfall_os::humanize::bytes_text;
 
 use super::log;
-use crate::args::{LogDirectory, State, StateCommand};
+use crate::args::{LogDirectory, LogSalvage, State, StateCommand};
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 
@@ -14,6 +14,7 @@ pub fn run(arguments: &State) -> Result<Code, Failure> {
     match &arguments.command {
         StateCommand::Dump(state) => dump(state),
         StateCommand::Verify(state) => verify(state),
+        StateCommand::Salvage(state) => salvage(state),
     }
 }
 
@@ -35,6 +36,43 @@ fn verify(state: &LogDirectory) -> Result<Code, Failure> {
         None => print_bytes(b"whole: every snapshot, and the log\n"),
         Some(text) => Err(Failure::new(Code::Failed, text)),
     }
+}
+
+/// Copies what can be had; that something is missing is what was asked for, and no failure.
+fn salvage(state: &LogSalvage) -> Result<Code, Failure> {
+    let found = log::copy(state, |dir, to| StateSalvage::copy(dir, to))?;
+    let mut text = String::new();
+    for (name, why) in &found.skipped {
+        let _ = writeln!(text, "{name} cannot be used: {why}");
+    }
+    let begun = match &found.snapshot {
+        Some(name) => format!("from {name}"),
+        None => "without a snapshot".to_owned(),
+    };
+    let _ = writeln!(
+        text,
+        "copied to {}: the state before command {}, {begun}",
+        state.to.display(),
+        found.end
+    );
+    if let Some(lost) = &found.lost {
+        let _ = writeln!(
+            text,
+            "commands {} to {} are lost",
+            lost.start,
+            lost.end.0 - 1
+        );
+    }
+    text += match (&found.lost, found.is_whole) {
+        (None, true) => "nothing is missing\n",
+        (Some(_), _) => {
+            "those of them that can be read are copied by landfall log salvage, as the records of a log\n"
+        }
+        (None, false) => {
+            "the state was not closed cleanly, so commands may be missing at its end without a trace\n"
+        }
+    };
+    print_bytes(text.as_bytes())
 }
 
 /// What keeps it from being opened, or from being opened if one snapshot more is lost.

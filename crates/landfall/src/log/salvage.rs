@@ -50,8 +50,9 @@ impl Salvage {
     /// not be there or be empty. Nothing in `from` is changed.
     ///
     /// A record of which a part is missing is left out, and so is one of a batch that is not there whole. Without a
-    /// control file that can be read, records that were truncated away may be there again. Of a state only the logged
-    /// commands are copied, not its snapshots.
+    /// control file that can be read, records that were truncated away may be there again. Of a state the commands are
+    /// copied, as the records of a log; [`StateSalvage`](crate::StateSalvage) copies the state. If it fails, nothing is
+    /// left in `to`.
     /// [`Error::Locked`]: somebody has one of the two open. [`Error::NoLog`]: there is no block of a log in `from`.
     pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Salvage, Error> {
         copy(&read_only_machine(from.as_ref()), &machine(to.as_ref()))
@@ -59,6 +60,25 @@ impl Salvage {
 }
 
 pub(crate) fn copy<E: Environment, T: Environment>(from: &E, to: &T) -> Result<Salvage, Error> {
+    with_source(from, |source| {
+        let mut copy = Copy::new(
+            source,
+            to,
+            Kind::Log,
+            source.control.map(|one| one.first_lsn),
+        );
+        let copied = source
+            .records(&mut |lsn, bytes| copy.append(lsn, bytes))
+            .and_then(|()| copy.finish(source.control.as_ref()));
+        copied.inspect_err(|_| copy.remove())
+    })
+}
+
+/// Looks at a damaged log, which nobody else has meanwhile.
+pub(crate) fn with_source<E: Environment, R>(
+    from: &E,
+    look: impl FnOnce(&Source<'_, E>) -> Result<R, Error>,
+) -> Result<R, Error> {
     let storage = from.storage();
     let is_ours = storage
         .lock()
@@ -66,9 +86,9 @@ pub(crate) fn copy<E: Environment, T: Environment>(from: &E, to: &T) -> Result<S
     if !is_ours {
         return Err(Error::Locked);
     }
-    let copied = Source::open(from).and_then(|source| source.copy(to));
+    let seen = Source::open(from).and_then(|source| look(&source));
     storage.unlock();
-    copied
+    seen
 }
 
 /// A block that is whole.
@@ -79,11 +99,12 @@ struct Found {
     chain: u32,
 }
 
-struct Source<'a, E: Environment> {
+/// A damaged log, and everything in it that is whole.
+pub(crate) struct Source<'a, E: Environment> {
     environment: &'a E,
-    geometry: Geometry,
-    log: u64,
-    control: Option<Control>,
+    pub geometry: Geometry,
+    pub log: u64,
+    pub control: Option<Control>,
     /// Where it ends, if it is not damaged: what is behind that was never promised.
     end: Option<u64>,
     /// By position, and at the same position by epoch.
@@ -103,6 +124,14 @@ impl<'a, E: Environment> Source<'a, E> {
             .filter(|name| segment_number(name).is_some())
             .collect();
         names.sort_unstable();
+        // One that was put there from another log says nothing of this one.
+        let control = control.filter(|control| {
+            let ids: Vec<u64> = names
+                .iter()
+                .filter_map(|name| log_of(environment, name))
+                .collect();
+            ids.is_empty() || ids.contains(&control.log)
+        });
         let (log, geometry) = match control {
             Some(control) => (control.log, control.geometry()),
             None => guess(environment, &names)?,
@@ -203,20 +232,15 @@ impl<'a, E: Environment> Source<'a, E> {
         order
     }
 
-    fn copy<T: Environment>(&self, to: &T) -> Result<Salvage, Error> {
+    /// Shows every record that can be read, in the order of the log. Some may have a number that one before had.
+    pub fn records(
+        &self,
+        visit: &mut dyn FnMut(u64, &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let order = self.in_order();
         if order.is_empty() && self.control.is_none() {
             return Err(Error::NoLog);
         }
-        let mut copy = Copy {
-            to,
-            options: Options::default().segment_bytes(self.geometry.segment),
-            kind: self.control.map_or(Kind::Log, |control| control.kind),
-            log: None,
-            expected: self.control.map(|control| control.first_lsn),
-            copied: 0,
-            missing: Vec::new(),
-        };
         let mut assembler = BatchAssembler::new();
         let mut chain = None;
         // Where the log begins: of a batch that goes on there the beginning was truncated away, and is not missing.
@@ -261,10 +285,10 @@ impl<'a, E: Environment> Source<'a, E> {
                     Place::Payload(range) => &payload[range],
                     Place::Kept(range) => assembler.kept(range),
                 };
-                copy.append(lsn, bytes)?;
+                visit(lsn, bytes)?;
             }
         }
-        copy.finish(self.control.as_ref())
+        Ok(())
     }
 
     /// The records of a block, as they were when it was found.
@@ -282,11 +306,13 @@ impl<'a, E: Environment> Source<'a, E> {
 }
 
 /// The new log, which is made with the first record.
-struct Copy<'a, T: Environment> {
+pub(crate) struct Copy<'a, T: Environment> {
     to: &'a T,
     options: Options,
     kind: Kind,
     log: Option<Handle<T>>,
+    /// The directory was empty, and what is in it now was made here.
+    is_begun: bool,
     /// The record that comes next in the damaged log; `None`: whichever is the first, since nothing says what was
     /// truncated away.
     expected: Option<u64>,
@@ -294,8 +320,43 @@ struct Copy<'a, T: Environment> {
     missing: Vec<Missing>,
 }
 
-impl<T: Environment> Copy<'_, T> {
-    fn append(&mut self, lsn: u64, bytes: &[u8]) -> Result<(), Error> {
+impl<'a, T: Environment> Copy<'a, T> {
+    /// Of records from `expected` on: whichever is the first, if nothing says what was truncated away.
+    pub fn new<E: Environment>(
+        source: &Source<'_, E>,
+        to: &'a T,
+        kind: Kind,
+        expected: Option<u64>,
+    ) -> Copy<'a, T> {
+        Copy {
+            to,
+            options: Options::default().segment_bytes(source.geometry.segment),
+            kind,
+            log: None,
+            is_begun: false,
+            expected,
+            copied: 0,
+            missing: Vec::new(),
+        }
+    }
+
+    /// Takes away what it has made: half a copy is worse than none.
+    pub fn remove(&mut self) {
+        if !self.is_begun {
+            return;
+        }
+        if let Some(log) = self.log.take() {
+            let _ = log.close();
+        }
+        let storage = self.to.storage();
+        for name in storage.names().unwrap_or_default() {
+            if let Err(error) = storage.remove(&name) {
+                tracing::warn!(%error, name, "a file of half a copy cannot be removed");
+            }
+        }
+    }
+
+    pub fn append(&mut self, lsn: u64, bytes: &[u8]) -> Result<(), Error> {
         let expected = self.expected.unwrap_or(lsn);
         if lsn < expected {
             // It was truncated away, or is an older one with a number that was used again.
@@ -314,11 +375,13 @@ impl<T: Environment> Copy<'_, T> {
         Ok(())
     }
 
-    fn log(&mut self, first_lsn: u64) -> Result<&Handle<T>, Error> {
+    /// The new log, which is made with this first record if it is not there yet.
+    pub fn log(&mut self, first_lsn: u64) -> Result<&Handle<T>, Error> {
         let log = match self.log.take() {
             Some(log) => log,
             None => {
                 self.require_empty()?;
+                self.is_begun = true;
                 let shared = directory::open(self.to, self.options.clone(), first_lsn, self.kind)?;
                 Handle { shared }
             }
@@ -337,7 +400,7 @@ impl<T: Environment> Copy<'_, T> {
         }
     }
 
-    fn finish(mut self, control: Option<&Control>) -> Result<Salvage, Error> {
+    fn finish(&mut self, control: Option<&Control>) -> Result<Salvage, Error> {
         let end = self.expected.unwrap_or(1);
         let log = self.log(end)?;
         let (first_lsn, new_lsn) = (log.first_lsn(), log.next_lsn());
@@ -355,7 +418,7 @@ impl<T: Environment> Copy<'_, T> {
         Ok(Salvage {
             first_lsn,
             copied: self.copied,
-            missing: self.missing,
+            missing: std::mem::take(&mut self.missing),
             ends_cleanly: is_closed && known == end,
         })
     }
@@ -393,6 +456,19 @@ fn end<E: Environment>(environment: &E) -> Option<u64> {
     let directory = Directory::locked(environment).ok()?;
     let examined = directory.examine(&mut |_| Ok(())).ok()?;
     Some(examined.end.place.position)
+}
+
+/// The log that a segment belongs to, if its header can be read.
+fn log_of<E: Environment>(environment: &E, name: &str) -> Option<u64> {
+    let file = environment.storage().open(name).ok()?;
+    let mut buffer = Buffer::new(4096);
+    let read = 0..file.size().ok()?.min(4096) as usize / 4096 * 4096;
+    file.read(buffer.bytes_mut(read.clone()), 0).ok()?;
+    let header = buffer
+        .bytes(read)
+        .get(..512)
+        .and_then(SegmentHeader::decode)?;
+    Some(header.log)
 }
 
 /// Which log the files are of, and how it is cut, by the first segment whose first block can be read.

@@ -202,7 +202,7 @@ fn a_batch_is_copied_whole_or_not() {
 fn a_batch_that_was_begun_again_is_not_the_one_whose_beginning_is_missing() {
     // Of a batch of three blocks the first is damaged and the last was never written.
     let mut files = log(1, |log| {
-        log.append_batch(&[&[8; 2000], &[9; 2000]]).unwrap();
+        log.append_batch(&[&[8; 1600], &[9; 1600]]).unwrap();
         log.commit().unwrap();
     });
     files.get_mut(&segment(2)).unwrap()[512..].fill(0);

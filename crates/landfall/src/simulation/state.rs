@@ -18,7 +18,7 @@ use super::environment::{Simulated, Way};
 use super::history::Broken;
 use super::oracle;
 use super::scenario::{Kind, Outcome, end_of, lock, simulate};
-use crate::state::{Handle, inspect};
+use crate::state::{Handle, inspect, salvage};
 use crate::{BoxedError, Compression, Error, Options, Policy, State, StateOptions};
 
 const STATES: usize = 8;
@@ -509,6 +509,38 @@ impl Scene {
         Ok(())
     }
 
+    /// What is copied of a damaged state opens, and is what its commands made of it up to one of them.
+    fn check_salvage(
+        &self,
+        disk: &Disk,
+        mut history: History,
+        rng: &mut Rng,
+    ) -> Result<(), Broken> {
+        let to = Disk::new(self.way.block(), rng.u64(..));
+        let from = self.environment(disk, rng);
+        let copied = match salvage::copy(&from, &self.environment(&to, rng)) {
+            Ok(copied) => copied,
+            Err(Error::NoSnapshot { .. } | Error::NoLog) => {
+                return if to.files().is_empty() {
+                    Ok(())
+                } else {
+                    Err("salvage failed and left files".to_owned())
+                };
+            }
+            Err(error) => return Err(format!("salvage: {error}")),
+        };
+        let state = self.open(&to, rng);
+        let state = state.map_err(|error| format!("what was salvaged does not open: {error}"))?;
+        let end = state.shared.log.next_lsn();
+        if end != copied.end {
+            return Err(format!("salvage said {copied:?}, and it ends at {end}"));
+        }
+        if !copied.is_whole {
+            history.senders.iter_mut().for_each(|sent| sent.durable = 0);
+        }
+        history.check(&state)
+    }
+
     /// Opens a damaged state; whether damage was reported.
     fn check_damaged(
         &self,
@@ -535,6 +567,11 @@ impl Scene {
                 drop(self.open(disk, rng));
                 if disk.files() != before {
                     return Err(format!("it was changed and then reported: {error}"));
+                }
+                self.check_salvage(disk, history.clone(), rng)
+                    .map_err(|why| format!("{why}; reported was: {error}"))?;
+                if disk.files() != before {
+                    return Err("salvage changed the damaged state".to_owned());
                 }
                 if what_must_be.it_opens {
                     return Err(format!("the snapshot before was not taken: {error}"));

@@ -1,10 +1,9 @@
 //! A state looked at from outside, without changing anything, by who need not know what is in it.
 
-use std::io;
 use std::path::Path;
 
 use super::format::{DRAFT, snapshot_name, snapshot_number};
-use super::reader::{Next, Reader};
+use super::reader::Reader;
 use crate::environment::{Environment, read_only_machine};
 use crate::log::directory::Directory;
 use crate::log::format::MOST_FILES;
@@ -110,36 +109,13 @@ fn snapshot<E: Environment>(environment: &E, log: &Inspection, number: u64) -> S
         found.compression = header.compression.name();
         require_number(number)?;
         require_own(header.log, log.log, &found.name)?;
-        if header.number != number {
-            return Err(reader.corrupt("it is the snapshot of another name"));
-        }
         if header.first < log.first_lsn.0 {
             return Err(reader.corrupt("the log does not go back to it any more"));
         }
-        let mut parts = 0;
-        loop {
-            match reader.next_part()? {
-                Next::Part { part, .. } if part != parts => {
-                    return Err(reader.corrupt("a part is not the next one"));
-                }
-                Next::Part { .. } => {
-                    let copied = io::copy(&mut reader, &mut io::sink());
-                    reader.end_part()?;
-                    copied.map_err(Error::io("read a snapshot"))?;
-                    parts += 1;
-                }
-                Next::End { .. } if parts != header.parts => {
-                    return Err(reader.corrupt("parts are missing"));
-                }
-                Next::End { lsn } => {
-                    found.end = Lsn(lsn);
-                    // It ends with a granule.
-                    found.bytes = reader.position().next_multiple_of(log.granule.into());
-                    found.raw_bytes = reader.raw_bytes;
-                    break;
-                }
-            }
-        }
+        found.end = Lsn(reader.verify(number)?);
+        // It ends with a granule.
+        found.bytes = reader.position().next_multiple_of(log.granule.into());
+        found.raw_bytes = reader.raw_bytes;
         if found.end > log.next_lsn {
             return Err(Error::LogLost {
                 snapshot: found.name.clone(),

@@ -1,100 +1,13 @@
 //! What is seen of a state from outside, and what opening it says of the same.
 
-use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
 use std::time::Duration;
 
+use super::fixtures::{Files, Sum, World, open, with, with_snapshots};
 use super::format::DRAFT;
 use super::inspect::{SnapshotFile, StateInspection, read};
-use super::{BoxedError, Handle, Policy, State, StateOptions};
-use crate::environment::{Environment, System};
-use crate::fuzzing::memory::Memory;
+use super::{Handle, Policy, StateOptions};
+use crate::environment::Environment;
 use crate::{Error, Lsn, Options};
-
-type World = System<Memory>;
-type Files = BTreeMap<String, Vec<u8>>;
-
-/// Adds up what it is given, a part for the even and one for the odd.
-#[derive(Default)]
-struct Sum(u64);
-
-impl State for Sum {
-    type Command = u64;
-    type Output = u64;
-    type Capture = u64;
-
-    const PARTS: u32 = 2;
-
-    fn part(number: &u64) -> u64 {
-        *number
-    }
-
-    fn apply(&mut self, number: u64) -> u64 {
-        self.0 += number;
-        self.0
-    }
-
-    fn encode(number: &u64, out: &mut Vec<u8>) -> Result<(), BoxedError> {
-        out.extend(number.to_le_bytes());
-        Ok(())
-    }
-
-    fn decode(bytes: &[u8]) -> Result<u64, BoxedError> {
-        Ok(u64::from_le_bytes(bytes.try_into()?))
-    }
-
-    fn capture(&self) -> u64 {
-        self.0
-    }
-
-    fn write(sum: u64, out: &mut dyn Write) -> io::Result<()> {
-        out.write_all(&sum.to_le_bytes())
-    }
-
-    fn read(input: &mut dyn Read) -> io::Result<Sum> {
-        let mut bytes = [0; 8];
-        input.read_exact(&mut bytes)?;
-        Ok(Sum(u64::from_le_bytes(bytes)))
-    }
-}
-
-fn with(files: Files) -> World {
-    System::new(Memory::new(files))
-}
-
-fn open(world: &World) -> Result<Handle<Sum, World>, Error> {
-    let log = Options::default()
-        .segment_bytes(4096)
-        .buffer_bytes(4096)
-        .max_unwritten_bytes(1024)
-        .max_unsynced_bytes(1024);
-    let options = StateOptions {
-        max_recovery_time: Duration::MAX,
-        keep_snapshots: 2,
-        log,
-        ..StateOptions::default()
-    };
-    Handle::open(world, options)
-}
-
-/// A state that ten commands were applied to, and ten after each of its snapshots.
-fn with_snapshots(snapshots: u64) -> Files {
-    let world = with(Files::new());
-    let state = open(&world).unwrap();
-    for number in 1..=10 * (snapshots + 1) {
-        state.shared.apply(number).unwrap();
-        if number % 10 == 0 && number <= 10 * snapshots {
-            let snapshot = state.shared.snapshot().unwrap();
-            let file = world.storage().files().remove(&snapshot.name).unwrap();
-            assert_eq!(
-                (snapshot.bytes, snapshot.raw_bytes),
-                (file.len() as u64, 16)
-            );
-        }
-    }
-    state.shared.close().unwrap();
-    world.storage().files()
-}
 
 fn inspect(files: &Files) -> Result<StateInspection, Error> {
     read(&with(files.clone()), &mut |_| ())
@@ -236,7 +149,7 @@ fn snapshots_are_taken_and_commands_committed_by_themselves() {
 #[cfg(feature = "serde")]
 #[test]
 fn a_state_that_serde_writes_is_the_same_again() {
-    use super::{Serde, SerdeState};
+    use super::{Serde, SerdeState, State};
 
     #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
     struct Words(Vec<String>);

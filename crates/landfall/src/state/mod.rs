@@ -5,9 +5,11 @@
 //! - `shared` is what all users share; applying, and looking;
 //! - `snapshots` takes them, publishes them and removes old ones; `schedule` says when one is due;
 //! - `restart` makes the state out of the newest good one, `replay` out of the log since;
-//! - `serde` is for states that serde can write; `inspect` looks from outside.
+//! - `serde` is for states that serde can write; `inspect` looks from outside, `salvage` copies what a damaged one still has.
 
 mod compression;
+#[cfg(test)]
+mod fixtures;
 mod format;
 mod hand_over;
 pub(crate) mod inspect;
@@ -18,6 +20,9 @@ mod pipe;
 mod reader;
 mod replay;
 mod restart;
+pub(crate) mod salvage;
+#[cfg(test)]
+mod salvaging;
 mod schedule;
 #[cfg(feature = "serde")]
 mod serde;
@@ -33,6 +38,7 @@ use std::time::Duration;
 
 pub use inspect::{SnapshotFile, StateInspection};
 pub use options::{Compression, Policy, StateOptions};
+pub use salvage::StateSalvage;
 #[cfg(feature = "serde")]
 pub use serde::{Serde, SerdeState};
 

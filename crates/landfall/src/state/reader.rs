@@ -128,6 +128,31 @@ impl<E: Environment> Reader<E> {
         Ok(())
     }
 
+    /// Reads all of it, and compares it with its checksums and its number; the first record that is in no part.
+    pub fn verify(&mut self, number: u64) -> Result<u64, Error> {
+        if self.header.number != number {
+            return Err(self.corrupt("it is the snapshot of another name"));
+        }
+        let mut parts = 0;
+        loop {
+            match self.next_part()? {
+                Next::Part { part, .. } if part != parts => {
+                    return Err(self.corrupt("a part is not the next one"));
+                }
+                Next::Part { .. } => {
+                    let copied = io::copy(self, &mut io::sink());
+                    self.end_part()?;
+                    copied.map_err(Error::io("read a snapshot"))?;
+                    parts += 1;
+                }
+                Next::End { .. } if parts != self.header.parts => {
+                    return Err(self.corrupt("parts are missing"));
+                }
+                Next::End { lsn } => return Ok(lsn),
+            }
+        }
+    }
+
     fn next_chunk(&mut self) -> Result<Chunk, Error> {
         if let Some(chunks) = self.chunks.take() {
             self.ahead = Some(self.read_ahead(chunks)?);

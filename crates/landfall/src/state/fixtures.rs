@@ -1,0 +1,95 @@
+//! A small state, and the files that it leaves.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+use super::{BoxedError, Handle, State, StateOptions};
+use crate::environment::{Environment, System};
+use crate::fuzzing::memory::Memory;
+use crate::{Error, Options};
+
+pub(super) type World = System<Memory>;
+pub(super) type Files = BTreeMap<String, Vec<u8>>;
+
+/// Adds up what it is given, a part for the even and one for the odd.
+#[derive(Default)]
+pub(super) struct Sum(pub u64);
+
+impl State for Sum {
+    type Command = u64;
+    type Output = u64;
+    type Capture = u64;
+
+    const PARTS: u32 = 2;
+
+    fn part(number: &u64) -> u64 {
+        *number
+    }
+
+    fn apply(&mut self, number: u64) -> u64 {
+        self.0 += number;
+        self.0
+    }
+
+    fn encode(number: &u64, out: &mut Vec<u8>) -> Result<(), BoxedError> {
+        out.extend(number.to_le_bytes());
+        Ok(())
+    }
+
+    fn decode(bytes: &[u8]) -> Result<u64, BoxedError> {
+        Ok(u64::from_le_bytes(bytes.try_into()?))
+    }
+
+    fn capture(&self) -> u64 {
+        self.0
+    }
+
+    fn write(sum: u64, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(&sum.to_le_bytes())
+    }
+
+    fn read(input: &mut dyn Read) -> io::Result<Sum> {
+        let mut bytes = [0; 8];
+        input.read_exact(&mut bytes)?;
+        Ok(Sum(u64::from_le_bytes(bytes)))
+    }
+}
+
+pub(super) fn with(files: Files) -> World {
+    System::new(Memory::new(files))
+}
+
+pub(super) fn open(world: &World) -> Result<Handle<Sum, World>, Error> {
+    let log = Options::default()
+        .segment_bytes(4096)
+        .buffer_bytes(4096)
+        .max_unwritten_bytes(1024)
+        .max_unsynced_bytes(1024);
+    let options = StateOptions {
+        max_recovery_time: Duration::MAX,
+        keep_snapshots: 2,
+        log,
+        ..StateOptions::default()
+    };
+    Handle::open(world, options)
+}
+
+/// A state that ten commands were applied to, and ten after each of its snapshots.
+pub(super) fn with_snapshots(snapshots: u64) -> Files {
+    let world = with(Files::new());
+    let state = open(&world).unwrap();
+    for number in 1..=10 * (snapshots + 1) {
+        state.shared.apply(number).unwrap();
+        if number % 10 == 0 && number <= 10 * snapshots {
+            let snapshot = state.shared.snapshot().unwrap();
+            let file = world.storage().files().remove(&snapshot.name).unwrap();
+            assert_eq!(
+                (snapshot.bytes, snapshot.raw_bytes),
+                (file.len() as u64, 16)
+            );
+        }
+    }
+    state.shared.close().unwrap();
+    world.storage().files()
+}

@@ -1,0 +1,102 @@
+//! What is copied of damaged states.
+
+use super::fixtures::{Files, open, with, with_snapshots};
+use super::salvage::{StateSalvage, copy};
+use crate::environment::Environment;
+use crate::log::format::CONTROL_NAME;
+use crate::{Error, Lsn};
+
+/// What is copied, and the sums of the even and of the odd numbers that it comes to; it opens, and changes nothing.
+fn salvage(files: &Files) -> Result<(StateSalvage, [u64; 2]), Error> {
+    let (from, to) = (with(files.clone()), with(Files::new()));
+    let copied = copy(&from, &to);
+    assert!(from.storage().files() == *files);
+    let copied = copied.inspect_err(|_| assert!(to.storage().files().is_empty()))?;
+    let state = open(&to)?;
+    assert_eq!(state.shared.log.next_lsn(), copied.end);
+    let sums = [0, 1].map(|part| state.read(part, |sum| sum.0));
+    Ok((copied, sums))
+}
+
+/// The sums of the even and of the odd numbers up to this one.
+fn sums(last: u64) -> [u64; 2] {
+    let half = last / 2;
+    let even = half * (half + 1);
+    [even, last * (last + 1) / 2 - even]
+}
+
+fn segments(files: &Files) -> Vec<String> {
+    let names = files.keys();
+    names
+        .filter(|name| name.starts_with("segment-"))
+        .cloned()
+        .collect()
+}
+
+#[test]
+fn a_whole_state_is_copied_whole() {
+    for snapshots in 0..3 {
+        let files = with_snapshots(snapshots);
+        let (copied, found) = salvage(&files).unwrap();
+        let last = 10 * (snapshots + 1);
+        assert!(copied.is_whole && copied.lost.is_none() && copied.skipped.is_empty());
+        assert_eq!((copied.end, found), (Lsn(last + 1), sums(last)));
+        assert_eq!(copied.snapshot.is_some(), snapshots > 0);
+    }
+}
+
+#[test]
+fn a_damaged_snapshot_is_passed_over() {
+    let mut files = with_snapshots(2);
+    files.get_mut("snapshot-000002").unwrap()[4096 + 50] ^= 1;
+    let (copied, found) = salvage(&files).unwrap();
+    assert_eq!(copied.snapshot.as_deref(), Some("snapshot-000001"));
+    assert_eq!(copied.skipped.len(), 1);
+    assert_eq!((copied.end, found), (Lsn(31), sums(30)));
+}
+
+#[test]
+fn without_its_log_a_state_is_what_its_snapshot_was() {
+    let mut files = with_snapshots(2);
+    for name in segments(&files) {
+        let bytes = files.get_mut(&name).unwrap();
+        bytes[512..].fill(0);
+    }
+    let (copied, found) = salvage(&files).unwrap();
+    assert_eq!((copied.end, found), (Lsn(21), sums(20)));
+    assert_eq!(copied.lost, Some(Lsn(21)..Lsn(31)));
+    assert!(!copied.is_whole);
+    // Without any snapshot the commands from the eleventh on say nothing.
+    let mut files = with_snapshots(2);
+    files.retain(|name, _| !name.starts_with("snapshot"));
+    assert!(matches!(salvage(&files), Err(Error::NoSnapshot { .. })));
+}
+
+#[test]
+fn no_command_is_passed_over() {
+    let files = with_snapshots(0);
+    // Each command has a block of one granule.
+    for damaged in 1..=10 {
+        let mut files = files.clone();
+        let place = 512 * damaged;
+        let (name, at) = (&segments(&files)[place / 4096], place % 4096);
+        let at = at + 512 * (place / 4096);
+        files.get_mut(name).unwrap()[at + 70] ^= 1;
+        let (copied, found) = salvage(&files).unwrap();
+        let kept = copied.end.0 - 1;
+        assert_eq!(found, sums(kept));
+        assert!(
+            kept < 10 && copied.lost == Some(copied.end..Lsn(11)),
+            "{damaged}: {copied:?}"
+        );
+    }
+}
+
+#[test]
+fn without_a_control_file_its_segments_and_snapshots_are_enough() {
+    let mut files = with_snapshots(1);
+    files.remove(CONTROL_NAME);
+    let (copied, found) = salvage(&files).unwrap();
+    assert_eq!((copied.end, found), (Lsn(21), sums(20)));
+    assert!(!copied.is_whole);
+}
