@@ -217,6 +217,13 @@ impl<E: Environment> Directory<E> {
         self.environment.storage().use_method(method);
         // What it was opened with may not be what is used now.
         control.reopen()?;
+        if end.cut_off > 0 {
+            tracing::warn!(
+                blocks = end.cut_off,
+                next = end.next_lsn,
+                "blocks behind the end are cut off: they were being written when the power or the process went, or the first of them is damaged"
+            );
+        }
         let mut files = files;
         let was_left = record.epoch > 0 && record.shutdown == Shutdown::Running;
         if was_left && !planted!(self.environment, TrustNames) {

@@ -33,6 +33,8 @@ pub(crate) struct End {
     pub first_lsns: BTreeMap<u64, u64>,
     /// The first block that nothing promised to be durable, or the end.
     pub unpromised: Place,
+    /// Headers of the last epoch behind the end, where it was looked.
+    pub cut_off: u64,
 }
 
 /// A block that was read, for who wants to see them all.
@@ -79,6 +81,7 @@ pub(crate) fn examine<E: Environment>(
         first_lsns: BTreeMap::new(),
         promised: 0,
         unpromised: VecDeque::new(),
+        cut_off: 0,
     };
     examination.follow(visit)?;
     examination.look_behind()?;
@@ -120,6 +123,7 @@ struct Examination<'a, E: Environment> {
     promised: u64,
     /// Blocks that end behind what is promised so far.
     unpromised: VecDeque<Place>,
+    cut_off: u64,
 }
 
 impl<E: Environment> Examination<'_, E> {
@@ -300,6 +304,7 @@ impl<E: Environment> Examination<'_, E> {
             return Err(corrupt_control(0, what));
         }
         self.promised = self.promised.max(header.durable);
+        self.cut_off += u64::from(header.epoch == self.control.epoch);
         Ok(())
     }
 
@@ -339,6 +344,7 @@ impl<E: Environment> Examination<'_, E> {
             place,
             next_lsn,
             first_lsns,
+            cut_off: self.cut_off,
             unpromised: if self.promised < place.position {
                 first.unwrap_or(place)
             } else {

@@ -99,6 +99,9 @@ struct Found {
     chain: u32,
 }
 
+/// Sees a record and its number.
+pub(crate) type Visit<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 'a;
+
 /// A damaged log, and everything in it that is whole.
 pub(crate) struct Source<'a, E: Environment> {
     environment: &'a E,
@@ -233,10 +236,7 @@ impl<'a, E: Environment> Source<'a, E> {
     }
 
     /// Shows every record that can be read, in the order of the log. Some may have a number that one before had.
-    pub fn records(
-        &self,
-        visit: &mut dyn FnMut(u64, &[u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    pub fn records(&self, visit: &mut Visit<'_>) -> Result<(), Error> {
         let order = self.in_order();
         if order.is_empty() && self.control.is_none() {
             return Err(Error::NoLog);
