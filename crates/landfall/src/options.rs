@@ -20,22 +20,23 @@ const MOST_SPARE: u32 = 16;
 #[non_exhaustive]
 pub struct Options {
     /// Bytes of a segment, which is a file of the log. Truncating frees whole segments. An existing log keeps the size
-    /// that it was made with. Default 16 MiB.
+    /// that it was made with. A multiple of 4,096, from 16 KiB to 64 GiB. Default 16 MiB.
     pub segment_bytes: u64,
     /// Segments that are made ahead of need, besides the one that is always behind the last in use. As many are kept
-    /// after they were truncated. Default 2, at most 16.
+    /// after they were truncated. From 1 to 16. Default 2.
     pub spare_segments: u32,
     /// Bytes of records that wait in memory to be written. Appending waits when they are full. There are two such
-    /// buffers. Default 4 MiB.
+    /// buffers. From 16 KiB to 1 GiB. Default 4 MiB.
     pub buffer_bytes: u64,
-    /// Bytes of records that may wait in memory without a commit. Then they are written. Default 1 MiB.
+    /// Bytes of records that may wait in memory without a commit. Then they are written. From 1 to
+    /// `buffer_bytes`. Default 1 MiB.
     pub max_unwritten_bytes: u64,
     /// Bytes that may be written without being durable. Then they are made durable without a commit. A program that
     /// never commits can lose these bytes, and those in the buffers. Opening a log that was not closed reads as many
-    /// behind its end. Default 64 MiB.
+    /// behind its end. From 1 KiB to 1 TiB. Default 64 MiB.
     pub max_unsynced_bytes: u64,
     /// Maximum asynchronous commits in flight before [`append_async`](crate::Log::append_async) and
-    /// [`append_then`](crate::Log::append_then) block. Default 65,536.
+    /// [`append_then`](crate::Log::append_then) block. At least 1. Default 65,536.
     pub max_pending_commits: u32,
 }
 

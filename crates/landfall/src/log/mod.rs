@@ -184,7 +184,7 @@ impl Log {
         Ok(Reader { records })
     }
 
-    /// Reads as [`read`](Log::read) does, and waits for more at the end.
+    /// Reads as [`read`](Log::read) does, and waits for more at the end, until the log is closed.
     pub fn tail(&self, from: Lsn) -> Result<Tail, Error> {
         let records = self.handle.read(from)?;
         Ok(Tail { records })
@@ -350,7 +350,9 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// The next durable record, or `None` if there is none yet. It can be called again later.
+    /// The next durable record, or `None` if there is none yet. It can be called again later, also when the log was closed.
+    ///
+    /// A record borrows from the reader: `while let Some(record) = records.next()? { … }`.
     ///
     /// Returns [`Error::Truncated`] if the record was truncated meanwhile. No record is ever passed over.
     #[expect(
