@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::environment::{Durability, File, Method, Storage};
+use crate::log::format::CONTROL_FILE;
 
 /// The granule of whatever is in it.
 pub(crate) const GRANULE: u32 = 512;
@@ -30,6 +31,16 @@ pub(crate) struct Device {
     pub written: AtomicU64,
     pub largest_write: AtomicU64,
     pub calibrations: AtomicU64,
+    pub reads: AtomicU64,
+    /// The read, by its number, that gives a wrong bit.
+    pub wrong_read: AtomicU64,
+    /// The read that fails, once.
+    pub failing_read: AtomicU64,
+    /// Syncs of the directory fail.
+    pub no_sync: AtomicBool,
+    /// The byte of each segment that cannot be read, and how often it was asked for.
+    pub bad_byte: AtomicU64,
+    pub bad_reads: AtomicU64,
     /// How files were to be written, and how much had been read by then.
     pub methods: Mutex<Vec<(Method, u64)>>,
 }
@@ -43,6 +54,12 @@ impl Default for Device {
             written: AtomicU64::new(0),
             largest_write: AtomicU64::new(0),
             calibrations: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
+            wrong_read: AtomicU64::new(0),
+            failing_read: AtomicU64::new(0),
+            no_sync: AtomicBool::new(false),
+            bad_byte: AtomicU64::new(u64::MAX),
+            bad_reads: AtomicU64::new(0),
             methods: Mutex::default(),
         }
     }
@@ -112,8 +129,21 @@ impl File for MemoryFile {
         let bytes = lock(&self.0);
         let rest = bytes.get(offset as usize..).unwrap_or_default();
         let len = rest.len().min(buffer.len());
+        let (device, bad) = (&self.1, self.1.bad_byte.load(Relaxed));
+        let number = 1 + device.reads.fetch_add(1, Relaxed);
+        // The control file is smaller than a segment that is not.
+        let is_bad = (offset..offset + len as u64).contains(&bad) && bytes.len() != CONTROL_FILE;
+        if is_bad {
+            device.bad_reads.fetch_add(1, Relaxed);
+        }
+        if is_bad || number == device.failing_read.load(Relaxed) {
+            return Err(io::Error::other("it cannot be read"));
+        }
         buffer[..len].copy_from_slice(&rest[..len]);
-        self.1.read.fetch_add(len as u64, Relaxed);
+        if number == device.wrong_read.load(Relaxed) && len > 100 {
+            buffer[100] ^= 1;
+        }
+        device.read.fetch_add(len as u64, Relaxed);
         Ok(len)
     }
 
@@ -184,6 +214,9 @@ impl Storage for Memory {
     }
 
     fn sync(&self) -> io::Result<()> {
+        if self.device.no_sync.load(Relaxed) {
+            return Err(io::Error::other("the directory cannot be synced"));
+        }
         Ok(())
     }
 

@@ -10,11 +10,15 @@
 //!   damaged one still has.
 
 mod append;
+#[cfg(test)]
+mod bad_reads;
 pub(crate) mod batch_assembler;
 mod batch_tracker;
 mod commit;
 mod control;
 mod counters;
+#[cfg(test)]
+mod cut_off;
 pub(crate) mod directory;
 pub(crate) mod event_count;
 pub(crate) mod examine;

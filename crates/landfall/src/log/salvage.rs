@@ -108,8 +108,8 @@ pub(crate) struct Source<'a, E: Environment> {
     pub geometry: Geometry,
     pub log: u64,
     pub control: Option<Control>,
-    /// Where it ends, if it is not damaged: what is behind that was never promised.
-    end: Option<u64>,
+    /// The blocks of a log that is not damaged, by position, with their epochs: no other ever counted.
+    whole: Option<BTreeMap<u64, u64>>,
     /// By position, and at the same position by epoch.
     blocks: BTreeMap<(u64, u64), Found>,
 }
@@ -127,6 +127,10 @@ impl<'a, E: Environment> Source<'a, E> {
             .filter(|name| segment_number(name).is_some())
             .collect();
         names.sort_unstable();
+        if control.is_none() {
+            // A segment may have its name.
+            names.push(CONTROL_NAME.to_owned());
+        }
         // One that was put there from another log says nothing of this one.
         let control = control.filter(|control| {
             let ids: Vec<u64> = names
@@ -144,7 +148,7 @@ impl<'a, E: Environment> Source<'a, E> {
             geometry,
             log,
             control,
-            end: end(environment),
+            whole: whole(environment),
             blocks: BTreeMap::new(),
         };
         for name in names {
@@ -199,8 +203,18 @@ impl<'a, E: Environment> Source<'a, E> {
             && u64::from(header.batch_back) < header.lsn
             && self.geometry.offset(header.position) == offset
             && self.geometry.sequence(header.position) >= first
-            && self.end.is_none_or(|end| header.position < end)
+            && self.is_of_its_time(header)
             && header.size(self.geometry.granule) <= room.min(MOST_BLOCK)
+    }
+
+    /// Whether a block at its place counts, by its epoch.
+    fn is_of_its_time(&self, header: &BlockHeader) -> bool {
+        let is_whole =
+            |whole: &BTreeMap<u64, u64>| whole.get(&header.position) == Some(&header.epoch);
+        // What is behind the end that the last opening found was written since then, or cut off by it.
+        let is_since =
+            |control: Control| header.position < control.end || header.epoch >= control.epoch;
+        self.whole.as_ref().is_none_or(is_whole) && self.control.is_none_or(is_since)
     }
 
     /// The blocks to be read, in their order: of those that cannot all have been part of the log the ones that follow
@@ -232,7 +246,7 @@ impl<'a, E: Environment> Source<'a, E> {
                 order.push(best);
             }
         }
-        order
+        without_replaced(order)
     }
 
     /// Shows every record that can be read, in the order of the log. Some may have a number that one before had.
@@ -245,10 +259,7 @@ impl<'a, E: Environment> Source<'a, E> {
         let mut chain = None;
         // Where the log begins: of a batch that goes on there the beginning was truncated away, and is not missing.
         let first = self.control.map(|control| control.first_segment);
-        let first = first.or_else(|| {
-            let first = order.first()?;
-            Some(self.geometry.sequence(first.header.position))
-        });
+        let first = first.or_else(|| self.first_of_last_run(&order));
         let beginning = self.geometry.first_block(first.unwrap_or(1));
         // The first record of a batch of which the beginning is missing.
         let mut begun_before = None;
@@ -256,7 +267,11 @@ impl<'a, E: Environment> Source<'a, E> {
             if chain.is_some_and(|chain| chain != found.header.previous) {
                 assembler = BatchAssembler::new();
             }
-            let payload = self.payload(found)?;
+            let Some(payload) = self.payload(found) else {
+                assembler = BatchAssembler::new();
+                chain = None;
+                continue;
+            };
             let mut is_first = assembler.tracker.is_new();
             if assembler.enter(&found.header, payload.len()).is_err() {
                 // It does not go on from the one before, whatever its checksum says.
@@ -291,18 +306,61 @@ impl<'a, E: Environment> Source<'a, E> {
         Ok(())
     }
 
-    /// The records of a block, as they were when it was found.
-    fn payload(&self, found: &Found) -> Result<Vec<u8>, Error> {
-        let reading = || Error::io(format!("read {}", found.file));
-        let file = self.environment.storage().open(&found.file);
-        let file = file.map_err(reading())?;
-        let mut buffer = Buffer::new(found.header.size(self.geometry.granule) as usize);
-        let all = 0..buffer.capacity();
-        file.read(buffer.bytes_mut(all), found.offset)
-            .map_err(reading())?;
-        let payload = HEADER..HEADER + found.header.length as usize;
-        Ok(buffer.bytes(payload).to_vec())
+    /// The first of the segments up to the last without a gap: those before a gap were given up.
+    fn first_of_last_run(&self, order: &[&Found]) -> Option<u64> {
+        let sequences = order.iter().rev();
+        let mut sequences = sequences.map(|found| self.geometry.sequence(found.header.position));
+        let mut first = sequences.next()?;
+        for sequence in sequences {
+            if first - sequence > 1 {
+                break;
+            }
+            first = sequence;
+        }
+        Some(first)
     }
+
+    /// The records of a block, as they were when it was found; `None`: they cannot be read again.
+    fn payload(&self, found: &Found) -> Option<Vec<u8>> {
+        let size = found.header.size(self.geometry.granule) as usize;
+        let mut buffer = Buffer::new(size);
+        // What is wrong once may be right the next time.
+        for _ in 0..2 {
+            let file = self.environment.storage().open(&found.file);
+            let read = file.and_then(|file| file.read(buffer.bytes_mut(0..size), found.offset));
+            if let Err(error) = read {
+                tracing::warn!(%error, name = found.file, "a block cannot be read again");
+                continue;
+            }
+            let payload = buffer.bytes(HEADER..HEADER + found.header.length as usize);
+            let is_same =
+                BlockHeader::decode(buffer.bytes(0..size)) == Some((found.header, found.chain));
+            if is_same && payload_crc(payload) == found.header.payload_crc {
+                return Some(payload.to_vec());
+            }
+        }
+        None
+    }
+}
+
+/// Without the blocks of an earlier epoch that have numbers which a later one gave again: that one had found the log to end
+/// before them.
+fn without_replaced(order: Vec<&Found>) -> Vec<&Found> {
+    let start = |found: &Found| found.header.lsn - u64::from(found.header.batch_back);
+    let (mut least, mut of_epoch, mut epoch) = (u64::MAX, u64::MAX, u64::MAX);
+    let mut kept = Vec::new();
+    for found in order.into_iter().rev() {
+        if found.header.epoch != epoch {
+            least = least.min(of_epoch);
+            (of_epoch, epoch) = (u64::MAX, found.header.epoch);
+        }
+        of_epoch = of_epoch.min(start(found));
+        if start(found) < least {
+            kept.push(found);
+        }
+    }
+    kept.reverse();
+    kept
 }
 
 /// The new log, which is made with the first record.
@@ -382,7 +440,13 @@ impl<'a, T: Environment> Copy<'a, T> {
             None => {
                 self.require_empty()?;
                 self.is_begun = true;
-                let shared = directory::open(self.to, self.options.clone(), first_lsn, self.kind)?;
+                // The disk may have larger blocks than that of the damaged log.
+                let granule = self.to.storage().granule();
+                let granule = u64::from(granule.map_err(Error::io("ask for the disk's blocks"))?);
+                let segment = self.options.segment_bytes.max(4 * granule);
+                let options = self.options.clone();
+                let options = options.segment_bytes(segment.next_multiple_of(granule));
+                let shared = directory::open(self.to, options, first_lsn, self.kind)?;
                 Handle { shared }
             }
         };
@@ -451,39 +515,48 @@ fn control<E: Environment>(environment: &E) -> Result<Option<Control>, Error> {
     }
 }
 
-/// Where a log ends that is not damaged.
-fn end<E: Environment>(environment: &E) -> Option<u64> {
+/// The blocks of a log that is not damaged.
+fn whole<E: Environment>(environment: &E) -> Option<BTreeMap<u64, u64>> {
+    let mut blocks = BTreeMap::new();
     let directory = Directory::locked(environment).ok()?;
-    let examined = directory.examine(&mut |_| Ok(())).ok()?;
-    Some(examined.end.place.position)
+    let seen = directory.examine(&mut |visited| {
+        blocks.insert(visited.header.position, visited.header.epoch);
+        Ok(())
+    });
+    seen.is_ok().then_some(blocks)
+}
+
+/// Bytes of a file that are seen to know what it is.
+const SEEN: usize = 8192;
+
+/// What a file begins with, as far as it has whole blocks of the disk, and its size.
+fn beginning<'a, E: Environment>(
+    environment: &E,
+    name: &str,
+    buffer: &'a mut Buffer,
+) -> Option<(&'a [u8], u64)> {
+    let storage = environment.storage();
+    let file = storage.open(name).ok()?;
+    let (size, granule) = (file.size().ok()?, storage.granule().ok()? as usize);
+    let read = 0..size.min(SEEN as u64) as usize / granule * granule;
+    file.read(buffer.bytes_mut(read.clone()), 0).ok()?;
+    Some((buffer.bytes(read), size))
 }
 
 /// The log that a segment belongs to, if its header can be read.
 fn log_of<E: Environment>(environment: &E, name: &str) -> Option<u64> {
-    let file = environment.storage().open(name).ok()?;
-    let mut buffer = Buffer::new(4096);
-    let read = 0..file.size().ok()?.min(4096) as usize / 4096 * 4096;
-    file.read(buffer.bytes_mut(read.clone()), 0).ok()?;
-    let header = buffer
-        .bytes(read)
-        .get(..512)
-        .and_then(SegmentHeader::decode)?;
-    Some(header.log)
+    let mut buffer = Buffer::new(SEEN);
+    let (bytes, _) = beginning(environment, name, &mut buffer)?;
+    Some(bytes.get(..512).and_then(SegmentHeader::decode)?.log)
 }
 
 /// Which log the files are of, and how it is cut, by the first segment whose first block can be read.
 fn guess<E: Environment>(environment: &E, names: &[String]) -> Result<(u64, Geometry), Error> {
+    let mut buffer = Buffer::new(SEEN);
     for name in names {
-        let Ok(file) = environment.storage().open(name) else {
+        let Some((bytes, size)) = beginning(environment, name, &mut buffer) else {
             continue;
         };
-        let Ok(size) = file.size() else { continue };
-        let mut buffer = Buffer::new(8192);
-        let read = 0..size.min(8192) as usize / 4096 * 4096;
-        if file.read(buffer.bytes_mut(read.clone()), 0).is_err() {
-            continue;
-        }
-        let bytes = buffer.bytes(read);
         let Some(header) = bytes.get(..512).and_then(SegmentHeader::decode) else {
             continue;
         };
@@ -510,6 +583,8 @@ struct Window {
     buffer: Buffer,
     base: u64,
     filled: u64,
+    /// Before this nothing is read ahead: there is something that cannot be read.
+    careful_until: u64,
 }
 
 impl Window {
@@ -519,6 +594,7 @@ impl Window {
             buffer: Buffer::new(2 * MOST_BLOCK as usize),
             base: 0,
             filled: 0,
+            careful_until: 0,
         }
     }
 
@@ -538,12 +614,19 @@ impl Window {
             let most = (self.buffer.capacity() as u64).min(self.size - at);
             let most = (most / granule * granule).max(needed);
             self.filled = 0;
-            let ahead = file.read(self.buffer.bytes_mut(0..most as usize), at);
-            let read = if ahead.is_ok() { most } else { needed };
-            if ahead.is_err() {
-                // What cannot be read may be behind it.
+            let mut is_ahead = at >= self.careful_until;
+            if is_ahead
+                && file
+                    .read(self.buffer.bytes_mut(0..most as usize), at)
+                    .is_err()
+            {
+                // What cannot be read may be behind it, and is asked for once.
+                (is_ahead, self.careful_until) = (false, at + most);
+            }
+            if !is_ahead {
                 file.read(self.buffer.bytes_mut(0..needed as usize), at)?;
             }
+            let read = if is_ahead { most } else { needed };
             (self.base, self.filled) = (at, read);
         }
         let start = (at - self.base) as usize;

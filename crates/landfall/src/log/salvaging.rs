@@ -11,21 +11,21 @@ use crate::environment::{Environment, System};
 use crate::fuzzing::memory::Memory;
 use crate::{Error, Lsn, Options};
 
-type World = System<Memory>;
-type Files = BTreeMap<String, Vec<u8>>;
+pub(super) type World = System<Memory>;
+pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
-const GEOMETRY: Geometry = Geometry {
+pub(super) const GEOMETRY: Geometry = Geometry {
     granule: 512,
     segment: 4096,
 };
 /// Blocks of a granule that a segment has behind its header.
 const BLOCKS: u64 = 7;
 
-fn with(files: Files) -> World {
+pub(super) fn with(files: Files) -> World {
     System::new(Memory::new(files))
 }
 
-fn open(world: &World) -> Handle<World> {
+pub(super) fn open(world: &World) -> Handle<World> {
     let options = Options::default()
         .segment_bytes(GEOMETRY.segment)
         .buffer_bytes(4096)
@@ -35,12 +35,12 @@ fn open(world: &World) -> Handle<World> {
 }
 
 /// Record number `lsn`, which fills a block of a granule.
-fn record(lsn: u64) -> Vec<u8> {
+pub(super) fn record(lsn: u64) -> Vec<u8> {
     vec![lsn as u8; 512 - HEADER - FRAME]
 }
 
 /// A log with records from 1 to `last`, and what is done with it then.
-fn log(last: u64, then: impl FnOnce(&Handle<World>)) -> Files {
+pub(super) fn log(last: u64, then: impl FnOnce(&Handle<World>)) -> Files {
     let world = with(Files::new());
     let log = open(&world);
     for lsn in 1..=last {
@@ -50,11 +50,11 @@ fn log(last: u64, then: impl FnOnce(&Handle<World>)) -> Files {
     world.storage().files()
 }
 
-fn closed(last: u64) -> Files {
+pub(super) fn closed(last: u64) -> Files {
     log(last, |log| log.close().unwrap())
 }
 
-fn segment(number: u64) -> String {
+pub(super) fn segment(number: u64) -> String {
     format!("segment-{number:06}")
 }
 
@@ -67,15 +67,15 @@ fn place(lsn: u64) -> (String, usize) {
     )
 }
 
-fn flip(files: &mut Files, lsn: u64) {
+pub(super) fn flip(files: &mut Files, lsn: u64) {
     let (name, offset) = place(lsn);
     files.get_mut(&name).unwrap()[offset + 100] ^= 1;
 }
 
-type Records = Vec<(u64, Vec<u8>)>;
+pub(super) type Records = Vec<(u64, Vec<u8>)>;
 
 /// What is copied, and the records of the new log by their numbers there.
-fn salvaged(files: Files) -> Result<(Salvage, Records), Error> {
+pub(super) fn salvaged(files: Files) -> Result<(Salvage, Records), Error> {
     let to = with(Files::new());
     let salvaged = salvage(&with(files), &to)?;
     let log = open(&to);
@@ -90,7 +90,13 @@ fn salvaged(files: Files) -> Result<(Salvage, Records), Error> {
 /// Checks that these records are copied, with numbers from `first` on, and others are missing: from, to, and the number
 /// in the new log of what comes next.
 #[track_caller]
-fn check(files: Files, first: u64, copied: &[u64], missing: &[(u64, u64, u64)], is_clean: bool) {
+pub(super) fn check(
+    files: Files,
+    first: u64,
+    copied: &[u64],
+    missing: &[(u64, u64, u64)],
+    is_clean: bool,
+) {
     let (salvage, records) = salvaged(files).unwrap();
     let expected = (first..).zip(copied.iter().map(|&lsn| record(lsn)));
     let brief = |(lsn, bytes): (u64, Vec<u8>)| (lsn, bytes.first().copied(), bytes.len());
