@@ -133,6 +133,7 @@ impl<E: Environment> Directory<E> {
             return Ok(());
         }
         let storage = self.environment.storage().clone();
+        let was_there = self.control.is_some();
         if self.control.is_none() {
             let granule = storage.granule().map_err(finding_method())?;
             options.check(granule.into())?;
@@ -179,7 +180,19 @@ impl<E: Environment> Directory<E> {
             for number in &numbers {
                 storage.remove(&segment_name(*number))?;
             }
-            storage.sync()?;
+            storage.sync()
+        };
+        make().map_err(making(options))?;
+        if was_there && let Some(record) = self.record().copied() {
+            // The sync that was to make its name durable may have failed, and another one would say that all is well: it
+            // gets it again.
+            if self.names.iter().any(|name| name == CONTROL_DRAFT) {
+                storage.remove(CONTROL_DRAFT).map_err(making(options))?;
+            }
+            ControlFile::create(&self.environment, record)?;
+            self.control = Some(ControlFile::open(&self.environment)?);
+        }
+        let make = || {
             for sequence in 1..=FIRST_SEGMENTS {
                 let file = preallocator::make(&self.environment, geometry, sequence)?;
                 if sequence == 1 {

@@ -11,8 +11,8 @@ use std::io;
 use std::path::PathBuf;
 
 use super::format::{
-    BlockHeader, CONTROL_DRAFT, CONTROL_NAME, Control, Geometry, MOST_FILES, SegmentHeader,
-    segment_name, segment_number,
+    BlockHeader, CONTROL_DRAFT, CONTROL_NAME, Control, Geometry, SegmentHeader, segment_name,
+    segment_number, unreachable_number,
 };
 use crate::Error;
 use crate::environment::Buffer;
@@ -109,18 +109,15 @@ pub(crate) fn find<E: Environment>(
         next_number: 1,
     };
     let mut buffer = Buffer::new(SEARCHED);
-    for name in names {
-        let Some(number) = segment_number(name) else {
-            continue;
-        };
-        if number >= MOST_FILES {
-            return Err(corrupt(
-                name,
-                0,
-                "no log has had so many files as its name says",
-            ));
-        }
-        files.next_number = files.next_number.max(number + 1);
+    let mut numbers: Vec<u64> = names.iter().filter_map(|one| segment_number(one)).collect();
+    numbers.sort_unstable();
+    if let Some(number) = unreachable_number(&numbers) {
+        let what = "no log has had so many files as its name says";
+        return Err(corrupt(&segment_name(number), 0, what));
+    }
+    files.next_number = numbers.last().map_or(1, |last| last + 1);
+    for number in numbers {
+        let name = &segment_name(number);
         let found = look_at(environment, geometry, record, name, &mut buffer)?;
         let Some(header) = found else {
             files.unfinished.push(number);

@@ -19,8 +19,18 @@ pub(crate) const CONTROL_FILE: usize = 3 * CONTROL;
 pub(crate) const MOST_BLOCK: u64 = 1 << 20;
 /// Positions and numbers are less, so that nothing overflows that is reckoned with them.
 pub(crate) const MOST: u64 = 1 << 62;
-/// Numbers in names of files are less in every log that there can be: they are given one by one.
-pub(crate) const MOST_FILES: u64 = 1 << 40;
+/// Files that can have been made and removed between two that are there.
+const MOST_FILES: u64 = 1 << 32;
+
+/// A number, of these in their order, that no file has come to: numbers are given one by one. A next one behind it might
+/// be refused as well.
+pub(crate) fn unreachable_number(numbers: &[u64]) -> Option<u64> {
+    let before = std::iter::once(0).chain(numbers.iter().copied());
+    let mut pairs = before.zip(numbers);
+    let found = pairs.find(|(before, number)| **number - before > MOST_FILES);
+    found.map(|(_, number)| *number)
+}
+
 /// The name of the file of control records.
 pub(crate) const CONTROL_NAME: &str = "landfall-log";
 /// The name that it has until it is whole.

@@ -158,6 +158,13 @@ impl<E: Environment> Segments<E> {
         self.unwritten.is_empty() && self.zeroing.is_none()
     }
 
+    /// Whether nothing is to be done before another one is entered.
+    #[cfg(test)]
+    pub fn is_settled(&self) -> bool {
+        let is_made = self.ready() > self.entered + self.spare;
+        is_made && self.free.len() as u64 <= self.spare && self.is_written_ahead()
+    }
+
     /// Whether zeros may go on being written to it.
     pub fn may_zero(&self, sequence: u64) -> bool {
         sequence > self.entered.max(self.wanted)

@@ -16,9 +16,9 @@ use super::disk::{Disk, Failure, How, Loss};
 use super::history::{Broken, History};
 use super::oracle;
 use super::scenario::{Kind, Outcome, Scene, end_of, live, lock, simulate, use_it};
-use crate::Error;
 use crate::log::directory::Directory;
 use crate::log::{Inspection, salvage};
+use crate::{Error, Lsn, Options};
 
 /// The files of a directory.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
@@ -534,6 +534,63 @@ pub(crate) fn every_call(seed: u64, how: How, stays: bool, planted: Option<Fault
             let mut history = lock(&history).clone();
             let checked = history.check(&Arc::new(log));
             checked.map_err(|why| format!("{why}, since call {call} failed: {how:?}"))?;
+            if is_over {
+                return Ok(());
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A call fails while blocks of several segments are not durable. What was committed all the same is there after a power
+/// cut, and so is what the next opening finds, which it promises.
+pub(crate) fn every_call_of_a_stream(seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, _| {
+        let mut scene = Scene::new(Kind::Failing, planted, rng);
+        let granule = u64::from(scene.way.granule);
+        scene.options = Options::default()
+            .segment_bytes(4 * granule)
+            .buffer_bytes(16 * granule)
+            .max_unwritten_bytes(granule)
+            .max_unsynced_bytes(1 << 20);
+        let (life, goes_on) = (rng.u64(..), rng.bool());
+        for call in 1.. {
+            let mut rng = Rng::with_seed(life);
+            let disk = scene.disk(&mut rng);
+            disk.fail(Some(Failure {
+                call,
+                stays: false,
+                how: How::Io,
+            }));
+            let mut durable = Lsn(1);
+            if let Ok(log) = scene.open(&disk, &mut rng) {
+                let record = vec![7; granule as usize - 100];
+                for _ in 0..10 {
+                    if log.append(&record).is_err() {
+                        break;
+                    }
+                    (0..6).for_each(|_| thread::yield_now());
+                }
+                durable = log.commit().unwrap_or(durable);
+            }
+            let is_over = disk.calls() < call;
+            disk.fail(None);
+            let wrong = |error: Error| format!("since call {call} failed: {error}");
+            if goes_on && let Ok(log) = scene.open(&disk, &mut rng) {
+                durable = log
+                    .append_durable(b"promises all before")
+                    .map_err(wrong)?
+                    .next();
+            }
+            disk.cut_power_now();
+            let left = disk.after_power_cut(Loss::Everything, &mut rng);
+            let log = scene.open(&left, &mut rng).map_err(wrong)?;
+            if log.next_lsn() < durable {
+                let next = log.next_lsn();
+                return Err(format!(
+                    "records from {next} to {durable} are lost, since call {call} failed"
+                ));
+            }
             if is_over {
                 return Ok(());
             }

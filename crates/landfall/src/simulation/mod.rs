@@ -116,14 +116,22 @@ fn every_call_may_fail() {
 }
 
 #[test]
+fn every_call_may_fail_while_segments_are_streamed() {
+    for seed in 0..12 {
+        let broken = damage::every_call_of_a_stream(seed, None).broken;
+        assert_eq!(broken, None, "seed {seed}");
+    }
+}
+
+#[test]
 fn names_that_a_failed_sync_gave_up_are_not_trusted() {
-    let is_seen = |seed| {
-        let planted = Some(Fault::TrustNames);
-        damage::every_call(seed, How::Io, false, planted)
-            .broken
-            .is_some()
-    };
-    assert!((0..40).any(is_seen));
+    let play = |seed, planted| damage::every_call(seed, How::Io, false, planted).broken;
+    let seeds = number("LANDFALL_SIMULATE_CALLS").unwrap_or(12);
+    assert!((0..seeds.max(40)).any(|seed| play(seed, Some(Fault::TrustNames)).is_some()));
+    // It is the mistake that is seen.
+    for seed in 0..seeds {
+        assert_eq!(play(seed, None), None, "seed {seed}");
+    }
 }
 
 #[test]
@@ -157,7 +165,8 @@ fn a_seed_plays_the_same_again() {
 
 #[test]
 fn every_planted_mistake_is_caught() {
-    catch_all(&Fault::LOG, &LOG);
+    let stream: Named<'_> = ("stream", &damage::every_call_of_a_stream);
+    catch_all(&Fault::LOG, &[&LOG[..], &[stream]].concat());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::format::{DRAFT, snapshot_name, snapshot_number};
 use super::reader::Reader;
 use crate::environment::{Environment, read_only_machine};
 use crate::log::directory::Directory;
-use crate::log::format::MOST_FILES;
+use crate::log::format::unreachable_number;
 use crate::log::{Block, Inspection};
 use crate::{Error, Lsn};
 
@@ -69,6 +69,7 @@ pub(crate) fn read<E: Environment>(
         .filter_map(|name| snapshot_number(name))
         .collect();
     numbers.sort_unstable();
+    require_reachable(&numbers)?;
     let snapshots: Vec<SnapshotFile> = numbers
         .into_iter()
         .map(|number| snapshot(environment, &log, number))
@@ -107,7 +108,6 @@ fn snapshot<E: Environment>(environment: &E, log: &Inspection, number: u64) -> S
         found.first = Lsn(header.first);
         found.parts = header.parts;
         found.compression = header.compression.name();
-        require_number(number)?;
         require_own(header.log, log.log, &found.name)?;
         if header.first < log.first_lsn.0 {
             return Err(reader.corrupt("the log does not go back to it any more"));
@@ -129,11 +129,11 @@ fn snapshot<E: Environment>(environment: &E, log: &Inspection, number: u64) -> S
     found
 }
 
-/// Refuses a number that no snapshot has come to: those behind it could not be counted.
-pub(super) fn require_number(number: u64) -> Result<(), Error> {
-    if number < MOST_FILES {
+/// Refuses a number that no snapshot has come to: those behind it might be refused as well.
+pub(super) fn require_reachable(numbers: &[u64]) -> Result<(), Error> {
+    let Some(number) = unreachable_number(numbers) else {
         return Ok(());
-    }
+    };
     Err(Error::Corrupt {
         file: snapshot_name(number).into(),
         offset: 0,

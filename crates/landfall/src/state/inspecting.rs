@@ -1,5 +1,6 @@
 //! What is seen of a state from outside, and what opening it says of the same.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::fixtures::{Files, Sum, World, open, with, with_snapshots};
@@ -184,6 +185,61 @@ fn a_state_that_serde_writes_is_the_same_again() {
     assert!(Serde::<Words>::decode(&command).is_ok());
     command.push(0);
     assert!(Serde::<Words>::decode(&command).is_err());
+}
+
+#[test]
+fn the_newest_snapshots_are_kept() {
+    let world = with(with_snapshots(2));
+    let state = open(&world).unwrap();
+    state.shared.apply(1).unwrap();
+    state.shared.snapshot().unwrap();
+    state.shared.close().unwrap();
+    let files = world.storage().files();
+    let mut left = files.keys().filter(|name| name.starts_with("snapshot"));
+    assert!(left.by_ref().eq(["snapshot-000002", "snapshot-000003"]));
+}
+
+#[test]
+fn an_older_snapshot_of_another_state_is_refused() {
+    let mut files = with_snapshots(3);
+    let foreign = with_snapshots(1).remove("snapshot-000001").unwrap();
+    files.insert("snapshot-000001".to_owned(), foreign);
+    let world = with(files.clone());
+    assert!(open(&world).map(drop).is_err());
+    assert!(world.storage().files() == files);
+}
+
+#[test]
+fn no_snapshot_is_taken_after_one_that_could_not_be_published() {
+    let world = with(with_snapshots(1));
+    let state = open(&world).unwrap();
+    state.shared.apply(1).unwrap();
+    while !World::lock(&state.shared.log.shared.state)
+        .segments
+        .is_settled()
+    {
+        std::thread::yield_now();
+    }
+    let device = world.storage().device();
+    device.no_sync.store(true, Relaxed);
+    let first = state.shared.snapshot();
+    device.no_sync.store(false, Relaxed);
+    let second = state.shared.snapshot();
+    for refused in [first, second] {
+        assert!(matches!(refused, Err(Error::Unpublished(_))), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_number_that_leaves_none_for_the_next_snapshot_is_refused() {
+    for number in [(1u64 << 32) + 9, (1 << 40) - 1, (1 << 62) - 1] {
+        let mut files = with_snapshots(1);
+        files.insert(format!("snapshot-{number:06}"), vec![0; 4096]);
+        let world = with(files.clone());
+        let opened = open(&world).map(drop);
+        assert!(matches!(opened, Err(Error::Corrupt { .. })), "{opened:?}");
+        assert!(inspect(&files).is_err() && world.storage().files() == files);
+    }
 }
 
 #[test]

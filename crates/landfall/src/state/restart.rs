@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::format::{DRAFT, Header, MOST_PARTS, snapshot_name, snapshot_number};
-use super::inspect::{require_number, require_own};
+use super::inspect::{require_own, require_reachable};
 use super::options::StateOptions;
 use super::reader::{Next, Reader};
 use super::replay::Replay;
@@ -126,6 +126,7 @@ fn choose<S: State, E: Environment>(
         .filter_map(|name| snapshot_number(name))
         .collect();
     numbers.sort_unstable();
+    require_reachable(&numbers)?;
     let mut restart = Restart::default();
     let mut taking = Taking {
         next_number: numbers.last().map_or(1, |number| number + 1),
@@ -134,7 +135,6 @@ fn choose<S: State, E: Environment>(
     let mut loaded = None;
     for &number in numbers.iter().rev() {
         let name = snapshot_name(number);
-        require_number(number)?;
         if loaded.is_some() {
             // It may be needed later, and is read then.
             let opened = Reader::open(environment, &name, record.granule.into());
