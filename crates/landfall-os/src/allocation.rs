@@ -118,6 +118,45 @@ pub fn allocate_write_zeroes(file: &File, len: u64) -> io::Result<()> {
     Ok(retry_on_intr(|| fallocate(file, flags, 0, len))?)
 }
 
+/// Why a file could not be prepared.
+#[derive(Debug)]
+pub enum PrepareError {
+    /// This filesystem or device cannot do it: a result.
+    Unsupported(String),
+    /// Something failed.
+    Io(io::Error),
+}
+
+impl From<io::Error> for PrepareError {
+    fn from(error: io::Error) -> Self {
+        PrepareError::Io(error)
+    }
+}
+
+/// Gives the new, empty `file` the `len` bytes of space that it has by `allocation` before anything is
+/// written to it: none, if it comes by its space by being written.
+pub fn reserve(file: &File, allocation: Allocation, len: u64) -> Result<(), PrepareError> {
+    match allocation {
+        Allocation::Unwritten => {
+            allocate_unwritten(file, len).map_err(|error| unsupported("fallocate", error))
+        }
+        Allocation::WriteZeroes => allocate_write_zeroes(file, len)
+            .map_err(|error| unsupported("FALLOC_FL_WRITE_ZEROES", error)),
+        Allocation::Sparse => Ok(file.set_len(len)?),
+        _ => Ok(()),
+    }
+}
+
+/// Tells "not supported here" from other failures of allocating space by `what`.
+fn unsupported(what: &str, error: io::Error) -> PrepareError {
+    match error.kind() {
+        io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput => PrepareError::Unsupported(
+            format!("{what} is not supported by this filesystem and device"),
+        ),
+        _ => PrepareError::Io(error),
+    }
+}
+
 /// Writes zeros from `from` to `to` through the page cache, 1 MiB at a time, and does not sync.
 ///
 /// `stop` is asked before every chunk; when it says yes the call ends with

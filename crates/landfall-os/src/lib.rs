@@ -49,9 +49,12 @@ mod stream_file;
 mod stream_method;
 mod sync_method;
 mod synced_file;
+mod write_call;
 mod write_ring;
 
-pub use allocation::{Allocation, allocate_unwritten, allocate_write_zeroes, zero_fill};
+pub use allocation::{
+    Allocation, PrepareError, allocate_unwritten, allocate_write_zeroes, reserve, zero_fill,
+};
 pub use cache::{evict, load, resident_share, sync_filesystem, write_out};
 pub use child::end_with_this_thread;
 pub use copy_directory::{copy_directory, directory_bytes, sync_directory};
@@ -76,6 +79,7 @@ pub use stream_file::{Content, StreamFile};
 pub use stream_method::{StreamCall, StreamMethod};
 pub use sync_method::{ParseSyncMethodError, SyncCall, SyncMethod};
 pub use synced_file::SyncedFile;
+pub use write_call::WriteCall;
 
 // The example of the README compiles, and is run where it can be.
 #[cfg(doctest)]

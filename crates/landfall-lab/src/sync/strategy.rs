@@ -109,15 +109,7 @@ impl Strategy {
 
     /// Why this system cannot do what the strategy asks for, if that is what the error means.
     pub(crate) fn unsupported(&self, error: &io::Error) -> Option<String> {
-        let method = self.method;
-        let direct = || format!("{} bytes at offset {}", self.size, self.offset(0));
-        let call = Call {
-            name: method.to_string(),
-            direct: method.direct.then(direct),
-            mapped: method.call == SyncCall::Msync,
-            ring: method.call == SyncCall::IoUring,
-        };
-        call.unsupported(error)
+        Call::of(self.method, self.size, self.offset(0)).unsupported(error)
     }
 
     /// Where write number `number` of a file goes.
