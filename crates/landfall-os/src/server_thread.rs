@@ -4,7 +4,7 @@ use std::io;
 use std::num::NonZeroU64;
 use std::os::fd::RawFd;
 
-use rustix::process::configure_io_flusher_behavior;
+use rustix::process::{DumpableBehavior, configure_io_flusher_behavior, set_dumpable_behavior};
 use rustix::thread::set_current_timer_slack;
 
 /// Makes the calling thread one that serves a block device.
@@ -13,6 +13,8 @@ use rustix::thread::set_current_timer_slack;
 ///   `keep`, and nothing else. What it opens from now on is therefore closed when this thread, and those that it
 ///   starts, end, even while another thread of a killed process hangs in a write to that very device.
 ///   The kernel then fails that write, and the process can die.
+/// - The process dumps no core from now on: before it dumps one, all its threads must have ended, and one that hangs in
+///   a write to the device ends only when this thread has closed its descriptors, which it does after the dump.
 /// - Memory that it allocates never waits for dirty pages to be written, which might be its own device's.
 /// - It sleeps to the microsecond.
 ///
@@ -39,6 +41,7 @@ pub fn serve_block_device(keep: &[RawFd]) -> io::Result<()> {
         }
         first = fd.saturating_add(1);
     }
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     // Both are improvements, not conditions.
     let _ = configure_io_flusher_behavior(true);
     let _ = set_current_timer_slack(NonZeroU64::new(1000));
