@@ -50,7 +50,7 @@ impl From<landfall_lab::Error> for Failure {
             Error::Stopped => Code::Stopped,
             Error::Usage(_) => Code::Usage,
             Error::Refused(_) => Code::Refused,
-            Error::Io { .. } => Code::Failed,
+            Error::Subject(_) | Error::Io { .. } => Code::Failed,
         };
         Failure::new(code, error.to_string())
     }

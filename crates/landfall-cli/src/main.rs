@@ -14,7 +14,7 @@ use clap::error::ErrorKind;
 use args::{Arguments, Command};
 
 fn main() -> std::process::ExitCode {
-    commands::prove::in_uml::init();
+    landfall_prove::uml::init();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return refuse(args::with_hint(error)),

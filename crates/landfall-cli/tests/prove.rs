@@ -224,7 +224,7 @@ fn a_strategy_that_is_timed_is_proven_beside() {
 #[test]
 fn a_filesystem_without_a_journal_is_repaired_before_it_is_judged() {
     let cwd = scratch();
-    let files = "files --stir --transactions 30 --states 80 --model prefix --fs ext2";
+    let files = "files --writeback --transactions 30 --states 80 --model prefix --fs ext2";
     let Some(ended) = prove(cwd.path(), files) else {
         return;
     };

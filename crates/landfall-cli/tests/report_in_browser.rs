@@ -253,7 +253,7 @@ fn failing_proof(expected: &str) -> Value {
         "experiment": "prove", "subject": "files method=fdatasync allocation=append size=8K",
         "promises_atomic": true, "promises_order": true, "recipe": "ext4,barrier=0",
         "device_bytes": 64 << 20, "model": "subset", "seed": 1, "faults": ["lying-flush"],
-        "stirred": true,
+        "writeback": true,
         "workload": {
             "sent": 2, "acknowledged": 2, "writes": 4, "written_bytes": 16384, "flushes": 1,
             "spilled_bytes": 0, "ended": null,
@@ -263,8 +263,8 @@ fn failing_proof(expected: &str) -> Value {
             "epochs": 2, "every_write": 2, "every_sector": 1, "planned": 300, "equal": 3,
             "checked": 300, "states_per_minute": 6000.0, "workers": 2,
         },
-        "breaches": [{
-            "breach": "lost", "states": 40, "example": "1:1:none",
+        "violations": [{
+            "violation": "lost", "states": 40, "example": "1:1:none",
             "detail": "of 2 acknowledged transactions 2 are not there: 1-2",
         }],
         "failing_states": 40, "losing_states": 40, "worst_lost": 2, "only_last": false,

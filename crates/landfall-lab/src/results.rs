@@ -8,11 +8,11 @@ use crate::amplify::AmplifyResults;
 use crate::binlog::BinlogResults;
 use crate::claim::ClaimResult;
 use crate::configuration::Measurements;
-use crate::prove::ProofResults;
 use crate::stream::StreamResults;
 use crate::sync::SyncResults;
 use crate::torn::TornResults;
 use crate::{Notice, PlanKind, SiteDescription, Weight};
+use landfall_results::proof::ProofResults;
 
 /// Name and version of the document's schema. The number is raised when a reader of the old one would
 /// misunderstand the new one.

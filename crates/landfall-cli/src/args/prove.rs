@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use landfall_lab::prove::Plan;
-use landfall_lab::scratch_fs::FilesystemSpec;
+use landfall_prove::Plan;
+use landfall_prove::scratch_fs::FilesystemSpec;
 use landfall_recorder::crash::{Model, StateName};
 use landfall_recorder::{AtomicUnit, Fault};
 
@@ -65,15 +65,15 @@ pub struct Workload {
     /// Filesystem, with its mount options, its size and options of mkfs: ext4,data=journal,size=128M,
     /// '-O ^has_journal'.
     #[arg(long = "fs", value_name = "FS[,OPTION…]", default_value = "ext4")]
-    pub recipe: FilesystemSpec,
+    pub filesystem: FilesystemSpec,
 
     /// Transactions that are run.
     #[arg(long, value_name = "N", default_value_t = Plan::TRANSACTIONS, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub transactions: u64,
 
-    /// Force pages that the subject leaves dirty out to the device, now and then.
+    /// Inject write-back: force pages that the subject leaves dirty out to the device, now and then.
     #[arg(long)]
-    pub stir: bool,
+    pub writeback: bool,
 
     /// What goes wrong besides the power: write-error=N, flush-error=N, no-space=N, read-only=N,
     /// lying-flush; may be given more than once.
@@ -90,7 +90,7 @@ pub struct Workload {
     pub keep_recording: Option<PathBuf>,
 
     /// Cut the power in this recording instead of making one.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["keep_recording", "stir", "faults", "transactions"])]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["keep_recording", "writeback", "faults", "transactions"])]
     pub recording: Option<PathBuf>,
 }
 

@@ -1,14 +1,15 @@
 //! `landfall prove`: cuts the power, and says what was lost.
 
-pub mod in_uml;
+mod in_uml;
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use landfall_lab::prove::{Outcome, Plan, prove, self_test, subject};
-use landfall_lab::row::Row;
-use landfall_lab::{Progress, Results, Stop};
+use landfall_lab::Results;
+use landfall_lab::prove::{prove, self_test};
 use landfall_os::humanize::quoted;
+use landfall_prove::{Plan, Progress, Stop, subjects, uml};
+use landfall_results::proof::{Outcome, ProofResults};
 
 use crate::args::{Prove, Workload};
 use crate::commands::documents::{check_file, command_line, prepare_report};
@@ -27,7 +28,7 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         documents,
     } = prove_arguments;
     if list {
-        return print_bytes(subjects().as_bytes());
+        return print_bytes(listing().as_bytes());
     }
     for file in [
         documents.json.as_deref(),
@@ -42,28 +43,32 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
     }
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
-    if asks_for_uml && !in_uml::is_inside() {
+    if asks_for_uml && !uml::is_inside() {
         return in_uml::run(&stop);
     }
     let _unless_written = prepare_report(&documents)?;
     let mut display = Display(Bar::new(quiet, states.states as usize));
     let command = command_line();
+    let directory = workload.directory.as_deref();
+    let directory = directory
+        .map(landfall_lab::canonical_directory)
+        .transpose()?;
     let proven = if tests_itself {
-        self_test::run(workload.directory.as_deref(), &command, &stop, &mut display)
+        self_test(directory.as_deref(), &command, &stop, &mut display)
     } else {
         let mut plan = Plan::new(
-            subject::named(
+            subjects::named(
                 subject.as_deref().unwrap_or("command"),
                 &settings(&workload),
             )?,
-            workload.recipe,
+            workload.filesystem,
         );
-        if let Some(directory) = workload.directory {
-            plan.directory = landfall_lab::canonical_directory(&directory)?;
+        if let Some(directory) = directory {
+            plan.directory = directory;
         }
         plan.again = again(std::env::args().skip(1));
         plan.transactions = workload.transactions;
-        plan.stirred = workload.stir;
+        plan.writeback = workload.writeback;
         plan.faults = workload.faults;
         plan.keep_recording = workload.keep_recording;
         plan.recorded = workload.recording;
@@ -106,8 +111,8 @@ fn again(words: impl Iterator<Item = String>) -> String {
         "--report",
         "--no-report",
     ];
-    const OF_MAKING: [&str; 3] = ["--transactions", "--fault", "--stir"];
-    const WITHOUT_VALUE: [&str; 2] = ["--no-report", "--stir"];
+    const OF_MAKING: [&str; 3] = ["--transactions", "--fault", "--writeback"];
+    const WITHOUT_VALUE: [&str; 2] = ["--no-report", "--writeback"];
     let words: Vec<String> = words.collect();
     let kept = words
         .iter()
@@ -144,8 +149,7 @@ fn settings(workload: &Workload) -> Vec<(String, String)> {
 
 fn code(results: &Results, tests_itself: bool) -> Code {
     if tests_itself {
-        let as_expected =
-            |proof: &landfall_lab::prove::ProofResults| proof.is_as_expected() != Some(false);
+        let as_expected = |proof: &ProofResults| proof.is_as_expected() != Some(false);
         return if results.proofs().all(as_expected) {
             Code::Measured
         } else {
@@ -162,9 +166,9 @@ fn code(results: &Results, tests_itself: bool) -> Code {
     }
 }
 
-fn subjects() -> String {
+fn listing() -> String {
     let mut text = String::new();
-    for entry in subject::list() {
+    for entry in subjects::list() {
         let _ = writeln!(text, "{}  {}", entry.name, entry.about);
         for setting in entry.settings {
             let _ = writeln!(
@@ -189,8 +193,6 @@ impl Progress for Display {
     fn doing(&mut self, what: &str, done: usize, total: usize, left: Duration) {
         self.0.show(what, done, total, left);
     }
-
-    fn measured(&mut self, _: &Row) {}
 }
 
 #[cfg(test)]
@@ -205,13 +207,13 @@ mod tests {
     fn only_what_makes_the_state_is_typed_again() {
         assert_eq!(
             shown(
-                "prove files --fs=ext4,barrier=0 --states 9 --state 1:2:none --stir --seed 4 --no-report"
+                "prove files --fs=ext4,barrier=0 --states 9 --state 1:2:none --writeback --seed 4 --no-report"
             ),
-            "landfall prove files --fs=ext4,barrier=0 --stir --seed 4"
+            "landfall prove files --fs=ext4,barrier=0 --writeback --seed 4"
         );
         assert_eq!(
             shown(
-                "prove files --set method=none --transactions 9 --stir --keep-recording r --keep-image i"
+                "prove files --set method=none --transactions 9 --writeback --keep-recording r --keep-image i"
             ),
             "landfall prove files --set method=none --recording r"
         );

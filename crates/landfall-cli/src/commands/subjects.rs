@@ -1,7 +1,7 @@
 //! `landfall subjects`: what can be measured and proven, and where it is.
 
 use landfall_databases::Presence;
-use landfall_lab::prove::subject::{self, Description};
+use landfall_prove::subjects::{self, Description};
 use serde_json::{Value, json};
 
 use crate::args::Subjects;
@@ -12,10 +12,10 @@ use crate::terminal::table;
 pub fn run(arguments: &Subjects) -> Result<Code, Failure> {
     let text = match &arguments.name {
         _ if arguments.json => format!("{:#}\n", document()),
-        None => table::subjects(landfall_databases::list(), subject::list()),
+        None => table::subjects(landfall_databases::list(), subjects::list()),
         Some(name) => {
             let databases = landfall_databases::list().filter(|(known, ..)| known.name == name);
-            let proofs = subject::list().filter(|known| known.name == name);
+            let proofs = subjects::list().filter(|known| known.name == name);
             let text = table::settings(databases.map(|(known, ..)| known), proofs);
             if text.is_empty() {
                 let text = format!("there is no '{name}'; 'landfall subjects' says what there is");
@@ -42,7 +42,7 @@ fn document() -> Value {
     });
     json!({
         "databases": databases.collect::<Vec<_>>(),
-        "proofs": subject::list().map(described).collect::<Vec<_>>(),
+        "proofs": subjects::list().map(described).collect::<Vec<_>>(),
     })
 }
 

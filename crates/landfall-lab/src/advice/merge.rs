@@ -113,9 +113,9 @@ mod tests {
     use super::*;
     use crate::Notice;
     use crate::advice::fixtures::recorded;
-    use crate::prove::fixtures::{failing, proof as sound};
     use crate::sync::Strategy;
     use crate::sync::fixtures::{measured, results};
+    use landfall_results::proof::fixtures::{failing, proof as sound};
 
     fn of(started: &str, rate: f64) -> Results {
         Results {

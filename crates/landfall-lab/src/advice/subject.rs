@@ -1,7 +1,7 @@
 //! The subject of a proof, told from its name.
 
 use super::rule::{Rule, System};
-use crate::prove;
+use landfall_prove::subjects;
 
 /// A subject and what was set of it: `mariadb sync_binlog=1`.
 pub(super) struct Subject {
@@ -28,7 +28,7 @@ impl Subject {
     pub fn get(&self, key: &str) -> Option<&str> {
         let found = self.settings.iter().find(|(known, _)| known == key);
         let set = found.map(|(_, value)| value.as_str());
-        let subjects = prove::subject::list().filter(|known| known.name == self.name);
+        let subjects = subjects::list().filter(|known| known.name == self.name);
         let databases = landfall_databases::descriptions();
         let mut settings = subjects
             .chain(databases.filter(|known| known.name == self.name))

@@ -294,7 +294,7 @@ fn a_loss_is_not_excused_by_another_way_to_mount() {
 fn a_loss_is_not_excused_by_few_states() {
     let of = |states: u64| {
         let mut results = recorded("disk");
-        let is_of_it = |proof: &crate::prove::ProofResults| proof.subject == "postgres";
+        let is_of_it = |proof: &landfall_results::proof::ProofResults| proof.subject == "postgres";
         let mut proofs: Vec<_> = results
             .proofs()
             .filter(|one| is_of_it(one))

@@ -1,43 +1,86 @@
-//! Proof: what does a subject lose when the power is cut?
-//!
-//! A subject runs numbered transactions on a recorded filesystem; each is *sent* and, once the subject
-//! says that it is durable, *acknowledged*. Then each crash state is mounted, the subject recovers, and
-//! what it reads back is held against what it had acknowledged.
-//!
-//! - `subject`: what is proven; `record` drives it on a recorder, with a `stirrer` if asked for;
-//! - `history`: what was said, and where among the device's writes;
-//! - `explore`: the crash states, several `worker`s checking them; `judge` says what is lost;
-//! - `shorten`, `timeline`: the failing state that is easiest to understand;
-//! - `self_test`: known faults that must be caught;
-//! - `sentences`: what it came to, in words.
-//!
-//! Threads: one drives the subject, then each worker has a device, a mount point and a walk through the
-//! recording of its own. All mounts are private to this process.
+//! Proofs as results documents, and what proves what an experiment measured.
 
-mod experiment;
-mod explore;
-#[cfg(test)]
-pub(crate) mod fixtures;
-mod history;
-mod judge;
-mod plan;
-mod record;
-mod result;
-pub mod self_test;
-pub mod sentences;
-mod shorten;
-mod stirrer;
 mod strategies;
-pub mod subject;
-mod timeline;
-mod worker;
 
-pub use experiment::prove;
-pub use judge::Breach;
-pub use plan::Plan;
-pub use result::{
-    BreachCount, Coverage, Expectation, FailingState, Happening, Moment, Outcome, ProofResults,
-    Unchecked, Workload,
-};
+use std::path::Path;
+use std::time::Instant;
+
+use landfall_os::Host;
+use landfall_prove::{Error, Plan, Progress, Proof, Stop, self_test};
+
+use crate::{Experiment, Notice, Results, SCHEMA_NAME, SiteDescription, SiteKind};
+
 pub(crate) use strategies::{prepare, strategies};
-pub use subject::{AckSink, Mark, Promise, Recovered, Subject, SubjectError};
+
+/// Proves what `plan` says. `command` is what a user types to repeat it.
+pub fn prove(
+    plan: &Plan,
+    command: &str,
+    stop: &Stop,
+    progress: &mut dyn Progress,
+) -> Result<Results, Error> {
+    let run = Run::begin(command, &plan.directory);
+    let proof = landfall_prove::prove(plan, stop, progress)?;
+    run.results(vec![proof], Vec::new())
+}
+
+/// Tries every case of the self-test. Mount points, and what does not fit into memory, go to `directory`, or else to
+/// the system's temporary directory.
+pub fn self_test(
+    directory: Option<&Path>,
+    command: &str,
+    stop: &Stop,
+    progress: &mut dyn Progress,
+) -> Result<Results, Error> {
+    let temporary = std::env::temp_dir();
+    let run = Run::begin(command, directory.unwrap_or(&temporary));
+    let tried = self_test::run(directory, stop, progress)?;
+    run.results(tried.proofs, tried.notices)
+}
+
+/// A run that proves.
+struct Run<'a> {
+    command: &'a str,
+    directory: &'a Path,
+    started: jiff::Timestamp,
+    begin: Instant,
+}
+
+impl<'a> Run<'a> {
+    fn begin(command: &'a str, directory: &'a Path) -> Run<'a> {
+        Run {
+            command,
+            directory,
+            started: jiff::Timestamp::now(),
+            begin: Instant::now(),
+        }
+    }
+
+    /// The document of what was proven; its site and filesystem are those of the first proof.
+    fn results(self, proofs: Vec<Proof>, notices: Vec<Notice>) -> Result<Results, Error> {
+        let Some(first) = proofs.first() else {
+            return Err(Error::Refused("there is nothing to try".into()));
+        };
+        Ok(Results {
+            schema: SCHEMA_NAME.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: self.command.to_owned(),
+            started: self.started.to_string(),
+            seconds: self.begin.elapsed().as_secs_f64(),
+            host: Host::this(),
+            directory: self.directory.display().to_string(),
+            site: SiteDescription {
+                kind: SiteKind::Recorder,
+                recipe: Some(first.results.recipe.clone()),
+                size_bytes: Some(first.results.device_bytes),
+                latency: None,
+            },
+            filesystem: first.filesystem.clone(),
+            notices,
+            experiments: proofs
+                .into_iter()
+                .map(|proof| Experiment::Prove(Box::new(proof.results)))
+                .collect(),
+        })
+    }
+}

@@ -4,17 +4,15 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use landfall_os::Allocation;
-use landfall_recorder::Options;
+use landfall_prove::scratch_fs::{self, FilesystemSpec, like};
+use landfall_prove::{Plan, Silent, prove, subjects};
+use landfall_results::proof::{Outcome, summary_text};
 
-use super::{Plan, prove, sentences, subject};
-use crate::scratch_fs::{BackingDevice, FilesystemSpec, like};
 use crate::sync::{StrategyProof, StrategyResult, SyncResults};
 use crate::{Error, Notice, Progress, Site, Stop, Weight};
 
 /// Records that each strategy writes.
 const TRANSACTIONS: u64 = 24;
-/// A device only to see whether one can be made.
-const TRIAL_BYTES: u64 = 16 << 20;
 
 /// The filesystem that strategies measured on `site` are proven on: the same where one was made, else
 /// one of the same type and options; and whether anything can be proven at all, found out before an
@@ -31,11 +29,7 @@ pub(crate) fn prepare(site: &Site) -> Result<FilesystemSpec, Error> {
             ))
         })?,
     };
-    let options = Options {
-        directory: site.directory().to_owned(),
-        ..Options::new(TRIAL_BYTES)
-    };
-    drop(BackingDevice::recorder(&options, 0)?);
+    scratch_fs::require_recorder(site.directory())?;
     Ok(recipe)
 }
 
@@ -96,7 +90,7 @@ fn one(
         set("size", size),
         set("records", &TRANSACTIONS.to_string()),
     ];
-    let subject = match subject::named("files", &settings) {
+    let subject = match subjects::named("files", &settings) {
         Ok(subject) => subject,
         // A size that no subject has, say.
         Err(Error::Usage(why)) => return Ok(not_proven(recipe, &why)),
@@ -118,22 +112,18 @@ fn one(
         states,
         ..Plan::new(subject, roomy)
     };
-    let results = match prove(&plan, "", stop, &mut crate::Silent) {
-        Ok(results) => results,
+    let proof = match prove(&plan, stop, &mut Silent) {
+        Ok(proof) => proof.results,
         // This filesystem on the recorder lacks what the site has, or has not the room for it.
-        Err(Error::Refused(why)) => return Ok(not_proven(recipe, &why)),
+        Err(Error::Refused(why) | Error::Subject(why)) => return Ok(not_proven(recipe, &why)),
         Err(error) => return Err(error),
-    };
-    let Some(proof) = results.proofs().next() else {
-        return Ok(not_proven(recipe, "no state was checked"));
     };
     Ok(StrategyProof {
         recipe: recipe.to_string(),
         states: proof.coverage.checked,
         losing: proof.losing_states,
         worst_lost: proof.worst_lost,
-        not_proven: (proof.outcome() == super::Outcome::NotProven)
-            .then(|| sentences::verdict(proof)),
+        not_proven: (proof.outcome() == Outcome::NotProven).then(|| summary_text::verdict(&proof)),
     })
 }
 

@@ -13,9 +13,9 @@ use super::table::Table;
 use super::{amplify, binlog, prose, prove, stream, sync, torn};
 use crate::advice::Advice;
 use crate::facts::{self, Fact};
-use crate::prove::ProofResults;
 use crate::{Error, Notice, Results, Weight};
 use landfall_os::humanize::{bytes_text, duration_text};
+use landfall_results::proof::ProofResults;
 
 pub(super) const STYLE: &str = concat!(
     include_str!("../../templates/report.css"),

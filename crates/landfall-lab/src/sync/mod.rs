@@ -32,4 +32,3 @@ pub use result::{
 pub use safety::Safety;
 pub use sections::{Section, sections};
 pub use strategy::{CacheState, Files, Placement, Strategy};
-pub(crate) use track::Track;

@@ -6,20 +6,16 @@
 
 use std::time::Duration;
 
-use landfall_recorder::Options;
+use landfall_prove::scratch_fs::{self, FilesystemSpec};
+use landfall_prove::{Plan, Silent, prove as prove_one, subjects};
 use landfall_recorder::crash::Model;
+use landfall_results::proof::{Outcome, ProofResults, Violation, ViolationCount, summary_text};
 
 use super::TornProof;
-use crate::prove::{
-    Breach, BreachCount, Outcome, Plan, ProofResults, prove as prove_one, sentences, subject,
-};
-use crate::scratch_fs::{BackingDevice, FilesystemSpec};
 use crate::{Error, Progress, Site, Stop};
 
 /// Transactions that are sent: until pages have been written for a while.
 const TRANSACTIONS: u64 = 600;
-/// A device only to see whether one can be made.
-const TRIAL_BYTES: u64 = 16 << 20;
 
 /// One setting.
 struct Case {
@@ -129,11 +125,7 @@ impl Case {
 
 /// Refused where nothing can be proven.
 pub(super) fn require(site: &Site) -> Result<(), Error> {
-    let options = Options {
-        directory: site.directory().to_owned(),
-        ..Options::new(TRIAL_BYTES)
-    };
-    BackingDevice::recorder(&options, 0)?.close()
+    scratch_fs::require_recorder(site.directory())
 }
 
 /// Proves each setting, with at most `states` crash states each.
@@ -174,7 +166,7 @@ fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof
         not_proven: Some(why),
         ..blank.clone()
     };
-    let subject = subject::named(case.subject, &settings)?;
+    let subject = subjects::named(case.subject, &settings)?;
     let plan = Plan {
         directory: site.directory().to_owned(),
         transactions: TRANSACTIONS,
@@ -183,15 +175,11 @@ fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof
         again: blank.again.clone(),
         ..Plan::new(subject, recipe)
     };
-    let results = match prove_one(&plan, "", stop, &mut crate::Silent) {
-        Ok(results) => results,
+    Ok(match prove_one(&plan, stop, &mut Silent) {
+        Ok(proof) => of(&proof.results, &blank),
         // It is not installed, say: a row that says so.
-        Err(Error::Refused(why) | Error::Usage(why)) => return Ok(not_proven(why)),
+        Err(Error::Refused(why) | Error::Subject(why) | Error::Usage(why)) => not_proven(why),
         Err(error) => return Err(error),
-    };
-    Ok(match results.proofs().next() {
-        Some(proof) => of(proof, &blank),
-        None => not_proven("no state was checked".to_owned()),
     })
 }
 
@@ -210,15 +198,15 @@ fn again(case: &Case, states: usize) -> String {
 }
 
 fn of(proof: &ProofResults, blank: &TornProof) -> TornProof {
-    let of = |these: &[Breach]| {
-        let counted = proof.breaches.iter();
+    let of = |these: &[Violation]| {
+        let counted = proof.violations.iter();
         counted
-            .filter(|count| these.contains(&count.breach))
+            .filter(|count| these.contains(&count.violation))
             .max_by_key(|count| count.states)
     };
-    let damaged = of(&[Breach::Damaged, Breach::Filesystem]);
-    let wrong = of(&[Breach::HalfApplied, Breach::Invented]);
-    let states = |count: Option<&BreachCount>| count.map_or(0, |count| count.states);
+    let damaged = of(&[Violation::Damaged, Violation::Filesystem]);
+    let wrong = of(&[Violation::HalfApplied, Violation::Invented]);
+    let states = |count: Option<&ViolationCount>| count.map_or(0, |count| count.states);
     TornProof {
         subject: proof.subject.clone(),
         states: proof.coverage.checked,
@@ -226,7 +214,7 @@ fn of(proof: &ProofResults, blank: &TornProof) -> TornProof {
         wrong: states(wrong),
         losing: proof.losing_states,
         said: damaged.or(wrong).map(|count| count.detail.clone()),
-        not_proven: (proof.outcome() == Outcome::NotProven).then(|| sentences::verdict(proof)),
+        not_proven: (proof.outcome() == Outcome::NotProven).then(|| summary_text::verdict(proof)),
         ..blank.clone()
     }
 }

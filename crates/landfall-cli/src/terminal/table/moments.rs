@@ -2,8 +2,8 @@
 
 use comfy_table::CellAlignment;
 use landfall_lab::numbers::thousands;
-use landfall_lab::prove::sentences::words;
-use landfall_lab::prove::{Happening, Moment};
+use landfall_results::proof::summary_text::words;
+use landfall_results::proof::{Happening, Moment};
 
 use super::layout::{lines, plain_table};
 use crate::terminal::style::{BAD, FAINT, STRONG, styled};

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use landfall_lab::Results;
-use landfall_lab::prove::sentences::{
+use landfall_os::humanize::{bytes_text, duration_text};
+use landfall_results::proof::summary_text::{
     circumstances, coverage, full_subject, missing, short_subject, verdict, workload,
 };
-use landfall_lab::prove::{Breach, FailingState, Outcome, ProofResults};
-use landfall_os::humanize::{bytes_text, duration_text};
+use landfall_results::proof::{FailingState, Outcome, ProofResults, Violation};
 
 use super::layout::{lines, plain_table, wrapped};
 use super::moments::moments;
@@ -60,13 +60,17 @@ fn one(proof: &ProofResults) -> String {
     let mut text = format!("\n{}", wrapped(0, &styled_verdict(proof, &says)));
     let mut paragraph = |line: &str| text.push_str(&wrapped(2, line));
     // A loss alone is what the verdict says already.
-    if proof.breaches.iter().any(|one| one.breach != Breach::Lost) {
-        for one in &proof.breaches {
+    if proof
+        .violations
+        .iter()
+        .any(|one| one.violation != Violation::Lost)
+    {
+        for one in &proof.violations {
             paragraph(&format!(
                 "{} of {} states: {}; first {}.",
                 one.states,
                 proof.coverage.checked,
-                one.breach.words(),
+                one.violation.words(),
                 one.example
             ));
         }
@@ -152,17 +156,17 @@ mod tests {
     use super::*;
 
     fn proof(failing: u64, shortest: Value) -> ProofResults {
-        let breaches = match failing {
+        let violations = match failing {
             0 => json!([]),
             states => json!([{
-                "breach": "lost", "states": states, "example": "1:2:none",
+                "violation": "lost", "states": states, "example": "1:2:none",
                 "detail": "transaction 3, the last one acknowledged, is not there",
             }]),
         };
         serde_json::from_value(json!({
             "subject": "files method=fdatasync size=8K", "promises_atomic": false,
             "promises_order": false, "recipe": "ext4", "device_bytes": 64 << 20,
-            "model": "subset", "seed": 1, "faults": [], "stirred": false,
+            "model": "subset", "seed": 1, "faults": [], "writeback": false,
             "workload": {
                 "sent": 24, "acknowledged": 24, "writes": 72, "written_bytes": 1 << 20,
                 "flushes": 48, "spilled_bytes": 0, "ended": null,
@@ -172,7 +176,7 @@ mod tests {
                 "epochs": 49, "every_write": 49, "every_sector": 20, "planned": 300, "equal": 0,
                 "checked": 300, "states_per_minute": 6_000.0, "workers": 2,
             },
-            "breaches": breaches, "failing_states": failing, "losing_states": failing,
+            "violations": violations, "failing_states": failing, "losing_states": failing,
             "worst_lost": failing.min(1), "only_last": failing > 0, "shortest": shortest,
             "unchecked": null,
         }))

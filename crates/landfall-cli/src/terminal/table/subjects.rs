@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{ColumnConstraint, Width};
 use landfall_databases::Presence;
-use landfall_lab::prove::subject::Description;
+use landfall_prove::subjects::Description;
 
 use super::layout::{at_least, lines, plain_table, set_width};
 use crate::terminal::style::{FAINT, STRONG, styled};

@@ -5,7 +5,7 @@ use super::{Evidence, alike, option_of};
 use crate::advice::result::{Basis, Proof};
 use crate::advice::rule::{Choice, Rule, System, is_same};
 use crate::advice::{rules, subject};
-use crate::prove::{Breach, Outcome, ProofResults};
+use landfall_results::proof::{Outcome, ProofResults, Violation};
 
 /// What would happen by chance no oftener than this is no chance.
 const CHANCE: f64 = 0.05;
@@ -130,8 +130,8 @@ fn lost(rule: &Rule, proof: &ProofResults) -> u64 {
     if rule.setting == "sync_binlog" {
         return proof.failing_states;
     }
-    let others = proof.breaches.iter();
-    let others = others.filter(|count| count.breach != Breach::Diverged);
+    let others = proof.violations.iter();
+    let others = others.filter(|count| count.violation != Violation::Diverged);
     let most = others.map(|count| count.states).max().unwrap_or(0);
     most.max(proof.losing_states)
 }

@@ -6,10 +6,10 @@
 use serde::Serialize;
 
 use crate::numbers::thousands;
-use crate::prove::sentences::words;
-use crate::prove::{FailingState, Happening, Moment};
 use crate::report::charts::{Chart, Drawing};
 use landfall_os::humanize::bytes_text;
+use landfall_results::proof::summary_text::words;
+use landfall_results::proof::{FailingState, Happening, Moment};
 
 /// Regions of the device that get a lane each, at most.
 const MOST_REGIONS: usize = 5;
@@ -246,7 +246,7 @@ impl Regions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prove::fixtures::{failing, moment, state, write};
+    use landfall_results::proof::fixtures::{failing, moment, state, write};
 
     fn drawn(state: &FailingState) -> Timeline {
         match timeline("t".to_owned(), state).drawing {

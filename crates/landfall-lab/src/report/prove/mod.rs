@@ -8,8 +8,8 @@ mod tests;
 
 use super::charts::Chart;
 use super::part::{Chapter, Figure, Part};
-use crate::prove::sentences::model;
-use crate::prove::{FailingState, ProofResults};
+use landfall_results::proof::summary_text::model;
+use landfall_results::proof::{FailingState, ProofResults};
 
 /// Timelines that are drawn of several proofs.
 const MOST_TIMELINES: usize = 12;
@@ -30,7 +30,7 @@ pub(super) fn part(proofs: &[&ProofResults], charts: &mut Vec<Chart>) -> Part {
 }
 
 fn of_one(proof: &ProofResults, charts: &mut Vec<Chart>) -> Vec<Chapter> {
-    let broken = tables::breaches(proof).map(|table| Chapter {
+    let broken = tables::violations(proof).map(|table| Chapter {
         title: "Promises that were broken",
         introduction: "A crash state is what a power cut leaves on the device. Each was mounted, the subject recovered, and what it read back was held against what it had acknowledged before the cut.".to_owned(),
         tables: vec![table],

@@ -1,11 +1,11 @@
 //! What the report says of proofs before anything else: the verdict, and then how much it is worth.
 
 use super::tables::upper;
-use crate::prove::sentences::{
+use crate::report::page::Verdict;
+use landfall_results::proof::summary_text::{
     circumstances, coverage, missing, short_subject, short_verdict, verdict, workload,
 };
-use crate::prove::{FailingState, Outcome, ProofResults};
-use crate::report::page::Verdict;
+use landfall_results::proof::{FailingState, Outcome, ProofResults};
 
 /// Recipes longer than this do not go into a heading whole.
 const LONGEST_RECIPE: usize = 32;

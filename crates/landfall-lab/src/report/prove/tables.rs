@@ -3,9 +3,9 @@
 use crate::numbers::{NOTHING, thousands};
 use landfall_os::humanize::bytes_text;
 
-use crate::prove::sentences::{full_subject, verdict, words};
-use crate::prove::{Expectation, FailingState, Happening, Outcome, ProofResults};
 use crate::report::table::{Row, Table};
+use landfall_results::proof::summary_text::{full_subject, verdict, words};
+use landfall_results::proof::{Expectation, FailingState, Happening, Outcome, ProofResults};
 
 /// All proofs of a document, in a line each.
 pub(super) fn all(proofs: &[&ProofResults]) -> Table {
@@ -62,13 +62,13 @@ fn in_words(expectation: Expectation) -> &'static str {
 }
 
 /// The promises that were broken, if any was.
-pub(super) fn breaches(proof: &ProofResults) -> Option<Table> {
+pub(super) fn violations(proof: &ProofResults) -> Option<Table> {
     let rows: Vec<Row> = proof
-        .breaches
+        .violations
         .iter()
         .map(|one| {
             Row::of(
-                upper(one.breach.words()),
+                upper(one.violation.words()),
                 vec![
                     format!("{} of {}", whole(one.states), whole(proof.coverage.checked)),
                     one.example.clone(),
@@ -79,7 +79,7 @@ pub(super) fn breaches(proof: &ProofResults) -> Option<Table> {
         .collect();
     (!rows.is_empty()).then(|| Table {
         caption: "Promises that were broken, the worst first".to_owned(),
-        corner: "Breach",
+        corner: "Violation",
         columns: vec!["Crash states", "First", "What was wrong there"],
         rows,
         is_prose: true,

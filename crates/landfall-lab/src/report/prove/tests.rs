@@ -1,10 +1,10 @@
 //! Reports of proofs: one or several, whole, failing, unproven and hostile.
 
-use crate::prove::fixtures::{failing, proof};
-use crate::prove::{Expectation, ProofResults, Unchecked};
 use crate::report::tests::{HOSTILE, body, page, strategies};
 use crate::sync::fixtures::results;
 use crate::{Experiment, Results};
+use landfall_results::proof::fixtures::{failing, proof};
+use landfall_results::proof::{Expectation, ProofResults, Unchecked};
 
 /// A document with these proofs alone.
 fn proven(proofs: Vec<ProofResults>) -> Results {
@@ -156,7 +156,7 @@ fn what_a_subject_calls_itself_is_only_text() {
     let mut hostile = failing();
     hostile.subject = HOSTILE.to_owned();
     hostile.recipe = HOSTILE.to_owned();
-    hostile.breaches[0].detail = HOSTILE.to_owned();
+    hostile.violations[0].detail = HOSTILE.to_owned();
     if let Some(shortest) = &mut hostile.shortest {
         shortest.command = HOSTILE.to_owned();
         shortest.details = vec![HOSTILE.to_owned()];

@@ -1,0 +1,290 @@
+//! A whole proof: record, plan the crash states, check them, shorten what failed.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use landfall_os::Filesystem;
+use landfall_recorder::crash::{CrashState, Survey, Walker};
+use landfall_recorder::{Options, Recording};
+use landfall_results::proof::{Coverage, FailingState, ProofResults, Violation, Workload};
+
+use crate::explore::{Tally, explore, spread};
+use crate::history::History;
+use crate::judge::Judgement;
+use crate::plan::Plan;
+use crate::record::{self, Recorded, record};
+use crate::scratch_fs::{BackingDevice, FilesystemSpec, Kind, ScratchFilesystem};
+use crate::shorten::shorten;
+use crate::timeline;
+use crate::worker::{Case, Worker};
+use crate::{Error, Progress, Stop};
+
+/// Bytes of recording and of each disk's contents that are kept in memory.
+const MEMORY: u64 = 256 << 20;
+
+/// What power cuts did to a subject, and on what.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// What was found.
+    pub results: ProofResults,
+    /// The filesystem that it ran on.
+    pub filesystem: Filesystem,
+}
+
+/// Proves what `plan` says.
+///
+/// To make filesystems needs root, FUSE and loop devices. The calling thread, and those that it starts afterwards, then
+/// get mounts of their own (see [`landfall_os::isolate_mounts`]).
+pub fn prove(plan: &Plan, stop: &Stop, progress: &mut dyn Progress) -> Result<Proof, Error> {
+    let recorded = match &plan.recorded {
+        Some(path) => Recorded {
+            recording: load(path, plan)?,
+            ended: None,
+        },
+        None => {
+            progress.doing("running the workload", 0, plan.states, Duration::ZERO);
+            run_workload(plan, stop)?
+        }
+    };
+    if let Some(path) = &plan.keep_recording {
+        recorded
+            .recording
+            .save(path)
+            .map_err(Error::io(format!("cannot write {}", path.display())))?;
+    }
+    let recorded = Recorded {
+        recording: recorded.recording.with_atomic_unit(plan.atomic),
+        ..recorded
+    };
+    let history =
+        History::of(&recorded.recording).map_err(Error::io("cannot read the acknowledgements"))?;
+    let case = Case {
+        subject: plan.subject.as_ref(),
+        filesystem: &plan.filesystem,
+        recording: &recorded.recording,
+        history: &history,
+        stop,
+        directory: &plan.directory,
+        memory: MEMORY,
+    };
+    let filesystem = Worker::new(&case)
+        .and_then(|mut worker| worker.look())
+        .map_err(Error::io("cannot mount the filesystem as it was recorded"))?;
+    let results = examine(plan, &case, recorded.ended, stop, progress)?;
+    Ok(Proof {
+        results,
+        filesystem,
+    })
+}
+
+/// What a recording is of.
+fn note(plan: &Plan) -> String {
+    format!("{}\n{}", plan.subject.name(), plan.filesystem)
+}
+
+/// Reads a recording, which must be of this subject on this filesystem: held against another it would
+/// say nothing.
+fn load(path: &Path, plan: &Plan) -> Result<Recording, Error> {
+    let recording = Recording::load(path, &plan.directory)
+        .map_err(|error| Error::Usage(format!("cannot read {}: {error}", path.display())))?;
+    if recording.note() != note(plan) {
+        let (subject, recipe) = recording.note().split_once('\n').unwrap_or_default();
+        return Err(Error::Usage(format!(
+            "{} is a recording of '{subject}' on '{recipe}': name that subject with its settings, and that filesystem with --fs",
+            path.display()
+        )));
+    }
+    Ok(recording)
+}
+
+/// Runs the subject on a filesystem made for it.
+fn run_workload(plan: &Plan, stop: &Stop) -> Result<Recorded, Error> {
+    let options = Options {
+        size: plan.filesystem.small_size_for(plan.subject.capacity()),
+        memory: MEMORY,
+        directory: plan.directory.clone(),
+        latency: None,
+    };
+    let backing = BackingDevice::recorder(&options, 0)?;
+    let made = ScratchFilesystem::make(&plan.filesystem, backing, stop)?;
+    let Some(recorder) = made.recorder() else {
+        return Err(Error::Refused(
+            "only what is on a recorder is proven".into(),
+        ));
+    };
+    let workload = record::Workload {
+        transactions: plan.transactions,
+        faults: &plan.faults,
+        writeback: plan.writeback.then_some(plan.seed),
+    };
+    let recorded = record(
+        recorder,
+        made.directory(),
+        plan.subject.as_ref(),
+        &workload,
+        stop,
+    )?;
+    // The states' filesystems would meet their own double otherwise.
+    made.close()?;
+    Ok(Recorded {
+        recording: recorded.recording.with_note(note(plan)),
+        ..recorded
+    })
+}
+
+/// Checks the crash states of a recording.
+fn examine(
+    plan: &Plan,
+    case: &Case<'_>,
+    ended: Option<String>,
+    stop: &Stop,
+    progress: &mut dyn Progress,
+) -> Result<ProofResults, Error> {
+    let recording = case.recording;
+    let survey = match plan.only {
+        None => Survey::of(recording, plan.model, plan.seed, plan.states),
+        Some(name) => Survey::only(recording, name),
+    };
+    let Survey {
+        states,
+        coverage: planned,
+    } = survey.map_err(|error| match (plan.only, error.kind()) {
+        // It is the name that is wrong.
+        (Some(_), io::ErrorKind::InvalidInput) => Error::Usage(format!("no such state: {error}")),
+        _ => Error::io("cannot plan the crash states")(error),
+    })?;
+    let workers = if mounts_copies(&plan.filesystem) {
+        plan.workers.unwrap_or_else(processors)
+    } else {
+        1
+    };
+    let states = match plan.most_time {
+        Some(_) => spread(&states),
+        None => states,
+    };
+    let deadline = plan.most_time.map(|time| Instant::now() + time);
+    let tally = explore(
+        case,
+        &states,
+        workers.min(states.len().max(1)),
+        deadline,
+        stop,
+        &mut |tally| tell(progress, tally, states.len()),
+    )?;
+    let shortest = match &tally.shortest {
+        // It was asked for, and no other one.
+        Some(only) if plan.only.is_some() => Some(only.clone()),
+        Some((state, judgement)) => {
+            let all = states.len();
+            progress.doing("shortening the failing state", all, all, Duration::ZERO);
+            let violation = judgement.worst();
+            let shorter = shorten(case, state, violation, stop)
+                .map_err(Error::io("cannot shorten the failing state"))?;
+            Some(shorter.unwrap_or_else(|| (*state, judgement.clone())))
+        }
+        None => None,
+    };
+    let kept = shortest.as_ref().map(|(state, _)| state.name).or(plan.only);
+    if let (Some(path), Some(name)) = (&plan.keep_image, kept) {
+        let saved = Worker::new(case).and_then(|mut worker| {
+            worker.load(&name)?;
+            worker.save(path)
+        });
+        saved.map_err(Error::io(format!("cannot write {}", path.display())))?;
+    }
+    let shortest = match shortest {
+        Some((state, judgement)) => Some(failing(recording, &state, &judgement, &plan.again)?),
+        None => None,
+    };
+    let whole = case.history.whole();
+    let counts = recording.counts(0, recording.events().len());
+    Ok(ProofResults {
+        subject: plan.subject.name(),
+        promises_atomic: plan.subject.promise().atomic,
+        promises_order: plan.subject.promise().ordered,
+        recipe: plan.filesystem.to_string(),
+        device_bytes: recording.size(),
+        model: plan.model.to_string(),
+        atomic_bytes: plan.atomic.bytes(),
+        seed: plan.seed,
+        faults: plan.faults.iter().map(ToString::to_string).collect(),
+        writeback: plan.writeback,
+        workload: Workload {
+            sent: whole.sent.len() as u64,
+            acknowledged: whole.acknowledged.len() as u64,
+            writes: counts.writes,
+            written_bytes: counts.written_bytes,
+            flushes: counts.flushes,
+            spilled_bytes: recording.spilled(),
+            ended,
+        },
+        coverage: Coverage {
+            epochs: planned.epochs as u64,
+            surveyed: planned.surveyed as u64,
+            every_write: planned.whole_writes as u64,
+            every_sector: planned.changed_sectors as u64,
+            possible: planned.possible,
+            planned: states.len() as u64,
+            sampled: planned.sampled as u64,
+            equal: planned.duplicates as u64,
+            checked: tally.checked,
+            states_per_minute: tally.checked as f64 / tally.took.as_secs_f64().max(1e-6) * 60.0,
+            workers: workers as u64,
+        },
+        violations: Violation::ALL
+            .into_iter()
+            .filter_map(|violation| tally.violations.get(&violation).cloned())
+            .collect(),
+        failing_states: tally.failing,
+        losing_states: tally.losing,
+        worst_lost: tally.worst_lost,
+        only_last: tally.only_last,
+        shortest,
+        unchecked: tally.unchecked,
+        expected: None,
+    })
+}
+
+/// Whether several copies of a filesystem can be mounted at the same time.
+fn mounts_copies(spec: &FilesystemSpec) -> bool {
+    // Of btrfs since Linux 6.7, which then says so here.
+    spec.kind != Kind::Btrfs || Path::new("/sys/fs/btrfs/features/temp_fsid").exists()
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn tell(progress: &mut dyn Progress, tally: &Tally, planned: usize) {
+    let done = (tally.checked + tally.unchecked.as_ref().map_or(0, |u| u.states)) as usize;
+    let seconds = tally.took.as_secs_f64();
+    let left = Duration::try_from_secs_f64(seconds / done.max(1) as f64 * (planned - done) as f64);
+    let rate = done as f64 / seconds.max(1e-6) * 60.0;
+    let what = match tally.failing {
+        0 => format!("{rate:.0} states a minute, nothing lost so far"),
+        failing => format!("{rate:.0} states a minute, {failing} failing so far"),
+    };
+    progress.doing(&what, done, planned, left.unwrap_or_default());
+}
+
+fn failing(
+    recording: &Recording,
+    state: &CrashState,
+    judgement: &Judgement,
+    again: &str,
+) -> Result<FailingState, Error> {
+    let timeline = Walker::new(recording)
+        .and_then(|mut walker| walker.fates(&state.name))
+        .and_then(|fates| timeline::around(recording, state.name.cut, state.position, &fates));
+    Ok(FailingState {
+        name: state.name.to_string(),
+        command: format!("{again} --state {}", state.name),
+        details: judgement
+            .details
+            .iter()
+            .map(|(_, detail)| detail.clone())
+            .collect(),
+        timeline: timeline.map_err(Error::io("cannot read the recording"))?,
+    })
+}

@@ -1,0 +1,181 @@
+//! Runs a subject on a recorded filesystem.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use landfall_os::sync_filesystem;
+use landfall_recorder::{ClientMark, Fault, Recorder, Recording};
+
+use crate::subject::{AckSink, Mark, Subject, parse_marks};
+use crate::worker::home;
+use crate::writeback::WritebackInjector;
+use crate::{Error, Stop};
+
+/// How the subject is run.
+pub(crate) struct Workload<'a> {
+    /// Transactions that it may send.
+    pub transactions: u64,
+    /// What goes wrong with the device besides losing power.
+    pub faults: &'a [Fault],
+    /// Whether write-back is injected between transactions, and from which seed.
+    pub writeback: Option<u64>,
+}
+
+/// What came of it.
+pub(crate) struct Recorded {
+    pub recording: Recording,
+    /// Why the subject ended before it was told to, if it did.
+    pub ended: Option<String>,
+}
+
+/// Prepares the subject on the filesystem mounted at `root`, then records what it does there.
+pub(crate) fn record(
+    recorder: &Recorder,
+    root: &Path,
+    subject: &dyn Subject,
+    workload: &Workload<'_>,
+    stop: &Stop,
+) -> Result<Recorded, Error> {
+    let home = home(root);
+    fs::create_dir(&home).map_err(Error::io("cannot create the subject's directory"))?;
+    subject.prepare(&home, stop).map_err(|error| {
+        if stop.is_requested() {
+            Error::Stopped
+        } else {
+            Error::Subject(format!("{} cannot be prepared: {error}", subject.name()))
+        }
+    })?;
+    let injector = match workload.writeback {
+        Some(seed) => Some(
+            WritebackInjector::new(root, seed)
+                .map_err(Error::io("cannot make the write-back injector's file"))?,
+        ),
+        None => None,
+    };
+    File::open(root)
+        .and_then(|root| sync_filesystem(&root))
+        .map_err(Error::io("cannot sync the filesystem"))?;
+    recorder
+        .record()
+        .map_err(Error::io("cannot begin to record"))?;
+    recorder.set_faults(workload.faults.to_vec());
+    let runner = WorkloadRunner {
+        recorder,
+        most: workload.transactions,
+        injector: Mutex::new(injector),
+        stop,
+        sent: AtomicU64::new(0),
+        acknowledged: AtomicU64::new(0),
+        nonsense: Mutex::new(None),
+    };
+    let marks = recorder.listen();
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| runner.hear(marks));
+        let result = subject.run(&home, &mut &runner, stop);
+        recorder.stop_listening();
+        result
+    });
+    let nonsense = lock(&runner.nonsense).take();
+    // Its file would keep the filesystem from being unmounted.
+    drop(runner);
+    recorder.set_faults(Vec::new());
+    let recording = recorder
+        .finish()
+        .map_err(Error::io("cannot keep the recording"))?;
+    match result {
+        _ if stop.is_requested() => Err(Error::Stopped),
+        _ if nonsense.is_some() => Err(Error::Subject(nonsense.unwrap_or_default())),
+        Ok(()) => Ok(Recorded {
+            recording,
+            ended: None,
+        }),
+        // A broken device is met like that; what had been acknowledged before must be there all the same.
+        Err(error) if !workload.faults.is_empty() => Ok(Recorded {
+            recording,
+            ended: Some(error.to_string()),
+        }),
+        Err(error) => Err(Error::Subject(format!(
+            "{} cannot be run: {error}",
+            subject.name()
+        ))),
+    }
+}
+
+/// Sends transactions, and puts what is said among the device's writes.
+struct WorkloadRunner<'a> {
+    recorder: &'a Recorder,
+    most: u64,
+    injector: Mutex<Option<WritebackInjector>>,
+    stop: &'a Stop,
+    sent: AtomicU64,
+    /// By another process.
+    acknowledged: AtomicU64,
+    /// What another process wrote to the mark file that was no mark.
+    nonsense: Mutex<Option<String>>,
+}
+
+impl WorkloadRunner<'_> {
+    /// Injects write-back before each mark of another process lets it go on.
+    fn hear(&self, marks: Receiver<ClientMark>) {
+        for mark in marks {
+            match parse_marks(&mark.bytes) {
+                Ok(said) => {
+                    let acknowledged = said
+                        .iter()
+                        .filter(|mark| matches!(mark, Mark::Acknowledged(_)));
+                    let count = acknowledged.count() as u64;
+                    self.acknowledged.fetch_add(count, Ordering::Relaxed);
+                    if count > 0 {
+                        self.inject();
+                    }
+                }
+                Err(error) => {
+                    lock(&self.nonsense).get_or_insert(error.to_string());
+                }
+            }
+        }
+    }
+
+    fn inject(&self) {
+        if let Some(injector) = lock(&self.injector).as_mut() {
+            // A device that refuses is the subject's to meet.
+            let _ = injector.inject();
+        }
+    }
+}
+
+impl AckSink for &WorkloadRunner<'_> {
+    fn send(&mut self) -> Option<u64> {
+        let sent = self.sent.load(Ordering::Relaxed);
+        if sent >= self.most || self.stop.is_requested() {
+            return None;
+        }
+        self.inject();
+        self.sent.store(sent + 1, Ordering::Relaxed);
+        let mark = Mark::Sent(sent + 1);
+        self.recorder.mark(format!("{mark}\n").as_bytes());
+        Some(sent + 1)
+    }
+
+    fn acknowledge(&mut self, transaction: u64) {
+        let mark = Mark::Acknowledged(transaction);
+        self.recorder.mark(format!("{mark}\n").as_bytes());
+    }
+
+    fn mark_file(&self) -> Option<PathBuf> {
+        Some(self.recorder.mark_path())
+    }
+
+    fn is_enough(&self) -> bool {
+        self.acknowledged.load(Ordering::Relaxed) >= self.most
+            || self.stop.is_requested()
+            || lock(&self.nonsense).is_some()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

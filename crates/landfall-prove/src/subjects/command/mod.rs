@@ -1,0 +1,276 @@
+//! Any program: one command runs transactions, another one says what is left of them after a power cut.
+//! `docs/prove-your-program.md` is how to write the two.
+//!
+//! The commands are split into words as a shell does it, and started without one: a signal then reaches
+//! the program and not a shell in front of it, a path needs no quotes, and a checker that is started
+//! for each of thousands of crash states costs no second process. Who wants a shell writes `sh -c '…'`.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use super::failed;
+use crate::Stop;
+use crate::subject::number;
+use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError};
+use landfall_databases::registry::Kind;
+use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
+use landfall_os::Process;
+
+/// How often the sink is asked whether it is enough.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long it may take to prepare.
+const PREPARING: Duration = Duration::from_secs(600);
+/// How long a program may take to end once it was told to.
+const GRACE: Duration = Duration::from_secs(10);
+/// Bytes that a checker may print: millions of transactions.
+const MOST_OUTPUT: u64 = 64 << 20;
+
+pub(super) static KIND: Kind<dyn Subject> = Kind {
+    listed: (),
+    description: Description {
+        name: "command",
+        about: "any program: one command that runs transactions, one that checks what is left",
+        passes_on: None,
+        settings: &[
+            Setting {
+                name: "cmd",
+                default: None,
+                about: "the program that runs transactions; {dir} is its directory, {ack} where it reports",
+                always_shown: true,
+            },
+            Setting {
+                name: "check",
+                default: None,
+                about: "the program that prints what is left in {dir}",
+                always_shown: true,
+            },
+            Setting {
+                name: "prepare",
+                default: Some(""),
+                about: "a program that makes in {dir} what must be there before the first transaction",
+                always_shown: false,
+            },
+            Setting {
+                name: "check-timeout",
+                default: Some("30"),
+                about: "seconds after which a checker that has not ended is killed",
+                always_shown: false,
+            },
+            Setting {
+                name: "atomic",
+                default: Some("yes"),
+                about: "whether a transaction must be there whole or not at all: yes or no",
+                always_shown: false,
+            },
+            Setting {
+                name: "ordered",
+                default: Some("no"),
+                about: "whether a transaction must not be there without all before it: yes or no",
+                always_shown: false,
+            },
+        ],
+    },
+    make,
+};
+
+struct AnyProgram {
+    name: String,
+    promise: Promise,
+    run: CommandLine,
+    check: CommandLine,
+    prepare: Option<CommandLine>,
+    check_timeout: Duration,
+}
+
+fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
+    let prepare = match chosen.text("prepare") {
+        "" => None,
+        _ => Some(CommandLine::parse(chosen, "prepare", &["{dir}"])?),
+    };
+    let day = 24 * 3600;
+    Ok(Box::new(AnyProgram {
+        name: chosen.name(),
+        promise: Promise {
+            atomic: chosen.whether("atomic")?,
+            ordered: chosen.whether("ordered")?,
+        },
+        run: CommandLine::parse(chosen, "cmd", &["{dir}", "{ack}"])?,
+        check: CommandLine::parse(chosen, "check", &["{dir}"])?,
+        prepare,
+        check_timeout: Duration::from_secs(chosen.number("check-timeout", 1, day)?),
+    }))
+}
+
+/// A program and its arguments, with places for paths.
+struct CommandLine(Vec<String>);
+
+impl CommandLine {
+    fn parse(chosen: &Chosen, setting: &str, places: &[&str]) -> Result<CommandLine, SettingError> {
+        let words = shlex::split(chosen.text(setting))
+            .filter(|words| !words.is_empty())
+            .ok_or_else(|| chosen.wrong(setting, "it is a command, with quotes in pairs"))?;
+        for place in places {
+            if !words.iter().any(|word| word.contains(place)) {
+                let why = format!("it has no {place}, so the program would not know where that is");
+                return Err(chosen.wrong(setting, why));
+            }
+        }
+        Ok(CommandLine(words))
+    }
+
+    /// Starts it with these paths in their places.
+    fn start(&self, paths: &[(&str, &Path)]) -> Result<Process, SubjectError> {
+        let mut words = self.0.iter().map(|word| put(word, paths));
+        let program = words.next().unwrap_or_default();
+        let started = Process::start(Command::new(&program).args(words));
+        started.map_err(|error| failed(&format!("cannot start {}", program.display()), error))
+    }
+}
+
+/// Puts each path where its name is. What a path itself says is no name.
+fn put(word: &str, paths: &[(&str, &Path)]) -> OsString {
+    let mut result = OsString::new();
+    let mut rest = word;
+    loop {
+        let found = paths
+            .iter()
+            .filter_map(|&(name, path)| Some((rest.find(name)?, name, path)))
+            .min_by_key(|&(at, ..)| at);
+        let Some((at, name, path)) = found else {
+            result.push(rest);
+            return result;
+        };
+        result.push(&rest[..at]);
+        result.push(path);
+        rest = &rest[at + name.len()..];
+    }
+}
+
+/// What a program said before it ended like this.
+fn last_words(process: &Process, status: ExitStatus) -> String {
+    match process.last_words() {
+        Some(words) => format!("{words} ({status})"),
+        None => status.to_string(),
+    }
+}
+
+impl Subject for AnyProgram {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn promise(&self) -> Promise {
+        self.promise
+    }
+
+    fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
+        let Some(command) = &self.prepare else {
+            return Ok(());
+        };
+        let mut process = command.start(&[("{dir}", directory)])?;
+        match process.wait(PREPARING).map_err(lost)? {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => {
+                let words = last_words(&process, status);
+                Err(SubjectError(format!("it could not be prepared: {words}")))
+            }
+            None => {
+                let minutes = PREPARING.as_secs() / 60;
+                let why = format!("it was not prepared within {minutes} minutes, and killed");
+                Err(SubjectError(why))
+            }
+        }
+    }
+
+    fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
+        let Some(mark_file) = sink.mark_file() else {
+            let why = "a program can only be run where it can report: there is no mark file";
+            return Err(SubjectError(why.into()));
+        };
+        let paths = [("{dir}", directory), ("{ack}", mark_file.as_path())];
+        let mut process = self.run.start(&paths)?;
+        while !sink.is_enough() {
+            match process.wait(LOOK).map_err(lost)? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => {
+                    let words = last_words(&process, status);
+                    return Err(SubjectError(format!("the program failed: {words}")));
+                }
+                None => {}
+            }
+        }
+        process.terminate();
+        // However it ends: what it did so far counts. If it does not, it is killed.
+        process.wait(GRACE).map_err(lost)?;
+        Ok(())
+    }
+
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Recovered, SubjectError> {
+        let mut process = self.check.start(&[("{dir}", directory)])?;
+        let begin = Instant::now();
+        let status = loop {
+            let left = self.check_timeout.saturating_sub(begin.elapsed());
+            if let Some(status) = process.wait(left.min(LOOK * 10)).map_err(lost)? {
+                break status;
+            }
+            if process.stdout_len().map_err(lost)? > MOST_OUTPUT {
+                let most = MOST_OUTPUT >> 20;
+                return Err(SubjectError(format!(
+                    "the checker printed more than {most} MiB"
+                )));
+            }
+            if left.is_zero() {
+                let seconds = self.check_timeout.as_secs();
+                let damage = format!("the checker had not ended after {seconds} s and was killed");
+                return Ok(Recovered::damaged(damage));
+            }
+        };
+        if !status.success() {
+            let words = last_words(&process, status);
+            return Ok(Recovered::damaged(format!("the checker failed: {words}")));
+        }
+        let printed = process.stdout().map_err(lost)?;
+        parse_report(&String::from_utf8_lossy(&printed)).map_err(SubjectError)
+    }
+}
+
+fn lost(error: std::io::Error) -> SubjectError {
+    failed("cannot follow the program", error)
+}
+
+/// Reads what a checker printed.
+fn parse_report(text: &str) -> Result<Recovered, String> {
+    let mut found = Recovered::default();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let rest = rest.trim();
+        match (word, number(rest), number(line)) {
+            (_, _, Some(transaction)) => {
+                found.whole.insert(transaction);
+            }
+            ("partial", Some(transaction), _) => {
+                found.partial.insert(transaction);
+            }
+            ("invented", ..) => found.invented.push(rest.to_owned()),
+            ("damage", ..) => {
+                found.damage.get_or_insert(rest.to_owned());
+            }
+            _ => {
+                return Err(format!(
+                    "the checker printed '{}': a line is N, 'partial N', 'invented TEXT' or \
+                     'damage TEXT'",
+                    line.escape_debug()
+                ));
+            }
+        }
+    }
+    found
+        .whole
+        .retain(|transaction| !found.partial.contains(transaction));
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,331 @@
+//! A database: a server that is started for the run and again for each crash state, or a store that is
+//! linked in.
+//!
+//! Several clients run transactions of several rows at the same time; each is acknowledged when the
+//! database has said that it is committed. After a power cut the real database recovers, everything is
+//! read back, and it is asked to check itself.
+//!
+//! - `tables`, `keys`: how a transaction, which is of a [`shape`](crate::transactions), is said to databases of either kind;
+//! - `binlog`: what MariaDB has written for replicas.
+//!
+//! A database that does not start on a crash state, or ends while it is read, is damaged; one that cannot
+//! be started for another reason says nothing.
+//!
+//! Threads: one for each client. What a client says goes through a lock, so that its word has one place
+//! among the device's writes; the lock is never held while the database is asked.
+
+mod binlog;
+mod keys;
+mod tables;
+
+use std::num::NonZeroU32;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::Stop;
+use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError, at_the_same_time};
+use crate::transactions::shape::{Remains, Shape};
+use landfall_databases::registry::Kind;
+use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
+use landfall_databases::{Database, DatabaseError, Interface, Running, Session, Templates};
+
+const MIB: u64 = 1 << 20;
+/// Times that a transaction is tried again after conflicts with others.
+const MOST_TRIES: u32 = 20;
+
+static SETTINGS: [Setting; 4] = [
+    Setting {
+        name: "clients",
+        default: Some("3"),
+        about: "clients that run transactions at the same time",
+        always_shown: false,
+    },
+    Setting {
+        name: "rows",
+        default: Some("64"),
+        about: "rows that each client overwrites again and again, besides those that it adds",
+        always_shown: false,
+    },
+    Setting {
+        name: "size",
+        default: Some("200"),
+        about: "bytes in a row",
+        always_shown: false,
+    },
+    Setting {
+        name: "ending",
+        default: Some("kill"),
+        about: "how a server ends after the last transaction: 'kill', or 'stop', so that the power is cut while it stops in order too; what is linked in always closes in order",
+        always_shown: false,
+    },
+];
+
+/// What is different from database to database.
+struct Small {
+    name: &'static str,
+    /// Settings that make it small, so that a crash state is soon recovered; each can be set otherwise.
+    settings: &'static [(&'static str, &'static str)],
+    /// Bytes that its directory needs with these.
+    capacity: u64,
+}
+
+static SMALL: [Small; 6] = [
+    Small {
+        name: "mariadb",
+        settings: &[
+            ("innodb_buffer_pool_size", "16M"),
+            ("innodb_log_file_size", "4M"),
+            ("innodb_undo_tablespaces", "0"),
+        ],
+        capacity: 96 * MIB,
+    },
+    Small {
+        name: "myrocks",
+        settings: &[("rocksdb_block_cache_size", "16M"), ("memtable", "1M")],
+        capacity: 160 * MIB,
+    },
+    Small {
+        name: "postgres",
+        settings: &[("shared_buffers", "16M"), ("wal_segment_size", "1M")],
+        capacity: 96 * MIB,
+    },
+    Small {
+        name: "etcd",
+        // Otherwise a run is over before its pages are written once, or a snapshot is made.
+        settings: &[("backend-batch-limit", "20"), ("snapshot-count", "20")],
+        // It reserves 61 MiB for each file of its log, and the next one ahead.
+        capacity: 224 * MIB,
+    },
+    Small {
+        name: "rocksdb",
+        // It reserves as much for a file of its log.
+        settings: &[("write_buffer_size", "1M")],
+        capacity: 0,
+    },
+    Small {
+        name: "lmdb",
+        settings: &[("map_size", "64M")],
+        capacity: 0,
+    },
+];
+
+const fn kind(name: &'static str, about: &'static str) -> Kind<dyn Subject> {
+    Kind {
+        listed: (),
+        description: Description {
+            name,
+            about,
+            settings: &SETTINGS,
+            passes_on: Some("a setting of the database; see landfall subjects"),
+        },
+        make,
+    }
+}
+
+pub(super) static MARIADB: Kind<dyn Subject> =
+    kind("mariadb", "MariaDB with InnoDB, a server started for it");
+pub(super) static MYROCKS: Kind<dyn Subject> =
+    kind("myrocks", "MariaDB with MyRocks, a server started for it");
+pub(super) static POSTGRES: Kind<dyn Subject> =
+    kind("postgres", "PostgreSQL, a server started for it");
+pub(super) static REDIS: Kind<dyn Subject> = kind("redis", "Redis, a server started for it");
+pub(super) static ETCD: Kind<dyn Subject> = kind("etcd", "etcd, a server started for it");
+pub(super) static LMDB: Kind<dyn Subject> = kind("lmdb", "LMDB, linked in");
+pub(super) static REDB: Kind<dyn Subject> = kind("redb", "redb, linked in");
+pub(super) static FJALL: Kind<dyn Subject> = kind("fjall", "fjall, linked in");
+pub(super) static ROCKSDB: Kind<dyn Subject> =
+    kind("rocksdb", "RocksDB, linked in where it was asked for");
+
+struct DatabaseSubject {
+    name: String,
+    database: Box<dyn Database>,
+    clients: NonZeroU32,
+    shape: Shape,
+    stops: bool,
+    capacity: u64,
+}
+
+fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
+    let name = chosen.subject();
+    let small = SMALL.iter().find(|small| small.name == name);
+    let (small, capacity) = small.map_or((&[][..], 0), |small| (small.settings, small.capacity));
+    let mut settings = chosen.passed_on().to_vec();
+    for (key, value) in small {
+        if !settings.iter().any(|(set, _)| set == key) {
+            settings.push(((*key).to_owned(), (*value).to_owned()));
+        }
+    }
+    let clients = chosen.number("clients", 1, 64)?;
+    Ok(Box::new(DatabaseSubject {
+        name: chosen.name(),
+        database: landfall_databases::named(name, &settings)?,
+        clients: NonZeroU32::new(clients as u32).unwrap_or(NonZeroU32::MIN),
+        shape: Shape {
+            rows: chosen.number("rows", 2, 1 << 16)?,
+            size: chosen.size("size", 16, 8 << 10)? as usize,
+        },
+        stops: chosen.one_of("ending", &[("kill", false), ("stop", true)])?,
+        capacity,
+    }))
+}
+
+impl DatabaseSubject {
+    fn fill(&self, running: &dyn Running) -> Result<(), DatabaseError> {
+        let clients = self.clients.get();
+        match running.session()? {
+            Session::Sql(mut sql) => tables::create(sql.as_mut(), &self.shape, clients),
+            Session::Keys(mut keys) => keys::create(keys.as_mut(), &self.shape, clients),
+        }
+    }
+
+    /// Everything that is there.
+    fn read(&self, running: &dyn Running) -> Result<(Remains, Option<String>), DatabaseError> {
+        match running.session()? {
+            Session::Sql(mut sql) => {
+                let remains = tables::read(sql.as_mut())?;
+                let diverged = binlog::difference(sql.as_mut(), &remains)?;
+                Ok((remains, diverged))
+            }
+            Session::Keys(mut keys) => {
+                let in_order = self.database.interface() == Interface::OrderedKeys;
+                let clients = self.clients.get();
+                let remains = keys::read(keys.as_mut(), &self.shape, clients, in_order)?;
+                Ok((remains, None))
+            }
+        }
+    }
+
+    /// Runs one client's transactions until the sink, or another client, has had enough.
+    fn client(
+        &self,
+        session: Session,
+        client: u32,
+        sink: &Mutex<&mut dyn AckSink>,
+        ended: &AtomicBool,
+    ) -> Result<(), SubjectError> {
+        let mut client: Box<dyn Commit> = match session {
+            Session::Sql(sql) => Box::new(tables::Client::new(sql, client).map_err(failed)?),
+            Session::Keys(keys) => Box::new(keys::Client::new(keys, client)),
+        };
+        let locked = || sink.lock().unwrap_or_else(PoisonError::into_inner);
+        while !ended.load(Ordering::Relaxed) {
+            let Some(transaction) = locked().send() else {
+                break;
+            };
+            let mut tries = 0;
+            loop {
+                match client.commit(&self.shape, transaction) {
+                    Ok(()) => break,
+                    // Nothing of it was done.
+                    Err(DatabaseError::Conflict(_)) if tries < MOST_TRIES => tries += 1,
+                    Err(error) => {
+                        let text = format!("transaction {transaction} failed: {error}");
+                        return Err(SubjectError(text));
+                    }
+                }
+            }
+            locked().acknowledge(transaction);
+        }
+        Ok(())
+    }
+}
+
+/// A client that commits transactions.
+trait Commit {
+    /// Returns when the database says that it is committed.
+    fn commit(&mut self, shape: &Shape, transaction: u64) -> Result<(), DatabaseError>;
+}
+
+impl Subject for DatabaseSubject {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn promise(&self) -> Promise {
+        Promise {
+            atomic: true,
+            // Of transactions that run at the same time any may be committed first.
+            ordered: self.clients.get() == 1,
+        }
+    }
+
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    fn prepare(&self, directory: &Path, stop: &Stop) -> Result<(), SubjectError> {
+        let templates = Templates::new(&std::env::temp_dir());
+        let make = || {
+            self.database.create(directory, &templates, stop)?;
+            let running = self.database.start(directory, stop)?;
+            self.fill(running.as_ref())?;
+            running.stop()
+        };
+        make().map_err(failed)
+    }
+
+    fn run(
+        &self,
+        directory: &Path,
+        sink: &mut dyn AckSink,
+        stop: &Stop,
+    ) -> Result<(), SubjectError> {
+        let running = self.database.start(directory, stop).map_err(failed)?;
+        let ended = AtomicBool::new(false);
+        let sink = Mutex::new(sink);
+        at_the_same_time(self.clients.get(), |client| {
+            let session = running.session().map_err(failed);
+            session
+                .and_then(|session| self.client(session, client, &sink, &ended))
+                .inspect_err(|_| ended.store(true, Ordering::Relaxed))
+        })?;
+        if self.stops {
+            running.stop().map_err(failed)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn check(&self, directory: &Path, stop: &Stop) -> Result<Recovered, SubjectError> {
+        // A store that is linked in may trip over what it finds, and takes nothing else with it.
+        let checked = catch_unwind(AssertUnwindSafe(|| self.look(directory, stop)));
+        checked.unwrap_or_else(|_| Ok(Recovered::damaged("the database panicked")))
+    }
+}
+
+impl DatabaseSubject {
+    fn look(&self, directory: &Path, stop: &Stop) -> Result<Recovered, SubjectError> {
+        let running = match self.database.start(directory, stop) {
+            Ok(running) => running,
+            // With these settings it was started before: what it complains of now is what it finds.
+            Err(DatabaseError::DoesNotStart(why) | DatabaseError::Setting(why)) => {
+                return Ok(Recovered::damaged(why));
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let (remains, diverged) = match self.read(running.as_ref()) {
+            Ok(read) => read,
+            Err(DatabaseError::Failed(why)) => return Ok(Recovered::damaged(why)),
+            Err(error) => return Err(failed(error)),
+        };
+        let damage = match running.verify(stop) {
+            Ok(complaint) => complaint,
+            Err(DatabaseError::Failed(why)) => Some(why),
+            // What it has to check itself with is not here; everything was read all the same.
+            Err(DatabaseError::NotInstalled { .. }) => None,
+            Err(error) => return Err(failed(error)),
+        };
+        // It is killed: what it would still write goes with the state.
+        drop(running);
+        let mut found = remains.found(&self.shape, self.clients.get());
+        found.damage = damage.or(found.damage);
+        found.diverged = diverged;
+        Ok(found)
+    }
+}
+
+fn failed(error: DatabaseError) -> SubjectError {
+    SubjectError(error.to_string())
+}

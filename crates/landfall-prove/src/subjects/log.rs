@@ -1,0 +1,302 @@
+//! The engine's log: batches that several threads commit at the same time.
+//!
+//! A record says whose it is and where in its batch; the rest of it follows from that. It also says below
+//! which transaction all were acknowledged before it was appended: those may have been truncated, and are
+//! then as good as there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use landfall::{Log, Lsn, Options};
+
+use super::engine::{cannot, lock, recovered};
+use crate::Stop;
+use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError, at_the_same_time};
+use crate::transactions::pseudo_random;
+use landfall_databases::registry::Kind;
+use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
+
+const DIRECTORY: &str = "log";
+/// Bytes of a record that say what it is: transaction, place, how many there are, the floor.
+const HEAD: usize = 24;
+/// A client truncates after so many of its transactions.
+const TRUNCATE_EVERY: u64 = 8;
+
+pub(super) static KIND: Kind<dyn Subject> = Kind {
+    listed: (),
+    description: Description {
+        name: "landfall-log",
+        about: "Landfall's own durable log, linked in",
+        passes_on: None,
+        settings: &[
+            Setting {
+                name: "clients",
+                default: Some("3"),
+                about: "threads that commit at the same time, 1 to 64",
+                always_shown: true,
+            },
+            Setting {
+                name: "records",
+                default: Some("2"),
+                about: "records of a transaction, which are one batch",
+                always_shown: false,
+            },
+            Setting {
+                name: "size",
+                default: Some("200"),
+                about: "bytes of a record",
+                always_shown: true,
+            },
+            Setting {
+                name: "segment",
+                default: Some("64K"),
+                about: "bytes of a segment: small ones are many",
+                always_shown: false,
+            },
+            Setting {
+                name: "truncate",
+                default: Some("yes"),
+                about: "whether what was acknowledged is truncated now and then: yes or no",
+                always_shown: false,
+            },
+        ],
+    },
+    make: |chosen| Ok(Box::new(make(chosen)?)),
+};
+
+struct LogSubject {
+    name: String,
+    clients: NonZeroU32,
+    records: u32,
+    size: usize,
+    segment: u64,
+    truncates: bool,
+}
+
+fn make(chosen: &Chosen) -> Result<LogSubject, SettingError> {
+    let clients = chosen.number("clients", 1, 64)? as u32;
+    Ok(LogSubject {
+        name: chosen.name(),
+        clients: NonZeroU32::new(clients).unwrap_or(NonZeroU32::MIN),
+        records: chosen.number("records", 1, 1000)? as u32,
+        size: chosen.size("size", HEAD as u64, 16 << 20)? as usize,
+        segment: chosen.size("segment", 16 << 10, 1 << 30)?,
+        truncates: chosen.whether("truncate")?,
+    })
+}
+
+/// What the clients know of each other's transactions.
+#[derive(Default)]
+struct Known {
+    /// Sent, and not acknowledged.
+    pending: BTreeSet<u64>,
+    /// The first record of each that was appended and may be needed.
+    lsns: BTreeMap<u64, u64>,
+    /// The greatest that was sent.
+    last: u64,
+}
+
+impl Known {
+    /// All transactions below were acknowledged.
+    fn floor(&self) -> u64 {
+        self.pending.first().copied().unwrap_or(self.last + 1)
+    }
+}
+
+impl LogSubject {
+    fn open(&self, directory: &Path) -> Result<Log, landfall::Error> {
+        let options = Options::default().segment_bytes(self.segment);
+        Log::open(directory.join(DIRECTORY), options)
+    }
+
+    fn record(&self, transaction: u64, place: u32, floor: u64) -> Vec<u8> {
+        let mut record = vec![0; self.size];
+        pseudo_random(&mut record, transaction << 16 | u64::from(place));
+        record[0..8].copy_from_slice(&transaction.to_le_bytes());
+        record[8..12].copy_from_slice(&place.to_le_bytes());
+        record[12..16].copy_from_slice(&self.records.to_le_bytes());
+        record[16..24].copy_from_slice(&floor.to_le_bytes());
+        record
+    }
+
+    /// Runs one client's transactions until the sink, or another client, has had enough.
+    fn client(
+        &self,
+        log: &Log,
+        known: &Mutex<Known>,
+        sink: &Mutex<&mut dyn AckSink>,
+        ended: &AtomicBool,
+    ) -> Result<(), SubjectError> {
+        let mut done = 0;
+        while !ended.load(Ordering::Relaxed) {
+            let (transaction, floor) = {
+                let mut sink = lock(sink);
+                let Some(transaction) = sink.send() else {
+                    break;
+                };
+                let mut known = lock(known);
+                known.pending.insert(transaction);
+                known.last = known.last.max(transaction);
+                (transaction, known.floor())
+            };
+            let failed = |error| SubjectError(format!("transaction {transaction} failed: {error}"));
+            let records: Vec<Vec<u8>> = (0..self.records)
+                .map(|place| self.record(transaction, place, floor))
+                .collect();
+            let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
+            let lsns = log.append_batch(&slices).map_err(failed)?;
+            lock(known).lsns.insert(transaction, lsns.start.0);
+            log.commit_to(Lsn(lsns.end.0 - 1)).map_err(failed)?;
+            lock(sink).acknowledge(transaction);
+            lock(known).pending.remove(&transaction);
+            done += 1;
+            if self.truncates && done % TRUNCATE_EVERY == 0 {
+                // That floor is in the log, durably.
+                let needed = {
+                    let mut known = lock(known);
+                    known.lsns = known.lsns.split_off(&floor);
+                    // Of those that were sent and not appended the LSNs will be greater.
+                    known.lsns.values().min().copied()
+                };
+                if let Some(lsn) = needed {
+                    log.truncate_before(Lsn(lsn)).map_err(failed)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything that is there.
+    fn read(&self, log: &Log) -> Result<Recovered, landfall::Error> {
+        let mut found = Recovered::default();
+        let mut places: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
+        let mut floor = 1;
+        let mut reader = log.read(log.first_lsn())?;
+        while let Some(record) = reader.next()? {
+            match self.identify(record.bytes) {
+                Some((transaction, place, below)) => {
+                    floor = floor.max(below);
+                    if !places.entry(transaction).or_default().insert(place) {
+                        let text = format!("record {place} of transaction {transaction} twice");
+                        found.invented.push(text);
+                    }
+                }
+                None => {
+                    let text = format!("record {} is none that was appended", record.lsn);
+                    found.invented.push(text);
+                }
+            }
+        }
+        for (transaction, places) in places {
+            if places.len() == self.records as usize || transaction < floor {
+                found.whole.insert(transaction)
+            } else {
+                found.partial.insert(transaction)
+            };
+        }
+        found.whole.extend(1..floor);
+        Ok(found)
+    }
+
+    fn identify(&self, bytes: &[u8]) -> Option<(u64, u32, u64)> {
+        let word = |at: usize| {
+            bytes
+                .get(at..at + 8)?
+                .try_into()
+                .ok()
+                .map(u64::from_le_bytes)
+        };
+        let half = |at: usize| {
+            bytes
+                .get(at..at + 4)?
+                .try_into()
+                .ok()
+                .map(u32::from_le_bytes)
+        };
+        let (transaction, place, floor) = (word(0)?, half(8)?, word(16)?);
+        (self.record(transaction, place, floor) == bytes).then_some((transaction, place, floor))
+    }
+}
+
+impl Subject for LogSubject {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn promise(&self) -> Promise {
+        Promise {
+            atomic: true,
+            // Which of several threads comes first is not the order in which they were sent.
+            ordered: self.clients.get() == 1,
+        }
+    }
+
+    fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
+        let made = self.open(directory).and_then(Log::close);
+        made.map_err(cannot)
+    }
+
+    fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
+        let log = self.open(directory).map_err(cannot)?;
+        let (known, ended) = (Mutex::new(Known::default()), AtomicBool::new(false));
+        let sink = Mutex::new(sink);
+        at_the_same_time(self.clients.get(), |_| {
+            self.client(&log, &known, &sink, &ended)
+                .inspect_err(|_| ended.store(true, Ordering::Relaxed))
+        })?;
+        log.close().map_err(cannot)
+    }
+
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Recovered, SubjectError> {
+        let found = self.open(directory).and_then(|log| {
+            let found = self.read(&log)?;
+            // What was recovered must take more.
+            log.append_durable(b"after the power cut")?;
+            Ok(found)
+        });
+        recovered(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::*;
+    use super::*;
+
+    #[test]
+    fn what_was_acknowledged_is_found() {
+        for set in [
+            "clients=1",
+            "clients=3",
+            "clients=3 truncate=no",
+            "clients=2 size=5000 segment=16K",
+            "clients=8 records=1",
+        ] {
+            let subject = subject("landfall-log", set);
+            let directory = directory();
+            let mut sink = Counting::new(60);
+            let ran = subject
+                .prepare(directory.path(), &Stop::default())
+                .and_then(|()| subject.run(directory.path(), &mut sink, &Stop::default()));
+            ran.unwrap();
+            // Several clients are done in an order of their own.
+            sink.acknowledged.sort_unstable();
+            assert_eq!(sink.acknowledged, (1..=60).collect::<Vec<_>>(), "{set}");
+            assert_eq!(check(&*subject, directory.path()), all_whole(60), "{set}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_appended_is_seen() {
+        let subject = subject("landfall-log", "clients=1 truncate=no");
+        let directory = run(&*subject, 3).unwrap();
+        let log = Log::open(directory.path().join(DIRECTORY), Options::default()).unwrap();
+        log.append_durable(b"foreign").unwrap();
+        log.close().unwrap();
+        let found = check(&*subject, directory.path());
+        assert_eq!(found.invented.len(), 1, "{found:?}");
+    }
+}

@@ -1,0 +1,82 @@
+//! What happened to the device around a power cut.
+
+use std::collections::HashMap;
+use std::io;
+
+use landfall_recorder::crash::WriteFate;
+use landfall_recorder::{EventKind, Recording, SECTOR};
+use landfall_results::proof::{Happening, Moment};
+
+use crate::subject::{Mark, parse_marks};
+
+/// Events shown after the cut, and epochs shown before it.
+const AFTER: usize = 6;
+const EPOCHS_BEFORE: u32 = 2;
+/// Most events shown before the cut.
+const MOST_BEFORE: usize = 60;
+
+/// The events around a cut after `position` events in epoch `cut`, with what became of its writes.
+pub(crate) fn around(
+    recording: &Recording,
+    cut: u32,
+    position: usize,
+    fates: &[WriteFate],
+) -> io::Result<Vec<Moment>> {
+    let missing: HashMap<usize, u64> = fates
+        .iter()
+        .map(|fate| {
+            let missing = fate.arrived.iter().filter(|arrived| !**arrived);
+            (fate.event, missing.count() as u64)
+        })
+        .collect();
+    let events = recording.events();
+    let mut epoch = 0;
+    let mut begin = 0;
+    for (index, event) in events.iter().enumerate() {
+        if event.kind == EventKind::Flush {
+            epoch += 1;
+            if epoch + EPOCHS_BEFORE == cut {
+                begin = index + 1;
+            }
+            if epoch == cut {
+                break;
+            }
+        }
+    }
+    let begin = begin.max(position.saturating_sub(MOST_BEFORE));
+    let end = events.len().min(position + AFTER);
+    let mut moments = Vec::new();
+    for (index, event) in events.iter().enumerate().take(end).skip(begin) {
+        let after_cut = index >= position;
+        let mut push = |what| {
+            moments.push(Moment {
+                ms: event.at.as_secs_f64() * 1e3,
+                what,
+                after_cut,
+            });
+        };
+        match event.kind {
+            EventKind::Write { offset, data } => {
+                let sectors = u64::from(data.len).div_ceil(SECTOR as u64);
+                push(Happening::Write {
+                    offset,
+                    bytes: u64::from(data.len),
+                    sectors,
+                    missing: missing.get(&index).copied().unwrap_or(0),
+                });
+            }
+            EventKind::Flush => push(Happening::Flush),
+            EventKind::LyingFlush => push(Happening::LyingFlush),
+            EventKind::Refused => push(Happening::Refused),
+            EventKind::Mark(bytes) => {
+                for mark in parse_marks(&recording.bytes(bytes)?).unwrap_or_default() {
+                    push(match mark {
+                        Mark::Sent(transaction) => Happening::Send { transaction },
+                        Mark::Acknowledged(transaction) => Happening::Acknowledge { transaction },
+                    });
+                }
+            }
+        }
+    }
+    Ok(moments)
+}

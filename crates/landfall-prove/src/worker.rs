@@ -1,0 +1,246 @@
+//! Checks one crash state after the other: make it, mount it, let the subject recover, judge.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use landfall_os::{DeviceKind, Filesystem, Mount, PrivateDirectory};
+use landfall_recorder::Recording;
+use landfall_recorder::crash::{CrashDisk, StateName, Walker};
+
+use crate::Stop;
+use crate::history::{Acknowledged, History};
+use crate::judge::{Judgement, judge};
+use crate::scratch_fs::{FilesystemSpec, Kind, ext};
+use crate::subject::Subject;
+
+/// What all workers share.
+pub(crate) struct Case<'a> {
+    /// The subject.
+    pub subject: &'a dyn Subject,
+    /// The filesystem, with its mount options.
+    pub filesystem: &'a FilesystemSpec,
+    /// What was recorded.
+    pub recording: &'a Recording,
+    /// What was said.
+    pub history: &'a History,
+    /// Whether to stop.
+    pub stop: &'a Stop,
+    /// For mount points, and for what does not fit into memory.
+    pub directory: &'a Path,
+    /// Bytes of a disk's contents that are kept in memory.
+    pub memory: u64,
+}
+
+/// What became of one state.
+#[derive(Clone, Debug)]
+pub(crate) enum Checked {
+    /// It was checked.
+    Judged(Judgement),
+    /// It could not be, and why; nothing is known of it.
+    Unchecked(String),
+}
+
+/// One worker, with a disk and a mount point of its own. Its states' epochs never go back.
+pub(crate) struct Worker<'a> {
+    case: &'a Case<'a>,
+    // Before the mount point, which it may still be mounted on.
+    disk: CrashDisk,
+    walker: Walker<'a>,
+    mount_point: PathBuf,
+    /// Why the last state is still mounted: a filesystem mounted again would be that one.
+    stuck: Option<String>,
+    // Holds the mount point: goes last.
+    _private: PrivateDirectory,
+}
+
+impl<'a> Worker<'a> {
+    pub fn new(case: &'a Case<'a>) -> io::Result<Worker<'a>> {
+        let private = PrivateDirectory::create_in(case.directory)?;
+        Ok(Worker {
+            case,
+            disk: CrashDisk::start(case.recording, case.memory, case.directory)?,
+            walker: Walker::new(case.recording)?,
+            mount_point: private.open_directory("state")?,
+            stuck: None,
+            _private: private,
+        })
+    }
+
+    /// Makes the state, without mounting it.
+    pub fn load(&mut self, name: &StateName) -> io::Result<()> {
+        let composition = self.walker.composition(name)?;
+        self.disk
+            .load(self.case.recording, name.cut, &composition.pieces)
+    }
+
+    /// Writes the state that was loaded last into a new file.
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        self.disk.save(path)
+    }
+
+    /// Makes the state and checks it; `position` events had happened when the power went. A state that
+    /// fails is made and checked once more: what fails only once says nothing about power cuts.
+    pub fn check(&mut self, name: &StateName, position: usize) -> Checked {
+        let first = self.check_once(name, position);
+        match &first {
+            Checked::Judged(judgement) if !judgement.kept() => {}
+            _ => return first,
+        }
+        match (first, self.check_once(name, position)) {
+            (Checked::Judged(first), Checked::Judged(second)) if second.kept() => {
+                let detail = first.detail(first.worst());
+                Checked::Unchecked(format!(
+                    "{name} failed once and was whole when it was checked again: {detail}"
+                ))
+            }
+            (_, second) => second,
+        }
+    }
+
+    fn check_once(&mut self, name: &StateName, position: usize) -> Checked {
+        if let Some(why) = &self.stuck {
+            return Checked::Unchecked(why.clone());
+        }
+        if let Err(error) = self.load(name) {
+            return Checked::Unchecked(format!("the state cannot be made: {error}"));
+        }
+        let said = match self.written(name) {
+            Ok(written) => self.case.history.between(written, position),
+            Err(error) => return Checked::Unchecked(format!("the state cannot be made: {error}")),
+        };
+        let known_errors = match self.recover_without_journal() {
+            Ok(Ok(errors)) => errors,
+            Ok(Err(problem)) => return Checked::Judged(Judgement::of_filesystem(&said, problem)),
+            Err(error) => return Checked::Unchecked(format!("e2fsck cannot be run: {error}")),
+        };
+        let mount = self.mount();
+        let mount = match mount {
+            Ok(mount) => mount,
+            Err(error) => {
+                let problem = format!("the filesystem cannot be mounted: {error}");
+                return Checked::Judged(Judgement::of_filesystem(&said, problem));
+            }
+        };
+        let checked = self.inspect(mount.target(), &said, known_errors);
+        match mount.unmount() {
+            Ok(()) => checked,
+            Err(error) => {
+                let why = format!("{name} cannot be unmounted again: {error}");
+                self.stuck = Some(why.clone());
+                Checked::Unchecked(why)
+            }
+        }
+    }
+
+    /// Events up to the last write that arrived, or up to the last flush if none did.
+    fn written(&mut self, name: &StateName) -> io::Result<usize> {
+        let fates = self.walker.fates(name)?;
+        let arrived = fates.iter().filter(|fate| fate.arrived.contains(&true));
+        let last = arrived.map(|fate| fate.event + 1).max();
+        let begin = self
+            .walker
+            .epochs()
+            .get(name.cut as usize)
+            .map_or(0, |epoch| epoch.events.start);
+        Ok(last.unwrap_or(begin))
+    }
+
+    fn mount(&self) -> io::Result<Mount> {
+        let spec = self.case.filesystem;
+        let options = beside_others(spec);
+        let device = self.disk.device().path();
+        Mount::new(device, &self.mount_point, spec.kind.name(), &options)
+    }
+
+    /// Describes the filesystem as it was when the recording began.
+    pub fn look(&mut self) -> io::Result<Filesystem> {
+        self.disk.load(self.case.recording, 0, &[])?;
+        let mount = self.mount()?;
+        let mut filesystem = Filesystem::of(mount.target())?;
+        for device in &mut filesystem.devices {
+            device.kind = DeviceKind::Recorder;
+        }
+        mount.unmount()?;
+        Ok(filesystem)
+    }
+
+    /// Repairs a filesystem without a journal, as a system does that boots. Returns how many errors the
+    /// filesystem knew of before the cut, or what is wrong with it.
+    fn recover_without_journal(&self) -> io::Result<Result<u32, String>> {
+        let device = self.disk.device().path();
+        let of_ext = matches!(
+            self.case.filesystem.kind,
+            Kind::Ext2 | Kind::Ext3 | Kind::Ext4
+        );
+        let superblock = if of_ext {
+            ext::Superblock::of(device)?
+        } else {
+            None
+        };
+        match superblock {
+            Some(superblock) if !superblock.has_journal => {
+                let problem = ext::repair(device)?;
+                Ok(problem.map_or(Ok(superblock.errors), Err))
+            }
+            Some(superblock) => Ok(Ok(superblock.errors)),
+            None => Ok(Ok(0)),
+        }
+    }
+
+    fn inspect(&self, root: &Path, said: &Acknowledged, known_errors: u32) -> Checked {
+        let found = match self.case.subject.check(&home(root), self.case.stop) {
+            Ok(found) => found,
+            Err(error) => return Checked::Unchecked(error.to_string()),
+        };
+        let mut judgement = judge(&found, said, self.case.subject.promise());
+        if let Err(problem) = self.filesystem_works(root, known_errors) {
+            judgement.add_filesystem(problem);
+        }
+        Checked::Judged(judgement)
+    }
+
+    /// Whether the filesystem recovered for good: it can be written to, and has found no error in
+    /// itself since. Those that it knew of before are what an injected fault has left.
+    fn filesystem_works(&self, root: &Path, known_errors: u32) -> Result<(), String> {
+        let probe = root.join(".landfall-probe");
+        let write = || {
+            File::create(&probe)?.write_all(b"probe")?;
+            fs::remove_file(&probe)
+        };
+        match write() {
+            // It was full before the cut.
+            Err(error) if error.kind() == io::ErrorKind::StorageFull && is_full(root) => Ok(()),
+            result => result,
+        }
+        .map_err(|error| format!("the filesystem cannot be written to: {error}"))?;
+        let errors = format!("/sys/fs/ext4/{}/errors_count", self.disk.device().name());
+        let count = fs::read_to_string(errors).ok();
+        let count: u32 = count.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+        match count.saturating_sub(known_errors) {
+            0 => Ok(()),
+            found => Err(format!("the filesystem found {found} errors in itself")),
+        }
+    }
+}
+
+/// Whether a filesystem may have no room for one more file: some keep a few blocks back, and some want
+/// many in one place for it.
+fn is_full(root: &Path) -> bool {
+    rustix::fs::statvfs(root)
+        .is_ok_and(|space| space.f_bavail <= space.f_blocks / 64 || space.f_ffree == 0)
+}
+
+/// The mount options of a filesystem of which several copies are mounted at the same time.
+fn beside_others(spec: &FilesystemSpec) -> String {
+    match spec.kind {
+        // They all have the same identity, which xfs does not take otherwise.
+        Kind::Xfs => format!("{},nouuid", spec.mount_options),
+        _ => spec.mount_options.clone(),
+    }
+}
+
+/// The subject's directory on a filesystem.
+pub(crate) fn home(root: &Path) -> PathBuf {
+    root.join("subject")
+}

@@ -1,0 +1,296 @@
+//! What a proof found: what power cuts did to a subject.
+//!
+//! `summary_text` says it in words.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixtures;
+pub mod summary_text;
+
+/// Bytes that any disk writes whole or not at all.
+const SECTOR: u64 = 512;
+
+/// What power cuts did to a subject.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProofResults {
+    /// The subject with its settings.
+    pub subject: String,
+    /// Whether the subject promises that a transaction is there whole or not at all.
+    pub promises_atomic: bool,
+    /// Whether the subject promises that no transaction is there without all those before it.
+    pub promises_order: bool,
+    /// The filesystem, with mount and mkfs options.
+    pub recipe: String,
+    /// Size of the recorded device in bytes.
+    pub device_bytes: u64,
+    /// Which crash states were tried: flushed, prefix or subset.
+    pub model: String,
+    /// What the disk writes whole or not at all, in bytes.
+    #[serde(default = "sector")]
+    pub atomic_bytes: u64,
+    /// What random choices were made from.
+    pub seed: u64,
+    /// What else went wrong with the device.
+    pub faults: Vec<String>,
+    /// Whether write-back was injected: dirty pages forced out between transactions.
+    pub writeback: bool,
+    /// What was recorded.
+    pub workload: Workload,
+    /// Which crash states there are, and which were checked.
+    pub coverage: Coverage,
+    /// Promises that were broken, the worst first; empty if nothing was lost.
+    pub violations: Vec<ViolationCount>,
+    /// States in which any promise was broken.
+    pub failing_states: u64,
+    /// States in which an acknowledged transaction was not there.
+    pub losing_states: u64,
+    /// Acknowledged transactions that were missing in the worst of these states.
+    pub worst_lost: u64,
+    /// Whether it was the transaction acknowledged last, and no other, in each of these states.
+    pub only_last: bool,
+    /// The failing state that differs least from one that is whole.
+    pub shortest: Option<FailingState>,
+    /// Why some states could not be checked, if any could not.
+    pub unchecked: Option<Unchecked>,
+    /// What it should have come to, if that is known: see `landfall prove --self-test`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expectation>,
+}
+
+/// What any disk writes whole or not at all, and all that documents of the time before it could be
+/// chosen mean.
+fn sector() -> u64 {
+    SECTOR
+}
+
+/// What a proof should come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expectation {
+    /// Every promise is kept.
+    LosesNothing,
+    /// Acknowledged transactions are lost.
+    Loses,
+    /// The transaction acknowledged last is lost, and never another.
+    LosesOnlyLast,
+    /// Transactions are half-applied.
+    Tears,
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Workload {
+    /// Transactions sent.
+    pub sent: u64,
+    /// Transactions acknowledged.
+    pub acknowledged: u64,
+    /// Writes that reached the device.
+    pub writes: u64,
+    /// Bytes of them.
+    pub written_bytes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Bytes of the recording that did not fit into memory.
+    pub spilled_bytes: u64,
+    /// Why the subject ended before it was told to, if it did.
+    pub ended: Option<String>,
+}
+
+/// Which crash states there are, and which were checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Coverage {
+    /// Stretches between two flushes, the one after the last flush among them.
+    pub epochs: u64,
+    /// Epochs of which any states were planned.
+    pub surveyed: u64,
+    /// Epochs of which every subset of whole writes was planned.
+    pub every_write: u64,
+    /// Epochs of which every subset of changed sectors was planned.
+    pub every_sector: u64,
+    /// States that the model has in all, those with equal images in one epoch counted once.
+    pub possible: f64,
+    /// Distinct states that were planned.
+    pub planned: u64,
+    /// States among them that chance picked.
+    pub sampled: u64,
+    /// States that equal another one, and were planned once.
+    pub equal: u64,
+    /// Distinct states that were checked.
+    pub checked: u64,
+    /// States checked per minute, by all workers together.
+    pub states_per_minute: f64,
+    /// Workers.
+    pub workers: u64,
+}
+
+/// A way of breaking a promise.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Violation {
+    /// The filesystem could not be mounted, or complained, or could not be written to any more.
+    Filesystem,
+    /// The subject did not recover, or its own integrity check failed.
+    Damaged,
+    /// A transaction that had been acknowledged is not there.
+    Lost,
+    /// A part of a transaction is there, of a subject that promises all or nothing.
+    HalfApplied,
+    /// Something is there that was never sent.
+    Invented,
+    /// The subject's own record of its transactions, which replicas follow, differs from what it has.
+    Diverged,
+    /// A transaction is there without one before it, of a subject that promises order.
+    OutOfOrder,
+}
+
+impl Violation {
+    /// All of them, the worst first.
+    pub const ALL: [Violation; 7] = [
+        Violation::Filesystem,
+        Violation::Damaged,
+        Violation::Invented,
+        Violation::HalfApplied,
+        Violation::Diverged,
+        Violation::OutOfOrder,
+        Violation::Lost,
+    ];
+
+    /// In a few words, as in "in 3 states …".
+    pub fn words(self) -> &'static str {
+        match self {
+            Violation::Filesystem => "the filesystem did not recover",
+            Violation::Damaged => "the subject did not recover",
+            Violation::Lost => "acknowledged transactions were lost",
+            Violation::HalfApplied => "a transaction was half-applied",
+            Violation::Invented => "something was there that had never been sent",
+            Violation::Diverged => "the log for replicas and the database did not have the same",
+            Violation::OutOfOrder => "a transaction was there without one before it",
+        }
+    }
+}
+
+/// One kind of violation, and how often it was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ViolationCount {
+    /// What was broken.
+    pub violation: Violation,
+    /// In how many states.
+    pub states: u64,
+    /// The first of them.
+    pub example: String,
+    /// What was wrong there.
+    pub detail: String,
+}
+
+/// One crash state in which a promise was broken.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FailingState {
+    /// Its name, `seed:cut:choice`.
+    pub name: String,
+    /// The command that shows it again.
+    pub command: String,
+    /// What is wrong with it, in sentences.
+    pub details: Vec<String>,
+    /// What happened to the device around the cut, in order.
+    pub timeline: Vec<Moment>,
+}
+
+/// One thing that happened to the device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Moment {
+    /// When, in milliseconds since the recording began.
+    pub ms: f64,
+    /// What it was.
+    #[serde(flatten)]
+    pub what: Happening,
+    /// Whether it was after the power had gone.
+    pub after_cut: bool,
+}
+
+/// What happened to the device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Happening {
+    /// Data was written.
+    Write {
+        /// The first byte.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+        /// Sectors of it.
+        sectors: u64,
+        /// Sectors of it that the state lacks.
+        missing: u64,
+    },
+    /// Everything before this is durable.
+    Flush,
+    /// A flush that the device only said it had done.
+    LyingFlush,
+    /// A request that the device refused.
+    Refused,
+    /// A transaction was sent.
+    Send {
+        /// Its number.
+        transaction: u64,
+    },
+    /// A transaction was acknowledged.
+    Acknowledge {
+        /// Its number.
+        transaction: u64,
+    },
+}
+
+/// States that could not be checked; nothing is known of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unchecked {
+    /// How many.
+    pub states: u64,
+    /// Why the first of them could not.
+    pub reason: String,
+}
+
+/// What a proof came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every state was whole.
+    LostNothing,
+    /// A promise was broken in some state.
+    LostSomething,
+    /// No promise was seen broken, but a state could not be checked, or none was, or nothing was acknowledged.
+    NotProven,
+}
+
+impl ProofResults {
+    /// What it came to.
+    pub fn outcome(&self) -> Outcome {
+        if self.failing_states > 0 {
+            Outcome::LostSomething
+        } else if self.unchecked.is_some()
+            || self.coverage.checked == 0
+            || self.workload.acknowledged == 0
+        {
+            Outcome::NotProven
+        } else {
+            Outcome::LostNothing
+        }
+    }
+
+    /// Whether it came to what it should; `None` if nothing was expected.
+    pub fn is_as_expected(&self) -> Option<bool> {
+        let has = |violation| {
+            self.violations
+                .iter()
+                .any(|count| count.violation == violation)
+        };
+        Some(match self.expected? {
+            Expectation::LosesNothing => self.outcome() == Outcome::LostNothing,
+            Expectation::Loses => self.losing_states > 0,
+            Expectation::LosesOnlyLast => self.losing_states > 0 && self.only_last,
+            Expectation::Tears => has(Violation::HalfApplied),
+        })
+    }
+}

@@ -1,0 +1,446 @@
+//! What a proof came to, in words: the terminal, the report and a failing test say the same.
+
+use landfall_os::humanize::bytes_text;
+
+use super::{FailingState, Happening, Outcome, ProofResults, SECTOR};
+use crate::numbers::thousands;
+
+/// Moments before a cut that a timeline holds at least, if there were so many; of fewer it holds all
+/// since the last flush.
+const WHOLE_TIMELINE: usize = 60;
+
+/// The subject without its settings.
+pub fn short_subject(proof: &ProofResults) -> &str {
+    let subject = proof.subject.as_str();
+    subject.split_whitespace().next().unwrap_or(subject)
+}
+
+/// The subject with its settings, and with what else went wrong.
+pub fn full_subject(proof: &ProofResults) -> String {
+    let mut subject = proof.subject.clone();
+    for fault in &proof.faults {
+        subject.push_str(&format!(", fault {fault}"));
+    }
+    subject
+}
+
+/// The verdict without its numbers: `lost nothing`.
+pub fn short_verdict(proof: &ProofResults) -> &'static str {
+    match proof.outcome() {
+        Outcome::LostNothing => "lost nothing",
+        Outcome::NotProven => "is not proven",
+        Outcome::LostSomething if proof.losing_states == 0 => "broke a promise",
+        Outcome::LostSomething if proof.only_last => "lost the last acknowledged transaction",
+        Outcome::LostSomething => "lost acknowledged transactions",
+    }
+}
+
+/// What the subject did, as what follows its name: `lost nothing in 1,234 crash states`.
+pub fn verdict(proof: &ProofResults) -> String {
+    let checked = states(proof.coverage.checked);
+    match proof.outcome() {
+        Outcome::LostNothing => format!("lost nothing in {checked}"),
+        Outcome::NotProven => format!("is not proven: {}", why_not_proven(proof)),
+        Outcome::LostSomething if proof.losing_states == 0 => {
+            let worst = proof.violations.first();
+            let words = worst.map_or("no more is known", |worst| worst.violation.words());
+            let failing = whole(proof.failing_states);
+            format!("broke a promise in {failing} of {checked}: {words}")
+        }
+        Outcome::LostSomething => {
+            let what = match (proof.only_last, proof.worst_lost) {
+                (true, _) => "the last acknowledged transaction, and only that".to_owned(),
+                (false, 1) => "one acknowledged transaction".to_owned(),
+                (false, most) => format!("up to {} acknowledged transactions", whole(most)),
+            };
+            format!(
+                "lost {what}, in {} of {checked}",
+                whole(proof.losing_states)
+            )
+        }
+    }
+}
+
+fn why_not_proven(proof: &ProofResults) -> String {
+    match &proof.unchecked {
+        Some(unchecked) => format!(
+            "{} of {} could not be checked: {}",
+            whole(unchecked.states),
+            states(proof.coverage.checked + unchecked.states),
+            unchecked.reason
+        ),
+        None if proof.workload.acknowledged == 0 => "no transaction was acknowledged".to_owned(),
+        None => "no crash state was checked".to_owned(),
+    }
+}
+
+/// What was recorded.
+pub fn workload(proof: &ProofResults) -> String {
+    let workload = &proof.workload;
+    let ended = match &workload.ended {
+        Some(reason) => format!(" The subject ended early: {reason}."),
+        None => String::new(),
+    };
+    let spilled = match workload.spilled_bytes {
+        0 => String::new(),
+        bytes => format!(
+            " {} of the recording did not fit into memory and went to disk.",
+            bytes_text(bytes)
+        ),
+    };
+    format!(
+        "{} of {} were acknowledged; {} of {} and {} reached the device.{spilled}{ended}",
+        whole(workload.acknowledged),
+        counted(workload.sent, "transaction", "transactions"),
+        counted(workload.writes, "write", "writes"),
+        bytes_text(workload.written_bytes),
+        counted(workload.flushes, "flush", "flushes"),
+    )
+}
+
+/// How much of what could have happened was tried.
+pub fn coverage(proof: &ProofResults) -> String {
+    let coverage = &proof.coverage;
+    let mut text = format!(
+        "{} of model {} {} checked",
+        counted(
+            coverage.checked,
+            "distinct crash state",
+            "distinct crash states"
+        ),
+        proof.model,
+        be(coverage.checked),
+    );
+    if coverage.equal > 0 {
+        let (more, were) = (whole(coverage.equal), be(coverage.equal));
+        text.push_str(&format!(" ({more} more {were} equal to one of them)"));
+    }
+    let unchecked = proof.unchecked.as_ref();
+    if let Some(unchecked) = unchecked {
+        text.push_str(&format!(
+            "; {} could not be: {}",
+            whole(unchecked.states),
+            unchecked.reason
+        ));
+    }
+    let tried = coverage.checked + unchecked.map_or(0, |unchecked| unchecked.states);
+    match coverage.planned.saturating_sub(tried) {
+        0 => {}
+        left => {
+            return format!(
+                "{text}; {} planned ones were not tried: the time was up.",
+                whole(left)
+            );
+        }
+    }
+    format!("{text}. {}", epochs(proof))
+}
+
+fn epochs(proof: &ProofResults) -> String {
+    let coverage = &proof.coverage;
+    let epochs = counted(coverage.epochs, "epoch", "epochs");
+    if coverage.surveyed == 1 && coverage.epochs > 1 {
+        return format!("The recording has {epochs}; one state was chosen by its name.");
+    }
+    if proof.model != "subset" {
+        return format!("The power was cut in {epochs}.");
+    }
+    let (writes, sectors) = (coverage.every_write, coverage.every_sector);
+    let sampled = match coverage.epochs.saturating_sub(writes.max(sectors)) {
+        0 => String::new(),
+        left => format!("; {} {} sampled", whole(left), be(left)),
+    };
+    match (writes, sectors) {
+        (0, 0) if coverage.epochs == 1 => "The only epoch was sampled.".to_owned(),
+        (0, 0) => format!("None of {epochs} was tried exhaustively: all were sampled."),
+        _ => format!(
+            "Of {epochs}, {} {} tried in every subset of the writes, and {} in every subset of the changed {parts}{sampled}.",
+            whole(writes),
+            be(writes),
+            whole(sectors),
+            parts = if proof.atomic_bytes == SECTOR {
+                "sectors"
+            } else {
+                "units"
+            },
+        ),
+    }
+}
+
+/// What the model of a proof lets a disk do.
+pub fn model(proof: &ProofResults) -> &'static str {
+    match proof.model.as_str() {
+        "flushed" => {
+            "In model flushed a disk keeps what was flushed, and nothing that was written since."
+        }
+        "prefix" => {
+            "In model prefix a disk writes in order: of what was written since the last flush everything up to some sector is there, and nothing after it."
+        }
+        "subset" => {
+            "In model subset a disk with a volatile cache writes in any order: of the sectors written since the last flush any may be there and any may be missing."
+        }
+        _ => "",
+    }
+}
+
+/// What went wrong with the device besides the power, what was done to it, and what it is like if it is
+/// like no other; nothing, if nothing.
+pub fn circumstances(proof: &ProofResults) -> Option<String> {
+    let faults = (!proof.faults.is_empty())
+        .then(|| format!("Besides the power cut: {}.", proof.faults.join(", ")));
+    let writeback = proof.writeback.then(|| {
+        "Pages that the subject left dirty were forced out to the device now and then.".to_owned()
+    });
+    let atomic = (proof.atomic_bytes != SECTOR).then(|| {
+        format!(
+            "The disk writes {} whole or not at all: one with smaller units tears more.",
+            bytes_text(proof.atomic_bytes)
+        )
+    });
+    let texts: Vec<String> = faults.into_iter().chain(writeback).chain(atomic).collect();
+    (!texts.is_empty()).then(|| texts.join(" "))
+}
+
+/// Which writes a failing state lacks, as far as its timeline tells.
+pub fn missing(state: &FailingState) -> Option<String> {
+    let before: Vec<&Happening> = state
+        .timeline
+        .iter()
+        .take_while(|moment| !moment.after_cut)
+        .map(|moment| &moment.what)
+        .collect();
+    let flushed = before.iter().rposition(|what| **what == Happening::Flush);
+    let since = &before[flushed.map_or(0, |flush| flush + 1)..];
+    let (mut writes, mut gone, mut torn) = (0, 0, 0);
+    for what in since {
+        if let Happening::Write {
+            sectors, missing, ..
+        } = what
+        {
+            writes += 1;
+            gone += u64::from(missing == sectors);
+            torn += u64::from((1..*sectors).contains(missing));
+        }
+    }
+    // Of an epoch longer than the timeline only the end is known.
+    let is_end = flushed.is_none() && before.len() >= WHOLE_TIMELINE;
+    let these = if is_end {
+        format!("last {}", counted(writes, "write", "writes"))
+    } else {
+        format!(
+            "{} since the last flush",
+            counted(writes, "write", "writes")
+        )
+    };
+    let text = match (gone, torn) {
+        (0, 0) if is_end => return None,
+        (0, 0) if writes == 0 && flushed.is_none() => {
+            "Nothing had reached the device by then, whatever had been acknowledged.".to_owned()
+        }
+        (0, 0) => {
+            "No write that had reached the device by then is missing: what else it takes was written later, or never."
+                .to_owned()
+        }
+        (gone, 0) if gone == writes && gone > 1 => format!("All of the {these} are missing."),
+        (gone, 0) => format!("Of the {these} {} missing.", number_is(gone)),
+        (0, torn) => format!("Of the {these} {} torn.", number_is(torn)),
+        (gone, torn) => format!(
+            "Of the {these} {} missing and {} torn.",
+            number_is(gone),
+            number_is(torn)
+        ),
+    };
+    Some(text)
+}
+
+/// What happened, in a few words; `place` says where a byte of the device is.
+pub fn words(what: &Happening, place: impl Fn(u64) -> String) -> String {
+    match what {
+        Happening::Write { offset, bytes, .. } => {
+            format!("write {} at {}", bytes_text(*bytes), place(*offset))
+        }
+        Happening::Flush => "flush".to_owned(),
+        Happening::LyingFlush => "flush that the device did not do".to_owned(),
+        Happening::Refused => "request that the device refused".to_owned(),
+        Happening::Send { transaction } => format!("transaction {transaction} sent"),
+        Happening::Acknowledge { transaction } => {
+            format!("transaction {transaction} acknowledged")
+        }
+    }
+}
+
+/// Everything, as a text of several lines: the verdict, what was recorded and tried, and the shortest failing state.
+pub fn of(proof: &ProofResults) -> String {
+    let mut text = format!(
+        "{} on {} {}.\n{}\n{}\n",
+        full_subject(proof),
+        proof.recipe,
+        verdict(proof),
+        workload(proof),
+        coverage(proof)
+    );
+    if let Some(circumstances) = circumstances(proof) {
+        text.push_str(&format!("{circumstances}\n"));
+    }
+    if let Some(state) = &proof.shortest {
+        text.push_str(&format!(
+            "\nThe failing state that lacks least is {}:\n",
+            state.name
+        ));
+        for detail in &state.details {
+            text.push_str(&format!("  {detail}\n"));
+        }
+        if let Some(missing) = missing(state) {
+            text.push_str(&format!("{missing}\n"));
+        }
+        text.push_str(&timeline(state));
+    }
+    text
+}
+
+/// What happened around the cut of a failing state, a line each.
+fn timeline(state: &FailingState) -> String {
+    let mut text = String::new();
+    let mut is_cut = false;
+    for moment in &state.timeline {
+        if moment.after_cut && !is_cut {
+            text.push_str("              the power is cut\n");
+            is_cut = true;
+        }
+        let what = words(&moment.what, |offset| format!("byte {}", whole(offset)));
+        let fate = match &moment.what {
+            // What came later is not missing, it was never there.
+            _ if moment.after_cut => "",
+            Happening::Write { missing: 0, .. } => "",
+            Happening::Write {
+                sectors, missing, ..
+            } if missing == sectors => ": missing",
+            Happening::Write { .. } => ": torn",
+            _ => "",
+        };
+        text.push_str(&format!("{:>9.3} ms  {what}{fate}\n", moment.ms));
+    }
+    if !is_cut {
+        text.push_str("              the power is cut\n");
+    }
+    text
+}
+
+fn states(count: u64) -> String {
+    counted(count, "crash state", "crash states")
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", whole(count), if count == 1 { one } else { many })
+}
+
+fn be(count: u64) -> &'static str {
+    if count == 1 { "was" } else { "were" }
+}
+
+fn number_is(count: u64) -> String {
+    format!("{} {}", whole(count), if count == 1 { "is" } else { "are" })
+}
+
+fn whole(count: u64) -> String {
+    thousands(count as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proof::fixtures::{failing, moment, proof, state, write};
+    use crate::proof::{Unchecked, Violation, ViolationCount};
+
+    #[test]
+    fn a_verdict_says_what_was_lost_and_in_how_many_states() {
+        assert_eq!(verdict(&proof()), "lost nothing in 1,234 crash states");
+        let mut lost = failing();
+        assert_eq!(
+            verdict(&lost),
+            "lost up to 3 acknowledged transactions, in 40 of 300 crash states"
+        );
+        lost.only_last = true;
+        assert!(verdict(&lost).starts_with("lost the last acknowledged transaction, and only"));
+        lost.losing_states = 0;
+        lost.violations = vec![ViolationCount {
+            violation: Violation::HalfApplied,
+            states: 40,
+            example: "1:2:none".into(),
+            detail: "only a part is there of transaction 3".into(),
+        }];
+        assert_eq!(
+            verdict(&lost),
+            "broke a promise in 40 of 300 crash states: a transaction was half-applied"
+        );
+    }
+
+    #[test]
+    fn the_whole_text_has_the_failing_state_with_its_cut() {
+        assert_eq!(of(&proof()).lines().count(), 3);
+        let text = of(&failing());
+        let (before, after) = text.split_once("the power is cut\n").unwrap();
+        assert!(before.contains("transaction 7, the last one acknowledged, is not there\n"));
+        assert!(
+            before.contains(" ms  write 4 KiB at byte 9,441,280: missing\n"),
+            "{text}"
+        );
+        assert!(
+            before.contains(" ms  write 4 KiB at byte 16,777,216: torn\n"),
+            "{text}"
+        );
+        assert!(before.ends_with("    2.200 ms  transaction 7 acknowledged\n              "));
+        assert!(after.starts_with("    2.300 ms  flush\n") && !after.contains("missing"));
+    }
+
+    #[test]
+    fn what_was_not_checked_is_not_proven() {
+        let mut unproven = proof();
+        unproven.unchecked = Some(Unchecked {
+            states: 6,
+            reason: "it hung".into(),
+        });
+        assert_eq!(
+            verdict(&unproven),
+            "is not proven: 6 of 1,240 crash states could not be checked: it hung"
+        );
+        assert!(coverage(&unproven).contains("one of them); 6 could not be: it hung."));
+        let mut idle = proof();
+        idle.workload.acknowledged = 0;
+        assert_eq!(
+            verdict(&idle),
+            "is not proven: no transaction was acknowledged"
+        );
+    }
+
+    #[test]
+    fn coverage_tells_what_was_exhaustive_from_what_was_sampled() {
+        assert_eq!(
+            coverage(&proof()),
+            "1,234 distinct crash states of model subset were checked (7 more were equal to one of them). Of 50 epochs, 40 were tried in every subset of the writes, and 12 in every subset of the changed sectors; 10 were sampled."
+        );
+        let mut sampled = proof();
+        (sampled.coverage.every_write, sampled.coverage.every_sector) = (0, 0);
+        assert!(coverage(&sampled).contains("None of 50 epochs was tried exhaustively"));
+        let mut unfinished = proof();
+        unfinished.coverage.planned += 5;
+        assert_eq!(
+            coverage(&unfinished),
+            "1,234 distinct crash states of model subset were checked (7 more were equal to one of them); 5 planned ones were not tried: the time was up."
+        );
+    }
+
+    #[test]
+    fn the_missing_writes_are_those_since_the_last_flush() {
+        let text = |moments| missing(&state(moments));
+        assert_eq!(
+            text(failing().shortest.unwrap().timeline).unwrap(),
+            "Of the 3 writes since the last flush 1 is missing and 1 is torn."
+        );
+        let whole = vec![moment(0.0, write(0, 8, 0), false)];
+        assert!(text(whole).unwrap().starts_with("No write that had"));
+        assert!(text(Vec::new()).unwrap().starts_with("Nothing had reached"));
+        let many = (0..70).map(|_| moment(0.0, write(0, 8, 0), false));
+        assert_eq!(text(many.collect()), None);
+    }
+}
