@@ -10,6 +10,7 @@
 //! - `shorten`, `timeline`: the failing state that is easiest to understand;
 //! - `scratch_fs`: the filesystems that all of it runs on;
 //! - `transactions`: what a store's own proof sends and recognises;
+//! - `power_cuts`: all of that as one call of a `#[test]`;
 //! - `uml`: a program inside User-mode Linux, where an ordinary user is root;
 //! - `subjects`, `self_test`: what can be proven by name, and known faults that must be caught (feature `subjects`).
 //!
@@ -21,6 +22,7 @@ mod explore;
 mod history;
 mod judge;
 mod plan;
+mod power_cuts;
 mod progress;
 mod proof;
 mod record;
@@ -41,6 +43,7 @@ pub use error::Error;
 pub use landfall_os::Stop;
 pub use landfall_recorder::Fault;
 pub use plan::Plan;
+pub use power_cuts::PowerCuts;
 pub use progress::{Progress, Silent};
 pub use proof::{Proof, prove};
 pub use subject::{AckSink, Promise, Recovered, Subject, SubjectError};

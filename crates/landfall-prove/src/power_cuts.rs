@@ -1,0 +1,254 @@
+//! Power cuts in a store's own `#[test]`.
+//!
+//! What came of it is one of three: it is as the test says, it is not, or this machine cannot tell. Without root, or
+//! without FUSE and loop devices, the test runs itself inside User-mode Linux; where that is not installed it is
+//! skipped, and says why on standard error, past the test harness, which shows nothing of a test that passes.
+//!
+//! Threads: the proof has one of its own, as its mounts are private to it and to those that it starts. Nothing is left
+//! behind however the test ends: mounts and devices go with the process, and directories of tests that were killed are
+//! removed by the next one.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::thread;
+
+use landfall_os::abandoned_in;
+use landfall_recorder::Fault;
+use landfall_results::proof::{Outcome, ProofResults, summary_text};
+
+use crate::scratch_fs::{FilesystemSpec, Kind};
+use crate::uml::{self, Guest};
+use crate::{Error, Plan, Silent, Stop, Subject, prove};
+
+/// Makes a test that would be skipped fail.
+const NO_SKIP: &str = "LANDFALL_NO_SKIP";
+/// The only crash state to try, by its name.
+const STATE: &str = "LANDFALL_STATE";
+/// How a test ends inside User-mode Linux that was not as it says, or was skipped.
+const FAILED: i32 = 1;
+const SKIPPED: i32 = 77;
+
+/// Cuts the power while a subject runs, as a test does: by default 100 transactions on ext4, and 2,000 crash states.
+///
+/// ```no_run
+/// # struct MyStore;
+/// # impl landfall_prove::Subject for MyStore {
+/// #     fn name(&self) -> String { unimplemented!() }
+/// #     fn prepare(&self, _: &std::path::Path, _: &landfall_prove::Stop) -> Result<(), landfall_prove::SubjectError> { unimplemented!() }
+/// #     fn run(&self, _: &std::path::Path, _: &mut dyn landfall_prove::AckSink, _: &landfall_prove::Stop) -> Result<(), landfall_prove::SubjectError> { unimplemented!() }
+/// #     fn check(&self, _: &std::path::Path, _: &landfall_prove::Stop) -> Result<landfall_prove::Recovered, landfall_prove::SubjectError> { unimplemented!() }
+/// # }
+/// use landfall_prove::PowerCuts;
+///
+/// #[test]
+/// fn a_power_cut_loses_nothing() {
+///     PowerCuts::on(MyStore).transactions(40).states(500).lose_nothing();
+/// }
+/// ```
+#[must_use = "nothing is tried before it is said what power cuts lose"]
+pub struct PowerCuts {
+    plan: Plan,
+}
+
+/// What came of it, in words.
+enum Verdict {
+    /// What the test says.
+    AsSaid(String),
+    /// Something else.
+    Otherwise(String),
+    /// This machine cannot tell.
+    Unknown(String),
+}
+
+impl PowerCuts {
+    /// Power cuts while `subject` runs.
+    pub fn on(subject: impl Subject + 'static) -> PowerCuts {
+        let ext4 = FilesystemSpec::plain(Kind::Ext4);
+        PowerCuts::from(Plan::new(Box::new(subject), ext4))
+    }
+
+    /// Transactions that the subject may send.
+    pub fn transactions(mut self, transactions: u64) -> PowerCuts {
+        self.plan.transactions = transactions;
+        self
+    }
+
+    /// Crash states that are tried at most.
+    pub fn states(mut self, states: usize) -> PowerCuts {
+        self.plan.states = states;
+        self
+    }
+
+    /// What random choices are made from.
+    pub fn seed(mut self, seed: u64) -> PowerCuts {
+        self.plan.seed = seed;
+        self
+    }
+
+    /// The filesystem that the subject runs on.
+    pub fn filesystem(mut self, filesystem: FilesystemSpec) -> PowerCuts {
+        self.plan.filesystem = filesystem;
+        self
+    }
+
+    /// Forces pages that the subject leaves dirty out to the device, now and then: for a subject that does not sync
+    /// everything it writes.
+    pub fn writeback(mut self) -> PowerCuts {
+        self.plan.writeback = true;
+        self
+    }
+
+    /// What goes wrong with the device besides losing power; may be called more than once.
+    pub fn fault(mut self, fault: Fault) -> PowerCuts {
+        self.plan.faults.push(fault);
+        self
+    }
+
+    /// Fails the test if a promise was broken in any crash state, with the state that lacks least, in words; and if
+    /// nothing could be proven.
+    #[track_caller]
+    pub fn lose_nothing(self) {
+        self.tell(Outcome::LostNothing);
+    }
+
+    /// Fails the test unless a promise was broken: a planted fault must be caught, or the test beside it shows nothing.
+    #[track_caller]
+    pub fn lose_something(self) {
+        self.tell(Outcome::LostSomething);
+    }
+
+    #[track_caller]
+    fn tell(self, said: Outcome) {
+        // If this is the first process of User-mode Linux; it does not return then.
+        uml::init();
+        let test = test_name();
+        let verdict = match self.prove(said, test.as_deref()) {
+            Verdict::Unknown(why) if !uml::is_inside() && uml::is_installed() => {
+                inside(why, test.as_deref())
+            }
+            verdict => verdict,
+        };
+        if uml::is_inside() {
+            end_inside(&verdict);
+        }
+        match verdict {
+            Verdict::AsSaid(text) => println!("{text}"),
+            Verdict::Otherwise(text) => panic!("{text}"),
+            Verdict::Unknown(why) => skip(test.as_deref(), &why),
+        }
+    }
+
+    /// Proves it in a thread of its own, and holds what came of it against what the test says.
+    fn prove(mut self, said: Outcome, test: Option<&str>) -> Verdict {
+        if let Ok(name) = std::env::var(STATE) {
+            match name.parse() {
+                Ok(state) => self.plan.only = Some(state),
+                Err(error) => return Verdict::Otherwise(format!("{STATE}={name}: {error}")),
+            }
+        }
+        // What cannot be removed now is removed another time.
+        for left in abandoned_in(&self.plan.directory).unwrap_or_default() {
+            let _ = fs::remove_dir_all(left);
+        }
+        let plan = self.plan;
+        let thread = thread::Builder::new()
+            .name(test.unwrap_or("power cuts").to_owned())
+            .spawn(move || prove(&plan, &Stop::default(), &mut Silent));
+        let proof = match thread.map(thread::JoinHandle::join) {
+            Ok(Ok(proof)) => proof,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(error) => Err(Error::io("cannot start a thread")(error)),
+        };
+        match proof {
+            Ok(proof) if proof.results.outcome() == said => {
+                Verdict::AsSaid(summary_text::of(&proof.results))
+            }
+            Ok(proof) => Verdict::Otherwise(unexpected(&proof.results, test)),
+            Err(Error::Refused(why)) => Verdict::Unknown(why),
+            Err(error) => Verdict::Otherwise(format!("nothing could be proven: {error}")),
+        }
+    }
+}
+
+impl From<Plan> for PowerCuts {
+    fn from(plan: Plan) -> PowerCuts {
+        PowerCuts { plan }
+    }
+}
+
+/// What a proof came to that should have come to something else, and how to see it again.
+fn unexpected(proof: &ProofResults, test: Option<&str>) -> String {
+    let mut text = summary_text::of(proof);
+    if let (Some(state), Some(test)) = (&proof.shortest, test) {
+        text.push_str(&format!(
+            "\nThis state alone: {STATE}={} cargo test {test}\n",
+            state.name
+        ));
+    }
+    text
+}
+
+/// The name of the test that runs: the harness gives it to the test's thread.
+fn test_name() -> Option<String> {
+    let thread = thread::current();
+    let name = thread.name().filter(|name| *name != "main");
+    name.map(str::to_owned)
+}
+
+/// Runs the test, alone, inside User-mode Linux, since this machine cannot tell, and `why`.
+fn inside(why: String, test: Option<&str>) -> Verdict {
+    let Some(test) = test else {
+        return Verdict::Unknown(why);
+    };
+    let arguments = [test, "--exact", "--include-ignored", "--nocapture"].map(Into::into);
+    let guest = Guest {
+        arguments: arguments.to_vec(),
+        init_arguments: arguments.to_vec(),
+        keeps_stderr: true,
+    };
+    match uml::run(&guest, &Stop::default()) {
+        Ok(ended) => match (ended.report, ended.status) {
+            (Some(text), 0) => Verdict::AsSaid(text),
+            (Some(text), FAILED) => Verdict::Otherwise(text),
+            (Some(text), SKIPPED) => Verdict::Unknown(text),
+            // It panicked before there was a verdict.
+            (_, status) => Verdict::Otherwise(format!(
+                "inside User-mode Linux the test ended with {status}:\n{}{}",
+                String::from_utf8_lossy(&ended.stdout),
+                String::from_utf8_lossy(&ended.stderr)
+            )),
+        },
+        Err(error) => Verdict::Otherwise(error.to_string()),
+    }
+}
+
+/// Inside User-mode Linux, where nothing else runs: hands the verdict out.
+fn end_inside(verdict: &Verdict) -> ! {
+    let (text, status) = match verdict {
+        Verdict::AsSaid(text) => (text, 0),
+        Verdict::Otherwise(text) => (text, FAILED),
+        Verdict::Unknown(text) => (text, SKIPPED),
+    };
+    if let Err(error) = uml::report(text) {
+        // The outer half shows it, for want of a report.
+        eprintln!("cannot report: {error}\n{text}");
+    }
+    std::process::exit(status);
+}
+
+/// Says why the test is skipped; fails it where none may be.
+#[track_caller]
+fn skip(test: Option<&str>, why: &str) {
+    let instead = if uml::is_inside() || uml::is_installed() {
+        String::new()
+    } else {
+        format!("; or install {}", uml::PACKAGE)
+    };
+    assert!(
+        std::env::var_os(NO_SKIP).is_none(),
+        "no power was cut, and {NO_SKIP} is set: {why}{instead}"
+    );
+    let test = test.unwrap_or("power cuts");
+    // Not by a macro, whose text the harness keeps to itself. If standard error is gone there is nobody to tell.
+    let _ = io::stderr().write_all(format!("skipped {test}: {why}{instead}\n").as_bytes());
+}
