@@ -10,9 +10,11 @@
 
 use std::fs;
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::thread;
 
 use landfall_os::abandoned_in;
+use landfall_os::humanize::quoted;
 use landfall_recorder::Fault;
 use landfall_results::proof::{Outcome, ProofResults, summary_text};
 
@@ -24,6 +26,9 @@ use crate::{Error, Plan, Silent, Stop, Subject, prove};
 const NO_SKIP: &str = "LANDFALL_NO_SKIP";
 /// The only crash state to try, by its name.
 const STATE: &str = "LANDFALL_STATE";
+/// A file that keeps what is recorded, and is tried instead of a new recording once it is there: the name of a state
+/// holds for one recording.
+const RECORDING: &str = "LANDFALL_RECORDING";
 /// How a test ends inside User-mode Linux that was not as it says, or was skipped.
 const FAILED: i32 = 1;
 const SKIPPED: i32 = 77;
@@ -146,6 +151,12 @@ impl PowerCuts {
                 Err(error) => return Verdict::Otherwise(format!("{STATE}={name}: {error}")),
             }
         }
+        let recording = std::env::var_os(RECORDING).map(PathBuf::from);
+        if recording.as_ref().is_some_and(|file| file.exists()) {
+            self.plan.recorded = recording;
+        } else {
+            self.plan.keep_recording = recording;
+        }
         // What cannot be removed now is removed another time.
         for left in abandoned_in(&self.plan.directory).unwrap_or_default() {
             let _ = fs::remove_dir_all(left);
@@ -179,12 +190,19 @@ impl From<Plan> for PowerCuts {
 /// What a proof came to that should have come to something else, and how to see it again.
 fn unexpected(proof: &ProofResults, test: Option<&str>) -> String {
     let mut text = summary_text::of(proof);
-    if let (Some(state), Some(test)) = (&proof.shortest, test) {
-        text.push_str(&format!(
-            "\nThis state alone: {STATE}={} cargo test {test}\n",
+    let (Some(state), Some(test)) = (&proof.shortest, test) else {
+        return text;
+    };
+    text.push_str(&match std::env::var(RECORDING) {
+        Ok(file) => format!(
+            "\nThis state alone: {RECORDING}={} {STATE}={} cargo test {test}\n",
+            quoted(&file),
             state.name
-        ));
-    }
+        ),
+        Err(_) => format!(
+            "\nTo look closer, keep the recording: {RECORDING}=recording cargo test {test}\n"
+        ),
+    });
     text
 }
 

@@ -74,9 +74,8 @@ pub(crate) fn record(
     let marks = recorder.listen();
     let result = std::thread::scope(|scope| {
         scope.spawn(|| runner.hear(marks));
-        let result = subject.run(&home, &mut &runner, stop);
-        recorder.stop_listening();
-        result
+        let _until_it_ends = Listening(recorder);
+        subject.run(&home, &mut &runner, stop)
     });
     let nonsense = lock(&runner.nonsense).take();
     // Its file would keep the filesystem from being unmounted.
@@ -101,6 +100,15 @@ pub(crate) fn record(
             "{} cannot be run: {error}",
             subject.name()
         ))),
+    }
+}
+
+/// Ends the thread that hears of marks when the subject has ended, also by a panic.
+struct Listening<'a>(&'a Recorder);
+
+impl Drop for Listening<'_> {
+    fn drop(&mut self) {
+        self.0.stop_listening();
     }
 }
 

@@ -28,8 +28,7 @@ pub(super) fn require_device(path: &str, module: &str) -> Result<(), Error> {
 pub(super) fn isolating(error: io::Error) -> Error {
     match error.raw_os_error() {
         Some(NOT_PERMITTED) => Error::Refused(
-            "making a filesystem needs root: run landfall with sudo, or in a container that is --privileged"
-                .into(),
+            "making a filesystem needs root: use sudo, or a container that is --privileged".into(),
         ),
         _ => Error::io("cannot have mounts of our own")(error),
     }
@@ -73,8 +72,7 @@ pub(super) fn mounting(spec: &FilesystemSpec, error: io::Error) -> Error {
             "this kernel has no {kind}: load it with 'modprobe {kind}', or name another filesystem"
         )),
         Some(NOT_PERMITTED) => Error::Refused(
-            "mounting needs root: run landfall with sudo, or in a container that is --privileged"
-                .into(),
+            "mounting needs root: use sudo, or a container that is --privileged".into(),
         ),
         Some(INVALID) => Error::Refused(format!(
             "the kernel does not mount '{spec}': an option is unknown or contradicts another, dmesg says which"

@@ -115,7 +115,11 @@ impl Recovered {
         match catch_unwind(AssertUnwindSafe(read)) {
             Ok(Ok(found)) => found,
             Ok(Err(error)) => Recovered::damaged(error.0),
-            Err(_) => Recovered::damaged("it panicked"),
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or(panic.downcast_ref::<&str>().copied());
+                Recovered::damaged(format!("it panicked: {}", text.unwrap_or("no text")))
+            }
         }
     }
 

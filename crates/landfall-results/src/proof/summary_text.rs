@@ -2,12 +2,14 @@
 
 use landfall_os::humanize::bytes_text;
 
-use super::{FailingState, Happening, Outcome, ProofResults, SECTOR};
+use super::{FailingState, Happening, Moment, Outcome, ProofResults, SECTOR};
 use crate::numbers::thousands;
 
 /// Moments before a cut that a timeline holds at least, if there were so many; of fewer it holds all
 /// since the last flush.
 const WHOLE_TIMELINE: usize = 60;
+/// A timeline of no more lines has one for each moment.
+const FEW: usize = 20;
 
 /// The subject without its settings.
 pub fn short_subject(proof: &ProofResults) -> &str {
@@ -298,32 +300,72 @@ pub fn of(proof: &ProofResults) -> String {
     text
 }
 
-/// What happened around the cut of a failing state, a line each.
+/// What happened around the cut of a failing state, a line each; transactions between which nothing reached the device
+/// share one.
 fn timeline(state: &FailingState) -> String {
-    let mut text = String::new();
-    let mut is_cut = false;
-    for moment in &state.timeline {
-        if moment.after_cut && !is_cut {
-            text.push_str("              the power is cut\n");
-            is_cut = true;
-        }
-        let what = words(&moment.what, |offset| format!("byte {}", whole(offset)));
-        let fate = match &moment.what {
-            // What came later is not missing, it was never there.
-            _ if moment.after_cut => "",
-            Happening::Write { missing: 0, .. } => "",
-            Happening::Write {
-                sectors, missing, ..
-            } if missing == sectors => ": missing",
-            Happening::Write { .. } => ": torn",
-            _ => "",
+    let cut = state.timeline.iter().take_while(|moment| !moment.after_cut);
+    let (before, after) = state.timeline.split_at(cut.count());
+    let side = |moments: &[Moment]| -> String {
+        let is_mark = |moment: &Moment| {
+            matches!(
+                moment.what,
+                Happening::Send { .. } | Happening::Acknowledge { .. }
+            )
         };
-        text.push_str(&format!("{:>9.3} ms  {what}{fate}\n", moment.ms));
+        let together =
+            moments.chunk_by(|one, next| is_mark(one) && is_mark(next) && moments.len() > FEW);
+        let lines = together.map(|these| match these {
+            [first, _, _, ..] => line(first.ms, &marks(these)),
+            _ => these.iter().map(|one| line(one.ms, &fate(one))).collect(),
+        });
+        lines.collect()
+    };
+    format!("{}{:14}the power is cut\n{}", side(before), "", side(after))
+}
+
+fn line(ms: f64, what: &str) -> String {
+    format!("{ms:>9.3} ms  {what}\n")
+}
+
+/// What happened, and what the state has of it.
+fn fate(moment: &Moment) -> String {
+    let what = words(&moment.what, |offset| format!("byte {}", whole(offset)));
+    match &moment.what {
+        // What came later is not missing, it was never there.
+        Happening::Write {
+            sectors, missing, ..
+        } if !moment.after_cut && *missing > 0 => {
+            let fate = if missing == sectors {
+                "missing"
+            } else {
+                "torn"
+            };
+            format!("{what}: {fate}")
+        }
+        _ => what,
     }
-    if !is_cut {
-        text.push_str("              the power is cut\n");
-    }
-    text
+}
+
+/// Several marks in one line: `transactions 3 to 9 sent, 3 to 8 acknowledged`.
+fn marks(moments: &[Moment]) -> String {
+    let span = |numbers: Vec<u64>| match (numbers.iter().min(), numbers.iter().max()) {
+        (Some(first), Some(last)) if first < last => format!("{first} to {last}"),
+        (Some(only), _) => only.to_string(),
+        _ => "none".to_owned(),
+    };
+    let sent = moments.iter().filter_map(|moment| match moment.what {
+        Happening::Send { transaction } => Some(transaction),
+        _ => None,
+    });
+    let acknowledged = moments.iter().filter_map(|moment| match moment.what {
+        Happening::Acknowledge { transaction } => Some(transaction),
+        _ => None,
+    });
+    format!(
+        "transactions {} sent, {} acknowledged",
+        span(sent.collect()),
+        span(acknowledged.collect())
+    )
 }
 
 fn states(count: u64) -> String {
@@ -391,6 +433,25 @@ mod tests {
         );
         assert!(before.ends_with("    2.200 ms  transaction 7 acknowledged\n              "));
         assert!(after.starts_with("    2.300 ms  flush\n") && !after.contains("missing"));
+    }
+
+    #[test]
+    fn transactions_between_which_nothing_was_written_share_a_line() {
+        let mut failing = failing();
+        let marks = (1..=30).flat_map(|transaction| {
+            let sent = moment(0.5, Happening::Send { transaction }, false);
+            [
+                sent,
+                moment(0.6, Happening::Acknowledge { transaction }, false),
+            ]
+        });
+        failing.shortest = Some(state(marks.collect()));
+        let text = of(&failing);
+        let (_, timeline) = text.split_once("    0.500 ms  ").unwrap();
+        assert_eq!(
+            timeline,
+            "transactions 1 to 30 sent, 1 to 30 acknowledged\n              the power is cut\n"
+        );
     }
 
     #[test]

@@ -1,0 +1,385 @@
+//! Power cuts as a store's own tests have them: what they say, and that nothing is left behind however they end.
+//!
+//! Tests start this program once more where they need a process that dies, or a user without root.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use landfall_os::{AttachedLoop, abandoned_in, attached_loops};
+use landfall_prove::scratch_fs::{FilesystemSpec, Kind, require_recorder};
+use landfall_prove::transactions::{pairs, record};
+use landfall_prove::{AckSink, Plan, PowerCuts, Promise, Recovered, Stop, Subject, SubjectError};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// What the first transaction but two does besides.
+#[derive(Clone, Copy, PartialEq)]
+enum Habit {
+    Syncs,
+    ForgetsToSync,
+    Panics,
+    FillsTheDisk,
+    Aborts,
+    NeverEnds,
+}
+
+/// Records behind their lengths.
+struct Log(Habit);
+
+impl Subject for Log {
+    fn name(&self) -> String {
+        "a log".into()
+    }
+
+    fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
+        Ok(drop(File::create(directory.join("log"))?))
+    }
+
+    fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
+        let mut log = File::options().append(true).open(directory.join("log"))?;
+        sink.commit_each(|transaction| {
+            let record = record(transaction);
+            let length = (record.len() as u32).to_le_bytes();
+            log.write_all(&[&length, &record[..]].concat())?;
+            if self.0 != Habit::ForgetsToSync {
+                log.sync_data()?;
+            }
+            if transaction == 3 {
+                self.misbehave(directory)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Recovered, SubjectError> {
+        let log = fs::read(directory.join("log"))?;
+        let mut records = Vec::new();
+        let mut rest = &log[..];
+        while let Some((length, more)) = rest.split_first_chunk() {
+            let length = u32::from_le_bytes(*length) as usize;
+            let Some((record, more)) = more.split_at_checked(length) else {
+                break;
+            };
+            records.push(record);
+            rest = more;
+        }
+        Ok(Recovered::from_records(records))
+    }
+}
+
+impl Log {
+    fn misbehave(&self, directory: &Path) -> io::Result<()> {
+        match self.0 {
+            Habit::Syncs | Habit::ForgetsToSync => Ok(()),
+            Habit::Panics => panic!("the store is broken"),
+            Habit::FillsTheDisk => {
+                let mut large = File::create(directory.join("large"))?;
+                loop {
+                    large.write_all(&[1; 1 << 20])?;
+                }
+            }
+            // While others wait for the device, which this process serves.
+            Habit::Aborts => {
+                let busy: Vec<_> = (0..4)
+                    .map(|number| File::create(directory.join(number.to_string())))
+                    .collect::<io::Result<_>>()?;
+                for mut file in busy {
+                    std::thread::spawn(move || {
+                        while file
+                            .write_all(&[1; 4096])
+                            .and_then(|()| file.sync_all())
+                            .is_ok()
+                        {}
+                    });
+                }
+                std::thread::sleep(Duration::from_millis(100));
+                std::process::abort()
+            }
+            Habit::NeverEnds => loop {
+                std::thread::sleep(Duration::from_secs(1));
+            },
+        }
+    }
+}
+
+/// Pairs, each in a file of its own: nothing of it is atomic.
+struct Files;
+
+impl Files {
+    fn put(&self, directory: &Path, transaction: u64) -> Result<(), SubjectError> {
+        for (key, value) in pairs(transaction) {
+            let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+            let mut file = File::create(directory.join(name))?;
+            file.write_all(&value)?;
+            file.sync_all()?;
+        }
+        Ok(File::open(directory)?.sync_all()?)
+    }
+}
+
+impl Subject for Files {
+    fn name(&self) -> String {
+        "files".into()
+    }
+
+    fn promise(&self) -> Promise {
+        Promise::STRICT
+    }
+
+    fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
+        self.put(directory, 0)
+    }
+
+    fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
+        sink.commit_each(|transaction| self.put(directory, transaction))
+    }
+
+    fn check(&self, directory: &Path, _: &Stop) -> Result<Recovered, SubjectError> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            let name = entry.file_name().into_string().unwrap_or_default();
+            let bytes = (0..name.len() / 2).map(|at| u8::from_str_radix(&name[2 * at..][..2], 16));
+            let key: Vec<u8> = bytes.collect::<Result<_, _>>()?;
+            all.push((key, fs::read(entry.path())?));
+        }
+        Ok(Recovered::from_pairs(all))
+    }
+}
+
+fn cuts(subject: impl Subject + 'static) -> PowerCuts {
+    PowerCuts::on(subject).transactions(12).states(150)
+}
+
+/// Where a test that looks at what is left has its mount points; nothing, with a word, where none can be made.
+fn directory() -> Option<TempDir> {
+    let directory = tempfile::tempdir().unwrap();
+    match require_recorder(directory.path()) {
+        Ok(()) => Some(directory),
+        Err(error) => {
+            skip(&error.to_string());
+            None
+        }
+    }
+}
+
+fn skip(why: &str) {
+    let may_skip = std::env::var_os("LANDFALL_NO_SKIP").is_none();
+    assert!(may_skip, "skipped all the same: {why}");
+    println!("skipped: {why}");
+}
+
+/// What the test says that fails.
+fn complaint(test: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(test)).expect_err("it fails");
+    match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(panic) => panic.downcast_ref::<&str>().unwrap().to_string(),
+    }
+}
+
+fn within(directory: &Path, habit: Habit) -> PowerCuts {
+    let ext4 = FilesystemSpec::plain(Kind::Ext4);
+    let mut plan = Plan::new(Box::new(Log(habit)), ext4);
+    plan.directory = directory.to_owned();
+    (plan.transactions, plan.states) = (12, 50);
+    PowerCuts::from(plan)
+}
+
+/// Whether a device is on a file in one of these private directories.
+fn is_attached(directories: &[PathBuf]) -> bool {
+    let attached = attached_loops().unwrap();
+    let ours = |device: &AttachedLoop| directories.iter().any(|one| device.is_in(one));
+    attached.iter().any(ours)
+}
+
+/// The private directories that are there, by name.
+fn private_directories(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort_unstable();
+    paths
+}
+
+#[test]
+fn a_power_cut_loses_nothing() {
+    cuts(Log(Habit::Syncs)).lose_nothing();
+}
+
+#[test]
+fn a_log_that_is_not_synced_is_caught() {
+    cuts(Log(Habit::ForgetsToSync)).lose_something();
+}
+
+#[test]
+fn transactions_that_are_not_atomic_are_caught() {
+    cuts(Files).lose_something();
+}
+
+#[test]
+fn what_was_lost_is_said_in_words() {
+    if directory().is_none() {
+        return;
+    }
+    let text = complaint(|| cuts(Log(Habit::ForgetsToSync)).lose_nothing());
+    assert!(
+        text.starts_with("a log on ext4 lost up to 12 acknowledged transactions, in "),
+        "{text}"
+    );
+    for part in [
+        "The failing state that lacks least is 1:",
+        "acknowledged",
+        "the power is cut\n",
+        "LANDFALL_RECORDING=recording cargo test what_was_lost_is_said_in_words\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let text = complaint(|| cuts(Log(Habit::Syncs)).lose_something());
+    assert!(text.starts_with("a log on ext4 lost nothing in "), "{text}");
+}
+
+#[test]
+fn a_store_that_fails_fails_the_test_and_leaves_nothing() {
+    let Some(directory) = directory() else {
+        return;
+    };
+    let path = directory.path();
+    for (habit, said) in [
+        (Habit::Panics, "the store is broken"),
+        (
+            Habit::FillsTheDisk,
+            "nothing could be proven: a log cannot be run: No space left",
+        ),
+    ] {
+        let text = complaint(|| within(path, habit).lose_nothing());
+        assert!(text.starts_with(said), "{text}");
+        assert_eq!(private_directories(path), Vec::<PathBuf>::new());
+        // As the first of this process are called.
+        let process = std::process::id();
+        let made = (0..8).map(|number| path.join(format!(".landfall-{process}-{number}")));
+        assert!(!is_attached(&made.collect::<Vec<_>>()));
+    }
+}
+
+/// Not a test of its own: what [`a_test_that_dies_leaves_nothing_that_the_next_does_not_remove`] starts.
+#[test]
+fn victim() {
+    let Some(directory) = std::env::var_os("VICTIM_DIRECTORY") else {
+        return;
+    };
+    let habit = match std::env::var("VICTIM_HABIT").as_deref() {
+        Ok("aborts") => Habit::Aborts,
+        _ => Habit::NeverEnds,
+    };
+    within(Path::new(&directory), habit).lose_nothing();
+}
+
+fn start_victim(directory: &Path, habit: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["victim", "--exact"])
+        .env("VICTIM_DIRECTORY", directory)
+        .env("VICTIM_HABIT", habit)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn soon(mut is_so: impl FnMut() -> bool) -> bool {
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(60) {
+        if is_so() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+#[test]
+fn a_test_that_dies_leaves_nothing_that_the_next_does_not_remove() {
+    let Some(directory) = directory() else {
+        return;
+    };
+    let path = directory.path();
+    for habit in ["aborts", "never ends"] {
+        let mut victim = start_victim(path, habit);
+        let is_running = || is_attached(&private_directories(path));
+        if habit == "never ends" {
+            assert!(soon(|| is_running()));
+            kill_process(Pid::from_child(&victim), Signal::INT).unwrap();
+        }
+        let ends = soon(|| victim.try_wait().unwrap().is_some());
+        if !ends {
+            let _ = victim.kill();
+        }
+        assert!(ends, "a test that {habit} hangs");
+        assert!(soon(|| !is_running()));
+        assert!(!private_directories(path).is_empty());
+        assert!(soon(
+            || abandoned_in(path).unwrap() == private_directories(path)
+        ));
+        within(path, Habit::Syncs).lose_nothing();
+        assert_eq!(private_directories(path), Vec::<PathBuf>::new());
+    }
+}
+
+/// Runs the first test as a user who is nobody.
+fn as_nobody(program: &Path, search_path: &str, no_skip: bool) -> Output {
+    let mut command = Command::new(program);
+    command
+        .args(["a_power_cut_loses_nothing", "--exact"])
+        .uid(65534)
+        .gid(65534)
+        .current_dir("/")
+        .env("PATH", search_path)
+        .env_remove("TMPDIR")
+        .env_remove("LANDFALL_NO_SKIP");
+    if no_skip {
+        command.env("LANDFALL_NO_SKIP", "1");
+    }
+    command.output().unwrap()
+}
+
+#[test]
+fn an_ordinary_user_proves_it_inside_user_mode_linux_or_is_told_why_not() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("only root can be another user");
+    }
+    // Where nobody may read it.
+    let place = tempfile::tempdir_in("/tmp").unwrap();
+    fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
+    let program = place.path().join("program");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+
+    let skipped = as_nobody(&program, "/nowhere", false);
+    assert!(skipped.status.success());
+    let text = said(&skipped);
+    assert!(
+        text.starts_with("skipped a_power_cut_loses_nothing: making a filesystem needs root"),
+        "{text}"
+    );
+    assert!(
+        text.trim_end()
+            .ends_with("or install Debian package user-mode-linux")
+    );
+    assert!(!as_nobody(&program, "/nowhere", true).status.success());
+
+    if !landfall_prove::uml::is_installed() {
+        return skip("there is no User-mode Linux");
+    }
+    let proven = as_nobody(&program, &std::env::var("PATH").unwrap(), true);
+    assert!(
+        proven.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&proven.stdout),
+        said(&proven)
+    );
+}
