@@ -236,7 +236,7 @@ fn inside(why: String, test: Option<&str>) -> Verdict {
                 String::from_utf8_lossy(&ended.stderr)
             )),
         },
-        Err(error) => Verdict::Otherwise(error.to_string()),
+        Err(error) => Verdict::Otherwise(format!("{why}; and {error}")),
     }
 }
 

@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use landfall_os::{AttachedLoop, abandoned_in, attached_loops};
 use landfall_prove::scratch_fs::{FilesystemSpec, Kind, require_recorder};
 use landfall_prove::transactions::{pairs, record};
-use landfall_prove::{AckSink, Plan, PowerCuts, Promise, Recovered, Stop, Subject, SubjectError};
+use landfall_prove::{AckSink, Plan, PowerCuts, Recovered, Stop, Subject, SubjectError};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// What the first transaction but two does besides.
+/// What the log does, all along or after its third transaction.
 #[derive(Clone, Copy, PartialEq)]
 enum Habit {
     Syncs,
@@ -38,7 +38,8 @@ impl Subject for Log {
     }
 
     fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
-        Ok(drop(File::create(directory.join("log"))?))
+        File::create(directory.join("log"))?;
+        Ok(())
     }
 
     fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
@@ -126,10 +127,6 @@ impl Files {
 impl Subject for Files {
     fn name(&self) -> String {
         "files".into()
-    }
-
-    fn promise(&self) -> Promise {
-        Promise::STRICT
     }
 
     fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
@@ -312,7 +309,7 @@ fn a_test_that_dies_leaves_nothing_that_the_next_does_not_remove() {
         let mut victim = start_victim(path, habit);
         let is_running = || is_attached(&private_directories(path));
         if habit == "never ends" {
-            assert!(soon(|| is_running()));
+            assert!(soon(is_running));
             kill_process(Pid::from_child(&victim), Signal::INT).unwrap();
         }
         let ends = soon(|| victim.try_wait().unwrap().is_some());
