@@ -89,9 +89,9 @@ fn load(path: &Path, plan: &Plan) -> Result<Recording, Error> {
     let recording = Recording::load(path, &plan.directory)
         .map_err(|error| Error::Usage(format!("cannot read {}: {error}", path.display())))?;
     if recording.note() != note(plan) {
-        let (subject, recipe) = recording.note().split_once('\n').unwrap_or_default();
+        let (subject, filesystem) = recording.note().split_once('\n').unwrap_or_default();
         return Err(Error::Usage(format!(
-            "{} is a recording of '{subject}' on '{recipe}': name that subject with its settings, and that filesystem with --fs",
+            "{} is a recording of '{subject}' on '{filesystem}': name that subject with its settings, and that filesystem with --fs",
             path.display()
         )));
     }

@@ -265,7 +265,7 @@ mod tests {
     use proptest::prelude::{prop, prop_assert_eq, proptest};
 
     #[test]
-    fn a_recipe_is_a_kind_and_options_of_both_programs() {
+    fn a_spec_is_a_kind_and_options_of_both_programs() {
         let spec: FilesystemSpec =
             r"ext4,size=256M,rotational,data=journal,-O fast_commit,noatime,-E stride=4\,test_fs"
                 .parse()
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_recipe_is_refused_with_a_reason() {
+    fn what_is_no_spec_is_refused_with_a_reason() {
         for (text, reason) in [
             ("", "no filesystem"),
             ("zfs", "ext2, ext3, ext4, xfs or btrfs"),
@@ -317,7 +317,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_recipe_is_read_back_as_it_was_written(
+        fn a_spec_is_read_back_as_it_was_written(
             kind in prop::sample::select(Kind::ALL.to_vec()),
             options in prop::collection::vec(r"[a-z=0-9\\]{1,8}", 0..4),
             words in prop::collection::vec(r"-[a-zA-Z=0-9\\,]{1,8}( [a-z=0-9\\,]{1,8})?", 0..4),
