@@ -78,7 +78,7 @@ fn every_trial_is_one_line() {
     ended.assert_measured();
     let lines = lines_of(&ended.stdout, b',');
     assert_eq!(lines.len(), 1 + 2 * 2, "{ended:#?}");
-    assert_eq!(lines[0][..2], ["experiment", "strategy"]);
+    assert_eq!(lines[0][..2], ["experiment", "series"]);
     assert_eq!(lines[1][..2], ["sync", "append/fdatasync/8K"]);
 
     let ended = run(dir.path(), small(&["--no-report", "--tsv"]));
@@ -244,9 +244,7 @@ fn the_table_of_the_standard_plan_fits_a_hundred_columns() {
         serde_json::from_slice(&fs::read(dir.path().join("results.json")).unwrap()).unwrap();
     other["host"]["kernel"] = "1.0".into();
     other["filesystem"]["options"] = Value::Array(vec!["some-long-option=value".into(); 12]);
-    let strategies = other["experiments"][0]["strategies"]
-        .as_array_mut()
-        .unwrap();
+    let strategies = other["experiments"][0]["series"].as_array_mut().unwrap();
     strategies.truncate(3);
     fs::write(dir.path().join("other.json"), other.to_string()).unwrap();
     let compared = run(dir.path(), ["compare", "results.json", "other.json"]);
@@ -338,7 +336,7 @@ fn memory_is_a_danger_and_no_claim_is_judged_there() {
         assert_eq!(claim["verdict"], "cannot-be-told", "{claim:#}");
     }
     let overwrite = strategy(&document, "overwrite/fdatasync/8K");
-    assert_eq!(overwrite["summary"]["device"], Value::Null);
+    assert_eq!(overwrite["summary"]["flushes"], Value::Null);
     assert_eq!(names(dir.path()), [""; 0]);
 }
 

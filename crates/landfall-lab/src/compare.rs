@@ -170,12 +170,12 @@ fn samples_of_databases(all: &Measurements) -> Vec<Sample<'_>> {
 }
 
 fn samples_of_sync(sync: &sync::SyncResults) -> Vec<Sample<'_>> {
-    let measured = sync.strategies.iter().filter(|s| s.summary.is_some());
+    let measured = sync.series.iter().filter(|series| series.is_measured());
     measured
-        .map(|strategy| Sample {
-            key: &strategy.key,
+        .map(|series| Sample {
+            key: &series.key,
             quantity: Quantity::OperationsPerSecond,
-            rounds: strategy.trials.iter().map(|t| t.ops_per_second).collect(),
+            rounds: series.values(landfall_results::Metric::OpsPerSecond),
         })
         .collect()
 }

@@ -4,25 +4,12 @@
 //! on its own threads. But our own share is the same in every round, so whatever a round has beyond
 //! the quietest round of the same strategy is somebody else's.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::{Notice, Weight};
 
 /// Processors that others may take before a trial counts as disturbed.
 pub(crate) const CPU_SLACK: f64 = 0.25;
 
-/// Something that disturbed a trial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Disturbance {
-    /// Others used the CPU more than in the quietest round.
-    ForeignCpu,
-    /// The hypervisor took CPU away.
-    StolenCpu,
-    /// The device wrote or flushed more than this trial can have caused.
-    ForeignTraffic,
-}
+pub use landfall_results::Disturbance;
 
 /// What a trial says of its surroundings.
 pub(crate) trait Disturbed {

@@ -35,14 +35,17 @@ pub mod prove;
 mod readings;
 pub mod report;
 mod results;
+mod rounds;
 pub mod row;
 mod run;
 mod schedule;
 pub mod scratch_fs;
+pub mod section;
 mod site;
 pub mod stream;
 pub mod sync;
 pub mod torn;
+mod watch;
 
 pub use error::Error;
 pub use landfall_os::Stop;

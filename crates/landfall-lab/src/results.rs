@@ -1,6 +1,7 @@
 //! The results document: one versioned JSON text from which everything else is made.
 
 use landfall_os::{Filesystem, Host, Medium};
+use landfall_results::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,7 @@ use crate::{Notice, PlanKind, SiteDescription, Weight};
 
 /// Name and version of the document's schema. The number is raised when a reader of the old one would
 /// misunderstand the new one.
-pub const SCHEMA_NAME: &str = "landfall-results/1";
+pub const SCHEMA_NAME: &str = "landfall-results/2";
 
 /// Everything that a run found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -276,7 +277,7 @@ impl Results {
     /// Whether nothing could be measured: this system supports none of the plan's strategies.
     pub fn is_empty(&self) -> bool {
         self.experiments.iter().all(|experiment| match experiment {
-            Experiment::Sync(sync) => sync.strategies.iter().all(|s| s.trials.is_empty()),
+            Experiment::Sync(sync) => sync.series.iter().all(|s| s.trials.is_empty()),
             Experiment::Stream(stream) => {
                 stream.saving.is_none() && stream.strategies.iter().all(|s| s.trials.is_empty())
             }
@@ -290,10 +291,10 @@ impl Results {
     /// Whether the run was too noisy to conclude anything from: of most strategies that were measured
     /// more than once, the interval is wider than the figure itself.
     pub fn is_too_noisy(&self) -> bool {
-        let of_sync = self.sync().into_iter().flat_map(|sync| &sync.strategies);
+        let of_sync = self.sync().into_iter().flat_map(|sync| &sync.series);
         let of_sync = of_sync
-            .filter(|strategy| strategy.trials.len() > 1)
-            .filter_map(|strategy| Some(strategy.summary.as_ref()?.ops_per_second));
+            .filter(|series| series.trials.len() > 1)
+            .filter_map(Series::headline);
         // Of both phases together: the hand-over alone has two humps on a quiet machine too.
         let of_stream = self
             .stream()

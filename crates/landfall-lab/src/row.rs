@@ -18,11 +18,19 @@ impl Row {
     ) -> Row {
         let mut all = vec![
             ("experiment", experiment.to_owned()),
-            ("strategy", strategy.to_owned()),
+            ("series", strategy.to_owned()),
             ("round", round.to_string()),
         ];
         all.extend(figures);
         Row { figures: all }
+    }
+
+    /// Of a series' trial.
+    pub(crate) fn of(row: &landfall_results::Row<'_>) -> Row {
+        let names = landfall_results::Row::header();
+        Row {
+            figures: names.zip(row.fields()).collect(),
+        }
     }
 
     /// The figure of that name; `None`: the experiment has none.

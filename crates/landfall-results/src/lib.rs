@@ -3,12 +3,18 @@
 //! It measures nothing, opens no file, and knows neither how something was found nor how it is shown. Whoever makes
 //! results, and whoever shows them, depends on this crate and not on the other.
 
+mod axes;
 pub mod claim;
+pub mod metric;
 mod notice;
 pub mod numbers;
+pub mod series;
 pub mod stats;
 
+pub use axes::{Axes, Axis, CacheState, Files, Placement};
+pub use metric::Metric;
 pub use notice::{Notice, Weight, left_out};
+pub use series::{Disturbance, Row, Series, SeriesProof, Trial};
 
 // The example of the README compiles and runs.
 #[cfg(doctest)]

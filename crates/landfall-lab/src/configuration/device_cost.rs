@@ -11,7 +11,7 @@
 
 use landfall_os::{DeviceCounters, JournalCounter};
 
-use crate::sync::DeviceCost;
+use crate::configuration::DeviceCost;
 use crate::{Site, facts};
 
 /// What one of `requests` requests by so many clients cost; `None` where nothing was done.

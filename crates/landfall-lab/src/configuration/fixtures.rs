@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{ConfigurationResult, Latency, Measurements, SiteResult, Trial, summary};
-use crate::sync::DeviceCost;
+use crate::configuration::DeviceCost;
 use crate::sync::fixtures::filesystem;
 use crate::{Preparation, SiteDescription};
 use landfall_os::Medium;

@@ -33,7 +33,7 @@ mod wear;
 pub use experiment::run;
 pub use plan::{Configuration, Plan, Settings, UntilSteady};
 pub use result::{
-    ConfigurationResult, FlashWear, KindOfRequest, Latency, Load, Measurements, Owed, SiteResult,
-    Steadiness, Summary, Trial, Window,
+    ConfigurationResult, DeviceCost, FlashWear, KindOfRequest, Latency, Load, Measurements, Owed,
+    SiteResult, Steadiness, Summary, Trial, Window,
 };
 pub use steady::MEMTABLES;

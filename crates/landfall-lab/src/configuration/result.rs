@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Configuration;
 use crate::disturbance::Disturbance;
+use crate::numbers::two;
 use crate::stats::Estimate;
-use crate::sync::DeviceCost;
 use crate::{Preparation, SiteDescription};
 
 /// Everything that was found of a plan's configurations.
@@ -174,6 +174,32 @@ pub struct Summary {
     pub owed_kib: Option<Estimate>,
     /// Bytes of the database's files at the end of a trial.
     pub database_bytes: Option<Estimate>,
+}
+
+/// What one request cost the device that the directory stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceCost {
+    /// Write requests that carried data; absent where empty flushes cannot be told from them.
+    pub writes: Option<f64>,
+    /// Write requests as the kernel counts them, empty flushes included.
+    pub write_requests: f64,
+    /// KiB written.
+    pub kib: f64,
+    /// Flushes that the device executed.
+    pub flushes: f64,
+    /// Read requests.
+    pub reads: f64,
+}
+
+impl DeviceCost {
+    /// Writes per operation, to be read: at most as many as there were requests, where empty flushes cannot be told
+    /// from writes.
+    pub fn writes_text(&self) -> String {
+        match self.writes {
+            Some(writes) => two(writes),
+            None => format!("≤{}", two(self.write_requests)),
+        }
+    }
 }
 
 /// Latencies of a trial's requests, in microseconds.

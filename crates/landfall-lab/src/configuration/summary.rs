@@ -1,8 +1,8 @@
 //! From single trials to medians.
 
 use super::{Latency, Summary, Trial};
+use crate::configuration::DeviceCost;
 use crate::stats::{Estimate, median};
-use crate::sync::DeviceCost;
 
 /// Medians over `trials`; nothing of nothing.
 pub(super) fn summary(trials: &[Trial]) -> Option<Summary> {

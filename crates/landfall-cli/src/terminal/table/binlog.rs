@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use landfall_lab::binlog::{BinlogResults, Section, beside, sections, sentences};
+use landfall_lab::configuration::DeviceCost;
 use landfall_lab::configuration::{ConfigurationResult, Summary};
 use landfall_lab::numbers::{NOTHING, interval, short, thousands, two};
-use landfall_lab::sync::DeviceCost;
 
 use super::configuration::{configurations, preparation};
 use super::layout::{at_least, or_nothing, plain_table, with_notes, wrapped};

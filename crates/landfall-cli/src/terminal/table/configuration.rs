@@ -1,8 +1,8 @@
 //! Configurations of experiments on databases.
 
+use landfall_lab::configuration::DeviceCost;
 use landfall_lab::configuration::{ConfigurationResult, Measurements, Summary};
 use landfall_lab::numbers::{interval, short, thousands, two};
-use landfall_lab::sync::DeviceCost;
 use landfall_os::humanize::{bytes_text, duration_text};
 
 use super::layout::{at_least, or_nothing, plain_table, with_notes, wrapped};

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use landfall_lab::configuration::ConfigurationResult;
+use landfall_lab::configuration::DeviceCost;
 use landfall_lab::numbers::{NOTHING, interval, short, thousands, two};
 use landfall_lab::stats::Estimate;
-use landfall_lab::sync::DeviceCost;
 use landfall_lab::torn::{
     TornProof, TornResults, base, conditions, disk_text, disks, sections, sentences,
 };

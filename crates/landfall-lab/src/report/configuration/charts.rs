@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use crate::configuration::ConfigurationResult;
+use crate::configuration::DeviceCost;
 use crate::numbers::{short, thousands, two};
 use crate::report::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, Print, is_wide};
 use crate::report::sync::charts::Rate;
 use crate::stats::Estimate;
-use crate::sync::DeviceCost;
 
 /// A figure against the number of clients, a panel per site.
 #[derive(Clone, Debug, Serialize)]

@@ -1,9 +1,9 @@
 //! The tables of configurations.
 
+use crate::configuration::DeviceCost;
 use crate::configuration::{ConfigurationResult, Measurements, Summary};
 use crate::numbers::{NOTHING, interval, short, thousands, two};
 use crate::report::table::{self, MOST_ROWS, Row, Table};
-use crate::sync::DeviceCost;
 use landfall_os::humanize::bytes_text;
 
 /// Everything that was measured of these, each under its label.

@@ -90,7 +90,7 @@ fn two_experiments_have_a_part_each() {
     ];
     assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
     // One of them may have measured nothing.
-    sync_of(&mut both).strategies = strategies(|_| false);
+    sync_of(&mut both).series = strategies(|_| false);
     let html = page(&both);
     assert!(!html.contains("Nothing was measured") && !html.contains("No durable write"));
     assert_eq!(charts(&html), SAVED);

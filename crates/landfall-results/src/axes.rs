@@ -1,0 +1,175 @@
+//! What a trial is made with: values on typed axes, and the one name that is made from them.
+//!
+//! Whoever looks for a series compares axes. [`Axes::key`] is for people and for comparing runs; it is never taken
+//! apart.
+
+use landfall_os::humanize::{bytes_text, size_name};
+use landfall_os::{Allocation, SyncMethod};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whether several threads write one file or a file each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Files {
+    /// One file; threads take turns at its next position.
+    Shared,
+    /// Every thread has its own file.
+    Each,
+}
+
+/// Where in the file writes land, relative to pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// One after the other, as in a log.
+    Sequential,
+    /// On page boundaries, a page apart, so that no two writes share a page.
+    Spaced,
+    /// As spaced, but starting 512 bytes into a page: the first and last page are written in part.
+    Unaligned,
+}
+
+/// Whether the file's pages are in the page cache when the trial begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheState {
+    /// They are, if the method uses the page cache at all.
+    Warm,
+    /// They are not: they are evicted before the trial, and no page is written twice in it.
+    Cold,
+}
+
+/// What is varied together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// How the space was allocated.
+    Allocation,
+    /// How bytes are handed over or made durable.
+    Method,
+    /// Bytes in a write, or of a state.
+    Size,
+    /// Threads, and whether they have a file each.
+    Threads,
+    /// Which pages are written, and whether they are cached.
+    Pages,
+}
+
+impl Axis {
+    /// Its name for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Axis::Allocation => "allocation",
+            Axis::Method => "method",
+            Axis::Size => "size",
+            Axis::Threads => "threads",
+            Axis::Pages => "pages",
+        }
+    }
+}
+
+/// The axes of a trial; one that means nothing for its experiment is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Axes {
+    /// How the space was allocated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocation: Option<Allocation>,
+    /// How the write was made durable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync_method: Option<SyncMethod>,
+    /// Bytes in a write, or of a state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Threads that wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// One file or a file each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<Files>,
+    /// Where writes landed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
+    /// What the page cache held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheState>,
+}
+
+impl Axes {
+    /// The name, unique in an experiment and stable across runs: `overwrite/fdatasync/8K/16-threads-each`.
+    ///
+    /// What goes without saying is not in it.
+    pub fn key(&self) -> String {
+        let threads = self.threads.filter(|threads| *threads > 1);
+        let threads = threads.map(|threads| match self.files {
+            Some(Files::Each) => format!("{threads}-threads-each"),
+            Some(Files::Shared) | None => format!("{threads}-threads-shared"),
+        });
+        let placement = match self.placement {
+            Some(Placement::Spaced) => Some("spaced"),
+            Some(Placement::Unaligned) => Some("unaligned"),
+            Some(Placement::Sequential) | None => None,
+        };
+        let cold = self.cache == Some(CacheState::Cold);
+        let parts = [
+            self.allocation.map(|allocation| allocation.to_string()),
+            self.sync_method.map(|method| method.to_string()),
+            self.size.map(size_name),
+            threads,
+            placement.map(str::to_owned),
+            cold.then(|| "cold".to_owned()),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("/")
+    }
+
+    /// The value on an axis, as people read it; empty where it means nothing.
+    pub fn text(&self, axis: Axis) -> String {
+        let text = match axis {
+            Axis::Allocation => self.allocation.map(|allocation| allocation.to_string()),
+            Axis::Method => self.sync_method.map(|method| method.to_string()),
+            Axis::Size => self.size.map(bytes_text),
+            Axis::Threads => self.threads.map(|threads| match (threads, self.files) {
+                (1, _) => "1 thread".to_owned(),
+                (threads, Some(Files::Each)) => format!("{threads}, a file each"),
+                (threads, Some(Files::Shared) | None) => format!("{threads}, one file"),
+            }),
+            Axis::Pages => self.placement.map(|placement| {
+                let placement = match placement {
+                    Placement::Sequential => "sequential",
+                    Placement::Spaced => "aligned, apart",
+                    Placement::Unaligned => "unaligned, apart",
+                };
+                let is_cold = self.cache == Some(CacheState::Cold);
+                format!("{placement}, {}", if is_cold { "cold" } else { "warm" })
+            }),
+        };
+        text.unwrap_or_default()
+    }
+
+    /// Where the value belongs on an axis of numbers; 0 on others.
+    pub fn position(&self, axis: Axis) -> u64 {
+        match axis {
+            Axis::Size => self.size.unwrap_or(0),
+            Axis::Threads => self.threads.map_or(0, u64::from),
+            Axis::Allocation | Axis::Method | Axis::Pages => 0,
+        }
+    }
+
+    /// The same without its value on an axis: what series that are compared along it have in common.
+    pub fn without(&self, axis: Axis) -> Axes {
+        let mut rest = self.clone();
+        match axis {
+            Axis::Allocation => rest.allocation = None,
+            Axis::Method => rest.sync_method = None,
+            Axis::Size => rest.size = None,
+            Axis::Threads => (rest.threads, rest.files) = (None, None),
+            Axis::Pages => (rest.placement, rest.cache) = (None, None),
+        }
+        rest
+    }
+
+    /// Whether a write that returned is meant to survive a power cut.
+    pub fn is_durable(&self) -> bool {
+        self.sync_method.is_none_or(SyncMethod::is_durable)
+    }
+}
