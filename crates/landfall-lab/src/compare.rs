@@ -181,21 +181,24 @@ fn samples_of_sync(sync: &sync::SyncResults) -> Vec<Sample<'_>> {
 }
 
 fn samples_of_stream(stream: &stream::StreamResults) -> Vec<Sample<'_>> {
-    type Figure = fn(&stream::Trial) -> f64;
-    let figures: [(Quantity, Figure); 2] = [
-        (Quantity::TotalMbPerSecond, |trial| trial.total_mb_per_s),
-        (Quantity::HandOverMbPerSecond, |trial| {
-            trial.hand_over_mb_per_s
-        }),
+    let figures = [
+        (
+            Quantity::TotalMbPerSecond,
+            landfall_results::Metric::TotalMbPerS,
+        ),
+        (
+            Quantity::HandOverMbPerSecond,
+            landfall_results::Metric::HandOverMbPerS,
+        ),
     ];
-    let measured = || stream.strategies.iter().filter(|s| s.summary.is_some());
+    let measured = || stream.series.iter().filter(|series| series.is_measured());
     figures
         .into_iter()
         .flat_map(|(quantity, figure)| {
-            measured().map(move |strategy| Sample {
-                key: &strategy.key,
+            measured().map(move |series| Sample {
+                key: &series.key,
                 quantity,
-                rounds: strategy.trials.iter().map(figure).collect(),
+                rounds: series.values(figure),
             })
         })
         .collect()
@@ -314,8 +317,10 @@ mod tests {
         a.experiments = vec![Experiment::Stream(Box::new(stream_results()))];
         let mut b = a.clone();
         if let Experiment::Stream(stream) = &mut b.experiments[0] {
-            for trial in stream.strategies.iter_mut().flat_map(|s| &mut s.trials) {
-                trial.total_mb_per_s *= 2.0;
+            for trial in stream.series.iter_mut().flat_map(|s| &mut s.trials) {
+                let total = landfall_results::Metric::TotalMbPerS;
+                let twice = trial.get(total).map(|rate| 2.0 * rate);
+                trial.figures.set(total, twice);
             }
             stream.data = crate::stream::Data::Zeros;
         }

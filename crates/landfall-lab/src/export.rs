@@ -6,7 +6,7 @@
 use crate::Experiment;
 use crate::Results;
 use crate::row::Row;
-use landfall_results::Series;
+use landfall_results::{Series, Trial};
 
 const COLUMNS: [&str; 53] = [
     "experiment",
@@ -93,24 +93,14 @@ fn header() -> Vec<String> {
 
 fn rows(experiment: &Experiment) -> Vec<Row> {
     match experiment {
-        Experiment::Sync(sync) => {
-            let row = |series: &'_ Series, trial| {
-                Row::of(&landfall_results::Row {
-                    experiment: "sync",
-                    series: &series.key,
-                    trial,
-                })
-            };
-            let all = sync.series.iter();
-            all.flat_map(|one| one.trials.iter().map(move |trial| row(one, trial)))
-                .collect()
+        Experiment::Sync(sync) => rows_of("sync", &sync.series),
+        Experiment::Stream(stream) => {
+            let saving = stream.saving.iter().flat_map(|saving| saving.trials());
+            let saving = saving.map(|(key, trial)| row("stream", &key, &trial));
+            let mut rows = rows_of("stream", &stream.series);
+            rows.extend(saving);
+            rows
         }
-        Experiment::Stream(stream) => stream
-            .strategies
-            .iter()
-            .flat_map(|s| s.trials.iter().map(|trial| trial.row(&s.key)))
-            .chain(stream.saving.iter().flat_map(|saving| saving.rows()))
-            .collect(),
         Experiment::Binlog(_) | Experiment::Amplify(_) | Experiment::Torn(_) => {
             let all = experiment.measurements().into_iter();
             let configurations = all.flat_map(|all| &all.configurations);
@@ -122,6 +112,24 @@ fn rows(experiment: &Experiment) -> Vec<Row> {
         // Crash states are no trials: nothing is timed.
         Experiment::Prove(_) => Vec::new(),
     }
+}
+
+fn rows_of(experiment: &str, series: &[Series]) -> Vec<Row> {
+    let trials = |one: &Series| -> Vec<Row> {
+        let trials = one.trials.iter();
+        trials
+            .map(|trial| row(experiment, &one.key, trial))
+            .collect()
+    };
+    series.iter().flat_map(trials).collect()
+}
+
+fn row(experiment: &str, series: &str, trial: &Trial) -> Row {
+    Row::of(&landfall_results::Row {
+        experiment,
+        series,
+        trial,
+    })
 }
 
 fn lines(delimiter: u8, rows: impl Iterator<Item = Vec<String>>) -> String {

@@ -279,7 +279,7 @@ impl Results {
         self.experiments.iter().all(|experiment| match experiment {
             Experiment::Sync(sync) => sync.series.iter().all(|s| s.trials.is_empty()),
             Experiment::Stream(stream) => {
-                stream.saving.is_none() && stream.strategies.iter().all(|s| s.trials.is_empty())
+                stream.saving.is_none() && stream.series.iter().all(|s| s.trials.is_empty())
             }
             Experiment::Prove(proof) => proof.coverage.checked == 0,
             Experiment::Binlog(_) | Experiment::Amplify(_) | Experiment::Torn(_) => experiment
@@ -296,13 +296,10 @@ impl Results {
             .filter(|series| series.trials.len() > 1)
             .filter_map(Series::headline);
         // Of both phases together: the hand-over alone has two humps on a quiet machine too.
-        let of_stream = self
-            .stream()
-            .into_iter()
-            .flat_map(|stream| &stream.strategies);
+        let of_stream = self.stream().into_iter().flat_map(|stream| &stream.series);
         let of_stream = of_stream
-            .filter(|strategy| strategy.trials.len() > 1)
-            .filter_map(|strategy| Some(strategy.summary.as_ref()?.total.mb_per_s?.estimate));
+            .filter(|series| series.trials.len() > 1)
+            .filter_map(Series::headline);
         let of_databases = self.measurements().flat_map(|all| &all.configurations);
         let of_databases = of_databases
             .filter(|one| one.trials.len() > 1)

@@ -11,6 +11,8 @@ pub struct Section<'a> {
     pub title: String,
     /// The value on the axis and the series that has it.
     pub rows: Vec<(String, &'a Series)>,
+    /// Whether there are several methods, which labels then begin with.
+    pub is_grouped: bool,
     /// Whether they were measured in main memory, where nothing is durable.
     pub in_memory: bool,
 }
@@ -47,6 +49,7 @@ pub(crate) fn rest<'a>(all: &'a [Series], sections: &[Section<'_>]) -> Option<Se
         axis: None,
         title: title.to_owned(),
         rows,
+        is_grouped: false,
         in_memory: false,
     })
 }

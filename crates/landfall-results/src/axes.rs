@@ -4,7 +4,7 @@
 //! apart.
 
 use landfall_os::humanize::{bytes_text, size_name};
-use landfall_os::{Allocation, SyncMethod};
+use landfall_os::{Allocation, StreamMethod, SyncMethod};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,17 @@ pub enum CacheState {
     Cold,
 }
 
+/// What the bytes of a state look like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Data {
+    /// Pseudo-random: nothing can make less of it.
+    #[default]
+    Incompressible,
+    /// Zeros, which a filesystem or a device may leave out.
+    Zeros,
+}
+
 /// What is varied together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
@@ -53,6 +64,8 @@ pub enum Axis {
     Threads,
     /// Which pages are written, and whether they are cached.
     Pages,
+    /// Bytes handed over by one call.
+    Chunk,
 }
 
 impl Axis {
@@ -64,6 +77,7 @@ impl Axis {
             Axis::Size => "size",
             Axis::Threads => "threads",
             Axis::Pages => "pages",
+            Axis::Chunk => "chunk",
         }
     }
 }
@@ -78,9 +92,18 @@ pub struct Axes {
     /// How the write was made durable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync_method: Option<SyncMethod>,
+    /// How the bytes were handed over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream_method: Option<StreamMethod>,
     /// Bytes in a write, or of a state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
+    /// Bytes handed over by one call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk: Option<u64>,
+    /// What the bytes look like.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Data>,
     /// Threads that wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
@@ -96,7 +119,11 @@ pub struct Axes {
 }
 
 impl Axes {
-    /// The name, unique in an experiment and stable across runs: `overwrite/fdatasync/8K/16-threads-each`.
+    /// Bytes handed over by one call, unless chosen.
+    pub const USUAL_CHUNK: u64 = 1 << 20;
+
+    /// The name, unique in an experiment and stable across runs: `overwrite/fdatasync/8K/16-threads-each`,
+    /// `append/write/512M/chunk-64K`.
     ///
     /// What goes without saying is not in it.
     pub fn key(&self) -> String {
@@ -111,23 +138,39 @@ impl Axes {
             Some(Placement::Sequential) | None => None,
         };
         let cold = self.cache == Some(CacheState::Cold);
+        let chunk = self.chunk.filter(|_| !self.has_usual_chunk());
+        let zeros = self.data == Some(Data::Zeros);
         let parts = [
             self.allocation.map(|allocation| allocation.to_string()),
             self.sync_method.map(|method| method.to_string()),
+            self.stream_method.map(|method| method.to_string()),
             self.size.map(size_name),
             threads,
             placement.map(str::to_owned),
             cold.then(|| "cold".to_owned()),
+            chunk.map(|chunk| format!("chunk-{}", size_name(chunk))),
+            zeros.then(|| "zeros".to_owned()),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join("/")
+    }
+
+    /// Whether it is handed over in the chunks that are used unless others are chosen.
+    pub fn has_usual_chunk(&self) -> bool {
+        let size = self.size.unwrap_or(u64::MAX);
+        self.chunk
+            .is_none_or(|chunk| chunk == Axes::USUAL_CHUNK.min(size))
     }
 
     /// The value on an axis, as people read it; empty where it means nothing.
     pub fn text(&self, axis: Axis) -> String {
         let text = match axis {
             Axis::Allocation => self.allocation.map(|allocation| allocation.to_string()),
-            Axis::Method => self.sync_method.map(|method| method.to_string()),
+            Axis::Method => match (self.sync_method, self.stream_method) {
+                (Some(method), _) => Some(method.to_string()),
+                (None, method) => method.map(|method| method.to_string()),
+            },
             Axis::Size => self.size.map(bytes_text),
+            Axis::Chunk => self.chunk.map(bytes_text),
             Axis::Threads => self.threads.map(|threads| match (threads, self.files) {
                 (1, _) => "1 thread".to_owned(),
                 (threads, Some(Files::Each)) => format!("{threads}, a file each"),
@@ -150,6 +193,7 @@ impl Axes {
     pub fn position(&self, axis: Axis) -> u64 {
         match axis {
             Axis::Size => self.size.unwrap_or(0),
+            Axis::Chunk => self.chunk.unwrap_or(0),
             Axis::Threads => self.threads.map_or(0, u64::from),
             Axis::Allocation | Axis::Method | Axis::Pages => 0,
         }
@@ -160,7 +204,8 @@ impl Axes {
         let mut rest = self.clone();
         match axis {
             Axis::Allocation => rest.allocation = None,
-            Axis::Method => rest.sync_method = None,
+            Axis::Method => (rest.sync_method, rest.stream_method) = (None, None),
+            Axis::Chunk => rest.chunk = None,
             Axis::Size => rest.size = None,
             Axis::Threads => (rest.threads, rest.files) = (None, None),
             Axis::Pages => (rest.placement, rest.cache) = (None, None),

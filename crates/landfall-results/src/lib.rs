@@ -11,7 +11,7 @@ pub mod numbers;
 pub mod series;
 pub mod stats;
 
-pub use axes::{Axes, Axis, CacheState, Files, Placement};
+pub use axes::{Axes, Axis, CacheState, Data, Files, Placement};
 pub use metric::Metric;
 pub use notice::{Notice, Weight, left_out};
 pub use series::{Disturbance, Row, Series, SeriesProof, Trial};

@@ -117,6 +117,42 @@ metrics! {
         "Seconds of the trial spent on extending files in steps; summed over files, where threads have a file each.";
     Drift "drift", "", "drift", Neither, two, 3, Median, false,
         "Rate of the last third of the trial over that of its first; absent for very short trials.";
+    HandOverSeconds "hand_over_seconds", "s", "hand-over, s", Less, two, 6, Median, false,
+        "Seconds until all bytes were handed over, and the program may go on.";
+    SyncSeconds "sync_seconds", "s", "sync, s", Less, two, 6, Median, false,
+        "Seconds from there until they were durable.";
+    TotalMbPerS "total_mb_per_s", "MB/s", "until durable, MB per second", More, thousands, 3, Median, true,
+        "MB per second of hand-over and sync together.";
+    HandOverMbPerS "hand_over_mb_per_s", "MB/s", "hand-over, MB per second", More, thousands, 3, Median, true,
+        "MB per second of the hand-over.";
+    SyncMbPerS "sync_mb_per_s", "MB/s", "sync, MB per second", More, thousands, 3, MedianOfMost, false,
+        "MB per second of the sync, of what the hand-over had left; absent where that is next to nothing (under 5%).";
+    LongestStallMs "longest_stall_ms", "ms", "longest stall, ms", Less, short, 3, Median, false,
+        "The longest single call of the hand-over, or time until an update was accepted, in milliseconds.";
+    P99StallMs "p99_stall_ms", "ms", "99th percentile of stalls, ms", Less, short, 3, Median, false,
+        "The 99th percentile of the times until an update was accepted, in milliseconds.";
+    LeftMib "left_mib", "MiB", "left to sync, MiB", Neither, short, 3, Median, false,
+        "MiB that were dirty or being written back when the hand-over ended, beyond those at its start.";
+    DirtyBeforeMib "dirty_before_mib", "MiB", "dirty before, MiB", Neither, short, 3, Apart, false,
+        "MiB that others had left dirty when the trial began.";
+    PeakResidentMib "peak_resident_mib", "MiB", "peak memory, MiB", Less, short, 3, Median, false,
+        "Peak resident memory of the process, in MiB; mapped file pages count. Absent where the kernel does not tell.";
+    CpuSPerGib "cpu_s_per_gib", "s/GiB", "CPU s per GiB", Less, two, 3, Median, false,
+        "CPU time of this process, user and system, in seconds per GiB.";
+    DeviceWrittenMib "device_written_mib", "MiB", "device, MiB", Less, short, 3, Median, false,
+        "MiB that the device was given to write in the trial.";
+    DeviceReadMib "device_read_mib", "MiB", "device read, MiB", Less, short, 3, Median, false,
+        "MiB that were read from the device in the trial.";
+    DeviceWriteRequests "device_write_requests", "", "device write requests", Less, thousands, 3, Median, false,
+        "Write requests of the trial as the kernel counts them, empty flushes included.";
+    DeviceFlushes "device_flushes", "", "flushes", Less, short, 3, Median, false,
+        "Flushes that the device executed in the trial.";
+    Updates "updates", "", "updates", Neither, thousands, 0, Apart, false,
+        "Updates that were accepted.";
+    UsPerUpdate "us_per_update", "µs", "µs per update", Less, short, 3, Median, false,
+        "Microseconds that the program spends in the log per update.";
+    RestartSeconds "restart_seconds", "s", "restart, s", Less, two, 6, Median, false,
+        "Seconds to read the state back.";
     PreparationSeconds "preparation_seconds", "s", "seconds of preparation", Neither, two, 3, Apart, false,
         "Seconds of preparing for this trial, which are not measured.";
     PreparationBytes "preparation_bytes", "B", "bytes of preparation", Neither, thousands, 0, Apart, false,

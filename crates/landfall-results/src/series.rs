@@ -42,6 +42,9 @@ pub struct Trial {
     pub round: u32,
     /// What was measured.
     pub figures: Figures,
+    /// Seconds from the start at which each of equal parts of a state had been handed over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pace: Vec<f64>,
     /// Whether it was stopped before all that it was to do was done.
     #[serde(default, skip_serializing_if = "is_false")]
     pub cut: bool,
@@ -136,6 +139,11 @@ impl Series {
             .collect()
     }
 
+    /// A metric over the rounds.
+    pub fn spread(&self, metric: Metric) -> Option<Spread> {
+        self.summary.get(&metric).copied()
+    }
+
     /// A metric over the rounds: its median and interval.
     pub fn estimate(&self, metric: Metric) -> Option<Estimate> {
         self.summary.get(&metric).map(|spread| spread.estimate)
@@ -167,9 +175,14 @@ impl Series {
 
     /// Pairs of a figure of this series and of another one, from the rounds that measured both.
     pub fn pairs(&self, other: &Series, metric: Metric) -> Vec<(f64, f64)> {
+        self.pairs_of(metric, other, metric)
+    }
+
+    /// The same of two figures, each of its series.
+    pub fn pairs_of(&self, metric: Metric, other: &Series, its: Metric) -> Vec<(f64, f64)> {
         let pair = |trial: &Trial| {
             let twin = other.trials.iter().find(|twin| twin.round == trial.round)?;
-            Some((trial.get(metric)?, twin.get(metric)?))
+            Some((trial.get(metric)?, twin.get(its)?))
         };
         self.trials.iter().filter_map(pair).collect()
     }

@@ -89,10 +89,8 @@ pub fn measure(dir: &Path, options: &str) -> Value {
 /// The series of this key in a results document.
 #[track_caller]
 pub fn strategy<'a>(document: &'a Value, key: &str) -> &'a Value {
-    let experiment = &document["experiments"][0];
-    let series = experiment["series"].as_array();
-    series
-        .or(experiment["strategies"].as_array())
+    document["experiments"][0]["series"]
+        .as_array()
         .and_then(|all| all.iter().find(|one| one["key"] == key))
         .unwrap_or_else(|| panic!("{key} was not measured: {document:#}"))
 }

@@ -94,7 +94,7 @@ impl Workbench<'_> {
         evict(file)?;
         let resident = resident_share(file, len)?;
         let in_memory = self.site.filesystem().storage().medium == Medium::Memory;
-        if !(resident > STILL_COLD && !in_memory) {
+        if resident <= STILL_COLD || in_memory {
             Ok(())
         } else {
             Err(PrepareError::Unsupported(format!(

@@ -43,6 +43,7 @@ pub fn sections(results: &SyncResults) -> Vec<Section<'_>> {
                 .into_iter()
                 .map(|one| (one.axes.text(axis), one))
                 .collect(),
+            is_grouped: false,
             in_memory: false,
         });
     }

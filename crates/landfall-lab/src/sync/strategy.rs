@@ -142,6 +142,7 @@ impl From<Strategy> for Axes {
             files: Some(strategy.files),
             placement: Some(strategy.placement),
             cache: Some(strategy.cache),
+            ..Axes::default()
         }
     }
 }

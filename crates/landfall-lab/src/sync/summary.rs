@@ -71,7 +71,7 @@ pub(super) fn trial(
             (Metric::StolenCpus, Some(stolen_cpus)),
         ]),
         cut: measured.cut,
-        disturbances: Vec::new(),
+        ..Trial::default()
     }
 }
 
