@@ -115,6 +115,18 @@ impl Experiment {
         }
     }
 
+    /// What it measured, series by series; nothing of proofs.
+    pub fn series(&self) -> &[Series] {
+        match self {
+            Experiment::Sync(sync) => &sync.series,
+            Experiment::Stream(stream) => &stream.series,
+            Experiment::Binlog(_) | Experiment::Amplify(_) | Experiment::Torn(_) => {
+                self.measurements().map_or(&[], |all| &all.series)
+            }
+            Experiment::Prove(_) => &[],
+        }
+    }
+
     /// What it measured of databases, if that is what it is about.
     pub fn measurements(&self) -> Option<&Measurements> {
         match self {
@@ -277,36 +289,22 @@ impl Results {
     /// Whether nothing could be measured: this system supports none of the plan's strategies.
     pub fn is_empty(&self) -> bool {
         self.experiments.iter().all(|experiment| match experiment {
-            Experiment::Sync(sync) => sync.series.iter().all(|s| s.trials.is_empty()),
-            Experiment::Stream(stream) => {
-                stream.saving.is_none() && stream.series.iter().all(|s| s.trials.is_empty())
-            }
             Experiment::Prove(proof) => proof.coverage.checked == 0,
-            Experiment::Binlog(_) | Experiment::Amplify(_) | Experiment::Torn(_) => experiment
-                .measurements()
-                .is_none_or(|all| all.configurations.iter().all(|one| one.trials.is_empty())),
+            Experiment::Stream(stream) if stream.saving.is_some() => false,
+            measured => measured.series().iter().all(|one| one.trials.is_empty()),
         })
     }
 
     /// Whether the run was too noisy to conclude anything from: of most strategies that were measured
     /// more than once, the interval is wider than the figure itself.
     pub fn is_too_noisy(&self) -> bool {
-        let of_sync = self.sync().into_iter().flat_map(|sync| &sync.series);
-        let of_sync = of_sync
+        // By the figure that says how fast it is: that of a part alone may have two humps on a quiet machine too.
+        let widths: Vec<f64> = self
+            .experiments
+            .iter()
+            .flat_map(Experiment::series)
             .filter(|series| series.trials.len() > 1)
-            .filter_map(Series::headline);
-        // Of both phases together: the hand-over alone has two humps on a quiet machine too.
-        let of_stream = self.stream().into_iter().flat_map(|stream| &stream.series);
-        let of_stream = of_stream
-            .filter(|series| series.trials.len() > 1)
-            .filter_map(Series::headline);
-        let of_databases = self.measurements().flat_map(|all| &all.configurations);
-        let of_databases = of_databases
-            .filter(|one| one.trials.len() > 1)
-            .filter_map(|one| Some(one.summary.as_ref()?.requests_per_second));
-        let widths: Vec<f64> = of_sync
-            .chain(of_stream)
-            .chain(of_databases)
+            .filter_map(Series::headline)
             .map(|estimate| estimate.relative_width())
             .collect();
         let wide = widths.iter().filter(|width| **width > 1.0).count();

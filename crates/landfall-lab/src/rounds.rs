@@ -115,6 +115,11 @@ fn waiting(group: &[usize], series: &[Series]) -> Vec<usize> {
 }
 
 impl Group<'_> {
+    /// What is known of a series.
+    pub fn series(&mut self, index: usize) -> &mut Series {
+        &mut self.series[index]
+    }
+
     /// A trial of this series begins.
     pub fn begin(&mut self, index: usize) {
         let key = &self.series[index].key;
@@ -125,11 +130,11 @@ impl Group<'_> {
     pub fn measured(&mut self, index: usize, trial: Trial) {
         let series = &mut self.series[index];
         self.done += 1;
-        self.progress.measured(&crate::row::Row::of(&Row {
+        self.progress.measured(&Row {
             experiment: self.experiment,
             series: &series.key,
             trial: &trial,
-        }));
+        });
         series.trials.push(trial);
     }
 

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use landfall_os::Medium;
 use landfall_results::{Metric, Series};
 
-use crate::row::Row;
 use crate::sync::SyncResults;
 use crate::{
     Error, Experiment, Notice, Plan, Progress, Results, SCHEMA_NAME, Site, Stop, Weight, amplify,
     binlog, facts, prove, stream, sync, torn,
 };
+use landfall_results::Row;
 
 /// Runs the experiments of `plans` on `site`, one after the other. `command` is what a user types to
 /// repeat it.
@@ -136,7 +136,7 @@ impl Progress for Part<'_> {
         self.whole.doing(what, done, self.total, left + self.later);
     }
 
-    fn measured(&mut self, row: &Row) {
+    fn measured(&mut self, row: &Row<'_>) {
         self.whole.measured(row);
     }
 }

@@ -3,6 +3,8 @@
 //! Whoever looks for a series compares axes. [`Axes::key`] is for people and for comparing runs; it is never taken
 //! apart.
 
+use std::collections::BTreeMap;
+
 use landfall_os::humanize::{bytes_text, size_name};
 use landfall_os::{Allocation, StreamMethod, SyncMethod};
 use schemars::JsonSchema;
@@ -116,6 +118,33 @@ pub struct Axes {
     /// What the page cache held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheState>,
+    /// The site, by its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
+    /// The part of the experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// What tells a case from others on the same site with as many clients: `mariadb sync_binlog=1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// Settings that were tried on top of the case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<String>,
+    /// Name of the database.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
+    /// All settings with which it ran.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+    /// The workload, with its settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// Clients that asked at the same time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
+    /// Threads that took CPU time meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy: Option<u32>,
 }
 
 impl Axes {
@@ -140,7 +169,13 @@ impl Axes {
         let cold = self.cache == Some(CacheState::Cold);
         let chunk = self.chunk.filter(|_| !self.has_usual_chunk());
         let zeros = self.data == Some(Data::Zeros);
+        let clients = self.clients.map(|clients| match clients {
+            1 => "1 client".to_owned(),
+            clients => format!("{clients} clients"),
+        });
         let parts = [
+            self.site.clone(),
+            self.name(),
             self.allocation.map(|allocation| allocation.to_string()),
             self.sync_method.map(|method| method.to_string()),
             self.stream_method.map(|method| method.to_string()),
@@ -150,8 +185,18 @@ impl Axes {
             cold.then(|| "cold".to_owned()),
             chunk.map(|chunk| format!("chunk-{}", size_name(chunk))),
             zeros.then(|| "zeros".to_owned()),
+            clients,
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join("/")
+    }
+
+    /// The case with what was tried on top of it, as people read it.
+    pub fn name(&self) -> Option<String> {
+        let case = self.case.as_ref()?;
+        Some(match &self.tried {
+            None => case.clone(),
+            Some(tried) => format!("{case} with {tried}"),
+        })
     }
 
     /// Whether it is handed over in the chunks that are used unless others are chosen.

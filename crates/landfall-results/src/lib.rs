@@ -10,11 +10,13 @@ mod notice;
 pub mod numbers;
 pub mod series;
 pub mod stats;
+mod trial;
 
 pub use axes::{Axes, Axis, CacheState, Data, Files, Placement};
 pub use metric::Metric;
 pub use notice::{Notice, Weight, left_out};
-pub use series::{Disturbance, Row, Series, SeriesProof, Trial};
+pub use series::{Row, Series, SeriesProof};
+pub use trial::{Disturbance, KindOfRequest, Steadiness, Trial, Window};
 
 // The example of the README compiles and runs.
 #[cfg(doctest)]

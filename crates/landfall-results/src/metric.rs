@@ -153,6 +153,44 @@ metrics! {
         "Microseconds that the program spends in the log per update.";
     RestartSeconds "restart_seconds", "s", "restart, s", Less, two, 6, Median, false,
         "Seconds to read the state back.";
+    Requests "requests", "", "requests", Neither, thousands, 0, Apart, false,
+        "Requests done; those that were rolled back are not among them.";
+    RequestsPerSecond "requests_per_second", "1/s", "requests per second", More, thousands, 3, Median, true,
+        "Requests per second, of all clients together.";
+    Conflicts "conflicts", "", "conflicts", Less, thousands, 0, Apart, false,
+        "Requests that were rolled back because of another one.";
+    ServerCpuUs "server_cpu_us", "µs", "server CPU, µs", Less, short, 3, Median, false,
+        "CPU time of the database's own processes per request, in microseconds.";
+    ClientCpuUs "client_cpu_us", "µs", "our CPU, µs", Less, short, 3, Median, false,
+        "CPU time of this process per request, in microseconds: of the clients, of a database that is part of this program, and of a recorder.";
+    OwedKib "owed_kib", "KiB", "owed, KiB", Less, short, 3, Median, false,
+        "KiB per request that were written after the trial for it, once the database had to.";
+    OwedSeconds "owed_seconds", "s", "owed, s", Less, two, 3, Apart, false,
+        "Seconds which that took.";
+    DirtyBytes "dirty_bytes", "B", "dirty pages, bytes", Less, thousands, 0, Apart, false,
+        "Bytes of pages that were newer in memory than in their files at the end; absent where the database does not tell.";
+    CompactionBytes "compaction_bytes", "B", "to be compacted, bytes", Less, thousands, 0, Apart, false,
+        "Bytes that compaction had still to rewrite, by the database's own estimate; absent where it does not tell.";
+    MemtableFlushes "memtable_flushes", "", "memtables written", Neither, thousands, 0, Apart, false,
+        "Memtables that the database had written out since it was started; absent where it has none.";
+    DatabaseBytes "database_bytes", "B", "bytes of the database", Less, thousands, 0, Median, false,
+        "Bytes of the database's files at the end.";
+    NandKib "nand_kib", "KiB", "NAND, KiB", Less, short, 3, Median, false,
+        "KiB programmed into the flash of the plan's drive per request, by the model of docs/wear-model.md; absent where no recorder could tell where was written.";
+    Amplification "amplification", "", "NAND over written", Less, two, 3, Apart, false,
+        "Bytes programmed per byte that the device was given: the product of the next two.";
+    Rounding "rounding", "", "of rounding", Less, two, 3, Apart, false,
+        "The part of it that comes from writes that do not cover whole flash pages.";
+    Copying "copying", "", "of copying", Less, two, 3, Apart, false,
+        "The part that comes from garbage collection.";
+    Rewrites "rewrites", "", "rewrites", Neither, two, 3, Apart, false,
+        "How often a flash page was written, of those that were. Below 2 the amplification is that of the same writes coming again in the same order: too good, unless they do.";
+    FlashBytes "flash_bytes", "B", "bytes on flash", Neither, thousands, 0, Apart, false,
+        "Bytes of flash pages in use: what was ever written on the device.";
+    Years "years", "a", "years", More, short, 3, Apart, false,
+        "Years until the drive is worn out, if requests came as fast as in this trial for ever.";
+    ForeignKib "foreign_kib", "KiB", "KiB of others", Neither, short, 3, Apart, false,
+        "KiB per request that others wrote to the disk below, where the site is on an image.";
     PreparationSeconds "preparation_seconds", "s", "seconds of preparation", Neither, two, 3, Apart, false,
         "Seconds of preparing for this trial, which are not measured.";
     PreparationBytes "preparation_bytes", "B", "bytes of preparation", Neither, thousands, 0, Apart, false,

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Axes;
-use crate::metric::{Figures, METRICS, Metric, Rounds};
+use crate::metric::{METRICS, Metric, Rounds};
 use crate::numbers::{NOTHING, two};
 use crate::stats::{Estimate, Spread};
+use crate::{Axes, Trial};
 
 /// What was measured with one combination of axes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,46 +27,18 @@ pub struct Series {
     /// pairs of percentile and latency.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distribution: Vec<(f64, f64)>,
+    /// Bytes of the database's files before anything was put into it: a server's own tables and logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub empty_bytes: Option<u64>,
+    /// Bytes of the database's files when it was loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded_bytes: Option<u64>,
     /// What became of it when the power was cut; absent when that was not tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<SeriesProof>,
     /// The rounds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<Trial>,
-}
-
-/// One round of a series.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Trial {
-    /// The round, from 1.
-    pub round: u32,
-    /// What was measured.
-    pub figures: Figures,
-    /// Seconds from the start at which each of equal parts of a state had been handed over.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pace: Vec<f64>,
-    /// Whether it was stopped before all that it was to do was done.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub cut: bool,
-    /// What disturbed it, if anything did.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub disturbances: Vec<Disturbance>,
-}
-
-fn is_false(flag: &bool) -> bool {
-    !flag
-}
-
-/// Something that disturbed a trial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Disturbance {
-    /// Others used the CPU more than in the quietest round.
-    ForeignCpu,
-    /// The hypervisor took CPU away.
-    StolenCpu,
-    /// The device wrote or flushed more than this trial can have caused.
-    ForeignTraffic,
 }
 
 /// What power cuts did to what a series wrote, on the recorder.
@@ -91,13 +63,6 @@ impl SeriesProof {
     }
 }
 
-impl Trial {
-    /// A figure, if it was measured.
-    pub fn get(&self, metric: Metric) -> Option<f64> {
-        self.figures.get(metric)
-    }
-}
-
 impl Series {
     /// One of which nothing was measured yet.
     pub fn new(axes: Axes) -> Series {
@@ -107,6 +72,8 @@ impl Series {
             unsupported: None,
             summary: BTreeMap::new(),
             distribution: Vec::new(),
+            empty_bytes: None,
+            loaded_bytes: None,
             proof: None,
             trials: Vec::new(),
         }
@@ -124,6 +91,16 @@ impl Series {
             Some((one.metric, Spread::of(&values).filter(|_| enough)?))
         });
         self.summary = over_the_rounds.collect();
+    }
+
+    /// Its name among those on the same site with as many clients; empty where it has none.
+    pub fn name(&self) -> String {
+        self.axes.name().unwrap_or_default()
+    }
+
+    /// Bytes of a database's files without those that it had when it was empty.
+    pub fn data_bytes(&self, bytes: f64) -> f64 {
+        (bytes - self.empty_bytes.unwrap_or(0) as f64).max(0.0)
     }
 
     /// Whether anything was measured.
@@ -178,6 +155,11 @@ impl Series {
         self.pairs_of(metric, other, metric)
     }
 
+    /// How many times as much of a metric this series has as another: formed round by round.
+    pub fn ratio(&self, other: &Series, metric: Metric) -> Option<Estimate> {
+        Estimate::of_ratio(&self.pairs(other, metric))
+    }
+
     /// The same of two figures, each of its series.
     pub fn pairs_of(&self, metric: Metric, other: &Series, its: Metric) -> Vec<(f64, f64)> {
         let pair = |trial: &Trial| {
@@ -212,7 +194,7 @@ impl Row<'_> {
         ["experiment", "series", "round"]
             .into_iter()
             .chain(metrics)
-            .chain(["cut"])
+            .chain(["cut", "steady"])
     }
 
     /// The fields; empty where something was not measured.
@@ -226,9 +208,11 @@ impl Row<'_> {
             let value = self.trial.get(one.metric);
             value.map_or_else(String::new, |value| format!("{value:.*}", one.decimals))
         });
+        let steadiness = self.trial.steadiness.as_ref();
+        let steady = steadiness.map_or_else(String::new, |steady| steady.reached.to_string());
         name.into_iter()
             .chain(figures)
-            .chain([self.trial.cut.to_string()])
+            .chain([self.trial.cut.to_string(), steady])
     }
 }
 

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use landfall_lab::prove::{Outcome, Plan, prove, self_test, subject};
-use landfall_lab::row::Row;
 use landfall_lab::{Progress, Results, Stop};
 use landfall_os::humanize::quoted;
+use landfall_results::Row;
 
 use crate::args::{Prove, Workload};
 use crate::commands::documents::{check_file, command_line, prepare_report};
@@ -190,7 +190,7 @@ impl Progress for Display {
         self.0.show(what, done, total, left);
     }
 
-    fn measured(&mut self, _: &Row) {}
+    fn measured(&mut self, _: &Row<'_>) {}
 }
 
 #[cfg(test)]

@@ -226,21 +226,15 @@ fn flash(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> Vec<Flash> 
             (device * log + twice * pages) / bytes,
         );
     }
-    let measured = evidence
-        .results
-        .measurements()
-        .flat_map(|all| &all.configurations);
+    let measured = evidence.results.measurements().flat_map(|all| &all.series);
     for one in measured {
-        let Some(summary) = &one.summary else {
-            continue;
-        };
-        if let (Some(nand), Some(kib)) = (summary.nand_kib, summary.kib)
-            && kib.median > 0.0
-        {
+        let figures = one.median(Metric::NandKib).zip(one.median(Metric::Kib));
+        if let Some((nand, kib)) = figures.filter(|(_, kib)| *kib > 0.0) {
+            let workload = one.axes.workload.as_deref().unwrap_or_default();
             add(
-                format!("{}, measured with requests of {}", one.name, one.workload),
-                kib.median * 1024.0,
-                nand.median / kib.median,
+                format!("{}, measured with requests of {workload}", one.name()),
+                kib * 1024.0,
+                nand / kib,
             );
         }
     }

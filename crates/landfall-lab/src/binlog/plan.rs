@@ -302,7 +302,7 @@ impl Plan {
             let replaced = |key: &str| tried.iter().any(|(other, _)| other == key);
             let kept = one.settings.iter().filter(|(key, _)| !replaced(key));
             let with = Configuration {
-                name: format!("{}{TRIED}{}", one.name, words(tried)),
+                tried: Some(words(tried)),
                 settings: kept.chain(tried).cloned().collect(),
                 ..one.clone()
             };
@@ -373,8 +373,6 @@ impl Plan {
     }
 }
 
-/// What stands between the name of a configuration and the settings that were tried with it.
-pub(super) const TRIED: &str = " with ";
 /// What settings are tried against: what is durable, and usual.
 const REFERENCES: [&str; 5] = [
     "mariadb sync_binlog=1",
@@ -485,8 +483,8 @@ mod tests {
         assert_eq!(all.len(), 4);
         let with = &all[1];
         assert_eq!(
-            with.name,
-            "mariadb sync_binlog=1 with innodb_flush_log_at_trx_commit=2"
+            with.key(),
+            "dir/mariadb sync_binlog=1 with innodb_flush_log_at_trx_commit=2/1 client"
         );
         let value = |one: &Configuration, key: &str| {
             let all = one.all_settings();

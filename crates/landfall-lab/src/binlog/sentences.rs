@@ -1,7 +1,8 @@
 //! What the terminal and the report say of the results in the same words.
 
+use landfall_results::{Metric, Series};
+
 use super::{BinlogResults, Section, Sides, Tried, sections, tried};
-use crate::configuration::{ConfigurationResult, Trial};
 use crate::numbers::two;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 
@@ -31,7 +32,8 @@ pub fn sentences(results: &BinlogResults) -> Vec<String> {
 /// What settings that were tried do.
 fn said_of(tried: &Tried<'_>) -> Option<String> {
     let ratio = tried.ratio?;
-    let (clients, verb) = match tried.with.clients {
+    let axes = &tried.with.axes;
+    let (clients, verb) = match axes.clients? {
         1 => ("one client".to_owned(), "reaches"),
         some => (format!("{some} clients"), "reach"),
     };
@@ -44,7 +46,7 @@ fn said_of(tried: &Tried<'_>) -> Option<String> {
     Some(format!(
         "With {}, {clients} on {} {verb} {} times the rate without (95% interval {} to {}): {what}.",
         tried.settings,
-        tried.with.site,
+        axes.site.as_deref()?,
         two(ratio.median),
         two(ratio.low),
         two(ratio.high)
@@ -88,8 +90,8 @@ fn left(section: &Section<'_>) -> Option<String> {
     })
 }
 
-fn flushes_of(one: &ConfigurationResult) -> Option<f64> {
-    Some(one.summary.as_ref()?.device?.flushes)
+fn flushes_of(one: &Series) -> Option<f64> {
+    one.median(Metric::Flushes)
 }
 
 /// What it costs in flushes, by filesystem.
@@ -133,8 +135,7 @@ fn second_client(sections: &[Section<'_>]) -> Option<String> {
     let compared: Vec<(&str, Estimate)> = honest(two)
         .filter_map(|row| {
             let single = one.rows.iter().find(|single| single.label == row.label)?;
-            let rate = |trial: &Trial| Some(trial.requests_per_second);
-            let ratio = Estimate::of_ratio(&row.with.pairs(single.with, rate))?;
+            let ratio = row.with.ratio(single.with, Metric::RequestsPerSecond)?;
             Some((row.label.as_str(), ratio))
         })
         .collect();
@@ -223,13 +224,13 @@ mod tests {
         results.measurements = of_all(&["dir"]);
         let grouped = mariadb("dir", "1", 16, 9_000.0);
         let zero = mariadb("dir", "0", 16, 9_000.0);
-        results.measurements.configurations.extend([zero, grouped]);
+        results.measurements.series.extend([zero, grouped]);
         let text = sentences(&results).join(" ");
         assert!(
             text.contains("Two clients are faster than one on every filesystem"),
             "{text}"
         );
-        results.measurements.configurations.clear();
+        results.measurements.series.clear();
         assert!(sentences(&results).is_empty());
     }
 }

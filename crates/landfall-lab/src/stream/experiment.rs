@@ -15,10 +15,9 @@ use super::trial::{self, Task};
 use super::{Plan, Strategy, StreamResults, ceiling, claims, notices, saving, wall};
 use crate::preparation::{Call, PrepareError};
 use crate::rounds::Rounds;
-use crate::row::Row;
 use crate::{Error, Notice, PlanKind, Progress, Site, Stop};
 use landfall_os::humanize::bytes_text;
-use landfall_results::{Metric, Series, Trial};
+use landfall_results::{Metric, Row, Series, Trial};
 
 /// Bytes of the pilot at most.
 const PILOT_BYTES: u64 = 64 << 20;
@@ -64,11 +63,11 @@ pub fn run(
             let (saving, more) = run.saving(plan, results.len(), progress)?;
             noticed.extend(more);
             for (key, trial) in saving.trials() {
-                progress.measured(&Row::of(&landfall_results::Row {
+                progress.measured(&Row {
                     experiment: "stream",
                     series: &key,
                     trial: &trial,
-                }));
+                });
             }
             Some(saving)
         }

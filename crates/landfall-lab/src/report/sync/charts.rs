@@ -74,20 +74,25 @@ pub(super) fn latency(section: &Section<'_>) -> Option<Chart> {
 
 /// Device costs of a section, if the device's counters could be read.
 pub(super) fn costs(section: &Section<'_>) -> Option<Chart> {
-    let id = format!("cost-{}", section.name());
+    let reads = |series: &Series| series.median(Metric::Reads);
+    let some = |(_, series): &(String, &Series)| reads(series) >= Some(SOME_READS);
+    let mut metrics = vec![Metric::Writes, Metric::Kib, Metric::Flushes];
+    metrics.extend(section.rows.iter().any(some).then_some(Metric::Reads));
     device_costs(
-        id,
+        format!("cost-{}", section.name()),
         section
             .rows
             .iter()
             .map(|(label, series)| (label.as_str(), *series)),
+        &metrics,
     )
 }
 
-/// What an operation of each of these costs the device, if its counters could be read.
+/// What an operation of each of these costs the device, by these metrics, if its counters could be read.
 pub(in crate::report) fn device_costs<'a>(
     id: String,
     rows: impl Iterator<Item = (&'a str, &'a Series)>,
+    metrics: &[Metric],
 ) -> Option<Chart> {
     let counted: Vec<_> = rows
         .filter(|(_, series)| series.median(Metric::WriteRequests).is_some())
@@ -114,17 +119,6 @@ pub(in crate::report) fn device_costs<'a>(
             })
             .collect(),
     };
-    let mut panels = vec![
-        panel(Metric::Writes),
-        panel(Metric::Kib),
-        panel(Metric::Flushes),
-    ];
-    let mut reads = counted
-        .iter()
-        .filter_map(|(_, series)| series.median(Metric::Reads));
-    if reads.any(|reads| reads >= SOME_READS) {
-        panels.push(panel(Metric::Reads));
-    }
     (!counted.is_empty()).then(|| Chart {
         id,
         drawing: Drawing::Costs {
@@ -132,7 +126,7 @@ pub(in crate::report) fn device_costs<'a>(
                 .iter()
                 .map(|(label, _)| (*label).to_owned())
                 .collect(),
-            panels,
+            panels: metrics.iter().map(|metric| panel(*metric)).collect(),
         },
     })
 }
