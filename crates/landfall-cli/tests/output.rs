@@ -11,6 +11,7 @@ use std::process::Stdio;
 
 use common::documents::{assert_conforms, assert_narrow, lines_of};
 use common::{landfall, measure, names, notice, run, scratch, skip, strategy};
+use landfall_results::metric::{Better, METRICS, Rounds};
 use serde_json::Value;
 
 const SMALL: [&str; 6] = [
@@ -47,6 +48,47 @@ fn the_schemas_in_the_documentation_are_the_programs_own() {
             "docs/{name}.schema.json is stale: LANDFALL_UPDATE=1 cargo test -p landfall-cli --test output"
         );
     }
+}
+
+/// The table of metrics as a page.
+fn page_of_metrics() -> String {
+    let mut page = String::from(
+        "# Metrics\n\nEvery figure of a trial, as it is called in the results document, in CSV and in TSV. Where *rounds* says median, a \
+         series' summary has the median over its rounds, with its 95% interval, mean and standard deviation; *of most* needs more \
+         than half of the rounds. By what is *compared*, `landfall compare` holds two runs against each other.\n\n\
+         | name | unit | better | rounds | compared | what it is |\n|---|---|---|---|---|---|\n",
+    );
+    for one in METRICS {
+        let better = match one.better {
+            Better::More => "more",
+            Better::Less => "less",
+            Better::Neither => "",
+        };
+        let rounds = match one.rounds {
+            Rounds::Apart => "",
+            Rounds::Median => "median",
+            Rounds::MedianOfMost => "median of most",
+        };
+        let compared = if one.is_compared { "yes" } else { "" };
+        page += &format!(
+            "| `{}` | {} | {better} | {rounds} | {compared} | {} |\n",
+            one.name, one.unit, one.documentation
+        );
+    }
+    page
+}
+
+#[test]
+fn the_page_of_metrics_is_that_of_the_table() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
+    let page = page_of_metrics();
+    if std::env::var_os("LANDFALL_UPDATE").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    assert!(
+        fs::read_to_string(&path).unwrap_or_default() == page,
+        "docs/metrics.md is stale: LANDFALL_UPDATE=1 cargo test -p landfall-cli --test output"
+    );
 }
 
 #[test]

@@ -1,4 +1,7 @@
-//! What the lab finds, as it stands in the results document: estimates, claims and notices.
+//! What the lab finds, as it stands in the results document: series of trials, estimates, claims and notices.
+//!
+//! A [`Series`] was measured with one combination of [`Axes`]; its trials keep their figures by [`Metric`], of which
+//! [`metric::METRICS`] says everything.
 //!
 //! It measures nothing, opens no file, and knows neither how something was found nor how it is shown. Whoever makes
 //! results, and whoever shows them, depends on this crate and not on the other.

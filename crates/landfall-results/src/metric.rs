@@ -224,23 +224,18 @@ impl Figures {
         self.0.get(&metric).copied()
     }
 
+    /// With one more, if it was measured.
+    pub fn with(mut self, metric: Metric, value: impl Into<Option<f64>>) -> Figures {
+        self.set(metric, value);
+        self
+    }
+
     /// Adds one, if it was measured, or takes it away.
     pub fn set(&mut self, metric: Metric, value: impl Into<Option<f64>>) {
         match value.into() {
             Some(value) => self.0.insert(metric, value),
             None => self.0.remove(&metric),
         };
-    }
-}
-
-impl<const N: usize> From<[(Metric, Option<f64>); N]> for Figures {
-    fn from(figures: [(Metric, Option<f64>); N]) -> Figures {
-        let measured = figures.into_iter();
-        Figures(
-            measured
-                .filter_map(|(metric, value)| Some((metric, value?)))
-                .collect(),
-        )
     }
 }
 
@@ -303,11 +298,10 @@ mod tests {
 
     #[test]
     fn figures_are_read_back_and_counts_stay_whole() {
-        let figures = Figures::from([
-            (Metric::Operations, Some(1_000.0)),
-            (Metric::Drift, None),
-            (Metric::Kib, Some(8.5)),
-        ]);
+        let figures = Figures::default()
+            .with(Metric::Operations, 1_000.0)
+            .with(Metric::Drift, None)
+            .with(Metric::Kib, 8.5);
         let json = serde_json::to_string(&figures).unwrap();
         assert_eq!(json, r#"{"operations":1000,"kib":8.5}"#);
         assert_eq!(serde_json::from_str::<Figures>(&json).unwrap(), figures);

@@ -14,32 +14,28 @@ pub(crate) fn trial(round: u32, rate: f64, kib: f64, flushes: f64) -> Trial {
     let bytes = f64::from(100 << 20);
     Trial {
         round,
-        figures: Figures::from(
-            [
-                (Metric::Requests, rate.floor()),
-                (Metric::Conflicts, 0.0),
-                (Metric::Seconds, 1.0),
-                (Metric::RequestsPerSecond, rate),
-                (Metric::P50Us, us),
-                (Metric::P90Us, us * 2.0),
-                (Metric::P99Us, us * 4.0),
-                (Metric::P999Us, us * 8.0),
-                (Metric::MaxUs, us * 16.0),
-                (Metric::ServerCpuUs, 200.0),
-                (Metric::ClientCpuUs, 20.0),
-                (Metric::Writes, 3.0),
-                (Metric::WriteRequests, 3.0 + flushes),
-                (Metric::Kib, kib),
-                (Metric::Flushes, flushes),
-                (Metric::Reads, 0.0),
-                (Metric::DatabaseBytes, bytes),
-                (Metric::PreparationSeconds, 2.0),
-                (Metric::PreparationBytes, bytes),
-                (Metric::ForeignCpus, 0.1),
-                (Metric::StolenCpus, 0.0),
-            ]
-            .map(|(metric, value)| (metric, Some(value))),
-        ),
+        figures: Figures::default()
+            .with(Metric::Requests, rate.floor())
+            .with(Metric::Conflicts, 0.0)
+            .with(Metric::Seconds, 1.0)
+            .with(Metric::RequestsPerSecond, rate)
+            .with(Metric::P50Us, us)
+            .with(Metric::P90Us, us * 2.0)
+            .with(Metric::P99Us, us * 4.0)
+            .with(Metric::P999Us, us * 8.0)
+            .with(Metric::MaxUs, us * 16.0)
+            .with(Metric::ServerCpuUs, 200.0)
+            .with(Metric::ClientCpuUs, 20.0)
+            .with(Metric::Writes, 3.0)
+            .with(Metric::WriteRequests, 3.0 + flushes)
+            .with(Metric::Kib, kib)
+            .with(Metric::Flushes, flushes)
+            .with(Metric::Reads, 0.0)
+            .with(Metric::DatabaseBytes, bytes)
+            .with(Metric::PreparationSeconds, 2.0)
+            .with(Metric::PreparationBytes, bytes)
+            .with(Metric::ForeignCpus, 0.1)
+            .with(Metric::StolenCpus, 0.0),
         ..Trial::default()
     }
 }

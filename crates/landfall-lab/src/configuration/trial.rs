@@ -269,31 +269,28 @@ fn trial(
         let foreign = below.write_bytes.saturating_sub(own.write_bytes);
         foreign as f64 / 1024.0 / requests as f64
     });
-    let mut figures = Figures::from([
-        (Metric::Seconds, Some(seconds)),
-        (Metric::RequestsPerSecond, Some(requests as f64 / seconds)),
-        (Metric::Conflicts, Some(worked.conflicts as f64)),
-        (Metric::ServerCpuUs, Some(per_request(counted.server_cpu))),
-        (
+    let mut figures = Figures::default()
+        .with(Metric::Seconds, seconds)
+        .with(Metric::RequestsPerSecond, requests as f64 / seconds)
+        .with(Metric::Conflicts, worked.conflicts as f64)
+        .with(Metric::ServerCpuUs, per_request(counted.server_cpu))
+        .with(
             Metric::ClientCpuUs,
-            Some(per_request(
-                counted.site.cpu.saturating_sub(counted.busy_cpu),
-            )),
-        ),
-        (Metric::Writes, writes.map(each)),
-        (Metric::WriteRequests, counted_by(|d| d.write_requests)),
-        (
+            per_request(counted.site.cpu.saturating_sub(counted.busy_cpu)),
+        )
+        .with(Metric::Writes, writes.map(each))
+        .with(Metric::WriteRequests, counted_by(|d| d.write_requests))
+        .with(
             Metric::Kib,
             counted_by(|d| d.write_bytes).map(|bytes| bytes / 1024.0),
-        ),
-        (Metric::Flushes, counted_by(|d| d.flushes)),
-        (Metric::Reads, counted_by(|d| d.reads)),
-        (Metric::PreparationSeconds, Some(preparation.seconds)),
-        (Metric::PreparationBytes, Some(preparation.bytes as f64)),
-        (Metric::ForeignCpus, Some(foreign_cpus)),
-        (Metric::StolenCpus, Some(stolen_cpus)),
-        (Metric::ForeignKib, foreign),
-    ]);
+        )
+        .with(Metric::Flushes, counted_by(|d| d.flushes))
+        .with(Metric::Reads, counted_by(|d| d.reads))
+        .with(Metric::PreparationSeconds, preparation.seconds)
+        .with(Metric::PreparationBytes, preparation.bytes as f64)
+        .with(Metric::ForeignCpus, foreign_cpus)
+        .with(Metric::StolenCpus, stolen_cpus)
+        .with(Metric::ForeignKib, foreign);
     latencies(&worked.latency(), &mut figures);
     Trial {
         round: task.round,

@@ -22,30 +22,29 @@ pub(crate) fn trial(strategy: &Strategy, round: u32, hand_over: f64, total: f64)
     let buffered = strategy.is_buffered();
     Trial {
         round,
-        figures: Figures::from([
-            (Metric::Seconds, Some(hand_over_seconds + sync_seconds)),
-            (Metric::HandOverSeconds, Some(hand_over_seconds)),
-            (Metric::SyncSeconds, Some(sync_seconds)),
-            (Metric::HandOverMbPerS, Some(hand_over)),
-            (
+        figures: Figures::default()
+            .with(Metric::Seconds, hand_over_seconds + sync_seconds)
+            .with(Metric::HandOverSeconds, hand_over_seconds)
+            .with(Metric::SyncSeconds, sync_seconds)
+            .with(Metric::HandOverMbPerS, hand_over)
+            .with(
                 Metric::SyncMbPerS,
                 buffered.then(|| megabytes / sync_seconds),
-            ),
-            (Metric::TotalMbPerS, Some(total)),
-            (Metric::LongestStallMs, Some(3.0)),
-            (Metric::LeftMib, Some(if buffered { mib } else { 0.0 })),
-            (Metric::DirtyBeforeMib, Some(0.0)),
-            (Metric::PeakResidentMib, Some(12.0)),
-            (Metric::CpuSPerGib, Some(0.3)),
-            (Metric::DeviceWrittenMib, Some(mib)),
-            (Metric::DeviceReadMib, Some(0.0)),
-            (Metric::DeviceWriteRequests, Some(900.0)),
-            (Metric::DeviceFlushes, Some(1.0)),
-            (Metric::PreparationSeconds, Some(0.0)),
-            (Metric::PreparationBytes, Some(0.0)),
-            (Metric::ForeignCpus, Some(0.1)),
-            (Metric::StolenCpus, Some(0.0)),
-        ]),
+            )
+            .with(Metric::TotalMbPerS, total)
+            .with(Metric::LongestStallMs, 3.0)
+            .with(Metric::LeftMib, if buffered { mib } else { 0.0 })
+            .with(Metric::DirtyBeforeMib, 0.0)
+            .with(Metric::PeakResidentMib, 12.0)
+            .with(Metric::CpuSPerGib, 0.3)
+            .with(Metric::DeviceWrittenMib, mib)
+            .with(Metric::DeviceReadMib, 0.0)
+            .with(Metric::DeviceWriteRequests, 900.0)
+            .with(Metric::DeviceFlushes, 1.0)
+            .with(Metric::PreparationSeconds, 0.0)
+            .with(Metric::PreparationBytes, 0.0)
+            .with(Metric::ForeignCpus, 0.1)
+            .with(Metric::StolenCpus, 0.0),
         pace: (1..=32)
             .map(|part| hand_over_seconds * f64::from(part) / 32.0)
             .collect(),

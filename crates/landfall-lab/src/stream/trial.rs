@@ -75,54 +75,50 @@ pub(super) fn run(task: &Task<'_>) -> io::Result<Trial> {
     let preparation = task.prepared.preparation;
     Ok(Trial {
         round: task.round,
-        figures: Figures::from([
-            (Metric::Seconds, Some(hand_over + sync)),
-            (Metric::HandOverSeconds, Some(hand_over)),
-            (Metric::SyncSeconds, Some(sync)),
-            (Metric::HandOverMbPerS, Some(megabytes / hand_over)),
-            (
+        figures: Figures::default()
+            .with(Metric::Seconds, hand_over + sync)
+            .with(Metric::HandOverSeconds, hand_over)
+            .with(Metric::SyncSeconds, sync)
+            .with(Metric::HandOverMbPerS, megabytes / hand_over)
+            .with(
                 Metric::SyncMbPerS,
                 (left > NOTHING_LEFT * strategy.size as f64).then(|| left / 1e6 / sync),
-            ),
-            (Metric::TotalMbPerS, Some(megabytes / (hand_over + sync))),
-            (
-                Metric::LongestStallMs,
-                Some(handed.longest.as_secs_f64() * 1e3),
-            ),
-            (Metric::LeftMib, Some(left / MIB)),
-            (
+            )
+            .with(Metric::TotalMbPerS, megabytes / (hand_over + sync))
+            .with(Metric::LongestStallMs, handed.longest.as_secs_f64() * 1e3)
+            .with(Metric::LeftMib, left / MIB)
+            .with(
                 Metric::DirtyBeforeMib,
-                Some(task.prepared.dirty_before as f64 / MIB),
-            ),
-            (
+                task.prepared.dirty_before as f64 / MIB,
+            )
+            .with(
                 Metric::PeakResidentMib,
                 peak.map(|bytes| bytes as f64 / MIB),
-            ),
-            (
+            )
+            .with(
                 Metric::CpuSPerGib,
-                Some(ran.cpu.as_secs_f64() / (strategy.size as f64 / GIB)),
-            ),
-            (
+                ran.cpu.as_secs_f64() / (strategy.size as f64 / GIB),
+            )
+            .with(
                 Metric::DeviceWrittenMib,
                 device(|counted| counted.write_bytes as f64 / MIB),
-            ),
-            (
+            )
+            .with(
                 Metric::DeviceReadMib,
                 device(|counted| counted.read_bytes as f64 / MIB),
-            ),
-            (
+            )
+            .with(
                 Metric::DeviceWriteRequests,
                 device(|counted| counted.write_requests as f64),
-            ),
-            (
+            )
+            .with(
                 Metric::DeviceFlushes,
                 device(|counted| counted.flushes as f64),
-            ),
-            (Metric::PreparationSeconds, Some(preparation.seconds)),
-            (Metric::PreparationBytes, Some(preparation.bytes as f64)),
-            (Metric::ForeignCpus, Some(foreign_cpus)),
-            (Metric::StolenCpus, Some(stolen_cpus)),
-        ]),
+            )
+            .with(Metric::PreparationSeconds, preparation.seconds)
+            .with(Metric::PreparationBytes, preparation.bytes as f64)
+            .with(Metric::ForeignCpus, foreign_cpus)
+            .with(Metric::StolenCpus, stolen_cpus),
         pace: handed.pace,
         ..Trial::default()
     })

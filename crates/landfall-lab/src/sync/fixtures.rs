@@ -14,29 +14,25 @@ use crate::{Experiment, PlanKind, Preparation, Results, SCHEMA_NAME, SiteDescrip
 pub(crate) fn trial(round: u32, rate: f64, writes: f64, flushes: f64) -> Trial {
     Trial {
         round,
-        figures: Figures::from(
-            [
-                (Metric::Operations, 1_000.0),
-                (Metric::Seconds, 1_000.0 / rate),
-                (Metric::OpsPerSecond, rate),
-                (Metric::FirstUs, 2e6 / rate),
-                (Metric::P50Us, 1e6 / rate),
-                (Metric::P90Us, 1.5e6 / rate),
-                (Metric::P99Us, 3e6 / rate),
-                (Metric::P999Us, 4e6 / rate),
-                (Metric::MaxUs, 5e6 / rate),
-                (Metric::CpuUs, 10.0),
-                (Metric::Writes, writes),
-                (Metric::WriteRequests, writes + flushes),
-                (Metric::Kib, 8.0 * writes),
-                (Metric::Flushes, flushes),
-                (Metric::Reads, 0.0),
-                (Metric::ExtensionSeconds, 0.0),
-                (Metric::ForeignCpus, 0.1),
-                (Metric::StolenCpus, 0.0),
-            ]
-            .map(|(metric, value)| (metric, Some(value))),
-        ),
+        figures: Figures::default()
+            .with(Metric::Operations, 1_000.0)
+            .with(Metric::Seconds, 1_000.0 / rate)
+            .with(Metric::OpsPerSecond, rate)
+            .with(Metric::FirstUs, 2e6 / rate)
+            .with(Metric::P50Us, 1e6 / rate)
+            .with(Metric::P90Us, 1.5e6 / rate)
+            .with(Metric::P99Us, 3e6 / rate)
+            .with(Metric::P999Us, 4e6 / rate)
+            .with(Metric::MaxUs, 5e6 / rate)
+            .with(Metric::CpuUs, 10.0)
+            .with(Metric::Writes, writes)
+            .with(Metric::WriteRequests, writes + flushes)
+            .with(Metric::Kib, 8.0 * writes)
+            .with(Metric::Flushes, flushes)
+            .with(Metric::Reads, 0.0)
+            .with(Metric::ExtensionSeconds, 0.0)
+            .with(Metric::ForeignCpus, 0.1)
+            .with(Metric::StolenCpus, 0.0),
         ..Trial::default()
     }
 }

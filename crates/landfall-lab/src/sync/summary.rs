@@ -38,38 +38,31 @@ pub(super) fn trial(
     let (foreign_cpus, stolen_cpus) = measured.foreign;
     Trial {
         round,
-        figures: Figures::from([
-            (Metric::Operations, Some(operations)),
-            (Metric::Seconds, Some(seconds)),
-            (Metric::OpsPerSecond, Some(operations / seconds)),
-            (Metric::FirstUs, Some(first_us)),
-            (Metric::P50Us, at(0.5)),
-            (Metric::P90Us, at(0.9)),
-            (Metric::P99Us, at(0.99)),
-            (Metric::P999Us, at(0.999)),
-            (Metric::MaxUs, latency(rest.max())),
-            (
-                Metric::CpuUs,
-                Some(measured.cpu.as_secs_f64() * 1e6 / operations),
-            ),
-            (Metric::Writes, writes.map(each)),
-            (Metric::WriteRequests, device(|d| d.write_requests)),
-            (
+        figures: Figures::default()
+            .with(Metric::Operations, operations)
+            .with(Metric::Seconds, seconds)
+            .with(Metric::OpsPerSecond, operations / seconds)
+            .with(Metric::FirstUs, first_us)
+            .with(Metric::P50Us, at(0.5))
+            .with(Metric::P90Us, at(0.9))
+            .with(Metric::P99Us, at(0.99))
+            .with(Metric::P999Us, at(0.999))
+            .with(Metric::MaxUs, latency(rest.max()))
+            .with(Metric::CpuUs, measured.cpu.as_secs_f64() * 1e6 / operations)
+            .with(Metric::Writes, writes.map(each))
+            .with(Metric::WriteRequests, device(|d| d.write_requests))
+            .with(
                 Metric::Kib,
                 device(|d| d.write_bytes).map(|bytes| bytes / 1024.0),
-            ),
-            (Metric::Flushes, device(|d| d.flushes)),
-            (Metric::Reads, device(|d| d.reads)),
-            (
-                Metric::ExtensionSeconds,
-                Some(measured.extending.as_secs_f64()),
-            ),
-            (Metric::Drift, measured.drift),
-            (Metric::PreparationSeconds, Some(preparation.seconds)),
-            (Metric::PreparationBytes, Some(preparation.bytes as f64)),
-            (Metric::ForeignCpus, Some(foreign_cpus)),
-            (Metric::StolenCpus, Some(stolen_cpus)),
-        ]),
+            )
+            .with(Metric::Flushes, device(|d| d.flushes))
+            .with(Metric::Reads, device(|d| d.reads))
+            .with(Metric::ExtensionSeconds, measured.extending.as_secs_f64())
+            .with(Metric::Drift, measured.drift)
+            .with(Metric::PreparationSeconds, preparation.seconds)
+            .with(Metric::PreparationBytes, preparation.bytes as f64)
+            .with(Metric::ForeignCpus, foreign_cpus)
+            .with(Metric::StolenCpus, stolen_cpus),
         cut: measured.cut,
         ..Trial::default()
     }

@@ -9,17 +9,16 @@ impl DumpTrial {
     fn trial(&self) -> Trial {
         Trial {
             round: self.round,
-            figures: Figures::from([
-                (Metric::Seconds, Some(self.seconds)),
-                (Metric::HandOverSeconds, Some(self.hand_over_seconds)),
-                (Metric::LongestStallMs, Some(self.longest_call_ms)),
-                (
+            figures: Figures::default()
+                .with(Metric::Seconds, self.seconds)
+                .with(Metric::HandOverSeconds, self.hand_over_seconds)
+                .with(Metric::LongestStallMs, self.longest_call_ms)
+                .with(
                     Metric::DeviceWrittenMib,
                     self.device_kib.map(|kib| kib / 1024.0),
-                ),
-                (Metric::DeviceFlushes, self.flushes),
-                (Metric::RestartSeconds, Some(self.restart_seconds)),
-            ]),
+                )
+                .with(Metric::DeviceFlushes, self.flushes)
+                .with(Metric::RestartSeconds, self.restart_seconds),
             ..Trial::default()
         }
     }
@@ -29,19 +28,18 @@ impl LogTrial {
     fn trial(&self) -> Trial {
         Trial {
             round: self.round,
-            figures: Figures::from([
-                (Metric::Seconds, Some(self.seconds)),
-                (Metric::LongestStallMs, Some(self.longest_stall_ms)),
-                (Metric::P99StallMs, Some(self.p99_stall_ms)),
-                (
+            figures: Figures::default()
+                .with(Metric::Seconds, self.seconds)
+                .with(Metric::LongestStallMs, self.longest_stall_ms)
+                .with(Metric::P99StallMs, self.p99_stall_ms)
+                .with(
                     Metric::DeviceWrittenMib,
                     self.device_kib.map(|kib| kib / 1024.0),
-                ),
-                (Metric::DeviceFlushes, self.flushes),
-                (Metric::Updates, Some(self.updates as f64)),
-                (Metric::UsPerUpdate, Some(self.us_per_update)),
-                (Metric::RestartSeconds, Some(self.restart_seconds)),
-            ]),
+                )
+                .with(Metric::DeviceFlushes, self.flushes)
+                .with(Metric::Updates, self.updates as f64)
+                .with(Metric::UsPerUpdate, self.us_per_update)
+                .with(Metric::RestartSeconds, self.restart_seconds),
             ..Trial::default()
         }
     }
