@@ -127,6 +127,9 @@ pub struct Axes {
     /// What tells a case from others on the same site with as many clients: `mariadb sync_binlog=1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
+    /// The settings of the database that the plan varies and its name is made of, in that order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub varied: Vec<(String, String)>,
     /// Settings that were tried on top of the case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tried: Option<String>,
@@ -197,6 +200,25 @@ impl Axes {
             None => case.clone(),
             Some(tried) => format!("{case} with {tried}"),
         })
+    }
+
+    /// The settings by which its name differs from others of the same database, under the name of a setting that
+    /// need not be said again; all of its name, where no setting is varied.
+    pub fn varied_text(&self, heading: Option<&str>) -> String {
+        let mut words: Vec<String> = Vec::new();
+        for (place, (key, value)) in self.varied.iter().enumerate() {
+            let is_said = place == 0 && heading == Some(key);
+            words.push(if is_said {
+                value.clone()
+            } else {
+                format!("{key}={value}")
+            });
+        }
+        if words.is_empty() {
+            return self.name().unwrap_or_default();
+        }
+        words.extend(self.tried.iter().map(|tried| format!("with {tried}")));
+        words.join(" ")
     }
 
     /// Whether it is handed over in the chunks that are used unless others are chosen.

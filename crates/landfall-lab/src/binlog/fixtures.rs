@@ -50,11 +50,15 @@ pub(crate) fn of_all(sites: &[&str]) -> Measurements {
     }
     let mut all = measurements(all);
     for site in &mut all.sites {
-        site.description = match site.key.parse().unwrap() {
-            SiteSpec::Loop(recipe) => made(SiteKind::Loop, &recipe.to_string()),
-            SiteSpec::Memory(recipe) => made(SiteKind::Memory, &recipe.to_string()),
-            _ => SiteDescription::default(),
+        let (kind, recipe) = match site.key.parse().unwrap() {
+            SiteSpec::Loop(recipe) => (SiteKind::Loop, recipe),
+            SiteSpec::Memory(recipe) => (SiteKind::Memory, recipe),
+            _ => continue,
         };
+        site.description = made(kind, &recipe.to_string());
+        let filesystem = site.filesystem.as_mut().unwrap();
+        let options = recipe.mount_options.split(',');
+        filesystem.options = options.map(str::to_owned).collect();
     }
     all
 }

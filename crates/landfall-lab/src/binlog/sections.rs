@@ -8,6 +8,7 @@ use landfall_results::{Metric, Series};
 use super::BinlogResults;
 use super::plan::name;
 use crate::configuration::{Measurements, SiteResult};
+use crate::facts;
 use crate::stats::Estimate;
 
 /// One filesystem with the binary log not synced and synced.
@@ -15,6 +16,8 @@ use crate::stats::Estimate;
 pub struct Sides<'a> {
     /// The site, without what goes without saying: `ext3,data=journal`, `memory:ext3`.
     pub label: String,
+    /// Whether a sync flushes the disk's cache there.
+    pub has_barrier: bool,
     /// `sync_binlog=0`.
     pub without: &'a Series,
     /// `sync_binlog=1`.
@@ -53,6 +56,10 @@ pub fn sections(results: &BinlogResults) -> Vec<Section<'_>> {
                 let (without, with) = (find("0")?, find("1")?);
                 Some(Sides {
                     label: label(&site.key).to_owned(),
+                    has_barrier: site
+                        .filesystem
+                        .as_ref()
+                        .is_none_or(|made| facts::dangerous_option(made.storage()).is_none()),
                     left: with.ratio(without, Metric::RequestsPerSecond),
                     without,
                     with,

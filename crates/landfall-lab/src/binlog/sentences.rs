@@ -56,11 +56,7 @@ fn said_of(tried: &Tried<'_>) -> Option<String> {
 /// Rows that were measured on filesystems that flush; without barriers there is nothing to pay for.
 fn honest<'s, 'a>(section: &'s Section<'a>) -> impl Iterator<Item = &'s Sides<'a>> {
     let rows = section.rows.iter();
-    rows.filter(|row| !is_without_barrier(row) && row.left.is_some())
-}
-
-fn is_without_barrier(row: &Sides<'_>) -> bool {
-    row.label.contains("barrier=0") || row.label.contains("nobarrier")
+    rows.filter(|row| row.has_barrier && row.left.is_some())
 }
 
 /// How much of its rate one client keeps.
@@ -188,7 +184,7 @@ fn grouped(sections: &[Section<'_>]) -> Option<String> {
 /// What is bought by leaving the flushes out.
 fn no_barrier(sections: &[Section<'_>]) -> Option<String> {
     let section = sections.iter().find(|section| section.clients == 1)?;
-    let row = section.rows.iter().find(|row| is_without_barrier(row))?;
+    let row = section.rows.iter().find(|row| !row.has_barrier)?;
     let flushes = flushes_of(row.with)?;
     Some(format!(
         "{} sends {} flushes per transaction, as was advised for controllers with a battery: on any other disk a power cut then takes what was acknowledged, and the filesystem with it.",

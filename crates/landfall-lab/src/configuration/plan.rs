@@ -22,6 +22,8 @@ const MAKING: f64 = 500e6;
 pub struct Configuration {
     /// What tells it from others on the same site with as many clients: `mariadb sync_binlog=1`.
     pub name: String,
+    /// The settings that the plan varies and the name is made of.
+    pub varied: Settings,
     /// Settings that were tried on top of that, in words.
     pub tried: Option<String>,
     /// The part of the experiment, where it has parts.
@@ -49,6 +51,7 @@ impl Default for Configuration {
     fn default() -> Configuration {
         Configuration {
             name: String::new(),
+            varied: Vec::new(),
             tried: None,
             part: None,
             site: SiteSpec::Directory,
@@ -107,6 +110,7 @@ impl From<&Configuration> for Axes {
             site: Some(one.site.key()),
             part: one.part.clone(),
             case: Some(one.name.clone()),
+            varied: one.varied.clone(),
             tried: one.tried.clone(),
             database: Some(one.database.clone()),
             settings: one.all_settings().into_iter().collect(),

@@ -14,15 +14,10 @@ const LONGEST_NAME: usize = 30;
 pub(super) fn configurations(rows: &[&Series], request: &str) -> String {
     let per_second = format!("{request}\nper s");
     let varied = varied(rows);
-    let named = |one: &Series| {
-        let name = one.name();
-        let settings = settings(&name);
-        let value = settings.strip_prefix(&format!("{varied}="));
-        value.unwrap_or(settings).to_owned()
-    };
+    let named = |one: &Series| one.axes.varied_text(varied);
     let mut table = plain_table();
     let header = vec![
-        varied.as_str(),
+        varied.unwrap_or_default(),
         &per_second,
         "95%\ninterval",
         "p50\nµs",
@@ -35,7 +30,7 @@ pub(super) fn configurations(rows: &[&Series], request: &str) -> String {
     let columns = header.len();
     table.set_header(header);
     let mut notes = Vec::new();
-    let mut widest = varied.chars().count();
+    let mut widest = varied.map_or(0, |varied| varied.chars().count());
     let mut last = String::new();
     for one in rows {
         let clients = clients(one.axes.clients.unwrap_or(1));
@@ -64,19 +59,12 @@ pub(super) fn configurations(rows: &[&Series], request: &str) -> String {
     with_notes(table, columns, notes)
 }
 
-/// The setting that all names begin with, if there is one.
-fn varied(rows: &[&Series]) -> String {
-    let first = |one: &&Series| Some(settings(&one.name()).split_once('=')?.0.to_owned());
-    let all: Option<Vec<String>> = rows.iter().map(first).collect();
-    match all.as_deref() {
-        Some([one, rest @ ..]) if rest.iter().all(|other| other == one) => one.clone(),
-        _ => String::new(),
-    }
-}
-
-/// A name without that of its database, which the title has.
-fn settings(name: &str) -> &str {
-    name.split_once(' ').map_or(name, |(_, settings)| settings)
+/// The setting that all of them vary first, if there is one.
+fn varied<'a>(rows: &[&'a Series]) -> Option<&'a str> {
+    let mut first = rows.iter().map(|one| one.axes.varied.first());
+    let (key, _) = first.next()??;
+    let is_same = |other: Option<&(String, String)>| other.is_some_and(|(other, _)| other == key);
+    first.all(is_same).then_some(key.as_str())
 }
 
 /// A number of clients in words.

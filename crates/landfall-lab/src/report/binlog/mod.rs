@@ -167,8 +167,7 @@ fn others(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
         let rows: Vec<Row<'_>> = ones
             .iter()
             .map(|one| {
-                let name = one.name();
-                let settings = name.split_once(' ').map_or("", |(_, settings)| settings);
+                let settings = one.axes.varied_text(None);
                 Row {
                     label: format!("{settings}, {}", clients_text(one)),
                     one,

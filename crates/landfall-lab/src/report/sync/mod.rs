@@ -7,7 +7,7 @@ mod tables;
 
 use landfall_results::{Metric, Series};
 
-use super::charts::{Chart, MOST_ROWS};
+use super::charts::{Chart, Drawing, MOST_ROWS};
 use super::part::{Chapter, Figure, Part, chapter};
 use crate::Results;
 use crate::section::Section;
@@ -102,14 +102,16 @@ fn figure(chart: &Chart, section: &Section<'_>, chapter: &str) -> Figure {
     };
     let mut legend = Vec::new();
     let lax = measured(&|series| !section.is_durable(series));
-    let rate = chart.id.starts_with("rate-");
+    let latency = matches!(chart.drawing, Drawing::Latency { .. });
+    let cost = matches!(chart.drawing, Drawing::Costs { .. });
+    let rate = !latency && !cost;
     if lax && rate {
         legend.push("A hollow dot is not durable: a power cut loses these writes.".to_owned());
     }
-    if chart.id.starts_with("latency-") {
+    if latency {
         legend.push("Microseconds against percentile.".to_owned());
     }
-    if lax && chart.id.starts_with("latency-") {
+    if lax && latency {
         legend.push("Panels marked * are not durable.".to_owned());
     }
     if rate && section.axis.is_none() && section.rows.len() > MOST_ROWS {
@@ -122,7 +124,7 @@ fn figure(chart: &Chart, section: &Section<'_>, chapter: &str) -> Figure {
         let requests = series.median(Metric::WriteRequests);
         requests.is_some() && series.median(Metric::Writes).is_none()
     });
-    if chart.id.starts_with("cost-") && bounded {
+    if cost && bounded {
         legend.push(
             "A hollow bar with ≤ is an upper bound: empty flushes could not be told from writes."
                 .to_owned(),
