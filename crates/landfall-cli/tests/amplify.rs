@@ -20,8 +20,8 @@ fn words<'a>(line: &'a str, more: &'a str) -> impl Iterator<Item = &'a str> {
 }
 
 fn configurations(document: &Value) -> &[Value] {
-    let found = &document["experiments"][0]["configurations"];
-    found.as_array().expect("an array of configurations")
+    let found = &document["experiments"][0]["series"];
+    found.as_array().expect("an array of series")
 }
 
 #[test]
@@ -42,10 +42,13 @@ fn what_is_linked_in_is_measured_in_a_directory_and_all_of_it_is_said() {
     let all = configurations(&document);
     assert_eq!(all.len(), 4);
     for one in all {
-        let name = &one["name"];
+        let name = &one["key"];
         assert_eq!(one["unsupported"], Value::Null, "{name}");
         assert!(one["summary"]["database_bytes"]["median"].as_f64() > Some(100_000.0));
-        assert!(one["trials"][0]["requests"].as_u64() > Some(0), "{name}");
+        assert!(
+            one["trials"][0]["figures"]["requests"].as_u64() > Some(0),
+            "{name}"
+        );
         assert!(one["trials"][0]["steadiness"].is_object(), "{name}");
     }
     let csv = fs::read_to_string(dir.path().join("trials.csv")).unwrap();
@@ -73,11 +76,11 @@ fn a_recorder_tells_what_a_drive_makes_of_it() {
     assert_narrow(&ended.stdout);
     assert!(ended.stdout.contains("over-provisioning=28%"));
     let one = &configurations(&document)[0];
-    assert_eq!(one["site"], "recorder:ext4,rotational");
-    let (wear, device) = (&one["trials"][0]["wear"], &one["trials"][0]["device"]);
-    assert!(wear["amplification"].as_f64() >= Some(1.0), "{wear}");
+    assert_eq!(one["axes"]["site"], "recorder:ext4,rotational");
+    let figures = &one["trials"][0]["figures"];
+    assert!(figures["amplification"].as_f64() >= Some(1.0), "{figures}");
     // The kernel's page cache writes after the clients have ended, too.
-    assert!(wear["nand_kib"].as_f64() > Some(0.0) && device["kib"].as_f64() > Some(0.0));
+    assert!(figures["nand_kib"].as_f64() > Some(0.0) && figures["kib"].as_f64() > Some(0.0));
 }
 
 #[test]

@@ -256,10 +256,7 @@ fn documents_that_cannot_be_compared_are_refused() {
     let mut shapeless: Value = serde_json::from_str(&good).unwrap();
     shapeless["experiments"] = "many".into();
     let mut stranger: Value = serde_json::from_str(&good).unwrap();
-    for strategy in stranger["experiments"][0]["strategies"]
-        .as_array_mut()
-        .unwrap()
-    {
+    for strategy in stranger["experiments"][0]["series"].as_array_mut().unwrap() {
         strategy["key"] = format!("{}/elsewhere", strategy["key"].as_str().unwrap()).into();
     }
     let mut nothing: Value = serde_json::from_str(&good).unwrap();

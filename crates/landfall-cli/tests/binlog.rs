@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use common::documents::{assert_conforms, assert_narrow, lines_of};
-use common::{Ended, landfall, names, run, scratch, skip, within};
+use common::{Ended, landfall, names, run, scratch, skip, strategy, within};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -34,13 +34,6 @@ fn has_measured(ended: &Ended) -> bool {
     }
     ended.assert_measured();
     true
-}
-
-fn configuration<'a>(document: &'a Value, key: &str) -> &'a Value {
-    document["experiments"][0]["configurations"]
-        .as_array()
-        .and_then(|all| all.iter().find(|one| one["key"] == key))
-        .unwrap_or_else(|| panic!("{key} was not measured: {document:#}"))
 }
 
 #[test]
@@ -70,9 +63,9 @@ fn a_growing_log_costs_two_flushes_more_on_ext4_and_all_of_it_is_said() {
     // The preallocated log is synced in either case, the one that grows only when it is to be.
     for (sync, expected) in [("0", 1.0), ("1", 3.0)] {
         let key = format!("loop:ext4,size=512M/mariadb sync_binlog={sync}/1 client");
-        let device = &configuration(&document, &key)["summary"]["device"];
-        let flushes = device["flushes"].as_f64().unwrap();
-        assert!((flushes - expected).abs() < 0.3, "{key}: {device}");
+        let summary = &strategy(&document, &key)["summary"];
+        let flushes = summary["flushes"]["median"].as_f64().unwrap();
+        assert!((flushes - expected).abs() < 0.3, "{key}: {summary}");
     }
     let csv = fs::read_to_string(dir.path().join("trials.csv")).unwrap();
     let lines = lines_of(&csv, b',');
@@ -133,13 +126,13 @@ fn settings_are_tried_against_what_is_durable_without_them() {
         let document: Value = serde_json::from_str(&text).unwrap();
         assert_conforms(&document);
         let synchronous = |name: &str| {
-            let one = configuration(&document, &format!("dir/{name}/1 client"));
+            let one = strategy(&document, &format!("dir/{name}/1 client"));
             assert!(
                 one["trials"]
                     .as_array()
                     .is_some_and(|trials| trials.len() == 2)
             );
-            one["settings"]["synchronous"].clone()
+            one["axes"]["settings"]["synchronous"].clone()
         };
         let durable = "sqlite journal_mode=wal synchronous=full";
         assert_eq!(synchronous(durable), "full");

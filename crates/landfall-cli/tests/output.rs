@@ -11,6 +11,7 @@ use std::process::Stdio;
 
 use common::documents::{assert_conforms, assert_narrow, lines_of};
 use common::{landfall, measure, names, notice, run, scratch, skip, strategy};
+use landfall_results::metric::{Better, METRICS, Rounds};
 use serde_json::Value;
 
 const SMALL: [&str; 6] = [
@@ -49,6 +50,47 @@ fn the_schemas_in_the_documentation_are_the_programs_own() {
     }
 }
 
+/// The table of metrics as a page.
+fn page_of_metrics() -> String {
+    let mut page = String::from(
+        "# Metrics\n\nEvery figure of a trial, as it is called in the results document, in CSV and in TSV. Where *rounds* says median, a \
+         series' summary has the median over its rounds, with its 95% interval, mean and standard deviation; *of most* needs more \
+         than half of the rounds. By what is *compared*, `landfall compare` holds two runs against each other.\n\n\
+         | name | unit | better | rounds | compared | what it is |\n|---|---|---|---|---|---|\n",
+    );
+    for one in METRICS {
+        let better = match one.better {
+            Better::More => "more",
+            Better::Less => "less",
+            Better::Neither => "",
+        };
+        let rounds = match one.rounds {
+            Rounds::Apart => "",
+            Rounds::Median => "median",
+            Rounds::MedianOfMost => "median of most",
+        };
+        let compared = if one.is_compared { "yes" } else { "" };
+        page += &format!(
+            "| `{}` | {} | {better} | {rounds} | {compared} | {} |\n",
+            one.name, one.unit, one.documentation
+        );
+    }
+    page
+}
+
+#[test]
+fn the_page_of_metrics_is_that_of_the_table() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
+    let page = page_of_metrics();
+    if std::env::var_os("LANDFALL_UPDATE").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    assert!(
+        fs::read_to_string(&path).unwrap_or_default() == page,
+        "docs/metrics.md is stale: LANDFALL_UPDATE=1 cargo test -p landfall-cli --test output"
+    );
+}
+
 #[test]
 fn a_document_on_standard_output_is_alone_there_and_fits_the_schema() {
     let dir = scratch();
@@ -78,7 +120,7 @@ fn every_trial_is_one_line() {
     ended.assert_measured();
     let lines = lines_of(&ended.stdout, b',');
     assert_eq!(lines.len(), 1 + 2 * 2, "{ended:#?}");
-    assert_eq!(lines[0][..2], ["experiment", "strategy"]);
+    assert_eq!(lines[0][..2], ["experiment", "series"]);
     assert_eq!(lines[1][..2], ["sync", "append/fdatasync/8K"]);
 
     let ended = run(dir.path(), small(&["--no-report", "--tsv"]));
@@ -244,9 +286,7 @@ fn the_table_of_the_standard_plan_fits_a_hundred_columns() {
         serde_json::from_slice(&fs::read(dir.path().join("results.json")).unwrap()).unwrap();
     other["host"]["kernel"] = "1.0".into();
     other["filesystem"]["options"] = Value::Array(vec!["some-long-option=value".into(); 12]);
-    let strategies = other["experiments"][0]["strategies"]
-        .as_array_mut()
-        .unwrap();
+    let strategies = other["experiments"][0]["series"].as_array_mut().unwrap();
     strategies.truncate(3);
     fs::write(dir.path().join("other.json"), other.to_string()).unwrap();
     let compared = run(dir.path(), ["compare", "results.json", "other.json"]);
@@ -338,7 +378,7 @@ fn memory_is_a_danger_and_no_claim_is_judged_there() {
         assert_eq!(claim["verdict"], "cannot-be-told", "{claim:#}");
     }
     let overwrite = strategy(&document, "overwrite/fdatasync/8K");
-    assert_eq!(overwrite["summary"]["device"], Value::Null);
+    assert_eq!(overwrite["summary"]["flushes"], Value::Null);
     assert_eq!(names(dir.path()), [""; 0]);
 }
 

@@ -308,7 +308,7 @@ fn reports_of_what_power_cuts_leave_are_complete_too() {
     let measured: Value = serde_json::from_str(&text.expect("the results")).expect("a document");
 
     let mut proven = measured.clone();
-    let strategies = proven["experiments"][0]["strategies"].as_array_mut();
+    let strategies = proven["experiments"][0]["series"].as_array_mut();
     for (index, strategy) in strategies.expect("strategies").iter_mut().enumerate() {
         // Whatever a file of a directory in memory is said to be, the picture is to be drawn.
         let losing = [0, 240, 0][index % 3];

@@ -34,8 +34,8 @@ fn stream(dir: &Path, options: &str) -> Value {
 
 #[track_caller]
 fn figure(document: &Value, key: &str, name: &str) -> f64 {
-    let device = &strategy(document, key)["summary"]["device"];
-    let value = device[name].as_f64();
+    let summary = &strategy(document, key)["summary"];
+    let value = summary[name]["median"].as_f64();
     value.unwrap_or_else(|| panic!("{key} has no {name}: {document:#}"))
 }
 
@@ -50,7 +50,7 @@ fn assert_between(value: f64, low: f64, high: f64, what: &str) {
 /// Every strategy writes its state once, and flushes it.
 #[track_caller]
 fn assert_written_once(document: &Value, mib: f64) {
-    let strategies = document["experiments"][0]["strategies"].as_array().unwrap();
+    let strategies = document["experiments"][0]["series"].as_array().unwrap();
     assert!(!strategies.is_empty());
     for strategy in strategies {
         let key = strategy["key"].as_str().unwrap();
@@ -61,12 +61,12 @@ fn assert_written_once(document: &Value, mib: f64) {
         } else {
             1.1
         };
-        let written = figure(document, key, "written_mib");
+        let written = figure(document, key, "device_written_mib");
         assert_between(written, mib, mib * most, &format!("{key} written"));
-        assert!(figure(document, key, "flushes") >= 1.0, "{key}");
+        assert!(figure(document, key, "device_flushes") >= 1.0, "{key}");
         let summary = &strategy["summary"];
-        for phase in ["hand_over", "sync", "total"] {
-            assert!(summary[phase]["seconds"]["mean"].as_f64().unwrap() > 0.0);
+        for seconds in ["hand_over_seconds", "sync_seconds", "seconds"] {
+            assert!(summary[seconds]["mean"].as_f64().unwrap() > 0.0);
         }
         let trials = strategy["trials"].as_array().unwrap();
         assert_eq!(trials.len(), 3, "{key}");
@@ -109,13 +109,13 @@ fn every_method_and_allocation_writes_a_state_once_on_ext4_and_xfs() {
         );
         // A mapping of an existing file reads what it is about to overwrite, and write(2) does not.
         assert_between(
-            figure(&document, "overwrite/mmap/16M", "read_mib"),
+            figure(&document, "overwrite/mmap/16M", "device_read_mib"),
             15.0,
             18.0,
             "read",
         );
         assert_between(
-            figure(&document, "overwrite/write/16M", "read_mib"),
+            figure(&document, "overwrite/write/16M", "device_read_mib"),
             0.0,
             1.0,
             "read",
@@ -154,7 +154,12 @@ fn a_device_with_a_limit_of_its_own_is_found_out() {
     assert!(limits["throttle_bytes"].as_f64().unwrap() <= own);
     // And it is in force: the kernel never let all of it be dirty.
     let trial = &strategy(&document, "append/write/48M")["trials"][0];
-    assert_between(trial["left_mib"].as_f64().unwrap(), 0.0, 36.0, "left");
+    assert_between(
+        trial["figures"]["left_mib"].as_f64().unwrap(),
+        0.0,
+        36.0,
+        "left",
+    );
 }
 
 #[test]
@@ -173,7 +178,7 @@ fn zeros_are_left_out_by_a_filesystem_that_compresses_and_random_bytes_are_not()
     for chunk in ["", "/chunk-64K"] {
         let written = |document: &Value, tail: &str| {
             let key = format!("append/write/32M{chunk}{tail}");
-            figure(document, &key, "written_mib")
+            figure(document, &key, "device_written_mib")
         };
         assert_between(written(&zeros, "/zeros"), 0.0, 8.0, "zeros");
         assert_between(written(&random, ""), 31.5, 40.0, "random bytes");
@@ -216,7 +221,7 @@ fn a_dump_and_each_policy_cost_what_they_must_on_ext4() {
     let break_even = saving["break_even"].as_array().unwrap();
     assert_eq!(break_even.len(), 8, "four policies by two costs");
     assert!(
-        document["experiments"][0]["strategies"]
+        document["experiments"][0]["series"]
             .as_array()
             .unwrap()
             .is_empty()
@@ -241,9 +246,9 @@ fn in_memory_everything_runs_and_nothing_is_durable() {
     assert_eq!(found["saving"]["cold"], false);
     assert_eq!(notice(&document, "warm-restart"), Some("warning"));
     let summary = &strategy(&document, "append/write/4M")["summary"];
-    assert_eq!(summary["device"], Value::Null);
+    assert_eq!(summary["device_written_mib"], Value::Null);
     assert_eq!(
-        summary["sync"]["mb_per_s"],
+        summary["sync_mb_per_s"],
         Value::Null,
         "nothing was left to sync"
     );
@@ -284,7 +289,7 @@ fn a_state_that_does_not_fit_is_refused_or_left_out_before_anything_is_written()
     let left_out: Vec<u64> = [512, 1024, 2048, 4096].map(|mib: u64| mib << 20).to_vec();
     assert_eq!(found["sizes_left_out"], serde_json::json!(left_out));
     assert_eq!(
-        found["strategies"].as_array().unwrap().len(),
+        found["series"].as_array().unwrap().len(),
         2,
         "128 and 256 MiB"
     );
@@ -362,7 +367,7 @@ fn the_standard_plan_of_a_small_filesystem_shrinks_and_keeps_its_shape() {
     }
     assert_eq!(notice(&document, "sizes-left-out"), Some("note"));
     let stream = experiments.last().unwrap();
-    assert_eq!(stream["strategies"].as_array().unwrap().len(), 21);
+    assert_eq!(stream["series"].as_array().unwrap().len(), 21);
     assert!(report.path().join("index.html").is_file());
     assert_eq!(names(ext4.path()), ["lost+found"]);
 }

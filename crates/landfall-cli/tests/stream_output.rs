@@ -39,7 +39,7 @@ fn a_stream_is_printed_and_written_in_every_form() {
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_conforms(&document);
     assert_eq!(document["experiments"][0]["experiment"], "stream");
-    let strategies = document["experiments"][0]["strategies"].as_array().unwrap();
+    let strategies = document["experiments"][0]["series"].as_array().unwrap();
     assert_eq!(strategies.len(), 6);
 
     // Two rounds of six strategies, a dump and four policies, in both separated forms.

@@ -46,14 +46,12 @@ fn a_page_that_is_written_twice_costs_more_bytes_and_all_of_it_is_said() {
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_conforms(&document);
     let kib = |site: &str, name: &str| {
-        let all = document["experiments"][0]["configurations"]
-            .as_array()
-            .unwrap();
+        let all = document["experiments"][0]["series"].as_array().unwrap();
         let one = all
             .iter()
-            .find(|one| one["site"] == site && one["name"] == name);
+            .find(|one| one["axes"]["site"] == site && one["axes"]["case"] == name);
         let one = one.unwrap_or_else(|| panic!("no {name} on {site}"));
-        one["summary"]["device"]["kib"].as_f64().unwrap()
+        one["summary"]["kib"]["median"].as_f64().unwrap()
     };
     let (on, off) = (
         "mariadb innodb_doublewrite=ON",

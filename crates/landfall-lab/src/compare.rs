@@ -3,13 +3,14 @@
 //! The runs were made at different times, so their rounds are not paired: both samples are resampled
 //! independently, and the interval of the ratio is wider than that of a ratio within one run.
 
+use landfall_results::Metric;
+use landfall_results::metric::METRICS;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::configuration::Measurements;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 use crate::sync::Operations;
-use crate::{Experiment, Results, stream, sync};
+use crate::{Results, stream};
 use landfall_os::humanize::bytes_text;
 
 /// Ratios closer to 1 than this are called equal even when the interval excludes 1: few rounds give
@@ -42,13 +43,13 @@ impl Difference {
     }
 }
 
-/// One figure of one strategy in both runs.
+/// One figure of one series in both runs.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
-    /// The strategy.
+    /// The series.
     pub key: String,
     /// What is compared.
-    pub quantity: Quantity,
+    pub metric: Metric,
     /// Its value in A.
     pub a: Estimate,
     /// Its value in B.
@@ -57,32 +58,6 @@ pub struct Row {
     pub ratio: Estimate,
     /// The difference in a word.
     pub difference: Difference,
-}
-
-/// A figure that runs are compared by; more is faster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Quantity {
-    /// Durable operations per second, of experiment `sync`.
-    OperationsPerSecond,
-    /// MB per second until the program may go on, of experiment `stream`.
-    HandOverMbPerSecond,
-    /// MB per second until the state is durable, of experiment `stream`.
-    TotalMbPerSecond,
-    /// Requests per second, of experiments on databases.
-    RequestsPerSecond,
-}
-
-impl Quantity {
-    /// The figure in words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Quantity::OperationsPerSecond => "operations per second",
-            Quantity::HandOverMbPerSecond => "hand-over, MB per second",
-            Quantity::TotalMbPerSecond => "until durable, MB per second",
-            Quantity::RequestsPerSecond => "requests per second",
-        }
-    }
 }
 
 /// Two runs compared.
@@ -101,21 +76,21 @@ pub struct Comparison {
 /// What a run measured of one figure of one strategy.
 struct Sample<'a> {
     key: &'a str,
-    quantity: Quantity,
+    metric: Metric,
     rounds: Vec<f64>,
 }
 
 /// Compares two runs; the error says why they cannot be compared.
 pub fn compare(a: &Results, b: &Results) -> Result<Comparison, String> {
     let (samples_a, samples_b) = (samples(a), samples(b));
-    let shared = |quantity| samples_b.iter().any(|sample| sample.quantity == quantity);
-    if !samples_a.iter().any(|sample| shared(sample.quantity)) {
+    let shared = |metric| samples_b.iter().any(|sample| sample.metric == metric);
+    if !samples_a.iter().any(|sample| shared(sample.metric)) {
         return Err("they do not hold the same experiments".into());
     }
     let rows: Vec<Row> = samples_a
         .iter()
         .filter_map(|of_a| {
-            let same = |of_b: &&Sample<'_>| (of_b.key, of_b.quantity) == (of_a.key, of_a.quantity);
+            let same = |of_b: &&Sample<'_>| (of_b.key, of_b.metric) == (of_a.key, of_a.metric);
             row(of_a, samples_b.iter().find(same)?)
         })
         .collect();
@@ -141,64 +116,21 @@ pub fn compare(a: &Results, b: &Results) -> Result<Comparison, String> {
 
 /// Everything that a run measured and that runs are compared by, the figures of one kind together.
 fn samples(results: &Results) -> Vec<Sample<'_>> {
-    results
-        .experiments
-        .iter()
-        .flat_map(|experiment| match experiment {
-            Experiment::Sync(sync) => samples_of_sync(sync),
-            Experiment::Stream(stream) => samples_of_stream(stream),
-            Experiment::Binlog(_) | Experiment::Amplify(_) | Experiment::Torn(_) => experiment
-                .measurements()
-                .map_or(Vec::new(), samples_of_databases),
-            Experiment::Prove(_) => Vec::new(),
-        })
-        .collect()
-}
-
-fn samples_of_databases(all: &Measurements) -> Vec<Sample<'_>> {
-    let measured = all
-        .configurations
-        .iter()
-        .filter(|one| one.summary.is_some());
-    measured
-        .map(|one| Sample {
-            key: &one.key,
-            quantity: Quantity::RequestsPerSecond,
-            rounds: one.trials.iter().map(|t| t.requests_per_second).collect(),
-        })
-        .collect()
-}
-
-fn samples_of_sync(sync: &sync::SyncResults) -> Vec<Sample<'_>> {
-    let measured = sync.strategies.iter().filter(|s| s.summary.is_some());
-    measured
-        .map(|strategy| Sample {
-            key: &strategy.key,
-            quantity: Quantity::OperationsPerSecond,
-            rounds: strategy.trials.iter().map(|t| t.ops_per_second).collect(),
-        })
-        .collect()
-}
-
-fn samples_of_stream(stream: &stream::StreamResults) -> Vec<Sample<'_>> {
-    type Figure = fn(&stream::Trial) -> f64;
-    let figures: [(Quantity, Figure); 2] = [
-        (Quantity::TotalMbPerSecond, |trial| trial.total_mb_per_s),
-        (Quantity::HandOverMbPerSecond, |trial| {
-            trial.hand_over_mb_per_s
-        }),
-    ];
-    let measured = || stream.strategies.iter().filter(|s| s.summary.is_some());
-    figures
-        .into_iter()
-        .flat_map(|(quantity, figure)| {
-            measured().map(move |strategy| Sample {
-                key: &strategy.key,
-                quantity,
-                rounds: strategy.trials.iter().map(figure).collect(),
-            })
-        })
-        .collect()
+    let mut samples = Vec::new();
+    for experiment in &results.experiments {
+        for one in METRICS.iter().filter(|one| one.is_compared) {
+            let measured = experiment.series().iter().filter(|one| one.is_measured());
+            samples.extend(measured.filter_map(|series| {
+                let rounds = series.values(one.metric);
+                (!rounds.is_empty()).then_some(Sample {
+                    key: &series.key,
+                    metric: one.metric,
+                    rounds,
+                })
+            }));
+        }
+    }
+    samples
 }
 
 fn row(a: &Sample<'_>, b: &Sample<'_>) -> Option<Row> {
@@ -216,7 +148,7 @@ fn row(a: &Sample<'_>, b: &Sample<'_>) -> Option<Row> {
     };
     Some(Row {
         key: a.key.to_owned(),
-        quantity: a.quantity,
+        metric: a.metric,
         a: Estimate::of(&a.rounds)?,
         b: Estimate::of(&b.rounds)?,
         ratio,
@@ -296,13 +228,14 @@ fn circumstances(a: &Results, b: &Results) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Experiment;
     use crate::stream::fixtures::stream_results;
     use crate::sync::fixtures::results;
 
     fn difference(a: &[f64], b: &[f64]) -> Difference {
         let of = |rates: &[f64]| Sample {
             key: "one",
-            quantity: Quantity::OperationsPerSecond,
+            metric: Metric::OpsPerSecond,
             rounds: rates.to_vec(),
         };
         row(&of(a), &of(b)).unwrap().difference
@@ -314,15 +247,17 @@ mod tests {
         a.experiments = vec![Experiment::Stream(Box::new(stream_results()))];
         let mut b = a.clone();
         if let Experiment::Stream(stream) = &mut b.experiments[0] {
-            for trial in stream.strategies.iter_mut().flat_map(|s| &mut s.trials) {
-                trial.total_mb_per_s *= 2.0;
+            for trial in stream.series.iter_mut().flat_map(|s| &mut s.trials) {
+                let total = Metric::TotalMbPerS;
+                let twice = trial.get(total).map(|rate| 2.0 * rate);
+                trial.figures.set(total, twice);
             }
             stream.data = crate::stream::Data::Zeros;
         }
         let compared = compare(&a, &b).unwrap();
         for row in &compared.rows {
-            let expected = match row.quantity {
-                Quantity::TotalMbPerSecond => Difference::Faster,
+            let expected = match row.metric {
+                Metric::TotalMbPerS => Difference::Faster,
                 _ => Difference::NoneShown,
             };
             assert_eq!(row.difference, expected, "{}", row.key);

@@ -3,120 +3,52 @@
 //! All experiments share one header, so that a run of several is one table: a column that means
 //! nothing for a trial is empty in its line.
 
-use crate::Experiment;
-use crate::Results;
-use crate::row::Row;
+use landfall_results::Row;
 
-const COLUMNS: [&str; 53] = [
-    "experiment",
-    "strategy",
-    "round",
-    "seconds",
-    // Of sync, the device's figures per operation.
-    "operations",
-    "ops_per_second",
-    "first_us",
-    "p50_us",
-    "p90_us",
-    "p99_us",
-    "p999_us",
-    "max_us",
-    "cpu_us",
-    "writes",
-    "write_requests",
-    "kib",
-    "flushes",
-    "reads",
-    "extension_seconds",
-    "drift",
-    "cut",
-    // Of stream, the device's figures per trial.
-    "hand_over_seconds",
-    "sync_seconds",
-    "hand_over_mb_per_s",
-    "sync_mb_per_s",
-    "total_mb_per_s",
-    "longest_stall_ms",
-    "p99_stall_ms",
-    "left_mib",
-    "peak_resident_mib",
-    "cpu_s_per_gib",
-    "device_written_mib",
-    "device_read_mib",
-    "device_write_requests",
-    "device_flushes",
-    "updates",
-    "us_per_update",
-    "restart_seconds",
-    // Of databases, the device's figures per request.
-    "requests",
-    "requests_per_second",
-    "conflicts",
-    "server_cpu_us",
-    "client_cpu_us",
-    "owed_kib",
-    "database_bytes",
-    "steady",
-    "nand_kib",
-    "amplification",
-    "rewrites",
-    "years",
-    // Of all.
-    "preparation_seconds",
-    "foreign_cpus",
-    "stolen_cpus",
-];
+use crate::{Experiment, Results};
 
 /// All trials as comma-separated values, with a header line. An empty field was not measured.
 pub fn csv(results: &Results) -> String {
-    let rows = results.experiments.iter().flat_map(rows);
-    lines(
-        b',',
-        std::iter::once(header()).chain(rows.map(|row| fields(&row))),
-    )
+    let mut all = vec![header()];
+    for experiment in &results.experiments {
+        for series in experiment.series() {
+            let rows = series.trials.iter().map(|trial| Row {
+                experiment: experiment.name(),
+                series: &series.key,
+                trial,
+            });
+            all.extend(rows.map(|row| row.fields().collect::<Vec<_>>()));
+        }
+        if let Experiment::Stream(stream) = experiment {
+            let saving = stream.saving.iter().flat_map(|saving| saving.trials());
+            all.extend(saving.map(|(series, trial)| {
+                let row = Row {
+                    experiment: experiment.name(),
+                    series: &series,
+                    trial: &trial,
+                };
+                row.fields().collect()
+            }));
+        }
+    }
+    lines(b',', all)
 }
 
 /// The header line of the tab-separated form.
 pub fn tsv_header() -> String {
-    lines(b'\t', std::iter::once(header()))
+    lines(b'\t', vec![header()])
 }
 
 /// One trial in the tab-separated form.
-pub fn tsv_line(row: &Row) -> String {
-    lines(b'\t', std::iter::once(fields(row)))
+pub fn tsv_line(row: &Row<'_>) -> String {
+    lines(b'\t', vec![row.fields().collect()])
 }
 
 fn header() -> Vec<String> {
-    COLUMNS.map(str::to_owned).to_vec()
+    Row::header().map(str::to_owned).collect()
 }
 
-fn rows(experiment: &Experiment) -> Vec<Row> {
-    match experiment {
-        Experiment::Sync(sync) => sync
-            .strategies
-            .iter()
-            .flat_map(|s| s.trials.iter().map(|trial| trial.row(&s.key)))
-            .collect(),
-        Experiment::Stream(stream) => stream
-            .strategies
-            .iter()
-            .flat_map(|s| s.trials.iter().map(|trial| trial.row(&s.key)))
-            .chain(stream.saving.iter().flat_map(|saving| saving.rows()))
-            .collect(),
-        Experiment::Binlog(_) | Experiment::Amplify(_) | Experiment::Torn(_) => {
-            let all = experiment.measurements().into_iter();
-            let configurations = all.flat_map(|all| &all.configurations);
-            let name = experiment.name();
-            configurations
-                .flat_map(|one| one.trials.iter().map(|trial| trial.row(name, &one.key)))
-                .collect()
-        }
-        // Crash states are no trials: nothing is timed.
-        Experiment::Prove(_) => Vec::new(),
-    }
-}
-
-fn lines(delimiter: u8, rows: impl Iterator<Item = Vec<String>>) -> String {
+fn lines(delimiter: u8, rows: Vec<Vec<String>>) -> String {
     let mut writer = csv::WriterBuilder::new()
         .delimiter(delimiter)
         .from_writer(Vec::new());
@@ -127,47 +59,25 @@ fn lines(delimiter: u8, rows: impl Iterator<Item = Vec<String>>) -> String {
     String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
-/// A field for every column; those that a trial does not have are empty.
-fn fields(row: &Row) -> Vec<String> {
-    let field = |column: &&str| row.figure(column).unwrap_or_default().to_owned();
-    COLUMNS.iter().map(field).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::stream::fixtures::{stream_results, with_saving_trials};
     use crate::sync::Strategy;
-    use crate::sync::fixtures::{measured, sync_results};
+    use crate::sync::fixtures::{measured, results};
 
     #[test]
-    fn every_field_has_its_column_and_every_column_a_field() {
-        let mut sync = sync_results(vec![measured(Strategy::BASELINE, &[1_000.0], 1.0, 1.0)]);
-        sync.strategies[0].trials[0].drift = Some(1.0);
-        let experiments = [
-            Experiment::Sync(sync),
-            Experiment::Stream(Box::new(with_saving_trials(stream_results()))),
-        ];
-        let of_database = crate::amplify::fixtures::measured("innodb 16k", 16.0, 100);
-        let rows: Vec<Row> = experiments
-            .iter()
-            .flat_map(rows)
-            .chain([of_database.trials[0].row("binlog", "one")])
-            .collect();
-        let mut filled = [false; COLUMNS.len()];
-        for row in &rows {
-            for name in row.names() {
-                assert!(COLUMNS.contains(&name), "{name}");
-            }
-            for (filled, field) in filled.iter_mut().zip(fields(row)) {
-                *filled |= !field.is_empty();
-            }
-        }
-        let empty: Vec<_> = COLUMNS
-            .iter()
-            .zip(filled)
-            .filter(|(_, full)| !full)
-            .collect();
-        assert!(empty.is_empty(), "{empty:?}");
+    fn every_trial_of_every_experiment_is_a_line_of_one_table() {
+        let mut all = results(vec![measured(Strategy::BASELINE, &[1_000.0], 1.0, 1.0)]);
+        let stream = with_saving_trials(stream_results());
+        let trials: usize = stream.series.iter().map(|one| one.trials.len()).sum();
+        all.experiments.push(Experiment::Stream(Box::new(stream)));
+        let csv = csv(&all);
+        // One of sync, those of stream, a dump and four policies.
+        assert_eq!(csv.lines().count(), 1 + 1 + trials + 5);
+        assert_eq!(
+            csv.lines().next(),
+            Some(tsv_header().trim().replace('\t', ",").as_str())
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::row::Row;
+use landfall_results::Row;
 
 /// Hears of a run's progress, between trials only: nothing is called while something is measured.
 pub trait Progress {
@@ -11,7 +11,7 @@ pub trait Progress {
     fn doing(&mut self, what: &str, done: usize, total: usize, left: Duration);
 
     /// Called after each trial.
-    fn measured(&mut self, row: &Row);
+    fn measured(&mut self, row: &Row<'_>);
 }
 
 /// Listens to nothing.
@@ -19,5 +19,5 @@ pub struct Silent;
 
 impl Progress for Silent {
     fn doing(&mut self, _: &str, _: usize, _: usize, _: Duration) {}
-    fn measured(&mut self, _: &Row) {}
+    fn measured(&mut self, _: &Row<'_>) {}
 }

@@ -1,6 +1,7 @@
 //! The results document: one versioned JSON text from which everything else is made.
 
 use landfall_os::{Filesystem, Host, Medium};
+use landfall_results::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,7 @@ use landfall_results::proof::ProofResults;
 
 /// Name and version of the document's schema. The number is raised when a reader of the old one would
 /// misunderstand the new one.
-pub const SCHEMA_NAME: &str = "landfall-results/1";
+pub const SCHEMA_NAME: &str = "landfall-results/2";
 
 /// Everything that a run found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -111,6 +112,18 @@ impl Experiment {
             Experiment::Amplify(amplify) => Some(&mut amplify.claims),
             Experiment::Torn(torn) => Some(&mut torn.claims),
             Experiment::Prove(_) => None,
+        }
+    }
+
+    /// What it measured, series by series; nothing of proofs.
+    pub fn series(&self) -> &[Series] {
+        match self {
+            Experiment::Sync(sync) => &sync.series,
+            Experiment::Stream(stream) => &stream.series,
+            Experiment::Binlog(_) | Experiment::Amplify(_) | Experiment::Torn(_) => {
+                self.measurements().map_or(&[], |all| &all.series)
+            }
+            Experiment::Prove(_) => &[],
         }
     }
 
@@ -276,39 +289,22 @@ impl Results {
     /// Whether nothing could be measured: this system supports none of the plan's strategies.
     pub fn is_empty(&self) -> bool {
         self.experiments.iter().all(|experiment| match experiment {
-            Experiment::Sync(sync) => sync.strategies.iter().all(|s| s.trials.is_empty()),
-            Experiment::Stream(stream) => {
-                stream.saving.is_none() && stream.strategies.iter().all(|s| s.trials.is_empty())
-            }
             Experiment::Prove(proof) => proof.coverage.checked == 0,
-            Experiment::Binlog(_) | Experiment::Amplify(_) | Experiment::Torn(_) => experiment
-                .measurements()
-                .is_none_or(|all| all.configurations.iter().all(|one| one.trials.is_empty())),
+            Experiment::Stream(stream) if stream.saving.is_some() => false,
+            measured => measured.series().iter().all(|one| one.trials.is_empty()),
         })
     }
 
     /// Whether the run was too noisy to conclude anything from: of most strategies that were measured
     /// more than once, the interval is wider than the figure itself.
     pub fn is_too_noisy(&self) -> bool {
-        let of_sync = self.sync().into_iter().flat_map(|sync| &sync.strategies);
-        let of_sync = of_sync
-            .filter(|strategy| strategy.trials.len() > 1)
-            .filter_map(|strategy| Some(strategy.summary.as_ref()?.ops_per_second));
-        // Of both phases together: the hand-over alone has two humps on a quiet machine too.
-        let of_stream = self
-            .stream()
-            .into_iter()
-            .flat_map(|stream| &stream.strategies);
-        let of_stream = of_stream
-            .filter(|strategy| strategy.trials.len() > 1)
-            .filter_map(|strategy| Some(strategy.summary.as_ref()?.total.mb_per_s?.estimate));
-        let of_databases = self.measurements().flat_map(|all| &all.configurations);
-        let of_databases = of_databases
-            .filter(|one| one.trials.len() > 1)
-            .filter_map(|one| Some(one.summary.as_ref()?.requests_per_second));
-        let widths: Vec<f64> = of_sync
-            .chain(of_stream)
-            .chain(of_databases)
+        // By the figure that says how fast it is: that of a part alone may have two humps on a quiet machine too.
+        let widths: Vec<f64> = self
+            .experiments
+            .iter()
+            .flat_map(Experiment::series)
+            .filter(|series| series.trials.len() > 1)
+            .filter_map(Series::headline)
             .map(|estimate| estimate.relative_width())
             .collect();
         let wide = widths.iter().filter(|width| **width > 1.0).count();

@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use landfall_os::Medium;
+use landfall_results::{Metric, Series};
 
-use crate::row::Row;
-use crate::sync::{StrategyResult, SyncResults};
+use crate::sync::SyncResults;
 use crate::{
     Error, Experiment, Notice, Plan, Progress, Results, SCHEMA_NAME, Site, Stop, Weight, amplify,
     binlog, facts, prove, stream, sync, torn,
 };
+use landfall_results::Row;
 
 /// Runs the experiments of `plans` on `site`, one after the other. `command` is what a user types to
 /// repeat it.
@@ -135,7 +136,7 @@ impl Progress for Part<'_> {
         self.whole.doing(what, done, self.total, left + self.later);
     }
 
-    fn measured(&mut self, row: &Row) {
+    fn measured(&mut self, row: &Row<'_>) {
         self.whole.measured(row);
     }
 }
@@ -146,10 +147,11 @@ fn buffered_direct(site: &Site, found: &SyncResults) -> Option<Notice> {
     let may_buffer = storage.direct_io.is_none()
         || storage.kind == "btrfs"
         || storage.option("data") == Some("journal");
-    let ran = |strategy: &StrategyResult| {
-        strategy.method.starts_with("direct+") && strategy.summary.is_some()
+    let ran = |series: &Series| {
+        let is_direct = series.axes.sync_method.is_some_and(|method| method.direct);
+        is_direct && series.is_measured()
     };
-    (may_buffer && found.strategies.iter().any(ran)).then(|| {
+    (may_buffer && found.series.iter().any(ran)).then(|| {
         let text = format!(
             "On {} the kernel may buffer direct writes without saying so: what stands under direct+ may not have been direct.",
             storage.kind
@@ -168,14 +170,12 @@ fn silent_device(site: &Site, found: &SyncResults) -> Option<Notice> {
     if storage.medium != Medium::Device || !volatile {
         return None;
     }
-    let mut durable = found
-        .strategies
-        .iter()
-        .filter(|strategy| strategy.durable)
-        .filter_map(|strategy| strategy.summary.as_ref()?.device)
+    let durable = found.series.iter().filter(|one| one.axes.is_durable());
+    let mut flushes = durable
+        .filter_map(|one| one.median(Metric::Flushes))
         .peekable();
-    durable.peek()?;
-    durable.all(|device| device.flushes < 0.01).then(|| {
+    flushes.peek()?;
+    flushes.all(|flushes| flushes < 0.01).then(|| {
         Notice::new(
             "no-flush",
             Weight::Danger,

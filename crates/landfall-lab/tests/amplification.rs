@@ -6,11 +6,10 @@
 use std::fs;
 use std::path::Path;
 
-use landfall_lab::configuration::{
-    Configuration, ConfigurationResult, Measurements, Plan, Trial, UntilSteady, run,
-};
+use landfall_lab::configuration::{Configuration, Measurements, Plan, UntilSteady, run};
 use landfall_lab::{Error, Silent, Site, Stop};
 use landfall_recorder::wear::Drive;
+use landfall_results::{Metric, Series, Trial};
 
 fn skip(why: &str) {
     let nothing_is_missing = std::env::var_os("LANDFALL_NO_SKIP").is_some();
@@ -77,7 +76,7 @@ fn measured(plan: &Plan) -> Option<Measurements> {
     };
     site.close().unwrap();
     assert!(is_empty(directory.path()), "something was left");
-    let mut missing = found.configurations.iter();
+    let mut missing = found.series.iter();
     match missing.find_map(|one| one.unsupported.as_ref()) {
         Some(why) => {
             skip(why);
@@ -87,7 +86,7 @@ fn measured(plan: &Plan) -> Option<Measurements> {
     }
 }
 
-fn trial(one: &ConfigurationResult) -> &Trial {
+fn trial(one: &Series) -> &Trial {
     assert_eq!(one.trials.len(), 1);
     &one.trials[0]
 }
@@ -101,29 +100,25 @@ fn each_start_wears_a_drive_that_holds_its_own_data_only() {
         puts(site, "small again", "sqlite", "2000"),
     ]);
     let Some(found) = measured(&plan) else { return };
-    let wear: Vec<_> = found
-        .configurations
-        .iter()
-        .map(|one| trial(one).wear.unwrap())
-        .collect();
+    let figure = |one, metric| trial(one).get(metric).unwrap();
+    let flash = |one| figure(one, Metric::FlashBytes);
     // Had they shared a device, the one that was measured last would have all of it.
-    let [small, large, again] = wear.as_slice() else {
+    let [small, large, again] = found.series.as_slice() else {
         panic!("three were measured");
     };
-    assert!(large.data_bytes > small.data_bytes + (8 << 20), "{wear:?}");
-    assert!(large.data_bytes > again.data_bytes + (8 << 20), "{wear:?}");
-    for (one, wear) in found.configurations.iter().zip(&wear) {
+    let much = f64::from(8 << 20);
+    assert!(flash(large) > flash(small) + much, "{found:?}");
+    assert!(flash(large) > flash(again) + much, "{found:?}");
+    for one in &found.series {
+        let kib = figure(one, Metric::Kib);
+        assert!(figure(one, Metric::Amplification) >= 1.0, "{one:?}");
+        assert!(figure(one, Metric::NandKib) >= kib * 0.95, "{one:?}");
+        assert!(figure(one, Metric::Years) > 0.0);
         let trial = trial(one);
-        let kib = trial.device.unwrap().kib;
-        assert!(
-            wear.amplification >= 1.0 && wear.nand_kib >= kib * 0.95,
-            "{wear:?}"
-        );
-        assert!(wear.years > 0.0);
         assert!(!trial.windows.is_empty());
         let steadiness = trial.steadiness.as_ref().unwrap();
         assert!(steadiness.reached || steadiness.seconds >= 4.0);
-        assert!(trial.owed.unwrap().kib.is_some());
+        assert!(trial.get(Metric::OwedKib).is_some());
         assert!(one.empty_bytes.unwrap() < one.loaded_bytes.unwrap());
     }
 }
@@ -143,14 +138,14 @@ fn a_database_can_be_loaded_where_it_is_measured() {
     site.close().unwrap();
     assert!(is_empty(directory.path()));
     assert_eq!(found.loads.len(), 1);
-    let [one, other] = found.configurations.as_slice() else {
+    let [one, other] = found.series.as_slice() else {
         panic!("two were planned");
     };
     assert_eq!(one.unsupported, None);
     assert!(one.loaded_bytes.unwrap() > 100_000);
-    assert!(trial(one).preparation.bytes > 0);
+    assert!(trial(one).get(Metric::PreparationBytes) > Some(0.0));
     // A directory has no log of writes.
-    assert_eq!(trial(one).wear, None);
+    assert_eq!(trial(one).get(Metric::NandKib), None);
     assert!(
         other
             .unsupported
@@ -169,7 +164,7 @@ fn a_site_serves_again_after_a_run_that_was_refused_on_it() {
     let refused = run(&site, &refused, "test", &Stop::default(), &mut Silent);
     assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
     let (found, _) = run(&site, &on("dir"), "test", &Stop::default(), &mut Silent).unwrap();
-    assert_eq!(trial(&found.configurations[0]).round, 1);
+    assert_eq!(trial(&found.series[0]).round, 1);
     site.close().unwrap();
     assert!(is_empty(directory.path()));
 }
@@ -194,20 +189,20 @@ fn smaller_pages_write_less_of_data_that_does_not_fit_the_pool() {
         return;
     };
     let kib: Vec<f64> = found
-        .configurations
+        .series
         .iter()
-        .map(|one| trial(one).device.unwrap().kib)
+        .map(|one| trial(one).get(Metric::Kib).unwrap())
         .collect();
     assert!(
         kib.is_sorted_by(|large, small| large > small),
         "{kib:?} for {pages:?}"
     );
     let nand = found
-        .configurations
+        .series
         .iter()
-        .map(|one| trial(one).wear.unwrap().nand_kib);
+        .map(|one| trial(one).get(Metric::NandKib).unwrap());
     assert!(nand.zip(&kib).all(|(nand, kib)| nand > *kib));
     // It tells how often its log came round.
-    let steadiness = trial(&found.configurations[0]).steadiness.as_ref().unwrap();
+    let steadiness = trial(&found.series[0]).steadiness.as_ref().unwrap();
     assert!(steadiness.log_rounds.is_some());
 }

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use landfall_lab::configuration::{Configuration, ConfigurationResult, Measurements, Plan, run};
-use landfall_lab::row::Row;
+use landfall_lab::configuration::{Configuration, Measurements, Plan, run};
 use landfall_lab::{Error, Progress, Silent, Site, Stop};
+use landfall_results::{Metric, Row, Series};
 
 fn skip(why: &str) {
     let nothing_is_missing = std::env::var_os("LANDFALL_NO_SKIP").is_some();
@@ -73,16 +73,16 @@ fn is_empty(directory: &Path, but: &[&str]) -> bool {
     entries.all(|entry| but.contains(&entry.unwrap().file_name().to_str().unwrap()))
 }
 
-fn assert_measured(one: &ConfigurationResult) {
+fn assert_measured(one: &Series) {
     assert_eq!(one.unsupported, None, "{}", one.key);
     assert_eq!(one.trials.len(), 2);
-    let summary = one.summary.as_ref().unwrap();
-    assert!(summary.requests_per_second.median > 0.0);
+    assert!(one.median(Metric::RequestsPerSecond) > Some(0.0));
     assert!(one.loaded_bytes.unwrap() > 0);
     for trial in &one.trials {
-        assert!(trial.requests > 0 && trial.database_bytes > 0);
-        assert!(trial.latency.unwrap().p50 > 0.0);
-        assert!(trial.owed.is_some());
+        for metric in [Metric::Requests, Metric::DatabaseBytes, Metric::P50Us] {
+            assert!(trial.get(metric) > Some(0.0), "{metric:?}");
+        }
+        assert!(trial.get(Metric::OwedSeconds).is_some());
     }
 }
 
@@ -97,26 +97,20 @@ fn what_cannot_be_had_is_a_row_and_the_rest_is_measured() {
         puts("loop:ext4,size=16M,no_such_option", "sqlite", &[], 1),
     ]);
     let found = measured(directory.path(), &plan);
-    assert_eq!(found.configurations.len(), 5);
-    assert_measured(&found.configurations[0]);
-    assert_measured(&found.configurations[1]);
+    assert_eq!(found.series.len(), 5);
+    assert_measured(&found.series[0]);
+    assert_measured(&found.series[1]);
     // Both trials of a round had one start, and one of them was charged with it.
-    let copies = |one: &ConfigurationResult| {
-        let copied = one
-            .trials
-            .iter()
-            .filter(|trial| trial.preparation.bytes > 0);
-        copied.count()
+    let copies = |one: &Series| {
+        let copied = one.values(Metric::PreparationBytes).into_iter();
+        copied.filter(|bytes| *bytes > 0.0).count()
     };
-    assert_eq!(
-        copies(&found.configurations[0]) + copies(&found.configurations[1]),
-        2
-    );
+    assert_eq!(copies(&found.series[0]) + copies(&found.series[1]), 2);
     for (index, why) in [(2, "no_such_setting"), (3, "no-such-database"), (4, "")] {
-        let one = &found.configurations[index];
+        let one = &found.series[index];
         let reason = one.unsupported.as_deref().unwrap();
         assert!(reason.contains(why), "{}: {reason}", one.key);
-        assert!(one.trials.is_empty() && one.summary.is_none());
+        assert!(one.trials.is_empty() && !one.is_measured());
     }
     assert_eq!(found.sites.len(), 2);
     assert!(found.sites[1].refused.is_some() && found.sites[1].filesystem.is_none());
@@ -151,7 +145,7 @@ impl Progress for Impatient {
         }
     }
 
-    fn measured(&mut self, row: &Row) {
+    fn measured(&mut self, row: &Row<'_>) {
         panic!("{row:?} was measured all the same");
     }
 }
@@ -195,10 +189,7 @@ fn a_server_is_measured_on_filesystems_of_its_own_and_counts_are_as_known() {
         Err(Error::Refused(why)) => return skip(&why),
         Err(error) => panic!("{error}"),
     };
-    let missing = found
-        .configurations
-        .iter()
-        .find_map(|one| one.unsupported.as_ref());
+    let missing = found.series.iter().find_map(|one| one.unsupported.as_ref());
     if let Some(why) = missing {
         return skip(why);
     }
@@ -213,10 +204,10 @@ fn a_server_is_measured_on_filesystems_of_its_own_and_counts_are_as_known() {
             let one = found
                 .find(site, &format!("mariadb sync_binlog={sync}"), 1)
                 .unwrap();
-            let device = one.summary.as_ref().unwrap().device.unwrap();
+            let flushes = one.median(Metric::Flushes).unwrap();
             assert!(
-                (device.flushes - expected).abs() < 0.3,
-                "{}: {device:?}, not {expected} flushes",
+                (flushes - expected).abs() < 0.3,
+                "{}: {flushes}, not {expected} flushes",
                 one.key
             );
         }

@@ -39,6 +39,8 @@ mod loop_device;
 mod mapping;
 mod memory;
 mod mount;
+#[cfg(feature = "serde")]
+mod names;
 mod payload;
 mod private_directory;
 mod process;

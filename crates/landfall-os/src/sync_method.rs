@@ -67,10 +67,20 @@ impl SyncCall {
 
 impl SyncMethod {
     /// `write` and `fdatasync` through the page cache: what most databases do by default on Linux.
-    pub const FDATASYNC: SyncMethod = SyncMethod {
-        direct: false,
-        call: SyncCall::Fdatasync,
-    };
+    pub const FDATASYNC: SyncMethod = SyncMethod::buffered(SyncCall::Fdatasync);
+
+    /// A method through the page cache.
+    pub const fn buffered(call: SyncCall) -> SyncMethod {
+        SyncMethod {
+            direct: false,
+            call,
+        }
+    }
+
+    /// A method that bypasses the page cache.
+    pub const fn direct(call: SyncCall) -> SyncMethod {
+        SyncMethod { direct: true, call }
+    }
 
     /// Every method that makes sense, buffered ones first.
     ///

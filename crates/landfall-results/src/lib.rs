@@ -1,15 +1,26 @@
-//! What the lab finds, as it stands in the results document: estimates, claims, notices and proofs.
+//! What is found, as it stands in the results document: series of trials, estimates, claims, notices and proofs.
+//!
+//! A [`Series`] was measured with one combination of [`Axes`]; its trials keep their figures by [`Metric`], of which
+//! [`metric::METRICS`] says everything.
 //!
 //! It measures nothing, opens no file, and knows neither how something was found nor how it is shown. Whoever makes
 //! results, and whoever shows them, depends on this crate and not on the other.
 
+mod axes;
 pub mod claim;
+pub mod metric;
 mod notice;
 pub mod numbers;
 pub mod proof;
+pub mod series;
 pub mod stats;
+mod trial;
 
+pub use axes::{Axes, Axis, CacheState, Data, Files, Placement};
+pub use metric::Metric;
 pub use notice::{Notice, Weight, left_out};
+pub use series::{Row, Series, SeriesProof};
+pub use trial::{Disturbance, KindOfRequest, Steadiness, Trial, Window};
 
 // The example of the README compiles and runs.
 #[cfg(doctest)]

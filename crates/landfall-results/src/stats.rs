@@ -129,6 +129,7 @@ pub struct Spread {
     /// Standard deviation of the sample (n - 1); 0 of a single value.
     pub standard_deviation: f64,
     /// Median and its interval.
+    #[serde(flatten)]
     pub estimate: Estimate,
 }
 

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use landfall_lab::Results;
 use landfall_os::{Filesystem, Payload, evict, load};
+use landfall_results::Metric;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -121,15 +122,16 @@ impl<'a> Bench<'a> {
             Results::from_json(&output).map_err(|error| format!("what landfall wrote {error}"))?;
         let trial = results
             .sync()
-            .and_then(|sync| sync.strategies.first()?.trials.first())
+            .and_then(|sync| sync.series.first()?.trials.first())
             .ok_or("landfall measured nothing")?;
         let sample = Sample {
-            ops_per_second: trial.ops_per_second,
-            p50_us: trial.latency.map(|latency| latency.p50),
-            cpu_us: Some(trial.cpu_us),
+            ops_per_second: trial
+                .get(Metric::OpsPerSecond)
+                .ok_or("landfall timed nothing")?,
+            p50_us: trial.get(Metric::P50Us),
+            cpu_us: trial.get(Metric::CpuUs),
             flushes: trial
-                .device
-                .map(|device| device.flushes)
+                .get(Metric::Flushes)
                 .filter(|_| self.counters.is_some()),
         };
         Ok((sample, wall))

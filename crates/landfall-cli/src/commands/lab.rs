@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use landfall_lab::row::Row;
 use landfall_lab::{Error, Plan, Progress, Results, Site, SiteSpec, Stop, export};
+use landfall_results::Row;
 
 use crate::args::{Lab, LabRequest, Output};
 use crate::commands::documents::{check_file, command_line, prepare_report, write_file};
@@ -166,7 +166,7 @@ impl Progress for Display {
         self.bar.show(what, done, total, left);
     }
 
-    fn measured(&mut self, row: &Row) {
+    fn measured(&mut self, row: &Row<'_>) {
         if !self.tsv {
             return;
         }

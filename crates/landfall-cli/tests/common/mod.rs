@@ -86,10 +86,10 @@ pub fn measure(dir: &Path, options: &str) -> Value {
     ended.document()
 }
 
-/// The strategy of this key in a results document.
+/// The series of this key in a results document.
 #[track_caller]
 pub fn strategy<'a>(document: &'a Value, key: &str) -> &'a Value {
-    document["experiments"][0]["strategies"]
+    document["experiments"][0]["series"]
         .as_array()
         .and_then(|all| all.iter().find(|one| one["key"] == key))
         .unwrap_or_else(|| panic!("{key} was not measured: {document:#}"))

@@ -8,12 +8,15 @@ use landfall_recorder::wear::{Drive, Wear, Writes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{Evidence, FLUSH};
+use super::evidence::{Evidence, FLUSH, faster};
 use super::target::Target;
 use crate::numbers::{interval, short, thousands};
 use crate::stats::Estimate;
-use crate::sync::{CacheState, Files, Placement, StrategyResult, Summary};
+use crate::sync::Strategy;
+use crate::sync::safety::timed;
 use landfall_os::humanize::bytes_text;
+use landfall_os::{SyncCall, SyncMethod};
+use landfall_results::{Axes, Axis, Files, Metric, Series};
 
 /// A drive is meant to last so many years.
 const YEARS: f64 = 5.0;
@@ -115,36 +118,48 @@ pub(super) fn carry(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> 
 }
 
 /// A writer of 8 KiB or so, of whom the standard plan measures every size and number.
-fn plain<'a>(
-    evidence: &Evidence<'a>,
-    fits: impl Fn(&StrategyResult) -> bool,
-) -> Vec<(&'a StrategyResult, &'a Summary)> {
+fn plain<'a>(evidence: &Evidence<'a>, fits: impl Fn(&Axes) -> bool) -> Vec<Writer<'a>> {
+    let plain = |axes: &Axes| {
+        let rest = axes.without(Axis::Size).without(Axis::Threads);
+        let baseline = Axes::from(Strategy::BASELINE);
+        rest == baseline.without(Axis::Size).without(Axis::Threads)
+    };
     let all = evidence.results.sync().into_iter();
-    all.flat_map(|sync| &sync.strategies)
-        .filter(|one| {
-            (one.allocation.as_str(), one.method.as_str()) == ("overwrite", "fdatasync")
-                && (one.placement, one.cache) == (Placement::Sequential, CacheState::Warm)
+    all.flat_map(timed)
+        .filter(|(one, _)| plain(&one.axes) && fits(&one.axes))
+        .filter_map(|(series, rate)| {
+            Some(Writer {
+                series,
+                rate,
+                size: series.axes.size?,
+                threads: series.axes.threads?,
+            })
         })
-        .filter(|one| fits(one))
-        .filter_map(|one| Some((one, one.summary.as_ref()?)))
         .collect()
+}
+
+/// What was measured of writers of written blocks.
+struct Writer<'a> {
+    series: &'a Series,
+    rate: Estimate,
+    size: u64,
+    threads: u32,
 }
 
 /// The rate of one writer with writes of at least so many bytes, and the bytes that each then costs the
 /// device.
 fn single(bytes: u64, evidence: &Evidence<'_>) -> Option<(Estimate, f64)> {
-    let sizes = plain(evidence, |one| one.threads == 1);
-    let (one, summary) = sizes
+    let sizes = plain(evidence, |axes| axes.threads == Some(1));
+    let one = sizes
         .iter()
-        .filter(|(one, _)| one.size >= bytes)
-        .min_by_key(|(one, _)| one.size)
-        .or(sizes.iter().max_by_key(|(one, _)| one.size))?;
+        .filter(|one| one.size >= bytes)
+        .min_by_key(|one| one.size)
+        .or(sizes.iter().max_by_key(|one| one.size))?;
     // Beyond what was measured as often as it takes of the largest.
     let times = bytes.div_ceil(one.size).max(1) as f64;
-    let device = summary
-        .device
-        .map_or(one.size as f64, |device| device.kib * 1024.0);
-    Some((scaled(&summary.ops_per_second, 1.0 / times), device * times))
+    let device = one.series.median(Metric::Kib);
+    let device = device.map_or(one.size as f64, |kib| kib * 1024.0);
+    Some((scaled(&one.rate, 1.0 / times), device * times))
 }
 
 fn scaled(estimate: &Estimate, factor: f64) -> Estimate {
@@ -160,13 +175,16 @@ fn scaled(estimate: &Estimate, factor: f64) -> Estimate {
 fn each(target: &Target, evidence: &Evidence<'_>) -> Option<Estimate> {
     let (one, _) = single(target.size, evidence)?;
     let more = plain(evidence, |other| {
-        other.threads > 1 && other.threads <= target.clients && other.size == 8192
+        let several = 2..=target.clients;
+        other
+            .threads
+            .is_some_and(|threads| several.contains(&threads))
+            && (other.files, other.size) == (Some(Files::Shared), Some(FLUSH.size))
     });
     let more = more
         .iter()
-        .filter(|(other, _)| other.files == Files::Shared)
-        .max_by_key(|(other, _)| other.threads)
-        .and_then(|(other, _)| evidence.faster(&other.key, FLUSH));
+        .max_by_key(|other| other.threads)
+        .and_then(|other| faster(other.series, evidence.strategy(FLUSH)?));
     Some(match more {
         Some(gain) => Estimate {
             median: one.median * gain.times.median,
@@ -219,21 +237,15 @@ fn flash(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> Vec<Flash> 
             (device * log + twice * pages) / bytes,
         );
     }
-    let measured = evidence
-        .results
-        .measurements()
-        .flat_map(|all| &all.configurations);
+    let measured = evidence.results.measurements().flat_map(|all| &all.series);
     for one in measured {
-        let Some(summary) = &one.summary else {
-            continue;
-        };
-        if let (Some(nand), Some(kib)) = (summary.nand_kib, summary.kib)
-            && kib.median > 0.0
-        {
+        let figures = one.median(Metric::NandKib).zip(one.median(Metric::Kib));
+        if let Some((nand, kib)) = figures.filter(|(_, kib)| *kib > 0.0) {
+            let workload = one.axes.workload.as_deref().unwrap_or_default();
             add(
-                format!("{}, measured with requests of {}", one.name, one.workload),
-                kib.median * 1024.0,
-                nand.median / kib.median,
+                format!("{}, measured with requests of {workload}", one.name()),
+                kib * 1024.0,
+                nand / kib,
             );
         }
     }
@@ -367,7 +379,8 @@ fn changes(carried: &Carried, drive: &Drive, evidence: &Evidence<'_>) -> Vec<Str
         all.push("Let clients commit at the same time: MariaDB, PostgreSQL and Landfall's log then share flushes by themselves; one that holds a lock while it syncs does not.".to_owned());
     }
     if (falls_short || carried.verdict == Verdict::Together)
-        && let Some(gain) = evidence.faster("overwrite/none/8K", FLUSH)
+        && let Some(gain) =
+            evidence.faster(FLUSH.synced(SyncMethod::buffered(SyncCall::None)), FLUSH)
     {
         all.push(format!(
             "Not syncing at all would give {} times the rate, and loses what was acknowledged.",

@@ -149,10 +149,11 @@ fn known(rule: &Rule, choice: &rule::Choice, evidence: &Evidence<'_>) -> Option<
         // Of so many of something: what was tried.
         (Some(tried), _) => (tried.value, tried.with, Some(tried.gain)),
         (None, _) => {
-            let can_be_held = !choice.write.is_empty() && choice.write != reference.write;
-            let of_writes = (!is_reference && can_be_held)
-                .then(|| evidence.faster(choice.write, reference.write))
-                .flatten();
+            let of_writes = choice
+                .write
+                .zip(reference.write)
+                .filter(|(write, other)| !is_reference && write != other)
+                .and_then(|(write, other)| evidence.faster(write, other));
             (evidence.value(choice.value)?, reckoned(), of_writes)
         }
     };

@@ -6,6 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::sync::Strategy;
+
 /// What says whether ext4 is made with a journal.
 pub const JOURNAL: &str = "journal";
 
@@ -144,9 +146,9 @@ pub struct Choice {
     pub with: &'static [(&'static str, Value)],
     /// What the document says of it.
     pub promise: Promise,
-    /// The strategy of experiment `sync` that does what the system then does with the disk; empty where
-    /// none does.
-    pub write: &'static str,
+    /// The strategy of experiment `sync` that does what the system then does with the disk, if one
+    /// does.
+    pub write: Option<Strategy>,
     /// Whether it is worth a measurement or a proof; others are there to be known where somebody has set them.
     pub is_tried: bool,
 }
@@ -189,23 +191,23 @@ pub enum Condition {
     /// One strategy of experiment `sync` is at least so many times as fast as another: the whole interval.
     Faster {
         /// The one.
-        of: &'static str,
+        of: Strategy,
         /// The other.
-        over: &'static str,
+        over: Strategy,
         /// So many times.
         times: f64,
     },
     /// A strategy does fewer than so many writes a second: the whole interval.
     Rare {
         /// The strategy.
-        of: &'static str,
+        of: Strategy,
         /// Writes a second.
         per_second: f64,
     },
     /// The 99th percentile of a strategy's latency, in microseconds, is above this: the whole interval.
     Slow {
         /// The strategy.
-        of: &'static str,
+        of: Strategy,
         /// Microseconds.
         us: f64,
     },
@@ -248,7 +250,7 @@ pub struct Source {
 }
 
 impl Choice {
-    const fn new(value: Value, promise: Promise, write: &'static str) -> Choice {
+    const fn new(value: Value, promise: Promise, write: Option<Strategy>) -> Choice {
         Choice {
             value,
             with: &[],
@@ -259,14 +261,14 @@ impl Choice {
     }
 
     /// A value that is durable; the system then does with the disk what strategy `write` does.
-    pub(super) const fn durable(value: &'static str, write: &'static str) -> Choice {
+    pub(super) const fn durable(value: &'static str, write: Option<Strategy>) -> Choice {
         Choice::new(Value::Fixed(value), Promise::Durable, write)
     }
 
     /// One that may lose `what`.
     pub(super) const fn loses(
         value: &'static str,
-        write: &'static str,
+        write: Option<Strategy>,
         what: &'static str,
     ) -> Choice {
         Choice::new(Value::Fixed(value), Promise::Loses(what), write)
@@ -275,7 +277,7 @@ impl Choice {
     /// One that may damage `what`.
     pub(super) const fn damages(
         value: &'static str,
-        write: &'static str,
+        write: Option<Strategy>,
         what: &'static str,
     ) -> Choice {
         Choice::new(Value::Fixed(value), Promise::Damages(what), write)
@@ -291,11 +293,11 @@ impl Choice {
 
     /// Any number above `least`, which may lose `what`.
     pub(super) const fn loses_above(least: u64, what: &'static str) -> Choice {
-        Choice::new(Value::Above(least), Promise::Loses(what), "").untried()
+        Choice::new(Value::Above(least), Promise::Loses(what), None).untried()
     }
 
     /// One that has no say in durability.
-    pub(super) const fn neutral(value: Value, write: &'static str) -> Choice {
+    pub(super) const fn neutral(value: Value, write: Option<Strategy>) -> Choice {
         Choice::new(value, Promise::Neutral, write)
     }
 }

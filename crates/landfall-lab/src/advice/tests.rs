@@ -131,17 +131,9 @@ fn every_rule_can_be_held_against_its_document() {
         assert!(!reference.promise.is_unsafe(), "{}", rule.id);
         assert!(matches!(reference.value, Value::Fixed(_)), "{}", rule.id);
         for choice in rule.choices {
-            let strategy = |key: &str| {
-                crate::sync::Plan::standard()
-                    .strategies
-                    .iter()
-                    .any(|one| one.key() == key)
-            };
-            assert!(
-                choice.write.is_empty() || strategy(choice.write),
-                "{}",
-                choice.write
-            );
+            let planned = crate::sync::Plan::standard().strategies;
+            let is_planned = choice.write.is_none_or(|write| planned.contains(&write));
+            assert!(is_planned, "{}", rule.id);
             let is_replicated = matches!(choice.promise, Promise::Replicated(_));
             let risk = choice.promise.risk();
             assert_eq!(
@@ -200,7 +192,7 @@ fn what_lost_data_here_is_not_advised_whatever_its_document_says() {
         crate::Experiment::Sync(sync) => Some(sync),
         _ => None,
     });
-    for strategy in &mut sync.unwrap().strategies {
+    for strategy in &mut sync.unwrap().series {
         if let Some(proof) = strategy
             .proof
             .as_mut()

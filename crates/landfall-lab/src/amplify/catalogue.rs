@@ -28,6 +28,15 @@ pub enum Part {
 impl Part {
     /// All of them.
     pub const ALL: [Part; 3] = [Part::Pages, Part::Knobs, Part::Databases];
+
+    /// Its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Pages => "pages",
+            Part::Knobs => "knobs",
+            Part::Databases => "databases",
+        }
+    }
 }
 
 /// Pages whose sizes are compared, in KiB.
@@ -48,18 +57,9 @@ pub(super) const NEIGHBOURS: &str = "innodb in pool redo=small neighbours";
 pub(super) const POSTGRES_IN_POOL: &str = "postgres in pool";
 pub(super) const POSTGRES_OFTEN: &str = "postgres in pool checkpoints=often";
 
-/// The part that a configuration of this name belongs to.
-pub(super) fn part(name: &str) -> Part {
-    let is = |prefix: &str| name.starts_with(prefix);
-    match name {
-        _ if name.contains(" in pool") => Part::Knobs,
-        _ if is("innodb") || is("myrocks") => Part::Pages,
-        _ => Part::Databases,
-    }
-}
-
 /// A configuration without its site and what all have in common.
 struct Entry {
+    part: Part,
     name: String,
     database: &'static str,
     loaded_with: Settings,
@@ -87,6 +87,7 @@ pub(super) fn configurations(plan: &Plan) -> Vec<Configuration> {
         entries.extend(knobs(plan));
     }
     let configuration = |entry: Entry| Configuration {
+        part: Some(entry.part.name().to_owned()),
         name: entry.name,
         site: plan.site.clone(),
         database: entry.database.to_owned(),
@@ -121,6 +122,7 @@ fn innodb(plan: &Plan, page: u64, compressed: bool) -> Entry {
         workload = settings(&[("compression", "yes".to_owned())]);
     }
     Entry {
+        part: Part::Pages,
         name,
         database: "mariadb",
         loaded_with: innodb_loading(page * KIB, redo),
@@ -159,6 +161,7 @@ fn innodb_running(pool: u64, redo: u64) -> Settings {
 fn myrocks(plan: &Plan, compression: &str) -> Entry {
     let cache = plan.pool_bytes();
     Entry {
+        part: Part::Pages,
         name: format!("myrocks {compression}"),
         database: "myrocks",
         // The memtable is a share of the cache, and decides how large the files of the tree are: as in
@@ -174,9 +177,10 @@ fn myrocks(plan: &Plan, compression: &str) -> Entry {
     }
 }
 
-fn postgres(name: &str, pool: u64, wal: u64) -> Entry {
+fn postgres(part: Part, name: &str, pool: u64, wal: u64) -> Entry {
     let megabytes = |bytes: u64| format!("{}MB", bytes.div_ceil(MIB));
     Entry {
+        part,
         name: name.to_owned(),
         database: "postgres",
         loaded_with: settings(&[
@@ -203,6 +207,7 @@ fn databases(plan: &Plan) -> Vec<Entry> {
             .map(|(key, bytes)| ((*key).to_owned(), bytes.to_string()))
             .collect();
         Entry {
+            part: Part::Databases,
             name: name.to_owned(),
             database: name,
             // The memtable decides how large the files of a tree are: as in the run.
@@ -214,7 +219,7 @@ fn databases(plan: &Plan) -> Vec<Entry> {
     // As MyRocks has it.
     let memtable = (pool / MEMTABLES_IN_POOL).min(1 << 32);
     vec![
-        postgres("postgres", pool, plan.redo_bytes()),
+        postgres(Part::Databases, "postgres", pool, plan.redo_bytes()),
         embedded("sqlite", &[("cache_size", pool)]),
         // Its cache is the kernel's, which cannot be told how large it is to be.
         embedded("lmdb", &[("map_size", plan.map_bytes())]),
@@ -239,6 +244,7 @@ fn knobs(plan: &Plan) -> Vec<Entry> {
             replace(&mut running, key, value);
         }
         Entry {
+            part: Part::Knobs,
             name: name.to_owned(),
             database: "mariadb",
             loaded_with: innodb_loading(16 * KIB, redo),
@@ -251,8 +257,8 @@ fn knobs(plan: &Plan) -> Vec<Entry> {
         innodb(SMALL_REDO, small, &[]),
         innodb(FEW_DIRTY, large, &[("innodb_max_dirty_pages_pct", "10")]),
         innodb(NEIGHBOURS, small, &[("innodb_flush_neighbors", "1")]),
-        postgres(POSTGRES_IN_POOL, pool, large * 4),
-        postgres(POSTGRES_OFTEN, pool, small),
+        postgres(Part::Knobs, POSTGRES_IN_POOL, pool, large * 4),
+        postgres(Part::Knobs, POSTGRES_OFTEN, pool, small),
     ]
 }
 

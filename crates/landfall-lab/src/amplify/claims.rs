@@ -9,13 +9,15 @@
 //! counts, so it is the ratio of sums. Fewer than five of either judge nothing, and neither does a load
 //! that was not steady.
 
+use landfall_results::{Metric, Series};
+
 use super::catalogue::{
     FEW_DIRTY, IN_POOL, NEIGHBOURS, NO_DOUBLEWRITE, PAGES_4, PAGES_8, PAGES_8_COMPRESSED, PAGES_16,
     SMALL_REDO, WRITE_OPTIMISED,
 };
 use super::sentences;
 use crate::claim::{Band, ClaimResult, Verdict};
-use crate::configuration::{ConfigurationResult, Measurements, Trial};
+use crate::configuration::Measurements;
 use crate::numbers::{short, two};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 
@@ -88,9 +90,9 @@ const CLAIMS: [Claim; 6] = [
 
 /// Judges every claim whose configurations were part of the plan; `ids` were loaded.
 pub(super) fn judge(measurements: &Measurements, ids: u64) -> Vec<ClaimResult> {
-    let find = |name: &str| {
-        let mut all = measurements.configurations.iter();
-        all.find(|one| one.name == name)
+    let find = |case: &str| {
+        let mut all = measurements.series.iter();
+        all.find(|one| one.axes.case.as_deref() == Some(case))
     };
     let by_kib = |claim: &Claim| {
         let (of, over) = (find(claim.of)?, find(claim.over)?);
@@ -114,8 +116,8 @@ pub(super) fn judge(measurements: &Measurements, ids: u64) -> Vec<ClaimResult> {
 /// What a write-optimised database writes less.
 fn by_kib_of_both(
     measurements: &Measurements,
-    of: &ConfigurationResult,
-    over: &ConfigurationResult,
+    of: &Series,
+    over: &Series,
     ids: u64,
 ) -> ClaimResult {
     let (published, band) = if ids >= BILLION {
@@ -140,7 +142,7 @@ fn by_kib_of_both(
 }
 
 /// How much smaller a write-optimised database is, without what an empty one takes.
-fn by_size(of: &ConfigurationResult, over: &ConfigurationResult, ids: u64) -> ClaimResult {
+fn by_size(of: &Series, over: &Series, ids: u64) -> ClaimResult {
     let published = if ids >= BILLION {
         341.0 / 661.5
     } else {
@@ -154,18 +156,15 @@ fn by_size(of: &ConfigurationResult, over: &ConfigurationResult, ids: u64) -> Cl
         published: Some(published),
         band: Band::between(0.35, 0.7),
     };
-    let pairs = of.pairs(over, |trial| Some(trial.database_bytes as f64));
+    let pairs = of.pairs(over, Metric::DatabaseBytes);
     let net: Vec<(f64, f64)> = pairs
         .iter()
         .map(|(small, large)| (of.data_bytes(*small), over.data_bytes(*large)))
         .collect();
     let figures = || {
-        let size = |one: &ConfigurationResult| {
-            let bytes = one
-                .summary
-                .as_ref()
-                .and_then(|summary| summary.database_bytes);
-            bytes.map_or(0.0, |bytes| one.data_bytes(bytes.median)) as u64
+        let size = |one: &Series| {
+            let bytes = one.median(Metric::DatabaseBytes);
+            bytes.map_or(0.0, |bytes| one.data_bytes(bytes)) as u64
         };
         format!(
             "{} against {} at the end, without the logs and tables that an empty server has; which of InnoDB's sizes was meant is not known: it is taken uncompressed",
@@ -233,11 +232,10 @@ fn result(
 /// The ratio of what two configurations write per request, and what keeps it from being judged.
 fn bytes(
     measurements: &Measurements,
-    of: &ConfigurationResult,
-    over: &ConfigurationResult,
+    of: &Series,
+    over: &Series,
 ) -> (Option<Estimate>, Option<String>) {
-    let kib = |trial: &Trial| trial.device.map(|device| device.kib);
-    let pairs = of.pairs(over, kib);
+    let pairs = of.pairs(over, Metric::Kib);
     let by_rounds = pairs.len() >= FEWEST_ROUNDS;
     let (ours, theirs) = (windows(of), windows(over));
     let estimate = if by_rounds {
@@ -273,46 +271,49 @@ fn few(values: usize, what: &str, option: &str) -> Option<String> {
     })
 }
 
-fn unsteady(one: &ConfigurationResult) -> Option<String> {
+fn unsteady(one: &Series) -> Option<String> {
     let why = sentences::why_unsteady(one)?;
-    Some(format!("{}: {why}", one.name))
+    Some(format!("{}: {why}", one.name()))
 }
 
 /// InnoDB does not look for neighbours on a device that says that it does not rotate.
-fn ignored(measurements: &Measurements, of: &ConfigurationResult) -> Option<String> {
-    let site = measurements.sites.iter().find(|site| site.key == of.site)?;
+fn ignored(measurements: &Measurements, of: &Series) -> Option<String> {
+    let site = measurements
+        .sites
+        .iter()
+        .find(|site| Some(&site.key) == of.axes.site.as_ref())?;
     let mut devices = site.filesystem.as_ref()?.storage().devices.iter();
-    (of.name == NEIGHBOURS && devices.all(|device| !device.rotational)).then(|| {
-        "MariaDB ignores the setting here, since the device says that it does not rotate".to_owned()
-    })
+    (of.axes.case.as_deref() == Some(NEIGHBOURS) && devices.all(|device| !device.rotational)).then(
+        || {
+            "MariaDB ignores the setting here, since the device says that it does not rotate"
+                .to_owned()
+        },
+    )
 }
 
 /// KiB and requests of every window that was measured.
-fn windows(one: &ConfigurationResult) -> Vec<(f64, f64)> {
+fn windows(one: &Series) -> Vec<(f64, f64)> {
     let windows = one.trials.iter().flat_map(|trial| &trial.windows);
     windows
         .map(|window| (window.bytes as f64 / 1024.0, window.requests as f64))
         .collect()
 }
 
-fn unmeasured(one: &ConfigurationResult) -> Option<String> {
+fn unmeasured(one: &Series) -> Option<String> {
     let why = one.unsupported.as_ref()?;
     one.trials
         .is_empty()
-        .then(|| format!("{} could not be measured: {why}", one.name))
+        .then(|| format!("{} could not be measured: {why}", one.name()))
 }
 
 /// The figures themselves.
-fn explain(of: &ConfigurationResult, over: &ConfigurationResult) -> String {
-    let kib = |one: &ConfigurationResult| {
-        let kib = one.summary.as_ref().and_then(|summary| summary.kib);
-        kib.map_or(f64::NAN, |kib| kib.median)
-    };
+fn explain(of: &Series, over: &Series) -> String {
+    let middle = |one: &Series, metric| one.median(metric).unwrap_or(f64::NAN);
+    let (kib, rates) = (
+        |one| middle(one, Metric::Kib),
+        |one| middle(one, Metric::RequestsPerSecond),
+    );
     let mut text = format!("{} against {} KiB", short(kib(of)), short(kib(over)));
-    let rates = |one: &ConfigurationResult| {
-        let summary = one.summary.as_ref();
-        summary.map_or(f64::NAN, |summary| summary.requests_per_second.median)
-    };
     text += &format!(
         " per request, at {} times the requests a second",
         two(rates(of) / rates(over))
@@ -388,7 +389,7 @@ mod tests {
     fn what_keeps_a_claim_from_being_judged_is_said() {
         let mut missing = measured(WRITE_OPTIMISED, 4.0, 70);
         missing.trials.clear();
-        missing.summary = None;
+        missing.summarize();
         missing.unsupported = Some("it is not installed".into());
         let mut unsteady = measured(PAGES_16, 48.0, 150);
         if let Some(steadiness) = &mut unsteady.trials[0].steadiness {

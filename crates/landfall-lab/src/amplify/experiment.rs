@@ -1,5 +1,7 @@
 //! The run, what is refused before it, and what must be known about it.
 
+use landfall_results::Series;
+
 use landfall_os::available_memory;
 
 use super::{AmplifyResults, Plan, claims, sentences};
@@ -64,13 +66,12 @@ fn require_memory(plan: &Plan) -> Result<(), Error> {
 
 /// Where figures are not what they seem.
 fn remarks(measurements: &Measurements) -> Vec<Notice> {
-    let all = &measurements.configurations;
-    let named = |is: &dyn Fn(&&configuration::ConfigurationResult) -> bool| -> Vec<&str> {
-        let found = all.iter().filter(is);
-        found.map(|one| one.name.as_str()).collect()
+    let all = &measurements.series;
+    let named = |is: &dyn Fn(&&Series) -> bool| -> Vec<String> {
+        all.iter().filter(is).map(Series::name).collect()
     };
     let mut notices = Vec::new();
-    let mut warn = |code: &str, weight: Weight, names: Vec<&str>, text: &str| {
+    let mut warn = |code: &str, weight: Weight, names: Vec<String>, text: &str| {
         if !names.is_empty() {
             let text = format!("{}: {text}", names.join(", "));
             notices.push(Notice::new(code, weight, text));
@@ -82,24 +83,21 @@ fn remarks(measurements: &Measurements) -> Vec<Notice> {
         named(&|one| sentences::is_unsteady(one)),
         "what a request costs had not become steady in the time that it had; --most-seconds gives it more.",
     );
-    let wear = |one: &configuration::ConfigurationResult| {
-        let last = one.trials.last();
-        last.and_then(|trial| trial.wear)
-    };
+    let last = |one: &Series| one.trials.last().cloned().unwrap_or_default();
     warn(
         "short-for-wear",
         Weight::Warning,
-        named(&|one| wear(one).is_some_and(|wear| wear.rewrites < sentences::FEW_REWRITES)),
+        named(&|one| sentences::is_seldom_rewritten(&last(one))),
         "flash pages were written less than twice on average while it was measured, so that the drive's amplification is that of the same writes coming again in the same order, which is too little; --seconds makes a trial longer.",
     );
     warn(
         "wear-not-steady",
         Weight::Warning,
-        named(&|one| wear(one).is_some_and(|wear| !wear.steady)),
+        named(&|one| last(one).is_wear_steady == Some(false)),
         "the model of the drive did not become steady, and its figures are those of a drive whose state still changes.",
     );
-    let measured = all.iter().any(|one| one.summary.is_some());
-    if measured && all.iter().all(|one| wear(one).is_none()) {
+    let measured = all.iter().any(Series::is_measured);
+    if measured && all.iter().all(|one| last(one).is_wear_steady.is_none()) {
         notices.push(Notice::new(
             "no-wear",
             Weight::Note,
@@ -114,20 +112,22 @@ mod tests {
     use super::super::Selection;
     use super::super::fixtures::{measured, measurements};
     use super::*;
+    use landfall_results::Metric;
 
     #[test]
     fn figures_that_are_not_what_they_seem_are_named() {
         let mut one = measured("innodb 16k", 48.0, 150);
         let trial = &mut one.trials[0];
         trial.steadiness.as_mut().unwrap().reached = false;
-        trial.wear.as_mut().unwrap().rewrites = 1.5;
+        trial.figures.set(Metric::Rewrites, 1.5);
         let mut other = measured("myrocks zstd", 4.0, 70);
-        other.trials[0].wear.as_mut().unwrap().steady = false;
+        other.trials[0].is_wear_steady = Some(false);
         let found = measurements(vec![one, other]);
         let codes: Vec<String> = remarks(&found).into_iter().map(|n| n.code).collect();
         assert_eq!(codes, ["not-steady", "short-for-wear", "wear-not-steady"]);
         let mut without = measured("innodb 16k", 48.0, 150);
-        without.trials[0].wear = None;
+        without.trials[0].is_wear_steady = None;
+        without.trials[0].figures.set(Metric::Rewrites, None);
         let codes = remarks(&measurements(vec![without]));
         assert_eq!(codes[0].code, "no-wear");
     }

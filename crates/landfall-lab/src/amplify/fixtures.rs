@@ -1,15 +1,16 @@
 //! Results for tests that need some.
 
+use landfall_results::{Metric, Series, Steadiness, Trial, Window};
+
 use super::AmplifyResults;
+use super::catalogue::Part;
 use crate::PlanKind;
+use crate::configuration::Measurements;
 use crate::configuration::fixtures;
-use crate::configuration::{
-    ConfigurationResult, FlashWear, Measurements, Owed, Steadiness, Trial, Window,
-};
 
 /// A configuration whose requests cost so many KiB, with a database of so many MB.
-pub(crate) fn measured(name: &str, kib: f64, megabytes: u64) -> ConfigurationResult {
-    let trial = Trial {
+pub(crate) fn measured(name: &str, kib: f64, megabytes: u64) -> Series {
+    let mut trial = Trial {
         windows: (0..10)
             .map(|one| Window {
                 requests: 100,
@@ -24,41 +25,49 @@ pub(crate) fn measured(name: &str, kib: f64, megabytes: u64) -> ConfigurationRes
             log_rounds: Some(3.0),
             kib: vec![kib * 2.0, kib],
         }),
-        wear: Some(FlashWear {
-            nand_kib: kib * 2.5,
-            amplification: 2.5,
-            rounding: 1.25,
-            copying: 2.0,
-            rewrites: 8.0,
-            data_bytes: megabytes << 20,
-            steady: true,
-            years: 3.0,
-        }),
-        owed: Some(Owed {
-            kib: Some(0.5),
-            ..Owed::default()
-        }),
-        database_bytes: megabytes << 20,
+        is_wear_steady: Some(true),
         ..fixtures::trial(1, 1_000.0, kib, 1.0)
     };
+    let bytes = (megabytes << 20) as f64;
+    for (metric, value) in [
+        (Metric::NandKib, kib * 2.5),
+        (Metric::Amplification, 2.5),
+        (Metric::Rounding, 1.25),
+        (Metric::Copying, 2.0),
+        (Metric::Rewrites, 8.0),
+        (Metric::FlashBytes, bytes),
+        (Metric::Years, 3.0),
+        (Metric::OwedKib, 0.5),
+        (Metric::OwedSeconds, 0.0),
+        (Metric::DatabaseBytes, bytes),
+    ] {
+        trial.figures.set(metric, value);
+    }
     let mut one = fixtures::measured("recorder:ext4", name, 4, &[], kib, 1.0);
-    one.workload = "linkbench ids=100000".to_owned();
+    let mut planned = super::Plan::standard()
+        .configurations()
+        .configurations
+        .into_iter();
+    let part = planned.find(|planned| planned.name == name);
+    one.axes.part = part.map_or(Some(Part::Databases.name().to_owned()), |one| one.part);
+    one.axes.workload = Some("linkbench ids=100000".to_owned());
     one.loaded_bytes = Some((megabytes - 5) << 20);
     one.trials = vec![trial];
-    fixtures::summarised(one)
+    one.summarize();
+    one
 }
 
 /// What a run with these configurations found.
-pub(crate) fn measurements(configurations: Vec<ConfigurationResult>) -> Measurements {
+pub(crate) fn measurements(series: Vec<Series>) -> Measurements {
     Measurements {
         rounds: 1,
-        ..fixtures::measurements(configurations)
+        ..fixtures::measurements(series)
     }
 }
 
 /// The results of such a run.
-pub(crate) fn results(configurations: Vec<ConfigurationResult>) -> AmplifyResults {
-    let measurements = measurements(configurations);
+pub(crate) fn results(series: Vec<Series>) -> AmplifyResults {
+    let measurements = measurements(series);
     AmplifyResults {
         plan: PlanKind::Standard,
         ids: 100_000,

@@ -1,8 +1,9 @@
 //! The configurations as the terminal and the report show them, part by part.
 
+use landfall_results::Series;
+
 use super::AmplifyResults;
-use super::catalogue::{PAGES_16, Part, WRITE_OPTIMISED, part};
-use crate::configuration::ConfigurationResult;
+use super::catalogue::{PAGES_16, Part, WRITE_OPTIMISED};
 use landfall_os::humanize::bytes_text;
 
 /// A part of the experiment with its configurations.
@@ -12,10 +13,8 @@ pub struct Section<'a> {
     pub part: Part,
     /// What is compared.
     pub title: String,
-    /// A word for identifiers.
-    pub id: &'static str,
     /// The configurations, in plan order.
-    pub rows: Vec<&'a ConfigurationResult>,
+    pub rows: Vec<&'a Series>,
 }
 
 /// Every part that something was measured of. Where other databases are shown, InnoDB and MyRocks stand
@@ -23,32 +22,23 @@ pub struct Section<'a> {
 pub fn sections(amplify: &AmplifyResults) -> Vec<Section<'_>> {
     let pool = bytes_text(amplify.pool_bytes);
     let section = |wanted: Part| {
-        let all = amplify.measurements.configurations.iter();
-        let is_of = |one: &&ConfigurationResult| {
-            let is_beside = [PAGES_16, WRITE_OPTIMISED].contains(&one.name.as_str());
-            part(&one.name) == wanted || wanted == Part::Databases && is_beside
+        let all = amplify.measurements.series.iter();
+        let own = |one: &&Series| one.axes.part.as_deref() == Some(wanted.name());
+        let is_of = |one: &&Series| {
+            let mut beside = [PAGES_16, WRITE_OPTIMISED].into_iter();
+            let is_beside = beside.any(|case| one.axes.case.as_deref() == Some(case));
+            own(one) || wanted == Part::Databases && is_beside
         };
-        let rows: Vec<&ConfigurationResult> = all.filter(is_of).collect();
-        let own = |one: &&ConfigurationResult| part(&one.name) == wanted;
+        let rows: Vec<&Series> = all.filter(is_of).collect();
         rows.iter().any(own).then(|| {
-            let (id, title) = match wanted {
-                Part::Pages => (
-                    "pages",
-                    format!("Page size and compression, {pool} of memory for more data"),
-                ),
-                Part::Databases => (
-                    "databases",
-                    format!("Databases, {pool} of memory for more data"),
-                ),
-                Part::Knobs => (
-                    "knobs",
-                    "Settings, with data that fits into memory".to_owned(),
-                ),
+            let title = match wanted {
+                Part::Pages => format!("Page size and compression, {pool} of memory for more data"),
+                Part::Databases => format!("Databases, {pool} of memory for more data"),
+                Part::Knobs => "Settings, with data that fits into memory".to_owned(),
             };
             Section {
                 part: wanted,
                 title,
-                id,
                 rows,
             }
         })
@@ -74,7 +64,7 @@ mod tests {
             measured("innodb in pool", 9.0, 120),
         ]);
         let names = |section: &Section<'_>| -> Vec<String> {
-            section.rows.iter().map(|one| one.name.clone()).collect()
+            section.rows.iter().map(|one| one.name()).collect()
         };
         let all = sections(&found);
         let parts: Vec<Part> = all.iter().map(|section| section.part).collect();

@@ -1,8 +1,9 @@
 //! What is said of experiment `amplify`, in the terminal and in the report.
 
+use landfall_results::{Metric, Series, Trial};
+
 use super::AmplifyResults;
 use super::catalogue::{PAGES_4, PAGES_16, WRITE_OPTIMISED};
-use crate::configuration::{ConfigurationResult, FlashWear};
 use crate::numbers::{short, two};
 
 /// With fewer rewrites the model's amplification is that of the same writes coming again.
@@ -13,7 +14,7 @@ pub const RATE: f64 = 1_000.0;
 const BLOCK_KIB: f64 = 4.0;
 
 /// Whether it was waited for a steady load, and in vain in some trial.
-pub fn is_unsteady(one: &ConfigurationResult) -> bool {
+pub fn is_unsteady(one: &Series) -> bool {
     let mut watched = one
         .trials
         .iter()
@@ -22,7 +23,7 @@ pub fn is_unsteady(one: &ConfigurationResult) -> bool {
 }
 
 /// Why a configuration's load was not steady, in its last trial that was not.
-pub fn why_unsteady(one: &ConfigurationResult) -> Option<String> {
+pub fn why_unsteady(one: &Series) -> Option<String> {
     let mut watched = one
         .trials
         .iter()
@@ -52,32 +53,40 @@ pub fn why_unsteady(one: &ConfigurationResult) -> Option<String> {
     ))
 }
 
-/// What a configuration costs the flash of a drive: of its trials the middle one.
-pub fn wear(one: &ConfigurationResult) -> Option<(FlashWear, f64)> {
-    let with_rate = |trial: &crate::configuration::Trial| {
-        trial.wear.map(|wear| (wear, trial.requests_per_second))
-    };
-    let mut all: Vec<(FlashWear, f64)> = one.trials.iter().filter_map(with_rate).collect();
-    all.sort_by(|(a, _), (b, _)| a.nand_kib.total_cmp(&b.nand_kib));
-    all.get(all.len() / 2).copied()
+/// Of the trials that tell what flash is worn, the middle one.
+pub fn wear(one: &Series) -> Option<&Trial> {
+    let mut all: Vec<(&Trial, f64)> = one
+        .trials
+        .iter()
+        .filter_map(|trial| Some((trial, trial.get(Metric::NandKib)?)))
+        .collect();
+    all.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    all.get(all.len() / 2).map(|(trial, _)| *trial)
+}
+
+/// Whether flash pages were written so seldom that the amplification understates.
+pub fn is_seldom_rewritten(trial: &Trial) -> bool {
+    trial
+        .get(Metric::Rewrites)
+        .is_some_and(|rewrites| rewrites < FEW_REWRITES)
 }
 
 /// Years that the drive lasts at [`RATE`] requests a second.
-pub fn years(one: &ConfigurationResult) -> Option<f64> {
-    wear(one).map(|(wear, rate)| wear.years * rate / RATE)
+pub fn years(one: &Series) -> Option<f64> {
+    let trial = wear(one)?;
+    Some(trial.get(Metric::Years)? * trial.get(Metric::RequestsPerSecond)? / RATE)
 }
 
 /// How much of what is written per request goes with its flushes.
-pub(super) fn log_share(one: &ConfigurationResult) -> Option<String> {
-    let summary = one.summary.as_ref()?;
-    let (flushes, kib) = (summary.flushes?.median, summary.kib?.median);
+pub(super) fn log_share(one: &Series) -> Option<String> {
+    let (flushes, kib) = (one.median(Metric::Flushes)?, one.median(Metric::Kib)?);
     let least = flushes * BLOCK_KIB;
     (least > 0.3 * kib).then(|| {
         format!(
             "a flush makes a block of log or journal be written at least, which is {} of the {} KiB of {}",
             short(least.min(kib)),
             short(kib),
-            one.name
+            one.name()
         )
     })
 }
@@ -90,18 +99,14 @@ pub fn summary(amplify: &AmplifyResults) -> Vec<String> {
         .collect()
 }
 
-fn find<'a>(amplify: &'a AmplifyResults, name: &str) -> Option<&'a ConfigurationResult> {
-    let mut all = amplify.measurements.configurations.iter();
-    all.find(|one| one.name == name && one.summary.is_some())
-}
-
-fn kib(one: &ConfigurationResult) -> Option<f64> {
-    Some(one.summary.as_ref()?.kib?.median)
+fn find<'a>(amplify: &'a AmplifyResults, case: &str) -> Option<&'a Series> {
+    let mut all = amplify.measurements.series.iter();
+    all.find(|one| one.axes.case.as_deref() == Some(case) && one.is_measured())
 }
 
 /// The extremes in a sentence.
 fn bytes(amplify: &AmplifyResults) -> Option<String> {
-    let kib_of = |name| find(amplify, name).and_then(kib);
+    let kib_of = |case| find(amplify, case)?.median(Metric::Kib);
     let large = kib_of(PAGES_16)?;
     let mut text = format!(
         "A request of LinkBench makes InnoDB write {} KiB to the device with pages of 16 KiB",
@@ -119,21 +124,21 @@ fn bytes(amplify: &AmplifyResults) -> Option<String> {
 /// What a drive makes of that.
 fn flash(amplify: &AmplifyResults) -> Option<String> {
     let one = find(amplify, PAGES_16)?;
-    let (wear, _) = wear(one)?;
+    let worn = wear(one)?;
     let mut text = format!(
         "A drive that is full of such data programs {} KiB of flash for them ({} times as many bytes), and lasts {} years at {} requests a second",
-        short(wear.nand_kib),
-        two(wear.amplification),
+        short(worn.get(Metric::NandKib)?),
+        two(worn.get(Metric::Amplification)?),
         short(years(one)?),
         crate::numbers::thousands(RATE)
     );
     let optimised = find(amplify, WRITE_OPTIMISED);
     if let Some((other, years)) = optimised.and_then(|other| Some((other, years(other)?))) {
-        let (wear, _) = self::wear(other)?;
+        let worn = wear(other)?;
         text += &format!(
             "; with MyRocks it is {} KiB ({} times) and {} years",
-            short(wear.nand_kib),
-            two(wear.amplification),
+            short(worn.get(Metric::NandKib)?),
+            two(worn.get(Metric::Amplification)?),
             short(years)
         );
     }
@@ -154,7 +159,7 @@ pub fn reading(amplify: &AmplifyResults) -> String {
 
 /// What must be known about the figures of flash; nothing where there are none.
 pub fn about_flash(amplify: &AmplifyResults) -> Option<String> {
-    let all = &amplify.measurements.configurations;
+    let all = &amplify.measurements.series;
     all.iter().find_map(wear)?;
     Some(format!(
         "NAND KiB are what a drive programs into its flash for a request once it is full of such data, by a model ({}); years are how long it lasts at {} requests a second, around the clock. Wear understates what is not rewritten often while it is measured: a * marks what was written less than twice.",

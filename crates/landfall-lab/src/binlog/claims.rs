@@ -5,10 +5,12 @@
 //! with a figure, two are meant, with which the sentence before it ends. A claim is judged by ratios that are
 //! formed round by round; its band says how far today's may be from the published one.
 
+use landfall_results::{Metric, Series, Trial};
+
 use super::plan::name;
 use crate::SiteKind;
 use crate::claim::{Band, ClaimResult, Verdict};
-use crate::configuration::{ConfigurationResult, Measurements, SiteResult, Trial};
+use crate::configuration::{Measurements, SiteResult};
 use crate::scratch_fs::FilesystemSpec;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 
@@ -225,7 +227,7 @@ fn judge_one(claim: &Claim, measurements: &Measurements) -> Option<ClaimResult> 
 struct Measured<'a> {
     quantity: String,
     rounds: Vec<f64>,
-    configurations: Vec<&'a ConfigurationResult>,
+    configurations: Vec<&'a Series>,
 }
 
 impl<'a> Measured<'a> {
@@ -235,9 +237,9 @@ impl<'a> Measured<'a> {
             let site = all.sites.iter().find(|site| place.is(site))?;
             all.find(&site.key, &name(sync, 1), clients)
         };
-        let rate = |trial: &Trial| Some(trial.requests_per_second);
-        let rates = |a: &ConfigurationResult, b: &ConfigurationResult| -> Vec<f64> {
-            a.pairs(b, rate).iter().map(|(a, b)| a / b).collect()
+        let rates = |a: &Series, b: &Series| -> Vec<f64> {
+            let pairs = a.pairs(b, Metric::RequestsPerSecond);
+            pairs.iter().map(|(a, b)| a / b).collect()
         };
         let tps = "transactions per second";
         Some(match measure {
@@ -270,22 +272,21 @@ impl<'a> Measured<'a> {
                 let (c, d) = (find(over, "1", 2)?, find(over, "0", 2)?);
                 // Of the rounds that measured all four.
                 let round = |trial: &Trial| {
-                    let of = |one: &ConfigurationResult| {
+                    let of = |one: &Series| {
                         let same = one.trials.iter().find(|other| other.round == trial.round)?;
-                        Some(same.requests_per_second)
+                        same.get(Metric::RequestsPerSecond)
                     };
                     Some((of(a)? / of(b)?) / (of(c)? / of(d)?))
                 };
                 Measured {
-                    quantity: format!("({tps}, {} / {}) / the same on {}", a.key, b.key, c.site),
+                    quantity: format!("({tps}, {} / {}) / the same on {}", a.key, b.key, place(c)),
                     rounds: a.trials.iter().filter_map(round).collect(),
                     configurations: vec![a, b, c, d],
                 }
             }
             Measure::ExtraFlushes(place) => {
                 let (with, without) = (find(place, "1", 1)?, find(place, "0", 1)?);
-                let flushes = |trial: &Trial| Some(trial.device?.flushes);
-                let pairs = with.pairs(without, flushes);
+                let pairs = with.pairs(without, Metric::Flushes);
                 Measured {
                     quantity: format!("flushes per transaction, {} - {}", with.key, without.key),
                     rounds: pairs.iter().map(|(with, without)| with - without).collect(),
@@ -297,7 +298,7 @@ impl<'a> Measured<'a> {
 }
 
 /// What keeps a claim from being judged.
-fn obstacle(one: &ConfigurationResult) -> Option<String> {
+fn obstacle(one: &Series) -> Option<String> {
     if let Some(reason) = &one.unsupported {
         return Some(format!("{} could not be measured: {reason}", one.key));
     }
@@ -308,20 +309,23 @@ fn obstacle(one: &ConfigurationResult) -> Option<String> {
     })
 }
 
+/// The site that it was measured on.
+fn place(one: &Series) -> &str {
+    one.axes.site.as_deref().unwrap_or_default()
+}
+
 /// What the counters say about why.
-fn explain(configurations: &[&ConfigurationResult]) -> String {
+fn explain(configurations: &[&Series]) -> String {
     let words = configurations.iter().filter_map(|one| {
-        let summary = one.summary.as_ref()?;
-        let sync = one.settings.get("sync_binlog")?;
-        let device = summary.device?;
+        let clients = one.axes.clients?;
         Some(format!(
-            "{}, {sync}, {} client{}: {:.0}/s, {:.2} flushes, {:.1} KiB",
-            one.site,
-            one.clients,
-            if one.clients == 1 { "" } else { "s" },
-            summary.requests_per_second.median,
-            device.flushes,
-            device.kib
+            "{}, {}, {clients} client{}: {:.0}/s, {:.2} flushes, {:.1} KiB",
+            place(one),
+            one.axes.settings.get("sync_binlog")?,
+            if clients == 1 { "" } else { "s" },
+            one.median(Metric::RequestsPerSecond)?,
+            one.median(Metric::Flushes)?,
+            one.median(Metric::Kib)?
         ))
     });
     words.collect::<Vec<_>>().join("; ")
@@ -355,11 +359,12 @@ mod tests {
     #[test]
     fn on_a_filesystem_that_scales_the_drop_does_not_hold() {
         let mut all = published();
-        for one in &mut all.configurations {
-            if one.site == "loop:ext3" && one.clients == 2 {
+        for one in &mut all.series {
+            let of = (one.axes.site.as_deref(), one.axes.clients);
+            if of == (Some("loop:ext3"), Some(2)) {
                 *one = mariadb(
                     "loop:ext3",
-                    &one.settings["sync_binlog"].clone(),
+                    &one.axes.settings["sync_binlog"].clone(),
                     2,
                     1_600.0,
                 );
@@ -378,8 +383,8 @@ mod tests {
     #[test]
     fn few_rounds_and_what_was_not_measured_give_no_verdict() {
         let mut all = published();
-        for one in &mut all.configurations {
-            match one.site.as_str() {
+        for one in &mut all.series {
+            match one.axes.site.as_deref().unwrap_or_default() {
                 "loop:xfs" => one.trials.truncate(RATES.len() - 1),
                 "loop:ext2" => one.unsupported = Some("no mkfs.ext2".into()),
                 _ => {}

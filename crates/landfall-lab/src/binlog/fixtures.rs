@@ -1,16 +1,18 @@
 //! Results for tests that need some.
 
+use landfall_results::Series;
+
 use super::plan::name;
 use super::{BinlogResults, claims};
+use crate::configuration::Measurements;
 use crate::configuration::fixtures::{measured, measurements};
-use crate::configuration::{ConfigurationResult, Measurements};
 use crate::{PlanKind, SiteDescription, SiteKind, SiteSpec};
 
 /// By how much rounds differ.
 pub(crate) const RATES: [f64; 5] = [1.0, 1.02, 0.98, 1.01, 0.99];
 
 /// MariaDB on a site, at about this rate.
-pub(crate) fn mariadb(site: &str, sync: &str, clients: u32, rate: f64) -> ConfigurationResult {
+pub(crate) fn mariadb(site: &str, sync: &str, clients: u32, rate: f64) -> Series {
     let spec: SiteSpec = site.parse().unwrap();
     let journalled = !site.contains("ext2");
     let flushes = match (sync, journalled) {
@@ -28,7 +30,7 @@ pub(crate) fn mariadb(site: &str, sync: &str, clients: u32, rate: f64) -> Config
         8.0 * flushes,
         flushes,
     );
-    one.settings.insert("sync_binlog".into(), sync.into());
+    one.axes.settings.insert("sync_binlog".into(), sync.into());
     one
 }
 
@@ -48,11 +50,15 @@ pub(crate) fn of_all(sites: &[&str]) -> Measurements {
     }
     let mut all = measurements(all);
     for site in &mut all.sites {
-        site.description = match site.key.parse().unwrap() {
-            SiteSpec::Loop(recipe) => made(SiteKind::Loop, &recipe.to_string()),
-            SiteSpec::Memory(recipe) => made(SiteKind::Memory, &recipe.to_string()),
-            _ => SiteDescription::default(),
+        let (kind, recipe) = match site.key.parse().unwrap() {
+            SiteSpec::Loop(recipe) => (SiteKind::Loop, recipe),
+            SiteSpec::Memory(recipe) => (SiteKind::Memory, recipe),
+            _ => continue,
         };
+        site.description = made(kind, &recipe.to_string());
+        let filesystem = site.filesystem.as_mut().unwrap();
+        let options = recipe.mount_options.split(',');
+        filesystem.options = options.map(str::to_owned).collect();
     }
     all
 }
@@ -89,12 +95,12 @@ pub(crate) fn binlog_results() -> BinlogResults {
     for (name, rate) in beside {
         let rates = RATES.map(|factor| factor * rate);
         measurements
-            .configurations
+            .series
             .push(measured("loop:ext4", name, 1, &rates, 12.0, 1.0));
     }
     let mut absent = measured("loop:ext4", "redis appendfsync=no", 1, &[], 0.0, 0.0);
     absent.unsupported = Some("Redis is not installed; apt install redis-server".into());
-    measurements.configurations.push(absent);
+    measurements.series.push(absent);
     BinlogResults {
         plan: PlanKind::Standard,
         rows: 100_000,

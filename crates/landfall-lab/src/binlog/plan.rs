@@ -219,7 +219,10 @@ impl Plan {
         let mut all = Vec::new();
         for flush_log in &self.flush_logs {
             for sync in ["0", "1"] {
-                let name = name(sync, *flush_log);
+                let mut varied = vec![("sync_binlog", sync.to_owned())];
+                if *flush_log != 1 {
+                    varied.push(("innodb_flush_log_at_trx_commit", flush_log.to_string()));
+                }
                 let settings = [
                     ("sync_binlog", sync.to_owned()),
                     ("innodb_flush_log_at_trx_commit", flush_log.to_string()),
@@ -234,7 +237,8 @@ impl Plan {
                     ("innodb_buffer_pool_dump_pct", "100".to_owned()),
                 ];
                 let one = |clients| Configuration {
-                    name: name.clone(),
+                    name: name(sync, *flush_log),
+                    varied: owned(&varied),
                     site: site.clone(),
                     database: "mariadb".into(),
                     loaded_with: owned(&loaded_with),
@@ -258,11 +262,10 @@ impl Plan {
         let clients = self.clients(&SHARING_CLIENTS);
         let mut all = Vec::new();
         let mut add = |settings: &[(&str, String)], clients: u32| {
-            let words = settings
-                .iter()
-                .map(|(key, value)| format!(" {key}={value}"));
+            let varied = owned(settings);
             all.push(Configuration {
-                name: format!("postgres{}", words.collect::<String>()),
+                name: format!("postgres {}", words(&varied)),
+                varied,
                 site: site.clone(),
                 database: "postgres".into(),
                 settings: owned(settings),
@@ -302,7 +305,7 @@ impl Plan {
             let replaced = |key: &str| tried.iter().any(|(other, _)| other == key);
             let kept = one.settings.iter().filter(|(key, _)| !replaced(key));
             let with = Configuration {
-                name: format!("{}{TRIED}{}", one.name, words(tried)),
+                tried: Some(words(tried)),
                 settings: kept.chain(tried).cloned().collect(),
                 ..one.clone()
             };
@@ -324,6 +327,7 @@ impl Plan {
         for policy in APPEND_FSYNC {
             let one = |clients| Configuration {
                 name: format!("redis appendfsync={policy}"),
+                varied: owned(&[("appendfsync", policy.to_owned())]),
                 site: site.clone(),
                 database: "redis".into(),
                 settings: owned(&[("appendfsync", policy.to_owned())]),
@@ -341,6 +345,7 @@ impl Plan {
         for unsynced in ["false", "true"] {
             let one = |clients| Configuration {
                 name: format!("etcd unsafe-no-fsync={unsynced}"),
+                varied: owned(&[("unsafe-no-fsync", unsynced.to_owned())]),
                 site: site.clone(),
                 database: "etcd".into(),
                 settings: owned(&[("unsafe-no-fsync", unsynced.to_owned())]),
@@ -359,6 +364,10 @@ impl Plan {
         for (mode, level) in JOURNALS {
             let one = |clients| Configuration {
                 name: format!("sqlite journal_mode={mode} synchronous={level}"),
+                varied: owned(&[
+                    ("journal_mode", mode.to_owned()),
+                    ("synchronous", level.to_owned()),
+                ]),
                 site: site.clone(),
                 database: "sqlite".into(),
                 loaded_with: owned(&[("journal_mode", mode.to_owned())]),
@@ -373,8 +382,6 @@ impl Plan {
     }
 }
 
-/// What stands between the name of a configuration and the settings that were tried with it.
-pub(super) const TRIED: &str = " with ";
 /// What settings are tried against: what is durable, and usual.
 const REFERENCES: [&str; 5] = [
     "mariadb sync_binlog=1",
@@ -485,8 +492,8 @@ mod tests {
         assert_eq!(all.len(), 4);
         let with = &all[1];
         assert_eq!(
-            with.name,
-            "mariadb sync_binlog=1 with innodb_flush_log_at_trx_commit=2"
+            with.key(),
+            "dir/mariadb sync_binlog=1 with innodb_flush_log_at_trx_commit=2/1 client"
         );
         let value = |one: &Configuration, key: &str| {
             let all = one.all_settings();

@@ -3,9 +3,12 @@
 //!
 //! The terminal's tables and the report's charts are made from these sections, so that both show the same.
 
+use landfall_results::{Metric, Series};
+
 use super::BinlogResults;
-use super::plan::{TRIED, name};
-use crate::configuration::{ConfigurationResult, Measurements, Trial};
+use super::plan::name;
+use crate::configuration::{Measurements, SiteResult};
+use crate::facts;
 use crate::stats::Estimate;
 
 /// One filesystem with the binary log not synced and synced.
@@ -13,10 +16,12 @@ use crate::stats::Estimate;
 pub struct Sides<'a> {
     /// The site, without what goes without saying: `ext3,data=journal`, `memory:ext3`.
     pub label: String,
+    /// Whether a sync flushes the disk's cache there.
+    pub has_barrier: bool,
     /// `sync_binlog=0`.
-    pub without: &'a ConfigurationResult,
+    pub without: &'a Series,
     /// `sync_binlog=1`.
-    pub with: &'a ConfigurationResult,
+    pub with: &'a Series,
     /// Rate with over rate without, formed round by round.
     pub left: Option<Estimate>,
 }
@@ -40,19 +45,22 @@ pub fn sections(results: &BinlogResults) -> Vec<Section<'_>> {
     let mut sections = Vec::new();
     for flush_log in [1, 0, 2] {
         let mut clients: Vec<u32> = of_mariadb(all)
-            .filter(|one| one.name == name("1", flush_log))
-            .map(|one| one.clients)
+            .filter(|one| one.axes.case == Some(name("1", flush_log)))
+            .filter_map(|one| one.axes.clients)
             .collect();
         clients.sort_unstable();
         clients.dedup();
         for clients in clients {
-            let sides = |site: &'_ crate::configuration::SiteResult| {
+            let sides = |site: &'_ SiteResult| {
                 let find = |sync| all.find(&site.key, &name(sync, flush_log), clients);
                 let (without, with) = (find("0")?, find("1")?);
-                let rate = |trial: &Trial| Some(trial.requests_per_second);
                 Some(Sides {
                     label: label(&site.key).to_owned(),
-                    left: Estimate::of_ratio(&with.pairs(without, rate)),
+                    has_barrier: site
+                        .filesystem
+                        .as_ref()
+                        .is_none_or(|made| facts::dangerous_option(made.storage()).is_none()),
+                    left: with.ratio(without, Metric::RequestsPerSecond),
                     without,
                     with,
                 })
@@ -71,9 +79,13 @@ pub fn sections(results: &BinlogResults) -> Vec<Section<'_>> {
     sections
 }
 
-fn of_mariadb(all: &Measurements) -> impl Iterator<Item = &ConfigurationResult> {
-    let configurations = all.configurations.iter();
-    configurations.filter(|one| one.database == "mariadb")
+fn of_mariadb(all: &Measurements) -> impl Iterator<Item = &Series> {
+    of_database(&all.series, "mariadb")
+}
+
+fn of_database<'a>(all: &'a [Series], name: &str) -> impl Iterator<Item = &'a Series> {
+    all.iter()
+        .filter(move |one| one.axes.database.as_deref() == Some(name))
 }
 
 fn title(flush_log: u32, clients: u32) -> String {
@@ -94,9 +106,9 @@ pub(crate) fn label(site: &str) -> &str {
 
 /// What was measured of the other databases, by database: what it is called, and where it stood. MariaDB is
 /// among them where settings of it were tried.
-pub fn beside(results: &BinlogResults) -> Vec<(String, Vec<&ConfigurationResult>)> {
-    let all = &results.measurements.configurations;
-    let is_tried = all.iter().any(|one| one.name.contains(TRIED));
+pub fn beside(results: &BinlogResults) -> Vec<(String, Vec<&Series>)> {
+    let all = &results.measurements.series;
+    let is_tried = all.iter().any(|one| one.axes.tried.is_some());
     let mariadb = is_tried.then_some(("mariadb", "MariaDB"));
     let others = [
         ("postgres", "PostgreSQL"),
@@ -108,10 +120,10 @@ pub fn beside(results: &BinlogResults) -> Vec<(String, Vec<&ConfigurationResult>
         .into_iter()
         .chain(others)
         .filter_map(|(database, title)| {
-            let rows: Vec<&ConfigurationResult> =
-                all.iter().filter(|one| one.database == database).collect();
-            let first = rows.first()?;
-            let title = format!("{title} on {} ({})", label(&first.site), first.workload);
+            let rows: Vec<&Series> = of_database(all, database).collect();
+            let axes = &rows.first()?.axes;
+            let (site, workload) = (axes.site.as_deref()?, axes.workload.as_deref()?);
+            let title = format!("{title} on {} ({workload})", label(site));
             Some((title, rows))
         })
         .collect()
@@ -121,9 +133,9 @@ pub fn beside(results: &BinlogResults) -> Vec<(String, Vec<&ConfigurationResult>
 #[derive(Clone, Debug)]
 pub struct Tried<'a> {
     /// Without them.
-    pub without: &'a ConfigurationResult,
+    pub without: &'a Series,
     /// With them.
-    pub with: &'a ConfigurationResult,
+    pub with: &'a Series,
     /// The settings: `innodb_flush_neighbors=0 …`.
     pub settings: &'a str,
     /// Rate with over rate without, formed round by round.
@@ -133,20 +145,21 @@ pub struct Tried<'a> {
 /// Everything that was tried.
 pub fn tried(results: &BinlogResults) -> Vec<Tried<'_>> {
     let all = &results.measurements;
-    let one = |with: &'_ ConfigurationResult| {
-        let (name, _) = with.name.split_once(TRIED)?;
-        Some((all.find(&with.site, name, with.clients)?, name.len()))
+    let one = |with: &'_ Series| {
+        let axes = &with.axes;
+        let (site, case) = (axes.site.as_deref()?, axes.case.as_deref()?);
+        all.find(site, case, axes.clients?)
     };
-    let rate = |trial: &Trial| Some(trial.requests_per_second);
-    all.configurations
+    all.series
         .iter()
         .filter_map(|with| {
-            let (without, name) = one(with)?;
+            let settings = with.axes.tried.as_deref()?;
+            let without = one(with)?;
             Some(Tried {
                 without,
                 with,
-                settings: &with.name[name + TRIED.len()..],
-                ratio: Estimate::of_ratio(&with.pairs(without, rate)),
+                settings,
+                ratio: with.ratio(without, Metric::RequestsPerSecond),
             })
         })
         .collect()

@@ -1,7 +1,8 @@
 //! What the terminal and the report say of the results in the same words.
 
+use landfall_results::{Metric, Series};
+
 use super::{BinlogResults, Section, Sides, Tried, sections, tried};
-use crate::configuration::{ConfigurationResult, Trial};
 use crate::numbers::two;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 
@@ -31,7 +32,8 @@ pub fn sentences(results: &BinlogResults) -> Vec<String> {
 /// What settings that were tried do.
 fn said_of(tried: &Tried<'_>) -> Option<String> {
     let ratio = tried.ratio?;
-    let (clients, verb) = match tried.with.clients {
+    let axes = &tried.with.axes;
+    let (clients, verb) = match axes.clients? {
         1 => ("one client".to_owned(), "reaches"),
         some => (format!("{some} clients"), "reach"),
     };
@@ -44,7 +46,7 @@ fn said_of(tried: &Tried<'_>) -> Option<String> {
     Some(format!(
         "With {}, {clients} on {} {verb} {} times the rate without (95% interval {} to {}): {what}.",
         tried.settings,
-        tried.with.site,
+        axes.site.as_deref()?,
         two(ratio.median),
         two(ratio.low),
         two(ratio.high)
@@ -54,11 +56,7 @@ fn said_of(tried: &Tried<'_>) -> Option<String> {
 /// Rows that were measured on filesystems that flush; without barriers there is nothing to pay for.
 fn honest<'s, 'a>(section: &'s Section<'a>) -> impl Iterator<Item = &'s Sides<'a>> {
     let rows = section.rows.iter();
-    rows.filter(|row| !is_without_barrier(row) && row.left.is_some())
-}
-
-fn is_without_barrier(row: &Sides<'_>) -> bool {
-    row.label.contains("barrier=0") || row.label.contains("nobarrier")
+    rows.filter(|row| row.has_barrier && row.left.is_some())
 }
 
 /// How much of its rate one client keeps.
@@ -88,8 +86,8 @@ fn left(section: &Section<'_>) -> Option<String> {
     })
 }
 
-fn flushes_of(one: &ConfigurationResult) -> Option<f64> {
-    Some(one.summary.as_ref()?.device?.flushes)
+fn flushes_of(one: &Series) -> Option<f64> {
+    one.median(Metric::Flushes)
 }
 
 /// What it costs in flushes, by filesystem.
@@ -133,8 +131,7 @@ fn second_client(sections: &[Section<'_>]) -> Option<String> {
     let compared: Vec<(&str, Estimate)> = honest(two)
         .filter_map(|row| {
             let single = one.rows.iter().find(|single| single.label == row.label)?;
-            let rate = |trial: &Trial| Some(trial.requests_per_second);
-            let ratio = Estimate::of_ratio(&row.with.pairs(single.with, rate))?;
+            let ratio = row.with.ratio(single.with, Metric::RequestsPerSecond)?;
             Some((row.label.as_str(), ratio))
         })
         .collect();
@@ -187,7 +184,7 @@ fn grouped(sections: &[Section<'_>]) -> Option<String> {
 /// What is bought by leaving the flushes out.
 fn no_barrier(sections: &[Section<'_>]) -> Option<String> {
     let section = sections.iter().find(|section| section.clients == 1)?;
-    let row = section.rows.iter().find(|row| is_without_barrier(row))?;
+    let row = section.rows.iter().find(|row| !row.has_barrier)?;
     let flushes = flushes_of(row.with)?;
     Some(format!(
         "{} sends {} flushes per transaction, as was advised for controllers with a battery: on any other disk a power cut then takes what was acknowledged, and the filesystem with it.",
@@ -223,13 +220,13 @@ mod tests {
         results.measurements = of_all(&["dir"]);
         let grouped = mariadb("dir", "1", 16, 9_000.0);
         let zero = mariadb("dir", "0", 16, 9_000.0);
-        results.measurements.configurations.extend([zero, grouped]);
+        results.measurements.series.extend([zero, grouped]);
         let text = sentences(&results).join(" ");
         assert!(
             text.contains("Two clients are faster than one on every filesystem"),
             "{text}"
         );
-        results.measurements.configurations.clear();
+        results.measurements.series.clear();
         assert!(sentences(&results).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! From a device's counters to writes, bytes and flushes per request.
+//! How many of a device's write requests carried data.
 //!
 //! The kernel's count of write requests includes flushes that carry no data. A commit of the journal brings
 //! its flushes along with data: two, or one on a device with FUA; every other flush is empty. So, as long as
@@ -11,28 +11,18 @@
 
 use landfall_os::{DeviceCounters, JournalCounter};
 
-use crate::sync::DeviceCost;
 use crate::{Site, facts};
 
-/// What one of `requests` requests by so many clients cost; `None` where nothing was done.
-pub(super) fn cost(
+/// Write requests by so many clients that carried data, where that is known.
+pub(super) fn writes(
     site: &Site,
     device: &DeviceCounters,
     commits: Option<u64>,
-    requests: u64,
     clients: u32,
-) -> Option<DeviceCost> {
-    let writes = device
+) -> Option<u64> {
+    device
         .data_writes
-        .or_else(|| inferred(site, device, commits).filter(|_| clients == 1));
-    let per_request = |count: f64| count / requests as f64;
-    (requests > 0).then(|| DeviceCost {
-        writes: writes.map(|writes| per_request(writes as f64)),
-        write_requests: per_request(device.write_requests as f64),
-        kib: per_request(device.write_bytes as f64 / 1024.0),
-        flushes: per_request(device.flushes as f64),
-        reads: per_request(device.reads as f64),
-    })
+        .or_else(|| inferred(site, device, commits).filter(|_| clients == 1))
 }
 
 fn inferred(site: &Site, device: &DeviceCounters, commits: Option<u64>) -> Option<u64> {

@@ -4,78 +4,58 @@
 //! wrote beyond the image is somebody else's. In a directory whatever a round has beyond the quietest round
 //! of the same configuration is.
 
-use super::{ConfigurationResult, Trial};
-use crate::disturbance::{self, CPU_SLACK, Disturbance, Disturbed, least};
-use crate::stats::median;
-use crate::{Notice, Weight};
+use landfall_results::{Metric, Series};
+
+use crate::watch::{self, Watch};
+use crate::{Notice, SiteSpec};
 
 /// Share of the bytes that may be foreign: when a database writes its pages is partly chance.
 const TRAFFIC_SLACK: f64 = 0.25;
 /// KiB per second that any disk may write for others: a log line, a timestamp.
 const TRAFFIC_FLOOR: f64 = 256.0;
 
-impl Disturbed for Trial {
-    fn foreign_cpus(&self) -> f64 {
-        self.foreign_cpus
-    }
-
-    fn stolen_cpus(&self) -> f64 {
-        self.stolen_cpus
-    }
-
-    fn disturbances(&mut self) -> &mut Vec<Disturbance> {
-        &mut self.disturbances
-    }
-}
-
-/// Marks the disturbed trials of one configuration; `is_shared`: its filesystem is not ours alone.
-pub(super) fn mark(trials: &mut [Trial], is_shared: bool) {
-    let quietest = least(trials, |trial| trial.device.map(|device| device.kib));
-    disturbance::mark(trials, |trial| {
-        let Some(device) = trial.device else {
+/// What is disturbed. Where the filesystem is not ours alone, a round is held against the quietest.
+pub(super) const WATCH: Watch = Watch {
+    counted_late: 0.0,
+    is_foreign: |series, trial| {
+        let (Some(kib), Some(rate)) =
+            (trial.get(Metric::Kib), trial.get(Metric::RequestsPerSecond))
+        else {
             return false;
         };
-        let foreign = match (trial.foreign_kib, is_shared) {
+        let is_shared = series.axes.site == Some(SiteSpec::Directory.key());
+        let foreign = match (trial.get(Metric::ForeignKib), is_shared) {
             (Some(foreign), _) => foreign,
-            (None, true) => device.kib - quietest,
+            (None, true) => kib - watch::least(series, Metric::Kib),
             (None, false) => 0.0,
         };
-        foreign > TRAFFIC_SLACK * device.kib && foreign * trial.requests_per_second > TRAFFIC_FLOOR
-    });
-}
+        foreign > TRAFFIC_SLACK * kib && foreign * rate > TRAFFIC_FLOOR
+    },
+};
 
 /// What the whole run has to say about disturbances.
-pub(super) fn notices(configurations: &[ConfigurationResult]) -> Vec<Notice> {
-    let trials = || configurations.iter().flat_map(|one| &one.trials);
-    let found: Vec<&[Disturbance]> = trials().map(|t| t.disturbances.as_slice()).collect();
-    let mut notices = disturbance::notices(&found);
-    let foreign: Vec<f64> = trials().map(|trial| trial.foreign_cpus).collect();
-    if let Some(constant) = median(&foreign).filter(|cpus| *cpus > 2.0 * CPU_SLACK) {
-        let text = format!(
-            "During a typical trial {constant:.1} processors were busy with something else (other programs, or the kernel's own threads): figures would be better on an idle machine."
-        );
-        notices.push(Notice::new("busy-machine", Weight::Warning, text));
-    }
+pub(super) fn notices(series: &[Series]) -> Vec<Notice> {
+    let mut notices = watch::notices(series);
+    notices.extend(watch::busy_machine(series.iter()));
     notices
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::trial;
+    use super::super::fixtures::{measured, trial};
     use super::*;
+    use landfall_results::Disturbance;
 
     #[test]
     fn what_the_disk_wrote_for_others_is_a_disturbance() {
-        let mut trials: Vec<Trial> = [0.0, 9.0, 1.0]
-            .into_iter()
-            .map(|foreign| Trial {
-                foreign_kib: Some(foreign),
-                ..trial(1, 1_000.0, 16.0, 2.0)
-            })
-            .collect();
-        trials[0].stolen_cpus = 0.5;
-        mark(&mut trials, false);
-        let found: Vec<_> = trials.iter().map(|t| t.disturbances.as_slice()).collect();
+        let mut series = measured("loop:ext4", "one", 1, &[1_000.0; 3], 16.0, 2.0);
+        for (trial, foreign) in series.trials.iter_mut().zip([0.0, 9.0, 1.0]) {
+            trial.figures.set(Metric::ForeignKib, foreign);
+        }
+        series.trials[0].figures.set(Metric::StolenCpus, 0.5);
+        watch::mark(&mut series, &WATCH);
+        let trials = series.trials.iter();
+        let found: Vec<_> = trials.map(|t| t.disturbances.as_slice()).collect();
         assert_eq!(
             found,
             [
@@ -88,14 +68,15 @@ mod tests {
 
     #[test]
     fn in_a_directory_a_round_is_held_against_the_quietest() {
-        let mut trials = [16.0, 30.0, 17.0].map(|kib| trial(1, 1_000.0, kib, 2.0));
-        let mut own = trials.clone();
-        mark(&mut trials, true);
-        let hit = |trials: &[Trial]| -> Vec<bool> {
-            trials.iter().map(|t| !t.disturbances.is_empty()).collect()
+        let hit = |site: &str| -> Vec<bool> {
+            let mut series = measured(site, "one", 1, &[], 16.0, 2.0);
+            let trials = [16.0, 30.0, 17.0].map(|kib| trial(1, 1_000.0, kib, 2.0));
+            series.trials = trials.to_vec();
+            watch::mark(&mut series, &WATCH);
+            let trials = series.trials.iter();
+            trials.map(|t| !t.disturbances.is_empty()).collect()
         };
-        assert_eq!(hit(&trials), [false, true, false]);
-        mark(&mut own, false);
-        assert_eq!(hit(&own), [false; 3]);
+        assert_eq!(hit("dir"), [false, true, false]);
+        assert_eq!(hit("loop:ext4"), [false; 3]);
     }
 }

@@ -9,14 +9,13 @@ use std::time::{Duration, Instant};
 
 use super::loaded::{Loads, failed};
 use super::trial::{self, Task};
-use super::{
-    Configuration, ConfigurationResult, Measurements, Plan, SiteResult, disturbance, summary,
-};
-use crate::schedule::Schedule;
+use super::{Configuration, Measurements, Plan, SiteResult, disturbance};
+use crate::rounds::{Group, Rounds};
 use crate::{
     Error, Notice, Preparation, Progress, Site, SiteDescription, SiteKind, SiteSpec, Stop,
 };
 use landfall_databases::{DatabaseError, Running, workload};
+use landfall_results::{Series, Trial};
 
 /// What makes a plan need less space.
 const REMEDY: &str = "measure on fewer sites, or fewer rows or ids";
@@ -43,29 +42,28 @@ pub fn run(
         stop,
         sites: Vec::new(),
         loads: Loads::new(directory, stop)?,
-        results: plan
-            .configurations
-            .iter()
-            .map(ConfigurationResult::new)
-            .collect(),
-        attempts: 0,
     };
+    let mut series: Vec<Series> = plan
+        .configurations
+        .iter()
+        .map(|one| Series::new(one.into()))
+        .collect();
     run.make_sites(progress)?;
-    run.load(progress)?;
-    let rounds = run.rounds(progress);
+    run.load(&mut series, progress)?;
+    let rounds = run.rounds(&mut series, progress);
     let sites = std::mem::take(&mut run.sites);
     let (site_results, closed) = close(sites);
     rounds?;
     closed?;
-    let (configurations, loads) = (run.results, run.loads.results());
-    let notices = disturbance::notices(&configurations);
+    let loads = run.loads.results();
+    let notices = disturbance::notices(&series);
     let measurements = Measurements {
         rounds: plan.rounds,
         warm_up_seconds: plan.warm_up_seconds,
         seconds_per_trial: plan.seconds,
         sites: site_results,
         loads,
-        configurations,
+        series,
     };
     Ok((measurements, notices))
 }
@@ -99,8 +97,6 @@ struct Run<'a> {
     stop: &'a Stop,
     sites: Vec<Place>,
     loads: Loads<'a>,
-    results: Vec<ConfigurationResult>,
-    attempts: u64,
 }
 
 impl Run<'_> {
@@ -170,7 +166,7 @@ impl Run<'_> {
         }
     }
 
-    fn load(&mut self, progress: &mut dyn Progress) -> Result<(), Error> {
+    fn load(&mut self, series: &mut [Series], progress: &mut dyn Progress) -> Result<(), Error> {
         let early = if self.plan.loads_in_place {
             Vec::new()
         } else {
@@ -181,32 +177,28 @@ impl Run<'_> {
             progress.doing(&what, 0, self.plan.trials(), self.plan.expected());
             self.loads.load(configuration)?;
         }
-        for index in 0..self.results.len() {
+        for (configuration, one) in self.plan.configurations.iter().zip(series) {
             if !early.is_empty() {
-                self.tell_load(index);
+                self.tell_load(configuration, one);
             }
-            let site = &self.plan.configurations[index].site;
             let mut places = self.sites.iter();
-            let refused = places
-                .find(|place| place.spec == *site)
-                .and_then(|place| place.result.refused.clone());
-            if refused.is_some() {
-                self.results[index].unsupported = refused;
+            let place = places.find(|place| place.spec == configuration.site);
+            if let Some(refused) = place.and_then(|place| place.result.refused.clone()) {
+                one.unsupported = Some(refused);
             }
         }
         Ok(())
     }
 
     /// Puts what loading its database came to into the result of a configuration.
-    fn tell_load(&mut self, index: usize) {
-        let result = &mut self.results[index];
-        match self.loads.result(&self.plan.configurations[index]) {
+    fn tell_load(&self, configuration: &Configuration, series: &mut Series) {
+        match self.loads.result(configuration) {
             Ok(load) => {
-                result.empty_bytes = Some(load.empty_bytes);
-                result.loaded_bytes = Some(load.bytes);
-                result.workload.clone_from(&load.workload);
+                series.empty_bytes = Some(load.empty_bytes);
+                series.loaded_bytes = Some(load.bytes);
+                series.axes.workload = Some(load.workload.clone());
             }
-            Err(error) => result.unsupported = Some(error.to_string()),
+            Err(error) => series.unsupported = Some(error.to_string()),
         }
     }
 
@@ -228,99 +220,57 @@ impl Run<'_> {
         })
     }
 
-    fn rounds(&mut self, progress: &mut dyn Progress) -> Result<(), Error> {
-        let starts = self.plan.starts();
-        let guess = Duration::from_secs_f64(self.plan.trial_seconds().min(86_400.0) + 1.5);
-        let mut schedule = Schedule::new(starts.len(), self.plan.rounds, guess);
-        let total = self.plan.trials();
-        let mut done = 0;
-        for round in 1..=self.plan.rounds {
-            let order = self.order(&starts, round);
-            for (place, &start) in order.iter().enumerate() {
-                let left = schedule.left(round, order[place..].iter().copied());
-                let begin = Instant::now();
-                let mut told = Told {
-                    progress,
-                    done,
-                    total,
-                    left,
-                };
-                self.start(&starts[start], round, &mut told)?;
-                done += starts[start].len();
-                if starts[start]
-                    .iter()
-                    .all(|&i| self.results[i].unsupported.is_some())
-                {
-                    schedule.drop(start)
-                } else {
-                    schedule.took(start, begin.elapsed())
-                }
-            }
-        }
-        progress.doing("done", total, total, Duration::ZERO);
-        for (configuration, result) in self.plan.configurations.iter().zip(&mut self.results) {
-            let is_shared = configuration.site == SiteSpec::Directory;
-            disturbance::mark(&mut result.trials, is_shared);
-            result.summary = summary::summary(&result.trials);
-        }
+    fn rounds(&mut self, series: &mut [Series], progress: &mut dyn Progress) -> Result<(), Error> {
+        let plan = self.plan;
+        let starts = plan.starts();
+        let rounds = Rounds {
+            experiment: self.experiment,
+            rounds: plan.rounds,
+            groups: starts.clone(),
+            guess: Duration::from_secs_f64(plan.trial_seconds().min(86_400.0) + 1.5),
+            trials: plan.trials(),
+            afterwards: Duration::ZERO,
+        };
+        let shuffled = |round| order(plan, &starts, round);
+        rounds.run(series, &disturbance::WATCH, progress, shuffled, |group| {
+            self.start(group)
+        })?;
+        progress.doing("done", plan.trials(), plan.trials(), Duration::ZERO);
         Ok(())
     }
 
-    /// The starts of a round, site by site, each time in another order.
-    fn order(&self, starts: &[Vec<usize>], round: u32) -> Vec<usize> {
-        let mut random = fastrand::Rng::with_seed(u64::from(round));
-        let mut sites = self.plan.sites();
-        random.shuffle(&mut sites);
-        let site_of = |start: usize| &self.plan.configurations[starts[start][0]].site;
-        let mut order = Vec::new();
-        for site in sites {
-            let mut here: Vec<usize> = (0..starts.len())
-                .filter(|&start| site_of(start) == site)
-                .collect();
-            random.shuffle(&mut here);
-            order.extend(here);
-        }
-        order
-    }
-
     /// Starts a database and measures the configurations that it serves.
-    fn start(&mut self, start: &[usize], round: u32, told: &mut Told<'_>) -> Result<(), Error> {
-        let mut waiting: Vec<usize> = start
-            .iter()
-            .copied()
-            .filter(|&index| self.results[index].unsupported.is_none())
-            .collect();
-        let Some(&first) = waiting.first() else {
-            return Ok(());
-        };
-        fastrand::Rng::with_seed(u64::from(round)).shuffle(&mut waiting);
-        told.doing(&self.results[first].key);
+    fn start(&mut self, group: &mut Group<'_>) -> Result<(), Error> {
+        let mut waiting = group.members.clone();
+        let first = waiting[0];
+        fastrand::Rng::with_seed(u64::from(group.round)).shuffle(&mut waiting);
+        group.begin(first);
         let plan = self.plan;
         let begun = self
             .renew(&plan.configurations[first].site)
             .and_then(|()| self.begin(&plan.configurations[first]));
         let (directory, running, mut preparation) = match begun {
             Ok(begun) => begun,
-            Err(error) => return self.give_up(&waiting, error),
+            Err(error) => return self.give_up(group, &waiting, error),
         };
         if self.plan.loads_in_place {
-            waiting.iter().for_each(|&index| self.tell_load(index));
+            for &index in &waiting {
+                self.tell_load(&plan.configurations[index], group.series(index));
+            }
         }
         let mut failure = None;
         for (place, &index) in waiting.iter().enumerate() {
-            told.doing(&self.results[index].key);
-            self.attempts += 1;
+            group.begin(index);
             let outcome = match self.trial(
-                index,
-                round,
+                &plan.configurations[index],
+                group.round,
                 place,
                 &directory,
                 running.as_ref(),
                 preparation,
             ) {
                 Ok((trial, aftermath)) => {
-                    told.measured(self.experiment, &self.results[index].key, &trial);
-                    self.results[index].trials.push(trial);
+                    group.measured(index, trial);
                     aftermath
                 }
                 Err(error) => Err(error),
@@ -336,8 +286,8 @@ impl Run<'_> {
         // What was measured is not lost with a database that stays; but none can take its place.
         let removed = fs::remove_dir_all(&directory).map_err(failed("remove a database"));
         match (failure, removed) {
-            (Some((places, error)), _) => self.give_up(&waiting[places], error),
-            (None, Err(error)) => self.give_up(&waiting, error),
+            (Some((places, error)), _) => self.give_up(group, &waiting[places], error),
+            (None, Err(error)) => self.give_up(group, &waiting, error),
             (None, Ok(())) => Ok(()),
         }
     }
@@ -413,14 +363,13 @@ impl Run<'_> {
 
     fn trial(
         &self,
-        index: usize,
+        configuration: &Configuration,
         round: u32,
         place: usize,
         directory: &Path,
         running: &dyn Running,
         preparation: Preparation,
-    ) -> Result<(super::Trial, Result<(), DatabaseError>), DatabaseError> {
-        let configuration = &self.plan.configurations[index];
+    ) -> Result<(Trial, Result<(), DatabaseError>), DatabaseError> {
         let settings = &configuration.workload_settings;
         let workload = workload::named(&configuration.workload, settings)
             .map_err(|error| DatabaseError::Setting(error.to_string()))?;
@@ -452,34 +401,37 @@ impl Run<'_> {
     }
 
     /// These configurations cannot be measured (any more), unless the user asked to stop.
-    fn give_up(&mut self, indices: &[usize], error: DatabaseError) -> Result<(), Error> {
+    fn give_up(
+        &self,
+        group: &mut Group<'_>,
+        indices: &[usize],
+        error: DatabaseError,
+    ) -> Result<(), Error> {
         if self.stop.is_requested() || error == DatabaseError::Stopped {
             return Err(Error::Stopped);
         }
         for &index in indices {
-            self.results[index].unsupported = Some(error.to_string());
+            group.give_up(index, error.to_string());
         }
         Ok(())
     }
 }
 
-/// Where a round stands, for the progress bar.
-struct Told<'a> {
-    progress: &'a mut dyn Progress,
-    done: usize,
-    total: usize,
-    left: Duration,
-}
-
-impl Told<'_> {
-    fn doing(&mut self, what: &str) {
-        self.progress.doing(what, self.done, self.total, self.left);
+/// The starts of a round, site by site, each time in another order.
+fn order(plan: &Plan, starts: &[Vec<usize>], round: u32) -> Vec<usize> {
+    let mut random = fastrand::Rng::with_seed(u64::from(round));
+    let mut sites = plan.sites();
+    random.shuffle(&mut sites);
+    let site_of = |start: usize| &plan.configurations[starts[start][0]].site;
+    let mut order = Vec::new();
+    for site in sites {
+        let mut here: Vec<usize> = (0..starts.len())
+            .filter(|&start| site_of(start) == site)
+            .collect();
+        random.shuffle(&mut here);
+        order.extend(here);
     }
-
-    fn measured(&mut self, experiment: &'static str, key: &str, trial: &super::Trial) {
-        self.done += 1;
-        self.progress.measured(&trial.row(experiment, key));
-    }
+    order
 }
 
 /// Bytes written to make a site, where that is an image.

@@ -1,52 +1,42 @@
 //! Results for tests that need some.
 
-use std::collections::BTreeMap;
+use landfall_os::Medium;
+use landfall_results::metric::Figures;
+use landfall_results::{Axes, Metric, Series, Trial};
 
-use super::{ConfigurationResult, Latency, Measurements, SiteResult, Trial, summary};
-use crate::sync::DeviceCost;
+use super::{Measurements, SiteResult};
 use crate::sync::fixtures::filesystem;
 use crate::{Preparation, SiteDescription};
-use landfall_os::Medium;
 
 /// A trial of one second.
 pub(crate) fn trial(round: u32, rate: f64, kib: f64, flushes: f64) -> Trial {
     let us = 1e6 / rate;
+    let bytes = f64::from(100 << 20);
     Trial {
         round,
-        requests: rate as u64,
-        conflicts: 0,
-        seconds: 1.0,
-        requests_per_second: rate,
-        latency: Some(Latency {
-            p50: us,
-            p90: us * 2.0,
-            p99: us * 4.0,
-            p999: us * 8.0,
-            max: us * 16.0,
-        }),
-        kinds: Vec::new(),
-        server_cpu_us: 200.0,
-        client_cpu_us: 20.0,
-        device: Some(DeviceCost {
-            writes: Some(3.0),
-            write_requests: 3.0 + flushes,
-            kib,
-            flushes,
-            reads: 0.0,
-        }),
-        windows: Vec::new(),
-        steadiness: None,
-        wear: None,
-        owed: None,
-        database_bytes: 100 << 20,
-        preparation: Preparation {
-            seconds: 2.0,
-            bytes: 100 << 20,
-        },
-        foreign_cpus: 0.1,
-        stolen_cpus: 0.0,
-        foreign_kib: None,
-        disturbances: Vec::new(),
+        figures: Figures::default()
+            .with(Metric::Requests, rate.floor())
+            .with(Metric::Conflicts, 0.0)
+            .with(Metric::Seconds, 1.0)
+            .with(Metric::RequestsPerSecond, rate)
+            .with(Metric::P50Us, us)
+            .with(Metric::P90Us, us * 2.0)
+            .with(Metric::P99Us, us * 4.0)
+            .with(Metric::P999Us, us * 8.0)
+            .with(Metric::MaxUs, us * 16.0)
+            .with(Metric::ServerCpuUs, 200.0)
+            .with(Metric::ClientCpuUs, 20.0)
+            .with(Metric::Writes, 3.0)
+            .with(Metric::WriteRequests, 3.0 + flushes)
+            .with(Metric::Kib, kib)
+            .with(Metric::Flushes, flushes)
+            .with(Metric::Reads, 0.0)
+            .with(Metric::DatabaseBytes, bytes)
+            .with(Metric::PreparationSeconds, 2.0)
+            .with(Metric::PreparationBytes, bytes)
+            .with(Metric::ForeignCpus, 0.1)
+            .with(Metric::StolenCpus, 0.0),
+        ..Trial::default()
     }
 }
 
@@ -58,40 +48,30 @@ pub(crate) fn measured(
     rates: &[f64],
     kib: f64,
     flushes: f64,
-) -> ConfigurationResult {
-    let trials: Vec<Trial> = rates
-        .iter()
-        .zip(1..)
+) -> Series {
+    let database = name.split(' ').next().unwrap_or_default();
+    let mut series = Series::new(Axes {
+        site: Some(site.to_owned()),
+        case: Some(name.to_owned()),
+        database: Some(database.to_owned()),
+        workload: Some("oltp_write_only".to_owned()),
+        clients: Some(clients),
+        ..Axes::default()
+    });
+    series.empty_bytes = Some(20 << 20);
+    series.loaded_bytes = Some(100 << 20);
+    let rounds = rates.iter().zip(1..);
+    series.trials = rounds
         .map(|(rate, round)| trial(round, *rate, kib, flushes))
         .collect();
-    ConfigurationResult {
-        key: format!("{site}/{name}/{clients}"),
-        name: name.to_owned(),
-        site: site.to_owned(),
-        database: name.split(' ').next().unwrap_or_default().to_owned(),
-        settings: BTreeMap::new(),
-        workload: "oltp_write_only".to_owned(),
-        clients,
-        busy: 0,
-        empty_bytes: Some(20 << 20),
-        loaded_bytes: Some(100 << 20),
-        unsupported: None,
-        summary: summary::summary(&trials),
-        trials,
-    }
-}
-
-/// The configuration with the summary of the trials that it has.
-pub(crate) fn summarised(one: ConfigurationResult) -> ConfigurationResult {
-    ConfigurationResult {
-        summary: summary::summary(&one.trials),
-        ..one
-    }
+    series.summarize();
+    series
 }
 
 /// What a run with these configurations found.
-pub(crate) fn measurements(configurations: Vec<ConfigurationResult>) -> Measurements {
-    let mut keys: Vec<&str> = configurations.iter().map(|one| one.site.as_str()).collect();
+pub(crate) fn measurements(series: Vec<Series>) -> Measurements {
+    let sites = series.iter().filter_map(|one| one.axes.site.as_deref());
+    let mut keys: Vec<&str> = sites.collect();
     keys.dedup();
     let sites = keys.iter().map(|key| SiteResult {
         key: (*key).to_owned(),
@@ -106,6 +86,6 @@ pub(crate) fn measurements(configurations: Vec<ConfigurationResult>) -> Measurem
         seconds_per_trial: 1.0,
         sites: sites.collect(),
         loads: Vec::new(),
-        configurations,
+        series,
     }
 }

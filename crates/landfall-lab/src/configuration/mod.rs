@@ -24,16 +24,11 @@ pub(crate) mod fixtures;
 mod loaded;
 mod plan;
 mod result;
-mod row;
 mod steady;
-mod summary;
 mod trial;
 mod wear;
 
 pub use experiment::run;
 pub use plan::{Configuration, Plan, Settings, UntilSteady};
-pub use result::{
-    ConfigurationResult, FlashWear, KindOfRequest, Latency, Load, Measurements, Owed, SiteResult,
-    Steadiness, Summary, Trial, Window,
-};
+pub use result::{Load, Measurements, SiteResult};
 pub use steady::MEMTABLES;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use landfall_recorder::wear::Drive;
+use landfall_results::Axes;
 
 use crate::SiteSpec;
 
@@ -21,6 +22,12 @@ const MAKING: f64 = 500e6;
 pub struct Configuration {
     /// What tells it from others on the same site with as many clients: `mariadb sync_binlog=1`.
     pub name: String,
+    /// The settings that the plan varies and the name is made of.
+    pub varied: Settings,
+    /// Settings that were tried on top of that, in words.
+    pub tried: Option<String>,
+    /// The part of the experiment, where it has parts.
+    pub part: Option<String>,
     /// Where the database is.
     pub site: SiteSpec,
     /// Name of the database.
@@ -44,6 +51,9 @@ impl Default for Configuration {
     fn default() -> Configuration {
         Configuration {
             name: String::new(),
+            varied: Vec::new(),
+            tried: None,
+            part: None,
             site: SiteSpec::Directory,
             database: String::new(),
             loaded_with: Vec::new(),
@@ -59,11 +69,7 @@ impl Default for Configuration {
 impl Configuration {
     /// Name of the configuration, unique in a plan and stable across runs.
     pub fn key(&self) -> String {
-        let clients = match self.clients {
-            1 => "1 client".to_owned(),
-            clients => format!("{clients} clients"),
-        };
-        format!("{}/{}/{clients}", self.site.key(), self.name)
+        Axes::from(self).key()
     }
 
     /// All settings with which the database runs.
@@ -95,6 +101,24 @@ impl Configuration {
         self.site == other.site
             && self.loads_as(other)
             && (&self.settings, self.busy) == (&other.settings, other.busy)
+    }
+}
+
+impl From<&Configuration> for Axes {
+    fn from(one: &Configuration) -> Axes {
+        Axes {
+            site: Some(one.site.key()),
+            part: one.part.clone(),
+            case: Some(one.name.clone()),
+            varied: one.varied.clone(),
+            tried: one.tried.clone(),
+            database: Some(one.database.clone()),
+            settings: one.all_settings().into_iter().collect(),
+            workload: Some(one.workload.clone()),
+            clients: Some(one.clients),
+            busy: Some(one.busy).filter(|busy| *busy > 0),
+            ..Axes::default()
+        }
     }
 }
 

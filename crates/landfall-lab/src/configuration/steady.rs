@@ -12,8 +12,8 @@
 use std::time::Duration;
 
 use landfall_os::DeviceCounters;
+use landfall_results::{Steadiness, Window};
 
-use super::{Steadiness, Window};
 use landfall_databases::PendingWrites;
 
 /// KiB per request that differ by at most this share are alike.

@@ -19,15 +19,15 @@ use landfall_recorder::wear::Drive;
 use super::busy::Busy;
 use super::loaded::failed;
 use super::steady::{self, Windows};
-use super::{
-    FlashWear, KindOfRequest, Latency, Owed, Steadiness, Trial, UntilSteady, device_cost, wear,
-};
+use super::{UntilSteady, device_cost, wear};
 use crate::readings::Readings;
 use crate::{Preparation, Site, Stop};
 use landfall_databases::workload::clients::{self, Worked};
 use landfall_databases::workload::{Client, Workload};
 use landfall_databases::{DatabaseError, Running};
 use landfall_os::directory_bytes;
+use landfall_results::metric::Figures;
+use landfall_results::{KindOfRequest, Metric, Steadiness, Trial};
 
 const WRITING_OUT: &str = "write out what is dirty";
 
@@ -173,9 +173,10 @@ pub(super) fn run(
     let mut trial = Trial {
         windows: windows.map(|windows| windows.windows).unwrap_or_default(),
         steadiness,
-        database_bytes: database_bytes(task)?,
         ..trial(task, preparation, &counted, &worked, kinds)
     };
+    let bytes = database_bytes(task)?;
+    trial.figures.set(Metric::DatabaseBytes, bytes as f64);
     let told = tell_aftermath(task, &worked, &mut trial);
     Ok((trial, told))
 }
@@ -186,10 +187,15 @@ fn tell_aftermath(
     worked: &Worked,
     trial: &mut Trial,
 ) -> Result<(), DatabaseError> {
-    trial.wear = worn(task, worked)?;
+    let requests = worked.requests();
+    if let Some((recorder, drive)) = task.worn() {
+        let rate = requests as f64 / worked.elapsed.as_secs_f64();
+        wear::end(recorder, drive, requests, rate, trial)?;
+    }
     if task.settles {
-        trial.owed = Some(owed(task, worked.requests())?);
-        trial.database_bytes = database_bytes(task)?;
+        settle(task, requests, trial)?;
+        let bytes = database_bytes(task)?;
+        trial.figures.set(Metric::DatabaseBytes, bytes as f64);
     }
     Ok(())
 }
@@ -236,15 +242,6 @@ fn warm_up(
     found
 }
 
-fn worn(task: &Task<'_>, worked: &Worked) -> Result<Option<FlashWear>, DatabaseError> {
-    let Some((recorder, drive)) = task.worn() else {
-        return Ok(None);
-    };
-    let requests = worked.requests();
-    let rate = requests as f64 / worked.elapsed.as_secs_f64();
-    wear::end(recorder, drive, requests, rate)
-}
-
 fn trial(
     task: &Task<'_>,
     preparation: Preparation,
@@ -262,73 +259,99 @@ fn trial(
         ..counted.site.clone()
     };
     let (foreign_cpus, stolen_cpus) = ours.foreign(seconds);
+    let each = |count: u64| count as f64 / requests as f64;
+    let counted_by = |pick: fn(&DeviceCounters) -> u64| device.as_ref().map(pick).map(each);
+    let writes = device.and_then(|device| {
+        let commits = counted.site.commits;
+        device_cost::writes(task.site, &device, commits, task.clients)
+    });
+    let foreign = counted.below.zip(device).map(|(below, own)| {
+        let foreign = below.write_bytes.saturating_sub(own.write_bytes);
+        foreign as f64 / 1024.0 / requests as f64
+    });
+    let mut figures = Figures::default()
+        .with(Metric::Seconds, seconds)
+        .with(Metric::RequestsPerSecond, requests as f64 / seconds)
+        .with(Metric::Conflicts, worked.conflicts as f64)
+        .with(Metric::ServerCpuUs, per_request(counted.server_cpu))
+        .with(
+            Metric::ClientCpuUs,
+            per_request(counted.site.cpu.saturating_sub(counted.busy_cpu)),
+        )
+        .with(Metric::Writes, writes.map(each))
+        .with(Metric::WriteRequests, counted_by(|d| d.write_requests))
+        .with(
+            Metric::Kib,
+            counted_by(|d| d.write_bytes).map(|bytes| bytes / 1024.0),
+        )
+        .with(Metric::Flushes, counted_by(|d| d.flushes))
+        .with(Metric::Reads, counted_by(|d| d.reads))
+        .with(Metric::PreparationSeconds, preparation.seconds)
+        .with(Metric::PreparationBytes, preparation.bytes as f64)
+        .with(Metric::ForeignCpus, foreign_cpus)
+        .with(Metric::StolenCpus, stolen_cpus)
+        .with(Metric::ForeignKib, foreign);
+    latencies(&worked.latency(), &mut figures);
     Trial {
         round: task.round,
-        requests,
-        conflicts: worked.conflicts,
-        seconds,
-        requests_per_second: requests as f64 / seconds,
-        latency: latency(&worked.latency()),
+        figures,
         kinds: match kinds {
             [_] => Vec::new(),
             several => several
                 .iter()
                 .zip(&worked.latencies)
-                .map(|(name, latencies)| KindOfRequest {
-                    name: (*name).to_owned(),
-                    requests: latencies.len(),
-                    latency: latency(latencies),
+                .map(|(name, histogram)| {
+                    let mut figures = Figures::default();
+                    latencies(histogram, &mut figures);
+                    KindOfRequest {
+                        name: (*name).to_owned(),
+                        figures,
+                    }
                 })
                 .collect(),
         },
-        server_cpu_us: per_request(counted.server_cpu),
-        client_cpu_us: per_request(counted.site.cpu.saturating_sub(counted.busy_cpu)),
-        device: device.and_then(|device| {
-            let commits = counted.site.commits;
-            device_cost::cost(task.site, &device, commits, requests, task.clients)
-        }),
-        windows: Vec::new(),
-        steadiness: None,
-        wear: None,
-        owed: None,
-        database_bytes: 0,
-        preparation,
-        foreign_cpus,
-        stolen_cpus,
-        foreign_kib: counted.below.zip(device).map(|(below, own)| {
-            let foreign = below.write_bytes.saturating_sub(own.write_bytes);
-            foreign as f64 / 1024.0 / requests as f64
-        }),
-        disturbances: Vec::new(),
+        ..Trial::default()
     }
 }
 
-fn latency(latencies: &Histogram<u64>) -> Option<Latency> {
+/// How many requests there were, and how long they took.
+fn latencies(histogram: &Histogram<u64>, figures: &mut Figures) {
     let microseconds = |nanoseconds: u64| nanoseconds as f64 / 1e3;
-    let at = |quantile| microseconds(latencies.value_at_quantile(quantile));
-    (!latencies.is_empty()).then(|| Latency {
-        p50: at(0.5),
-        p90: at(0.9),
-        p99: at(0.99),
-        p999: at(0.999),
-        max: microseconds(latencies.max()),
-    })
+    let at = |quantile| microseconds(histogram.value_at_quantile(quantile));
+    figures.set(Metric::Requests, histogram.len() as f64);
+    if histogram.is_empty() {
+        return;
+    }
+    for (metric, value) in [
+        (Metric::P50Us, at(0.5)),
+        (Metric::P90Us, at(0.9)),
+        (Metric::P99Us, at(0.99)),
+        (Metric::P999Us, at(0.999)),
+        (Metric::MaxUs, microseconds(histogram.max())),
+    ] {
+        figures.set(metric, value);
+    }
 }
 
 /// Asks the database what it owes, and makes it write that.
-fn owed(task: &Task<'_>, requests: u64) -> Result<Owed, DatabaseError> {
+fn settle(task: &Task<'_>, requests: u64, trial: &mut Trial) -> Result<(), DatabaseError> {
     let pending = task.running.pending_writes()?;
     let (before, begin) = (task.site.counters(), Instant::now());
     task.running.drain(task.stop)?;
     task.site.drain().map_err(failed(WRITING_OUT))?;
     let seconds = begin.elapsed().as_secs_f64();
     let written = task.site.counters().zip(before);
-    Ok(Owed {
-        dirty_bytes: pending.dirty_bytes,
-        compaction_bytes: pending.compaction_bytes,
-        memtable_flushes: pending.memtable_flushes,
-        kib: written
-            .map(|(now, then)| now.since(&then).write_bytes as f64 / 1024.0 / requests as f64),
-        seconds,
-    })
+    let kib =
+        written.map(|(now, then)| now.since(&then).write_bytes as f64 / 1024.0 / requests as f64);
+    let count = |count: Option<u64>| count.map(|count| count as f64);
+    for (metric, value) in [
+        (Metric::OwedKib, kib),
+        (Metric::OwedSeconds, Some(seconds)),
+        (Metric::DirtyBytes, count(pending.dirty_bytes)),
+        (Metric::CompactionBytes, count(pending.compaction_bytes)),
+        (Metric::MemtableFlushes, count(pending.memtable_flushes)),
+    ] {
+        trial.figures.set(metric, value);
+    }
+    Ok(())
 }

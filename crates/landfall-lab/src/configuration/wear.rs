@@ -6,37 +6,41 @@
 use landfall_recorder::Recorder;
 use landfall_recorder::wear::{Drive, Wear};
 
-use super::FlashWear;
 use landfall_databases::DatabaseError;
+use landfall_results::{Metric, Trial};
 
 /// Begins to keep where is written.
 pub(super) fn begin(recorder: &Recorder) -> Result<(), DatabaseError> {
     recorder.keep_writes().map_err(failed)
 }
 
-/// What the writes since [`begin`] cost `drive`, if any were kept and there were some: `requests` were
-/// served by them, so many in a second.
+/// Puts into the trial what the writes since [`begin`] cost `drive`, if any were kept and there were some.
 pub(super) fn end(
     recorder: &Recorder,
     drive: &Drive,
     requests: u64,
     requests_per_second: f64,
-) -> Result<Option<FlashWear>, DatabaseError> {
+    trial: &mut Trial,
+) -> Result<(), DatabaseError> {
     let Some(writes) = recorder.take_writes().filter(|writes| !writes.is_empty()) else {
-        return Ok(None);
+        return Ok(());
     };
     let wear = Wear::of_writes(&writes, drive).map_err(failed)?;
     let host = wear.host_bytes as f64 / requests as f64;
-    Ok(Some(FlashWear {
-        nand_kib: wear.nand_bytes_per(requests) / 1024.0,
-        amplification: wear.amplification,
-        rounding: wear.rounding(),
-        copying: wear.copying(),
-        rewrites: wear.rewrites,
-        data_bytes: wear.pages_in_use * u64::from(drive.page()),
-        steady: wear.steady,
-        years: wear.years(drive, host * requests_per_second),
-    }))
+    let flash_bytes = wear.pages_in_use * u64::from(drive.page());
+    for (metric, value) in [
+        (Metric::NandKib, wear.nand_bytes_per(requests) / 1024.0),
+        (Metric::Amplification, wear.amplification),
+        (Metric::Rounding, wear.rounding()),
+        (Metric::Copying, wear.copying()),
+        (Metric::Rewrites, wear.rewrites),
+        (Metric::FlashBytes, flash_bytes as f64),
+        (Metric::Years, wear.years(drive, host * requests_per_second)),
+    ] {
+        trial.figures.set(metric, value);
+    }
+    trial.is_wear_steady = Some(wear.steady);
+    Ok(())
 }
 
 fn failed(error: std::io::Error) -> DatabaseError {

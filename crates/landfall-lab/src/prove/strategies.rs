@@ -3,16 +3,20 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use landfall_os::Allocation;
+use landfall_os::{Allocation, SyncMethod};
 use landfall_prove::scratch_fs::{self, FilesystemSpec, like};
 use landfall_prove::{Plan, Silent, prove, subjects};
 use landfall_results::proof::{Outcome, summary_text};
+use landfall_results::{Series, SeriesProof};
 
-use crate::sync::{StrategyProof, StrategyResult, SyncResults};
+use crate::sync::SyncResults;
 use crate::{Error, Notice, Progress, Site, Stop, Weight};
 
 /// Records that each strategy writes.
 const TRANSACTIONS: u64 = 24;
+
+/// What a proof depends on.
+type Written = (Option<SyncMethod>, Option<Allocation>, Option<u64>);
 
 /// The filesystem that strategies measured on `site` are proven on: the same where one was made, else
 /// one of the same type and options; and whether anything can be proven at all, found out before an
@@ -42,27 +46,29 @@ pub(crate) fn strategies(
     stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<Option<Notice>, Error> {
-    let mut known: HashMap<[String; 3], StrategyProof> = HashMap::new();
-    let measured: Vec<&mut StrategyResult> = found
-        .strategies
+    let mut known: HashMap<Written, SeriesProof> = HashMap::new();
+    let measured: Vec<&mut Series> = found
+        .series
         .iter_mut()
-        .filter(|strategy| strategy.summary.is_some())
+        .filter(|series| series.is_measured())
         .collect();
     let all = measured.len();
     for (index, strategy) in measured.into_iter().enumerate() {
         let what = format!("cutting the power on {}", strategy.key);
         progress.doing(&what, index, all, Duration::ZERO);
-        let settings = [
-            strategy.method.clone(),
-            strategy.allocation.clone(),
-            strategy.size.to_string(),
-        ];
-        let proof = match known.get(&settings) {
-            _ if strategy.threads > 1 => not_proven(recipe, "several threads are not proven"),
+        let written = (
+            strategy.axes.sync_method,
+            strategy.axes.allocation,
+            strategy.axes.size,
+        );
+        let proof = match known.get(&written) {
+            _ if strategy.axes.threads > Some(1) => {
+                not_proven(recipe, "several threads are not proven")
+            }
             Some(proof) => proof.clone(),
             None => {
-                let proof = one(site, recipe, &settings, states, stop)?;
-                known.insert(settings, proof.clone());
+                let proof = one(site, recipe, written, states, stop)?;
+                known.insert(written, proof.clone());
                 proof
             }
         };
@@ -79,17 +85,20 @@ pub(crate) fn strategies(
 fn one(
     site: &Site,
     recipe: &FilesystemSpec,
-    [method, allocation, size]: &[String; 3],
+    (method, allocation, size): Written,
     states: usize,
     stop: &Stop,
-) -> Result<StrategyProof, Error> {
-    let set = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-    let settings = [
-        set("method", method),
-        set("allocation", allocation),
-        set("size", size),
-        set("records", &TRANSACTIONS.to_string()),
-    ];
+) -> Result<SeriesProof, Error> {
+    let set = |key: &str, value: Option<String>| Some((key.to_owned(), value?));
+    let settings: Vec<(String, String)> = [
+        set("method", method.map(|method| method.to_string())),
+        set("allocation", allocation.map(|how| how.to_string())),
+        set("size", size.map(|size| size.to_string())),
+        set("records", Some(TRANSACTIONS.to_string())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     let subject = match subjects::named("files", &settings) {
         Ok(subject) => subject,
         // A size that no subject has, say.
@@ -97,11 +106,7 @@ fn one(
         Err(error) => return Err(error),
     };
     // Room for what is allocated ahead.
-    let ahead = allocation
-        .parse::<Allocation>()
-        .ok()
-        .and_then(Allocation::step_bytes)
-        .unwrap_or(0);
+    let ahead = allocation.and_then(Allocation::step_bytes).unwrap_or(0);
     let roomy = FilesystemSpec {
         size: Some(recipe.small_size() + 2 * ahead),
         ..recipe.clone()
@@ -118,7 +123,7 @@ fn one(
         Err(Error::Refused(why) | Error::Subject(why)) => return Ok(not_proven(recipe, &why)),
         Err(error) => return Err(error),
     };
-    Ok(StrategyProof {
+    Ok(SeriesProof {
         recipe: recipe.to_string(),
         states: proof.coverage.checked,
         losing: proof.losing_states,
@@ -127,8 +132,8 @@ fn one(
     })
 }
 
-fn not_proven(recipe: &FilesystemSpec, why: &str) -> StrategyProof {
-    StrategyProof {
+fn not_proven(recipe: &FilesystemSpec, why: &str) -> SeriesProof {
+    SeriesProof {
         recipe: recipe.to_string(),
         states: 0,
         losing: 0,

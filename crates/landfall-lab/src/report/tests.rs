@@ -1,6 +1,7 @@
 //! Reports of hostile, empty and large documents.
 
-use landfall_os::Medium;
+use landfall_os::{Allocation, Medium, SyncCall};
+use landfall_results::{Axes, Metric, Series};
 
 use super::render;
 use crate::advice::check::check;
@@ -10,14 +11,14 @@ use crate::claim::{Band, ClaimResult, Verdict};
 use crate::sync::fixtures::{
     losing, measured, proven as lost_nothing, results, unmeasured, unproven,
 };
-use crate::sync::{Plan, Strategy, StrategyResult, SyncResults};
+use crate::sync::{Plan, Strategy, SyncResults};
 use crate::{Experiment, Notice, Results, Weight};
 use landfall_recorder::wear::Drive;
 
 pub(super) const HOSTILE: &str = "</script><script>alert('&')</script><!--";
 
 /// The standard plan, of which `is_measured` says what was measured.
-pub(super) fn strategies(is_measured: impl Fn(&StrategyResult) -> bool) -> Vec<StrategyResult> {
+pub(super) fn strategies(is_measured: impl Fn(&Series) -> bool) -> Vec<Series> {
     let strategies = Plan::standard().strategies;
     let count = strategies.len() as f64;
     let result = |(index, strategy)| {
@@ -93,8 +94,8 @@ fn what_the_machine_calls_itself_is_only_text() {
     hostile.filesystem.kind = HOSTILE.to_owned();
     hostile.notices = vec![Notice::new("x", Weight::Danger, HOSTILE)];
     let sync = sync_of(&mut hostile);
-    sync.strategies[0].allocation = HOSTILE.to_owned();
-    sync.strategies[1].unsupported = Some(HOSTILE.to_owned());
+    sync.series[0].key = HOSTILE.to_owned();
+    sync.series[1].unsupported = Some(HOSTILE.to_owned());
     sync.claims = vec![ClaimResult {
         id: "x".to_owned(),
         statement: HOSTILE.to_owned(),
@@ -129,12 +130,14 @@ fn the_libraries_cannot_end_the_element_that_they_stand_in() {
 
 #[test]
 fn only_durable_writes_are_called_cheap() {
-    let html = page(&results(strategies(|strategy| {
-        strategy.method == "none" || strategy.key == "overwrite/fdatasync/8K"
+    let html = page(&results(strategies(|series| {
+        let method = series.axes.sync_method;
+        method.is_some_and(|method| method.call == SyncCall::None && !method.direct)
+            || series.axes == Axes::from(Strategy::BASELINE)
     })));
     assert!(html.contains("The cheapest durable write of 8 KiB here:"));
     assert!(html.contains("by overwrite with fdatasync; nothing else of its kind was measured"));
-    let html = page(&results(strategies(|strategy| !strategy.durable)));
+    let html = page(&results(strategies(|series| !series.axes.is_durable())));
     assert!(html.contains("No durable write was measured"));
     assert!(html.contains("Appending and overwriting were not both measured"));
 }
@@ -144,9 +147,14 @@ fn in_memory_nothing_is_called_durable() {
     let mut memory = results(strategies(|_| true));
     memory.filesystem.medium = Medium::Memory;
     let sync = sync_of(&mut memory);
-    for strategy in &mut sync.strategies {
-        if let Some(summary) = &mut strategy.summary {
-            summary.device = None;
+    for strategy in &mut sync.series {
+        for metric in [
+            Metric::Writes,
+            Metric::WriteRequests,
+            Metric::Kib,
+            Metric::Flushes,
+        ] {
+            strategy.summary.remove(&metric);
         }
     }
     let html = page(&memory);
@@ -174,7 +182,7 @@ fn a_document_without_measurements_says_so() {
 fn one_round_claims_no_interval() {
     let mut single = results(strategies(|_| true));
     let sync = sync_of(&mut single);
-    for strategy in &mut sync.strategies {
+    for strategy in &mut sync.series {
         strategy.trials.truncate(1);
     }
     let html = page(&single);
@@ -187,10 +195,8 @@ fn one_round_claims_no_interval() {
 fn writes_that_cannot_be_told_from_flushes_are_bounded() {
     let mut bounded = results(strategies(|_| true));
     let sync = sync_of(&mut bounded);
-    for strategy in &mut sync.strategies {
-        if let Some(device) = strategy.summary.as_mut().and_then(|s| s.device.as_mut()) {
-            device.writes = None;
-        }
+    for strategy in &mut sync.series {
+        strategy.summary.remove(&Metric::Writes);
     }
     let html = page(&bounded);
     assert!(html.contains("≤2.00"));
@@ -200,11 +206,11 @@ fn writes_that_cannot_be_told_from_flushes_are_bounded() {
 /// The standard plan, of which every strategy lost something but the overwriting ones.
 fn proven_results() -> Results {
     let mut proven = results(strategies(|_| true));
-    for strategy in &mut sync_of(&mut proven).strategies {
+    for strategy in &mut sync_of(&mut proven).series {
         let bare = std::mem::replace(strategy, unmeasured(Strategy::BASELINE));
-        *strategy = match bare.allocation.as_str() {
-            "overwrite" if bare.durable => lost_nothing(bare, 812),
-            "sparse" => unproven(bare),
+        *strategy = match bare.axes.allocation {
+            Some(Allocation::Overwrite) if bare.axes.is_durable() => lost_nothing(bare, 812),
+            Some(Allocation::Sparse) => unproven(bare),
             _ => losing(bare, 240, 300),
         };
     }
@@ -246,7 +252,7 @@ fn where_a_filesystem_was_timed_and_another_proven_is_said() {
     let recipes = |recipe: &str| {
         let mut other = proven_results();
         other.filesystem.options.push("data=journal".to_owned());
-        for strategy in &mut sync_of(&mut other).strategies {
+        for strategy in &mut sync_of(&mut other).series {
             if let Some(proof) = &mut strategy.proof {
                 proof.recipe = recipe.to_owned();
             }

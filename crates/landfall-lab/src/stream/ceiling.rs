@@ -43,20 +43,20 @@ pub(super) fn measure(
     for chunk in chunks {
         let nowhere = |content| StreamFile::nowhere(chunk, content);
         let strategy = of(StreamMethod::WRITE, chunk, SIZE);
-        ceilings.extend(best_of("generator", &strategy, stop, nowhere)?);
+        ceilings.extend(best_of(None, &strategy, stop, nowhere)?);
     }
     for (method, chunk) in wanted {
         let strategy = of(method, chunk, SIZE.min(memory));
         let in_memory =
             |content| StreamFile::in_memory(method, strategy.size, strategy.chunk, content);
-        ceilings.extend(best_of(&method.to_string(), &strategy, stop, in_memory)?);
+        ceilings.extend(best_of(Some(method), &strategy, stop, in_memory)?);
     }
     Ok(ceilings)
 }
 
 /// Hands over a state several times, each time to what `open` opens; nothing where that does not work.
 fn best_of(
-    what: &str,
+    method: Option<StreamMethod>,
     strategy: &Strategy,
     stop: &Stop,
     open: impl Fn(Content) -> io::Result<StreamFile>,
@@ -74,14 +74,13 @@ fn best_of(
         };
         tries.push(handed.elapsed.as_secs_f64());
     }
-    let what = what.to_owned();
-    Ok(Some(ceiling(what, strategy.chunk, strategy.size, &tries)))
+    Ok(Some(ceiling(method, strategy.chunk, strategy.size, &tries)))
 }
 
-fn ceiling(what: String, chunk: u64, bytes: u64, seconds: &[f64]) -> Ceiling {
+fn ceiling(method: Option<StreamMethod>, chunk: u64, bytes: u64, seconds: &[f64]) -> Ceiling {
     let rate = |seconds: f64| bytes as f64 / 1e6 / seconds.max(1e-9);
     Ceiling {
-        what,
+        method,
         chunk,
         mb_per_s: rate(seconds.iter().copied().fold(f64::INFINITY, f64::min)),
         slowest_mb_per_s: rate(seconds.iter().copied().fold(0.0, f64::max)),

@@ -5,12 +5,13 @@
 //! judged by a ratio that is formed round by round; its band says how far today's ratio may be from the
 //! published one.
 
-use landfall_os::{DirtyLimits, Filesystem, Medium};
+use landfall_os::{Allocation, DirtyLimits, Filesystem, Medium, StreamMethod};
+use landfall_results::{Axis, Data, Metric, Series};
 
-use super::{Data, StrategyResult, Trial, Wall, sentences};
+use super::{Wall, sentences};
 use crate::claim::{Band, ClaimResult, Verdict};
 use crate::numbers::thousands;
-use crate::stats::{Estimate, FEWEST_ROUNDS};
+use crate::stats::{Estimate, FEWEST_ROUNDS, median};
 use landfall_os::humanize::bytes_text;
 
 const SOURCE: &str = "published comparison of write(2) and mmap for handing over a large in-memory state, 128 to 4096 MB, phase by phase, on a spinning disk and on an SSD";
@@ -26,34 +27,31 @@ enum Size {
     Exactly(u64),
 }
 
-/// A figure of a strategy: a method, with the allocation that is usual for it, at a size.
+/// A figure of a strategy: a method, with an allocation, at a size.
 #[derive(Clone, Copy)]
 struct Figure {
-    strategy: &'static str,
+    method: StreamMethod,
+    allocation: Allocation,
     size: Size,
+    metric: Metric,
     name: &'static str,
-    value: fn(&Trial) -> f64,
 }
 
-const WRITE: &str = "append/write";
-const MMAP: &str = "sparse/mmap";
-const FALLOCATED: &str = "unwritten/write";
-
-const fn hand_over(strategy: &'static str, size: Size) -> Figure {
+const fn hand_over(method: StreamMethod, allocation: Allocation, size: Size) -> Figure {
     Figure {
-        strategy,
+        method,
+        allocation,
         size,
+        metric: Metric::HandOverMbPerS,
         name: "hand-over MB/s",
-        value: |trial| trial.hand_over_mb_per_s,
     }
 }
 
-const fn total(strategy: &'static str, size: Size) -> Figure {
+const fn total(method: StreamMethod, allocation: Allocation, size: Size) -> Figure {
     Figure {
-        strategy,
-        size,
+        metric: Metric::TotalMbPerS,
         name: "MB/s until durable",
-        value: |trial| trial.total_mb_per_s,
+        ..hand_over(method, allocation, size)
     }
 }
 
@@ -72,8 +70,8 @@ const CLAIMS: [Claim; 7] = [
     Claim {
         id: "hand-over-outruns-the-disk",
         statement: "write(2) hands a small state over about ten times as fast as it becomes durable",
-        of: hand_over(WRITE, Size::Smallest),
-        over: total(WRITE, Size::Smallest),
+        of: hand_over(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
+        over: total(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
         // On the spinning disk, the middles of 1,196-1,378 and 103-113 MB/s.
         published: 1_287.0 / 108.0,
         band: Band::at_least(6.0),
@@ -82,8 +80,8 @@ const CLAIMS: [Claim; 7] = [
     Claim {
         id: "hand-over-is-faster-than-durable",
         statement: "Handing over is faster than becoming durable, whatever the factor",
-        of: hand_over(WRITE, Size::Smallest),
-        over: total(WRITE, Size::Smallest),
+        of: hand_over(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
+        over: total(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
         published: 1_287.0 / 108.0,
         band: Band::at_least(1.2),
         beyond_limit: false,
@@ -91,8 +89,8 @@ const CLAIMS: [Claim; 7] = [
     Claim {
         id: "durable-rate-has-no-size",
         statement: "With the sync, throughput is the same whatever the size",
-        of: total(WRITE, Size::Largest),
-        over: total(WRITE, Size::Smallest),
+        of: total(StreamMethod::WRITE, Allocation::Append, Size::Largest),
+        over: total(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
         // 103 to 113 MB/s over all sizes.
         published: 1.0,
         band: Band::between(0.8, 1.25),
@@ -101,8 +99,8 @@ const CLAIMS: [Claim; 7] = [
     Claim {
         id: "mapping-as-fast-as-write",
         statement: "With the sync, memset into a mapping is within a tenth of write(2)",
-        of: total(MMAP, Size::Largest),
-        over: total(WRITE, Size::Largest),
+        of: total(StreamMethod::MMAP, Allocation::Sparse, Size::Largest),
+        over: total(StreamMethod::WRITE, Allocation::Append, Size::Largest),
         published: 1.0,
         band: Band::between(0.9, 1.1),
         beyond_limit: false,
@@ -110,8 +108,8 @@ const CLAIMS: [Claim; 7] = [
     Claim {
         id: "write-hits-a-wall",
         statement: "Beyond a size, write(2) hands over at a fraction of the pace: at 4 GB a seventh of that at 128 MB",
-        of: hand_over(WRITE, Size::Largest),
-        over: hand_over(WRITE, Size::Smallest),
+        of: hand_over(StreamMethod::WRITE, Allocation::Append, Size::Largest),
+        over: hand_over(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
         published: 184.0 / 1_287.0,
         band: Band {
             at_least: None,
@@ -122,8 +120,12 @@ const CLAIMS: [Claim; 7] = [
     Claim {
         id: "mapping-keeps-its-pace",
         statement: "Through a mapping 2 GB are handed over at two thirds of the pace at which write(2) hands over small states (SSD)",
-        of: hand_over(MMAP, Size::Exactly(2 << 30)),
-        over: hand_over(WRITE, Size::Smallest),
+        of: hand_over(
+            StreamMethod::MMAP,
+            Allocation::Sparse,
+            Size::Exactly(2 << 30),
+        ),
+        over: hand_over(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
         published: 1_014.0 / 1_470.0,
         band: Band::between(0.5, 1.0),
         beyond_limit: true,
@@ -132,16 +134,18 @@ const CLAIMS: [Claim; 7] = [
         id: "fallocate-costs-as-writing",
         statement: "posix_fallocate takes as long as writing the data durably (SSD)",
         of: Figure {
-            strategy: FALLOCATED,
+            method: StreamMethod::WRITE,
+            allocation: Allocation::Unwritten,
             size: Size::Largest,
+            metric: Metric::PreparationSeconds,
             name: "time to allocate",
-            value: |trial| trial.preparation.seconds,
         },
         over: Figure {
-            strategy: WRITE,
+            method: StreamMethod::WRITE,
+            allocation: Allocation::Append,
             size: Size::Largest,
+            metric: Metric::Seconds,
             name: "time until durable",
-            value: |trial| trial.hand_over_seconds + trial.sync_seconds,
         },
         published: 1.0,
         band: Band::between(0.5, 2.0),
@@ -152,7 +156,7 @@ const CLAIMS: [Claim; 7] = [
 /// Judges every claim whose strategies were part of the plan.
 pub(super) fn judge(
     filesystem: &Filesystem,
-    strategies: &[StrategyResult],
+    strategies: &[Series],
     data: Data,
     walls: &[Wall],
     limits: Option<&DirtyLimits>,
@@ -168,26 +172,25 @@ pub(super) fn judge(
 
 /// Both strategies of a claim. Where both are asked for at the largest size, it is the largest that
 /// both have; where sizes are compared, there must be two.
-fn find_both<'a>(
-    claim: &Claim,
-    strategies: &'a [StrategyResult],
-) -> Option<(&'a StrategyResult, &'a StrategyResult)> {
-    let of_name = |name: &str| -> Vec<&'a StrategyResult> {
-        let usual = |strategy: &&StrategyResult| {
-            format!("{}/{}", strategy.allocation, strategy.method) == name
-                && strategy.chunk == super::Strategy::CHUNK.min(strategy.size)
-        };
-        let mut found: Vec<&StrategyResult> = strategies.iter().filter(usual).collect();
-        found.sort_by_key(|strategy| strategy.size);
+fn find_both<'a>(claim: &Claim, series: &'a [Series]) -> Option<(&'a Series, &'a Series)> {
+    let find = |figure: &Figure| -> Vec<&'a Series> {
+        let mut found: Vec<&Series> = series
+            .iter()
+            .filter(|one| {
+                let axes = (one.axes.allocation, one.axes.stream_method);
+                axes == (Some(figure.allocation), Some(figure.method)) && one.axes.has_usual_chunk()
+            })
+            .collect();
+        found.sort_by_key(|series| series.axes.size);
         found
     };
-    let (ofs, overs) = (of_name(claim.of.strategy), of_name(claim.over.strategy));
-    let pick = |own: &[&'a StrategyResult], others: &[&StrategyResult], size: Size| {
-        let shared = |strategy: &&&StrategyResult| others.iter().any(|o| o.size == strategy.size);
+    let (ofs, overs) = (find(&claim.of), find(&claim.over));
+    let pick = |own: &[&'a Series], others: &[&Series], size: Size| {
+        let shared = |one: &&&Series| others.iter().any(|o| o.axes.size == one.axes.size);
         match size {
             Size::Smallest => own.first().copied(),
             Size::Largest => own.iter().rfind(shared).copied(),
-            Size::Exactly(size) => own.iter().find(|strategy| strategy.size == size).copied(),
+            Size::Exactly(size) => own.iter().find(|one| one.axes.size == Some(size)).copied(),
         }
     };
     let of = pick(&ofs, &overs, claim.of.size)?;
@@ -198,22 +201,14 @@ fn find_both<'a>(
 
 fn judge_one(
     claim: &Claim,
-    of: &StrategyResult,
-    over: &StrategyResult,
+    of: &Series,
+    over: &Series,
     filesystem: &Filesystem,
     data: Data,
     walls: &[Wall],
     limits: Option<&DirtyLimits>,
 ) -> ClaimResult {
-    let pairs: Vec<(f64, f64)> = of
-        .trials
-        .iter()
-        .filter_map(|trial| {
-            let other = over.trials.iter().find(|o| o.round == trial.round)?;
-            Some(((claim.of.value)(trial), (claim.over.value)(other)))
-        })
-        .collect();
-    let today = Estimate::of_ratio(&pairs);
+    let today = Estimate::of_ratio(&of.pairs_of(claim.of.metric, over, claim.over.metric));
     let obstacle = obstacle(claim, of, over, filesystem, data, walls, limits);
     let (verdict, why) = match (obstacle, &today) {
         (Some(obstacle), _) => (Verdict::CannotBeTold, obstacle),
@@ -239,8 +234,8 @@ fn judge_one(
 /// What keeps a claim from being judged here, if anything does.
 fn obstacle(
     claim: &Claim,
-    of: &StrategyResult,
-    over: &StrategyResult,
+    of: &Series,
+    over: &Series,
     filesystem: &Filesystem,
     data: Data,
     walls: &[Wall],
@@ -272,42 +267,40 @@ fn obstacle(
         return None;
     }
     let limit = limits.throttle_bytes;
-    (of.size < limit).then(|| {
+    (of.axes.size < Some(limit)).then(|| {
         format!(
             "the state, {}, stays below the {} of dirty data at which this kernel slows writers down: no wall is to be expected; name larger ones with --size",
-            bytes_text(of.size),
+            of.axes.text(Axis::Size),
             bytes_text(limit)
         )
     })
 }
 
 /// What else was seen.
-fn explain(claim: &Claim, of: &StrategyResult, over: &StrategyResult) -> String {
-    let (Some(first), Some(second)) = (&of.summary, &over.summary) else {
-        return String::new();
-    };
-    let middle = |strategy: &StrategyResult, figure: fn(&Trial) -> f64| {
-        let values: Vec<f64> = strategy.trials.iter().map(figure).collect();
-        crate::stats::median(&values).unwrap_or(0.0)
-    };
-    let (a, b) = (middle(of, claim.of.value), middle(over, claim.over.value));
-    let print = |figure: &Figure, value: f64| {
-        if figure.name.starts_with("time ") {
+fn explain(claim: &Claim, of: &Series, over: &Series) -> String {
+    let print = |figure: &Figure, series: &Series| {
+        let value = median(&series.values(figure.metric)).unwrap_or(0.0);
+        if figure.metric.description().unit == "s" {
             sentences::seconds_text(value)
         } else {
             thousands(value)
         }
     };
-    let (a, b) = (print(&claim.of, a), print(&claim.over, b));
+    let (a, b) = (print(&claim.of, of), print(&claim.over, over));
     let mut text = if claim.of.name == claim.over.name {
         format!("{}: {a} against {b}", claim.of.name)
     } else {
         format!("{}: {a}; {}: {b}", claim.of.name, claim.over.name)
     };
-    if claim.of.name == claim.over.name && of.method != over.method {
+    let stalls = of
+        .median(Metric::LongestStallMs)
+        .zip(over.median(Metric::LongestStallMs));
+    if claim.of.name == claim.over.name
+        && claim.of.method != claim.over.method
+        && let Some((first, second)) = stalls
+    {
         text.push_str(&format!(
-            "; the longest call took {:.1} against {:.1} ms",
-            first.longest_stall_ms.median, second.longest_stall_ms.median
+            "; the longest call took {first:.1} against {second:.1} ms"
         ));
     }
     text
@@ -319,10 +312,9 @@ mod tests {
     use crate::stream::Strategy;
     use crate::stream::fixtures::{measured, stream_results};
     use crate::sync::fixtures::filesystem;
-    use landfall_os::{Allocation, StreamMethod};
 
     /// The spinning disk of the publication.
-    fn published() -> Vec<StrategyResult> {
+    fn published() -> Vec<Series> {
         let sizes = [
             (128, 1_287.0),
             (1024, 1_287.0),
@@ -345,13 +337,14 @@ mod tests {
             &[(1_200.0, 108.0); 5],
         );
         for trial in &mut allocated.trials {
-            trial.preparation.seconds = (128 << 20) as f64 / 1e6 / 108.0;
+            let seconds = (128 << 20) as f64 / 1e6 / 108.0;
+            trial.figures.set(Metric::PreparationSeconds, seconds);
         }
         all.push(allocated);
         all
     }
 
-    fn verdicts(strategies: &[StrategyResult], limit: u64) -> Vec<(String, Verdict)> {
+    fn verdicts(strategies: &[Series], limit: u64) -> Vec<(String, Verdict)> {
         let limits = DirtyLimits {
             background_bytes: limit / 2,
             limit_bytes: limit * 3 / 2,
@@ -388,9 +381,9 @@ mod tests {
 
     #[test]
     fn a_wall_that_is_out_of_reach_is_not_denied() {
-        let small: Vec<StrategyResult> = published()
+        let small: Vec<Series> = published()
             .into_iter()
-            .filter(|strategy| strategy.size <= 1 << 30)
+            .filter(|strategy| strategy.axes.size <= Some(1 << 30))
             .collect();
         let of = |limit| {
             let verdicts = verdicts(&small, limit);
@@ -452,9 +445,12 @@ mod tests {
             all.iter()
                 .all(|(_, verdict)| *verdict == Verdict::CannotBeTold)
         );
-        let one: Vec<StrategyResult> = published()
+        let one: Vec<Series> = published()
             .into_iter()
-            .filter(|strategy| strategy.size == 128 << 20 && strategy.method == "write")
+            .filter(|strategy| {
+                strategy.axes.size == Some(128 << 20)
+                    && strategy.axes.stream_method == Some(StreamMethod::WRITE)
+            })
             .collect();
         let ids: Vec<String> = verdicts(&one, 1 << 30)
             .into_iter()

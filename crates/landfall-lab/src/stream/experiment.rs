@@ -12,14 +12,12 @@ use super::files::Workbench;
 use super::plan::required_bytes;
 use super::room::Room;
 use super::trial::{self, Task};
-use super::{
-    Plan, Strategy, StrategyResult, StreamResults, Trial, ceiling, claims, notices, saving,
-    summary, wall,
-};
+use super::{Plan, Strategy, StreamResults, ceiling, claims, notices, saving, wall};
 use crate::preparation::{Call, PrepareError};
-use crate::schedule::Schedule;
+use crate::rounds::Rounds;
 use crate::{Error, Notice, PlanKind, Progress, Site, Stop};
 use landfall_os::humanize::bytes_text;
+use landfall_results::{Metric, Row, Series, Trial};
 
 /// Bytes of the pilot at most.
 const PILOT_BYTES: u64 = 64 << 20;
@@ -64,8 +62,12 @@ pub fn run(
         Some(plan) => {
             let (saving, more) = run.saving(plan, results.len(), progress)?;
             noticed.extend(more);
-            for row in saving.rows() {
-                progress.measured(&row);
+            for (key, trial) in saving.trials() {
+                progress.measured(&Row {
+                    experiment: "stream",
+                    series: &key,
+                    trial: &trial,
+                });
             }
             Some(saving)
         }
@@ -92,7 +94,7 @@ pub fn run(
             .filter(|size| plan.sweep && !sizes.contains(size))
             .collect(),
         ceilings,
-        strategies: results,
+        series: results,
         walls,
         saving,
         claims,
@@ -161,7 +163,10 @@ impl Run<'_> {
         let mut rate = 0.0_f64;
         for _ in 0..PILOTS {
             match self.attempt(&strategy, 0)? {
-                Attempt::Measured(trial) => rate = rate.max(trial.total_mb_per_s * 1e6),
+                Attempt::Measured(trial) => {
+                    let reached = trial.get(Metric::TotalMbPerS).unwrap_or(0.0);
+                    rate = rate.max(reached * 1e6);
+                }
                 Attempt::Unsupported(reason) => {
                     return Err(Error::Refused(format!(
                         "{} cannot even take a state by write and fdatasync: {reason}",
@@ -177,48 +182,35 @@ impl Run<'_> {
         &mut self,
         strategies: &[Strategy],
         progress: &mut dyn Progress,
-    ) -> Result<Vec<StrategyResult>, Error> {
-        let mut results: Vec<StrategyResult> = strategies.iter().map(StrategyResult::new).collect();
-        let total = self.plan.trials();
-        let mut schedule =
-            Schedule::new(strategies.len(), self.plan.rounds, Duration::from_secs(1));
-        let saving = self
-            .plan
-            .saving
-            .as_ref()
-            .map_or(Duration::ZERO, |plan| plan.expected());
-        let mut done = 0;
-        for round in 1..=self.plan.rounds {
-            // In another order each time: what a trial finds of free memory is what the one before it
-            // gave back, and a large one before a small one must not be the rule.
+    ) -> Result<Vec<Series>, Error> {
+        let mut series: Vec<Series> = strategies
+            .iter()
+            .map(|strategy| Series::new((*strategy).into()))
+            .collect();
+        let saving = self.plan.saving.as_ref();
+        let rounds = Rounds {
+            trials: self.plan.trials(),
+            afterwards: saving.map_or(Duration::ZERO, saving::Plan::expected),
+            ..Rounds::each("stream", self.plan.rounds, &series, Duration::from_secs(1))
+        };
+        // In another order each time: what a trial finds of free memory is what the one before it
+        // gave back, and a large one before a small one must not be the rule.
+        let shuffled = |round: u32| {
             let mut order: Vec<usize> = (0..strategies.len()).collect();
             fastrand::Rng::with_seed(u64::from(round)).shuffle(&mut order);
-            for (place, &index) in order.iter().enumerate() {
-                let (strategy, result) = (&strategies[index], &mut results[index]);
-                if result.unsupported.is_none() {
-                    let left = schedule.left(round, order[place..].iter().copied()) + saving;
-                    progress.doing(&result.key, done, total, left);
-                    let begin = Instant::now();
-                    match self.attempt(strategy, round)? {
-                        Attempt::Measured(trial) => {
-                            progress.measured(&trial.row(&result.key));
-                            result.trials.push(*trial);
-                        }
-                        Attempt::Unsupported(reason) => {
-                            schedule.drop(index);
-                            result.unsupported = Some(reason);
-                        }
-                    }
-                    schedule.took(index, begin.elapsed());
+            order
+        };
+        rounds.run(&mut series, &notices::WATCH, progress, shuffled, |group| {
+            for index in group.members.clone() {
+                group.begin(index);
+                match self.attempt(&strategies[index], group.round)? {
+                    Attempt::Measured(trial) => group.measured(index, *trial),
+                    Attempt::Unsupported(reason) => group.give_up(index, reason),
                 }
-                done += 1;
             }
-        }
-        for result in &mut results {
-            notices::mark(&mut result.trials);
-            result.summary = summary::summary(&result.trials);
-        }
-        Ok(results)
+            Ok(())
+        })?;
+        Ok(series)
     }
 
     /// Prepares, runs and clears one trial.

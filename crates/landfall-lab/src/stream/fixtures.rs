@@ -5,12 +5,11 @@ use landfall_os::{Allocation, DirtyLimits, StreamMethod};
 use super::saving::{
     BreakEven, Cost, DumpResult, DumpTrial, LogResult, LogTrial, Policy, Replay, SavingResults,
 };
-use super::summary::summary;
-use super::{
-    Ceiling, Data, Plan, Strategy, StrategyResult, StreamDevice, StreamResults, Trial, Wall,
-};
+use super::{Ceiling, Data, Plan, Strategy, StreamResults, Wall};
+use crate::PlanKind;
 use crate::stats::Estimate;
-use crate::{PlanKind, Preparation};
+use landfall_results::metric::Figures;
+use landfall_results::{Metric, Series, Trial};
 
 const MIB: f64 = 1048576.0;
 
@@ -19,57 +18,56 @@ pub(crate) fn trial(strategy: &Strategy, round: u32, hand_over: f64, total: f64)
     let megabytes = strategy.size as f64 / 1e6;
     let hand_over_seconds = megabytes / hand_over;
     let sync_seconds = megabytes / total - hand_over_seconds;
+    let mib = strategy.size as f64 / MIB;
     let buffered = strategy.is_buffered();
     Trial {
         round,
-        hand_over_seconds,
-        sync_seconds,
-        hand_over_mb_per_s: hand_over,
-        sync_mb_per_s: buffered.then(|| megabytes / sync_seconds),
-        total_mb_per_s: total,
-        longest_stall_ms: 3.0,
-        left_mib: if buffered {
-            strategy.size as f64 / MIB
-        } else {
-            0.0
-        },
-        dirty_before_mib: 0.0,
-        peak_resident_mib: Some(12.0),
-        cpu_s_per_gib: 0.3,
-        device: Some(StreamDevice {
-            written_mib: strategy.size as f64 / MIB,
-            write_requests: 900.0,
-            flushes: 1.0,
-            read_mib: 0.0,
-        }),
+        figures: Figures::default()
+            .with(Metric::Seconds, hand_over_seconds + sync_seconds)
+            .with(Metric::HandOverSeconds, hand_over_seconds)
+            .with(Metric::SyncSeconds, sync_seconds)
+            .with(Metric::HandOverMbPerS, hand_over)
+            .with(
+                Metric::SyncMbPerS,
+                buffered.then(|| megabytes / sync_seconds),
+            )
+            .with(Metric::TotalMbPerS, total)
+            .with(Metric::LongestStallMs, 3.0)
+            .with(Metric::LeftMib, if buffered { mib } else { 0.0 })
+            .with(Metric::DirtyBeforeMib, 0.0)
+            .with(Metric::PeakResidentMib, 12.0)
+            .with(Metric::CpuSPerGib, 0.3)
+            .with(Metric::DeviceWrittenMib, mib)
+            .with(Metric::DeviceReadMib, 0.0)
+            .with(Metric::DeviceWriteRequests, 900.0)
+            .with(Metric::DeviceFlushes, 1.0)
+            .with(Metric::PreparationSeconds, 0.0)
+            .with(Metric::PreparationBytes, 0.0)
+            .with(Metric::ForeignCpus, 0.1)
+            .with(Metric::StolenCpus, 0.0),
         pace: (1..=32)
             .map(|part| hand_over_seconds * f64::from(part) / 32.0)
             .collect(),
-        preparation: Preparation::default(),
-        foreign_cpus: 0.1,
-        stolen_cpus: 0.0,
-        disturbances: Vec::new(),
+        ..Trial::default()
     }
 }
 
 /// A strategy measured in one round for each pair of rates.
-pub(crate) fn measured(strategy: Strategy, rates: &[(f64, f64)]) -> StrategyResult {
-    let trials: Vec<Trial> = (1..)
+pub(crate) fn measured(strategy: Strategy, rates: &[(f64, f64)]) -> Series {
+    let mut series = Series::new(strategy.into());
+    series.trials = (1..)
         .zip(rates)
         .map(|(round, (hand_over, total))| trial(&strategy, round, *hand_over, *total))
         .collect();
-    StrategyResult {
-        summary: summary(&trials),
-        trials,
-        ..StrategyResult::new(&strategy)
-    }
+    series.summarize();
+    series
 }
 
 /// A strategy that could not be measured.
-pub(crate) fn unmeasured(strategy: Strategy) -> StrategyResult {
-    StrategyResult {
+pub(crate) fn unmeasured(strategy: Strategy) -> Series {
+    Series {
         unsupported: Some("not supported here".to_owned()),
-        ..StrategyResult::new(&strategy)
+        ..Series::new(strategy.into())
     }
 }
 
@@ -110,22 +108,22 @@ pub(crate) fn stream_results() -> StreamResults {
         sizes_left_out: vec![4096 << 20],
         ceilings: vec![
             Ceiling {
-                what: "generator".to_owned(),
+                method: None,
                 chunk: 1 << 20,
                 mb_per_s: 20_000.0,
                 slowest_mb_per_s: 20_000.0 / 1.5,
             },
             Ceiling {
-                what: "write".to_owned(),
+                method: Some(StreamMethod::WRITE),
                 chunk: 1 << 20,
                 mb_per_s: 4_000.0,
                 slowest_mb_per_s: 4_000.0 / 1.5,
             },
         ],
-        strategies,
+        series: strategies,
         walls: vec![Wall {
-            method: "write".to_owned(),
-            allocation: "append".to_owned(),
+            method: StreamMethod::WRITE,
+            allocation: Allocation::Append,
             size_before: 512 << 20,
             size_after: 1024 << 20,
             before_mb_per_s: estimate(1_300.0),
@@ -180,27 +178,27 @@ pub(crate) fn standard_results() -> StreamResults {
             .collect();
         let mut result = measured(strategy, &rates);
         for (trial, (hand_over, _)) in result.trials.iter_mut().zip(&rates) {
-            trial.longest_stall_ms = 2e4 / hand_over;
-            trial.cpu_s_per_gib = 0.2 + 300.0 / hand_over;
+            let figures = &mut trial.figures;
+            figures.set(Metric::LongestStallMs, 2e4 / hand_over);
+            figures.set(Metric::CpuSPerGib, 0.2 + 300.0 / hand_over);
             if strategy.method.is_mapped() {
-                trial.peak_resident_mib = Some(12.0 + strategy.size as f64 / MIB);
+                figures.set(Metric::PeakResidentMib, 12.0 + strategy.size as f64 / MIB);
             }
         }
-        result.summary = summary(&result.trials);
+        result.summarize();
         result
     };
-    let mut strategies: Vec<StrategyResult> =
-        strategies.into_iter().enumerate().map(measured).collect();
+    let mut strategies: Vec<Series> = strategies.into_iter().enumerate().map(measured).collect();
     if let Some(last) = strategies
         .iter_mut()
-        .find(|strategy| strategy.allocation == "write-zeroes")
+        .find(|strategy| strategy.axes.allocation == Some(Allocation::WriteZeroes))
     {
         last.trials.clear();
-        last.summary = None;
+        last.summarize();
         last.unsupported = Some("the filesystem does not support it".to_owned());
     }
     StreamResults {
-        strategies,
+        series: strategies,
         ..stream_results()
     }
 }

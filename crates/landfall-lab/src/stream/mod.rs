@@ -17,20 +17,17 @@ mod notices;
 mod plan;
 mod result;
 mod room;
-mod row;
 pub mod saving;
 mod sections;
 pub mod sentences;
 mod strategy;
-mod summary;
 mod trial;
 mod wall;
 
 pub use experiment::run;
+pub use landfall_results::Data;
 pub use plan::{Excluded, Plan, Selection};
-pub use result::{
-    Ceiling, Data, Phase, StrategyResult, StreamDevice, StreamResults, Summary, Trial, Wall,
-};
+pub use result::{Ceiling, StreamResults, Wall};
 pub(crate) use sections::centre_size;
-pub use sections::{Section, sections};
+pub use sections::sections;
 pub use strategy::Strategy;

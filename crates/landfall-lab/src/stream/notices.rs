@@ -2,12 +2,12 @@
 
 use super::ceiling::FAST_ENOUGH;
 use super::room::Room;
-use super::{Ceiling, Excluded, Plan, StrategyResult, Trial, saving};
-use crate::disturbance::{self, CPU_SLACK, Disturbance, Disturbed, least};
+use super::{Ceiling, Excluded, Plan, saving};
 use crate::stats::median;
+use crate::watch::{self, Watch};
 use crate::{Notice, PlanKind, Weight};
 use landfall_os::humanize::{bytes_text, size_name};
-use landfall_results::left_out;
+use landfall_results::{Metric, Series, left_out};
 
 /// Seconds of CPU that may be counted in the wrong trial.
 const COUNTED_LATE: f64 = 0.04;
@@ -21,39 +21,20 @@ const LEAST_CPU: f64 = 0.1;
 /// MiB of foreign dirty data that count: they take room below the dirty limits.
 const DIRTY_SLACK: f64 = 64.0;
 
-impl Disturbed for Trial {
-    fn foreign_cpus(&self) -> f64 {
-        self.foreign_cpus
-    }
-
-    fn stolen_cpus(&self) -> f64 {
-        self.stolen_cpus
-    }
-
-    /// A trial may last some tens of milliseconds, and the kernel counts CPU in hundredths of a second
-    /// for each processor.
-    fn cpu_slack(&self) -> f64 {
-        CPU_SLACK + COUNTED_LATE / (self.hand_over_seconds + self.sync_seconds)
-    }
-
-    fn disturbances(&mut self) -> &mut Vec<Disturbance> {
-        &mut self.disturbances
-    }
-}
-
-/// Marks the disturbed trials of one strategy. How a state is cut into requests is the kernel's affair
-/// and varies, so only bytes are compared.
-pub(super) fn mark(trials: &mut [Trial]) {
-    let own = least(trials, |trial| {
-        trial.device.map(|device| device.written_mib)
-    });
-    disturbance::mark(trials, |trial| {
-        trial.device.is_some_and(|device| {
-            let extra = device.written_mib - own;
+/// What is disturbed. How a state is cut into requests is the kernel's affair and varies, so only bytes are compared.
+///
+/// A trial may last some tens of milliseconds, and the kernel counts CPU in hundredths of a second for each
+/// processor.
+pub(super) const WATCH: Watch = Watch {
+    counted_late: COUNTED_LATE,
+    is_foreign: |series, trial| {
+        let own = watch::least(series, Metric::DeviceWrittenMib);
+        trial.get(Metric::DeviceWrittenMib).is_some_and(|written| {
+            let extra = written - own;
             extra > TRAFFIC_FLOOR && extra > TRAFFIC_SLACK * own
         })
-    });
-}
+    },
+};
 
 /// What of the plan is not measured, and why.
 pub(super) fn of_plan(
@@ -122,31 +103,29 @@ pub(super) fn of_smaller_state(
 }
 
 /// What disturbed the trials, and what limits them besides the disk.
-pub(super) fn of_results(strategies: &[StrategyResult], ceilings: &[Ceiling]) -> Vec<Notice> {
-    let trials: Vec<&Trial> = strategies.iter().flat_map(|s| &s.trials).collect();
-    let found: Vec<&[Disturbance]> = trials.iter().map(|t| t.disturbances.as_slice()).collect();
-    let mut notices = disturbance::notices(&found);
-    let dirty = trials
-        .iter()
-        .filter(|t| t.dirty_before_mib > DIRTY_SLACK)
+pub(super) fn of_results(series: &[Series], ceilings: &[Ceiling]) -> Vec<Notice> {
+    let trials = || series.iter().flat_map(|one| &one.trials);
+    let mut notices = watch::notices(series);
+    let dirty = trials()
+        .filter(|trial| trial.get(Metric::DirtyBeforeMib) > Some(DIRTY_SLACK))
         .count();
     if dirty > 0 {
         let text = format!(
             "{dirty} of {} trials began with more than {DIRTY_SLACK} MiB of dirty data of other programs, which count towards the kernel's limits as well.",
-            trials.len()
+            trials().count()
         );
         notices.push(Notice::new("foreign-dirty", Weight::Note, text));
     }
-    notices.extend(slow_generator(&trials, ceilings));
-    notices.extend(slow_memory(strategies));
+    notices.extend(slow_generator(series, ceilings));
+    notices.extend(slow_memory(series));
     notices
 }
 
 /// Hand-overs of one kind that take several times the CPU in some rounds: the time does not go to the
 /// disk, but into having memory.
-fn slow_memory(strategies: &[StrategyResult]) -> Option<Notice> {
-    let spread = |strategy: &StrategyResult| -> Option<(f64, f64)> {
-        let cpu = strategy.trials.iter().map(|trial| trial.cpu_s_per_gib);
+fn slow_memory(strategies: &[Series]) -> Option<Notice> {
+    let spread = |series: &Series| -> Option<(f64, f64)> {
+        let cpu = series.values(Metric::CpuSPerGib).into_iter();
         let (least, most) = cpu.fold((f64::INFINITY, 0.0_f64), |(least, most), value| {
             (least.min(value), most.max(value))
         });
@@ -164,22 +143,18 @@ fn slow_memory(strategies: &[StrategyResult]) -> Option<Notice> {
 }
 
 /// Making the bytes must not be what is measured.
-fn slow_generator(trials: &[&Trial], ceilings: &[Ceiling]) -> Option<Notice> {
+fn slow_generator(series: &[Series], ceilings: &[Ceiling]) -> Option<Notice> {
     let generator = ceilings
         .iter()
-        .filter(|ceiling| ceiling.what == "generator")
+        .filter(|ceiling| ceiling.method.is_none())
         .map(|ceiling| ceiling.mb_per_s)
         .min_by(f64::total_cmp)?;
-    let fastest = trials
+    let rates: Vec<f64> = series
         .iter()
-        .map(|trial| trial.hand_over_mb_per_s)
-        .max_by(f64::total_cmp)?;
-    let typical = median(
-        &trials
-            .iter()
-            .map(|t| t.hand_over_mb_per_s)
-            .collect::<Vec<_>>(),
-    )?;
+        .flat_map(|one| one.values(Metric::HandOverMbPerS))
+        .collect();
+    let fastest = rates.iter().copied().max_by(f64::total_cmp)?;
+    let typical = median(&rates)?;
     (generator < FAST_ENOUGH * fastest).then(|| {
         let text = format!(
             "Making the bytes takes part of the hand-over: they are made at {generator:.0} MB/s, and handed over at {fastest:.0} at the most, {typical:.0} typically."
@@ -220,12 +195,12 @@ mod tests {
     #[test]
     fn bytes_of_others_are_seen() {
         let strategy = Strategy::usual(StreamMethod::WRITE, 128 << 20, Data::Incompressible);
-        let mut trials = measured(strategy, &[(900.0, 100.0); 5]).trials;
-        if let Some(device) = &mut trials[2].device {
-            device.written_mib += 20.0;
-        }
-        mark(&mut trials);
-        let hit: Vec<bool> = trials.iter().map(|t| !t.disturbances.is_empty()).collect();
+        let mut series = measured(strategy, &[(900.0, 100.0); 5]);
+        let figures = &mut series.trials[2].figures;
+        figures.set(Metric::DeviceWrittenMib, 128.0 + 20.0);
+        watch::mark(&mut series, &WATCH);
+        let trials = series.trials.iter();
+        let hit: Vec<bool> = trials.map(|t| !t.disturbances.is_empty()).collect();
         assert_eq!(hit, [false, false, true, false, false]);
     }
 
@@ -234,7 +209,7 @@ mod tests {
         let strategy = Strategy::usual(StreamMethod::WRITE, 128 << 20, Data::Incompressible);
         let mut result = measured(strategy, &[(900.0, 100.0); 5]);
         assert!(slow_memory(std::slice::from_ref(&result)).is_none());
-        result.trials[3].cpu_s_per_gib = 2.0;
+        result.trials[3].figures.set(Metric::CpuSPerGib, 2.0);
         let notice = slow_memory(&[result]).unwrap();
         assert!(
             notice
@@ -248,7 +223,7 @@ mod tests {
         let results = stream_results();
         let mut ceilings = results.ceilings.clone();
         let codes = |ceilings: &[Ceiling]| -> Vec<String> {
-            let notices = of_results(&results.strategies, ceilings);
+            let notices = of_results(&results.series, ceilings);
             notices.into_iter().map(|notice| notice.code).collect()
         };
         assert!(!codes(&ceilings).contains(&"slow-generator".to_owned()));

@@ -4,242 +4,159 @@
 //! same. Allocation, chunk and method are varied at one size, the *centre*: the one at which most was
 //! measured.
 
-use landfall_os::StreamMethod;
+use landfall_os::{Allocation, StreamMethod};
+use landfall_results::{Axis, Series};
 
-use super::{Strategy, StrategyResult, StreamResults};
-use landfall_os::humanize::bytes_text;
-
-/// Strategies that differ along one axis, for each method on its own unless the axis is the method.
-#[derive(Clone, Debug)]
-pub struct Section<'a> {
-    /// The axis, as one word for programs: `size`, `method`, `allocation`, `chunk` or `other`.
-    pub axis: &'static str,
-    /// What is varied, and what is not.
-    pub title: String,
-    /// The value on the axis and the strategy that has it, method by method.
-    pub rows: Vec<(String, &'a StrategyResult)>,
-}
+use super::StreamResults;
+use crate::section::{Section, rest};
 
 /// Cuts results into sections; strategies that fit none come last, under their keys.
 pub fn sections(results: &StreamResults) -> Vec<Section<'_>> {
-    let strategies = &results.strategies;
-    let Some(centre) = centre_size(strategies) else {
+    let series = &results.series;
+    let Some(centre) = centre_size(series) else {
         return Vec::new();
     };
     let mut sections = Vec::new();
-    let mut shown: Vec<&str> = Vec::new();
-    for axis in &AXES {
-        let rows = rows_of(axis, strategies, centre);
-        if rows.is_empty() {
-            continue;
+    for (axis, title) in AXES {
+        let (rows, is_grouped) = rows_of(axis, series, centre);
+        if !rows.is_empty() {
+            sections.push(Section {
+                axis: Some(axis),
+                title: format!("{title}{}", in_common(&rows)),
+                rows,
+                is_grouped,
+                in_memory: false,
+            });
         }
-        shown.extend(rows.iter().map(|(_, strategy)| strategy.key.as_str()));
-        sections.push(Section {
-            axis: axis.name,
-            title: title(axis, &rows),
-            rows,
-        });
     }
-    let rest: Vec<(String, &StrategyResult)> = strategies
-        .iter()
-        .filter(|strategy| !shown.contains(&strategy.key.as_str()))
-        .map(|strategy| (strategy.key.replace('/', " "), strategy))
-        .collect();
-    if !rest.is_empty() {
-        let title = if sections.is_empty() {
-            "Strategies"
-        } else {
-            "Other strategies"
-        };
-        sections.push(Section {
-            axis: "other",
-            title: title.to_owned(),
-            rows: rest,
-        });
-    }
+    let rest = rest(series, &sections);
+    sections.extend(rest);
     sections
 }
 
 /// The size at which most strategies are, and the larger one of equals.
-pub(crate) fn centre_size(strategies: &[StrategyResult]) -> Option<u64> {
-    let sizes = strategies.iter().map(|strategy| strategy.size);
-    sizes.max_by_key(|size| (strategies.iter().filter(|s| s.size == *size).count(), *size))
+pub(crate) fn centre_size(series: &[Series]) -> Option<u64> {
+    let sizes = || series.iter().filter_map(|one| one.axes.size);
+    sizes().max_by_key(|size| (sizes().filter(|other| other == size).count(), *size))
 }
 
-struct Axis {
-    name: &'static str,
-    title: &'static str,
-    /// Whether strategies of every size are on it, or only those of the centre.
-    any_size: bool,
-    any_allocation: bool,
-    any_chunk: bool,
-    /// Whether methods stand beside each other, or each of them has an axis of its own.
-    any_method: bool,
-    /// The strategy's value on this axis.
-    label: fn(&StrategyResult) -> String,
-    /// Where the value belongs on the axis; equal values stay in plan order.
-    order: fn(&StrategyResult) -> u64,
-}
-
-const AXES: [Axis; 4] = [
-    Axis {
-        name: "size",
-        title: "By size of the state",
-        any_size: true,
-        any_allocation: false,
-        any_chunk: false,
-        any_method: false,
-        label: |s| bytes_text(s.size),
-        order: |s| s.size,
-    },
-    Axis {
-        name: "method",
-        title: "By method",
-        any_size: false,
-        any_allocation: false,
-        any_chunk: false,
-        any_method: true,
-        label: |s| s.method.clone(),
-        order: |_| 0,
-    },
-    Axis {
-        name: "allocation",
-        title: "By allocation",
-        any_size: false,
-        any_allocation: true,
-        any_chunk: false,
-        any_method: false,
-        label: |s| s.allocation.clone(),
-        order: |_| 0,
-    },
-    Axis {
-        name: "chunk",
-        title: "By chunk",
-        any_size: false,
-        any_allocation: false,
-        any_chunk: true,
-        any_method: false,
-        label: |s| bytes_text(s.chunk),
-        order: |s| s.chunk,
-    },
+const AXES: [(Axis, &str); 4] = [
+    (Axis::Size, "By size of the state"),
+    (Axis::Method, "By method"),
+    (Axis::Allocation, "By allocation"),
+    (Axis::Chunk, "By chunk"),
 ];
 
-fn rows_of<'a>(
-    axis: &Axis,
-    strategies: &'a [StrategyResult],
-    centre: u64,
-) -> Vec<(String, &'a StrategyResult)> {
-    let fits: Vec<&StrategyResult> = strategies
-        .iter()
-        .filter(|strategy| {
-            (axis.any_size || strategy.size == centre)
-                && (axis.any_allocation || has_usual_allocation(strategy, strategies))
-                && (axis.any_chunk || has_usual_chunk(strategy, strategies))
-        })
-        .collect();
-    let mut groups: Vec<(&str, Vec<&StrategyResult>)> = Vec::new();
-    for strategy in fits {
-        let name = if axis.any_method {
-            ""
-        } else {
-            &strategy.method
-        };
-        match groups.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, group)) => group.push(strategy),
-            None => groups.push((name, vec![strategy])),
+/// What is on an axis around the centre, for each method on its own unless the axis is the method; and whether
+/// there are several methods, which labels then begin with.
+fn rows_of(axis: Axis, series: &[Series], centre: u64) -> (Vec<(String, &Series)>, bool) {
+    let fits = series.iter().filter(|one| {
+        (axis == Axis::Size || one.axes.size == Some(centre))
+            && (axis == Axis::Allocation || has_usual_allocation(one, series))
+            && (axis == Axis::Chunk || has_usual_chunk(one, series))
+    });
+    let mut groups: Vec<(Option<StreamMethod>, Vec<&Series>)> = Vec::new();
+    for one in fits {
+        let method = one.axes.stream_method.filter(|_| axis != Axis::Method);
+        match groups.iter_mut().find(|(known, _)| *known == method) {
+            Some((_, group)) => group.push(one),
+            None => groups.push((method, vec![one])),
         }
     }
     // A single value is no axis.
     groups.retain(|(_, group)| group.len() > 1);
-    let several = groups.len() > 1;
+    let is_grouped = groups.len() > 1;
     let mut rows = Vec::new();
-    for (name, mut group) in groups {
-        group.sort_by_key(|strategy| (axis.order)(strategy));
-        rows.extend(group.into_iter().map(|strategy| {
-            let value = (axis.label)(strategy);
-            let label = if several {
-                format!("{name}, {value}")
+    for (_, mut group) in groups {
+        group.sort_by_key(|one| one.axes.position(axis));
+        rows.extend(group.into_iter().map(|one| {
+            let value = one.axes.text(axis);
+            let label = if is_grouped {
+                format!("{}, {value}", one.axes.text(Axis::Method))
             } else {
                 value
             };
-            (label, strategy)
+            (label, one)
         }));
     }
-    rows
+    (rows, is_grouped)
 }
 
-/// What is varied, and what all rows have in common.
-fn title(axis: &Axis, rows: &[(String, &StrategyResult)]) -> String {
-    let fixed: Vec<String> = [
-        |s: &StrategyResult| bytes_text(s.size),
-        |s: &StrategyResult| s.method.clone(),
-        |s: &StrategyResult| s.allocation.clone(),
-        |s: &StrategyResult| format!("chunks of {}", bytes_text(s.chunk)),
-    ]
-    .iter()
-    .filter_map(|value| {
-        let mut values = rows.iter().map(|(_, strategy)| value(strategy));
-        let first = values.next()?;
-        values.all(|other| other == first).then_some(first)
-    })
-    .collect();
+/// What all rows have in common.
+fn in_common(rows: &[(String, &Series)]) -> String {
+    let fixed: Vec<String> = [Axis::Size, Axis::Method, Axis::Allocation, Axis::Chunk]
+        .into_iter()
+        .filter_map(|axis| {
+            let mut values = rows.iter().map(|(_, one)| one.axes.text(axis));
+            let first = values.next()?;
+            values.all(|other| other == first).then(|| match axis {
+                Axis::Chunk => format!("chunks of {first}"),
+                _ => first,
+            })
+        })
+        .collect();
     if fixed.is_empty() {
-        axis.title.to_owned()
+        String::new()
     } else {
-        format!("{} ({})", axis.title, fixed.join(", "))
+        format!(" ({})", fixed.join(", "))
     }
 }
 
 /// Whether a strategy has the allocation that is usual for its method; where the user chose others
 /// only, the first of them.
-fn has_usual_allocation(strategy: &StrategyResult, all: &[StrategyResult]) -> bool {
-    let mapped = strategy
-        .method
-        .parse()
-        .is_ok_and(|method: StreamMethod| method.is_mapped());
-    let usual = if mapped { "sparse" } else { "append" };
-    let mut twins = all.iter().filter(|other| other.method == strategy.method);
-    let chosen = if twins.clone().any(|other| other.allocation == usual) {
-        Some(usual)
+fn has_usual_allocation(one: &Series, all: &[Series]) -> bool {
+    let mapped = one.axes.stream_method.is_some_and(StreamMethod::is_mapped);
+    let usual = Some(if mapped {
+        Allocation::Sparse
     } else {
-        twins.next().map(|first| first.allocation.as_str())
+        Allocation::Append
+    });
+    let mut twins = twins(one, all).map(|twin| twin.axes.allocation);
+    let chosen = if twins.clone().any(|other| other == usual) {
+        usual
+    } else {
+        twins.next().flatten()
     };
-    chosen == Some(strategy.allocation.as_str())
+    one.axes.allocation == chosen
 }
 
 /// Whether a strategy has the chunk that is used unless chosen; where the user chose others only, the
 /// first of them.
-fn has_usual_chunk(strategy: &StrategyResult, all: &[StrategyResult]) -> bool {
-    let is_usual = |s: &StrategyResult| s.chunk == Strategy::CHUNK.min(s.size);
-    let mut twins = all.iter().filter(|other| other.method == strategy.method);
-    if twins.clone().any(is_usual) {
-        is_usual(strategy)
+fn has_usual_chunk(one: &Series, all: &[Series]) -> bool {
+    let mut twins = twins(one, all);
+    if twins.clone().any(|twin| twin.axes.has_usual_chunk()) {
+        one.axes.has_usual_chunk()
     } else {
         twins
             .next()
-            .is_some_and(|first| first.chunk == strategy.chunk)
+            .is_some_and(|first| first.axes.chunk == one.axes.chunk)
     }
+}
+
+/// Those of the same method.
+fn twins<'a>(one: &Series, all: &'a [Series]) -> impl Iterator<Item = &'a Series> + Clone {
+    let method = one.axes.stream_method;
+    all.iter()
+        .filter(move |twin| twin.axes.stream_method == method)
 }
 
 #[cfg(test)]
 mod tests {
-    use landfall_os::Allocation;
-
     use super::*;
     use crate::stream::fixtures::{measured, stream_results};
-    use crate::stream::{Plan, Selection};
+    use crate::stream::{Plan, Selection, Strategy};
 
     fn results(plan: &Plan) -> StreamResults {
         let (strategies, _) = plan.strategies(&plan.sizes());
         let measured = |strategy: Strategy| measured(strategy, &[(1_000.0, 100.0)]);
         StreamResults {
-            strategies: strategies.into_iter().map(measured).collect(),
+            series: strategies.into_iter().map(measured).collect(),
             ..stream_results()
         }
     }
 
     fn shape(results: &StreamResults) -> Vec<(&'static str, usize)> {
-        let shape = |section: &Section<'_>| (section.axis, section.rows.len());
+        let shape = |section: &Section<'_>| (section.name(), section.rows.len());
         sections(results).iter().map(shape).collect()
     }
 
@@ -303,9 +220,9 @@ mod tests {
     #[test]
     fn nothing_falls_into_nothing() {
         let mut results = stream_results();
-        results.strategies.truncate(1);
+        results.series.truncate(1);
         assert_eq!(shape(&results), [("other", 1)]);
-        results.strategies.clear();
+        results.series.clear();
         assert!(sections(&results).is_empty());
     }
 }

@@ -53,8 +53,8 @@ pub fn walls(stream: &StreamResults) -> Vec<String> {
             .collect();
     }
     let sizes = || {
-        let measured = stream.strategies.iter().filter(|s| s.summary.is_some());
-        measured.map(|strategy| strategy.size)
+        let measured = stream.series.iter().filter(|one| one.is_measured());
+        measured.filter_map(|one| one.axes.size)
     };
     let (Some(least), Some(most)) = (sizes().min(), sizes().max()) else {
         return Vec::new();
@@ -107,9 +107,9 @@ pub fn ceilings(ceilings: &[Ceiling]) -> Option<String> {
             } else {
                 String::new()
             };
-            match ceiling.what.as_str() {
-                "generator" => format!("{rate} MB/s for making the bytes alone"),
-                method => format!("{rate} with {method}{slowest}"),
+            match ceiling.method {
+                None => format!("{rate} MB/s for making the bytes alone"),
+                Some(method) => format!("{rate} with {method}{slowest}"),
             }
         })
         .collect();
@@ -222,7 +222,7 @@ mod tests {
         assert!(walls(&stream)[0].contains("between 128 MiB and 1.0 GiB no hand-over"));
         stream.rounds = 4;
         assert!(walls(&stream)[0].contains("fewer than 5 rounds"));
-        stream.strategies.truncate(1);
+        stream.series.truncate(1);
         assert!(walls(&stream).is_empty());
     }
 

@@ -4,8 +4,7 @@ use std::fmt;
 
 use landfall_os::{Allocation, StreamCall, StreamMethod};
 
-use super::Data;
-use landfall_os::humanize::size_name;
+use landfall_results::{Axes, Data};
 
 /// One way to hand over a large state and make it durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +23,7 @@ pub struct Strategy {
 
 impl Strategy {
     /// Bytes handed over by one call, unless chosen.
-    pub const CHUNK: u64 = 1 << 20;
+    pub const CHUNK: u64 = Axes::USUAL_CHUNK;
 
     /// `method` at `size`, with what is usual for it: an empty file, or a sparse one for a mapping,
     /// which cannot make a file grow.
@@ -64,24 +63,25 @@ impl Strategy {
     /// Name of the strategy, unique in a plan and stable across runs: `append/write/512M`,
     /// `append/write/512M/chunk-64K`, `sparse/mmap/1G/zeros`.
     pub fn key(&self) -> String {
-        let mut key = format!(
-            "{}/{}/{}",
-            self.allocation,
-            self.method,
-            size_name(self.size)
-        );
-        if self.chunk != Strategy::CHUNK.min(self.size) {
-            key.push_str(&format!("/chunk-{}", size_name(self.chunk)));
-        }
-        if self.data == Data::Zeros {
-            key.push_str("/zeros");
-        }
-        key
+        Axes::from(*self).key()
     }
 
     /// Whether the hand-over leaves its bytes in the page cache.
     pub fn is_buffered(&self) -> bool {
         !self.method.direct && self.method.call != StreamCall::Paced
+    }
+}
+
+impl From<Strategy> for Axes {
+    fn from(strategy: Strategy) -> Axes {
+        Axes {
+            allocation: Some(strategy.allocation),
+            stream_method: Some(strategy.method),
+            size: Some(strategy.size),
+            chunk: Some(strategy.chunk),
+            data: Some(strategy.data),
+            ..Axes::default()
+        }
     }
 }
 

@@ -12,8 +12,11 @@ use landfall_os::{
     reset_peak_resident,
 };
 
+use landfall_results::metric::Figures;
+use landfall_results::{Metric, Trial};
+
 use super::files::Prepared;
-use super::{Data, Strategy, StreamDevice, Trial};
+use super::{Data, Strategy};
 use crate::readings::Readings;
 use crate::{Site, Stop};
 
@@ -68,24 +71,56 @@ pub(super) fn run(task: &Task<'_>) -> io::Result<Trial> {
     let megabytes = strategy.size as f64 / 1e6;
     let left = left.min(strategy.size) as f64;
     let (foreign_cpus, stolen_cpus) = ran.foreign(hand_over + sync);
+    let device = |count: fn(&DeviceCounters) -> f64| ran.device.as_ref().map(count);
+    let preparation = task.prepared.preparation;
     Ok(Trial {
         round: task.round,
-        hand_over_seconds: hand_over,
-        sync_seconds: sync,
-        hand_over_mb_per_s: megabytes / hand_over,
-        sync_mb_per_s: (left > NOTHING_LEFT * strategy.size as f64).then(|| left / 1e6 / sync),
-        total_mb_per_s: megabytes / (hand_over + sync),
-        longest_stall_ms: handed.longest.as_secs_f64() * 1e3,
-        left_mib: left / MIB,
-        dirty_before_mib: task.prepared.dirty_before as f64 / MIB,
-        peak_resident_mib: peak.map(|bytes| bytes as f64 / MIB),
-        cpu_s_per_gib: ran.cpu.as_secs_f64() / (strategy.size as f64 / GIB),
-        device: ran.device.map(device),
+        figures: Figures::default()
+            .with(Metric::Seconds, hand_over + sync)
+            .with(Metric::HandOverSeconds, hand_over)
+            .with(Metric::SyncSeconds, sync)
+            .with(Metric::HandOverMbPerS, megabytes / hand_over)
+            .with(
+                Metric::SyncMbPerS,
+                (left > NOTHING_LEFT * strategy.size as f64).then(|| left / 1e6 / sync),
+            )
+            .with(Metric::TotalMbPerS, megabytes / (hand_over + sync))
+            .with(Metric::LongestStallMs, handed.longest.as_secs_f64() * 1e3)
+            .with(Metric::LeftMib, left / MIB)
+            .with(
+                Metric::DirtyBeforeMib,
+                task.prepared.dirty_before as f64 / MIB,
+            )
+            .with(
+                Metric::PeakResidentMib,
+                peak.map(|bytes| bytes as f64 / MIB),
+            )
+            .with(
+                Metric::CpuSPerGib,
+                ran.cpu.as_secs_f64() / (strategy.size as f64 / GIB),
+            )
+            .with(
+                Metric::DeviceWrittenMib,
+                device(|counted| counted.write_bytes as f64 / MIB),
+            )
+            .with(
+                Metric::DeviceReadMib,
+                device(|counted| counted.read_bytes as f64 / MIB),
+            )
+            .with(
+                Metric::DeviceWriteRequests,
+                device(|counted| counted.write_requests as f64),
+            )
+            .with(
+                Metric::DeviceFlushes,
+                device(|counted| counted.flushes as f64),
+            )
+            .with(Metric::PreparationSeconds, preparation.seconds)
+            .with(Metric::PreparationBytes, preparation.bytes as f64)
+            .with(Metric::ForeignCpus, foreign_cpus)
+            .with(Metric::StolenCpus, stolen_cpus),
         pace: handed.pace,
-        preparation: task.prepared.preparation,
-        foreign_cpus,
-        stolen_cpus,
-        disturbances: Vec::new(),
+        ..Trial::default()
     })
 }
 
@@ -99,15 +134,6 @@ fn left(task: &Task<'_>) -> u64 {
     let of_machine =
         || dirty_bytes().map_or(0, |dirty| dirty.saturating_sub(task.prepared.dirty_before));
     of_file.unwrap_or_else(|_| of_machine())
-}
-
-fn device(counted: DeviceCounters) -> StreamDevice {
-    StreamDevice {
-        written_mib: counted.write_bytes as f64 / MIB,
-        write_requests: counted.write_requests as f64,
-        flushes: counted.flushes as f64,
-        read_mib: counted.read_bytes as f64 / MIB,
-    }
 }
 
 /// A hand-over.

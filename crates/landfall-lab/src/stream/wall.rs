@@ -5,8 +5,9 @@
 //! median throughput collapses, and the place in the smallest state beyond them where its pace breaks.
 
 use landfall_os::DirtyLimits;
+use landfall_results::{Axes, Axis, Metric, Series, Trial};
 
-use super::{StrategyResult, Trial, Wall};
+use super::Wall;
 use crate::stats::{Estimate, FEWEST_ROUNDS, median};
 
 /// Beyond a wall throughput is at most this share of what it is before.
@@ -16,25 +17,21 @@ const FEWEST_PARTS: usize = 3;
 const MIB: f64 = 1048576.0;
 
 /// The walls of all methods and allocations that were measured at several sizes.
-pub(super) fn find(strategies: &[StrategyResult], limits: Option<&DirtyLimits>) -> Vec<Wall> {
+pub(super) fn find(series: &[Series], limits: Option<&DirtyLimits>) -> Vec<Wall> {
     let mut walls = Vec::new();
-    let mut seen: Vec<(&str, &str, u64)> = Vec::new();
-    for strategy in strategies {
-        let series = (
-            strategy.method.as_str(),
-            strategy.allocation.as_str(),
-            strategy.chunk,
-        );
-        if !seen.contains(&series) {
-            seen.push(series);
-            let mut sizes: Vec<&StrategyResult> = strategies
+    let mut seen: Vec<Axes> = Vec::new();
+    for one in series {
+        let fixed = one.axes.without(Axis::Size);
+        if !seen.contains(&fixed) {
+            let mut sizes: Vec<&Series> = series
                 .iter()
-                .filter(|s| (s.method.as_str(), s.allocation.as_str(), s.chunk) == series)
+                .filter(|other| other.axes.without(Axis::Size) == fixed)
                 // Fewer give no interval that could keep chance from building walls.
-                .filter(|s| s.summary.is_some() && s.trials.len() >= FEWEST_ROUNDS)
+                .filter(|other| other.is_measured() && other.trials.len() >= FEWEST_ROUNDS)
                 .collect();
-            sizes.sort_by_key(|strategy| strategy.size);
+            sizes.sort_by_key(|series| series.axes.size);
             walls.extend(of_series(&sizes, limits));
+            seen.push(fixed);
         }
     }
     walls
@@ -45,10 +42,10 @@ pub(super) fn find(strategies: &[StrategyResult], limits: Option<&DirtyLimits>) 
 /// It stands before the first size from which on every size is handed over at no more than 0.6 times
 /// the slowest median of the sizes before it, where the intervals on both sides lie apart. Where
 /// several places qualify, it is the one with the deepest fall.
-fn of_series(sizes: &[&StrategyResult], limits: Option<&DirtyLimits>) -> Option<Wall> {
+fn of_series(sizes: &[&Series], limits: Option<&DirtyLimits>) -> Option<Wall> {
     let rates: Vec<Estimate> = sizes
         .iter()
-        .filter_map(|strategy| Some(strategy.summary.as_ref()?.hand_over.mb_per_s?.estimate))
+        .filter_map(|series| series.estimate(Metric::HandOverMbPerS))
         .collect();
     let fall = |split: usize| -> Option<f64> {
         let (before, after) = rates.split_at_checked(split)?;
@@ -62,19 +59,20 @@ fn of_series(sizes: &[&StrategyResult], limits: Option<&DirtyLimits>) -> Option<
         .min_by(|a, b| a.1.total_cmp(&b.1))?;
     // The smallest beyond it, whose parts are the finest.
     let beyond = sizes[split];
+    let size_after = beyond.axes.size?;
     let breaks: Vec<f64> = beyond
         .trials
         .iter()
-        .filter_map(|trial| break_at(trial, beyond.size))
+        .filter_map(|trial| break_at(trial, size_after))
         .collect();
     let at_mib = Estimate::of(&breaks);
     let limit = limits.map(|limits| limits.throttle_bytes as f64 / MIB);
-    let left = beyond.summary.as_ref()?.left_mib.median;
+    let left = beyond.median(Metric::LeftMib)?;
     Some(Wall {
-        method: beyond.method.clone(),
-        allocation: beyond.allocation.clone(),
-        size_before: sizes[split - 1].size,
-        size_after: beyond.size,
+        method: beyond.axes.stream_method?,
+        allocation: beyond.axes.allocation?,
+        size_before: sizes[split - 1].axes.size?,
+        size_after,
         before_mb_per_s: rates[split - 1],
         after_mb_per_s: rates[split],
         at_mib,
@@ -111,7 +109,7 @@ mod tests {
     use crate::stream::{Data, Strategy};
     use landfall_os::StreamMethod;
 
-    fn series(rates: &[(u64, f64)]) -> Vec<StrategyResult> {
+    fn series(rates: &[(u64, f64)]) -> Vec<Series> {
         let of = |&(mib, rate): &(u64, f64)| {
             let strategy = Strategy::usual(StreamMethod::WRITE, mib << 20, Data::Incompressible);
             let rates = [0.96, 1.0, 1.03, 0.98, 1.01].map(|jitter| (rate * jitter, 100.0));

@@ -6,8 +6,9 @@
 //! band says how far today's ratio may be from the published one.
 
 use landfall_os::{Allocation, Filesystem, Medium};
+use landfall_results::{CacheState, Metric, Placement, Series};
 
-use super::{StrategyResult, Trial};
+use super::{Strategy, find};
 use crate::claim::{Band, ClaimResult, Verdict};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 
@@ -15,33 +16,37 @@ const SOURCE: &str = "Y. Matsunobu, \"Overwriting is much faster than appending\
 const DISCUSSION: &str =
     "discussion of Y. Matsunobu, \"Overwriting is much faster than appending\", 2009";
 
-const APPEND: &str = "append/fdatasync/8K";
-const OVERWRITE: &str = "overwrite/fdatasync/8K";
-const AT_ONCE: &str = "zero-filled/fdatasync/8K";
-const SETTLED: &str = "zero-filled-settled/fdatasync/8K";
-const UNWRITTEN: &str = "unwritten/fdatasync/8K";
-const STEPS: &str = "step-64m/fdatasync/8K";
-const ALIGNED_COLD: &str = "overwrite/fdatasync/8K/spaced/cold";
-const UNALIGNED_COLD: &str = "overwrite/fdatasync/8K/unaligned/cold";
+const APPEND: Strategy = Strategy::BASELINE.allocated(Allocation::Append);
+const OVERWRITE: Strategy = Strategy::BASELINE;
+const AT_ONCE: Strategy = Strategy::BASELINE.allocated(Allocation::ZeroFilled);
+const SETTLED: Strategy = Strategy::BASELINE.allocated(Allocation::ZeroFilledSettled);
+const UNWRITTEN: Strategy = Strategy::BASELINE.allocated(Allocation::Unwritten);
+const STEPS: Strategy = Strategy::BASELINE.allocated(Allocation::Step { mib: 64 });
+const ALIGNED_COLD: Strategy = Strategy {
+    placement: Placement::Spaced,
+    cache: CacheState::Cold,
+    ..Strategy::BASELINE
+};
+const UNALIGNED_COLD: Strategy = Strategy {
+    placement: Placement::Unaligned,
+    ..ALIGNED_COLD
+};
 
-/// What a claim compares.
+/// How two strategies are compared.
+#[derive(PartialEq)]
 enum Measure {
-    /// Operations per second of one strategy over those of another.
-    Rates {
-        of: &'static str,
-        over: &'static str,
-    },
-    /// Device reads per operation of one strategy, less those of another.
-    ExtraReads {
-        of: &'static str,
-        over: &'static str,
-    },
+    /// Operations per second of one over those of the other.
+    Rates,
+    /// Device reads per operation of one, less those of the other.
+    ExtraReads,
 }
 
 struct Claim {
     id: &'static str,
     statement: &'static str,
     measure: Measure,
+    of: Strategy,
+    over: Strategy,
     published: Option<f64>,
     source: &'static str,
     band: Band,
@@ -53,10 +58,9 @@ const CLAIMS: [Claim; 8] = [
     Claim {
         id: "overwrite-four-times-append",
         statement: "Overwriting is about four times as fast as appending",
-        measure: Measure::Rates {
-            of: OVERWRITE,
-            over: APPEND,
-        },
+        measure: Measure::Rates,
+        of: OVERWRITE,
+        over: APPEND,
         published: Some(12_330.0 / 3_086.0),
         source: SOURCE,
         band: Band::between(3.0, 5.33),
@@ -65,10 +69,9 @@ const CLAIMS: [Claim; 8] = [
     Claim {
         id: "overwrite-beats-append",
         statement: "Overwriting is faster than appending, whatever the factor",
-        measure: Measure::Rates {
-            of: OVERWRITE,
-            over: APPEND,
-        },
+        measure: Measure::Rates,
+        of: OVERWRITE,
+        over: APPEND,
         published: Some(12_330.0 / 3_086.0),
         source: SOURCE,
         band: Band::at_least(1.1),
@@ -77,10 +80,9 @@ const CLAIMS: [Claim; 8] = [
     Claim {
         id: "at-once-costs-half",
         statement: "Zero-filling and overwriting at once reaches about half the speed of overwriting",
-        measure: Measure::Rates {
-            of: AT_ONCE,
-            over: OVERWRITE,
-        },
+        measure: Measure::Rates,
+        of: AT_ONCE,
+        over: OVERWRITE,
         published: Some(6_569.0 / 12_330.0),
         source: SOURCE,
         band: Band::between(0.4, 0.67),
@@ -89,10 +91,9 @@ const CLAIMS: [Claim; 8] = [
     Claim {
         id: "settled-as-overwrite",
         statement: "Once the zeros have settled, writing is as fast as overwriting",
-        measure: Measure::Rates {
-            of: SETTLED,
-            over: OVERWRITE,
-        },
+        measure: Measure::Rates,
+        of: SETTLED,
+        over: OVERWRITE,
         published: Some(11_670.0 / 12_330.0),
         source: SOURCE,
         band: Band::between(0.9, 1.1),
@@ -101,10 +102,9 @@ const CLAIMS: [Claim; 8] = [
     Claim {
         id: "preallocating-under-load-costs-half",
         statement: "Preallocating while under load (steps of 64 MiB) costs half",
-        measure: Measure::Rates {
-            of: STEPS,
-            over: OVERWRITE,
-        },
+        measure: Measure::Rates,
+        of: STEPS,
+        over: OVERWRITE,
         published: Some(6_569.0 / 12_330.0),
         source: SOURCE,
         band: Band::between(0.4, 0.67),
@@ -113,10 +113,9 @@ const CLAIMS: [Claim; 8] = [
     Claim {
         id: "fallocate-makes-it-free",
         statement: "posix_fallocate makes preallocation free: fallocate'd space is written as fast as written blocks",
-        measure: Measure::Rates {
-            of: UNWRITTEN,
-            over: OVERWRITE,
-        },
+        measure: Measure::Rates,
+        of: UNWRITTEN,
+        over: OVERWRITE,
         published: None,
         source: DISCUSSION,
         band: Band::at_least(0.9),
@@ -125,10 +124,9 @@ const CLAIMS: [Claim; 8] = [
     Claim {
         id: "copy-on-write-is-indifferent",
         statement: "On a copy-on-write filesystem overwriting and appending cost the same",
-        measure: Measure::Rates {
-            of: OVERWRITE,
-            over: APPEND,
-        },
+        measure: Measure::Rates,
+        of: OVERWRITE,
+        over: APPEND,
         published: Some(1.0),
         source: SOURCE,
         band: Band::between(0.8, 1.25),
@@ -137,10 +135,9 @@ const CLAIMS: [Claim; 8] = [
     Claim {
         id: "partial-page-must-be-read",
         statement: "An overwrite that is not page-aligned, of blocks that are not cached, must first read them",
-        measure: Measure::ExtraReads {
-            of: UNALIGNED_COLD,
-            over: ALIGNED_COLD,
-        },
+        measure: Measure::ExtraReads,
+        of: UNALIGNED_COLD,
+        over: ALIGNED_COLD,
         published: None,
         source: DISCUSSION,
         band: Band::at_least(0.9),
@@ -149,32 +146,25 @@ const CLAIMS: [Claim; 8] = [
 ];
 
 /// Judges every claim whose strategies were part of the plan.
-pub(super) fn judge(filesystem: &Filesystem, strategies: &[StrategyResult]) -> Vec<ClaimResult> {
+pub(super) fn judge(filesystem: &Filesystem, series: &[Series]) -> Vec<ClaimResult> {
+    let find = |strategy: Strategy| find(series, &strategy);
     CLAIMS
         .iter()
         .filter_map(|claim| {
-            let (of, over) = match claim.measure {
-                Measure::Rates { of, over } | Measure::ExtraReads { of, over } => (of, over),
-            };
-            let find = |key: &str| strategies.iter().find(|strategy| strategy.key == key);
-            Some(judge_one(claim, filesystem, find(of)?, find(over)?))
+            let (of, over) = (find(claim.of)?, find(claim.over)?);
+            Some(judge_one(claim, filesystem, of, over))
         })
         .collect()
 }
 
-fn judge_one(
-    claim: &Claim,
-    filesystem: &Filesystem,
-    of: &StrategyResult,
-    over: &StrategyResult,
-) -> ClaimResult {
+fn judge_one(claim: &Claim, filesystem: &Filesystem, of: &Series, over: &Series) -> ClaimResult {
     let (quantity, today) = match claim.measure {
-        Measure::Rates { .. } => (
+        Measure::Rates => (
             format!("operations per second, {} / {}", of.key, over.key),
-            Estimate::of_ratio(&pairs(of, over, |trial| Some(trial.ops_per_second))),
+            Estimate::of_ratio(&of.pairs(over, Metric::OpsPerSecond)),
         ),
-        Measure::ExtraReads { .. } => {
-            let pairs = pairs(of, over, |trial| trial.device.map(|device| device.reads));
+        Measure::ExtraReads => {
+            let pairs = of.pairs(over, Metric::Reads);
             let extra: Vec<f64> = pairs.iter().map(|(of, over)| of - over).collect();
             (
                 format!("device reads per operation, {} - {}", of.key, over.key),
@@ -204,28 +194,8 @@ fn judge_one(
     }
 }
 
-/// Values of both strategies from the rounds that measured both.
-fn pairs(
-    a: &StrategyResult,
-    b: &StrategyResult,
-    value: impl Fn(&Trial) -> Option<f64>,
-) -> Vec<(f64, f64)> {
-    a.trials
-        .iter()
-        .filter_map(|trial| {
-            let other = b.trials.iter().find(|other| other.round == trial.round)?;
-            Some((value(trial)?, value(other)?))
-        })
-        .collect()
-}
-
 /// What keeps a claim from being judged here, if anything does.
-fn obstacle(
-    claim: &Claim,
-    filesystem: &Filesystem,
-    of: &StrategyResult,
-    over: &StrategyResult,
-) -> Option<String> {
+fn obstacle(claim: &Claim, filesystem: &Filesystem, of: &Series, over: &Series) -> Option<String> {
     let storage = filesystem.storage();
     if storage.medium == Medium::Memory {
         return Some("this directory is in main memory, where no write is durable".into());
@@ -239,23 +209,20 @@ fn obstacle(
                 "fewer than {FEWEST_ROUNDS} rounds give no interval to judge by; measure more with --rounds"
             ));
         }
-        let step: Option<u64> = strategy
-            .allocation
-            .parse::<Allocation>()
-            .ok()
-            .and_then(Allocation::step_bytes);
+        let step = strategy.axes.allocation.and_then(Allocation::step_bytes);
+        let size = strategy.axes.size.unwrap_or(0) as f64;
+        let operations = strategy.values(Metric::Operations);
         if let Some(step) = step
-            && strategy
-                .trials
-                .iter()
-                .any(|trial| trial.operations * strategy.size < step)
+            && operations.iter().any(|count| count * size < step as f64)
         {
             return Some(
                 "trials were shorter than a step, most of which was written in vain".into(),
             );
         }
         // What is paid once in a trial weighs too much in one that ended early.
-        if strategy.trials.iter().any(|trial| trial.cut) && strategy.allocation != "overwrite" {
+        if strategy.trials.iter().any(|trial| trial.cut)
+            && strategy.axes.allocation != Some(Allocation::Overwrite)
+        {
             return Some(format!(
                 "trials of {} were stopped by the clock; give --seconds for longer ones",
                 strategy.key
@@ -271,74 +238,76 @@ fn obstacle(
 }
 
 /// What the counters say about why.
-fn explain(claim: &Claim, of: &StrategyResult, over: &StrategyResult) -> String {
+fn explain(claim: &Claim, of: &Series, over: &Series) -> String {
     let mut parts: Vec<String> = [of, over]
         .iter()
-        .filter_map(|strategy| device_words(strategy))
+        .filter_map(|series| device_words(series))
         .collect();
-    if of.key == AT_ONCE
-        && let (Some(at_once), Some(settled)) = (&of.summary, &over.summary)
+    let both = |metric| of.median(metric).zip(over.median(metric));
+    if claim.of == AT_ONCE
+        && let Some((at_once, settled)) = both(Metric::FirstUs)
     {
         parts.push(format!(
             "the first operation takes {:.1} ms against {:.2} ms, since it flushes the zeros",
-            at_once.first_us.median / 1e3,
-            settled.first_us.median / 1e3,
+            at_once / 1e3,
+            settled / 1e3,
         ));
     }
-    if of.key == STEPS {
-        let share: f64 = of
-            .trials
-            .iter()
-            .map(|trial| trial.extension_seconds / trial.seconds)
-            .sum::<f64>()
-            / of.trials.len().max(1) as f64;
+    if claim.of == STEPS {
+        let share = of.trials.iter().filter_map(|trial| {
+            Some(trial.get(Metric::ExtensionSeconds)? / trial.get(Metric::Seconds)?)
+        });
+        let share = share.sum::<f64>() / of.trials.len().max(1) as f64;
         parts.push(format!(
             "{:.0}% of the time went into writing zeros",
             share * 100.0
         ));
     }
-    if matches!(claim.measure, Measure::ExtraReads { .. })
-        && let (Some(unaligned), Some(aligned)) = (&of.summary, &over.summary)
+    if claim.measure == Measure::ExtraReads
+        && let Some((unaligned, aligned)) = both(Metric::P50Us)
     {
         parts.push(format!(
-            "median latency {:.0} against {:.0} µs",
-            unaligned.p50_us.median, aligned.p50_us.median
+            "median latency {unaligned:.0} against {aligned:.0} µs"
         ));
     }
     parts.join("; ")
 }
 
-fn device_words(strategy: &StrategyResult) -> Option<String> {
-    let device = strategy.summary.as_ref()?.device?;
-    let name = strategy
-        .key
-        .replace("/fdatasync/8K", "")
-        .replace("overwrite/", "");
-    let writes = match device.writes {
-        Some(writes) => format!("{writes:.1} writes"),
-        None => format!("{:.1} requests", device.write_requests),
+fn device_words(series: &Series) -> Option<String> {
+    let name = match (series.axes.placement, series.axes.cache) {
+        (Some(Placement::Sequential), Some(CacheState::Warm)) => {
+            series.axes.allocation?.to_string()
+        }
+        (Some(Placement::Unaligned), _) => "unaligned/cold".to_owned(),
+        _ => "spaced/cold".to_owned(),
     };
-    let reads = if device.reads >= 0.05 {
-        format!(", {:.1} reads", device.reads)
+    let requests = series.median(Metric::WriteRequests)?;
+    let writes = match series.median(Metric::Writes) {
+        Some(writes) => format!("{writes:.1} writes"),
+        None => format!("{requests:.1} requests"),
+    };
+    let reads = series.median(Metric::Reads)?;
+    let reads = if reads >= 0.05 {
+        format!(", {reads:.1} reads")
     } else {
         String::new()
     };
     Some(format!(
         "{name}: {writes}, {:.1} flushes, {:.1} KiB{reads}",
-        device.flushes, device.kib
+        series.median(Metric::Flushes)?,
+        series.median(Metric::Kib)?
     ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sync::Strategy;
     use crate::sync::fixtures::{filesystem, measured};
 
     const ROUNDS: [f64; 5] = [1_000.0, 1_100.0, 900.0, 1_050.0, 950.0];
 
     /// Appending at `ROUNDS`, overwriting `factor` times as fast in every round.
-    fn appending_and_overwriting(factor: f64) -> Vec<StrategyResult> {
+    fn appending_and_overwriting(factor: f64) -> Vec<Series> {
         let append = Strategy {
             allocation: Allocation::Append,
             ..Strategy::BASELINE
@@ -413,8 +382,9 @@ mod tests {
     #[test]
     fn an_interval_astride_a_threshold_tells_nothing() {
         let mut strategies = appending_and_overwriting(4.0);
-        strategies[1].trials[0].ops_per_second = 900.0;
-        strategies[1].trials[1].ops_per_second = 20_000.0;
+        for (trial, rate) in strategies[1].trials.iter_mut().zip([900.0, 20_000.0]) {
+            trial.figures.set(Metric::OpsPerSecond, rate);
+        }
         let claims = judge(&filesystem("ext4", Medium::Device), &strategies);
         assert_eq!(
             verdict(&claims, "overwrite-four-times-append"),

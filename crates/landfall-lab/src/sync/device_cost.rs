@@ -1,4 +1,4 @@
-//! From a device's counters to writes and flushes per operation.
+//! How many of a device's write requests carried data.
 //!
 //! A recorder counts the writes that carry data, and there is nothing to infer. The kernel's count of write requests includes *empty flushes*: requests that carry no data and
 //! only ask for a flush. It does not tell how many. They can be inferred. A sync that finds a
@@ -16,8 +16,8 @@
 
 use landfall_os::{DeviceCounters, JournalCounter, SyncCall};
 
+use super::Strategy;
 use super::trial::Measured;
-use super::{DeviceCost, Strategy};
 use crate::{Site, facts};
 
 /// One in so many flushes may be unexplained. A journal that gets full moves its tail, and each time
@@ -50,39 +50,25 @@ impl<'a> FlushModel<'a> {
         }
     }
 
-    /// The cost of one operation.
-    pub fn cost(&self, strategy: &Strategy, measured: &Measured) -> Option<DeviceCost> {
-        let syncs = if strategy.method.is_durable() {
-            measured.operations
-        } else {
-            0
-        } + measured.extension_syncs;
-        let (operations, commits) = (measured.operations, measured.commits);
-        let device = measured.device?;
-        Some(self.cost_of(strategy, &device, operations, syncs, commits))
+    /// Write requests of a trial that carried data, where that is known.
+    pub fn writes(&self, strategy: &Strategy, measured: &Measured) -> Option<u64> {
+        let durable = strategy.method.is_durable();
+        let syncs = if durable { measured.operations } else { 0 } + measured.extension_syncs;
+        self.writes_of(strategy, &measured.device?, syncs, measured.commits)
     }
 
-    fn cost_of(
+    fn writes_of(
         &self,
         strategy: &Strategy,
         device: &DeviceCounters,
-        operations: u64,
         syncs: u64,
         commits: Option<u64>,
-    ) -> DeviceCost {
+    ) -> Option<u64> {
         let inferred = || {
             let empty = self.empty_flushes(strategy, device, syncs, commits)?;
             Some(device.write_requests.saturating_sub(empty))
         };
-        let writes = device.data_writes.or_else(inferred);
-        let operations = operations as f64;
-        DeviceCost {
-            writes: writes.map(|writes| writes as f64 / operations),
-            write_requests: device.write_requests as f64 / operations,
-            kib: device.write_bytes as f64 / 1024.0 / operations,
-            flushes: device.flushes as f64 / operations,
-            reads: device.reads as f64 / operations,
-        }
+        device.data_writes.or_else(inferred)
     }
 
     fn empty_flushes(
@@ -227,13 +213,11 @@ mod tests {
             data_writes: Some(3_000),
             ..device(4_000, 2_000)
         };
-        let cost = |device: DeviceCounters| {
-            let counted =
-                model(&unknown, false).cost_of(&Strategy::BASELINE, &device, 1_000, 1_000, None);
-            counted.writes
+        let writes = |device: DeviceCounters| {
+            model(&unknown, false).writes_of(&Strategy::BASELINE, &device, 1_000, None)
         };
-        assert_eq!(cost(told), Some(3.0));
-        assert_eq!(cost(device(4_000, 2_000)), None);
+        assert_eq!(writes(told), Some(3_000));
+        assert_eq!(writes(device(4_000, 2_000)), None);
     }
 
     #[test]

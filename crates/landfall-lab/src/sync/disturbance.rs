@@ -3,9 +3,9 @@
 //! Our own writes and flushes are the same in every round, so whatever a round has beyond the quietest
 //! round of the same strategy is somebody else's.
 
-use super::{StrategyResult, Trial};
-use crate::disturbance::{self, CPU_SLACK, Disturbance, Disturbed, least};
-use crate::stats::median;
+use landfall_results::{Metric, Series, Trial};
+
+use crate::watch::{self, Watch};
 use crate::{Notice, Weight};
 
 /// Share of a trial's writes and flushes that may be foreign.
@@ -13,60 +13,37 @@ const TRAFFIC_SLACK: f64 = 0.05;
 /// Writes and flushes that any trial may have beyond its own: a superblock, a timestamp.
 const TRAFFIC_FLOOR: f64 = 8.0;
 
-impl Disturbed for Trial {
-    fn foreign_cpus(&self) -> f64 {
-        self.foreign_cpus
-    }
-
-    fn stolen_cpus(&self) -> f64 {
-        self.stolen_cpus
-    }
-
-    fn disturbances(&mut self) -> &mut Vec<Disturbance> {
-        &mut self.disturbances
-    }
-}
-
-/// Marks the disturbed trials of one strategy.
+/// What is disturbed.
 ///
 /// Several threads share flushes and requests as chance has it, so of theirs only the bytes are
 /// compared.
-pub(super) fn mark(trials: &mut [Trial], threads: u32) {
-    let writes = least(trials, |t| t.device.map(|d| d.write_requests));
-    let flushes = least(trials, |t| t.device.map(|d| d.flushes));
-    let kib = least(trials, |t| t.device.map(|d| d.kib));
-    disturbance::mark(trials, |trial| {
-        let operations = trial.operations as f64;
-        let foreign = |value: f64, own: f64| {
+pub(super) const WATCH: Watch = Watch {
+    counted_late: 0.0,
+    is_foreign: |series, trial| {
+        let compared: &[Metric] = if series.axes.threads == Some(1) {
+            &[Metric::WriteRequests, Metric::Flushes]
+        } else {
+            &[Metric::Kib]
+        };
+        compared.iter().any(|&metric| {
+            let (Some(value), Some(operations)) =
+                (trial.get(metric), trial.get(Metric::Operations))
+            else {
+                return false;
+            };
+            let own = watch::least(series, metric);
             let extra = (value - own) * operations;
             extra > TRAFFIC_FLOOR && extra > TRAFFIC_SLACK * own * operations
-        };
-        trial.device.is_some_and(|device| match threads {
-            1 => foreign(device.write_requests, writes) || foreign(device.flushes, flushes),
-            _ => foreign(device.kib, kib),
         })
-    });
-}
+    },
+};
 
 /// What the whole run has to say about disturbances.
-pub(super) fn notices(strategies: &[StrategyResult]) -> Vec<Notice> {
-    let trials: Vec<&Trial> = strategies
-        .iter()
-        .flat_map(|strategy| &strategy.trials)
-        .collect();
-    let found: Vec<&[Disturbance]> = trials.iter().map(|t| t.disturbances.as_slice()).collect();
-    let mut notices = disturbance::notices(&found);
-    let single: Vec<f64> = strategies
-        .iter()
-        .filter(|strategy| strategy.threads == 1)
-        .flat_map(|strategy| strategy.trials.iter().map(|trial| trial.foreign_cpus))
-        .collect();
-    if let Some(constant) = median(&single).filter(|cpus| *cpus > 2.0 * CPU_SLACK) {
-        let text = format!(
-            "During a typical trial {constant:.1} processors were busy with something else (other programs, or the kernel's own threads): figures would be better on an idle machine."
-        );
-        notices.push(Notice::new("busy-machine", Weight::Warning, text));
-    }
+pub(super) fn notices(series: &[Series]) -> Vec<Notice> {
+    let trials: Vec<&Trial> = series.iter().flat_map(|one| &one.trials).collect();
+    let mut notices = watch::notices(series);
+    let single = series.iter().filter(|one| one.axes.threads == Some(1));
+    notices.extend(watch::busy_machine(single));
     let cut = trials.iter().filter(|trial| trial.cut).count();
     if cut > 0 {
         let text = format!(
@@ -81,19 +58,24 @@ pub(super) fn notices(strategies: &[StrategyResult]) -> Vec<Notice> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::Strategy;
     use crate::sync::fixtures::trial;
+    use landfall_results::Disturbance;
 
     #[test]
     fn a_round_with_more_than_the_quietest_is_disturbed() {
-        let mut trials: Vec<Trial> = [1.0, 1.001, 1.4, 1.0]
-            .into_iter()
+        let mut one = Series::new(Strategy::BASELINE.into());
+        let flushes = [1.0, 1.001, 1.4, 1.0].into_iter();
+        one.trials = flushes
             .map(|flushes| trial(1, 10_000.0, 1.0, flushes))
             .collect();
-        trials[1].stolen_cpus = 0.5;
-        trials[3].foreign_cpus = 1.2;
-        let mut shared = trials.clone();
-        mark(&mut trials, 1);
-        let found: Vec<_> = trials
+        one.trials[1].figures.set(Metric::StolenCpus, 0.5);
+        one.trials[3].figures.set(Metric::ForeignCpus, 1.2);
+        let mut shared = one.clone();
+        shared.axes.threads = Some(4);
+        watch::mark(&mut one, &WATCH);
+        let found: Vec<_> = one
+            .trials
             .iter()
             .map(|trial| trial.disturbances.as_slice())
             .collect();
@@ -107,7 +89,7 @@ mod tests {
             ]
         );
         // What threads share by chance is nobody else's.
-        mark(&mut shared, 4);
-        assert!(shared[2].disturbances.is_empty());
+        watch::mark(&mut shared, &WATCH);
+        assert!(shared.trials[2].disturbances.is_empty());
     }
 }

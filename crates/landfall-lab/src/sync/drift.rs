@@ -7,7 +7,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::StrategyResult;
+use landfall_results::{Metric, Series};
+
 use crate::stats::{Estimate, median};
 use crate::{Notice, Weight};
 
@@ -19,7 +20,7 @@ const STEADY_RUN: RangeInclusive<f64> = 0.9..=1.11;
 const FEWEST_ROUNDS: usize = 3;
 
 /// What is to be said about the rate not having held.
-pub(super) fn notices(strategies: &[StrategyResult]) -> Vec<Notice> {
+pub(super) fn notices(strategies: &[Series]) -> Vec<Notice> {
     within_trials(strategies)
         .into_iter()
         .chain(over_the_run(strategies))
@@ -31,13 +32,13 @@ fn is_outside(estimate: &Estimate, steady: &RangeInclusive<f64>) -> bool {
     estimate.high < *steady.start() || *steady.end() < estimate.low
 }
 
-fn within_trials(strategies: &[StrategyResult]) -> Option<Notice> {
+fn within_trials(strategies: &[Series]) -> Option<Notice> {
     let drifting: Vec<&str> = strategies
         .iter()
         // One round has no interval.
         .filter(|strategy| strategy.trials.len() > 1)
         .filter(|strategy| {
-            let drift = strategy.summary.as_ref().and_then(|s| s.drift);
+            let drift = strategy.estimate(Metric::Drift);
             drift.is_some_and(|drift| is_outside(&drift, &STEADY_TRIAL))
         })
         .map(|strategy| strategy.key.as_str())
@@ -51,12 +52,12 @@ fn within_trials(strategies: &[StrategyResult]) -> Option<Notice> {
     })
 }
 
-fn over_the_run(strategies: &[StrategyResult]) -> Option<Notice> {
+fn over_the_run(strategies: &[Series]) -> Option<Notice> {
     let ratios: Vec<f64> = strategies
         .iter()
         .filter(|strategy| strategy.trials.len() >= FEWEST_ROUNDS)
         .filter_map(|strategy| {
-            let rates: Vec<f64> = strategy.trials.iter().map(|t| t.ops_per_second).collect();
+            let rates = strategy.values(Metric::OpsPerSecond);
             let third = rates.len().div_ceil(3);
             let first = median(&rates[..third])?;
             Some(median(&rates[rates.len() - third..])? / first)
@@ -78,7 +79,7 @@ mod tests {
     use crate::sync::Plan;
     use crate::sync::fixtures::measured;
 
-    fn run(rates: &[f64]) -> Vec<StrategyResult> {
+    fn run(rates: &[f64]) -> Vec<Series> {
         let strategies = Plan::standard().strategies;
         let measured = |(index, strategy)| {
             let jitter = 1.0 + 0.02 * (index % 5) as f64;
@@ -100,14 +101,10 @@ mod tests {
     #[test]
     fn a_rate_that_sinks_within_the_trial_is_noticed() {
         let mut strategies = run(&[1_000.0, 1_000.0]);
-        let sinking = Estimate {
-            median: 0.5,
-            low: 0.4,
-            high: 0.6,
-        };
-        if let Some(summary) = &mut strategies[3].summary {
-            summary.drift = Some(sinking);
+        for (trial, drift) in strategies[3].trials.iter_mut().zip([0.4, 0.6]) {
+            trial.figures.set(Metric::Drift, drift);
         }
+        strategies[3].summarize();
         let notices = notices(&strategies);
         assert_eq!(notices.len(), 1);
         assert!(notices[0].text.contains(&strategies[3].key));

@@ -1,21 +1,21 @@
 //! The run: every strategy once a round, round after round.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
 use super::device_cost::FlushModel;
 use super::files::Workbench;
-use super::trial::{self, Measured, Task};
+use super::trial::{self, Measured, Task, merging_histogram};
 use super::{
-    Operations, Pilot, Plan, Strategy, StrategyResult, SyncResults, Trial, claims, disturbance,
-    drift, required_bytes, summary,
+    Operations, Pilot, Plan, Strategy, SyncResults, claims, disturbance, drift, required_bytes,
+    summary,
 };
 use crate::preparation::PrepareError;
-use crate::schedule::Schedule;
+use crate::rounds::{Group, Rounds};
 use crate::{Error, Notice, Preparation, Progress, Site, Stop};
-use landfall_results::left_out;
+use landfall_results::{Series, left_out};
 
 /// Operations of the pilot at most, and its time.
 const PILOT_OPERATIONS: u64 = 512;
@@ -48,47 +48,12 @@ pub fn run(
         model: FlushModel::of(site),
         rate: f64::INFINITY,
         attempts: 0,
-        records: plan.strategies.iter().map(Record::new).collect(),
-        schedule: Schedule::new(
-            plan.strategies.len(),
-            plan.rounds,
-            Duration::from_secs_f64(plan.seconds.min(3600.0)),
-        ),
     };
     let pilot = run.pilot()?;
     run.rate = pilot.map_or(f64::INFINITY, |pilot| pilot.ops_per_second);
     site.require_space(required_bytes(plan, run.rate), REMEDY)?;
-    run.rounds(progress)?;
-    Ok(run.results(pilot))
-}
-
-/// A strategy and what was measured of it so far.
-struct Record {
-    strategy: Strategy,
-    trials: Vec<Trial>,
-    rest: Histogram<u64>,
-    unsupported: Option<String>,
-}
-
-impl Record {
-    fn new(strategy: &Strategy) -> Record {
-        Record {
-            strategy: *strategy,
-            trials: Vec::new(),
-            rest: trial::merging_histogram(),
-            unsupported: None,
-        }
-    }
-
-    fn into_result(mut self) -> StrategyResult {
-        disturbance::mark(&mut self.trials, self.strategy.threads);
-        StrategyResult {
-            unsupported: self.unsupported,
-            summary: summary::summary(&self.trials, &self.rest),
-            trials: self.trials,
-            ..StrategyResult::new(&self.strategy)
-        }
-    }
+    let series = run.rounds(progress)?;
+    Ok(run.results(pilot, series))
 }
 
 /// How one attempt at a trial ended.
@@ -105,8 +70,6 @@ struct Run<'a> {
     model: FlushModel<'a>,
     rate: f64,
     attempts: u64,
-    records: Vec<Record>,
-    schedule: Schedule,
 }
 
 impl Run<'_> {
@@ -130,48 +93,59 @@ impl Run<'_> {
         }
     }
 
-    fn rounds(&mut self, progress: &mut dyn Progress) -> Result<(), Error> {
-        let total = self.plan.trials();
-        let mut done = 0;
-        for round in 1..=self.plan.rounds {
-            for index in 0..self.records.len() {
-                if self.records[index].unsupported.is_none() {
-                    let strategy = self.records[index].strategy;
-                    let left = self.schedule.left(round, index..self.records.len());
-                    progress.doing(&strategy.key(), done, total, left);
-                    self.measure(index, round)?;
-                    if let Some(trial) = self.records[index].trials.last() {
-                        progress.measured(&trial.row(&strategy.key()));
-                    }
+    fn rounds(&mut self, progress: &mut dyn Progress) -> Result<Vec<Series>, Error> {
+        let strategies = &self.plan.strategies;
+        let mut series: Vec<Series> = strategies
+            .iter()
+            .map(|strategy| Series::new((*strategy).into()))
+            .collect();
+        let mut latencies: Vec<_> = strategies.iter().map(|_| merging_histogram()).collect();
+        let guess = Duration::from_secs_f64(self.plan.seconds.min(3600.0));
+        let rounds = Rounds::each("sync", self.plan.rounds, &series, guess);
+        let in_plan_order = |_| (0..strategies.len()).collect();
+        rounds.run(
+            &mut series,
+            &disturbance::WATCH,
+            progress,
+            in_plan_order,
+            |group| {
+                for index in group.members.clone() {
+                    self.measure(index, group, &mut latencies[index])?;
                 }
-                done += 1;
-            }
+                Ok(())
+            },
+        )?;
+        progress.doing(
+            "done",
+            self.plan.trials(),
+            self.plan.trials(),
+            Duration::ZERO,
+        );
+        for (one, latencies) in series.iter_mut().zip(&latencies) {
+            one.distribution = summary::distribution(latencies);
         }
-        progress.doing("done", total, total, Duration::ZERO);
-        Ok(())
+        Ok(series)
     }
 
-    fn measure(&mut self, index: usize, round: u32) -> Result<(), Error> {
-        let strategy = self.records[index].strategy;
+    fn measure(
+        &mut self,
+        index: usize,
+        group: &mut Group<'_>,
+        latencies: &mut Histogram<u64>,
+    ) -> Result<(), Error> {
+        let strategy = self.plan.strategies[index];
         let operations = self.plan.operations_of(&strategy, self.rate);
         let limit =
             Duration::try_from_secs_f64(self.plan.time_limit(&strategy)).unwrap_or(Duration::MAX);
-        let begin = Instant::now();
-        let attempt = self.attempt(&strategy, operations, limit)?;
-        self.schedule.took(index, begin.elapsed());
-        let record = &mut self.records[index];
-        match attempt {
-            Attempt::Unsupported(reason) => {
-                self.schedule.drop(index);
-                record.unsupported = Some(reason);
-            }
+        group.begin(index);
+        match self.attempt(&strategy, operations, limit)? {
+            Attempt::Unsupported(reason) => group.give_up(index, reason),
             Attempt::Measured(measured, preparation) => {
-                let cost = self.model.cost(&strategy, &measured);
-                record
-                    .trials
-                    .push(summary::trial(round, &measured, cost, preparation));
+                let writes = self.model.writes(&strategy, &measured);
+                let trial = summary::trial(group.round, &measured, writes, preparation);
+                group.measured(index, trial);
                 // It grows as needed: an error is not possible.
-                let _ = record.rest.add(&measured.rest);
+                let _ = latencies.add(&measured.rest);
             }
         }
         Ok(())
@@ -219,16 +193,14 @@ impl Run<'_> {
         Ok(attempt)
     }
 
-    fn results(self, pilot: Option<Pilot>) -> (SyncResults, Vec<Notice>) {
-        let strategies: Vec<StrategyResult> =
-            self.records.into_iter().map(Record::into_result).collect();
-        let mut notices = disturbance::notices(&strategies);
-        notices.extend(drift::notices(&strategies));
+    fn results(self, pilot: Option<Pilot>, series: Vec<Series>) -> (SyncResults, Vec<Notice>) {
+        let mut notices = disturbance::notices(&series);
+        notices.extend(drift::notices(&series));
         let excluded = self.plan.excluded.iter();
         notices.extend(left_out(
             excluded.map(|one| (one.strategy.key(), one.reason.as_str())),
         ));
-        let claims = claims::judge(self.site.filesystem(), &strategies);
+        let claims = claims::judge(self.site.filesystem(), &series);
         let results = SyncResults {
             plan: self.plan.kind,
             rounds: self.plan.rounds,
@@ -237,7 +209,7 @@ impl Run<'_> {
             settle_seconds: self.plan.settle_seconds,
             pilot,
             preparation: self.bench.kept,
-            strategies,
+            series,
             claims,
         };
         (results, notices)

@@ -2,9 +2,10 @@
 
 use landfall_os::{Filesystem, Host, Medium, Space};
 
-use super::{
-    DeviceCost, Latency, Operations, Strategy, StrategyProof, StrategyResult, SyncResults, Trial,
-};
+use landfall_results::metric::Figures;
+use landfall_results::{Metric, Series, SeriesProof, Trial};
+
+use super::{Operations, Strategy, SyncResults};
 use crate::sync::summary;
 use crate::sync::trial::merging_histogram;
 use crate::{Experiment, PlanKind, Preparation, Results, SCHEMA_NAME, SiteDescription};
@@ -13,67 +14,51 @@ use crate::{Experiment, PlanKind, Preparation, Results, SCHEMA_NAME, SiteDescrip
 pub(crate) fn trial(round: u32, rate: f64, writes: f64, flushes: f64) -> Trial {
     Trial {
         round,
-        operations: 1_000,
-        seconds: 1_000.0 / rate,
-        ops_per_second: rate,
-        first_us: 2e6 / rate,
-        latency: Some(Latency {
-            p50: 1e6 / rate,
-            p90: 1.5e6 / rate,
-            p99: 3e6 / rate,
-            p999: 4e6 / rate,
-            max: 5e6 / rate,
-        }),
-        cpu_us: 10.0,
-        device: Some(DeviceCost {
-            writes: Some(writes),
-            write_requests: writes + flushes,
-            kib: 8.0 * writes,
-            flushes,
-            reads: 0.0,
-        }),
-        extension_seconds: 0.0,
-        drift: None,
-        cut: false,
-        preparation: Preparation::default(),
-        foreign_cpus: 0.1,
-        stolen_cpus: 0.0,
-        disturbances: Vec::new(),
+        figures: Figures::default()
+            .with(Metric::Operations, 1_000.0)
+            .with(Metric::Seconds, 1_000.0 / rate)
+            .with(Metric::OpsPerSecond, rate)
+            .with(Metric::FirstUs, 2e6 / rate)
+            .with(Metric::P50Us, 1e6 / rate)
+            .with(Metric::P90Us, 1.5e6 / rate)
+            .with(Metric::P99Us, 3e6 / rate)
+            .with(Metric::P999Us, 4e6 / rate)
+            .with(Metric::MaxUs, 5e6 / rate)
+            .with(Metric::CpuUs, 10.0)
+            .with(Metric::Writes, writes)
+            .with(Metric::WriteRequests, writes + flushes)
+            .with(Metric::Kib, 8.0 * writes)
+            .with(Metric::Flushes, flushes)
+            .with(Metric::Reads, 0.0)
+            .with(Metric::ExtensionSeconds, 0.0)
+            .with(Metric::ForeignCpus, 0.1)
+            .with(Metric::StolenCpus, 0.0),
+        ..Trial::default()
     }
 }
 
 /// A strategy measured in one round for each rate.
-pub(crate) fn measured(
-    strategy: Strategy,
-    rates: &[f64],
-    writes: f64,
-    flushes: f64,
-) -> StrategyResult {
-    let trials: Vec<Trial> = rates
-        .iter()
-        .enumerate()
-        .map(|(index, rate)| trial(index as u32 + 1, *rate, writes, flushes))
-        .collect();
+pub(crate) fn measured(strategy: Strategy, rates: &[f64], writes: f64, flushes: f64) -> Series {
     let mut rest = merging_histogram();
-    for rate in rates {
+    let mut series = Series::new(strategy.into());
+    for (rate, round) in rates.iter().zip(1..) {
+        series.trials.push(trial(round, *rate, writes, flushes));
         rest.saturating_record((1e9 / rate) as u64);
     }
-    StrategyResult {
-        summary: summary::summary(&trials, &rest),
-        trials,
-        ..StrategyResult::new(&strategy)
-    }
+    series.summarize();
+    series.distribution = summary::distribution(&rest);
+    series
 }
 
 /// The strategy, which lost nothing in so many crash states.
-pub(crate) fn proven(strategy: StrategyResult, states: u64) -> StrategyResult {
+pub(crate) fn proven(strategy: Series, states: u64) -> Series {
     losing(strategy, 0, states)
 }
 
 /// The strategy, which lost an acknowledged write in some of so many crash states.
-pub(crate) fn losing(strategy: StrategyResult, losing: u64, states: u64) -> StrategyResult {
-    StrategyResult {
-        proof: Some(StrategyProof {
+pub(crate) fn losing(strategy: Series, losing: u64, states: u64) -> Series {
+    Series {
+        proof: Some(SeriesProof {
             recipe: "ext4".to_owned(),
             states,
             losing,
@@ -85,7 +70,7 @@ pub(crate) fn losing(strategy: StrategyResult, losing: u64, states: u64) -> Stra
 }
 
 /// The strategy, of which nothing could be proven.
-pub(crate) fn unproven(strategy: StrategyResult) -> StrategyResult {
+pub(crate) fn unproven(strategy: Series) -> Series {
     let mut strategy = losing(strategy, 0, 0);
     if let Some(proof) = &mut strategy.proof {
         proof.not_proven = Some("it cannot be carried out there".to_owned());
@@ -94,15 +79,15 @@ pub(crate) fn unproven(strategy: StrategyResult) -> StrategyResult {
 }
 
 /// A strategy that could not be measured.
-pub(crate) fn unmeasured(strategy: Strategy) -> StrategyResult {
-    StrategyResult {
+pub(crate) fn unmeasured(strategy: Strategy) -> Series {
+    Series {
         unsupported: Some("not supported here".to_owned()),
-        ..StrategyResult::new(&strategy)
+        ..Series::new(strategy.into())
     }
 }
 
 /// Experiment `sync` with these strategies.
-pub(crate) fn sync_results(strategies: Vec<StrategyResult>) -> SyncResults {
+pub(crate) fn sync_results(series: Vec<Series>) -> SyncResults {
     SyncResults {
         plan: PlanKind::Standard,
         rounds: 5,
@@ -111,13 +96,13 @@ pub(crate) fn sync_results(strategies: Vec<StrategyResult>) -> SyncResults {
         settle_seconds: None,
         pilot: None,
         preparation: Preparation::default(),
-        strategies,
+        series,
         claims: Vec::new(),
     }
 }
 
 /// A document with these strategies.
-pub(crate) fn results(strategies: Vec<StrategyResult>) -> Results {
+pub(crate) fn results(series: Vec<Series>) -> Results {
     Results {
         schema: SCHEMA_NAME.to_owned(),
         version: "0.0.0".to_owned(),
@@ -136,7 +121,7 @@ pub(crate) fn results(strategies: Vec<StrategyResult>) -> Results {
         site: SiteDescription::default(),
         filesystem: filesystem("ext4", Medium::Device),
         notices: Vec::new(),
-        experiments: vec![Experiment::Sync(sync_results(strategies))],
+        experiments: vec![Experiment::Sync(sync_results(series))],
     }
 }
 

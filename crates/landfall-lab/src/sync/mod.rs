@@ -16,7 +16,6 @@ mod files;
 pub(crate) mod fixtures;
 mod plan;
 mod result;
-mod row;
 pub mod safety;
 mod sections;
 mod strategy;
@@ -25,10 +24,9 @@ mod track;
 mod trial;
 
 pub use experiment::run;
+pub use landfall_results::{CacheState, Files, Placement};
 pub use plan::{Excluded, Operations, Plan, Selection, required_bytes};
-pub use result::{
-    DeviceCost, Latency, Pilot, StrategyProof, StrategyResult, Summary, SyncResults, Trial,
-};
+pub use result::{Pilot, SyncResults};
 pub use safety::Safety;
-pub use sections::{Section, sections};
-pub use strategy::{CacheState, Files, Placement, Strategy};
+pub use sections::sections;
+pub use strategy::{Strategy, find};

@@ -4,11 +4,13 @@
 //! Rates are compared only between writes of one size, by as many threads, to the same places. Nothing is
 //! called safe that was not proven, nor what is not meant to be durable: that it was not caught is luck.
 
-use super::{CacheState, Placement, Strategy, StrategyResult, Summary, SyncResults};
+use landfall_results::{Axes, Axis, CacheState, Metric, Placement, Series};
+
+use super::{Strategy, SyncResults};
 use crate::numbers::{NOTHING, interval, thousands};
 use crate::scratch_fs::FilesystemSpec;
+use crate::stats::Estimate;
 use crate::{Results, facts};
-use landfall_os::humanize::bytes_text;
 
 /// Strategies named in a sentence.
 const MOST_NAMED: usize = 2;
@@ -24,49 +26,60 @@ pub enum Safety {
     NotProven,
 }
 
-impl StrategyResult {
-    /// What power cuts did to it.
-    pub fn safety(&self) -> Safety {
-        match &self.proof {
-            Some(proof) if proof.losing > 0 => Safety::Lost,
-            Some(proof) if proof.lost_nothing() => Safety::LostNothing,
-            _ => Safety::NotProven,
-        }
-    }
-
-    /// In how many crash states it lost an acknowledged write, of how many: `0/300`.
-    pub fn lost_in(&self) -> String {
-        match (&self.proof, self.safety()) {
-            (Some(proof), Safety::LostNothing | Safety::Lost) => format!(
-                "{}/{}",
-                thousands(proof.losing as f64),
-                thousands(proof.states as f64)
-            ),
-            _ => NOTHING.to_owned(),
-        }
-    }
-
-    /// How it makes a write durable, in words: `overwrite with fdatasync`.
-    pub fn way(&self) -> String {
-        let mut text = format!("{} with {}", self.allocation, self.method);
-        if self.threads > 1 {
-            text.push_str(&format!(", {} threads together", self.threads));
-        }
-        if self.placement != Placement::Sequential || self.cache != CacheState::Warm {
-            text.push_str(&format!(" ({})", self.key));
-        }
-        text
-    }
-
-    /// Whether the rates of both can be compared.
-    pub(crate) fn is_comparable_with(&self, other: &StrategyResult) -> bool {
-        (self.size, self.threads, self.files) == (other.size, other.threads, other.files)
-            && (self.placement, self.cache) == (other.placement, other.cache)
+/// What power cuts did to a strategy.
+pub fn safety(series: &Series) -> Safety {
+    match &series.proof {
+        Some(proof) if proof.losing > 0 => Safety::Lost,
+        Some(proof) if proof.lost_nothing() => Safety::LostNothing,
+        _ => Safety::NotProven,
     }
 }
 
-/// A strategy that was timed.
-pub type Timed<'a> = (&'a StrategyResult, &'a Summary);
+/// In how many crash states a strategy lost an acknowledged write, of how many: `0/300`.
+pub fn lost_in(series: &Series) -> String {
+    match (&series.proof, safety(series)) {
+        (Some(proof), Safety::LostNothing | Safety::Lost) => format!(
+            "{}/{}",
+            thousands(proof.losing as f64),
+            thousands(proof.states as f64)
+        ),
+        _ => NOTHING.to_owned(),
+    }
+}
+
+/// How a strategy makes a write durable, in words: `overwrite with fdatasync`.
+pub fn way(series: &Series) -> String {
+    let axes = &series.axes;
+    let mut text = format!(
+        "{} with {}",
+        axes.text(Axis::Allocation),
+        axes.text(Axis::Method)
+    );
+    if let Some(threads) = axes.threads.filter(|threads| *threads > 1) {
+        text.push_str(&format!(", {threads} threads together"));
+    }
+    if (axes.placement, axes.cache) != (Some(Placement::Sequential), Some(CacheState::Warm)) {
+        text.push_str(&format!(" ({})", series.key));
+    }
+    text
+}
+
+/// Whether the rates of both can be compared: they differ in allocation and method only.
+pub(crate) fn is_comparable(one: &Series, other: &Series) -> bool {
+    let fixed = |series: &Series| series.axes.without(Axis::Allocation).without(Axis::Method);
+    fixed(one) == fixed(other)
+}
+
+/// A strategy that was timed, and its operations per second.
+pub type Timed<'a> = (&'a Series, Estimate);
+
+/// All strategies that were timed.
+pub(crate) fn timed(sync: &SyncResults) -> impl Iterator<Item = Timed<'_>> {
+    let rate = |one: &'_ Series| one.estimate(Metric::OpsPerSecond);
+    sync.series
+        .iter()
+        .filter_map(move |one| Some((one, rate(one)?)))
+}
 
 /// Strategies that can be compared with each other, the fastest first.
 #[derive(Debug)]
@@ -83,35 +96,31 @@ pub struct Ranking<'a> {
 
 /// The ranking of the strategies around the plan's centre; `None` if nothing was proven.
 pub fn ranking(sync: &SyncResults) -> Option<Ranking<'_>> {
-    let timed = || {
-        let all = sync.strategies.iter();
-        all.filter_map(|strategy| Some((strategy, strategy.summary.as_ref()?)))
-    };
-    let baseline = Strategy::BASELINE.key();
-    let is_proven = |(strategy, _): &Timed<'_>| strategy.safety() != Safety::NotProven;
+    let timed = || timed(sync);
+    let baseline = Axes::from(Strategy::BASELINE);
+    let is_proven = |(series, _): &Timed<'_>| safety(series) != Safety::NotProven;
     let (centre, _) = timed()
         .filter(is_proven)
-        .find(|(strategy, _)| strategy.key == baseline)
+        .find(|(series, _)| series.axes == baseline)
         .or_else(|| timed().find(is_proven))
-        .or_else(|| timed().find(|(strategy, _)| strategy.proof.is_some()))?;
+        .or_else(|| timed().find(|(series, _)| series.proof.is_some()))?;
     let mut all: Vec<Timed<'_>> = timed()
-        .filter(|(strategy, _)| strategy.is_comparable_with(centre))
+        .filter(|(series, _)| is_comparable(series, centre))
         .collect();
-    all.sort_by(|(_, a), (_, b)| b.ops_per_second.median.total_cmp(&a.ops_per_second.median));
+    all.sort_by(|(_, a), (_, b)| b.median.total_cmp(&a.median));
     let is_safe =
-        |(strategy, _): &Timed<'_>| strategy.durable && strategy.safety() == Safety::LostNothing;
+        |(series, _): &Timed<'_>| series.axes.is_durable() && safety(series) == Safety::LostNothing;
     let best = all.iter().copied().find(is_safe);
     let (mut equals, mut faster) = (Vec::new(), Vec::new());
-    if let Some((winner, summary)) = best {
-        let rate = summary.ops_per_second;
+    if let Some((winner, rate)) = best {
         let others = || all.iter().filter(|(other, _)| other.key != winner.key);
         equals = others()
-            .filter(|timed| is_safe(timed) && timed.1.ops_per_second.high >= rate.low)
+            .filter(|timed| is_safe(timed) && timed.1.high >= rate.low)
             .copied()
             .collect();
         faster = others()
-            .filter(|timed| timed.0.durable && !is_safe(timed))
-            .filter(|timed| timed.1.ops_per_second.median > rate.median)
+            .filter(|timed| timed.0.axes.is_durable() && !is_safe(timed))
+            .filter(|timed| timed.1.median > rate.median)
             .copied()
             .collect();
     }
@@ -129,18 +138,17 @@ pub fn sentences(sync: &SyncResults) -> Vec<String> {
     let Some(ranking) = ranking(sync) else {
         return Vec::new();
     };
-    let Some((best, summary)) = ranking.best else {
+    let Some((best, rate)) = ranking.best else {
         return vec![none(&ranking)];
     };
-    let rate = summary.ops_per_second;
     let spread = match best.trials.len() {
         1 => "one round, which cannot say how far chance moved it".to_owned(),
         _ => format!("95% interval {}", interval(&rate, thousands)),
     };
     let mut sentences = vec![format!(
         "The fastest setting that lost nothing: {}, {} a write, {} ops/s ({spread}), acknowledged writes lost in {}.",
-        best.way(),
-        bytes_text(best.size),
+        way(best),
+        best.axes.text(Axis::Size),
         thousands(rate.median),
         lost_states(best),
     )];
@@ -150,9 +158,9 @@ pub fn sentences(sync: &SyncResults) -> Vec<String> {
             named(&ranking.equals, |_| None)
         ));
     }
-    let of = |safety| -> Vec<Timed<'_>> {
+    let of = |so: Safety| -> Vec<Timed<'_>> {
         let faster = ranking.faster.iter().copied();
-        faster.filter(|(one, _)| one.safety() == safety).collect()
+        faster.filter(|(one, _)| safety(one) == so).collect()
     };
     let (lost, unproven) = (of(Safety::Lost), of(Safety::NotProven));
     if !lost.is_empty() {
@@ -171,9 +179,9 @@ pub fn sentences(sync: &SyncResults) -> Vec<String> {
 }
 
 fn none(ranking: &Ranking<'_>) -> String {
-    let of = |safety| {
-        let durable = ranking.all.iter().filter(|(one, _)| one.durable);
-        durable.filter(|(one, _)| one.safety() == safety).count()
+    let of = |so: Safety| {
+        let durable = ranking.all.iter().filter(|(one, _)| one.axes.is_durable());
+        durable.filter(|(one, _)| safety(one) == so).count()
     };
     match (of(Safety::Lost), of(Safety::NotProven)) {
         (0, _) => "No setting was proven to lose nothing.".to_owned(),
@@ -190,7 +198,7 @@ fn none(ranking: &Ranking<'_>) -> String {
     }
 }
 
-fn lost_states(strategy: &StrategyResult) -> String {
+fn lost_states(strategy: &Series) -> String {
     let (losing, states) = strategy
         .proof
         .as_ref()
@@ -203,14 +211,14 @@ fn lost_states(strategy: &StrategyResult) -> String {
 }
 
 /// The first of these with their rates, and how many more there are.
-fn named(those: &[Timed<'_>], more: impl Fn(&StrategyResult) -> Option<String>) -> String {
+fn named(those: &[Timed<'_>], more: impl Fn(&Series) -> Option<String>) -> String {
     let mut texts: Vec<String> = those
         .iter()
         .take(MOST_NAMED)
-        .map(|(one, summary)| {
-            let rate = thousands(summary.ops_per_second.median);
+        .map(|(one, rate)| {
+            let rate = thousands(rate.median);
             let more = more(one).map_or(String::new(), |more| format!(", {more}"));
-            format!("{} ({rate} ops/s{more})", one.way())
+            format!("{} ({rate} ops/s{more})", way(one))
         })
         .collect();
     match those.len().saturating_sub(MOST_NAMED) {
@@ -227,7 +235,7 @@ fn named(those: &[Timed<'_>], more: impl Fn(&StrategyResult) -> Option<String>) 
 /// What was timed and what was proven: two filesystems, which may be alike.
 pub fn place(results: &Results, sync: &SyncResults) -> String {
     let mut recipes: Vec<&str> = sync
-        .strategies
+        .series
         .iter()
         .filter_map(|strategy| Some(strategy.proof.as_ref()?.recipe.as_str()))
         .collect();
@@ -274,7 +282,7 @@ mod tests {
     use crate::sync::fixtures::{losing, measured, proven, sync_results, unproven};
     use landfall_os::Allocation;
 
-    fn by(method: &str, rate: f64) -> StrategyResult {
+    fn by(method: &str, rate: f64) -> Series {
         let strategy = Strategy {
             method: method.parse().unwrap(),
             ..Strategy::BASELINE
@@ -300,11 +308,7 @@ mod tests {
                 "Faster, but not proven: overwrite with o_sync (1,502 ops/s).",
             ]
         );
-        let ways: Vec<String> = found
-            .strategies
-            .iter()
-            .map(StrategyResult::lost_in)
-            .collect();
+        let ways: Vec<String> = found.series.iter().map(lost_in).collect();
         assert_eq!(ways, ["0/812", "0/300", "240/300", "–", "300/300"]);
     }
 
@@ -327,7 +331,7 @@ mod tests {
         if let Some(proof) = &mut half.proof {
             proof.not_proven = Some("the check ended after 10 s".into());
         }
-        assert_eq!(half.safety(), Safety::NotProven);
+        assert_eq!(safety(&half), Safety::NotProven);
         let found = sync_results(vec![half, lucky]);
         assert_eq!(
             sentences(&found),
@@ -337,7 +341,7 @@ mod tests {
         if let Some(proof) = &mut lost.proof {
             proof.not_proven = Some("stopped".into());
         }
-        assert_eq!(lost.safety(), Safety::Lost);
+        assert_eq!(safety(&lost), Safety::Lost);
         assert_eq!(
             sentences(&sync_results(vec![lost])),
             ["No setting lost nothing: 1 setting meant to be durable lost acknowledged writes."]
@@ -363,6 +367,6 @@ mod tests {
         ]);
         let ranking = ranking(&found).unwrap();
         assert_eq!(ranking.all.len(), 1);
-        assert_eq!(ranking.best.unwrap().0.size, 8192);
+        assert_eq!(ranking.best.unwrap().0.axes.size, Some(8192));
     }
 }

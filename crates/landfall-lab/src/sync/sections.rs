@@ -3,153 +3,62 @@
 //! The terminal's tables and the report's charts are made from these sections, so that both show the
 //! same.
 
-use super::{CacheState, Files, Placement, Strategy, StrategyResult, SyncResults};
-use landfall_os::humanize::bytes_text;
+use landfall_results::{Axes, Axis};
 
-/// Strategies that differ from the centre along one axis only.
-#[derive(Clone, Debug)]
-pub struct Section<'a> {
-    /// The axis, as one word for programs.
-    pub axis: &'static str,
-    /// What is varied, and what is not.
-    pub title: String,
-    /// The value on the axis and the strategy that has it, in plan order.
-    pub rows: Vec<(String, &'a StrategyResult)>,
-}
+use super::{Strategy, SyncResults};
+use crate::section::{Section, rest};
 
 /// Cuts results into sections; strategies that fit none come last, under their keys.
 pub fn sections(results: &SyncResults) -> Vec<Section<'_>> {
-    let strategies = &results.strategies;
-    let centre_key = Strategy::BASELINE.key();
-    let centre = strategies
-        .iter()
-        .find(|strategy| strategy.key == centre_key)
-        .or(strategies.first());
-    let Some(centre) = centre else {
+    let series = &results.series;
+    let baseline = Axes::from(Strategy::BASELINE);
+    let centre = series.iter().find(|one| one.axes == baseline);
+    let Some(centre) = centre.or(series.first()) else {
         return Vec::new();
     };
     let mut sections = Vec::new();
-    let mut shown: Vec<&str> = Vec::new();
-    for axis in AXES {
-        let mut rows: Vec<(String, &StrategyResult)> = strategies
+    for (axis, title) in AXES {
+        let fixed = centre.axes.without(axis);
+        let mut found: Vec<_> = series
             .iter()
-            .filter(|strategy| {
-                AXES.iter()
-                    .all(|other| other.name == axis.name || (other.same)(strategy, centre))
-            })
-            .map(|strategy| ((axis.label)(strategy), strategy))
+            .filter(|one| one.axes.without(axis) == fixed)
             .collect();
-        if rows.len() < 2 {
+        if found.len() < 2 {
             continue;
         }
-        rows.sort_by_key(|(_, strategy)| (axis.order)(strategy));
-        shown.extend(rows.iter().map(|(_, strategy)| strategy.key.as_str()));
+        found.sort_by_key(|one| one.axes.position(axis));
         let fixed: Vec<String> = AXES
             .iter()
-            .filter(|other| other.name != axis.name)
-            .filter_map(|other| (other.fixed)(centre))
+            .filter(|(other, _)| *other != axis)
+            .filter_map(|(other, _)| {
+                let text = centre.axes.text(*other);
+                // One write after the other goes without saying.
+                (*other != Axis::Pages || text != baseline.text(Axis::Pages)).then_some(text)
+            })
             .collect();
         sections.push(Section {
-            axis: axis.name,
-            title: format!("{} ({})", axis.title, fixed.join(", ")),
-            rows,
+            axis: Some(axis),
+            title: format!("{title} ({})", fixed.join(", ")),
+            rows: found
+                .into_iter()
+                .map(|one| (one.axes.text(axis), one))
+                .collect(),
+            is_grouped: false,
+            in_memory: false,
         });
     }
-    let rest: Vec<(String, &StrategyResult)> = strategies
-        .iter()
-        .filter(|strategy| !shown.contains(&strategy.key.as_str()))
-        .map(|strategy| (strategy.key.replace('/', " "), strategy))
-        .collect();
-    if !rest.is_empty() {
-        let title = if sections.is_empty() {
-            "Strategies"
-        } else {
-            "Other strategies"
-        };
-        sections.push(Section {
-            axis: "other",
-            title: title.to_owned(),
-            rows: rest,
-        });
-    }
+    let rest = rest(series, &sections);
+    sections.extend(rest);
     sections
 }
 
-struct Axis {
-    name: &'static str,
-    title: &'static str,
-    same: fn(&StrategyResult, &StrategyResult) -> bool,
-    /// The strategy's value on this axis.
-    label: fn(&StrategyResult) -> String,
-    /// Where the value belongs on the axis; equal values stay in plan order.
-    order: fn(&StrategyResult) -> u64,
-    /// How a title says what the axis is fixed at; nothing where it goes without saying.
-    fixed: fn(&StrategyResult) -> Option<String>,
-}
-
-const AXES: [Axis; 5] = [
-    Axis {
-        name: "allocation",
-        title: "By allocation",
-        same: |a, b| a.allocation == b.allocation,
-        label: |s| s.allocation.clone(),
-        order: |_| 0,
-        fixed: |s| Some(s.allocation.clone()),
-    },
-    Axis {
-        name: "method",
-        title: "By sync method",
-        same: |a, b| a.method == b.method,
-        label: |s| s.method.clone(),
-        order: |_| 0,
-        fixed: |s| Some(s.method.clone()),
-    },
-    Axis {
-        name: "size",
-        title: "By size of a write",
-        same: |a, b| a.size == b.size,
-        label: |s| bytes_text(s.size),
-        order: |s| s.size,
-        fixed: |s| Some(bytes_text(s.size)),
-    },
-    Axis {
-        name: "threads",
-        title: "By threads",
-        same: |a, b| (a.threads, a.files) == (b.threads, b.files),
-        label: threads,
-        order: |s| u64::from(s.threads),
-        fixed: |s| Some(threads(s)),
-    },
-    Axis {
-        name: "pages",
-        title: "By pages touched",
-        same: |a, b| (a.placement, a.cache) == (b.placement, b.cache),
-        label: pages,
-        order: |_| 0,
-        fixed: |s| (pages(s) != "sequential, warm").then(|| pages(s)),
-    },
+const AXES: [(Axis, &str); 5] = [
+    (Axis::Allocation, "By allocation"),
+    (Axis::Method, "By sync method"),
+    (Axis::Size, "By size of a write"),
+    (Axis::Threads, "By threads"),
+    (Axis::Pages, "By pages touched"),
 ];
-
-fn threads(strategy: &StrategyResult) -> String {
-    match (strategy.threads, strategy.files) {
-        (1, _) => "1 thread".to_owned(),
-        (threads, Files::Shared) => format!("{threads}, one file"),
-        (threads, Files::Each) => format!("{threads}, a file each"),
-    }
-}
-
-fn pages(strategy: &StrategyResult) -> String {
-    let placement = match strategy.placement {
-        Placement::Sequential => "sequential",
-        Placement::Spaced => "aligned, apart",
-        Placement::Unaligned => "unaligned, apart",
-    };
-    let cache = match strategy.cache {
-        CacheState::Warm => "warm",
-        CacheState::Cold => "cold",
-    };
-    format!("{placement}, {cache}")
-}
 
 #[cfg(test)]
 mod tests {
@@ -168,7 +77,7 @@ mod tests {
         let sections = sections(&results);
         let axes: Vec<_> = sections
             .iter()
-            .map(|section| (section.axis, section.rows.len()))
+            .map(|section| (section.name(), section.rows.len()))
             .collect();
         assert_eq!(
             axes,
@@ -198,7 +107,7 @@ mod tests {
         let results = results(&plan);
         let sections = sections(&results);
         let other = sections.last().unwrap();
-        assert_eq!((other.axis, other.rows.len()), ("other", 1));
+        assert_eq!((other.name(), other.rows.len()), ("other", 1));
         assert_eq!(other.rows[0].0, "overwrite fdatasync 4K 2-threads-shared");
     }
 }

@@ -4,43 +4,9 @@ use std::fmt;
 use std::io;
 
 use landfall_os::{Allocation, SyncCall, SyncMethod};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use landfall_results::{Axes, CacheState, Files, Placement, Series};
 
 use crate::preparation::Call;
-use landfall_os::humanize::size_name;
-
-/// Whether several threads write one file or a file each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Files {
-    /// One file; threads take turns at its next position.
-    Shared,
-    /// Every thread has its own file.
-    Each,
-}
-
-/// Where in the file writes land, relative to pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Placement {
-    /// One after the other, as in a log.
-    Sequential,
-    /// On page boundaries, a page apart, so that no two writes share a page.
-    Spaced,
-    /// As spaced, but starting 512 bytes into a page: the first and last page are written in part.
-    Unaligned,
-}
-
-/// Whether the file's pages are in the page cache when the trial begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CacheState {
-    /// They are, if the method uses the page cache at all.
-    Warm,
-    /// They are not: they are evicted before the trial, and no page is written twice in it.
-    Cold,
-}
 
 /// Bytes that the threads of a strategy may hold together.
 const MOST_BUFFERED: u64 = 1 << 30;
@@ -79,6 +45,16 @@ impl Strategy {
         placement: Placement::Sequential,
         cache: CacheState::Warm,
     };
+
+    /// The same with another allocation.
+    pub const fn allocated(self, allocation: Allocation) -> Strategy {
+        Strategy { allocation, ..self }
+    }
+
+    /// The same with another method.
+    pub const fn synced(self, method: SyncMethod) -> Strategy {
+        Strategy { method, ..self }
+    }
 
     /// Why this combination cannot be measured on any system, if it cannot.
     pub fn contradiction(&self) -> Option<String> {
@@ -144,29 +120,29 @@ impl Strategy {
     /// Name of the strategy, unique in a plan and stable across runs:
     /// `overwrite/fdatasync/8K`, `overwrite/fdatasync/8K/16-threads-each`.
     pub fn key(&self) -> String {
-        let mut key = format!(
-            "{}/{}/{}",
-            self.allocation,
-            self.method,
-            size_name(self.size)
-        );
-        if self.threads > 1 {
-            let files = match self.files {
-                Files::Shared => "shared",
-                Files::Each => "each",
-            };
-            key.push_str(&format!("/{}-threads-{files}", self.threads));
-        }
-        match self.placement {
-            Placement::Sequential => {}
-            Placement::Spaced => key.push_str("/spaced"),
-            Placement::Unaligned => key.push_str("/unaligned"),
-        }
-        if self.cache == CacheState::Cold {
-            key.push_str("/cold");
-        }
-        key
+        Axes::from(*self).key()
     }
+}
+
+impl From<Strategy> for Axes {
+    fn from(strategy: Strategy) -> Axes {
+        Axes {
+            allocation: Some(strategy.allocation),
+            sync_method: Some(strategy.method),
+            size: Some(strategy.size),
+            threads: Some(strategy.threads),
+            files: Some(strategy.files),
+            placement: Some(strategy.placement),
+            cache: Some(strategy.cache),
+            ..Axes::default()
+        }
+    }
+}
+
+/// What was measured of a strategy.
+pub fn find<'a>(series: &'a [Series], strategy: &Strategy) -> Option<&'a Series> {
+    let axes = Axes::from(*strategy);
+    series.iter().find(|one| one.axes == axes)
 }
 
 impl fmt::Display for Strategy {

@@ -200,6 +200,7 @@ pub(super) fn mariadb(
             Condition::SpareProcessors => BUSY * processors,
             _ => 0,
         },
+        ..Configuration::default()
     })
 }
 

@@ -4,11 +4,12 @@
 //! cure may corrupt data. A claim is judged by a ratio that is formed round by round. Most are of a disk that
 //! nobody has at hand, so that today's figure is that of a model of it, and says so.
 
+use landfall_results::{Metric, Series};
+
 use super::catalogue::{Condition, Protection, name};
-use super::sections::{disk_text, find, ratio};
+use super::sections::{disk_text, find};
 use super::{Plan, TornResults};
 use crate::claim::{Band, ClaimResult, Verdict};
-use crate::configuration::ConfigurationResult;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 
 const FIRST: &str = "Y. Trudeau, \"How to improve InnoDB performance by 55% for write-bound loads\", Percona, 23 May 2014";
@@ -177,7 +178,7 @@ fn judge_one(claim: &Claim, results: &TornResults) -> Option<ClaimResult> {
             let (of, over) = (one(of)?, one(over)?);
             (
                 format!("requests per second, {} / {}", of.key, over.key),
-                ratio(of, over),
+                of.ratio(over, Metric::RequestsPerSecond),
                 obstacle(of).or_else(|| obstacle(over)),
                 explain(disk, of, over),
             )
@@ -224,7 +225,7 @@ fn first_sentence(text: &str) -> String {
     line.lines().next().unwrap_or_default().trim().to_owned()
 }
 
-fn obstacle(one: &ConfigurationResult) -> Option<String> {
+fn obstacle(one: &Series) -> Option<String> {
     if let Some(reason) = &one.unsupported {
         return Some(format!("{} could not be measured: {reason}", one.key));
     }
@@ -236,13 +237,13 @@ fn obstacle(one: &ConfigurationResult) -> Option<String> {
 }
 
 /// What the counters say, and whose times they are.
-fn explain(disk: &str, of: &ConfigurationResult, over: &ConfigurationResult) -> String {
-    let words = |one: &ConfigurationResult| {
-        let summary = one.summary.as_ref()?;
-        let device = summary.device?;
+fn explain(disk: &str, of: &Series, over: &Series) -> String {
+    let words = |one: &Series| {
         Some(format!(
             "{:.0}/s, {:.1} KiB and {:.2} flushes each",
-            summary.requests_per_second.median, device.kib, device.flushes
+            one.median(Metric::RequestsPerSecond)?,
+            one.median(Metric::Kib)?,
+            one.median(Metric::Flushes)?
         ))
     };
     let figures = words(of).zip(words(over));
@@ -301,7 +302,7 @@ mod tests {
     #[test]
     fn few_rounds_tell_nothing() {
         let mut results = torn_results();
-        for one in &mut results.measurements.configurations {
+        for one in &mut results.measurements.series {
             one.trials.truncate(2);
         }
         let claims = judge(&results);

@@ -1,29 +1,26 @@
 //! Results for tests that need some.
 
+use landfall_results::Series;
+
 use super::catalogue::{Condition, Protection, name, postgres_name, site};
 use super::plan::latency;
 use super::{Plan, TornProof, TornResults, claims};
 use crate::PlanKind;
-use crate::configuration::ConfigurationResult;
 use crate::configuration::fixtures::{measured, measurements};
 
 const RATES: [f64; 5] = [1.0, 1.02, 0.98, 1.01, 0.99];
 
-fn one(recipe: &str, disk: &str, name: &str, rate: f64, kib: f64) -> ConfigurationResult {
+fn one(recipe: &str, disk: &str, name: &str, rate: f64, kib: f64) -> Series {
     let site = site(recipe, latency(disk)).unwrap().key();
     let rates = RATES.map(|factor| factor * rate);
     let mut one = measured(&site, name, 8, &rates, kib, 0.3);
-    one.settings
+    one.axes
+        .settings
         .insert("full_page_writes".into(), String::new());
     one
 }
 
-fn mariadb(
-    protection: Protection,
-    condition: Condition,
-    disk: &str,
-    rate: f64,
-) -> ConfigurationResult {
+fn mariadb(protection: Protection, condition: Condition, disk: &str, rate: f64) -> Series {
     let kib = match protection {
         Protection::Doublewrite => 17.0,
         Protection::Nobody => 8.8,

@@ -3,10 +3,11 @@
 //!
 //! The terminal's tables and the report's charts are made from these, so that both show the same.
 
+use landfall_results::{Metric, Series};
+
 use super::catalogue::{Condition, Protection, name, postgres_name, site};
 use super::plan::latency;
 use super::{Plan, TornResults};
-use crate::configuration::{ConfigurationResult, Trial};
 use crate::stats::Estimate;
 
 /// One disk with every protection.
@@ -15,7 +16,7 @@ pub struct Sides<'a> {
     /// The disk.
     pub disk: &'a str,
     /// Who protects pages, and what that costs there.
-    pub protections: Vec<(Protection, &'a ConfigurationResult)>,
+    pub protections: Vec<(Protection, &'a Series)>,
     /// The published cure over the usual protection.
     pub gain: Option<Estimate>,
     /// No protection over the usual one: what doublewrite costs.
@@ -28,9 +29,9 @@ pub struct Pair<'a> {
     /// What is different from what was published.
     pub label: String,
     /// The doublewrite buffer, on ext4 as it is.
-    pub usual: &'a ConfigurationResult,
+    pub usual: &'a Series,
     /// data=journal without it.
-    pub cure: &'a ConfigurationResult,
+    pub cure: &'a Series,
     /// Rate of the cure over the usual one, formed round by round.
     pub gain: Option<Estimate>,
 }
@@ -41,9 +42,9 @@ pub struct Section<'a> {
     /// The disk.
     pub disk: &'a str,
     /// `full_page_writes=on`.
-    pub on: &'a ConfigurationResult,
+    pub on: &'a Series,
     /// `full_page_writes=off`.
-    pub off: &'a ConfigurationResult,
+    pub off: &'a Series,
     /// Rate without over rate with.
     pub gain: Option<Estimate>,
 }
@@ -61,16 +62,16 @@ pub(super) fn find<'a>(
     recipe: &str,
     disk: &str,
     name: &str,
-) -> Option<&'a ConfigurationResult> {
+) -> Option<&'a Series> {
     let site = site(recipe, latency(disk))?.key();
-    let all = &results.measurements.configurations;
-    all.iter().find(|one| one.site == site && one.name == name)
+    let all = &results.measurements.series;
+    all.iter()
+        .find(|one| one.axes.site.as_ref() == Some(&site) && one.axes.case.as_deref() == Some(name))
 }
 
 /// `of` over `over`, round by round.
-pub(super) fn ratio(of: &ConfigurationResult, over: &ConfigurationResult) -> Option<Estimate> {
-    let rate = |trial: &Trial| Some(trial.requests_per_second);
-    Estimate::of_ratio(&of.pairs(over, rate))
+fn ratio(of: &Series, over: &Series) -> Option<Estimate> {
+    of.ratio(over, Metric::RequestsPerSecond)
 }
 
 /// Every disk with every protection that was measured on it.
@@ -190,7 +191,7 @@ mod tests {
         assert!((conditions[4].gain.unwrap().median - 0.4).abs() < 0.01);
         assert_eq!(sections(&results).len(), 2);
         let mut few = results.clone();
-        few.measurements.configurations.clear();
+        few.measurements.series.clear();
         assert!(super::disks(&few).is_empty() && super::conditions(&few).is_empty());
     }
 }

@@ -1,5 +1,7 @@
 //! What the terminal and the report say of the results in the same words.
 
+use landfall_results::{Metric, Series};
+
 use super::sections::{conditions, disk_text, disks, sections};
 use super::{Pair, Plan, TornProof, TornResults, base};
 use crate::numbers::{interval, two};
@@ -91,8 +93,7 @@ fn freedom(results: &TornResults) -> Option<String> {
 
 fn postgres(results: &TornResults) -> Option<String> {
     let found = sections(results);
-    let kib =
-        |one: &crate::configuration::ConfigurationResult| Some(one.summary.as_ref()?.device?.kib);
+    let kib = |one: &Series| one.median(Metric::Kib);
     let parts: Vec<String> = found
         .iter()
         .filter_map(|section| {

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use landfall_lab::amplify::{AmplifyResults, Section, sections, sentences};
-use landfall_lab::configuration::{ConfigurationResult, Summary};
-use landfall_lab::numbers::{short, thousands, two};
+use landfall_lab::numbers::{short, two};
+use landfall_results::{Metric, Series};
 
 use super::configuration::preparation;
 use super::layout::{at_least, or_nothing, plain_table, with_notes, wrapped};
@@ -48,14 +48,14 @@ fn table(section: &Section<'_>) -> String {
     let mut widest = 0;
     for one in &section.rows {
         if let Some(reason) = &one.unsupported {
-            notes.push(format!("{}: {reason}", one.name));
+            notes.push(format!("{}: {reason}", one.name()));
         }
         if let Some(why) = sentences::why_unsteady(one) {
-            notes.push(format!("{}: {why}", one.name));
+            notes.push(format!("{}: {why}", one.name()));
         }
-        if let Some(summary) = &one.summary {
-            widest = widest.max(one.name.chars().count());
-            table.add_row(row(one, summary));
+        if one.is_measured() {
+            widest = widest.max(one.name().chars().count());
+            table.add_row(row(one));
         }
     }
     at_least(&mut table, 0, widest.min(LONGEST_NAME) as u16 + 1);
@@ -65,23 +65,25 @@ fn table(section: &Section<'_>) -> String {
 /// Columns that a name gets, if it needs them.
 const LONGEST_NAME: usize = 26;
 
-fn row(one: &ConfigurationResult, summary: &Summary) -> Vec<String> {
-    let device = summary.device;
-    let wear = sentences::wear(one).map(|(wear, _)| wear);
-    let doubtful = wear.is_some_and(|wear| wear.rewrites < sentences::FEW_REWRITES);
-    let mark = if doubtful { "*" } else { "" };
+fn row(one: &Series) -> Vec<String> {
+    let wear = sentences::wear(one);
+    let amplification = wear.and_then(|trial| {
+        let doubtful = sentences::is_seldom_rewritten(trial);
+        let mark = if doubtful { "*" } else { "" };
+        Some(format!("{}{mark}", two(trial.get(Metric::Amplification)?)))
+    });
     let megabytes = |bytes: f64| short(one.data_bytes(bytes) / 1e6);
     vec![
-        one.name.clone(),
-        or_nothing(summary.kib.map(|kib| short(kib.median))),
-        or_nothing(summary.owed_kib.map(|kib| short(kib.median))),
-        or_nothing(device.and_then(|device| device.writes).map(two)),
-        or_nothing(device.map(|device| two(device.flushes))),
-        thousands(summary.requests_per_second.median),
-        or_nothing(summary.nand_kib.map(|kib| short(kib.median))),
-        or_nothing(wear.map(|wear| format!("{}{mark}", two(wear.amplification)))),
+        one.name(),
+        one.text(Metric::Kib),
+        one.text(Metric::OwedKib),
+        one.text(Metric::Writes),
+        one.text(Metric::Flushes),
+        one.text(Metric::RequestsPerSecond),
+        one.text(Metric::NandKib),
+        or_nothing(amplification),
         or_nothing(sentences::years(one).map(short)),
         or_nothing(one.loaded_bytes.map(|bytes| megabytes(bytes as f64))),
-        or_nothing(summary.database_bytes.map(|bytes| megabytes(bytes.median))),
+        or_nothing(one.median(Metric::DatabaseBytes).map(megabytes)),
     ]
 }

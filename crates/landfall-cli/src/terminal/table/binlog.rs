@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 
 use landfall_lab::binlog::{BinlogResults, Section, beside, sections, sentences};
-use landfall_lab::configuration::{ConfigurationResult, Summary};
-use landfall_lab::numbers::{NOTHING, interval, short, thousands, two};
-use landfall_lab::sync::DeviceCost;
+use landfall_lab::numbers::{interval, thousands, two};
+use landfall_results::Metric;
 
-use super::configuration::{configurations, preparation};
+use super::configuration::{configurations, from_to, preparation};
 use super::layout::{at_least, or_nothing, plain_table, with_notes, wrapped};
 use crate::terminal::style::{STRONG, styled};
 
@@ -66,37 +65,23 @@ fn of_section(section: &Section<'_>) -> String {
                 notes.push(note);
             }
         }
-        let summary = |one: &ConfigurationResult| one.summary.clone();
-        let (without, with) = (summary(row.without), summary(row.with));
-        if without.is_none() && with.is_none() {
+        if !row.without.is_measured() && !row.with.is_measured() {
             continue;
         }
-        let rate = |summary: &Option<Summary>| summary.as_ref().map(|one| one.requests_per_second);
-        let pair = |print: &dyn Fn(&DeviceCost) -> String| {
-            let one = |summary: &Option<Summary>| {
-                or_nothing(
-                    summary
-                        .as_ref()
-                        .and_then(|one| one.device)
-                        .as_ref()
-                        .map(print),
-                )
-            };
-            match (one(&without), one(&with)) {
-                (without, with) if without == NOTHING && with == NOTHING => NOTHING.to_owned(),
-                (without, with) => format!("{without}→{with}"),
-            }
-        };
+        let rate = row.with.estimate(Metric::RequestsPerSecond);
         table.add_row(vec![
             row.label.clone(),
-            or_nothing(rate(&without).map(|rate| thousands(rate.median))),
-            or_nothing(rate(&with).map(|rate| thousands(rate.median))),
-            or_nothing(rate(&with).map(|rate| interval(&rate, thousands))),
+            row.without.text(Metric::RequestsPerSecond),
+            row.with.text(Metric::RequestsPerSecond),
+            or_nothing(rate.map(|rate| interval(&rate, thousands))),
             or_nothing(row.left.map(|left| two(left.median))),
             or_nothing(row.left.map(|left| interval(&left, two))),
-            pair(&|device| two(device.flushes)),
-            pair(&DeviceCost::writes_text),
-            pair(&|device| short(device.kib)),
+            from_to(
+                row.without.text(Metric::Flushes),
+                row.with.text(Metric::Flushes),
+            ),
+            from_to(row.without.writes_text(), row.with.writes_text()),
+            from_to(row.without.text(Metric::Kib), row.with.text(Metric::Kib)),
         ]);
     }
     at_least(&mut table, 0, 20);

@@ -15,8 +15,8 @@ pub fn comparison(comparison: &Comparison) -> String {
     let mut quantity = None;
     for row in &comparison.rows {
         // Said once, above the rows that it is about.
-        if quantity.replace(row.quantity) != Some(row.quantity) {
-            table.add_row(vec![styled(STRONG, row.quantity.name())]);
+        if quantity.replace(row.metric) != Some(row.metric) {
+            table.add_row(vec![styled(STRONG, row.metric.description().label)]);
         }
         let style = match row.difference {
             Difference::Faster => GOOD,

@@ -1,9 +1,9 @@
 //! Configurations of experiments on databases.
 
-use landfall_lab::configuration::{ConfigurationResult, Measurements, Summary};
-use landfall_lab::numbers::{interval, short, thousands, two};
-use landfall_lab::sync::DeviceCost;
+use landfall_lab::configuration::Measurements;
+use landfall_lab::numbers::{NOTHING, interval, thousands};
 use landfall_os::humanize::{bytes_text, duration_text};
+use landfall_results::{Metric, Series};
 
 use super::layout::{at_least, or_nothing, plain_table, with_notes, wrapped};
 
@@ -11,17 +11,13 @@ use super::layout::{at_least, or_nothing, plain_table, with_notes, wrapped};
 const LONGEST_NAME: usize = 30;
 
 /// A row for each configuration; those of one name stand below it. `request` is what a request is here.
-pub(super) fn configurations(rows: &[&ConfigurationResult], request: &str) -> String {
+pub(super) fn configurations(rows: &[&Series], request: &str) -> String {
     let per_second = format!("{request}\nper s");
     let varied = varied(rows);
-    let named = |one: &ConfigurationResult| {
-        let settings = settings(&one.name);
-        let value = settings.strip_prefix(&format!("{varied}="));
-        value.unwrap_or(settings).to_owned()
-    };
+    let named = |one: &Series| one.axes.varied_text(varied);
     let mut table = plain_table();
     let header = vec![
-        varied,
+        varied.unwrap_or_default(),
         &per_second,
         "95%\ninterval",
         "p50\nµs",
@@ -34,10 +30,10 @@ pub(super) fn configurations(rows: &[&ConfigurationResult], request: &str) -> St
     let columns = header.len();
     table.set_header(header);
     let mut notes = Vec::new();
-    let mut widest = varied.chars().count();
+    let mut widest = varied.map_or(0, |varied| varied.chars().count());
     let mut last = String::new();
     for one in rows {
-        let clients = clients(one.clients);
+        let clients = clients(one.axes.clients.unwrap_or(1));
         if let Some(reason) = &one.unsupported {
             let trials = one.trials.len();
             let but = match trials {
@@ -46,16 +42,16 @@ pub(super) fn configurations(rows: &[&ConfigurationResult], request: &str) -> St
             };
             notes.push(format!("{}, {clients}: {reason}{but}", named(one)));
         }
-        let Some(summary) = &one.summary else {
+        if !one.is_measured() {
             continue;
-        };
+        }
         let name = named(one);
         widest = widest.max(name.chars().count());
         if last != name {
             table.add_row(vec![&name]);
             last = name;
         }
-        table.add_row(row(format!("  {clients}"), summary));
+        table.add_row(row(format!("  {clients}"), one));
     }
     notes.dedup();
     // Names are not broken, unless they are so long that figures would be.
@@ -63,19 +59,12 @@ pub(super) fn configurations(rows: &[&ConfigurationResult], request: &str) -> St
     with_notes(table, columns, notes)
 }
 
-/// The setting that all names begin with, if there is one.
-fn varied<'a>(rows: &[&'a ConfigurationResult]) -> &'a str {
-    let first = |one: &&'a ConfigurationResult| Some(settings(&one.name).split_once('=')?.0);
-    let all: Option<Vec<&str>> = rows.iter().map(first).collect();
-    match all.as_deref() {
-        Some([one, rest @ ..]) if rest.iter().all(|other| other == one) => one,
-        _ => "",
-    }
-}
-
-/// A name without that of its database, which the title has.
-fn settings(name: &str) -> &str {
-    name.split_once(' ').map_or(name, |(_, settings)| settings)
+/// The setting that all of them vary first, if there is one.
+fn varied<'a>(rows: &[&'a Series]) -> Option<&'a str> {
+    let mut first = rows.iter().map(|one| one.axes.varied.first());
+    let (key, _) = first.next()??;
+    let is_same = |other: Option<&(String, String)>| other.is_some_and(|(other, _)| other == key);
+    first.all(is_same).then_some(key.as_str())
 }
 
 /// A number of clients in words.
@@ -86,19 +75,28 @@ pub(super) fn clients(clients: u32) -> String {
     }
 }
 
-fn row(label: String, summary: &Summary) -> Vec<String> {
-    let device = summary.device;
+fn row(label: String, one: &Series) -> Vec<String> {
+    let rate = one.estimate(Metric::RequestsPerSecond);
     vec![
         label,
-        thousands(summary.requests_per_second.median),
-        interval(&summary.requests_per_second, thousands),
-        short(summary.p50_us.median),
-        short(summary.p99_us.median),
-        short(summary.server_cpu_us.median),
-        or_nothing(device.as_ref().map(DeviceCost::writes_text)),
-        or_nothing(device.map(|device| short(device.kib))),
-        or_nothing(device.map(|device| two(device.flushes))),
+        one.text(Metric::RequestsPerSecond),
+        or_nothing(rate.map(|rate| interval(&rate, thousands))),
+        one.text(Metric::P50Us),
+        one.text(Metric::P99Us),
+        one.text(Metric::ServerCpuUs),
+        one.writes_text(),
+        one.text(Metric::Kib),
+        one.text(Metric::Flushes),
     ]
+}
+
+/// Two figures side by side.
+pub(super) fn from_to(one: String, other: String) -> String {
+    if one == NOTHING && other == NOTHING {
+        one
+    } else {
+        format!("{one}→{other}")
+    }
 }
 
 /// What preparations cost, since no figure of a trial holds it.
@@ -126,9 +124,10 @@ pub(super) fn preparation(all: &Measurements) -> String {
             duration_text(load.seconds)
         ));
     }
-    let trials = || all.configurations.iter().flat_map(|one| &one.trials);
-    let starts = trials().filter(|trial| trial.preparation.bytes > 0).count();
-    let seconds: f64 = trials().map(|trial| trial.preparation.seconds).sum();
+    let of = |metric| all.series.iter().flat_map(move |one| one.values(metric));
+    let copies = of(Metric::PreparationBytes).filter(|bytes| *bytes > 0.0);
+    let starts = copies.count();
+    let seconds: f64 = of(Metric::PreparationSeconds).sum();
     if starts > 0 {
         costs.push(format!(
             "{starts} starts of a copy, with warm-ups, in {}",

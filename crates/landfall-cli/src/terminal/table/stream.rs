@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
-use landfall_lab::numbers::{interval, short, thousands, two};
-use landfall_lab::stats::{Spread, median};
-use landfall_lab::stream::{Section, StreamResults, Summary, sections, sentences};
+use landfall_lab::numbers::{interval, short, thousands};
+use landfall_lab::section::Section;
+use landfall_lab::stats::median;
+use landfall_lab::stream::{StreamResults, sections, sentences};
 use landfall_os::humanize::bytes_text;
+use landfall_results::{Axis, Metric, Series};
 
 use super::layout::{at_least, or_nothing, plain_table, with_notes, wrapped};
 use super::saving;
@@ -24,7 +26,7 @@ pub(super) fn tables(stream: &StreamResults) -> String {
             styled(STRONG, &section.title),
             section_table(&section)
         );
-        if section.axis == "size" {
+        if section.axis == Some(Axis::Size) {
             text.push_str(&around_sizes(stream));
         }
     }
@@ -43,7 +45,7 @@ pub(super) fn tables(stream: &StreamResults) -> String {
 
 fn section_table(section: &Section<'_>) -> String {
     // Labels on these axes are long, and the flushes of a state are few.
-    let flushes = !["allocation", "other"].contains(&section.axis);
+    let flushes = !matches!(section.axis, None | Some(Axis::Allocation));
     let mut table = plain_table();
     let mut header = vec![
         "",
@@ -64,61 +66,58 @@ fn section_table(section: &Section<'_>) -> String {
     let columns = header.len();
     table.set_header(header);
     let mut notes = Vec::new();
-    let mut group = "";
+    let mut group = String::new();
     let mut widest = 0;
-    for (label, strategy) in &section.rows {
-        // The method is said once, above its rows.
-        let own = label
-            .strip_prefix(strategy.method.as_str())
-            .and_then(|rest| rest.strip_prefix(", "));
-        match (&strategy.summary, &strategy.unsupported) {
-            (Some(summary), _) => {
-                if own.is_some() && group != strategy.method {
-                    group = &strategy.method;
-                    table.add_row(vec![group]);
-                }
-                let label = own.map_or(label.clone(), |own| format!("  {own}"));
-                widest = widest.max(label.chars().count()).max(group.chars().count());
-                let mut row = strategy_row(label, summary);
-                row.truncate(columns);
-                table.add_row(row);
-            }
-            (None, reason) => notes.push(format!(
-                "{label}: {}",
-                reason.as_deref().unwrap_or("not measured")
-            )),
+    for (label, series) in &section.rows {
+        if !series.is_measured() {
+            let reason = series.unsupported.as_deref();
+            notes.push(format!("{label}: {}", reason.unwrap_or("not measured")));
+            continue;
         }
+        // The method is said once, above its rows.
+        let mut label = label.clone();
+        if let Some(axis) = section.axis.filter(|_| section.is_grouped) {
+            let method = series.axes.text(Axis::Method);
+            if group != method {
+                table.add_row(vec![&method]);
+                group = method;
+            }
+            label = format!("  {}", series.axes.text(axis));
+        }
+        widest = widest.max(label.chars().count()).max(group.chars().count());
+        let mut row = strategy_row(label, series);
+        row.truncate(columns);
+        table.add_row(row);
     }
     // Names are not broken, unless they are so long that figures would be.
     at_least(&mut table, 0, widest.min(LONGEST_NAME) as u16 + 1);
     with_notes(table, columns, notes)
 }
 
-fn strategy_row(label: String, summary: &Summary) -> Vec<String> {
-    let of =
-        |rate: Option<Spread>, print: fn(&Spread) -> String| or_nothing(rate.as_ref().map(print));
-    let hand_over = summary.hand_over.mb_per_s;
-    let total = summary.total.mb_per_s;
+fn strategy_row(label: String, series: &Series) -> Vec<String> {
+    let print = |metric, print: fn(f64) -> String| or_nothing(series.median(metric).map(print));
+    let rates = |metric| {
+        series
+            .estimate(metric)
+            .map(|rate| interval(&rate, megabytes))
+    };
+    let hand_over = series.spread(Metric::HandOverMbPerS);
     vec![
         label,
-        of(hand_over, |rate| megabytes(rate.estimate.median)),
-        of(hand_over, |rate| interval(&rate.estimate, megabytes)),
-        of(hand_over, |rate| {
+        print(Metric::HandOverMbPerS, megabytes),
+        or_nothing(rates(Metric::HandOverMbPerS)),
+        or_nothing(hand_over.map(|rate| {
             let deviation = megabytes(rate.standard_deviation);
             format!("{} ±{deviation}", megabytes(rate.mean))
-        }),
-        short(summary.sync.seconds.estimate.median),
-        of(total, |rate| megabytes(rate.estimate.median)),
-        of(total, |rate| interval(&rate.estimate, megabytes)),
-        short(summary.longest_stall_ms.median),
-        or_nothing(summary.peak_resident_mib.map(|peak| thousands(peak.median))),
-        two(summary.cpu_s_per_gib.median),
-        or_nothing(summary.device.map(|device| thousands(device.written_mib))),
-        or_nothing(
-            summary
-                .device
-                .map(|device| format!("{:.0}", device.flushes)),
-        ),
+        })),
+        print(Metric::SyncSeconds, short),
+        print(Metric::TotalMbPerS, megabytes),
+        or_nothing(rates(Metric::TotalMbPerS)),
+        series.text(Metric::LongestStallMs),
+        print(Metric::PeakResidentMib, thousands),
+        series.text(Metric::CpuSPerGib),
+        print(Metric::DeviceWrittenMib, thousands),
+        print(Metric::DeviceFlushes, |flushes| format!("{flushes:.0}")),
     ]
 }
 
@@ -154,16 +153,15 @@ fn around_sizes(stream: &StreamResults) -> String {
 /// What preparations cost, since no figure of a trial holds it.
 fn preparation(stream: &StreamResults) -> String {
     let costs: Vec<String> = stream
-        .strategies
+        .series
         .iter()
-        .filter_map(|strategy| {
-            let trials = || strategy.trials.iter().map(|trial| &trial.preparation);
-            let bytes: Vec<f64> = trials().map(|prepared| prepared.bytes as f64).collect();
-            let seconds: Vec<f64> = trials().map(|prepared| prepared.seconds).collect();
+        .filter_map(|series| {
+            let bytes = series.values(Metric::PreparationBytes);
+            let seconds = series.values(Metric::PreparationSeconds);
             let bytes = median(&bytes).filter(|bytes| *bytes > 0.0)?;
             Some(format!(
                 "{} {} in {}",
-                strategy.key,
+                series.key,
                 bytes_text(bytes as u64),
                 sentences::seconds_text(median(&seconds)?)
             ))
@@ -186,31 +184,38 @@ mod tests {
 
     use super::*;
 
-    fn spread(median: f64) -> Value {
-        json!({
-            "mean": median,
-            "standard_deviation": median / 2.0,
-            "estimate": { "median": median, "low": median * 0.9, "high": median * 1.1 },
-        })
-    }
-
     fn strategy(allocation: &str, method: &str, size: u64, rate: f64) -> Value {
-        let phase = || json!({ "seconds": spread(12.3), "mb_per_s": spread(rate) });
+        let figures = [
+            ("seconds", 12.3),
+            ("hand_over_seconds", 12.3),
+            ("sync_seconds", 12.3),
+            ("hand_over_mb_per_s", rate),
+            ("sync_mb_per_s", rate),
+            ("total_mb_per_s", rate),
+            ("longest_stall_ms", 12_345.6),
+            ("left_mib", 4_096.0),
+            ("peak_resident_mib", 12_345.6),
+            ("cpu_s_per_gib", 12.34),
+            ("device_written_mib", 12_345.6),
+            ("device_flushes", 12.0),
+        ];
+        let summary: Value = figures
+            .into_iter()
+            .map(|(name, median)| {
+                let spread = json!({
+                    "mean": median, "standard_deviation": median / 2.0, "median": median,
+                    "low": median * 0.9, "high": median * 1.1,
+                });
+                (name.to_owned(), spread)
+            })
+            .collect();
         json!({
             "key": format!("{allocation}/{method}/{size}"),
-            "allocation": allocation, "method": method, "size": size, "chunk": 1 << 20,
-            "unsupported": null,
-            "summary": {
-                "hand_over": phase(), "sync": phase(), "total": phase(),
-                "longest_stall_ms": spread(12_345.6)["estimate"],
-                "left_mib": spread(4_096.0)["estimate"],
-                "peak_resident_mib": spread(12_345.6)["estimate"],
-                "cpu_s_per_gib": spread(12.34)["estimate"],
-                "device": {
-                    "written_mib": 12_345.6, "write_requests": 1e5, "flushes": 12.0, "read_mib": 0.0
-                },
+            "axes": {
+                "allocation": allocation, "stream_method": method, "size": size,
+                "chunk": 1 << 20, "data": "incompressible",
             },
-            "trials": [],
+            "summary": summary,
         })
     }
 
@@ -218,7 +223,7 @@ mod tests {
         serde_json::from_value(json!({
             "plan": "standard", "rounds": 5, "data": data,
             "dirty_limits": null, "sizes_left_out": [1_u64 << 40], "ceilings": [],
-            "strategies": strategies, "walls": [], "saving": null, "claims": [],
+            "series": strategies, "walls": [], "saving": null, "claims": [],
         }))
         .expect("results")
     }
@@ -248,10 +253,12 @@ mod tests {
     fn what_is_not_there_takes_no_room() {
         assert_eq!(tables(&results(Vec::new(), "incompressible")), "");
         let mut unknown = strategy("append", "write", 1 << 30, 500.0);
-        unknown["summary"]["peak_resident_mib"] = Value::Null;
-        unknown["summary"]["device"] = Value::Null;
+        let summary = unknown["summary"].as_object_mut().expect("a summary");
+        for missing in ["peak_resident_mib", "device_written_mib", "device_flushes"] {
+            summary.remove(missing);
+        }
         let mut missing = strategy("append", "paced", 1 << 30, 500.0);
-        missing["summary"] = Value::Null;
+        missing["summary"] = json!({});
         missing["unsupported"] = json!("not here");
         let text = tables(&results(vec![unknown, missing], "incompressible"));
         assert!(

@@ -1,12 +1,13 @@
 //! The tables of experiment `sync`.
 
-use landfall_lab::sync::DeviceCost;
 use std::fmt::Write as _;
 
 use landfall_lab::Results;
-use landfall_lab::numbers::{interval, short, thousands, two};
-use landfall_lab::sync::{Safety, Section, StrategyResult, Summary, SyncResults, safety, sections};
+use landfall_lab::numbers::{interval, short, thousands};
+use landfall_lab::section::Section;
+use landfall_lab::sync::{Safety, SyncResults, safety, sections};
 use landfall_os::humanize::bytes_text;
+use landfall_results::{Axis, Metric, Series};
 
 use super::layout::{align, lines, or_nothing, plain_table, wrapped};
 use crate::terminal::style::{BAD, FAINT, GOOD, STRONG, styled};
@@ -14,7 +15,7 @@ use crate::terminal::style::{BAD, FAINT, GOOD, STRONG, styled};
 /// Everything that the experiment found, without its claims.
 pub(super) fn tables(results: &Results, sync: &SyncResults) -> String {
     let mut text = String::new();
-    if sync.strategies.iter().any(|one| one.proof.is_some()) {
+    if sync.series.iter().any(|one| one.proof.is_some()) {
         // Which setting is the fastest on a disk cannot be told in main memory.
         let mut safe = if results.is_in_memory() {
             Vec::new()
@@ -45,7 +46,7 @@ fn section_table(section: &Section<'_>) -> String {
     // The pages axis is about reads; elsewhere there are none. What was lost matters more than the first
     // operation, and there is not room for both.
     let extra = match (section.axis, is_proven) {
-        ("pages", _) => Some(Extra::Reads),
+        (Some(Axis::Pages), _) => Some(Extra::Reads),
         (_, false) => Some(Extra::First),
         (_, true) => None,
     };
@@ -57,22 +58,24 @@ fn section_table(section: &Section<'_>) -> String {
     table.set_header(header);
     let mut notes = Vec::new();
     for (label, strategy) in &section.rows {
-        match (&strategy.summary, &strategy.unsupported) {
-            (Some(summary), _) => {
-                let mark = if strategy.durable { "" } else { " *" };
-                let mut row = strategy_row(format!("{label}{mark}"), summary, extra);
-                if is_proven {
-                    row.push(lost_in(strategy));
-                }
-                table.add_row(row);
+        if strategy.is_measured() {
+            let mark = if section.is_durable(strategy) {
+                ""
+            } else {
+                " *"
+            };
+            let mut row = strategy_row(format!("{label}{mark}"), strategy, extra);
+            if is_proven {
+                row.push(lost_in(strategy));
             }
-            (None, reason) => notes.push(format!(
-                "{label}: {}",
-                reason.as_deref().unwrap_or("not measured")
-            )),
+            table.add_row(row);
+        } else {
+            let reason = strategy.unsupported.as_deref();
+            notes.push(format!("{label}: {}", reason.unwrap_or("not measured")));
         }
     }
-    if section.rows.iter().any(|(_, strategy)| is_lax(strategy)) {
+    let is_lax = |series: &Series| !section.is_durable(series) && series.is_measured();
+    if section.rows.iter().any(|(_, series)| is_lax(series)) {
         notes.push("* not durable: a power cut loses these writes".to_owned());
     }
     if is_proven {
@@ -98,22 +101,15 @@ fn preparation(sync: &SyncResults) -> String {
             sync.preparation.seconds
         ));
     }
-    for strategy in &sync.strategies {
-        let total = strategy
-            .trials
-            .iter()
-            .map(|trial| trial.preparation.bytes)
-            .sum::<u64>();
-        if total > 0 {
-            let seconds: f64 = strategy
-                .trials
-                .iter()
-                .map(|trial| trial.preparation.seconds)
-                .sum();
+    for series in &sync.series {
+        let total = |metric| series.values(metric).into_iter().sum::<f64>();
+        let bytes = total(Metric::PreparationBytes) as u64;
+        if bytes > 0 {
             costs.push(format!(
-                "{} {} in {seconds:.1} s",
-                strategy.key,
-                bytes_text(total)
+                "{} {} in {:.1} s",
+                series.key,
+                bytes_text(bytes),
+                total(Metric::PreparationSeconds)
             ));
         }
     }
@@ -128,17 +124,13 @@ fn preparation(sync: &SyncResults) -> String {
 }
 
 /// In how many crash states an acknowledged write was lost.
-fn lost_in(strategy: &StrategyResult) -> String {
-    let style = match strategy.safety() {
+fn lost_in(series: &Series) -> String {
+    let style = match safety::safety(series) {
         Safety::LostNothing => GOOD,
         Safety::Lost => BAD,
         Safety::NotProven => FAINT,
     };
-    styled(style, &strategy.lost_in())
-}
-
-fn is_lax(strategy: &StrategyResult) -> bool {
-    !strategy.durable && strategy.summary.is_some()
+    styled(style, &safety::lost_in(series))
 }
 
 /// A column that not every table has.
@@ -156,29 +148,32 @@ impl Extra {
         }
     }
 
-    fn cell(self, summary: &Summary) -> String {
+    fn cell(self, series: &Series) -> String {
         match self {
-            Extra::Reads => or_nothing(summary.device.map(|device| two(device.reads))),
-            Extra::First => short(summary.first_us.median / 1e3),
+            Extra::Reads => series.text(Metric::Reads),
+            Extra::First => {
+                let first = series.median(Metric::FirstUs);
+                or_nothing(first.map(|first| short(first / 1e3)))
+            }
         }
     }
 }
 
-fn strategy_row(label: String, summary: &Summary, extra: Option<Extra>) -> Vec<String> {
-    let device = summary.device;
+fn strategy_row(label: String, series: &Series, extra: Option<Extra>) -> Vec<String> {
+    let rate = series.estimate(Metric::OpsPerSecond);
     let mut row = vec![
         label,
-        thousands(summary.ops_per_second.median),
-        interval(&summary.ops_per_second, thousands),
-        short(summary.p50_us.median),
-        short(summary.p99_us.median),
+        series.text(Metric::OpsPerSecond),
+        or_nothing(rate.map(|rate| interval(&rate, thousands))),
+        series.text(Metric::P50Us),
+        series.text(Metric::P99Us),
     ];
-    row.extend(extra.map(|extra| extra.cell(summary)));
+    row.extend(extra.map(|extra| extra.cell(series)));
     row.extend([
-        short(summary.cpu_us.median),
-        or_nothing(device.as_ref().map(DeviceCost::writes_text)),
-        or_nothing(device.map(|device| short(device.kib))),
-        or_nothing(device.map(|device| two(device.flushes))),
+        series.text(Metric::CpuUs),
+        series.writes_text(),
+        series.text(Metric::Kib),
+        series.text(Metric::Flushes),
     ]);
     row
 }
@@ -189,36 +184,43 @@ mod tests {
 
     use super::*;
 
-    fn estimate(median: f64) -> Value {
-        json!({ "median": median, "low": median * 0.9, "high": median * 1.1 })
-    }
-
     fn strategy(allocation: &str, method: &str, rate: f64, proof: Option<Value>) -> Value {
-        let mut strategy = json!({
+        let figures = [
+            ("ops_per_second", rate),
+            ("first_us", 1_234_567.0),
+            ("p50_us", 12_345.0),
+            ("p99_us", 123_456.0),
+            ("cpu_us", 12_345.0),
+            ("writes", 12.0),
+            ("write_requests", 12.0),
+            ("kib", 12_345.0),
+            ("flushes", 12.0),
+            ("reads", 0.0),
+        ];
+        let summary: Value = figures
+            .into_iter()
+            .map(|(name, median)| {
+                let spread = json!({
+                    "mean": median, "standard_deviation": 0.0, "median": median,
+                    "low": median * 0.9, "high": median * 1.1,
+                });
+                (name.to_owned(), spread)
+            })
+            .collect();
+        json!({
             "key": format!("{allocation}/{method}/8K"),
-            "allocation": allocation, "method": method,
-            "durable": method != "none", "size": 8192, "threads": 1, "files": "shared",
-            "placement": "sequential", "cache": "warm", "unsupported": null,
-            "summary": {
-                "ops_per_second": estimate(rate), "first_us": estimate(1_234_567.0),
-                "p50_us": estimate(12_345.0), "p99_us": estimate(123_456.0),
-                "cpu_us": estimate(12_345.0), "drift": null, "distribution": [],
-                "device": {
-                    "writes": 12.0, "write_requests": 12.0, "kib": 12_345.0, "flushes": 12.0,
-                    "reads": 0.0
-                },
+            "axes": {
+                "allocation": allocation, "sync_method": method, "size": 8192, "threads": 1,
+                "files": "shared", "placement": "sequential", "cache": "warm",
             },
-            "trials": [],
-        });
-        if let (Some(proof), Some(fields)) = (proof, strategy.as_object_mut()) {
-            fields.insert("proof".to_owned(), proof);
-        }
-        strategy
+            "summary": summary,
+            "proof": proof,
+        })
     }
 
     fn results(strategies: Vec<Value>) -> Results {
         serde_json::from_value(json!({
-            "schema": "landfall-results/1", "version": "0", "command": "landfall lab",
+            "schema": "landfall-results/2", "version": "0", "command": "landfall lab",
             "started": "2026-01-02T03:04:05Z", "seconds": 1.0,
             "host": {
                 "kernel": "6", "architecture": "x86_64", "cpu": null, "cpus": 1,
@@ -237,7 +239,7 @@ mod tests {
                 "experiment": "sync", "plan": "standard", "rounds": 5,
                 "seconds_per_trial": 0.25, "operations": "by-time", "settle_seconds": null,
                 "pilot": null, "preparation": { "bytes": 0, "seconds": 0.0 },
-                "strategies": strategies, "claims": [],
+                "series": strategies, "claims": [],
             }],
         }))
         .expect("a document")

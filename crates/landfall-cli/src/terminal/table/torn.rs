@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use landfall_lab::configuration::ConfigurationResult;
-use landfall_lab::numbers::{NOTHING, interval, short, thousands, two};
+use landfall_lab::numbers::{interval, short, thousands, two};
 use landfall_lab::stats::Estimate;
-use landfall_lab::sync::DeviceCost;
 use landfall_lab::torn::{
-    TornProof, TornResults, base, conditions, disk_text, disks, sections, sentences,
+    Protection, TornProof, TornResults, base, conditions, disk_text, disks, sections, sentences,
 };
 
-use super::configuration::preparation;
+use landfall_results::{Metric, Series};
+
+use super::configuration::{from_to, preparation};
 use super::layout::{at_least, or_nothing, plain_table, with_notes, wrapped};
 use crate::terminal::style::{BAD, FAINT, GOOD, STRONG, styled};
 
@@ -43,18 +43,8 @@ pub(super) fn tables(torn: &TornResults) -> String {
     text + &preparation(&torn.measurements)
 }
 
-fn device(one: &ConfigurationResult) -> Option<DeviceCost> {
-    one.summary.as_ref()?.device
-}
-
-fn rate(one: &ConfigurationResult) -> Option<Estimate> {
-    one.summary
-        .as_ref()
-        .map(|summary| summary.requests_per_second)
-}
-
 /// Why a configuration was not measured (any more), as a note.
-fn note(label: &str, one: &ConfigurationResult, notes: &mut Vec<String>) {
+fn note(label: &str, one: &Series, notes: &mut Vec<String>) {
     if let Some(reason) = &one.unsupported {
         let note = format!("{label}: {reason}");
         if !notes.contains(&note) {
@@ -92,23 +82,25 @@ fn of_disks(torn: &TornResults) -> String {
                 one,
                 &mut notes,
             );
-            let Some(summary) = &one.summary else {
+            if !one.is_measured() {
                 continue;
+            }
+            let over = match protection {
+                Protection::Journal => sides.gain,
+                Protection::Nobody => sides.freedom,
+                Protection::Doublewrite | Protection::Both => None,
             };
-            let over = match label {
-                "data=journal" => sides.gain,
-                "nothing" => sides.freedom,
-                _ => None,
-            };
+            let rate = one.estimate(Metric::RequestsPerSecond);
+            let milliseconds = |metric| or_nothing(one.median(metric).map(|us| short(us / 1e3)));
             table.add_row(vec![
                 format!("  {label}"),
-                thousands(summary.requests_per_second.median),
-                interval(&summary.requests_per_second, thousands),
-                short(summary.p50_us.median / 1e3),
-                short(summary.p99_us.median / 1e3),
-                or_nothing(summary.device.map(|device| two(device.flushes))),
-                or_nothing(summary.device.as_ref().map(DeviceCost::writes_text)),
-                or_nothing(summary.device.map(|device| short(device.kib))),
+                one.text(Metric::RequestsPerSecond),
+                or_nothing(rate.map(|rate| interval(&rate, thousands))),
+                milliseconds(Metric::P50Us),
+                milliseconds(Metric::P99Us),
+                one.text(Metric::Flushes),
+                one.writes_text(),
+                one.text(Metric::Kib),
                 or_nothing(over.map(|over| two(over.median))),
             ]);
         }
@@ -117,30 +109,10 @@ fn of_disks(torn: &TornResults) -> String {
     with_notes(table, columns, notes)
 }
 
-/// Two figures side by side.
-fn both(
-    one: &ConfigurationResult,
-    other: &ConfigurationResult,
-    print: fn(&DeviceCost) -> String,
-) -> String {
-    let text = |one| or_nothing(device(one).as_ref().map(print));
-    match (text(one), text(other)) {
-        (one, other) if one == NOTHING && other == NOTHING => NOTHING.to_owned(),
-        (one, other) => format!("{one}→{other}"),
-    }
-}
-
 /// Rows of a label, two configurations, and the ratio of the second to the first.
 fn of_pairs<'a>(
     header: [&str; 3],
-    rows: impl Iterator<
-        Item = (
-            String,
-            &'a ConfigurationResult,
-            &'a ConfigurationResult,
-            Option<Estimate>,
-        ),
-    >,
+    rows: impl Iterator<Item = (String, &'a Series, &'a Series, Option<Estimate>)>,
 ) -> String {
     let mut table = plain_table();
     let [first, second, ratio] = header;
@@ -160,18 +132,19 @@ fn of_pairs<'a>(
     for (label, one, other, gain) in rows {
         note(&label, one, &mut notes);
         note(&label, other, &mut notes);
-        if rate(one).is_none() && rate(other).is_none() {
+        if !one.is_measured() && !other.is_measured() {
             continue;
         }
+        let both = |metric| from_to(one.text(metric), other.text(metric));
         widest = widest.max(label.chars().count());
         table.add_row(vec![
             label,
-            or_nothing(rate(one).map(|rate| thousands(rate.median))),
-            or_nothing(rate(other).map(|rate| thousands(rate.median))),
+            one.text(Metric::RequestsPerSecond),
+            other.text(Metric::RequestsPerSecond),
             or_nothing(gain.map(|gain| two(gain.median))),
             or_nothing(gain.map(|gain| interval(&gain, two))),
-            both(one, other, |device| two(device.flushes)),
-            both(one, other, |device| short(device.kib)),
+            both(Metric::Flushes),
+            both(Metric::Kib),
         ]);
     }
     if widest == 0 && notes.is_empty() {

@@ -7,9 +7,10 @@ use crate::SiteKind;
 use crate::advice::result::{Basis, Gain, Quantity};
 use crate::advice::rule::{Choice, Measured, Rule, System, Value, is_same};
 use crate::advice::rules;
-use crate::configuration::{ConfigurationResult, Measurements, SiteResult};
+use crate::configuration::{Measurements, SiteResult};
 use crate::scratch_fs::FilesystemSpec;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
+use landfall_results::{Metric, Series, Trial};
 
 /// A value that was measured in the system itself.
 pub(in crate::advice) struct Tried {
@@ -34,12 +35,9 @@ impl Evidence<'_> {
     fn in_system(&self, rule: &Rule, choice: &Choice) -> Option<Tried> {
         let mut found: Vec<((usize, bool), Tried)> = Vec::new();
         for all in self.results.measurements() {
-            let of_system = || {
-                let trials = |one: &&ConfigurationResult| one.summary.is_some();
-                all.configurations.iter().filter(trials)
-            };
+            let of_system = || all.series.iter().filter(|one| one.is_measured());
             for one in of_system() {
-                let Some(site) = all.sites.iter().find(|site| site.key == one.site) else {
+                let Some(site) = site_of(all, one) else {
                     continue;
                 };
                 let Some(rank) = self.rank(site, rule) else {
@@ -48,7 +46,7 @@ impl Evidence<'_> {
                 for other in of_system().filter(|other| other.key != one.key) {
                     if let Some(tried) = self.pair(rule, choice, all, site, one, other) {
                         // The likest site, then what has most clients, and then what loses nothing besides.
-                        let unlike = rank * 1_000 - one.clients as usize;
+                        let unlike = rank * 1_000 - one.axes.clients.unwrap_or(1) as usize;
                         found.push(((unlike, !is_safe(rule, one)), tried));
                     }
                 }
@@ -65,33 +63,34 @@ impl Evidence<'_> {
         choice: &Choice,
         all: &Measurements,
         site: &SiteResult,
-        one: &ConfigurationResult,
-        other: &ConfigurationResult,
+        one: &Series,
+        other: &Series,
     ) -> Option<Tried> {
-        let like = |a: &ConfigurationResult, b: &ConfigurationResult| {
-            (&a.database, &a.workload, a.clients, a.busy)
-                == (&b.database, &b.workload, b.clients, b.busy)
+        let of = |one: &Series| {
+            let axes = one.axes.clone();
+            (axes.database, axes.workload, axes.clients, axes.busy)
         };
-        if !like(one, other) {
+        if of(one) != of(other) {
             return None;
         }
+        let database = one.axes.database.as_deref()?;
         let mut base = String::new();
         let value = match rule.system {
             System::Mount => {
-                let others = all.sites.iter().find(|site| site.key == other.site)?;
+                let others = site_of(all, other)?;
                 let is_other = option(others, rule.setting).is_none();
                 let value = option(site, rule.setting).filter(|_| is_other)?;
-                let same = one.settings == other.settings
+                let same = one.axes.settings == other.axes.settings
                     && without(site, rule.setting)? == without(others, rule.setting)?;
                 same.then_some(value)?
             }
             system => {
-                if one.database != system.key() || one.site != other.site {
+                if database != system.key() || one.axes.site != other.axes.site {
                     return None;
                 }
                 // What it was started with where nobody said is our own business, and then the server's.
                 let usual = landfall_databases::descriptions()
-                    .filter(|known| known.name == one.database)
+                    .filter(|known| known.name == database)
                     .flat_map(|known| known.settings)
                     .find(|setting| setting.name == rule.setting)
                     .and_then(|setting| setting.default)
@@ -108,11 +107,11 @@ impl Evidence<'_> {
                     rest.map(|(key, value)| (key.clone(), value.clone()))
                         .collect()
                 };
-                if rest(&one.settings) != rest(&other.settings) {
+                if rest(&one.axes.settings) != rest(&other.axes.settings) {
                     return None;
                 }
-                let value = of(&one.settings);
-                base = of(&other.settings);
+                let value = of(&one.axes.settings);
+                base = of(&other.axes.settings);
                 is_choice(rule, choice, &value, &base).then_some(value)?
             }
         };
@@ -120,10 +119,10 @@ impl Evidence<'_> {
         let with: BTreeMap<String, String> = choice
             .with
             .iter()
-            .map(|(key, _)| Some(((*key).to_owned(), one.settings.get(*key)?.clone())))
+            .map(|(key, _)| Some(((*key).to_owned(), one.axes.settings.get(*key)?.clone())))
             .collect::<Option<_>>()?;
         let mut along = choice.with.iter();
-        if along.any(|(key, _)| other.settings.contains_key(*key)) {
+        if along.any(|(key, _)| other.axes.settings.contains_key(*key)) {
             return None;
         }
         let fixed = match choice.value {
@@ -135,28 +134,24 @@ impl Evidence<'_> {
         if on_recorder && !matches!(rule.measured_by, Some(Measured::Amplify(_))) {
             return None;
         }
-        let (of, figure): (_, fn(&crate::configuration::Trial) -> Option<f64>) = if on_recorder {
-            (Quantity::Bytes, |trial| {
-                let kib = trial.device?.kib + trial.owed.and_then(|owed| owed.kib).unwrap_or(0.0);
-                (kib > 0.0).then(|| 1.0 / kib)
-            })
+        let (of, pairs) = if on_recorder {
+            (Quantity::Bytes, written(one, other))
         } else {
-            (Quantity::Rate, |trial| Some(trial.requests_per_second))
+            (Quantity::Rate, one.pairs(other, Metric::RequestsPerSecond))
         };
-        let pairs = one.pairs(other, figure);
-        let clients = match one.clients {
+        let clients = match one.axes.clients? {
             1 => "1 client".to_owned(),
             clients => format!("{clients} clients"),
         };
+        let place = one.axes.site.as_deref()?;
         let gain = Gain {
             times: Estimate::of_ratio(&pairs).filter(|_| fixed)?,
             of,
             measured: match choice.value {
-                Value::Fixed(_) => format!("{}, {clients}, on {}", one.database, one.site),
-                _ => format!(
-                    "{}, {value} against {base}, {clients}, on {}",
-                    one.database, one.site
-                ),
+                Value::Fixed(_) => format!("{database}, {clients}, on {place}"),
+                _ => {
+                    format!("{database}, {value} against {base}, {clients}, on {place}")
+                }
             },
             basis: Basis::System,
             is_certain: pairs.len() >= FEWEST_ROUNDS,
@@ -181,12 +176,32 @@ impl Evidence<'_> {
     }
 }
 
+/// The site on which a series was measured.
+fn site_of<'a>(all: &'a Measurements, one: &Series) -> Option<&'a SiteResult> {
+    let key = one.axes.site.as_ref()?;
+    all.sites.iter().find(|site| site.key == *key)
+}
+
+/// How few KiB each of both wrote for a request in the rounds that measured both, what it owed included.
+fn written(one: &Series, other: &Series) -> Vec<(f64, f64)> {
+    let few = |trial: &Trial| {
+        let owed = trial.get(Metric::OwedKib).unwrap_or(0.0);
+        let kib = trial.get(Metric::Kib)? + owed;
+        (kib > 0.0).then(|| 1.0 / kib)
+    };
+    let pair = |trial: &Trial| {
+        let twin = other.trials.iter().find(|twin| twin.round == trial.round)?;
+        Some((few(trial)?, few(twin)?))
+    };
+    one.trials.iter().filter_map(pair).collect()
+}
+
 /// Whether nothing that was set, but for the rule's own setting, may lose anything.
-fn is_safe(rule: &Rule, one: &ConfigurationResult) -> bool {
+fn is_safe(rule: &Rule, one: &Series) -> bool {
     let system = System::ALL
         .into_iter()
-        .find(|system| system.key() == one.database);
-    let get = |key: &str| one.settings.get(key).map(String::as_str);
+        .find(|system| one.axes.database.as_deref() == Some(system.key()));
+    let get = |key: &str| one.axes.settings.get(key).map(String::as_str);
     system.is_none_or(|system| rules::are_safe(system, Some(rule), get))
 }
 

@@ -20,12 +20,17 @@ use super::rules;
 use crate::Results;
 use crate::scratch_fs::{FilesystemSpec, Kind, NO_JOURNAL, is_telling};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
-use crate::sync::{StrategyResult, Summary};
+use crate::sync::{Strategy, find};
+use landfall_results::{Files, Metric, Series};
 
 /// What 8 KiB overwritten and synced costs: a flush, on most disks.
-pub(super) const FLUSH: &str = "overwrite/fdatasync/8K";
+pub(super) const FLUSH: Strategy = Strategy::BASELINE;
 /// As many of them at the same time as the standard plan has.
-pub(super) const PAGE_WRITES: &str = "overwrite/fdatasync/8K/16-threads-each";
+pub(super) const PAGE_WRITES: Strategy = Strategy {
+    threads: 16,
+    files: Files::Each,
+    ..Strategy::BASELINE
+};
 
 /// What is known of one directory.
 pub(super) struct Evidence<'a> {
@@ -46,31 +51,14 @@ pub(super) enum Holds {
 
 impl<'a> Evidence<'a> {
     /// A strategy of experiment `sync` that was measured.
-    pub fn strategy(&self, key: &str) -> Option<(&'a StrategyResult, &'a Summary)> {
-        let sync = self.results.sync()?;
-        let strategy = sync.strategies.iter().find(|one| one.key == key)?;
-        Some((strategy, strategy.summary.as_ref()?))
+    pub fn strategy(&self, strategy: Strategy) -> Option<&'a Series> {
+        let series = find(&self.results.sync()?.series, &strategy)?;
+        series.is_measured().then_some(series)
     }
 
     /// How many times as fast one strategy is as another.
-    pub fn faster(&self, of: &str, over: &str) -> Option<Gain> {
-        let (one, _) = self.strategy(of)?;
-        let (other, _) = self.strategy(over)?;
-        let rates: Vec<(f64, f64)> = one
-            .trials
-            .iter()
-            .filter_map(|trial| {
-                let twin = other.trials.iter().find(|twin| twin.round == trial.round)?;
-                Some((trial.ops_per_second, twin.ops_per_second))
-            })
-            .collect();
-        Some(Gain {
-            times: Estimate::of_ratio(&rates)?,
-            of: Quantity::Rate,
-            measured: format!("{of} against {over}"),
-            basis: Basis::Writes,
-            is_certain: rates.len() >= FEWEST_ROUNDS,
-        })
+    pub fn faster(&self, of: Strategy, over: Strategy) -> Option<Gain> {
+        faster(self.strategy(of)?, self.strategy(over)?)
     }
 
     /// The value in this disk's numbers; `None` where they are not known.
@@ -82,13 +70,13 @@ impl<'a> Evidence<'a> {
         match value {
             Value::Fixed(text) => Some(text.to_owned()),
             Value::Flushes(times) => {
-                let (_, summary) = self.strategy(FLUSH)?;
-                Some(rounded((summary.p50_us.median * times).max(1.0)))
+                let flush = self.strategy(FLUSH)?.median(Metric::P50Us)?;
+                Some(rounded((flush * times).max(1.0)))
             }
             Value::PageWrites(share) => {
-                let (_, summary) = self.strategy(PAGE_WRITES)?;
+                let rate = self.strategy(PAGE_WRITES)?.median(Metric::OpsPerSecond)?;
                 // No server takes less.
-                Some(rounded((summary.ops_per_second.median * share).max(100.0)))
+                Some(rounded((rate * share).max(100.0)))
             }
             Value::HourOfWrites | Value::Above(_) => None,
         }
@@ -116,6 +104,7 @@ impl<'a> Evidence<'a> {
                 Holds::No
             }
         };
+        let estimate = |of, metric| self.strategy(of)?.estimate(metric);
         match condition {
             Condition::Faster { of, over, times } => match self.faster(of, over) {
                 None => Holds::Unknown,
@@ -123,23 +112,21 @@ impl<'a> Evidence<'a> {
                 Some(gain) if gain.times.low >= times => Holds::Yes(said(of, over, &gain)),
                 Some(_) => Holds::No,
             },
-            Condition::Rare { of, per_second } => match self.strategy(of) {
+            Condition::Rare { of, per_second } => match estimate(of, Metric::OpsPerSecond) {
                 None => Holds::Unknown,
-                Some((_, summary)) if summary.ops_per_second.high < per_second => {
-                    Holds::Yes(format!(
-                        "{of} does {:.0} writes a second here, fewer than {per_second:.0}",
-                        summary.ops_per_second.median
-                    ))
-                }
+                Some(rate) if rate.high < per_second => Holds::Yes(format!(
+                    "{of} does {:.0} writes a second here, fewer than {per_second:.0}",
+                    rate.median
+                )),
                 Some(_) => Holds::No,
             },
-            Condition::Slow { of, us } => match self.strategy(of) {
+            Condition::Slow { of, us } => match estimate(of, Metric::P99Us) {
                 None => Holds::Unknown,
-                Some((_, summary)) if summary.p99_us.low > us => {
+                Some(latency) if latency.low > us => {
                     let ms = |us: f64| us / 1e3;
                     Holds::Yes(format!(
                         "the 99th percentile of {of} is {:.1} ms here, above {:.0}",
-                        ms(summary.p99_us.median),
+                        ms(latency.median),
                         ms(us)
                     ))
                 }
@@ -166,11 +153,23 @@ impl<'a> Evidence<'a> {
 }
 
 /// What was seen, in words.
-fn said(of: &str, over: &str, gain: &Gain) -> String {
+fn said(of: Strategy, over: Strategy, gain: &Gain) -> String {
     format!(
         "{of} does {:.2} ({:.2}–{:.2}) times as many writes a second as {over} here",
         gain.times.median, gain.times.low, gain.times.high
     )
+}
+
+/// How many times as many writes one series does in a second as another.
+pub(super) fn faster(of: &Series, over: &Series) -> Option<Gain> {
+    let rates = of.pairs(over, Metric::OpsPerSecond);
+    Some(Gain {
+        times: Estimate::of_ratio(&rates)?,
+        of: Quantity::Rate,
+        measured: format!("{} against {}", of.key, over.key),
+        basis: Basis::Writes,
+        is_certain: rates.len() >= FEWEST_ROUNDS,
+    })
 }
 
 impl Evidence<'_> {

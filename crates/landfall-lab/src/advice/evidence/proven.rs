@@ -5,6 +5,7 @@ use super::{Evidence, alike, option_of};
 use crate::advice::result::{Basis, Proof};
 use crate::advice::rule::{Choice, Rule, System, is_same};
 use crate::advice::{rules, subject};
+use crate::sync::safety::way;
 use landfall_results::proof::{Outcome, ProofResults, Violation};
 
 /// What would happen by chance no oftener than this is no chance.
@@ -26,10 +27,10 @@ impl Evidence<'_> {
             })
         };
         direct.or_else(alike).or_else(|| {
-            let (strategy, _) = self.strategy(choice.write)?;
-            let proof = strategy.proof.as_ref()?;
+            let series = self.strategy(choice.write?)?;
+            let proof = series.proof.as_ref()?;
             (proof.not_proven.is_none() && proof.states > 0).then(|| Proof {
-                subject: strategy.way(),
+                subject: way(series),
                 recipe: proof.recipe.clone(),
                 states: proof.states,
                 losing: proof.losing,

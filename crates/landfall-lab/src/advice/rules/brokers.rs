@@ -23,8 +23,8 @@ pub(super) static RULES: [Rule; 6] = [
         setting: "appendonly",
         default: "no",
         choices: &[
-            Choice::durable("yes", APPEND),
-            Choice::loses("no", UNSYNCED, "all since the last snapshot"),
+            Choice::durable("yes", Some(APPEND)),
+            Choice::loses("no", Some(UNSYNCED), "all since the last snapshot"),
         ],
         measured_by: Some(Measured::Binlog),
         by_hand: "On a server that has data: CONFIG SET appendonly yes while it runs, and then in its file. One that is started with it anew, and has no append-only file yet, may come up empty.",
@@ -35,9 +35,9 @@ pub(super) static RULES: [Rule; 6] = [
         setting: "appendfsync",
         default: "everysec",
         choices: &[
-            Choice::durable("always", APPEND),
-            Choice::loses("everysec", UNSYNCED, "about the last second"),
-            Choice::loses("no", UNSYNCED, "about the last 30 seconds"),
+            Choice::durable("always", Some(APPEND)),
+            Choice::loses("everysec", Some(UNSYNCED), "about the last second"),
+            Choice::loses("no", Some(UNSYNCED), "about the last 30 seconds"),
         ],
         idle_with: Some(("appendonly", "no")),
         measured_by: Some(Measured::Planned),
@@ -48,10 +48,10 @@ pub(super) static RULES: [Rule; 6] = [
         setting: "no-appendfsync-on-rewrite",
         default: "no",
         choices: &[
-            Choice::durable("no", APPEND),
+            Choice::durable("no", Some(APPEND)),
             Choice::loses(
                 "yes",
-                UNSYNCED,
+                Some(UNSYNCED),
                 "about 30 seconds, while the file is rewritten",
             ),
         ],
@@ -64,8 +64,8 @@ pub(super) static RULES: [Rule; 6] = [
         setting: "unsafe-no-fsync",
         default: "false",
         choices: &[
-            Choice::durable("false", OVERWRITE),
-            Choice::damages("true", UNSYNCED, "what the cluster has agreed on"),
+            Choice::durable("false", Some(OVERWRITE)),
+            Choice::damages("true", Some(UNSYNCED), "what the cluster has agreed on"),
         ],
         measured_by: Some(Measured::Planned),
         source: Source {
@@ -80,10 +80,10 @@ pub(super) static RULES: [Rule; 6] = [
         setting: "wal-dir",
         default: "this disk",
         choices: &[
-            Choice::neutral(Value::Fixed("this disk"), ""),
+            Choice::neutral(Value::Fixed("this disk"), None),
             Choice {
                 promise: Promise::Fits,
-                ..Choice::neutral(Value::Fixed("a faster disk"), "")
+                ..Choice::neutral(Value::Fixed("a faster disk"), None)
             },
         ],
         when: &[Condition::Slow {
@@ -107,9 +107,9 @@ pub(super) static RULES: [Rule; 6] = [
                 promise: Promise::Replicated(
                     "what was not written on any broker: it rests on replicas",
                 ),
-                ..Choice::neutral(Value::Fixed(UNSET), UNSYNCED)
+                ..Choice::neutral(Value::Fixed(UNSET), Some(UNSYNCED))
             },
-            Choice::durable("1", APPEND),
+            Choice::durable("1", Some(APPEND)),
             Choice {
                 promise: Promise::Replicated(
                     "as many messages as it says, on any broker: it rests on replicas",

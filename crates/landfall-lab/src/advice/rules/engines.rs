@@ -1,6 +1,8 @@
 //! Stores that are linked into a program: RocksDB and Landfall's own engine.
 
-use super::{APPEND, RECYCLED, UNSYNCED};
+use landfall_os::{SyncCall, SyncMethod};
+
+use super::{APPEND, RECYCLED, UNSYNCED, overwrite};
 use crate::advice::rule::{Choice, Condition, Rule, Source, System, Value};
 
 /// By how much appending must be slower before it is called so.
@@ -13,8 +15,8 @@ pub(super) static RULES: [Rule; 4] = [
         setting: "sync",
         default: "no",
         choices: &[
-            Choice::durable("yes", APPEND),
-            Choice::loses("no", UNSYNCED, "what the kernel had not written"),
+            Choice::durable("yes", Some(APPEND)),
+            Choice::loses("no", Some(UNSYNCED), "what the kernel had not written"),
         ],
         source: Source {
             title: "WriteOptions::sync in include/rocksdb/options.h",
@@ -30,8 +32,8 @@ pub(super) static RULES: [Rule; 4] = [
         setting: "recycle_log_file_num",
         default: "0",
         choices: &[
-            Choice::neutral(Value::Fixed("0"), APPEND),
-            Choice::neutral(Value::Fixed("4"), RECYCLED),
+            Choice::neutral(Value::Fixed("0"), Some(APPEND)),
+            Choice::neutral(Value::Fixed("4"), Some(RECYCLED)),
         ],
         when: &[Condition::Faster {
             of: RECYCLED,
@@ -51,8 +53,11 @@ pub(super) static RULES: [Rule; 4] = [
         setting: "landfall-log",
         default: "Options::default()",
         choices: &[
-            Choice::durable("Options::default()", "overwrite/direct+o_dsync/8K"),
-            Choice::durable("a file that grows", APPEND),
+            Choice::durable(
+                "Options::default()",
+                Some(overwrite(SyncMethod::direct(SyncCall::ODsync))),
+            ),
+            Choice::durable("a file that grows", Some(APPEND)),
         ],
         source: Source {
             title: "Why a power cut loses nothing of a log, and damage is reported",
@@ -67,8 +72,15 @@ pub(super) static RULES: [Rule; 4] = [
         setting: "landfall-state",
         default: "Policy::EveryCommit",
         choices: &[
-            Choice::durable("Policy::EveryCommit", "overwrite/direct+o_dsync/8K"),
-            Choice::loses("Policy::Interval", UNSYNCED, "all within the interval"),
+            Choice::durable(
+                "Policy::EveryCommit",
+                Some(overwrite(SyncMethod::direct(SyncCall::ODsync))),
+            ),
+            Choice::loses(
+                "Policy::Interval",
+                Some(UNSYNCED),
+                "all within the interval",
+            ),
         ],
         source: Source {
             title: "Why a power cut loses nothing of a state",

@@ -1,6 +1,8 @@
 //! MariaDB with InnoDB, and with MyRocks.
 
-use super::{APPEND, DEAR_FLUSH, OVERWRITE, UNSYNCED};
+use landfall_os::{SyncCall, SyncMethod};
+
+use super::{APPEND, DEAR_FLUSH, OVERWRITE, UNSYNCED, overwrite};
 use crate::advice::evidence::PAGE_WRITES;
 use crate::advice::rule::{Choice, Condition, Measured, Promise, Rule, Source, System, Value};
 
@@ -29,7 +31,7 @@ pub(super) const UNTORN: Rule = Rule {
     id: "mariadb-doublewrite-untorn",
     setting: "innodb_doublewrite",
     default: "ON",
-    choices: &[Choice::durable("ON", ""), Choice::durable("OFF", "")],
+    choices: &[Choice::durable("ON", None), Choice::durable("OFF", None)],
     when: &[Condition::Untorn(PAGE)],
     measured_by: Some(Measured::Torn("disks")),
     source: Source {
@@ -45,9 +47,9 @@ pub(super) const PAGE_SIZE: Rule = Rule {
     setting: "innodb_page_size",
     default: "16K",
     choices: &[
-        Choice::neutral(Value::Fixed("16K"), ""),
-        Choice::neutral(Value::Fixed("8K"), ""),
-        Choice::neutral(Value::Fixed("4K"), ""),
+        Choice::neutral(Value::Fixed("16K"), None),
+        Choice::neutral(Value::Fixed("8K"), None),
+        Choice::neutral(Value::Fixed("4K"), None),
     ],
     measured_by: Some(Measured::Amplify("pages")),
     source: Source {
@@ -61,14 +63,14 @@ pub(super) const PAGE_SIZE: Rule = Rule {
 /// Half of what the disk can do.
 pub(super) const FITTING: Choice = Choice {
     promise: Promise::Fits,
-    ..Choice::neutral(Value::PageWrites(0.5), "")
+    ..Choice::neutral(Value::PageWrites(0.5), None)
 };
 /// What background work may write.
 pub(super) const IO_CAPACITY: Rule = Rule {
     id: "mariadb-io-capacity",
     setting: "innodb_io_capacity",
     default: "200",
-    choices: &[Choice::neutral(Value::Fixed("200"), ""), FITTING],
+    choices: &[Choice::neutral(Value::Fixed("200"), None), FITTING],
     when: &[Condition::Rare {
         of: PAGE_WRITES,
         per_second: SLOW_DISK,
@@ -87,10 +89,10 @@ pub(super) static RULES: [Rule; 15] = [
         setting: "innodb_flush_log_at_trx_commit",
         default: "1",
         choices: &[
-            Choice::durable("1", OVERWRITE),
-            Choice::durable("3", "").untried(),
-            Choice::loses("2", UNSYNCED, LAST_SECOND),
-            Choice::loses("0", UNSYNCED, LAST_SECOND),
+            Choice::durable("1", Some(OVERWRITE)),
+            Choice::durable("3", None).untried(),
+            Choice::loses("2", Some(UNSYNCED), LAST_SECOND),
+            Choice::loses("0", Some(UNSYNCED), LAST_SECOND),
         ],
         measured_by: Some(Measured::Binlog),
         source: Source {
@@ -105,8 +107,8 @@ pub(super) static RULES: [Rule; 15] = [
         setting: "sync_binlog",
         default: "0",
         choices: &[
-            Choice::durable("1", APPEND),
-            Choice::loses("0", UNSYNCED, NOT_IN_BINLOG),
+            Choice::durable("1", Some(APPEND)),
+            Choice::loses("0", Some(UNSYNCED), NOT_IN_BINLOG),
             Choice::loses_above(1, "as many of the last commits as it says"),
         ],
         idle_with: Some(("log_bin", "OFF")),
@@ -120,10 +122,10 @@ pub(super) static RULES: [Rule; 15] = [
         setting: "binlog_commit_wait_count",
         default: "0",
         choices: &[
-            Choice::neutral(Value::Fixed("0"), ""),
+            Choice::neutral(Value::Fixed("0"), None),
             Choice {
                 with: &[("binlog_commit_wait_usec", Value::Flushes(1.0))],
-                ..Choice::neutral(Value::Fixed("4"), "")
+                ..Choice::neutral(Value::Fixed("4"), None)
             },
         ],
         when: &[Condition::Faster {
@@ -146,9 +148,9 @@ pub(super) static RULES: [Rule; 15] = [
         setting: "innodb_doublewrite",
         default: "ON",
         choices: &[
-            Choice::durable("ON", ""),
-            Choice::damages("OFF", "", "pages that are torn"),
-            Choice::loses("fast", "", "pages in the disk's own cache").untried(),
+            Choice::durable("ON", None),
+            Choice::damages("OFF", None, "pages that are torn"),
+            Choice::loses("fast", None, "pages in the disk's own cache").untried(),
         ],
         when: &[Condition::Torn(PAGE)],
         measured_by: Some(Measured::Torn("disks")),
@@ -165,16 +167,25 @@ pub(super) static RULES: [Rule; 15] = [
         setting: "innodb_flush_method",
         default: "O_DIRECT",
         choices: &[
-            Choice::durable("O_DIRECT", "overwrite/direct+fdatasync/8K"),
-            Choice::durable("fsync", "overwrite/fsync/8K"),
-            Choice::durable("O_DSYNC", "overwrite/o_dsync/8K"),
+            Choice::durable(
+                "O_DIRECT",
+                Some(overwrite(SyncMethod::direct(SyncCall::Fdatasync))),
+            ),
+            Choice::durable(
+                "fsync",
+                Some(overwrite(SyncMethod::buffered(SyncCall::Fsync))),
+            ),
+            Choice::durable(
+                "O_DSYNC",
+                Some(overwrite(SyncMethod::buffered(SyncCall::ODsync))),
+            ),
             Choice::loses(
                 "O_DIRECT_NO_FSYNC",
-                "overwrite/direct+none/8K",
+                Some(overwrite(SyncMethod::direct(SyncCall::None))),
                 "pages in the disk's own cache, files that grew",
             ),
-            Choice::loses("littlesync", "", "what the kernel had not written").untried(),
-            Choice::loses("nosync", "", "what the kernel had not written").untried(),
+            Choice::loses("littlesync", None, "what the kernel had not written").untried(),
+            Choice::loses("nosync", None, "what the kernel had not written").untried(),
         ],
         measured_by: Some(Measured::Binlog),
         source: FLUSH_METHOD,
@@ -186,8 +197,11 @@ pub(super) static RULES: [Rule; 15] = [
         setting: "innodb_log_file_write_through",
         default: "OFF",
         choices: &[
-            Choice::durable("OFF", "overwrite/direct+fdatasync/8K"),
-            Choice::durable("ON", "overwrite/direct+o_dsync/8K"),
+            Choice::durable(
+                "OFF",
+                Some(overwrite(SyncMethod::direct(SyncCall::Fdatasync))),
+            ),
+            Choice::durable("ON", Some(overwrite(SyncMethod::direct(SyncCall::ODsync)))),
         ],
         since: "MariaDB 11.0",
         source: FLUSH_METHOD,
@@ -198,8 +212,8 @@ pub(super) static RULES: [Rule; 15] = [
         setting: "innodb_flush_neighbors",
         default: "1",
         choices: &[
-            Choice::neutral(Value::Fixed("1"), ""),
-            Choice::neutral(Value::Fixed("0"), ""),
+            Choice::neutral(Value::Fixed("1"), None),
+            Choice::neutral(Value::Fixed("0"), None),
         ],
         measured_by: Some(Measured::Torn("conditions")),
         source: Source {
@@ -215,8 +229,8 @@ pub(super) static RULES: [Rule; 15] = [
         setting: "innodb_log_file_size",
         default: "96M",
         choices: &[
-            Choice::neutral(Value::Fixed("96M"), ""),
-            Choice::neutral(Value::HourOfWrites, ""),
+            Choice::neutral(Value::Fixed("96M"), None),
+            Choice::neutral(Value::HourOfWrites, None),
         ],
         measured_by: Some(Measured::Amplify("knobs")),
         source: Source {
@@ -231,8 +245,8 @@ pub(super) static RULES: [Rule; 15] = [
         setting: "innodb_max_dirty_pages_pct",
         default: "90",
         choices: &[
-            Choice::neutral(Value::Fixed("90"), ""),
-            Choice::neutral(Value::Fixed("10"), ""),
+            Choice::neutral(Value::Fixed("90"), None),
+            Choice::neutral(Value::Fixed("10"), None),
         ],
         measured_by: Some(Measured::Amplify("knobs")),
         source: PAGE_FLUSHING,
@@ -246,9 +260,9 @@ pub(super) static RULES: [Rule; 15] = [
         setting: "rocksdb_flush_log_at_trx_commit",
         default: "1",
         choices: &[
-            Choice::durable("1", APPEND),
-            Choice::loses("2", UNSYNCED, "about the last second"),
-            Choice::loses("0", UNSYNCED, "all since the log was synced"),
+            Choice::durable("1", Some(APPEND)),
+            Choice::loses("2", Some(UNSYNCED), "about the last second"),
+            Choice::loses("0", Some(UNSYNCED), "all since the log was synced"),
         ],
         source: Source {
             title: "MyRocks System Variables, MariaDB documentation",
@@ -263,8 +277,8 @@ pub(super) static RULES: [Rule; 15] = [
         setting: "sync_binlog",
         default: "0",
         choices: &[
-            Choice::durable("1", APPEND),
-            Choice::loses("0", UNSYNCED, NOT_IN_BINLOG),
+            Choice::durable("1", Some(APPEND)),
+            Choice::loses("0", Some(UNSYNCED), NOT_IN_BINLOG),
             Choice::loses_above(1, "as many of the last commits as it says"),
         ],
         idle_with: Some(("log_bin", "OFF")),
@@ -280,7 +294,7 @@ pub(super) static RULES: [Rule; 15] = [
         system: System::Myrocks,
         setting: "rocksdb_wal_recovery_mode",
         default: "1",
-        choices: &[Choice::durable("1", ""), Choice::durable("2", "")],
+        choices: &[Choice::durable("1", None), Choice::durable("2", None)],
         source: Source {
             title: "MyRocks Crash Recovery, MyRocks wiki",
             address: "https://github.com/facebook/mysql-5.6/wiki/MyRocks-Crash-Recovery",

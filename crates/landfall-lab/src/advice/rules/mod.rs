@@ -13,16 +13,27 @@ mod mysql;
 mod postgres;
 mod sqlite;
 
+use landfall_os::{Allocation, SyncCall, SyncMethod};
+
 use super::rule::{Condition, Rule, System};
+use crate::sync::Strategy;
 
 /// What the redo logs of most databases do: written blocks, overwritten, and synced.
-const OVERWRITE: &str = "overwrite/fdatasync/8K";
+const OVERWRITE: Strategy = Strategy::BASELINE;
 /// The same, not synced.
-const UNSYNCED: &str = "overwrite/none/8K";
+const UNSYNCED: Strategy = overwrite(SyncMethod::buffered(SyncCall::None));
 /// What a growing file costs.
-const APPEND: &str = "append/fdatasync/8K";
+const APPEND: Strategy = Strategy::BASELINE.allocated(Allocation::Append);
+/// What a file costs whose blocks are allocated as they are written.
+const SPARSE: Strategy = Strategy::BASELINE.allocated(Allocation::Sparse);
 /// What an old file of the log costs that is used again.
-const RECYCLED: &str = "recycled/fdatasync/8K";
+const RECYCLED: Strategy = Strategy::BASELINE.allocated(Allocation::Recycled);
+
+/// Written blocks overwritten by another method.
+const fn overwrite(method: SyncMethod) -> Strategy {
+    Strategy::BASELINE.synced(method)
+}
+
 /// A flush must cost so many times a write before waiting for company is worth a thought.
 const DEAR_FLUSH: f64 = 10.0;
 

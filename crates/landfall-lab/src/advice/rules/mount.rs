@@ -31,8 +31,12 @@ pub(super) static RULES: [Rule; 6] = [
         setting: "barrier",
         default: "1",
         choices: &[
-            Choice::durable("1", OVERWRITE),
-            Choice::damages("0", UNSYNCED, "the filesystem, and what the cache held"),
+            Choice::durable("1", Some(OVERWRITE)),
+            Choice::damages(
+                "0",
+                Some(UNSYNCED),
+                "the filesystem, and what the cache held",
+            ),
         ],
         measured_by: Some(Measured::Binlog),
         note: "Safe only where the disk's cache is protected from power cuts; where it is, and the disk says so, no flushes are sent anyway.",
@@ -44,9 +48,9 @@ pub(super) static RULES: [Rule; 6] = [
         setting: "data",
         default: "ordered",
         choices: &[
-            Choice::durable("ordered", OVERWRITE),
-            Choice::durable("journal", ""),
-            Choice::durable("writeback", ""),
+            Choice::durable("ordered", Some(OVERWRITE)),
+            Choice::durable("journal", None),
+            Choice::durable("writeback", None),
         ],
         measured_by: Some(Measured::Binlog),
         note: "journal writes all data twice and takes O_DIRECT away, and does not keep a database's pages whole (InnoDB without doublewrite was damaged on it). With writeback files may show old data after a power cut where nobody synced.",
@@ -57,8 +61,8 @@ pub(super) static RULES: [Rule; 6] = [
         setting: "mkfs fast_commit",
         default: "off",
         choices: &[
-            Choice::durable("off", OVERWRITE),
-            Choice::damages("fast_commit", "", "the filesystem"),
+            Choice::durable("off", Some(OVERWRITE)),
+            Choice::damages("fast_commit", None, "the filesystem"),
         ],
         when: &[Condition::Filesystem(&["ext4"]), Condition::Journal],
         source: Source {
@@ -73,8 +77,8 @@ pub(super) static RULES: [Rule; 6] = [
         setting: "nobarrier",
         default: "off",
         choices: &[
-            Choice::durable("off", OVERWRITE),
-            Choice::damages("on", UNSYNCED, "the filesystem"),
+            Choice::durable("off", Some(OVERWRITE)),
+            Choice::damages("on", Some(UNSYNCED), "the filesystem"),
         ],
         note: "Safe only where the disk's cache is protected from power cuts; where it is, and the disk says so, no flushes are sent anyway.",
         ..BTRFS
@@ -83,7 +87,7 @@ pub(super) static RULES: [Rule; 6] = [
         id: "mount-nodatacow",
         setting: "nodatacow",
         default: "off",
-        choices: &[Choice::durable("off", ""), Choice::durable("on", "")],
+        choices: &[Choice::durable("off", None), Choice::durable("on", None)],
         note: "Of files that are made afterwards, on all of the filesystem and not one subvolume; chattr +C on a directory does the same for files made in it. They then have no checksums and are not compressed, and a block that is being overwritten in a power cut may be torn, as on filesystems that overwrite in place: for databases that mend torn pages themselves.",
         ..BTRFS
     },
@@ -91,10 +95,10 @@ pub(super) static RULES: [Rule; 6] = [
         id: "mount-journal",
         setting: JOURNAL,
         choices: &[
-            Choice::durable("on", ""),
+            Choice::durable("on", None),
             Choice::damages(
                 "off",
-                "",
+                None,
                 "the filesystem, with files that were made or renamed",
             ),
         ],

@@ -2,8 +2,10 @@
 //!
 //! It is not tried here: what MariaDB did, which has InnoDB from the same root, stands in for it.
 
+use landfall_os::{SyncCall, SyncMethod};
+
 use super::mariadb::{self, LAST_SECOND, PAGE};
-use super::{APPEND, OVERWRITE, UNSYNCED};
+use super::{APPEND, OVERWRITE, UNSYNCED, overwrite};
 use crate::advice::rule::{Choice, Condition, Rule, Source, System, Value};
 
 const PARAMETERS: &str = "InnoDB Startup Options and System Variables, MySQL 8.4 Reference Manual";
@@ -19,9 +21,9 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "innodb_flush_log_at_trx_commit",
         default: "1",
         choices: &[
-            Choice::durable("1", OVERWRITE),
-            Choice::loses("2", UNSYNCED, LAST_SECOND),
-            Choice::loses("0", UNSYNCED, LAST_SECOND),
+            Choice::durable("1", Some(OVERWRITE)),
+            Choice::loses("2", Some(UNSYNCED), LAST_SECOND),
+            Choice::loses("0", Some(UNSYNCED), LAST_SECOND),
         ],
         as_in: "mariadb-log-at-commit",
         source: Source {
@@ -35,8 +37,8 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "sync_binlog",
         default: "1",
         choices: &[
-            Choice::durable("1", APPEND),
-            Choice::loses("0", UNSYNCED, "commits not yet in the binary log"),
+            Choice::durable("1", Some(APPEND)),
+            Choice::loses("0", Some(UNSYNCED), "commits not yet in the binary log"),
             Choice::loses_above(1, "as many of the last commits as it says"),
         ],
         idle_with: Some(("log_bin", "OFF")),
@@ -53,10 +55,10 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "innodb_doublewrite",
         default: "ON",
         choices: &[
-            Choice::durable("ON", ""),
-            Choice::durable("DETECT_AND_RECOVER", "").untried(),
-            Choice::damages("DETECT_ONLY", "", "pages that are torn, and says so").untried(),
-            Choice::damages("OFF", "", "pages that are torn"),
+            Choice::durable("ON", None),
+            Choice::durable("DETECT_AND_RECOVER", None).untried(),
+            Choice::damages("DETECT_ONLY", None, "pages that are torn, and says so").untried(),
+            Choice::damages("OFF", None, "pages that are torn"),
         ],
         when: &[Condition::Torn(PAGE)],
         as_in: "mariadb-doublewrite",
@@ -79,16 +81,25 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "innodb_flush_method",
         default: "O_DIRECT",
         choices: &[
-            Choice::durable("O_DIRECT", "overwrite/direct+fdatasync/8K"),
-            Choice::durable("fsync", "overwrite/fdatasync/8K"),
-            Choice::durable("O_DSYNC", "overwrite/o_dsync/8K"),
+            Choice::durable(
+                "O_DIRECT",
+                Some(overwrite(SyncMethod::direct(SyncCall::Fdatasync))),
+            ),
+            Choice::durable(
+                "fsync",
+                Some(overwrite(SyncMethod::buffered(SyncCall::Fdatasync))),
+            ),
+            Choice::durable(
+                "O_DSYNC",
+                Some(overwrite(SyncMethod::buffered(SyncCall::ODsync))),
+            ),
             Choice::loses(
                 "O_DIRECT_NO_FSYNC",
-                "overwrite/direct+none/8K",
+                Some(overwrite(SyncMethod::direct(SyncCall::None))),
                 "pages in the disk's own cache, where the redo log is on another disk",
             ),
-            Choice::loses("littlesync", "", "what the kernel had not written").untried(),
-            Choice::loses("nosync", "", "what the kernel had not written").untried(),
+            Choice::loses("littlesync", None, "what the kernel had not written").untried(),
+            Choice::loses("nosync", None, "what the kernel had not written").untried(),
         ],
         as_in: "mariadb-flush-method",
         source: Source {
@@ -104,8 +115,11 @@ pub(super) static RULES: [Rule; 10] = [
         since: "MySQL 8.0",
         default: "ON",
         choices: &[
-            Choice::durable("ON", OVERWRITE),
-            Choice::durable("OFF", "overwrite/fsync/8K"),
+            Choice::durable("ON", Some(OVERWRITE)),
+            Choice::durable(
+                "OFF",
+                Some(overwrite(SyncMethod::buffered(SyncCall::Fsync))),
+            ),
         ],
         source: Source {
             title: PARAMETERS,
@@ -118,7 +132,10 @@ pub(super) static RULES: [Rule; 10] = [
         id: "mysql-io-capacity",
         system: System::Mysql,
         default: "10000",
-        choices: &[Choice::neutral(Value::Fixed("10000"), ""), mariadb::FITTING],
+        choices: &[
+            Choice::neutral(Value::Fixed("10000"), None),
+            mariadb::FITTING,
+        ],
         note: "10000 in MySQL 8.4 unless set, 200 before. As low as practical, but not so low that background work falls behind. No less than 100 is taken. Half of what 16 threads can sync here is our own reckoning.",
         ..mariadb::IO_CAPACITY
     },
@@ -127,8 +144,8 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "innodb_redo_log_capacity",
         default: "100M",
         choices: &[
-            Choice::neutral(Value::Fixed("100M"), ""),
-            Choice::neutral(Value::HourOfWrites, ""),
+            Choice::neutral(Value::Fixed("100M"), None),
+            Choice::neutral(Value::HourOfWrites, None),
         ],
         as_in: "mariadb-redo-size",
         since: "MySQL 8.0",
@@ -144,8 +161,8 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "innodb_max_dirty_pages_pct",
         default: "90",
         choices: &[
-            Choice::neutral(Value::Fixed("90"), ""),
-            Choice::neutral(Value::Fixed("10"), ""),
+            Choice::neutral(Value::Fixed("90"), None),
+            Choice::neutral(Value::Fixed("10"), None),
         ],
         as_in: "mariadb-dirty-pages",
         source: Source {

@@ -1,6 +1,8 @@
 //! PostgreSQL.
 
-use super::{APPEND, DEAR_FLUSH, OVERWRITE, RECYCLED, UNSYNCED};
+use landfall_os::{SyncCall, SyncMethod};
+
+use super::{APPEND, DEAR_FLUSH, OVERWRITE, RECYCLED, SPARSE, UNSYNCED, overwrite};
 use crate::advice::rule::{Choice, Condition, Measured, Rule, Source, System, Value};
 
 /// By how much appending must be slower before keeping old files is called a gain.
@@ -27,8 +29,8 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "fsync",
         default: "on",
         choices: &[
-            Choice::durable("on", OVERWRITE),
-            Choice::damages("off", UNSYNCED, "the database, beyond repair"),
+            Choice::durable("on", Some(OVERWRITE)),
+            Choice::damages("off", Some(UNSYNCED), "the database, beyond repair"),
         ],
         measured_by: Some(Measured::Binlog),
         source: Source {
@@ -42,11 +44,11 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "synchronous_commit",
         default: "on",
         choices: &[
-            Choice::durable("on", OVERWRITE),
-            Choice::loses("off", UNSYNCED, "about the last 0.6 seconds"),
-            Choice::durable("local", "").untried(),
-            Choice::durable("remote_apply", "").untried(),
-            Choice::durable("remote_write", "").untried(),
+            Choice::durable("on", Some(OVERWRITE)),
+            Choice::loses("off", Some(UNSYNCED), "about the last 0.6 seconds"),
+            Choice::durable("local", None).untried(),
+            Choice::durable("remote_apply", None).untried(),
+            Choice::durable("remote_write", None).untried(),
         ],
         measured_by: Some(Measured::Binlog),
         source: Source {
@@ -61,10 +63,19 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "wal_sync_method",
         default: "fdatasync",
         choices: &[
-            Choice::durable("fdatasync", OVERWRITE),
-            Choice::durable("open_datasync", "overwrite/o_dsync/8K"),
-            Choice::durable("fsync", "overwrite/fsync/8K"),
-            Choice::durable("open_sync", "overwrite/o_sync/8K"),
+            Choice::durable("fdatasync", Some(OVERWRITE)),
+            Choice::durable(
+                "open_datasync",
+                Some(overwrite(SyncMethod::buffered(SyncCall::ODsync))),
+            ),
+            Choice::durable(
+                "fsync",
+                Some(overwrite(SyncMethod::buffered(SyncCall::Fsync))),
+            ),
+            Choice::durable(
+                "open_sync",
+                Some(overwrite(SyncMethod::buffered(SyncCall::OSync))),
+            ),
         ],
         measured_by: Some(Measured::Planned),
         source: Source {
@@ -79,8 +90,8 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "wal_recycle",
         default: "on",
         choices: &[
-            Choice::neutral(Value::Fixed("on"), RECYCLED),
-            Choice::neutral(Value::Fixed("off"), APPEND),
+            Choice::neutral(Value::Fixed("on"), Some(RECYCLED)),
+            Choice::neutral(Value::Fixed("off"), Some(APPEND)),
         ],
         when: &[
             Condition::InPlace,
@@ -99,14 +110,14 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "wal_init_zero",
         default: "on",
         choices: &[
-            Choice::neutral(Value::Fixed("on"), OVERWRITE),
-            Choice::neutral(Value::Fixed("off"), "sparse/fdatasync/8K"),
+            Choice::neutral(Value::Fixed("on"), Some(OVERWRITE)),
+            Choice::neutral(Value::Fixed("off"), Some(SPARSE)),
         ],
         when: &[
             Condition::InPlace,
             Condition::Faster {
                 of: OVERWRITE,
-                over: "sparse/fdatasync/8K",
+                over: SPARSE,
                 times: DEARER,
             },
         ],
@@ -119,8 +130,8 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "wal_recycle",
         default: "on",
         choices: &[
-            Choice::neutral(Value::Fixed("on"), RECYCLED),
-            Choice::neutral(Value::Fixed("off"), APPEND),
+            Choice::neutral(Value::Fixed("on"), Some(RECYCLED)),
+            Choice::neutral(Value::Fixed("off"), Some(APPEND)),
         ],
         when: &[Condition::CopyOnWrite],
         measured_by: Some(Measured::Binlog),
@@ -133,8 +144,8 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "wal_init_zero",
         default: "on",
         choices: &[
-            Choice::neutral(Value::Fixed("on"), OVERWRITE),
-            Choice::neutral(Value::Fixed("off"), "sparse/fdatasync/8K"),
+            Choice::neutral(Value::Fixed("on"), Some(OVERWRITE)),
+            Choice::neutral(Value::Fixed("off"), Some(SPARSE)),
         ],
         when: &[Condition::CopyOnWrite],
         measured_by: Some(Measured::Binlog),
@@ -147,8 +158,8 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "commit_delay",
         default: "0",
         choices: &[
-            Choice::neutral(Value::Fixed("0"), ""),
-            Choice::neutral(Value::Flushes(0.5), ""),
+            Choice::neutral(Value::Fixed("0"), None),
+            Choice::neutral(Value::Flushes(0.5), None),
         ],
         when: &[Condition::Faster {
             of: UNSYNCED,
@@ -168,8 +179,8 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "full_page_writes",
         default: "on",
         choices: &[
-            Choice::durable("on", ""),
-            Choice::damages("off", "", "pages that are torn"),
+            Choice::durable("on", None),
+            Choice::damages("off", None, "pages that are torn"),
         ],
         measured_by: Some(Measured::Torn("postgres")),
         source: Source {
@@ -184,8 +195,8 @@ pub(super) static RULES: [Rule; 10] = [
         setting: "max_wal_size",
         default: "1GB",
         choices: &[
-            Choice::neutral(Value::Fixed("1GB"), ""),
-            Choice::neutral(Value::HourOfWrites, ""),
+            Choice::neutral(Value::Fixed("1GB"), None),
+            Choice::neutral(Value::HourOfWrites, None),
         ],
         measured_by: Some(Measured::Amplify("knobs")),
         source: Source {

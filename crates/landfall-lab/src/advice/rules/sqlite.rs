@@ -15,10 +15,10 @@ pub(super) static RULES: [Rule; 2] = [
         setting: "journal_mode",
         default: "delete",
         choices: &[
-            Choice::durable("wal", ""),
-            Choice::loses("delete", "", "the last transaction"),
-            Choice::damages("memory", "", "the database").untried(),
-            Choice::damages("off", "", "the database").untried(),
+            Choice::durable("wal", None),
+            Choice::loses("delete", None, "the last transaction"),
+            Choice::damages("memory", None, "the database").untried(),
+            Choice::damages("off", None, "the database").untried(),
         ],
         safe_with: Some(("delete", "synchronous", "extra")),
         source: Source {
@@ -33,10 +33,10 @@ pub(super) static RULES: [Rule; 2] = [
         setting: "synchronous",
         default: "full",
         choices: &[
-            Choice::durable("full", APPEND),
-            Choice::loses("normal", UNSYNCED, "all since the last checkpoint"),
-            Choice::damages("off", UNSYNCED, "the database"),
-            Choice::durable("extra", APPEND),
+            Choice::durable("full", Some(APPEND)),
+            Choice::loses("normal", Some(UNSYNCED), "all since the last checkpoint"),
+            Choice::damages("off", Some(UNSYNCED), "the database"),
+            Choice::durable("extra", Some(APPEND)),
         ],
         source: Source {
             title: "PRAGMA synchronous, SQLite documentation",

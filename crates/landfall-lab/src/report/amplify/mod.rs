@@ -3,14 +3,14 @@
 #[cfg(test)]
 mod tests;
 
+use landfall_results::{Metric, Series};
+
 use super::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, Print};
 use super::configuration::tables;
 use super::part::{Chapter, Figure, Part, chapter};
 use super::table::{Row, Table};
 use crate::amplify::{self, AmplifyResults, Section, sections, sentences};
-use crate::configuration::{ConfigurationResult, Summary};
 use crate::numbers::{NOTHING, interval, short, thousands, two};
-use crate::stats::Estimate;
 
 /// Its part of the page; `charts` receives what is drawn.
 pub(super) fn part(amplify: &AmplifyResults, charts: &mut Vec<Chart>) -> Part {
@@ -42,16 +42,12 @@ fn bytes(
     let title = "Bytes per request, at the device and in its flash";
     let figures = figures(sections, title, charts, |section| {
         let chart = panels(
-            &format!("amplify-{}", section.id),
+            &format!("amplify-{}", section.part.name()),
             section,
             &[
-                ("KiB written", &|one| summary(one)?.kib.map(median), short),
-                (
-                    "KiB of flash",
-                    &|one| summary(one)?.nand_kib.map(median),
-                    short,
-                ),
-                ("writes", &|one| summary(one)?.device?.writes, two),
+                ("KiB written", &|one| one.median(Metric::Kib), short),
+                ("KiB of flash", &|one| one.median(Metric::NandKib), short),
+                ("writes", &|one| one.median(Metric::Writes), two),
             ],
         )?;
         let legend = unsteady(section);
@@ -71,7 +67,7 @@ fn sizes(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Option<Chapter> {
             return None;
         }
         let chart = panels(
-            &format!("amplify-size-{}", section.id),
+            &format!("amplify-size-{}", section.part.name()),
             section,
             &[
                 ("MB after loading", &|one| loaded(one), short),
@@ -88,7 +84,7 @@ fn sizes(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Option<Chapter> {
 fn time(sections: &[Section<'_>]) -> Option<Chapter> {
     let labelled = sections.iter().flat_map(|section| {
         let own = section.rows.iter();
-        own.map(|one| (one.name.clone(), *one))
+        own.map(|one| (one.name(), *one))
     });
     let mut seen = Vec::new();
     let each_once = labelled.filter(|(name, _)| {
@@ -121,7 +117,7 @@ fn figures(
     figures
 }
 
-type Value<'a> = &'a dyn Fn(&ConfigurationResult) -> Option<f64>;
+type Value<'a> = &'a dyn Fn(&Series) -> Option<f64>;
 
 /// A panel for each figure, a bar for each configuration; panels that nothing is known for are left out.
 fn panels(
@@ -130,7 +126,7 @@ fn panels(
     all: &[(&'static str, Value<'_>, Print)],
 ) -> Option<Chart> {
     let rows = || {
-        let measured = section.rows.iter().filter(|one| one.summary.is_some());
+        let measured = section.rows.iter().filter(|one| one.is_measured());
         measured.take(MOST_ROWS)
     };
     let panels = all.iter().map(|(name, value, print)| Panel {
@@ -139,7 +135,7 @@ fn panels(
             .filter_map(|one| {
                 let value = value(one)?;
                 Some(Bar {
-                    label: one.name.clone(),
+                    label: one.name(),
                     value,
                     bound: false,
                     text: print(value),
@@ -150,27 +146,19 @@ fn panels(
     Chart {
         id: id.to_owned(),
         drawing: Drawing::Costs {
-            labels: rows().map(|one| one.name.clone()).collect(),
+            labels: rows().map(|one| one.name()).collect(),
             panels: panels.filter(|panel| !panel.bars.is_empty()).collect(),
         },
     }
     .if_any()
 }
 
-fn summary(one: &ConfigurationResult) -> Option<&Summary> {
-    one.summary.as_ref()
-}
-
-fn median(estimate: Estimate) -> f64 {
-    estimate.median
-}
-
-fn loaded(one: &ConfigurationResult) -> Option<f64> {
+fn loaded(one: &Series) -> Option<f64> {
     Some(one.data_bytes(one.loaded_bytes? as f64) / 1e6)
 }
 
-fn at_end(one: &ConfigurationResult) -> Option<f64> {
-    let bytes = summary(one)?.database_bytes?.median;
+fn at_end(one: &Series) -> Option<f64> {
+    let bytes = one.median(Metric::DatabaseBytes)?;
     Some(one.data_bytes(bytes) / 1e6)
 }
 
@@ -178,15 +166,18 @@ fn at_end(one: &ConfigurationResult) -> Option<f64> {
 fn unsteady(section: &Section<'_>) -> String {
     let said = section.rows.iter().filter_map(|one| {
         let why = sentences::why_unsteady(one)?;
-        Some(format!("{}: {why}.", one.name))
+        Some(format!("{}: {why}.", one.name()))
     });
     said.collect::<Vec<_>>().join(" ")
 }
 
 fn byte_table(section: &Section<'_>) -> Table {
-    let rows = section.rows.iter().map(|one| match &one.summary {
-        Some(summary) => Row::of(one.name.clone(), byte_cells(one, summary)),
-        None => not_measured(one),
+    let rows = section.rows.iter().map(|one| {
+        if one.is_measured() {
+            Row::of(one.name(), byte_cells(one))
+        } else {
+            not_measured(one)
+        }
     });
     Table {
         caption: format!("Bytes per request. {}", section.title),
@@ -209,10 +200,10 @@ fn byte_table(section: &Section<'_>) -> Table {
     }
 }
 
-fn byte_cells(one: &ConfigurationResult, summary: &Summary) -> Vec<String> {
+fn byte_cells(one: &Series) -> Vec<String> {
     let or_nothing = |text: Option<String>| text.unwrap_or_else(|| NOTHING.to_owned());
-    let estimate = |estimate: Option<Estimate>| {
-        or_nothing(estimate.map(|one| {
+    let estimate = |metric| {
+        or_nothing(one.estimate(metric).map(|one| {
             if one.low < one.high {
                 format!("{} ({})", short(one.median), interval(&one, short))
             } else {
@@ -220,28 +211,26 @@ fn byte_cells(one: &ConfigurationResult, summary: &Summary) -> Vec<String> {
             }
         }))
     };
-    let wear = sentences::wear(one).map(|(wear, _)| wear);
+    let wear = sentences::wear(one);
     let mark = match wear {
-        Some(wear) if wear.rewrites < sentences::FEW_REWRITES => "*",
+        Some(trial) if sentences::is_seldom_rewritten(trial) => "*",
         _ => "",
     };
-    let of_wear = |figure: fn(&crate::configuration::FlashWear) -> f64| {
-        or_nothing(wear.as_ref().map(|wear| two(figure(wear))))
-    };
+    let of_wear = |metric| wear.and_then(|trial| trial.get(metric)).map(two);
     let steady = one
         .trials
         .last()
         .and_then(|trial| trial.steadiness.as_ref());
     vec![
-        estimate(summary.kib),
-        estimate(summary.owed_kib),
-        or_nothing(summary.device.and_then(|device| device.writes).map(two)),
-        or_nothing(summary.device.map(|device| two(device.flushes))),
-        estimate(summary.nand_kib),
-        or_nothing(wear.map(|wear| format!("{}{mark}", two(wear.amplification)))),
-        of_wear(|wear| wear.rounding),
-        of_wear(|wear| wear.copying),
-        of_wear(|wear| wear.rewrites),
+        estimate(Metric::Kib),
+        estimate(Metric::OwedKib),
+        one.text(Metric::Writes),
+        one.text(Metric::Flushes),
+        estimate(Metric::NandKib),
+        or_nothing(of_wear(Metric::Amplification).map(|text| format!("{text}{mark}"))),
+        or_nothing(of_wear(Metric::Rounding)),
+        or_nothing(of_wear(Metric::Copying)),
+        or_nothing(of_wear(Metric::Rewrites)),
         or_nothing(sentences::years(one).map(short)),
         or_nothing(steady.map(|steady| {
             if steady.reached {
@@ -256,9 +245,10 @@ fn byte_cells(one: &ConfigurationResult, summary: &Summary) -> Vec<String> {
 fn size_table(section: &Section<'_>) -> Table {
     let rows = section.rows.iter().map(|one| {
         let cell = |value: Option<f64>| value.map_or_else(|| NOTHING.to_owned(), short);
-        match &one.summary {
-            Some(_) => Row::of(one.name.clone(), vec![cell(loaded(one)), cell(at_end(one))]),
-            None => not_measured(one),
+        if one.is_measured() {
+            Row::of(one.name(), vec![cell(loaded(one)), cell(at_end(one))])
+        } else {
+            not_measured(one)
         }
     });
     Table {
@@ -270,7 +260,7 @@ fn size_table(section: &Section<'_>) -> Table {
     }
 }
 
-fn not_measured(one: &ConfigurationResult) -> Row {
+fn not_measured(one: &Series) -> Row {
     let reason = one.unsupported.as_deref().unwrap_or(NOTHING);
-    Row::without(one.name.clone(), format!("not measured: {reason}"))
+    Row::without(one.name(), format!("not measured: {reason}"))
 }

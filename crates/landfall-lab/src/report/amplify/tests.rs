@@ -1,5 +1,7 @@
 //! Reports of what experiment `amplify` finds.
 
+use landfall_results::Metric;
+
 use crate::Experiment;
 use crate::amplify::AmplifyResults;
 use crate::amplify::fixtures::{measured, results};
@@ -14,8 +16,8 @@ fn document(amplify: AmplifyResults) -> crate::Results {
 fn found() -> AmplifyResults {
     let mut missing = measured("rocksdb", 1.0, 50);
     missing.unsupported = Some("rocksdb is not installed".into());
-    missing.summary = None;
     missing.trials.clear();
+    missing.summarize();
     results(vec![
         measured("innodb 16k", 48.0, 150),
         measured("innodb 8k", 24.0, 150),
@@ -53,18 +55,16 @@ fn every_part_has_its_figures_with_bytes_and_flash_beside_each_other() {
 #[test]
 fn without_a_recorder_there_is_no_flash_in_it() {
     let mut amplify = found();
-    for one in &mut amplify.measurements.configurations {
+    for one in &mut amplify.measurements.series {
         for trial in &mut one.trials {
-            trial.wear = None;
+            trial.figures.set(Metric::NandKib, None);
         }
-        if let Some(summary) = &mut one.summary {
-            summary.nand_kib = None;
-        }
+        one.summarize();
     }
     let html = page(&document(amplify.clone()));
     assert!(!body(&html).contains("NAND KiB are what"));
     assert!(!body(&html).contains("data-expected=\"0\""));
-    amplify.measurements.configurations.clear();
+    amplify.measurements.series.clear();
     let html = page(&document(amplify));
     assert!(body(&html).contains("Nothing was measured"));
 }
@@ -72,9 +72,9 @@ fn without_a_recorder_there_is_no_flash_in_it() {
 #[test]
 fn what_a_server_says_is_only_text() {
     let mut amplify = found();
-    for one in &mut amplify.measurements.configurations {
+    for one in &mut amplify.measurements.series {
         one.unsupported = Some(HOSTILE.to_owned());
-        one.workload = HOSTILE.to_owned();
+        one.axes.workload = Some(HOSTILE.to_owned());
     }
     let html = page(&document(amplify));
     assert!(!html.contains(HOSTILE));

@@ -3,16 +3,16 @@
 #[cfg(test)]
 mod tests;
 
+use landfall_results::{Metric, Series};
+
 use super::charts::Chart;
-use super::configuration::charts::{Row, Series, clients, costs, rates};
+use super::configuration::charts::{Line, Row, clients, costs, rates};
 use super::configuration::tables;
 use super::part::{Chapter, Figure, Part, chapter};
 use super::table::Table;
 use crate::binlog::{BinlogResults, Section, beside, sections, sentences};
-use crate::configuration::ConfigurationResult;
-use crate::stats::Estimate;
 
-const SERIES: [&str; 2] = ["sync_binlog=0", "sync_binlog=1"];
+const SETTINGS: [&str; 2] = ["sync_binlog=0", "sync_binlog=1"];
 
 /// Its part of the page; `charts` receives what is drawn.
 pub(super) fn part(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Part {
@@ -23,7 +23,7 @@ pub(super) fn part(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Part {
             "Transactions per second, by filesystem and clients",
             "Each transaction is written to InnoDB's log, which was preallocated, and to the binary log, which grows. sync_binlog says whether the binary log is synced with it. Bars are 95% intervals of the median.",
             ("rate", "transactions per second"),
-            |one| Some(one.summary.as_ref()?.requests_per_second),
+            Metric::RequestsPerSecond,
             charts,
         ),
         of_mariadb(
@@ -31,7 +31,7 @@ pub(super) fn part(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Part {
             "Flushes per transaction",
             "What the device was asked to make durable, counted. A sync that finds metadata to commit costs two flushes on a disk without FUA, and one that finds none costs one; clients that commit at the same time share them.",
             ("flushes", "flushes per transaction"),
-            |one| one.summary.as_ref()?.flushes,
+            Metric::Flushes,
             charts,
         ),
         of_mariadb(
@@ -39,7 +39,7 @@ pub(super) fn part(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Part {
             "KiB per transaction",
             "Until nothing of it was left in the page cache: where the binary log is not synced, the kernel writes it some time, and in fewer pieces.",
             ("kib", "KiB per transaction"),
-            |one| one.summary.as_ref()?.kib,
+            Metric::Kib,
             charts,
         ),
         others(binlog, charts),
@@ -59,7 +59,7 @@ fn of_mariadb(
     title: &'static str,
     introduction: &str,
     (id, axis): (&str, &str),
-    figure: impl Fn(&ConfigurationResult) -> Option<Estimate>,
+    metric: Metric,
     charts: &mut Vec<Chart>,
 ) -> Option<Chapter> {
     let mut figures = Vec::new();
@@ -69,7 +69,7 @@ fn of_mariadb(
         };
         let panels = panels(group);
         let id = format!("binlog-{id}-{}", first.flush_log);
-        let Some(chart) = clients(&id, axis, &SERIES, &panels, &figure) else {
+        let Some(chart) = clients(&id, axis, &SETTINGS, &panels, metric) else {
             continue;
         };
         let of = format!(
@@ -84,8 +84,8 @@ fn of_mariadb(
 }
 
 /// A panel for each filesystem: both settings along the number of clients.
-fn panels<'a>(group: &[Section<'a>]) -> Vec<(String, Vec<Series<'a>>)> {
-    let mut panels: Vec<(String, Vec<Series<'a>>)> = Vec::new();
+fn panels<'a>(group: &[Section<'a>]) -> Vec<(String, Vec<Line<'a>>)> {
+    let mut panels: Vec<(String, Vec<Line<'a>>)> = Vec::new();
     for row in group.iter().flat_map(|section| &section.rows) {
         let place = match panels.iter().position(|(label, _)| *label == row.label) {
             Some(place) => place,
@@ -107,7 +107,7 @@ fn table(group: &[Section<'_>], caption: String) -> Table {
         section.rows.iter().flat_map(|row| {
             [row.without, row.with]
                 .into_iter()
-                .zip(SERIES)
+                .zip(SETTINGS)
                 .map(|(one, setting)| {
                     (
                         format!("{}, {}, {setting}", row.label, clients_text(one)),
@@ -119,8 +119,8 @@ fn table(group: &[Section<'_>], caption: String) -> Table {
     tables::measured(caption, rows)
 }
 
-fn clients_text(one: &ConfigurationResult) -> String {
-    match one.clients {
+fn clients_text(one: &Series) -> String {
+    match one.axes.clients.unwrap_or(1) {
         1 => "1 client".to_owned(),
         some => format!("{some} clients"),
     }
@@ -151,7 +151,7 @@ fn others(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
     let beside = beside(binlog);
     let is_there = |name: &str| {
         let mut ones = beside.iter().flat_map(|(_, ones)| ones);
-        ones.any(|one| one.database == name)
+        ones.any(|one| one.axes.database.as_deref() == Some(name))
     };
     let about: Vec<&str> = ABOUT
         .into_iter()
@@ -167,10 +167,7 @@ fn others(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
         let rows: Vec<Row<'_>> = ones
             .iter()
             .map(|one| {
-                let settings = one
-                    .name
-                    .split_once(' ')
-                    .map_or("", |(_, settings)| settings);
+                let settings = one.axes.varied_text(None);
                 Row {
                     label: format!("{settings}, {}", clients_text(one)),
                     one,
@@ -178,7 +175,8 @@ fn others(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
                 }
             })
             .collect();
-        let database = ones.first().map_or("", |one| one.database.as_str());
+        let database = ones.first().and_then(|one| one.axes.database.as_deref());
+        let database = database.unwrap_or_default();
         let labelled = || rows.iter().map(|row| (row.label.clone(), row.one));
         let table = |what: &str| tables::measured(format!("{what}: {of}"), labelled());
         if let Some(chart) = rates(&format!("binlog-{database}"), &rows) {
@@ -207,15 +205,15 @@ fn others(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
 }
 
 /// Whether what is acknowledged is meant to be durable.
-fn is_durable(one: &ConfigurationResult) -> bool {
+fn is_durable(one: &Series) -> bool {
     let is = |key: &str, safe: &[&str]| {
-        let value = one.settings.get(key);
+        let value = one.axes.settings.get(key);
         value.is_none_or(|value| safe.contains(&value.as_str()))
     };
+    let of = |database: &str| one.axes.database.as_deref() == Some(database);
     is("appendfsync", &["always"])
         && is("innodb_flush_log_at_trx_commit", &["1", "3"])
         && is("sync_binlog", &["1"])
-        && (one.database != "sqlite" || is("synchronous", &["full", "extra"]))
-        && (one.database != "postgres"
-            || (is("synchronous_commit", &["on", "local"]) && is("fsync", &["on"])))
+        && (!of("sqlite") || is("synchronous", &["full", "extra"]))
+        && (!of("postgres") || (is("synchronous_commit", &["on", "local"]) && is("fsync", &["on"])))
 }

@@ -31,11 +31,11 @@ fn every_filesystem_is_in_every_chart() {
 fn one_site_with_one_client_is_a_report_and_so_is_nothing() {
     let mut binlog = binlog_results();
     binlog.measurements = of_all(&["dir"]);
-    binlog.measurements.configurations.truncate(2);
+    binlog.measurements.series.truncate(2);
     binlog.claims.clear();
     let html = page(&document(binlog.clone()));
     assert_eq!(body(&html).matches("data-expected=\"2\"").count(), 3);
-    binlog.measurements.configurations.clear();
+    binlog.measurements.series.clear();
     let html = page(&document(binlog));
     assert!(body(&html).contains("Nothing was measured"));
 }
@@ -43,11 +43,11 @@ fn one_site_with_one_client_is_a_report_and_so_is_nothing() {
 #[test]
 fn what_a_server_says_is_only_text() {
     let mut binlog = binlog_results();
-    for one in &mut binlog.measurements.configurations {
+    for one in &mut binlog.measurements.series {
         one.unsupported = Some(HOSTILE.to_owned());
-        one.workload = HOSTILE.to_owned();
+        one.axes.workload = Some(HOSTILE.to_owned());
     }
-    binlog.measurements.configurations[0].summary = None;
+    binlog.measurements.series[0].summary.clear();
     let html = page(&document(binlog));
     assert!(!html.contains(HOSTILE));
 }

@@ -1,13 +1,11 @@
 //! The charts of configurations: along the number of clients, and beside each other.
 
+use landfall_results::{Metric, Series};
 use serde::Serialize;
 
-use crate::configuration::ConfigurationResult;
-use crate::numbers::{short, thousands, two};
-use crate::report::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, Print, is_wide};
-use crate::report::sync::charts::Rate;
-use crate::stats::Estimate;
-use crate::sync::DeviceCost;
+use crate::numbers::thousands;
+use crate::report::charts::{Chart, Drawing, MOST_ROWS, is_wide};
+use crate::report::sync::charts::{Rate, device_costs};
 
 /// A figure against the number of clients, a panel per site.
 #[derive(Clone, Debug, Serialize)]
@@ -43,21 +41,21 @@ impl Clients {
     }
 }
 
-/// One series of a panel: its number, and the configurations that it goes through.
-pub(in crate::report) type Series<'a> = (usize, Vec<&'a ConfigurationResult>);
+/// One line of a panel: its number, and what it goes through.
+pub(in crate::report) type Line<'a> = (usize, Vec<&'a Series>);
 
-/// A chart of `figure` against the number of clients; `panels` are labels and what they show.
+/// A chart of `metric` against the number of clients; `panels` are labels and what they show.
 pub(in crate::report) fn clients(
     id: &str,
     axis: &str,
     series: &[&str],
-    panels: &[(String, Vec<Series<'_>>)],
-    figure: impl Fn(&ConfigurationResult) -> Option<Estimate>,
+    panels: &[(String, Vec<Line<'_>>)],
+    metric: Metric,
 ) -> Option<Chart> {
-    let point = |series: usize, one: &ConfigurationResult| {
-        let estimate = figure(one)?;
+    let point = |series: usize, one: &Series| {
+        let estimate = one.estimate(metric)?;
         Some(Point {
-            clients: one.clients,
+            clients: one.axes.clients?,
             series,
             value: estimate.median,
             low: estimate.low,
@@ -89,7 +87,7 @@ pub(in crate::report) fn clients(
 /// A configuration as a chart names it; what it acknowledges may not be durable.
 pub(in crate::report) struct Row<'a> {
     pub label: String,
-    pub one: &'a ConfigurationResult,
+    pub one: &'a Series,
     pub durable: bool,
 }
 
@@ -99,7 +97,7 @@ pub(in crate::report) fn rates(id: &str, rows: &[Row<'_>]) -> Option<Chart> {
         .iter()
         .take(MOST_ROWS)
         .map(|row| {
-            let rate = row.one.summary.as_ref().map(|one| one.requests_per_second);
+            let rate = row.one.estimate(Metric::RequestsPerSecond);
             Rate {
                 label: row.label.clone(),
                 durable: row.durable,
@@ -113,7 +111,7 @@ pub(in crate::report) fn rates(id: &str, rows: &[Row<'_>]) -> Option<Chart> {
         })
         .collect();
     let drawing = Drawing::Rates {
-        unit: "requests per second",
+        unit: Metric::RequestsPerSecond.description().label,
         reference: None,
         log: is_wide(rows.iter().filter_map(|row| row.value)),
         rows,
@@ -124,46 +122,10 @@ pub(in crate::report) fn rates(id: &str, rows: &[Row<'_>]) -> Option<Chart> {
 
 /// What a request of named configurations costs the device.
 pub(in crate::report) fn costs(id: &str, rows: &[Row<'_>]) -> Option<Chart> {
-    let counted: Vec<(&str, DeviceCost)> = rows
-        .iter()
-        .take(MOST_ROWS)
-        .filter_map(|row| Some((row.label.as_str(), row.one.summary.as_ref()?.device?)))
-        .collect();
-    let panel = |name, value: fn(&DeviceCost) -> f64, print: Print| Panel {
-        name,
-        bars: counted
-            .iter()
-            .map(|(label, device)| Bar {
-                label: (*label).to_owned(),
-                value: value(device),
-                bound: false,
-                text: print(value(device)),
-            })
-            .collect(),
-    };
-    let of_writes = Panel {
-        name: "writes",
-        bars: counted
-            .iter()
-            .map(|(label, device)| Bar {
-                label: (*label).to_owned(),
-                value: device.writes.unwrap_or(device.write_requests),
-                bound: device.writes.is_none(),
-                text: device.writes_text(),
-            })
-            .collect(),
-    };
-    let drawing = Drawing::Costs {
-        labels: counted
-            .iter()
-            .map(|(label, _)| (*label).to_owned())
-            .collect(),
-        panels: vec![
-            panel("flushes", |device| device.flushes, two),
-            panel("KiB written", |device| device.kib, short),
-            of_writes,
-        ],
-    };
-    let id = id.to_owned();
-    Chart { id, drawing }.if_any()
+    let rows = rows.iter().take(MOST_ROWS);
+    device_costs(
+        id.to_owned(),
+        rows.map(|row| (row.label.as_str(), row.one)),
+        &[Metric::Flushes, Metric::Kib, Metric::Writes],
+    )
 }

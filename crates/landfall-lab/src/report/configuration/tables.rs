@@ -1,19 +1,20 @@
 //! The tables of configurations.
 
-use crate::configuration::{ConfigurationResult, Measurements, Summary};
-use crate::numbers::{NOTHING, interval, short, thousands, two};
+use crate::configuration::Measurements;
+use crate::numbers::{NOTHING, interval, two};
 use crate::report::table::{self, MOST_ROWS, Row, Table};
-use crate::sync::DeviceCost;
 use landfall_os::humanize::bytes_text;
+use landfall_results::{Metric, Series};
 
 /// Everything that was measured of these, each under its label.
 pub(in crate::report) fn measured<'a>(
     caption: String,
-    rows: impl Iterator<Item = (String, &'a ConfigurationResult)>,
+    rows: impl Iterator<Item = (String, &'a Series)>,
 ) -> Table {
-    let rows = rows.take(MOST_ROWS).map(|(label, one)| match &one.summary {
-        Some(summary) => Row::of(label, cells(summary)),
-        None => {
+    let rows = rows.take(MOST_ROWS).map(|(label, one)| {
+        if one.is_measured() {
+            Row::of(label, cells(one))
+        } else {
             let reason = one.unsupported.as_deref().unwrap_or(NOTHING);
             Row::without(label, format!("not measured: {reason}"))
         }
@@ -40,44 +41,31 @@ pub(in crate::report) fn measured<'a>(
     }
 }
 
-fn cells(summary: &Summary) -> Vec<String> {
-    let rate = &summary.requests_per_second;
-    let mut cells = vec![
-        thousands(rate.median),
-        interval(rate, thousands),
-        short(summary.p50_us.median),
-        short(summary.p99_us.median),
-        short(summary.server_cpu_us.median),
-        short(summary.client_cpu_us.median),
-    ];
-    let nothing = || NOTHING.to_owned();
-    for (estimate, print) in [
-        (summary.flushes, two as fn(f64) -> String),
-        (summary.kib, short),
-    ] {
-        cells.push(estimate.map_or_else(nothing, |one| print(one.median)));
-        cells.push(estimate.map_or_else(nothing, |one| interval(&one, print)));
-    }
-    cells.push(
-        summary
-            .device
-            .as_ref()
-            .map_or_else(nothing, DeviceCost::writes_text),
+fn cells(one: &Series) -> Vec<String> {
+    let with_interval = |metric: Metric| {
+        let print = metric.description().print;
+        let range = one.estimate(metric).map(|range| interval(&range, print));
+        [one.text(metric), range.unwrap_or(NOTHING.to_owned())]
+    };
+    let mut cells = with_interval(Metric::RequestsPerSecond).to_vec();
+    cells.extend(
+        [
+            Metric::P50Us,
+            Metric::P99Us,
+            Metric::ServerCpuUs,
+            Metric::ClientCpuUs,
+        ]
+        .map(|metric| one.text(metric)),
     );
-    cells.push(
-        summary
-            .device
-            .map_or_else(nothing, |device| two(device.reads)),
-    );
+    cells.extend(with_interval(Metric::Flushes));
+    cells.extend(with_interval(Metric::Kib));
+    cells.extend([one.writes_text(), one.text(Metric::Reads)]);
     cells
 }
 
 /// Configurations that could not be measured, and why; nothing if all were.
 pub(in crate::report) fn unmeasured(all: &Measurements) -> Option<Table> {
-    let some = all
-        .configurations
-        .iter()
-        .filter(|one| one.summary.is_none());
+    let some = all.series.iter().filter(|one| !one.is_measured());
     table::unmeasured(some.map(|one| (one.key.as_str(), one.unsupported.as_deref())))
 }
 
@@ -98,14 +86,15 @@ pub(in crate::report) fn preparation(all: &Measurements) -> Option<Table> {
             vec![bytes_text(load.bytes), two(load.seconds)],
         ));
     }
-    let trials = || all.configurations.iter().flat_map(|one| &one.trials);
-    let starts = trials().filter(|trial| trial.preparation.bytes > 0).count();
+    let of = |metric| all.series.iter().flat_map(move |one| one.values(metric));
+    let copies = of(Metric::PreparationBytes).filter(|bytes| *bytes > 0.0);
+    let starts = copies.count();
     if starts > 0 {
-        let bytes: u64 = trials().map(|trial| trial.preparation.bytes).sum();
-        let seconds: f64 = trials().map(|trial| trial.preparation.seconds).sum();
+        let bytes: f64 = of(Metric::PreparationBytes).sum();
+        let seconds: f64 = of(Metric::PreparationSeconds).sum();
         rows.push(Row::of(
             format!("{starts} starts of a copy, with warm-ups"),
-            vec![bytes_text(bytes), two(seconds)],
+            vec![bytes_text(bytes as u64), two(seconds)],
         ));
     }
     (!rows.is_empty()).then(|| Table {

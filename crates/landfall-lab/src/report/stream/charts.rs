@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use crate::numbers::{short, thousands, two};
-use crate::report::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, Print, is_wide, span};
-use crate::stream::{Phase, Section, StrategyResult, StreamResults, Summary, Trial};
-use landfall_os::humanize::bytes_text;
-use landfall_os::humanize::size_name;
+use crate::report::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, is_wide, span};
+use crate::section::Section;
+use crate::stream::StreamResults;
+use landfall_os::humanize::{bytes_text, size_name};
+use landfall_results::{Axis, Metric, Series};
 
 /// Rates further apart than this do not fit on the linear scale of a small panel.
 const WIDEST_LINEAR: f64 = 4.0;
@@ -116,9 +116,12 @@ impl Phases {
     }
 }
 
-const HAND_OVER: usize = 0;
-const SYNC: usize = 1;
-const TOTAL: usize = 2;
+/// The phases of a save, by their rates.
+const RATES: [Metric; 3] = [
+    Metric::HandOverMbPerS,
+    Metric::SyncMbPerS,
+    Metric::TotalMbPerS,
+];
 
 fn phase_names(in_memory: bool) -> [&'static str; 3] {
     let total = if in_memory {
@@ -130,22 +133,16 @@ fn phase_names(in_memory: bool) -> [&'static str; 3] {
 }
 
 /// The mark of a phase, and of the rounds in which it had a rate.
-fn mark(strategy: &StrategyResult, summary: &Summary, phase: usize) -> Option<Mark> {
-    type Rate = fn(&Trial) -> Option<f64>;
-    let (figures, rate): (&Phase, Rate) = match phase {
-        HAND_OVER => (&summary.hand_over, |t| Some(t.hand_over_mb_per_s)),
-        SYNC => (&summary.sync, |t| t.sync_mb_per_s),
-        _ => (&summary.total, |t| Some(t.total_mb_per_s)),
-    };
-    let estimate = figures.mb_per_s?.estimate;
-    let rounds: Vec<f64> = strategy.trials.iter().filter_map(rate).collect();
+fn mark(series: &Series, rate: Metric) -> Option<Mark> {
+    let estimate = series.estimate(rate)?;
+    let rounds = series.values(rate);
     Some(Mark {
-        phase,
+        phase: RATES.iter().position(|one| *one == rate)?,
         value: estimate.median,
         low: estimate.low,
         high: estimate.high,
         rounds: if rounds.len() > 1 { rounds } else { Vec::new() },
-        text: thousands(estimate.median),
+        text: series.text(rate),
     })
 }
 
@@ -157,33 +154,36 @@ pub(super) fn sizes(
 ) -> Option<Chart> {
     let mut panels: Vec<SizePanel> = Vec::new();
     let mut ticks: Vec<(f64, String)> = Vec::new();
-    for (_, strategy) in &section.rows {
-        let Some(summary) = &strategy.summary else {
-            continue;
-        };
-        let x = strategy.size as f64;
-        let points = (HAND_OVER..=TOTAL)
-            .filter_map(|phase| mark(strategy, summary, phase))
+    for (_, series) in section
+        .rows
+        .iter()
+        .filter(|(_, series)| series.is_measured())
+    {
+        let axes = &series.axes;
+        let size = axes.size?;
+        let x = size as f64;
+        let points = RATES
+            .into_iter()
+            .filter_map(|rate| mark(series, rate))
             .map(|mark| Point { x, mark });
-        match panels
-            .iter_mut()
-            .find(|panel| panel.label == strategy.method)
-        {
+        let method = axes.text(Axis::Method);
+        match panels.iter_mut().find(|panel| panel.label == method) {
             Some(panel) => panel.points.extend(points),
             None => panels.push(SizePanel {
-                label: strategy.method.clone(),
+                label: method,
                 points: points.collect(),
                 wall: stream
                     .walls
                     .iter()
                     .find(|wall| {
-                        (&wall.method, &wall.allocation) == (&strategy.method, &strategy.allocation)
+                        (Some(wall.method), Some(wall.allocation))
+                            == (axes.stream_method, axes.allocation)
                     })
                     .map(|wall| (wall.size_before as f64, wall.size_after as f64)),
             }),
         }
         if !ticks.iter().any(|(known, _)| *known == x) {
-            ticks.push((x, size_name(strategy.size)));
+            ticks.push((x, size_name(size)));
         }
     }
     ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -212,18 +212,15 @@ pub(super) fn phases(section: &Section<'_>, in_memory: bool) -> Option<Chart> {
         .into_iter()
         .map(|(label, strategy)| PhaseRow {
             label,
-            marks: match &strategy.summary {
-                Some(summary) => [HAND_OVER, TOTAL]
-                    .into_iter()
-                    .filter_map(|phase| mark(strategy, summary, phase))
-                    .collect(),
-                None => Vec::new(),
-            },
+            marks: [Metric::HandOverMbPerS, Metric::TotalMbPerS]
+                .into_iter()
+                .filter_map(|rate| mark(strategy, rate))
+                .collect(),
         })
         .collect();
     let marks = rows.iter().flat_map(|row| &row.marks);
     Chart {
-        id: format!("stream-{}", section.axis),
+        id: format!("stream-{}", section.name()),
         drawing: Drawing::Phases(Phases {
             log: is_wide(marks.flat_map(Mark::values)),
             phases: phase_names(in_memory),
@@ -234,12 +231,12 @@ pub(super) fn phases(section: &Section<'_>, in_memory: bool) -> Option<Chart> {
 }
 
 /// The rows of a section that a chart has room for.
-fn drawn<'a>(section: &Section<'a>) -> Vec<(String, &'a StrategyResult)> {
+fn drawn<'a>(section: &Section<'a>) -> Vec<(String, &'a Series)> {
     let mut rows = section.rows.clone();
     if rows.len() > MOST_ROWS {
-        let rate = |(_, strategy): &(String, &StrategyResult)| {
-            let total = strategy.summary.as_ref().and_then(|s| s.total.mb_per_s);
-            total.map_or(0.0, |rate| rate.estimate.median)
+        let rate = |(_, series): &(String, &Series)| {
+            let total = series.median(Metric::TotalMbPerS);
+            total.unwrap_or(0.0)
         };
         rows.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
         rows.truncate(MOST_ROWS);
@@ -248,40 +245,30 @@ fn drawn<'a>(section: &Section<'a>) -> Vec<(String, &'a StrategyResult)> {
 }
 
 /// What a save costs besides its time.
+const COSTS: [Metric; 5] = [
+    Metric::LongestStallMs,
+    Metric::PeakResidentMib,
+    Metric::CpuSPerGib,
+    Metric::DeviceWrittenMib,
+    Metric::DeviceFlushes,
+];
+
+/// What a save costs besides its time, if any strategy of the section was measured.
 pub(super) fn costs(section: &Section<'_>) -> Option<Chart> {
-    let measured: Vec<(String, &Summary)> = drawn(section)
+    let mut measured = drawn(section);
+    measured.retain(|(_, series)| series.is_measured());
+    let panels: Vec<Panel> = COSTS
         .into_iter()
-        .filter_map(|(label, strategy)| Some((label, strategy.summary.as_ref()?)))
-        .collect();
-    type Cost = fn(&Summary) -> Option<f64>;
-    let kinds: [(&'static str, Cost, Print); 5] = [
-        (
-            "longest stall, ms",
-            |s| Some(s.longest_stall_ms.median),
-            short,
-        ),
-        (
-            "peak memory, MiB",
-            |s| Some(s.peak_resident_mib?.median),
-            short,
-        ),
-        ("CPU s per GiB", |s| Some(s.cpu_s_per_gib.median), two),
-        ("device, MiB", |s| Some(s.device?.written_mib), short),
-        ("flushes", |s| Some(s.device?.flushes), short),
-    ];
-    let panels: Vec<Panel> = kinds
-        .into_iter()
-        .map(|(name, cost, print)| Panel {
-            name,
+        .map(|metric| Panel {
+            name: metric.description().label,
             bars: measured
                 .iter()
-                .filter_map(|(label, summary)| {
-                    let value = cost(summary)?;
+                .filter_map(|(label, series)| {
                     Some(Bar {
                         label: label.clone(),
-                        value,
+                        value: series.median(metric)?,
                         bound: false,
-                        text: print(value),
+                        text: series.text(metric),
                     })
                 })
                 .collect(),
@@ -289,7 +276,7 @@ pub(super) fn costs(section: &Section<'_>) -> Option<Chart> {
         .filter(|panel| !panel.bars.is_empty())
         .collect();
     Chart {
-        id: format!("stream-cost-{}", section.axis),
+        id: format!("stream-cost-{}", section.name()),
         drawing: Drawing::Costs {
             labels: measured.into_iter().map(|(label, _)| label).collect(),
             panels,

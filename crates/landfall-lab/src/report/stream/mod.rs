@@ -11,8 +11,10 @@ mod tests;
 use super::charts::{Chart, Drawing, MOST_ROWS};
 use super::part::{Chapter, Figure, Part, chapter};
 use crate::Results;
-use crate::stream::{Section, StreamResults, sections, sentences};
+use crate::section::Section;
+use crate::stream::{StreamResults, sections, sentences};
 use landfall_os::humanize::bytes_text;
+use landfall_results::{Axis, Series};
 
 /// Its part of the page; `charts` receives what is drawn.
 pub(super) fn part(results: &Results, stream: &StreamResults, charts: &mut Vec<Chart>) -> Part {
@@ -29,8 +31,7 @@ pub(super) fn part(results: &Results, stream: &StreamResults, charts: &mut Vec<C
     if let Some(saving) = &stream.saving {
         chapters.extend(saving::chapters(saving, in_memory, charts));
     }
-    let is_measured =
-        stream.saving.is_some() || stream.strategies.iter().any(|s| s.summary.is_some());
+    let is_measured = stream.saving.is_some() || stream.series.iter().any(Series::is_measured);
     Part {
         title: "What saving a large state costs".to_owned(),
         sentences: if is_measured {
@@ -47,7 +48,7 @@ pub(super) fn part(results: &Results, stream: &StreamResults, charts: &mut Vec<C
 
 /// How the marks are to be read.
 fn reading(stream: &StreamResults) -> &'static str {
-    if stream.strategies.iter().any(|s| s.trials.len() > 1) {
+    if stream.series.iter().any(|s| s.trials.len() > 1) {
         "A large mark is the median over the rounds, a bar its 95% interval, and a small faint mark a single round: hand-over often has two humps, and then no single number says much."
     } else {
         "A mark is a single measurement. Without more rounds there are no intervals, and no difference is shown."
@@ -69,7 +70,9 @@ fn by_size(
     charts: &mut Vec<Chart>,
 ) -> Option<Chapter> {
     let title = "MB per second by size";
-    let section = sections.iter().find(|section| section.axis == "size")?;
+    let section = sections
+        .iter()
+        .find(|section| section.axis == Some(Axis::Size))?;
     let chart = charts::sizes(stream, section, in_memory)?;
     let mut legend = sentences::walls(stream);
     if let Drawing::Sizes(sizes) = &chart.drawing {
@@ -100,7 +103,10 @@ fn by_others(
     charts: &mut Vec<Chart>,
 ) -> Option<Chapter> {
     let axes = ["method", "allocation", "chunk", "other"];
-    let title = if sections.iter().any(|section| section.axis == "size") {
+    let title = if sections
+        .iter()
+        .any(|section| section.axis == Some(Axis::Size))
+    {
         "MB per second at one size"
     } else {
         "MB per second"
@@ -141,7 +147,7 @@ fn introduction(stream: &StreamResults, in_memory: bool) -> String {
 fn costs(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Option<Chapter> {
     let title = "What it costs besides time";
     let axes: &[&str] = match sections {
-        [only] if only.axis == "other" => &["other"],
+        [only] if only.axis.is_none() => &["other"],
         _ => &["method", "allocation"],
     };
     let figures = of_axes(sections, axes, charts, |section| {
@@ -162,7 +168,7 @@ fn of_axes(
 ) -> Vec<Figure> {
     let (made, figures): (Vec<Chart>, Vec<Figure>) = sections
         .iter()
-        .filter(|section| axes.contains(&section.axis))
+        .filter(|section| axes.contains(&section.name()))
         .filter_map(make)
         .unzip();
     charts.extend(made);

@@ -5,8 +5,9 @@ use crate::numbers::interval;
 use crate::stats::Estimate;
 use crate::stream::saving::{Cost, Policy, SavingResults};
 use crate::stream::sentences::{crossing, percent, seconds_text, walls};
-use crate::stream::{StrategyResult, StreamResults, Summary, centre_size};
+use crate::stream::{StreamResults, centre_size};
 use landfall_os::humanize::bytes_text;
+use landfall_results::{Axis, Metric, Series};
 
 /// What the report says of the experiment before anything else.
 pub(in crate::report) fn sentences(results: &Results, stream: &StreamResults) -> Vec<String> {
@@ -19,28 +20,30 @@ pub(in crate::report) fn sentences(results: &Results, stream: &StreamResults) ->
 /// How long the program stops and how long it takes until the state is durable, at the size at which
 /// most was measured.
 fn fastest(results: &Results, stream: &StreamResults) -> Option<String> {
-    let measured: Vec<(&StrategyResult, &Summary)> = stream
-        .strategies
+    let measured = stream.series.iter().filter(|series| series.is_measured());
+    let measured: Vec<Series> = measured.cloned().collect();
+    let size = centre_size(&measured)?;
+    let rivals: Vec<Saved<'_>> = measured
         .iter()
-        .filter_map(|strategy| Some((strategy, strategy.summary.as_ref()?)))
+        .filter(|series| series.axes.size == Some(size))
+        .filter_map(|series| {
+            Some(Saved {
+                series,
+                hand_over: series.estimate(Metric::HandOverSeconds)?,
+                total: series.estimate(Metric::Seconds)?,
+            })
+        })
         .collect();
-    let strategies: Vec<StrategyResult> = measured.iter().map(|(s, _)| (*s).clone()).collect();
-    let size = centre_size(&strategies)?;
-    let rivals: Vec<_> = measured.iter().filter(|(s, _)| s.size == size).collect();
-    let by_total = |a: &&&(&StrategyResult, &Summary), b: &&&(&StrategyResult, &Summary)| {
-        middle(a.1, true).total_cmp(&middle(b.1, true))
-    };
-    let by_hand_over = |a: &&&(&StrategyResult, &Summary), b: &&&(&StrategyResult, &Summary)| {
-        middle(a.1, false).total_cmp(&middle(b.1, false))
-    };
-    let (best, soonest) = rivals.iter().min_by(by_total)?;
-    let (shortest, least) = rivals.iter().min_by(by_hand_over)?;
-    let rounds = best.trials.len();
+    let by_total = |a: &&Saved<'_>, b: &&Saved<'_>| a.total.median.total_cmp(&b.total.median);
+    let by_hand_over =
+        |a: &&Saved<'_>, b: &&Saved<'_>| a.hand_over.median.total_cmp(&b.hand_over.median);
+    let soonest = rivals.iter().min_by(by_total)?;
+    let shortest = rivals.iter().min_by(by_hand_over)?;
+    let rounds = soonest.series.trials.len();
     let equals = rivals
         .iter()
-        .filter(|(other, summary)| {
-            other.key != best.key
-                && summary.total.seconds.estimate.low <= soonest.total.seconds.estimate.high
+        .filter(|other| {
+            other.series.key != soonest.series.key && other.total.low <= soonest.total.high
         })
         .count();
     let durable = match (results.is_in_memory(), results.is_in_doubt()) {
@@ -58,30 +61,28 @@ fn fastest(results: &Results, stream: &StreamResults) -> Option<String> {
     let mut text = format!(
         "A state of {} is {durable} {} after the save begins at the earliest{}, by {}, which holds the program up for {}{chance}.",
         bytes_text(size),
-        seconds_text(soonest.total.seconds.estimate.median),
-        certainty(&soonest.total.seconds.estimate, rounds),
-        way(best),
-        seconds_text(soonest.hand_over.seconds.estimate.median),
+        seconds_text(soonest.total.median),
+        certainty(&soonest.total, rounds),
+        way(soonest.series),
+        seconds_text(soonest.hand_over.median),
     );
-    if shortest.key != best.key {
+    if shortest.series.key != soonest.series.key {
         text.push_str(&format!(
             " The shortest hand-over is {}{}, by {}, {durable} after {}.",
-            seconds_text(least.hand_over.seconds.estimate.median),
-            certainty(&least.hand_over.seconds.estimate, shortest.trials.len()),
-            way(shortest),
-            seconds_text(least.total.seconds.estimate.median),
+            seconds_text(shortest.hand_over.median),
+            certainty(&shortest.hand_over, shortest.series.trials.len()),
+            way(shortest.series),
+            seconds_text(shortest.total.median),
         ));
     }
     Some(text)
 }
 
-fn middle(summary: &Summary, total: bool) -> f64 {
-    let phase = if total {
-        &summary.total
-    } else {
-        &summary.hand_over
-    };
-    phase.seconds.estimate.median
+/// How long a save took, over the rounds.
+struct Saved<'a> {
+    series: &'a Series,
+    hand_over: Estimate,
+    total: Estimate,
 }
 
 fn certainty(seconds: &Estimate, rounds: usize) -> String {
@@ -92,17 +93,20 @@ fn certainty(seconds: &Estimate, rounds: usize) -> String {
     format!(" (95% interval {low} to {high})")
 }
 
-fn way(strategy: &StrategyResult) -> String {
-    format!("{} on {}", strategy.method, strategy.allocation)
+fn way(series: &Series) -> String {
+    let axes = &series.axes;
+    let (method, allocation) = (axes.text(Axis::Method), axes.text(Axis::Allocation));
+    format!("{method} on {allocation}")
 }
 
 /// The first wall in a sentence, and which methods have one too.
 fn first_wall(stream: &StreamResults) -> Option<String> {
     let mut text = walls(stream).into_iter().next()?;
-    let mut others: Vec<&str> = Vec::new();
+    let mut others: Vec<String> = Vec::new();
     for wall in stream.walls.iter().skip(1) {
-        if wall.method != stream.walls[0].method && !others.contains(&wall.method.as_str()) {
-            others.push(&wall.method);
+        let method = wall.method.to_string();
+        if wall.method != stream.walls[0].method && !others.contains(&method) {
+            others.push(method);
         }
     }
     if !others.is_empty() {

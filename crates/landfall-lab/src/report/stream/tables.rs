@@ -1,33 +1,28 @@
 //! The tables beneath the charts of phases and costs.
 
-use crate::numbers::{NOTHING, interval, short, thousands, two};
+use crate::numbers::{NOTHING, interval, short, two};
 use crate::report::table::{self, MOST_ROWS, Row, Table};
-use crate::stats::{Estimate, Spread, median};
-use crate::stream::{Section, StrategyResult, StreamResults, Summary, Trial};
+use crate::section::Section;
+use crate::stats::median;
+use crate::stream::StreamResults;
 use landfall_os::humanize::bytes_text;
+use landfall_results::{Metric, Series};
 
 /// A row for each phase of each strategy.
 pub(super) fn rates(section: &Section<'_>) -> Table {
     let mut rows = Vec::new();
     for (label, strategy) in section.rows.iter().take(MOST_ROWS / 3) {
-        let Some(summary) = &strategy.summary else {
+        if !strategy.is_measured() {
             rows.push(without(label, strategy));
             continue;
-        };
-        for (name, phase) in [
-            ("hand-over", &summary.hand_over),
-            ("sync", &summary.sync),
-            ("total", &summary.total),
+        }
+        for (name, rate, seconds) in [
+            ("hand-over", Metric::HandOverMbPerS, Metric::HandOverSeconds),
+            ("sync", Metric::SyncMbPerS, Metric::SyncSeconds),
+            ("total", Metric::TotalMbPerS, Metric::Seconds),
         ] {
-            let cells = match phase.mb_per_s {
-                Some(rate) => spread(&rate, thousands),
-                None => vec![NOTHING.to_owned(); 4],
-            };
-            let seconds = spread(&phase.seconds, two);
-            rows.push(Row::of(
-                format!("{label}: {name}"),
-                [cells, seconds].concat(),
-            ));
+            let cells = [rate, seconds].map(|metric| spread(strategy, metric));
+            rows.push(Row::of(format!("{label}: {name}"), cells.concat()));
         }
     }
     let notes = left_out(section, MOST_ROWS / 3);
@@ -51,16 +46,20 @@ pub(super) fn rates(section: &Section<'_>) -> Table {
 }
 
 /// Mean, standard deviation, median and interval.
-fn spread(spread: &Spread, print: fn(f64) -> String) -> Vec<String> {
-    vec![
-        print(spread.mean),
-        print(spread.standard_deviation),
-        print(spread.estimate.median),
-        interval(&spread.estimate, print),
-    ]
+fn spread(series: &Series, metric: Metric) -> Vec<String> {
+    let print = metric.description().print;
+    match series.spread(metric) {
+        Some(spread) => vec![
+            print(spread.mean),
+            print(spread.standard_deviation),
+            print(spread.estimate.median),
+            interval(&spread.estimate, print),
+        ],
+        None => vec![NOTHING.to_owned(); 4],
+    }
 }
 
-fn without(label: &str, strategy: &StrategyResult) -> Row {
+fn without(label: &str, strategy: &Series) -> Row {
     let reason = match &strategy.unsupported {
         Some(reason) => format!("not measured: {reason}"),
         None => "not measured".to_owned(),
@@ -75,14 +74,13 @@ fn left_out(section: &Section<'_>, most: usize) -> Vec<String> {
 }
 
 pub(super) fn costs(section: &Section<'_>) -> Table {
-    let rows = section
-        .rows
-        .iter()
-        .take(MOST_ROWS)
-        .map(|(label, strategy)| match &strategy.summary {
-            Some(summary) => Row::of(label, cost_cells(summary)),
-            None => without(label, strategy),
-        });
+    let rows = section.rows.iter().take(MOST_ROWS).map(|(label, series)| {
+        if series.is_measured() {
+            Row::of(label, cost_cells(series))
+        } else {
+            without(label, series)
+        }
+    });
     Table {
         caption: format!(
             "What a save costs besides its time: medians with 95% intervals; of the device, medians. {}",
@@ -108,47 +106,42 @@ pub(super) fn costs(section: &Section<'_>) -> Table {
     }
 }
 
-fn cost_cells(summary: &Summary) -> Vec<String> {
-    let pair = |estimate: Option<Estimate>| match estimate {
+fn cost_cells(series: &Series) -> Vec<String> {
+    let pair = |metric| match series.estimate(metric) {
         Some(estimate) => vec![short(estimate.median), interval(&estimate, short)],
         None => vec![NOTHING.to_owned(); 2],
     };
-    let device = match summary.device {
-        Some(device) => vec![
-            short(device.written_mib),
-            thousands(device.write_requests),
-            short(device.flushes),
-            short(device.read_mib),
-        ],
-        None => vec![NOTHING.to_owned(); 4],
-    };
+    let rest = [
+        Metric::LeftMib,
+        Metric::DeviceWrittenMib,
+        Metric::DeviceWriteRequests,
+        Metric::DeviceFlushes,
+        Metric::DeviceReadMib,
+    ];
     [
-        pair(Some(summary.longest_stall_ms)),
-        pair(summary.peak_resident_mib),
-        pair(Some(summary.cpu_s_per_gib)),
-        vec![short(summary.left_mib.median)],
-        device,
+        pair(Metric::LongestStallMs),
+        pair(Metric::PeakResidentMib),
+        pair(Metric::CpuSPerGib),
+        rest.map(|metric| series.text(metric)).to_vec(),
     ]
     .concat()
 }
 
 /// Strategies that could not be measured, and why; nothing if all were.
 pub(super) fn unmeasured(stream: &StreamResults) -> Option<Table> {
-    let strategies = stream.strategies.iter().filter(|s| s.summary.is_none());
+    let strategies = stream.series.iter().filter(|s| !s.is_measured());
     table::unmeasured(strategies.map(|s| (s.key.as_str(), s.unsupported.as_deref())))
 }
 
 /// What preparations cost, which no figure of a trial holds; nothing if there were none.
 pub(super) fn preparation(stream: &StreamResults) -> Option<Table> {
     let rows: Vec<Row> = stream
-        .strategies
+        .series
         .iter()
         .filter_map(|strategy| {
-            let of = |value: fn(&Trial) -> f64| {
-                median(&strategy.trials.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0)
-            };
-            let bytes = of(|trial| trial.preparation.bytes as f64);
-            let seconds = of(|trial| trial.preparation.seconds);
+            let of = |metric| median(&strategy.values(metric)).unwrap_or(0.0);
+            let bytes = of(Metric::PreparationBytes);
+            let seconds = of(Metric::PreparationSeconds);
             (bytes > 0.0).then(|| {
                 Row::of(
                     format!("{}, per trial", strategy.key),

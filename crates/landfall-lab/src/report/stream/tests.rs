@@ -1,6 +1,7 @@
 //! Reports of `stream`: whole, hostile, bare, and beside another experiment.
 
 use landfall_os::Medium;
+use landfall_results::Metric;
 
 use crate::report::tests::{HOSTILE, body, page, strategies, sync_of};
 use crate::stream::fixtures::{standard_results, stream_results, unmeasured};
@@ -38,6 +39,14 @@ const SAVED: [&str; 9] = [
     "break-even-seconds",
     "break-even-bytes",
     "saving-cost",
+];
+
+/// What is known of the device.
+const DEVICE: [Metric; 4] = [
+    Metric::DeviceWrittenMib,
+    Metric::DeviceReadMib,
+    Metric::DeviceWriteRequests,
+    Metric::DeviceFlushes,
 ];
 
 #[test]
@@ -90,7 +99,7 @@ fn two_experiments_have_a_part_each() {
     ];
     assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
     // One of them may have measured nothing.
-    sync_of(&mut both).strategies = strategies(|_| false);
+    sync_of(&mut both).series = strategies(|_| false);
     let html = page(&both);
     assert!(!html.contains("Nothing was measured") && !html.contains("No durable write"));
     assert_eq!(charts(&html), SAVED);
@@ -100,19 +109,12 @@ fn two_experiments_have_a_part_each() {
 fn what_a_document_of_stream_says_is_only_text() {
     let mut hostile = saved(standard_results());
     let stream = stream_of(&mut hostile);
-    for strategy in &mut stream.strategies {
-        strategy.allocation.push_str(HOSTILE);
-        strategy.method.push_str(HOSTILE);
-        strategy.key.push_str(HOSTILE);
-        if strategy.summary.is_none() {
-            strategy.unsupported = Some(HOSTILE.to_owned());
+    for series in &mut stream.series {
+        series.key.push_str(HOSTILE);
+        if !series.is_measured() {
+            series.unsupported = Some(HOSTILE.to_owned());
         }
     }
-    for wall in &mut stream.walls {
-        wall.method.push_str(HOSTILE);
-        wall.allocation.push_str(HOSTILE);
-    }
-    stream.ceilings[1].what = HOSTILE.to_owned();
     let (html, plain) = (page(&hostile), page(&saved(standard_results())));
     for sign in ["<script", "</script", "<!--"] {
         let (here, there) = (html.matches(sign).count(), plain.matches(sign).count());
@@ -125,10 +127,8 @@ fn what_a_document_of_stream_says_is_only_text() {
 fn a_save_in_memory_is_not_called_durable() {
     let mut memory = saved(standard_results());
     memory.filesystem.medium = Medium::Memory;
-    for strategy in &mut stream_of(&mut memory).strategies {
-        if let Some(summary) = &mut strategy.summary {
-            summary.device = None;
-        }
+    for series in &mut stream_of(&mut memory).series {
+        series.summary.retain(|metric, _| !DEVICE.contains(metric));
     }
     let html = page(&memory);
     assert!(html.contains("where nothing is durable"));
@@ -158,12 +158,10 @@ fn a_stream_of_which_parts_are_missing_shows_the_rest() {
     bare.dirty_limits = None;
     bare.ceilings.clear();
     bare.sizes_left_out.clear();
-    for strategy in &mut bare.strategies {
-        strategy.trials.truncate(1);
-        if let Some(summary) = &mut strategy.summary {
-            summary.device = None;
-            summary.peak_resident_mib = None;
-        }
+    for series in &mut bare.series {
+        series.trials.truncate(1);
+        series.summary.retain(|metric, _| !DEVICE.contains(metric));
+        series.summary.remove(&Metric::PeakResidentMib);
     }
     let html = page(&saved(bare.clone()));
     assert_eq!(
@@ -176,7 +174,7 @@ fn a_stream_of_which_parts_are_missing_shows_the_rest() {
     assert!(!html.contains("dirty limit") || !body(&html).contains("dirty limit of"));
     // Only what was asked of saving.
     let only_saving = StreamResults {
-        strategies: Vec::new(),
+        series: Vec::new(),
         saving: stream_results().saving,
         ..bare.clone()
     };
@@ -186,10 +184,10 @@ fn a_stream_of_which_parts_are_missing_shows_the_rest() {
     // Nothing at all, and nothing that can be carried out.
     let plan = stream::Plan::short();
     let refused = plan.strategies(&plan.sizes()).0.into_iter().map(unmeasured);
-    for strategies in [Vec::new(), refused.collect()] {
-        let refused = !strategies.is_empty();
+    for series in [Vec::new(), refused.collect()] {
+        let refused = !series.is_empty();
         let html = page(&saved(StreamResults {
-            strategies,
+            series,
             ..bare.clone()
         }));
         assert!(html.contains("Nothing was measured"));

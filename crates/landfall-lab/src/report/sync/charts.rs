@@ -1,10 +1,11 @@
 //! The charts of experiment `sync`.
 
+use landfall_results::{Axis, Files, Metric, Series};
 use serde::Serialize;
 
-use crate::numbers::{short, thousands, two};
+use crate::numbers::thousands;
 use crate::report::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, is_wide};
-use crate::sync::{DeviceCost, Files, Section, StrategyResult};
+use crate::section::Section;
 use landfall_os::humanize::size_name;
 
 /// Fewer reads per operation than this are somebody else's.
@@ -44,10 +45,10 @@ pub(in crate::report) struct Curve {
 
 /// The rates of a section, if any of its strategies was measured.
 pub(super) fn rates(section: &Section<'_>) -> Option<Chart> {
-    let id = format!("rate-{}", section.axis);
+    let id = format!("rate-{}", section.name());
     let drawing = match section.axis {
-        "size" => lines(section, "bytes in a write", |strategy| strategy.size as f64),
-        "threads" => lines(section, "threads", |strategy| f64::from(strategy.threads)),
+        Some(Axis::Size) => lines(section, "bytes in a write", Axis::Size),
+        Some(Axis::Threads) => lines(section, "threads", Axis::Threads),
         _ => named(section),
     };
     Chart { id, drawing }.if_any()
@@ -58,75 +59,87 @@ pub(super) fn latency(section: &Section<'_>) -> Option<Chart> {
     let curves: Vec<Curve> = section
         .rows
         .iter()
-        .filter_map(|(label, strategy)| {
-            let points = strategy.summary.as_ref()?.distribution.clone();
-            (!points.is_empty()).then(|| Curve {
-                label: label.clone(),
-                durable: strategy.durable,
-                points,
-            })
+        .filter(|(_, series)| !series.distribution.is_empty())
+        .map(|(label, series)| Curve {
+            label: label.clone(),
+            durable: section.is_durable(series),
+            points: series.distribution.clone(),
         })
         .collect();
     (!curves.is_empty()).then(|| Chart {
-        id: format!("latency-{}", section.axis),
+        id: format!("latency-{}", section.name()),
         drawing: Drawing::Latency { curves },
     })
 }
 
 /// Device costs of a section, if the device's counters could be read.
 pub(super) fn costs(section: &Section<'_>) -> Option<Chart> {
-    let costs: Vec<_> = section
-        .rows
-        .iter()
-        .filter_map(|(label, strategy)| Some((label, strategy.summary.as_ref()?.device?)))
-        .collect();
-    let panel = |name, bar: &dyn Fn(&DeviceCost) -> (f64, bool, String)| Panel {
-        name,
-        bars: costs
+    let reads = |series: &Series| series.median(Metric::Reads);
+    let some = |(_, series): &(String, &Series)| reads(series) >= Some(SOME_READS);
+    let mut metrics = vec![Metric::Writes, Metric::Kib, Metric::Flushes];
+    metrics.extend(section.rows.iter().any(some).then_some(Metric::Reads));
+    device_costs(
+        format!("cost-{}", section.name()),
+        section
+            .rows
             .iter()
-            .map(|(label, cost)| {
-                let (value, bound, text) = bar(cost);
-                Bar {
-                    label: (*label).clone(),
-                    value,
-                    bound,
-                    text,
-                }
+            .map(|(label, series)| (label.as_str(), *series)),
+        &metrics,
+    )
+}
+
+/// What an operation of each of these costs the device, by these metrics, if its counters could be read.
+pub(in crate::report) fn device_costs<'a>(
+    id: String,
+    rows: impl Iterator<Item = (&'a str, &'a Series)>,
+    metrics: &[Metric],
+) -> Option<Chart> {
+    let counted: Vec<_> = rows
+        .filter(|(_, series)| series.median(Metric::WriteRequests).is_some())
+        .collect();
+    let panel = |metric: Metric| Panel {
+        name: metric.description().label,
+        bars: counted
+            .iter()
+            .filter_map(|(label, series)| {
+                let value = series.median(metric);
+                let bound = match metric {
+                    Metric::Writes => series.median(Metric::WriteRequests),
+                    _ => None,
+                };
+                Some(Bar {
+                    label: (*label).to_owned(),
+                    value: value.or(bound)?,
+                    bound: value.is_none(),
+                    text: match metric {
+                        Metric::Writes => series.writes_text(),
+                        _ => series.text(metric),
+                    },
+                })
             })
             .collect(),
     };
-    let mut panels = vec![
-        panel("writes", &|cost| {
-            let value = cost.writes.unwrap_or(cost.write_requests);
-            (value, cost.writes.is_none(), cost.writes_text())
-        }),
-        panel("KiB written", &|cost| (cost.kib, false, short(cost.kib))),
-        panel("flushes", &|cost| (cost.flushes, false, two(cost.flushes))),
-    ];
-    if costs.iter().any(|(_, cost)| cost.reads >= SOME_READS) {
-        panels.push(panel("reads", &|cost| (cost.reads, false, two(cost.reads))));
-    }
-    (!costs.is_empty()).then(|| Chart {
-        id: format!("cost-{}", section.axis),
+    (!counted.is_empty()).then(|| Chart {
+        id,
         drawing: Drawing::Costs {
-            labels: costs.iter().map(|(label, _)| (*label).clone()).collect(),
-            panels,
+            labels: counted
+                .iter()
+                .map(|(label, _)| (*label).to_owned())
+                .collect(),
+            panels: metrics.iter().map(|metric| panel(*metric)).collect(),
         },
     })
 }
 
 /// The rows of a section that a chart has room for.
-fn drawn<'a>(section: &Section<'a>) -> Vec<(String, &'a StrategyResult)> {
+fn drawn<'a>(section: &Section<'a>) -> Vec<(String, &'a Series)> {
     let mut rows = section.rows.clone();
     if rows.len() > MOST_ROWS {
-        let rate = |strategy: &StrategyResult| {
-            strategy
-                .summary
-                .as_ref()
-                .map_or(0.0, |summary| summary.ops_per_second.median)
+        let key = |series: &Series| {
+            let rate = series.median(Metric::OpsPerSecond).unwrap_or(0.0);
+            (section.is_durable(series), rate)
         };
-        rows.sort_by(|a, b| {
-            let key = |row: &(String, &StrategyResult)| (row.1.durable, rate(row.1));
+        rows.sort_by(|(_, a), (_, b)| {
             let ((a_durable, a), (b_durable, b)) = (key(a), key(b));
             b_durable.cmp(&a_durable).then(b.total_cmp(&a))
         });
@@ -138,14 +151,11 @@ fn drawn<'a>(section: &Section<'a>) -> Vec<(String, &'a StrategyResult)> {
 fn named(section: &Section<'_>) -> Drawing {
     let rows: Vec<Rate> = drawn(section)
         .into_iter()
-        .map(|(label, strategy)| {
-            let rate = strategy
-                .summary
-                .as_ref()
-                .map(|summary| summary.ops_per_second);
+        .map(|(label, series)| {
+            let rate = series.estimate(Metric::OpsPerSecond);
             Rate {
                 label,
-                durable: strategy.durable,
+                durable: section.is_durable(series),
                 value: rate.map(|rate| rate.median),
                 low: rate.map(|rate| rate.low),
                 high: rate.map(|rate| rate.high),
@@ -157,33 +167,34 @@ fn named(section: &Section<'_>) -> Drawing {
         })
         .collect();
     Drawing::Rates {
-        unit: "operations per second",
+        unit: Metric::OpsPerSecond.description().label,
         reference: None,
         log: is_wide(rows.iter().filter_map(|row| row.value)),
         rows,
     }
 }
 
-fn lines(section: &Section<'_>, axis: &str, x: fn(&StrategyResult) -> f64) -> Drawing {
-    let threads = section.axis == "threads";
+fn lines(section: &Section<'_>, title: &str, axis: Axis) -> Drawing {
+    let threads = axis == Axis::Threads;
     let mut points: Vec<Point> = section
         .rows
         .iter()
-        .filter_map(|(_, strategy)| {
-            let rate = strategy.summary.as_ref()?.ops_per_second;
+        .filter_map(|(_, series)| {
+            let rate = series.estimate(Metric::OpsPerSecond)?;
+            let axes = &series.axes;
             Some(Point {
-                x: x(strategy),
+                x: axes.position(axis) as f64,
                 name: if threads {
-                    strategy.threads.to_string()
+                    axes.threads?.to_string()
                 } else {
-                    size_name(strategy.size)
+                    size_name(axes.size?)
                 },
-                series: match (threads, strategy.threads, strategy.files) {
-                    (true, 1, _) => None,
-                    (true, _, Files::Each) => Some(1),
+                series: match (threads, axes.threads, axes.files) {
+                    (true, Some(1), _) => None,
+                    (true, _, Some(Files::Each)) => Some(1),
                     _ => Some(0),
                 },
-                durable: strategy.durable,
+                durable: section.is_durable(series),
                 value: rate.median,
                 low: rate.low,
                 high: rate.high,
@@ -193,7 +204,7 @@ fn lines(section: &Section<'_>, axis: &str, x: fn(&StrategyResult) -> f64) -> Dr
         .collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     Drawing::Lines {
-        axis: axis.to_owned(),
+        axis: title.to_owned(),
         series: if threads {
             vec!["one file", "a file each"]
         } else {

@@ -5,25 +5,29 @@ pub(super) mod prose;
 pub(super) mod safety;
 mod tables;
 
-use std::borrow::Cow;
+use landfall_results::{Metric, Series};
 
-use super::charts::{Chart, MOST_ROWS};
+use super::charts::{Chart, Drawing, MOST_ROWS};
 use super::part::{Chapter, Figure, Part, chapter};
 use crate::Results;
-use crate::sync::{DeviceCost, Section, StrategyResult, SyncResults, sections};
+use crate::section::Section;
+use crate::sync::{SyncResults, sections};
 
 /// Its part of the page; `charts` receives what is drawn.
 pub(super) fn part(results: &Results, sync: &SyncResults, charts: &mut Vec<Chart>) -> Part {
-    let shown = as_durable_as_it_is(sync, results.is_in_memory());
+    let mut shown = sections(sync);
+    for section in &mut shown {
+        section.in_memory = results.is_in_memory();
+    }
     let first = safety::of(results, sync, charts);
-    let rest = chapters(&sections(&shown), charts);
+    let rest = chapters(&shown, charts);
     Part {
         title: match first {
             Some(_) => "What a durable write costs, and whether it is safe",
             None => "What a durable write costs",
         }
         .to_owned(),
-        sentences: if sync.strategies.iter().any(|one| one.summary.is_some()) {
+        sentences: if sync.series.iter().any(Series::is_measured) {
             prose::sentences(results, sync)
         } else {
             Vec::new()
@@ -35,22 +39,11 @@ pub(super) fn part(results: &Results, sync: &SyncResults, charts: &mut Vec<Chart
     }
 }
 
-/// The results, no strategy of which counts as durable in main memory.
-fn as_durable_as_it_is(sync: &SyncResults, in_memory: bool) -> Cow<'_, SyncResults> {
-    let mut shown = Cow::Borrowed(sync);
-    if in_memory {
-        for strategy in &mut shown.to_mut().strategies {
-            strategy.durable = false;
-        }
-    }
-    shown
-}
-
 fn chapters(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Vec<Chapter> {
     let mut figures = |title, make: fn(&Section<'_>) -> Option<Chart>, axes: &[_]| {
         sections
             .iter()
-            .filter(|section| axes.contains(&section.axis))
+            .filter(|section| axes.contains(&section.name()))
             .filter_map(|section| {
                 let chart = make(section)?;
                 let figure = figure(&chart, section, title);
@@ -61,23 +54,22 @@ fn chapters(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Vec<Chapter> {
     };
     // Where nothing is varied on its own, the strategies as they are named get all charts.
     let main: &[&str] = match sections {
-        [only] if only.axis == "other" => &["other"],
+        [only] if only.axis.is_none() => &["other"],
         _ => &["allocation", "method"],
     };
     let with_pages = [main, &["pages"]].concat();
     let measured = || {
         sections
             .iter()
-            .flat_map(|section| &section.rows)
-            .map(|(_, strategy)| *strategy)
-            .filter(|strategy| strategy.summary.is_some())
+            .flat_map(|section| section.rows.iter().map(move |(_, one)| (section, *one)))
+            .filter(|(_, series)| series.is_measured())
     };
-    let rates = if measured().any(|strategy| strategy.durable) {
+    let rates = if measured().any(|(section, series)| section.is_durable(series)) {
         "Durable writes per second"
     } else {
         "Writes per second, none of them durable"
     };
-    let spread = if measured().any(|strategy| strategy.trials.len() > 1) {
+    let spread = if measured().any(|(_, series)| series.trials.len() > 1) {
         "A dot is the median over the rounds, a bar its 95% interval. Where bars overlap, do not conclude a difference from the chart."
     } else {
         "A dot is a single measurement. Without more rounds there are no intervals, and no difference is shown."
@@ -104,33 +96,35 @@ fn chapters(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Vec<Chapter> {
 }
 
 fn figure(chart: &Chart, section: &Section<'_>, chapter: &str) -> Figure {
-    let measured = |test: &dyn Fn(&StrategyResult) -> bool| {
+    let measured = |test: &dyn Fn(&Series) -> bool| {
         let mut rows = section.rows.iter();
-        rows.any(|(_, strategy)| strategy.summary.is_some() && test(strategy))
+        rows.any(|(_, series)| series.is_measured() && test(series))
     };
     let mut legend = Vec::new();
-    let lax = measured(&|strategy| !strategy.durable);
-    let rate = chart.id.starts_with("rate-");
+    let lax = measured(&|series| !section.is_durable(series));
+    let latency = matches!(chart.drawing, Drawing::Latency { .. });
+    let cost = matches!(chart.drawing, Drawing::Costs { .. });
+    let rate = !latency && !cost;
     if lax && rate {
         legend.push("A hollow dot is not durable: a power cut loses these writes.".to_owned());
     }
-    if chart.id.starts_with("latency-") {
+    if latency {
         legend.push("Microseconds against percentile.".to_owned());
     }
-    if lax && chart.id.starts_with("latency-") {
+    if lax && latency {
         legend.push("Panels marked * are not durable.".to_owned());
     }
-    if rate && section.axis == "other" && section.rows.len() > MOST_ROWS {
+    if rate && section.axis.is_none() && section.rows.len() > MOST_ROWS {
         legend.push(format!(
             "The fastest {MOST_ROWS} of {} strategies, durable ones first.",
             section.rows.len()
         ));
     }
-    let bounded = measured(&|strategy| {
-        let device = strategy.summary.as_ref().and_then(|summary| summary.device);
-        device.is_some_and(|cost: DeviceCost| cost.writes.is_none())
+    let bounded = measured(&|series| {
+        let requests = series.median(Metric::WriteRequests);
+        requests.is_some() && series.median(Metric::Writes).is_none()
     });
-    if chart.id.starts_with("cost-") && bounded {
+    if cost && bounded {
         legend.push(
             "A hollow bar with ≤ is an upper bound: empty flushes could not be told from writes."
                 .to_owned(),

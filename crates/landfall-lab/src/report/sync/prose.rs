@@ -6,12 +6,14 @@
 use crate::Results;
 use crate::numbers::{interval, thousands, two};
 use crate::stats::Estimate;
-use crate::sync::{DeviceCost, Strategy, StrategyResult, Summary, SyncResults, safety};
-use landfall_os::humanize::bytes_text;
+use crate::sync::safety::{Timed, is_comparable, timed, way};
+use crate::sync::{Strategy, SyncResults, safety};
+use landfall_os::Allocation;
+use landfall_results::{Axes, Axis, Metric, Series};
 
 /// What the report says of the experiment before anything else.
 pub(in crate::report) fn sentences(results: &Results, sync: &SyncResults) -> Vec<String> {
-    let is_proven = sync.strategies.iter().any(|one| one.proof.is_some());
+    let is_proven = sync.series.iter().any(|one| one.proof.is_some());
     let mut sentences = match (results.is_in_memory(), is_proven) {
         (true, false) => Vec::new(),
         (true, true) => vec!["Which settings lose data was proven on the recorder; which of them is the fastest on a disk cannot be told in main memory.".to_owned()],
@@ -23,34 +25,26 @@ pub(in crate::report) fn sentences(results: &Results, sync: &SyncResults) -> Vec
 }
 
 fn cheapest(results: &Results, sync: &SyncResults) -> String {
-    let measured: Vec<(&StrategyResult, &Summary)> = sync
-        .strategies
-        .iter()
-        .filter(|strategy| strategy.durable)
-        .filter_map(|strategy| Some((strategy, strategy.summary.as_ref()?)))
+    let measured: Vec<Timed<'_>> = timed(sync)
+        .filter(|(series, _)| series.axes.is_durable())
         .collect();
-    let baseline = Strategy::BASELINE.key();
+    let baseline = Axes::from(Strategy::BASELINE);
     let centre = measured
         .iter()
-        .find(|(strategy, _)| strategy.key == baseline)
+        .find(|(series, _)| series.axes == baseline)
         .or(measured.first());
     let Some((centre, _)) = centre else {
         return "No durable write was measured: every strategy measured here leaves its writes to a power cut."
             .to_owned();
     };
-    let mut rivals: Vec<&(&StrategyResult, &Summary)> = measured
+    let mut rivals: Vec<&Timed<'_>> = measured
         .iter()
-        .filter(|(strategy, _)| strategy.is_comparable_with(centre))
+        .filter(|(series, _)| is_comparable(series, centre))
         .collect();
-    rivals.sort_by(|a, b| {
-        b.1.ops_per_second
-            .median
-            .total_cmp(&a.1.ops_per_second.median)
-    });
-    let Some((best, summary)) = rivals.first() else {
+    rivals.sort_by(|(_, a), (_, b)| b.median.total_cmp(&a.median));
+    let Some((best, rate)) = rivals.first() else {
         return String::new();
     };
-    let rate = &summary.ops_per_second;
     let reserve = if results.is_in_doubt() {
         "The cheapest write that is meant to be durable"
     } else {
@@ -59,12 +53,12 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
     let equals = rivals
         .iter()
         .skip(1)
-        .filter(|(_, other)| other.ops_per_second.high >= rate.low)
+        .filter(|(_, other)| other.high >= rate.low)
         .count();
-    let by = best.way();
+    let by = way(best);
     let begin = format!(
         "{reserve} of {} here: {} a second",
-        bytes_text(best.size),
+        best.axes.text(Axis::Size),
         thousands(rate.median)
     );
     if best.trials.len() < 2 {
@@ -83,30 +77,25 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
 }
 
 fn append_or_overwrite(sync: &SyncResults) -> String {
-    let twins = sync.strategies.iter().find_map(|append| {
-        let overwrite = sync.strategies.iter().find(|other| {
-            other.allocation == "overwrite"
-                && other.is_comparable_with(append)
-                && other.method == append.method
-        })?;
-        (append.allocation == "append" && append.durable).then_some((append, overwrite))
-    });
-    let compared = twins.and_then(|(append, overwrite)| {
-        let pairs: Vec<(f64, f64)> = append
-            .trials
-            .iter()
-            .filter_map(|trial| {
-                let other = overwrite.trials.iter().find(|o| o.round == trial.round)?;
-                Some((other.ops_per_second, trial.ops_per_second))
-            })
-            .collect();
-        Some((append, overwrite, Estimate::of_ratio(&pairs)?))
-    });
+    let allocated = |allocation| {
+        let all = sync.series.iter();
+        all.filter(move |series| series.axes.allocation == Some(allocation))
+    };
+    let compared = allocated(Allocation::Append)
+        .filter(|append| append.axes.is_durable())
+        .find_map(|append| {
+            let fixed = append.axes.without(Axis::Allocation);
+            let twin = |other: &&Series| other.axes.without(Axis::Allocation) == fixed;
+            Some((append, allocated(Allocation::Overwrite).find(twin)?))
+        })
+        .and_then(|(append, overwrite)| {
+            let pairs = overwrite.pairs(append, Metric::OpsPerSecond);
+            Some((append, overwrite, Estimate::of_ratio(&pairs)?))
+        });
     let Some((append, overwrite, ratio)) = compared else {
         return "Appending and overwriting were not both measured, so this run cannot say what separates them."
             .to_owned();
     };
-    let device = |strategy: &StrategyResult| strategy.summary.as_ref()?.device;
     let spread = match append.trials.len() {
         1 => "one round".to_owned(),
         _ => format!("95% interval {}", interval(&ratio, two)),
@@ -117,12 +106,10 @@ fn append_or_overwrite(sync: &SyncResults) -> String {
     } else {
         ""
     };
-    match (device(overwrite), device(append)) {
-        (Some(over), Some(app)) => format!(
-            "Overwriting costs {}, appending {}: overwriting is {times}{unclear}.",
-            cost(&over),
-            cost(&app)
-        ),
+    match (cost(overwrite), cost(append)) {
+        (Some(over), Some(app)) => {
+            format!("Overwriting costs {over}, appending {app}: overwriting is {times}{unclear}.")
+        }
         _ => format!(
             "Overwriting is {} times as fast as appending ({spread}){unclear}; writes and flushes could not be counted.",
             two(ratio.median)
@@ -130,12 +117,16 @@ fn append_or_overwrite(sync: &SyncResults) -> String {
     }
 }
 
-fn cost(device: &DeviceCost) -> String {
-    let writes = match device.writes {
+fn cost(series: &Series) -> Option<String> {
+    let writes = match series.median(Metric::Writes) {
         Some(writes) => count(writes, "write"),
-        None => format!("at most {}", count(device.write_requests, "write")),
+        None => {
+            let requests = series.median(Metric::WriteRequests)?;
+            format!("at most {}", count(requests, "write"))
+        }
     };
-    format!("{writes} and {}", count(device.flushes, "flush"))
+    let flushes = count(series.median(Metric::Flushes)?, "flush");
+    Some(format!("{writes} and {flushes}"))
 }
 
 /// A rounded count with its noun: `1 write`, `2.5 writes`.

@@ -7,9 +7,9 @@ use crate::numbers::{NOTHING, interval, thousands};
 use crate::report::charts::{Chart, Drawing, MOST_ROWS, is_wide};
 use crate::report::part::{Chapter, Figure, chapter};
 use crate::report::table::{self, Row, Table};
-use crate::sync::safety::{Timed, place, ranking};
-use crate::sync::{Safety, StrategyResult, SyncResults};
-use landfall_os::humanize::bytes_text;
+use crate::sync::safety::{Timed, is_comparable, lost_in, place, ranking, safety, timed};
+use crate::sync::{Safety, SyncResults};
+use landfall_results::{Axis, Series};
 
 const TITLE: &str = "Cost against safety";
 
@@ -50,17 +50,14 @@ pub(super) fn of(
 ) -> Option<Chapter> {
     let ranking = ranking(sync)?;
     let (centre, _) = ranking.all.first()?;
-    let others: Vec<Timed<'_>> = sync
-        .strategies
-        .iter()
-        .filter(|one| one.proof.is_some() && !one.is_comparable_with(centre))
-        .filter_map(|one| Some((one, one.summary.as_ref()?)))
+    let others: Vec<Timed<'_>> = timed(sync)
+        .filter(|(one, _)| one.proof.is_some() && !is_comparable(one, centre))
         .collect();
-    let threads = match centre.threads {
-        1 => "1 thread".to_owned(),
-        some => format!("{some} threads"),
+    let threads = match centre.axes.threads {
+        None | Some(1) => "1 thread".to_owned(),
+        Some(some) => format!("{some} threads"),
     };
-    let title = format!("Writes of {}, {threads}", bytes_text(centre.size));
+    let title = format!("Writes of {}, {threads}", centre.axes.text(Axis::Size));
     // In main memory the fastest says nothing of a disk.
     let best = if results.is_in_memory() {
         None
@@ -69,13 +66,18 @@ pub(super) fn of(
     };
     let mut figures = Vec::new();
     let (chart, main) = figure("safety", &title, ranking.all, best, |one| {
-        format!("{}, {}", one.allocation, one.method)
+        let axes = &one.axes;
+        format!(
+            "{}, {}",
+            axes.text(Axis::Allocation),
+            axes.text(Axis::Method)
+        )
     });
     charts.push(chart);
     figures.push(main);
     if !others.is_empty() {
         let title = "Other sizes, threads and places, whose rates are not comparable";
-        let by_key = |one: &StrategyResult| one.key.replace('/', " ");
+        let by_key = |one: &Series| one.key.replace('/', " ");
         let (chart, rest) = figure("safety-others", title, others, None, by_key);
         charts.push(chart);
         figures.push(rest);
@@ -92,12 +94,11 @@ fn figure(
     title: &str,
     mut those: Vec<Timed<'_>>,
     best: Option<&str>,
-    label: fn(&StrategyResult) -> String,
+    label: fn(&Series) -> String,
 ) -> (Chart, Figure) {
-    those.sort_by(|(a, a_summary), (b, b_summary)| {
-        let (a_rate, b_rate) = (a_summary.ops_per_second, b_summary.ops_per_second);
+    those.sort_by(|(a, a_rate), (b, b_rate)| {
         let by_rate = b_rate.median.total_cmp(&a_rate.median);
-        a.safety().cmp(&b.safety()).then(by_rate)
+        safety(a).cmp(&safety(b)).then(by_rate)
     });
     let rows: Vec<Mark> = those
         .iter()
@@ -129,26 +130,21 @@ fn figure(
     (chart, figure)
 }
 
-fn mark(
-    (strategy, summary): &Timed<'_>,
-    best: Option<&str>,
-    label: fn(&StrategyResult) -> String,
-) -> Mark {
-    let rate = summary.ops_per_second;
+fn mark((strategy, rate): &Timed<'_>, best: Option<&str>, label: fn(&Series) -> String) -> Mark {
     let is_best = best == Some(strategy.key.as_str());
     let mut text = format!("{} ops/s", thousands(rate.median));
-    match strategy.safety() {
+    match safety(strategy) {
         Safety::NotProven => {}
-        _ => text.push_str(&format!(", {}", strategy.lost_in())),
+        _ => text.push_str(&format!(", {}", lost_in(strategy))),
     }
     Mark {
-        label: if strategy.durable {
+        label: if strategy.axes.is_durable() {
             label(strategy)
         } else {
             format!("{} *", label(strategy))
         },
-        group: strategy.safety() as usize,
-        durable: strategy.durable,
+        group: safety(strategy) as usize,
+        durable: strategy.axes.is_durable(),
         best: is_best,
         value: rate.median,
         low: rate.low,
@@ -158,32 +154,31 @@ fn mark(
 }
 
 fn table(those: &[Timed<'_>]) -> Table {
-    let rows = those
-        .iter()
-        .take(table::MOST_ROWS)
-        .map(|(strategy, summary)| {
-            let mark = if strategy.durable { "" } else { " *" };
-            let rate = &summary.ops_per_second;
-            let proof = strategy.proof.as_ref();
-            let known = proof.filter(|_| strategy.safety() != Safety::NotProven);
-            Row::of(
-                format!("{}{mark}", strategy.key),
-                vec![
-                    thousands(rate.median),
-                    interval(rate, thousands),
-                    strategy.lost_in(),
-                    known.map_or(NOTHING.to_owned(), |proof| {
-                        thousands(proof.worst_lost as f64)
-                    }),
-                    proof.map_or(NOTHING.to_owned(), |proof| proof.recipe.clone()),
-                    proof
-                        .and_then(|proof| proof.not_proven.clone())
-                        .unwrap_or_default(),
-                ],
-            )
-        });
+    let rows = those.iter().take(table::MOST_ROWS).map(|(strategy, rate)| {
+        let mark = if strategy.axes.is_durable() { "" } else { " *" };
+        let proof = strategy.proof.as_ref();
+        let known = proof.filter(|_| safety(strategy) != Safety::NotProven);
+        Row::of(
+            format!("{}{mark}", strategy.key),
+            vec![
+                thousands(rate.median),
+                interval(rate, thousands),
+                lost_in(strategy),
+                known.map_or(NOTHING.to_owned(), |proof| {
+                    thousands(proof.worst_lost as f64)
+                }),
+                proof.map_or(NOTHING.to_owned(), |proof| proof.recipe.clone()),
+                proof
+                    .and_then(|proof| proof.not_proven.clone())
+                    .unwrap_or_default(),
+            ],
+        )
+    });
     let mut notes = Vec::new();
-    if those.iter().any(|(strategy, _)| !strategy.durable) {
+    if those
+        .iter()
+        .any(|(strategy, _)| !strategy.axes.is_durable())
+    {
         notes.push("* Not meant to be durable.".to_owned());
     }
     Table {

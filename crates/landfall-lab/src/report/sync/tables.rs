@@ -3,9 +3,12 @@
 use crate::numbers::{NOTHING, interval, short, thousands, two};
 use crate::report::charts::{Chart, Drawing};
 use crate::report::table::{self, MOST_ROWS, Row, Table};
-use crate::stats;
-use crate::sync::{Section, StrategyResult, Summary, SyncResults};
+use crate::section::Section;
+use crate::stats::median;
+use crate::sync::SyncResults;
+use crate::sync::safety::lost_in;
 use landfall_os::humanize::bytes_text;
+use landfall_results::{Metric, Series};
 
 /// Percentiles that get a column, with its heading.
 const PERCENTILES: [(f64, &str); 9] = [
@@ -33,8 +36,7 @@ pub(super) fn of(chart: &Chart, section: &Section<'_>) -> Table {
             section.rows.len()
         ));
     }
-    let lax =
-        |(_, strategy): &(String, &StrategyResult)| !strategy.durable && strategy.summary.is_some();
+    let lax = |(_, series): &(String, &Series)| !section.is_durable(series) && series.is_measured();
     if section.rows.iter().any(lax) {
         table
             .notes
@@ -43,25 +45,33 @@ pub(super) fn of(chart: &Chart, section: &Section<'_>) -> Table {
     table
 }
 
+fn or_nothing(text: Option<String>) -> String {
+    text.unwrap_or_else(|| NOTHING.to_owned())
+}
+
 fn of_section(
     section: &Section<'_>,
     caption: &str,
     columns: Vec<&'static str>,
-    cells: impl Fn(&StrategyResult, &Summary) -> Vec<String>,
+    cells: impl Fn(&Series) -> Vec<String>,
 ) -> Table {
     let rows = section
         .rows
         .iter()
         .take(MOST_ROWS)
         .map(|(label, strategy)| {
-            let mark = if strategy.durable { "" } else { " *" };
+            let mark = if section.is_durable(strategy) {
+                ""
+            } else {
+                " *"
+            };
             Row {
                 head: format!("{label}{mark}"),
-                spans: strategy.summary.is_none(),
-                cells: match (&strategy.summary, &strategy.unsupported) {
-                    (Some(summary), _) => cells(strategy, summary),
-                    (None, Some(reason)) => vec![format!("not measured: {reason}")],
-                    (None, None) => vec!["not measured".to_owned()],
+                spans: !strategy.is_measured(),
+                cells: match &strategy.unsupported {
+                    _ if strategy.is_measured() => cells(strategy),
+                    Some(reason) => vec![format!("not measured: {reason}")],
+                    None => vec!["not measured".to_owned()],
                 },
             }
         })
@@ -93,20 +103,20 @@ fn rates(section: &Section<'_>) -> Table {
         section,
         "Operations per second, latencies in microseconds and CPU time per operation",
         columns,
-        |strategy, summary| {
+        |series| {
+            let rate = series.estimate(Metric::OpsPerSecond);
+            let first = series.median(Metric::FirstUs);
             let mut cells = vec![
-                thousands(summary.ops_per_second.median),
-                interval(&summary.ops_per_second, thousands),
-                short(summary.p50_us.median),
-                short(summary.p99_us.median),
-                short(summary.first_us.median / 1e3),
-                short(summary.cpu_us.median),
-                summary
-                    .drift
-                    .map_or(NOTHING.to_owned(), |drift| two(drift.median)),
+                series.text(Metric::OpsPerSecond),
+                or_nothing(rate.map(|rate| interval(&rate, thousands))),
+                series.text(Metric::P50Us),
+                series.text(Metric::P99Us),
+                or_nothing(first.map(|first| short(first / 1e3))),
+                series.text(Metric::CpuUs),
+                series.text(Metric::Drift),
             ];
             if is_proven {
-                cells.push(strategy.lost_in());
+                cells.push(lost_in(series));
             }
             cells
         },
@@ -124,9 +134,9 @@ fn latency(section: &Section<'_>) -> Table {
         section,
         "Latency in microseconds at percentiles, over all rounds, without first operations",
         PERCENTILES.iter().map(|(_, name)| *name).collect(),
-        |_, summary| {
+        |series| {
             let at = |wanted: f64| {
-                let (_, latency) = summary
+                let (_, latency) = series
                     .distribution
                     .iter()
                     .find(|(percentile, _)| *percentile == wanted)?;
@@ -145,22 +155,21 @@ fn costs(section: &Section<'_>) -> Table {
         section,
         "Writes, KiB, flushes and reads per operation, as the device counts them",
         vec!["writes", "requests", "KiB", "flushes", "reads"],
-        |_, summary| match summary.device {
-            Some(device) => vec![
-                device.writes_text(),
-                two(device.write_requests),
-                short(device.kib),
-                two(device.flushes),
-                two(device.reads),
-            ],
-            None => vec![NOTHING.to_owned(); 5],
+        |series| {
+            vec![
+                series.writes_text(),
+                series.text(Metric::WriteRequests),
+                series.text(Metric::Kib),
+                series.text(Metric::Flushes),
+                series.text(Metric::Reads),
+            ]
         },
     )
 }
 
 /// Strategies that could not be measured, and why; nothing if all were.
 pub(super) fn unmeasured(sync: &SyncResults) -> Option<Table> {
-    let strategies = sync.strategies.iter().filter(|s| s.summary.is_none());
+    let strategies = sync.series.iter().filter(|s| !s.is_measured());
     table::unmeasured(strategies.map(|s| (s.key.as_str(), s.unsupported.as_deref())))
 }
 
@@ -174,17 +183,15 @@ pub(super) fn preparation(sync: &SyncResults) -> Table {
         ],
         spans: false,
     }];
-    for strategy in &sync.strategies {
-        let of = |value: fn(&crate::sync::Trial) -> f64| {
-            stats::median(&strategy.trials.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0)
-        };
-        let bytes = of(|trial| trial.preparation.bytes as f64);
+    for strategy in &sync.series {
+        let of = |metric| median(&strategy.values(metric)).unwrap_or(0.0);
+        let bytes = of(Metric::PreparationBytes);
         if bytes > 0.0 && rows.len() < MOST_ROWS {
             rows.push(Row {
                 head: format!("{}, per trial", strategy.key),
                 cells: vec![
                     bytes_text(bytes as u64),
-                    two(of(|trial| trial.preparation.seconds)),
+                    two(of(Metric::PreparationSeconds)),
                 ],
                 spans: false,
             });

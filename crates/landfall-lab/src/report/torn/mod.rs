@@ -3,14 +3,15 @@
 #[cfg(test)]
 mod tests;
 
+use landfall_results::{Metric, Series};
+
 use super::charts::{Chart, Drawing, is_wide};
 use super::configuration::charts::{Row as Named, costs, rates};
 use super::configuration::tables;
 use super::part::{Chapter, Figure, Part, chapter};
 use super::sync::charts::Rate;
 use super::table::{Row, Table};
-use crate::configuration::ConfigurationResult;
-use crate::numbers::{NOTHING, interval, short, thousands, two};
+use crate::numbers::{NOTHING, interval, thousands, two};
 use crate::stats::Estimate;
 use crate::torn::{Pair, TornResults, base, conditions, disk_text, disks, sections, sentences};
 
@@ -103,15 +104,10 @@ fn of_conditions(torn: &TornResults, charts: &mut Vec<Chart>) -> Option<Chapter>
     }
     .if_any()?;
     let table_rows = pairs.iter().map(|pair| {
-        let figures = |one: &ConfigurationResult| {
-            let summary = one.summary.as_ref();
-            let text = |some: Option<String>| some.unwrap_or(NOTHING.to_owned());
-            let device = summary.and_then(|summary| summary.device);
-            vec![
-                text(summary.map(|one| thousands(one.requests_per_second.median))),
-                text(device.map(|device| short(device.kib))),
-                text(device.map(|device| two(device.flushes))),
-            ]
+        let figures = |one: &Series| {
+            [Metric::RequestsPerSecond, Metric::Kib, Metric::Flushes]
+                .map(|metric| one.text(metric))
+                .to_vec()
         };
         let gain = |print: &dyn Fn(&Estimate) -> String| {
             pair.gain.as_ref().map_or(NOTHING.to_owned(), print)

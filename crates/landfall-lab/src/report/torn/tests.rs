@@ -32,11 +32,11 @@ fn what_is_missing_is_no_hole() {
     let mut torn = torn_results();
     torn.proofs.clear();
     torn.claims.clear();
-    torn.measurements.configurations.truncate(4);
+    torn.measurements.series.truncate(4);
     let html = page(&document(torn.clone()));
     assert!(!body(&html).contains("Which of them protect"));
     assert!(!body(&html).contains("torn-postgres"));
-    torn.measurements.configurations.clear();
+    torn.measurements.series.clear();
     assert!(body(&page(&document(torn))).contains("Nothing was measured"));
 }
 
@@ -45,7 +45,7 @@ fn what_a_server_says_is_only_text() {
     let mut torn = torn_results();
     torn.proofs[1].said = Some(HOSTILE.to_owned());
     torn.proofs[0].not_proven = Some(HOSTILE.to_owned());
-    torn.measurements.configurations[0].unsupported = Some(HOSTILE.to_owned());
-    torn.measurements.configurations[0].summary = None;
+    torn.measurements.series[0].unsupported = Some(HOSTILE.to_owned());
+    torn.measurements.series[0].summary.clear();
     assert!(!page(&document(torn)).contains(HOSTILE));
 }

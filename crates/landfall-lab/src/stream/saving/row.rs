@@ -1,62 +1,60 @@
-//! Dumps and logs as rows.
+//! Dumps and logs as trials, for the lines of a spreadsheet.
 
-use super::{DumpTrial, LogTrial, Policy, SavingResults};
-use crate::row::{Row, maybe, number, seconds};
+use landfall_results::metric::Figures;
+use landfall_results::{Metric, Trial};
+
+use super::{DumpTrial, LogTrial, SavingResults};
 
 impl DumpTrial {
-    pub(crate) fn row(&self) -> Row {
-        Row::new(
-            "stream",
-            "dump",
-            self.round,
-            vec![
-                ("seconds", seconds(self.seconds)),
-                ("hand_over_seconds", seconds(self.hand_over_seconds)),
-                ("longest_stall_ms", number(self.longest_call_ms)),
-                (
-                    "device_written_mib",
-                    maybe(self.device_kib.map(|kib| kib / 1024.0)),
-                ),
-                ("device_flushes", maybe(self.flushes)),
-                ("restart_seconds", seconds(self.restart_seconds)),
-            ],
-        )
+    fn trial(&self) -> Trial {
+        Trial {
+            round: self.round,
+            figures: Figures::default()
+                .with(Metric::Seconds, self.seconds)
+                .with(Metric::HandOverSeconds, self.hand_over_seconds)
+                .with(Metric::LongestStallMs, self.longest_call_ms)
+                .with(
+                    Metric::DeviceWrittenMib,
+                    self.device_kib.map(|kib| kib / 1024.0),
+                )
+                .with(Metric::DeviceFlushes, self.flushes)
+                .with(Metric::RestartSeconds, self.restart_seconds),
+            ..Trial::default()
+        }
     }
 }
 
 impl LogTrial {
-    pub(crate) fn row(&self, policy: Policy) -> Row {
-        Row::new(
-            "stream",
-            &format!("log/{}", policy.name()),
-            self.round,
-            vec![
-                ("seconds", seconds(self.seconds)),
-                ("longest_stall_ms", number(self.longest_stall_ms)),
-                ("p99_stall_ms", number(self.p99_stall_ms)),
-                (
-                    "device_written_mib",
-                    maybe(self.device_kib.map(|kib| kib / 1024.0)),
-                ),
-                ("device_flushes", maybe(self.flushes)),
-                ("updates", self.updates.to_string()),
-                ("us_per_update", number(self.us_per_update)),
-                ("restart_seconds", seconds(self.restart_seconds)),
-            ],
-        )
+    fn trial(&self) -> Trial {
+        Trial {
+            round: self.round,
+            figures: Figures::default()
+                .with(Metric::Seconds, self.seconds)
+                .with(Metric::LongestStallMs, self.longest_stall_ms)
+                .with(Metric::P99StallMs, self.p99_stall_ms)
+                .with(
+                    Metric::DeviceWrittenMib,
+                    self.device_kib.map(|kib| kib / 1024.0),
+                )
+                .with(Metric::DeviceFlushes, self.flushes)
+                .with(Metric::Updates, self.updates as f64)
+                .with(Metric::UsPerUpdate, self.us_per_update)
+                .with(Metric::RestartSeconds, self.restart_seconds),
+            ..Trial::default()
+        }
     }
 }
 
 impl SavingResults {
-    /// All trials.
-    pub(crate) fn rows(&self) -> Vec<Row> {
-        let logs = self.logs.iter();
-        let logs = logs.flat_map(|log| log.trials.iter().map(|trial| trial.row(log.policy)));
-        self.dump
-            .trials
-            .iter()
-            .map(DumpTrial::row)
-            .chain(logs)
-            .collect()
+    /// All trials, with what they are of: `dump`, or `log` by its policy.
+    pub fn trials(&self) -> Vec<(String, Trial)> {
+        let dumps = self.dump.trials.iter();
+        let dumps = dumps.map(|dump| ("dump".to_owned(), dump.trial()));
+        let logs = self.logs.iter().flat_map(|log| {
+            let key = format!("log/{}", log.policy.name());
+            let trials = log.trials.iter();
+            trials.map(move |trial| (key.clone(), trial.trial()))
+        });
+        dumps.chain(logs).collect()
     }
 }

@@ -3,7 +3,6 @@
 use super::{
     DumpResult, DumpTrial, LogResult, LogTrial, Plan, Policy, Replay, SavingResults, break_even,
 };
-use crate::disturbance::least;
 use crate::numbers::{short, thousands};
 use crate::stats::{Estimate, median};
 use crate::{Notice, Weight};
@@ -148,9 +147,9 @@ fn foreign_traffic(dumps: &[DumpTrial], logs: &[LogResult]) -> Option<Notice> {
 
 /// How many of `trials` have more than `times` the least value of a figure.
 fn above_quietest<T>(trials: &[T], times: f64, figure: impl Fn(&T) -> Option<f64>) -> usize {
-    let quietest = least(trials, &figure);
-    let is_above = |trial: &&T| figure(trial).is_some_and(|value| value > quietest * times);
-    trials.iter().filter(is_above).count()
+    let values = || trials.iter().filter_map(&figure);
+    let quietest = values().min_by(f64::total_cmp).unwrap_or(0.0);
+    values().filter(|value| *value > quietest * times).count()
 }
 
 #[cfg(test)]

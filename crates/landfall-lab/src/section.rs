@@ -1,0 +1,55 @@
+//! Results in the order in which people read them: one axis at a time.
+
+use landfall_results::{Axis, Series};
+
+/// Series that differ along one axis only.
+#[derive(Clone, Debug)]
+pub struct Section<'a> {
+    /// The axis; `None`: they fit no axis.
+    pub axis: Option<Axis>,
+    /// What is varied, and what is not.
+    pub title: String,
+    /// The value on the axis and the series that has it.
+    pub rows: Vec<(String, &'a Series)>,
+    /// Whether there are several methods, which labels then begin with.
+    pub is_grouped: bool,
+    /// Whether they were measured in main memory, where nothing is durable.
+    pub in_memory: bool,
+}
+
+impl Section<'_> {
+    /// The axis as one word for programs; `other` of those that fit none.
+    pub fn name(&self) -> &'static str {
+        self.axis.map_or("other", Axis::name)
+    }
+
+    /// Whether what a series wrote is meant to survive a power cut.
+    pub fn is_durable(&self, series: &Series) -> bool {
+        !self.in_memory && series.axes.is_durable()
+    }
+}
+
+/// Series that none of `sections` shows, under their keys.
+pub(crate) fn rest<'a>(all: &'a [Series], sections: &[Section<'_>]) -> Option<Section<'a>> {
+    let is_shown = |series: &Series| {
+        let mut shown = sections.iter().flat_map(|section| &section.rows);
+        shown.any(|(_, other)| other.key == series.key)
+    };
+    let rows: Vec<_> = all
+        .iter()
+        .filter(|series| !is_shown(series))
+        .map(|series| (series.key.replace('/', " "), series))
+        .collect();
+    let title = if sections.is_empty() {
+        "Strategies"
+    } else {
+        "Other strategies"
+    };
+    (!rows.is_empty()).then(|| Section {
+        axis: None,
+        title: title.to_owned(),
+        rows,
+        is_grouped: false,
+        in_memory: false,
+    })
+}
