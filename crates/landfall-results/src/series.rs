@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::{METRICS, Metric, Rounds};
 use crate::numbers::{NOTHING, two};
-use crate::stats::{Estimate, Spread};
+use crate::stats::{Estimate, FEWEST_ROUNDS, Spread};
 use crate::{Axes, Trial};
 
 /// What was measured with one combination of axes.
@@ -106,6 +106,18 @@ impl Series {
     /// Whether anything was measured.
     pub fn is_measured(&self) -> bool {
         !self.summary.is_empty()
+    }
+
+    /// Why no claim about it can be judged, if none can: it was not measured, or too seldom for an interval.
+    pub fn obstacle(&self) -> Option<String> {
+        if let Some(reason) = &self.unsupported {
+            return Some(format!("{} could not be measured: {reason}", self.key));
+        }
+        (self.trials.len() < FEWEST_ROUNDS).then(|| {
+            format!(
+                "fewer than {FEWEST_ROUNDS} rounds give no interval to judge by; measure more with --rounds"
+            )
+        })
     }
 
     /// A figure of every trial that has it.

@@ -12,7 +12,7 @@ use crate::SiteKind;
 use crate::claim::{Band, ClaimResult, Verdict};
 use crate::configuration::{Measurements, SiteResult};
 use crate::scratch_fs::FilesystemSpec;
-use crate::stats::{Estimate, FEWEST_ROUNDS};
+use crate::stats::Estimate;
 
 const SOURCE: &str = "P. Zaitsev, \"Beware: ext3 and sync-binlog do not play well together\", 21 January 2009, https://www.percona.com/blog/2009/01/21/beware-ext3-and-sync-binlog-do-not-play-well-together/";
 
@@ -200,7 +200,10 @@ pub(super) fn judge(measurements: &Measurements) -> Vec<ClaimResult> {
 
 fn judge_one(claim: &Claim, measurements: &Measurements) -> Option<ClaimResult> {
     let measured = Measured::of(&claim.measure, measurements)?;
-    let obstacle = measured.configurations.iter().find_map(|one| obstacle(one));
+    let obstacle = measured
+        .configurations
+        .iter()
+        .find_map(|one| one.obstacle());
     let today = Estimate::of(&measured.rounds);
     let (verdict, why) = match (obstacle, &today) {
         (Some(obstacle), _) => (Verdict::CannotBeTold, obstacle),
@@ -295,18 +298,6 @@ impl<'a> Measured<'a> {
             }
         })
     }
-}
-
-/// What keeps a claim from being judged.
-fn obstacle(one: &Series) -> Option<String> {
-    if let Some(reason) = &one.unsupported {
-        return Some(format!("{} could not be measured: {reason}", one.key));
-    }
-    (one.trials.len() < FEWEST_ROUNDS).then(|| {
-        format!(
-            "fewer than {FEWEST_ROUNDS} rounds give no interval to judge by; measure more with --rounds"
-        )
-    })
 }
 
 /// The site that it was measured on.

@@ -11,7 +11,7 @@ use landfall_results::{Axis, Data, Metric, Series};
 use super::{Wall, sentences};
 use crate::claim::{Band, ClaimResult, Verdict};
 use crate::numbers::thousands;
-use crate::stats::{Estimate, FEWEST_ROUNDS, median};
+use crate::stats::{Estimate, median};
 use landfall_os::humanize::bytes_text;
 
 const SOURCE: &str = "published comparison of write(2) and mmap for handing over a large in-memory state, 128 to 4096 MB, phase by phase, on a spinning disk and on an SSD";
@@ -245,13 +245,8 @@ fn obstacle(
         return Some("this directory is in main memory, where nothing becomes durable".into());
     }
     for strategy in [of, over] {
-        if let Some(reason) = &strategy.unsupported {
-            return Some(format!("{} could not be measured: {reason}", strategy.key));
-        }
-        if strategy.trials.len() < FEWEST_ROUNDS {
-            return Some(format!(
-                "fewer than {FEWEST_ROUNDS} rounds give no interval to judge by; measure more with --rounds"
-            ));
+        if let Some(obstacle) = strategy.obstacle() {
+            return Some(obstacle);
         }
     }
     if data == Data::Zeros {

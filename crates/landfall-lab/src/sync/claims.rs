@@ -10,7 +10,7 @@ use landfall_results::{CacheState, Metric, Placement, Series};
 
 use super::{Strategy, find};
 use crate::claim::{Band, ClaimResult, Verdict};
-use crate::stats::{Estimate, FEWEST_ROUNDS};
+use crate::stats::Estimate;
 
 const SOURCE: &str = "Y. Matsunobu, \"Overwriting is much faster than appending\", 27 May 2009, http://yoshinorimatsunobu.blogspot.com/2009/05/overwriting-is-much-faster-than_28.html";
 const DISCUSSION: &str =
@@ -201,13 +201,8 @@ fn obstacle(claim: &Claim, filesystem: &Filesystem, of: &Series, over: &Series) 
         return Some("this directory is in main memory, where no write is durable".into());
     }
     for strategy in [of, over] {
-        if let Some(reason) = &strategy.unsupported {
-            return Some(format!("{} could not be measured: {reason}", strategy.key));
-        }
-        if strategy.trials.len() < FEWEST_ROUNDS {
-            return Some(format!(
-                "fewer than {FEWEST_ROUNDS} rounds give no interval to judge by; measure more with --rounds"
-            ));
+        if let Some(obstacle) = strategy.obstacle() {
+            return Some(obstacle);
         }
         let step = strategy.axes.allocation.and_then(Allocation::step_bytes);
         let size = strategy.axes.size.unwrap_or(0) as f64;

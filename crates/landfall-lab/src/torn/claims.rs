@@ -10,7 +10,7 @@ use super::catalogue::{Condition, Protection, name};
 use super::sections::{disk_text, find};
 use super::{Plan, TornResults};
 use crate::claim::{Band, ClaimResult, Verdict};
-use crate::stats::{Estimate, FEWEST_ROUNDS};
+use crate::stats::Estimate;
 
 const FIRST: &str = "Y. Trudeau, \"How to improve InnoDB performance by 55% for write-bound loads\", Percona, 23 May 2014";
 const UPDATE: &str = "Y. Trudeau, \"Update on the InnoDB double-write buffer and EXT4 transactions\", 17 June 2015, https://www.percona.com/blog/2015/06/17/update-on-the-innodb-double-write-buffer-and-ext4-transactions/";
@@ -179,7 +179,7 @@ fn judge_one(claim: &Claim, results: &TornResults) -> Option<ClaimResult> {
             (
                 format!("requests per second, {} / {}", of.key, over.key),
                 of.ratio(over, Metric::RequestsPerSecond),
-                obstacle(of).or_else(|| obstacle(over)),
+                of.obstacle().or_else(|| over.obstacle()),
                 explain(disk, of, over),
             )
         }
@@ -223,17 +223,6 @@ fn first_sentence(text: &str) -> String {
         .unwrap_or(text);
     let line = line.split_once("[ERROR] ").map_or(line, |(_, error)| error);
     line.lines().next().unwrap_or_default().trim().to_owned()
-}
-
-fn obstacle(one: &Series) -> Option<String> {
-    if let Some(reason) = &one.unsupported {
-        return Some(format!("{} could not be measured: {reason}", one.key));
-    }
-    (one.trials.len() < FEWEST_ROUNDS).then(|| {
-        format!(
-            "fewer than {FEWEST_ROUNDS} rounds give no interval to judge by; measure more with --rounds"
-        )
-    })
 }
 
 /// What the counters say, and whose times they are.

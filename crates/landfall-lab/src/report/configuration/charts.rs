@@ -98,16 +98,7 @@ pub(in crate::report) fn rates(id: &str, rows: &[Row<'_>]) -> Option<Chart> {
         .take(MOST_ROWS)
         .map(|row| {
             let rate = row.one.estimate(Metric::RequestsPerSecond);
-            Rate {
-                label: row.label.clone(),
-                durable: row.durable,
-                value: rate.map(|rate| rate.median),
-                low: rate.map(|rate| rate.low),
-                high: rate.map(|rate| rate.high),
-                text: rate.map_or("not measured here".to_owned(), |rate| {
-                    thousands(rate.median)
-                }),
-            }
+            Rate::of(row.label.clone(), row.durable, rate, thousands)
         })
         .collect();
     let drawing = Drawing::Rates {

@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::numbers::thousands;
 use crate::report::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, is_wide};
 use crate::section::Section;
+use crate::stats::Estimate;
 use landfall_os::humanize::size_name;
 
 /// Fewer reads per operation than this are somebody else's.
@@ -20,6 +21,25 @@ pub(in crate::report) struct Rate {
     pub low: Option<f64>,
     pub high: Option<f64>,
     pub text: String,
+}
+
+impl Rate {
+    /// A rate with its interval, or that there is none.
+    pub fn of(
+        label: String,
+        durable: bool,
+        rate: Option<Estimate>,
+        print: fn(f64) -> String,
+    ) -> Rate {
+        Rate {
+            label,
+            durable,
+            value: rate.map(|rate| rate.median),
+            low: rate.map(|rate| rate.low),
+            high: rate.map(|rate| rate.high),
+            text: rate.map_or_else(|| "not measured here".to_owned(), |rate| print(rate.median)),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -153,17 +173,7 @@ fn named(section: &Section<'_>) -> Drawing {
         .into_iter()
         .map(|(label, series)| {
             let rate = series.estimate(Metric::OpsPerSecond);
-            Rate {
-                label,
-                durable: section.is_durable(series),
-                value: rate.map(|rate| rate.median),
-                low: rate.map(|rate| rate.low),
-                high: rate.map(|rate| rate.high),
-                text: rate.map_or_else(
-                    || "not measured here".to_owned(),
-                    |rate| thousands(rate.median),
-                ),
-            }
+            Rate::of(label, section.is_durable(series), rate, thousands)
         })
         .collect();
     Drawing::Rates {

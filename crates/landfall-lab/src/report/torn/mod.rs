@@ -13,7 +13,7 @@ use super::sync::charts::Rate;
 use super::table::{Row, Table};
 use crate::numbers::{NOTHING, interval, thousands, two};
 use crate::stats::Estimate;
-use crate::torn::{Pair, TornResults, base, conditions, disk_text, disks, sections, sentences};
+use crate::torn::{TornResults, base, conditions, disk_text, disks, sections, sentences};
 
 /// Its part of the page; `charts` receives what is drawn.
 pub(super) fn part(torn: &TornResults, charts: &mut Vec<Chart>) -> Part {
@@ -92,7 +92,10 @@ fn of_states(count: u64, states: u64) -> String {
 fn of_conditions(torn: &TornResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
     let pairs = conditions(torn);
     let title = "The gain, and what becomes of it";
-    let rows: Vec<Rate> = pairs.iter().map(gain_row).collect();
+    let rows: Vec<Rate> = pairs
+        .iter()
+        .map(|pair| Rate::of(pair.label.clone(), true, pair.gain, two))
+        .collect();
     let chart = Chart {
         id: "torn-conditions".to_owned(),
         drawing: Drawing::Rates {
@@ -142,19 +145,6 @@ fn of_conditions(torn: &TornResults, charts: &mut Vec<Chart>) -> Option<Chapter>
     charts.push(chart);
     let introduction = "Published was a gain of 55%, on a spinning disk whose cache was off, with processors to spare, few reads, data that fits the buffer pool, a redo log so small that pages are written all the time, and commits that wait for no sync. All of that is set up on a recorder that takes the times of such a disk; then one condition at a time is changed.";
     chapter(title, introduction, vec![figure])
-}
-
-fn gain_row(pair: &Pair<'_>) -> Rate {
-    Rate {
-        label: pair.label.clone(),
-        durable: true,
-        value: pair.gain.map(|gain| gain.median),
-        low: pair.gain.map(|gain| gain.low),
-        high: pair.gain.map(|gain| gain.high),
-        text: pair
-            .gain
-            .map_or("not measured here".to_owned(), |gain| two(gain.median)),
-    }
 }
 
 /// Every protection on every disk.
