@@ -310,7 +310,8 @@ fn a_test_that_dies_leaves_nothing_that_the_next_does_not_remove() {
         let is_running = || is_attached(&private_directories(path));
         if habit == "never ends" {
             assert!(soon(is_running));
-            kill_process(Pid::from_child(&victim), Signal::INT).unwrap();
+            // Not SIGINT, which whoever runs tests in the background may have them ignore.
+            kill_process(Pid::from_child(&victim), Signal::TERM).unwrap();
         }
         let ends = soon(|| victim.try_wait().unwrap().is_some());
         if !ends {

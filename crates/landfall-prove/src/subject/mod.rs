@@ -112,15 +112,19 @@ impl Recovered {
     /// What `read` finds, or, if it fails or panics, that nothing could be read: with a store that is linked in, opened
     /// before on the same machine, that is damage.
     pub fn or_damage(read: impl FnOnce() -> Result<Recovered, SubjectError>) -> Recovered {
-        match catch_unwind(AssertUnwindSafe(read)) {
-            Ok(Ok(found)) => found,
-            Ok(Err(error)) => Recovered::damaged(error.0),
-            Err(panic) => {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                let text = text.or(panic.downcast_ref::<&str>().copied());
-                Recovered::damaged(format!("it panicked: {}", text.unwrap_or("no text")))
-            }
-        }
+        Recovered::caught(read).unwrap_or_else(|error| Recovered::damaged(error.0))
+    }
+
+    /// What `read` finds; that it panics is damage, since a store that is linked in may trip over what it finds.
+    pub(crate) fn caught(
+        read: impl FnOnce() -> Result<Recovered, SubjectError>,
+    ) -> Result<Recovered, SubjectError> {
+        catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or(panic.downcast_ref::<&str>().copied());
+            let text = text.unwrap_or("it said nothing");
+            Ok(Recovered::damaged(format!("it panicked: {text}")))
+        })
     }
 
     /// The subject could not recover, because of this: nothing is there.

@@ -19,7 +19,6 @@ mod keys;
 mod tables;
 
 use std::num::NonZeroU32;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -289,9 +288,7 @@ impl Subject for DatabaseSubject {
     }
 
     fn check(&self, directory: &Path, stop: &Stop) -> Result<Recovered, SubjectError> {
-        // A store that is linked in may trip over what it finds, and takes nothing else with it.
-        let checked = catch_unwind(AssertUnwindSafe(|| self.look(directory, stop)));
-        checked.unwrap_or_else(|_| Ok(Recovered::damaged("the database panicked")))
+        Recovered::caught(|| self.look(directory, stop))
     }
 }
 
