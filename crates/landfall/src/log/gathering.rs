@@ -11,6 +11,9 @@ const MOST_SKIPPED: u32 = 63;
 /// Flushes that a group waits for the others at most. That of 64 threads on two processors comes together in less than
 /// two; given one only, groups were halves again and again, and a third fewer records were committed.
 const PATIENCE: u32 = 2;
+/// No group waits longer for others, however long a flush took: after one that a device stalled, who is alone would wait
+/// for nobody.
+const MOST_WAITED: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub(super) struct Gathering {
@@ -66,7 +69,7 @@ impl Gathering {
             self.to_skip -= 1;
             return Gather::Write;
         }
-        let until = now() + PATIENCE * self.flush_time;
+        let until = now() + (PATIENCE * self.flush_time).min(MOST_WAITED);
         self.until = Some(until);
         Gather::Lead(until)
     }
@@ -101,6 +104,13 @@ mod tests {
         let mut gathering = Gathering::new();
         gathering.note(4, at(32));
         gathering
+    }
+
+    #[test]
+    fn after_a_stall_nobody_waits_long() {
+        let mut gathering = of_four();
+        gathering.note(4, Duration::from_secs(30));
+        assert_eq!(gathering.decide(1, || at(0)), Gather::Lead(MOST_WAITED));
     }
 
     #[test]
