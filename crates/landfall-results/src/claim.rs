@@ -1,9 +1,15 @@
 //! Published claims, held against today's measurement.
+//!
+//! A [`Claim`] is data: what was published, and which figures of which series are compared. Each experiment lists its own;
+//! [`judge`] is the one who judges them. What it cannot know is asked of the experiment's [`Evidence`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::metric::Metric;
+use crate::series::Series;
 use crate::stats::Estimate;
+use crate::trial::Trial;
 
 /// Whether a claim holds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +60,14 @@ impl Band {
         }
     }
 
+    /// Up to `high`.
+    pub const fn at_most(high: f64) -> Band {
+        Band {
+            at_least: None,
+            at_most: Some(high),
+        }
+    }
+
     /// Judges an interval.
     pub fn judge(&self, estimate: &Estimate) -> Verdict {
         let low = self.at_least.unwrap_or(f64::NEG_INFINITY);
@@ -64,6 +78,197 @@ impl Band {
             Verdict::DoesNotHold
         } else {
             Verdict::CannotBeTold
+        }
+    }
+}
+
+/// What was published.
+#[derive(Clone, Copy, Debug)]
+pub struct Published {
+    /// A stable name.
+    pub id: &'static str,
+    /// The claim in one sentence.
+    pub statement: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// The value, where a number was published.
+    pub value: Option<f64>,
+    /// The values for which it is said to hold.
+    pub band: Band,
+}
+
+impl Published {
+    /// The verdict on today's value of `quantity`, or why there is none; `why` is what else was seen.
+    pub fn judge(
+        &self,
+        quantity: String,
+        today: Option<Estimate>,
+        obstacle: Option<String>,
+        why: impl FnOnce() -> String,
+    ) -> ClaimResult {
+        let (verdict, why) = match (obstacle, &today) {
+            (Some(obstacle), _) => (Verdict::CannotBeTold, obstacle),
+            (None, None) => (
+                Verdict::CannotBeTold,
+                "the device's counters cannot be read".to_owned(),
+            ),
+            (None, Some(today)) => (self.band.judge(today), why()),
+        };
+        ClaimResult {
+            id: self.id.to_owned(),
+            statement: self.statement.to_owned(),
+            quantity,
+            published: self.value,
+            source: self.source.to_owned(),
+            band: self.band,
+            today,
+            verdict,
+            why,
+        }
+    }
+}
+
+/// A figure of a series, which `S` selects.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure<S> {
+    /// The figure.
+    pub metric: Metric,
+    /// What it is called here, with its unit.
+    pub name: &'static str,
+    /// The series.
+    pub of: S,
+}
+
+/// How a figure is compared with another one, round by round.
+#[derive(Clone, Copy, Debug)]
+pub enum Compared<S> {
+    /// It over the other.
+    Over(Figure<S>),
+    /// It less the other.
+    Less(Figure<S>),
+    /// It over the other, over the same of two others.
+    OverAsMuch(Figure<S>, [Figure<S>; 2]),
+}
+
+/// A published claim about figures of series, which `S` selects.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim<S> {
+    /// What was published.
+    pub published: Published,
+    /// What is compared.
+    pub figure: Figure<S>,
+    /// With what.
+    pub compared: Compared<S>,
+    /// What it is about besides.
+    pub only: Option<Only>,
+}
+
+/// What a claim is about, and need not be so here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// Filesystems that copy on write.
+    CopyOnWrite,
+    /// States beyond the kernel's limits of dirty data.
+    BeyondDirtyLimits,
+}
+
+/// What an experiment measured, and knows of it.
+pub trait Evidence<S> {
+    /// The series that is selected, for a comparison with another one; `None`: it was not part of the plan.
+    fn find(&self, wanted: &S, with: &S) -> Option<&Series>;
+
+    /// What keeps a claim from being judged here, if anything does.
+    fn obstacle(&self, claim: &Claim<S>, series: &[&Series]) -> Option<String>;
+
+    /// What else was seen of it.
+    fn explain(&self, claim: &Claim<S>, series: &[&Series]) -> String;
+
+    /// Today's value, where it is not formed round by round.
+    fn today(&self, _claim: &Claim<S>, _series: &[&Series]) -> Option<Estimate> {
+        None
+    }
+}
+
+/// Judges every claim whose series were part of the plan.
+pub fn judge<S>(claims: &[Claim<S>], evidence: &impl Evidence<S>) -> Vec<ClaimResult> {
+    let judged = claims.iter().filter_map(|claim| {
+        let series = claim.series(evidence)?;
+        let today = evidence.today(claim, &series);
+        let today = today.or_else(|| claim.round_by_round(&series));
+        let obstacle = evidence.obstacle(claim, &series);
+        let quantity = claim.quantity(&series);
+        let why = || evidence.explain(claim, &series);
+        Some(claim.published.judge(quantity, today, obstacle, why))
+    });
+    judged.collect()
+}
+
+impl<S> Claim<S> {
+    /// The figures that are compared, in their order.
+    pub fn figures(&self) -> Vec<&Figure<S>> {
+        let mut figures = vec![&self.figure];
+        match &self.compared {
+            Compared::Over(other) | Compared::Less(other) => figures.push(other),
+            Compared::OverAsMuch(other, others) => {
+                figures.extend([other].into_iter().chain(others))
+            }
+        }
+        figures
+    }
+
+    fn series<'a>(&self, evidence: &'a impl Evidence<S>) -> Option<Vec<&'a Series>> {
+        let figures = self.figures();
+        let find = |pair: &[&Figure<S>]| {
+            let [one, other] = pair else { return None };
+            let both = [
+                evidence.find(&one.of, &other.of)?,
+                evidence.find(&other.of, &one.of)?,
+            ];
+            // Of one figure with itself there is nothing to be said.
+            let is_same = one.metric == other.metric && both[0].key == both[1].key;
+            (!is_same).then_some(both)
+        };
+        let pairs: Option<Vec<[&Series; 2]>> = figures.chunks(2).map(find).collect();
+        Some(pairs?.concat())
+    }
+
+    fn round_by_round(&self, series: &[&Series]) -> Option<Estimate> {
+        let figures = self.figures();
+        let value = |at: usize, round: u32| {
+            let mut trials = series.get(at)?.trials.iter();
+            trials
+                .find(|trial| trial.round == round)?
+                .get(figures.get(at)?.metric)
+        };
+        let of = |trial: &Trial| {
+            let value = |at| value(at, trial.round);
+            // Nothing is so many times as much as nothing.
+            let ratio = |one, other| Some(value(one)? / value(other).filter(|other| *other > 0.0)?);
+            match self.compared {
+                Compared::Less(_) => Some(value(0)? - value(1)?),
+                Compared::Over(_) => ratio(0, 1),
+                Compared::OverAsMuch(..) => Some(ratio(0, 1)? / ratio(2, 3)?),
+            }
+        };
+        let rounds: Vec<f64> = series.first()?.trials.iter().filter_map(of).collect();
+        Estimate::of(&rounds)
+    }
+
+    /// What is held against the published value.
+    fn quantity(&self, series: &[&Series]) -> String {
+        let (figures, key) = (self.figures(), |at: usize| series[at].key.as_str());
+        let (name, other) = (figures[0].name, figures[1].name);
+        match self.compared {
+            Compared::Less(_) => format!("{name}, {} - {}", key(0), key(1)),
+            Compared::Over(_) if name == other => format!("{name}, {} / {}", key(0), key(1)),
+            Compared::Over(_) => format!("{name} of {} / {other} of {}", key(0), key(1)),
+            Compared::OverAsMuch(..) => format!(
+                "({name}, {} / {}) / ({} / {})",
+                key(0),
+                key(1),
+                key(2),
+                key(3)
+            ),
         }
     }
 }

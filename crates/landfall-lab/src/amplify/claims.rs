@@ -9,6 +9,7 @@
 //! counts, so it is the ratio of sums. Fewer than five of either judge nothing, and neither does a load
 //! that was not steady.
 
+use landfall_os::humanize::bytes_text;
 use landfall_results::{Metric, Series};
 
 use super::catalogue::{
@@ -16,7 +17,7 @@ use super::catalogue::{
     SMALL_REDO, WRITE_OPTIMISED,
 };
 use super::sentences;
-use crate::claim::{Band, ClaimResult, Verdict};
+use crate::claim::{self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Published};
 use crate::configuration::Measurements;
 use crate::numbers::{short, two};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
@@ -27,235 +28,232 @@ const BILLION: u64 = 316_000_000;
 /// A change of settings that does less than this does nothing to speak of.
 const NOTICEABLE: Band = Band::at_least(1.05);
 
-struct Claim {
-    id: &'static str,
-    statement: &'static str,
+const fn kib(of: &'static str, over: &'static str, published: Published) -> Claim<&'static str> {
+    compared(Metric::Kib, "KiB per request", of, over, published)
+}
+
+const fn compared(
+    metric: Metric,
+    name: &'static str,
     of: &'static str,
     over: &'static str,
-    published: Option<f64>,
-    band: Band,
-}
-
-/// Claims about KiB per request.
-const CLAIMS: [Claim; 6] = [
+    published: Published,
+) -> Claim<&'static str> {
     Claim {
-        id: "half-page-half-bytes",
-        statement: "Halving InnoDB's pages from 16k to 8k about halves the bytes that are written",
-        of: PAGES_16,
-        over: PAGES_8,
-        published: Some(2.0),
-        band: Band::between(1.5, 2.7),
-    },
-    Claim {
-        id: "quarter-page-quarter-bytes",
-        statement: "Halving them again, from 8k to 4k, about halves the bytes again",
-        of: PAGES_8,
-        over: PAGES_4,
-        published: Some(2.0),
-        band: Band::between(1.5, 2.7),
-    },
-    Claim {
-        id: "doublewrite-doubles",
-        statement: "The doublewrite buffer about doubles the bytes",
-        of: PAGES_16,
-        over: NO_DOUBLEWRITE,
-        published: Some(2.0),
-        band: Band::between(1.6, 2.4),
-    },
-    Claim {
-        id: "larger-redo-writes-less",
-        statement: "A larger redo log reduces the bytes",
-        of: SMALL_REDO,
-        over: IN_POOL,
-        published: None,
-        band: NOTICEABLE,
-    },
-    Claim {
-        id: "more-dirty-pages-write-less",
-        statement: "A larger limit of dirty pages reduces the bytes",
-        of: FEW_DIRTY,
-        over: IN_POOL,
-        published: None,
-        band: NOTICEABLE,
-    },
-    Claim {
-        id: "no-neighbours-write-less",
-        statement: "Not flushing the neighbours of a dirty page reduces the bytes",
-        of: NEIGHBOURS,
-        over: SMALL_REDO,
-        published: None,
-        band: NOTICEABLE,
-    },
-];
-
-/// Judges every claim whose configurations were part of the plan; `ids` were loaded.
-pub(super) fn judge(measurements: &Measurements, ids: u64) -> Vec<ClaimResult> {
-    let find = |case: &str| {
-        let mut all = measurements.series.iter();
-        all.find(|one| one.axes.case.as_deref() == Some(case))
-    };
-    let by_kib = |claim: &Claim| {
-        let (of, over) = (find(claim.of)?, find(claim.over)?);
-        let (estimate, obstacle) = bytes(measurements, of, over);
-        let quantity = format!("KiB per request of {} / of {}", claim.of, claim.over);
-        Some(result(claim, quantity, estimate, obstacle, || {
-            explain(of, over)
-        }))
-    };
-    let mut results: Vec<ClaimResult> = CLAIMS.iter().filter_map(by_kib).collect();
-    if let (Some(of), Some(over)) = (find(PAGES_8_COMPRESSED), find(WRITE_OPTIMISED)) {
-        results.push(by_kib_of_both(measurements, of, over, ids));
+        published,
+        figure: Figure { metric, name, of },
+        compared: Compared::Over(Figure {
+            metric,
+            name,
+            of: over,
+        }),
+        only: None,
     }
-    if let (Some(of), Some(over)) = (find(WRITE_OPTIMISED), find(PAGES_16)) {
-        results.push(by_size(of, over, ids));
-        results.push(by_settings());
-    }
-    results
 }
 
-/// What a write-optimised database writes less.
-fn by_kib_of_both(
-    measurements: &Measurements,
-    of: &Series,
-    over: &Series,
-    ids: u64,
-) -> ClaimResult {
-    let (published, band) = if ids >= BILLION {
-        (1.3, Band::between(1.0, 1.7))
-    } else {
-        (2.0, Band::between(1.5, 2.7))
-    };
-    let claim = Claim {
-        id: "write-optimised-writes-less",
-        statement: "InnoDB with pages of 8k compressed by half writes about twice what the write-optimised database does at 100 million ids, 1.3 times at a billion",
-        of: PAGES_8_COMPRESSED,
-        over: WRITE_OPTIMISED,
-        published: Some(published),
-        band,
-    };
-    let (estimate, obstacle) = bytes(measurements, of, over);
-    let quantity = format!("KiB per request of {} / of {}", claim.of, claim.over);
-    result(&claim, quantity, estimate, obstacle, || {
-        let log = sentences::log_share(over).map(|text| format!("; {text}"));
-        format!("{}{}", explain(of, over), log.unwrap_or_default())
-    })
-}
-
-/// How much smaller a write-optimised database is, without what an empty one takes.
-fn by_size(of: &Series, over: &Series, ids: u64) -> ClaimResult {
-    let published = if ids >= BILLION {
-        341.0 / 661.5
-    } else {
-        34.0 / 66.0
-    };
-    let claim = Claim {
-        id: "write-optimised-is-half-as-large",
-        statement: "The write-optimised database is about half as large: 34 against 66 GB, 341 against 651 to 672 GB",
-        of: WRITE_OPTIMISED,
-        over: PAGES_16,
-        published: Some(published),
-        band: Band::between(0.35, 0.7),
-    };
-    let pairs = of.pairs(over, Metric::DatabaseBytes);
-    let net: Vec<(f64, f64)> = pairs
-        .iter()
-        .map(|(small, large)| (of.data_bytes(*small), over.data_bytes(*large)))
-        .collect();
-    let figures = || {
-        let size = |one: &Series| {
-            let bytes = one.median(Metric::DatabaseBytes);
-            bytes.map_or(0.0, |bytes| one.data_bytes(bytes)) as u64
-        };
-        format!(
-            "{} against {} at the end, without the logs and tables that an empty server has; which of InnoDB's sizes was meant is not known: it is taken uncompressed",
-            landfall_os::humanize::bytes_text(size(of)),
-            landfall_os::humanize::bytes_text(size(over)),
-        )
-    };
-    let obstacle = unmeasured(of).or_else(|| unmeasured(over)).or_else(|| {
-        let few = few(net.len(), "rounds", "--rounds")?;
-        Some(format!("{few}; {}", figures()))
-    });
-    let quantity = format!(
-        "bytes of data and indexes of {} / of {}",
-        claim.of, claim.over
-    );
-    result(
-        &claim,
-        quantity,
-        Estimate::of_ratio(&net),
-        obstacle,
-        figures,
-    )
+/// What was published, at the scale that is nearer to so many ids.
+fn claims(ids: u64) -> Vec<Claim<&'static str>> {
+    let is_large = ids >= BILLION;
+    vec![
+        kib(
+            PAGES_16,
+            PAGES_8,
+            Published {
+                id: "half-page-half-bytes",
+                statement: "Halving InnoDB's pages from 16k to 8k about halves the bytes that are written",
+                source: SOURCE,
+                value: Some(2.0),
+                band: Band::between(1.5, 2.7),
+            },
+        ),
+        kib(
+            PAGES_8,
+            PAGES_4,
+            Published {
+                id: "quarter-page-quarter-bytes",
+                statement: "Halving them again, from 8k to 4k, about halves the bytes again",
+                source: SOURCE,
+                value: Some(2.0),
+                band: Band::between(1.5, 2.7),
+            },
+        ),
+        kib(
+            PAGES_16,
+            NO_DOUBLEWRITE,
+            Published {
+                id: "doublewrite-doubles",
+                statement: "The doublewrite buffer about doubles the bytes",
+                source: SOURCE,
+                value: Some(2.0),
+                band: Band::between(1.6, 2.4),
+            },
+        ),
+        kib(
+            SMALL_REDO,
+            IN_POOL,
+            Published {
+                id: "larger-redo-writes-less",
+                statement: "A larger redo log reduces the bytes",
+                source: SOURCE,
+                value: None,
+                band: NOTICEABLE,
+            },
+        ),
+        kib(
+            FEW_DIRTY,
+            IN_POOL,
+            Published {
+                id: "more-dirty-pages-write-less",
+                statement: "A larger limit of dirty pages reduces the bytes",
+                source: SOURCE,
+                value: None,
+                band: NOTICEABLE,
+            },
+        ),
+        kib(
+            NEIGHBOURS,
+            SMALL_REDO,
+            Published {
+                id: "no-neighbours-write-less",
+                statement: "Not flushing the neighbours of a dirty page reduces the bytes",
+                source: SOURCE,
+                value: None,
+                band: NOTICEABLE,
+            },
+        ),
+        kib(
+            PAGES_8_COMPRESSED,
+            WRITE_OPTIMISED,
+            Published {
+                id: "write-optimised-writes-less",
+                statement: "InnoDB with pages of 8k compressed by half writes about twice what the write-optimised database does at 100 million ids, 1.3 times at a billion",
+                source: SOURCE,
+                value: Some(if is_large { 1.3 } else { 2.0 }),
+                band: if is_large {
+                    Band::between(1.0, 1.7)
+                } else {
+                    Band::between(1.5, 2.7)
+                },
+            },
+        ),
+        compared(
+            Metric::DatabaseBytes,
+            "bytes of data and indexes",
+            WRITE_OPTIMISED,
+            PAGES_16,
+            Published {
+                id: "write-optimised-is-half-as-large",
+                statement: "The write-optimised database is about half as large: 34 against 66 GB, 341 against 651 to 672 GB",
+                source: SOURCE,
+                value: Some(if is_large { 341.0 / 661.5 } else { 34.0 / 66.0 }),
+                band: Band::between(0.35, 0.7),
+            },
+        ),
+    ]
 }
 
 /// What is no matter of measuring.
-fn by_settings() -> ClaimResult {
-    ClaimResult {
-        id: "one-setting-where-innodb-needs-many".to_owned(),
-        statement: "The write-optimised database needs one setting where InnoDB needs many".to_owned(),
-        quantity: "settings that must be chosen".to_owned(),
-        published: None,
-        source: SOURCE.to_owned(),
-        band: Band::at_least(0.0),
-        today: None,
-        verdict: Verdict::CannotBeTold,
-        why: "not judged: how many settings somebody needs cannot be measured; what each of InnoDB's is worth is in the tables".to_owned(),
+const OF_SETTINGS: Published = Published {
+    id: "one-setting-where-innodb-needs-many",
+    statement: "The write-optimised database needs one setting where InnoDB needs many",
+    source: SOURCE,
+    value: None,
+    band: Band::at_least(0.0),
+};
+
+/// Judges every claim whose configurations were part of the plan; `ids` were loaded.
+pub(super) fn judge(measurements: &Measurements, ids: u64) -> Vec<ClaimResult> {
+    let mut judged = claim::judge(&claims(ids), measurements);
+    let mut cases = measurements
+        .series
+        .iter()
+        .filter_map(|one| one.axes.case.as_deref());
+    if cases.clone().any(|case| case == WRITE_OPTIMISED) && cases.any(|case| case == PAGES_16) {
+        let why = "not judged: how many settings somebody needs cannot be measured; what each of InnoDB's is worth is in the tables";
+        let quantity = "settings that must be chosen".to_owned();
+        judged.push(OF_SETTINGS.judge(quantity, None, Some(why.to_owned()), String::new));
+    }
+    judged
+}
+
+impl Evidence<&'static str> for Measurements {
+    fn find(&self, wanted: &&'static str, _: &&'static str) -> Option<&Series> {
+        let mut all = self.series.iter();
+        all.find(|one| one.axes.case.as_deref() == Some(wanted))
+    }
+
+    /// Of sizes, that of the data. Of bytes that come in bursts, with few rounds: that of windows.
+    fn today(&self, claim: &Claim<&'static str>, series: &[&Series]) -> Option<Estimate> {
+        let &[of, over] = series else { return None };
+        if claim.figure.metric == Metric::DatabaseBytes {
+            return Estimate::of_ratio(&sizes(of, over));
+        }
+        let is_few = of.pairs(over, Metric::Kib).len() < FEWEST_ROUNDS;
+        let by_windows = || Estimate::of_unpaired_rates(&windows(of), &windows(over));
+        is_few.then(by_windows).flatten()
+    }
+
+    fn obstacle(&self, claim: &Claim<&'static str>, series: &[&Series]) -> Option<String> {
+        let &[of, over] = series else { return None };
+        if let Some(obstacle) = series.iter().find_map(|one| unmeasured(one)) {
+            return Some(obstacle);
+        }
+        if claim.figure.metric == Metric::DatabaseBytes {
+            let few = few(sizes(of, over).len(), "rounds", "--rounds")?;
+            return Some(format!("{few}; {}", sizes_text(of, over)));
+        }
+        let unsteady = series.iter().find_map(|one| unsteady(one));
+        unsteady.or_else(|| ignored(self, of)).or_else(|| {
+            let is_few = of.pairs(over, Metric::Kib).len() < FEWEST_ROUNDS;
+            let windows = windows(of).len().min(windows(over).len());
+            is_few
+                .then(|| few(windows, "windows", "--seconds"))
+                .flatten()
+        })
+    }
+
+    fn explain(&self, claim: &Claim<&'static str>, series: &[&Series]) -> String {
+        let &[of, over] = series else {
+            return String::new();
+        };
+        if claim.figure.metric == Metric::DatabaseBytes {
+            return sizes_text(of, over);
+        }
+        let median = |one: &Series, metric| one.median(metric).unwrap_or(f64::NAN);
+        let kib = |one| short(median(one, Metric::Kib));
+        let rate = |one| median(one, Metric::RequestsPerSecond);
+        let mut text = format!(
+            "{} against {} KiB per request, at {} times the requests a second",
+            kib(of),
+            kib(over),
+            two(rate(of) / rate(over))
+        );
+        if claim.figure.of == PAGES_8_COMPRESSED
+            && let Some(log) = sentences::log_share(over)
+        {
+            text += &format!("; {log}");
+        }
+        text
     }
 }
 
-fn result(
-    claim: &Claim,
-    quantity: String,
-    today: Option<Estimate>,
-    obstacle: Option<String>,
-    explain: impl FnOnce() -> String,
-) -> ClaimResult {
-    let (verdict, why) = match (obstacle, &today) {
-        (Some(obstacle), _) => (Verdict::CannotBeTold, obstacle),
-        (None, None) => (Verdict::CannotBeTold, "nothing was measured".to_owned()),
-        (None, Some(today)) => (claim.band.judge(today), explain()),
-    };
-    ClaimResult {
-        id: claim.id.to_owned(),
-        statement: claim.statement.to_owned(),
-        quantity,
-        published: claim.published,
-        source: SOURCE.to_owned(),
-        band: claim.band,
-        today,
-        verdict,
-        why,
-    }
+/// Bytes of data of both, round by round: without what an empty database takes.
+fn sizes(of: &Series, over: &Series) -> Vec<(f64, f64)> {
+    let pairs = of.pairs(over, Metric::DatabaseBytes);
+    let net = |(small, large)| (of.data_bytes(small), over.data_bytes(large));
+    pairs.into_iter().map(net).collect()
 }
 
-/// The ratio of what two configurations write per request, and what keeps it from being judged.
-fn bytes(
-    measurements: &Measurements,
-    of: &Series,
-    over: &Series,
-) -> (Option<Estimate>, Option<String>) {
-    let pairs = of.pairs(over, Metric::Kib);
-    let by_rounds = pairs.len() >= FEWEST_ROUNDS;
-    let (ours, theirs) = (windows(of), windows(over));
-    let estimate = if by_rounds {
-        Estimate::of_ratio(&pairs)
-    } else {
-        Estimate::of_unpaired_rates(&ours, &theirs)
+fn sizes_text(of: &Series, over: &Series) -> String {
+    let size = |one: &Series| {
+        let bytes = one.median(Metric::DatabaseBytes);
+        bytes_text(bytes.map_or(0.0, |bytes| one.data_bytes(bytes)) as u64)
     };
-    let obstacle = unmeasured(of)
-        .or_else(|| unmeasured(over))
-        .or_else(|| unsteady(of))
-        .or_else(|| unsteady(over))
-        .or_else(|| ignored(measurements, of))
-        .or_else(|| {
-            if by_rounds {
-                None
-            } else {
-                few(ours.len().min(theirs.len()), "windows", "--seconds")
-            }
-        });
-    (estimate, obstacle)
+    format!(
+        "{} against {} at the end, without the logs and tables that an empty server has; which of InnoDB's sizes was meant is not known: it is taken uncompressed",
+        size(of),
+        size(over),
+    )
 }
 
 /// Why so many values say too little.
@@ -306,25 +304,11 @@ fn unmeasured(one: &Series) -> Option<String> {
         .then(|| format!("{} could not be measured: {why}", one.name()))
 }
 
-/// The figures themselves.
-fn explain(of: &Series, over: &Series) -> String {
-    let middle = |one: &Series, metric| one.median(metric).unwrap_or(f64::NAN);
-    let (kib, rates) = (
-        |one| middle(one, Metric::Kib),
-        |one| middle(one, Metric::RequestsPerSecond),
-    );
-    let mut text = format!("{} against {} KiB", short(kib(of)), short(kib(over)));
-    text += &format!(
-        " per request, at {} times the requests a second",
-        two(rates(of) / rates(over))
-    );
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{measured, measurements};
     use super::*;
+    use crate::claim::Verdict;
 
     fn verdict_of(results: &[ClaimResult], id: &str) -> (Verdict, String) {
         let found = results.iter().find(|result| result.id == id).unwrap();

@@ -5,14 +5,13 @@
 //! with a figure, two are meant, with which the sentence before it ends. A claim is judged by ratios that are
 //! formed round by round; its band says how far today's may be from the published one.
 
-use landfall_results::{Metric, Series, Trial};
+use landfall_results::{Metric, Series};
 
 use super::plan::name;
 use crate::SiteKind;
-use crate::claim::{Band, ClaimResult, Verdict};
+use crate::claim::{self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Published};
 use crate::configuration::{Measurements, SiteResult};
 use crate::scratch_fs::FilesystemSpec;
-use crate::stats::Estimate;
 
 const SOURCE: &str = "P. Zaitsev, \"Beware: ext3 and sync-binlog do not play well together\", 21 January 2009, https://www.percona.com/blog/2009/01/21/beware-ext3-and-sync-binlog-do-not-play-well-together/";
 
@@ -69,263 +68,235 @@ impl Place {
     }
 }
 
-/// What a claim measures. Two clients, unless said.
-enum Measure {
-    /// Transactions per second, the binary log synced: on one filesystem over another.
-    Rates { of: Place, over: Place },
-    /// The same: with two clients over one.
-    Clients(Place),
-    /// Transactions per second, the binary log synced over not synced.
-    Left(Place),
-    /// What is left on one filesystem over what is left on another.
-    LeftRatio { of: Place, over: Place },
-    /// Flushes per transaction of one client, the binary log synced less not synced.
-    ExtraFlushes(Place),
+/// A database with its binary log synced or not, on a filesystem.
+#[derive(Clone, Copy)]
+struct Case {
+    place: Place,
+    sync_binlog: &'static str,
+    clients: u32,
 }
 
-struct Claim {
-    id: &'static str,
-    statement: &'static str,
-    measure: Measure,
-    published: Option<f64>,
-    band: Band,
-}
+impl Place {
+    /// Two clients, and the binary log synced.
+    const fn synced(self) -> Case {
+        Case {
+            place: self,
+            sync_binlog: "1",
+            clients: 2,
+        }
+    }
 
-const fn at_most(high: f64) -> Band {
-    Band {
-        at_least: None,
-        at_most: Some(high),
+    /// Two clients, and the binary log not synced.
+    const fn unsynced(self) -> Case {
+        Case {
+            sync_binlog: "0",
+            ..self.synced()
+        }
     }
 }
 
-static CLAIMS: [Claim; 11] = [
+impl Case {
+    /// The same with one client.
+    const fn of_one(self) -> Case {
+        Case { clients: 1, ..self }
+    }
+}
+
+const fn rate(of: Case) -> Figure<Case> {
+    Figure {
+        metric: Metric::RequestsPerSecond,
+        name: "transactions per second",
+        of,
+    }
+}
+
+/// Of one client, whose commits share no flush.
+const fn flushes(of: Case) -> Figure<Case> {
+    Figure {
+        metric: Metric::Flushes,
+        name: "flushes per transaction",
+        of: of.of_one(),
+    }
+}
+
+static CLAIMS: [Claim<Case>; 11] = [
     Claim {
-        id: "second-client-makes-ext3-slower",
-        statement: "With the binary log synced, ext3 is slower with two clients than with one (1,060 to 610 a second)",
-        measure: Measure::Clients(EXT3),
-        published: Some(610.0 / 1_060.0),
-        band: at_most(0.9),
-    },
-    Claim {
-        id: "no-disk-needed",
-        statement: "The loss is not the disk's: on ext3 in main memory a third is left when the binary log is synced (2,350 to 750 a second)",
-        measure: Measure::Left(MEMORY),
-        published: Some(750.0 / 2_350.0),
-        band: Band::between(0.2, 0.5),
-    },
-    Claim {
-        id: "writeback-is-no-cure",
-        statement: "data=writeback is no faster than data=ordered",
-        measure: Measure::Rates {
-            of: WRITEBACK,
-            over: EXT3,
+        published: Published {
+            id: "second-client-makes-ext3-slower",
+            statement: "With the binary log synced, ext3 is slower with two clients than with one (1,060 to 610 a second)",
+            source: SOURCE,
+            value: Some(610.0 / 1_060.0),
+            band: Band::at_most(0.9),
         },
-        published: Some(1.0),
-        band: Band::between(0.8, 1.25),
+        figure: rate(EXT3.synced()),
+        compared: Compared::Over(rate(EXT3.synced().of_one())),
+        only: None,
     },
     Claim {
-        id: "journal-is-no-cure",
-        statement: "data=journal is as fast as data=ordered",
-        measure: Measure::Rates {
-            of: JOURNAL,
-            over: EXT3,
+        published: Published {
+            id: "no-disk-needed",
+            statement: "The loss is not the disk's: on ext3 in main memory a third is left when the binary log is synced (2,350 to 750 a second)",
+            source: SOURCE,
+            value: Some(750.0 / 2_350.0),
+            band: Band::between(0.2, 0.5),
         },
-        published: Some(1.0),
-        band: Band::between(0.8, 1.25),
+        figure: rate(MEMORY.synced()),
+        compared: Compared::Over(rate(MEMORY.unsynced())),
+        only: None,
     },
     Claim {
-        id: "xfs-loses-a-tenth",
-        statement: "On XFS syncing the binary log costs a tenth (2,550 to 2,350 a second)",
-        measure: Measure::Left(XFS),
-        published: Some(2_350.0 / 2_550.0),
-        band: Band::between(0.85, 1.0),
-    },
-    Claim {
-        id: "ext2-as-xfs",
-        statement: "ext2 behaves as XFS does",
-        measure: Measure::LeftRatio {
-            of: EXT2,
-            over: XFS,
+        published: Published {
+            id: "writeback-is-no-cure",
+            statement: "data=writeback is no faster than data=ordered",
+            source: SOURCE,
+            value: Some(1.0),
+            band: Band::between(0.8, 1.25),
         },
-        published: Some(1.0),
-        band: Band::between(0.85, 1.18),
+        figure: rate(WRITEBACK.synced()),
+        compared: Compared::Over(rate(EXT3.synced())),
+        only: None,
     },
     Claim {
-        id: "ext3-alone",
-        statement: "The loss is ext3's alone: XFS keeps about three times as much of its rate (published of ext3 in main memory and XFS on a disk; here of both on the same disk)",
-        measure: Measure::LeftRatio {
-            of: EXT3,
-            over: XFS,
+        published: Published {
+            id: "journal-is-no-cure",
+            statement: "data=journal is as fast as data=ordered",
+            source: SOURCE,
+            value: Some(1.0),
+            band: Band::between(0.8, 1.25),
         },
-        published: Some((750.0 / 2_350.0) / (2_350.0 / 2_550.0)),
-        band: at_most(0.6),
+        figure: rate(JOURNAL.synced()),
+        compared: Compared::Over(rate(EXT3.synced())),
+        only: None,
     },
     Claim {
-        id: "growing-log-flushes-ext2",
-        statement: "The preallocated log is not the cause, the growing one is: without a journal it costs one flush more",
-        measure: Measure::ExtraFlushes(EXT2),
-        published: None,
-        band: Band::between(0.8, 1.2),
+        published: Published {
+            id: "xfs-loses-a-tenth",
+            statement: "On XFS syncing the binary log costs a tenth (2,550 to 2,350 a second)",
+            source: SOURCE,
+            value: Some(2_350.0 / 2_550.0),
+            band: Band::between(0.85, 1.0),
+        },
+        figure: rate(XFS.synced()),
+        compared: Compared::Over(rate(XFS.unsynced())),
+        only: None,
     },
     Claim {
-        id: "growing-log-flushes-ext3",
-        statement: "The growing log's metadata must be synced too: on ext3 it costs two flushes more",
-        measure: Measure::ExtraFlushes(EXT3),
-        published: None,
-        band: Band::between(1.8, 2.2),
+        published: Published {
+            id: "ext2-as-xfs",
+            statement: "ext2 behaves as XFS does",
+            source: SOURCE,
+            value: Some(1.0),
+            band: Band::between(0.85, 1.18),
+        },
+        figure: rate(EXT2.synced()),
+        compared: Compared::OverAsMuch(
+            rate(EXT2.unsynced()),
+            [rate(XFS.synced()), rate(XFS.unsynced())],
+        ),
+        only: None,
     },
     Claim {
-        id: "growing-log-flushes-ext4",
-        statement: "On ext4 as well",
-        measure: Measure::ExtraFlushes(EXT4),
-        published: None,
-        band: Band::between(1.8, 2.2),
+        published: Published {
+            id: "ext3-alone",
+            statement: "The loss is ext3's alone: XFS keeps about three times as much of its rate (published of ext3 in main memory and XFS on a disk; here of both on the same disk)",
+            source: SOURCE,
+            value: Some((750.0 / 2_350.0) / (2_350.0 / 2_550.0)),
+            band: Band::at_most(0.6),
+        },
+        figure: rate(EXT3.synced()),
+        compared: Compared::OverAsMuch(
+            rate(EXT3.unsynced()),
+            [rate(XFS.synced()), rate(XFS.unsynced())],
+        ),
+        only: None,
     },
     Claim {
-        id: "growing-log-flushes-xfs",
-        statement: "On XFS as well",
-        measure: Measure::ExtraFlushes(XFS),
-        published: None,
-        band: Band::between(1.8, 2.2),
+        published: Published {
+            id: "growing-log-flushes-ext2",
+            statement: "The preallocated log is not the cause, the growing one is: without a journal it costs one flush more",
+            source: SOURCE,
+            value: None,
+            band: Band::between(0.8, 1.2),
+        },
+        figure: flushes(EXT2.synced()),
+        compared: Compared::Less(flushes(EXT2.unsynced())),
+        only: None,
+    },
+    Claim {
+        published: Published {
+            id: "growing-log-flushes-ext3",
+            statement: "The growing log's metadata must be synced too: on ext3 it costs two flushes more",
+            source: SOURCE,
+            value: None,
+            band: Band::between(1.8, 2.2),
+        },
+        figure: flushes(EXT3.synced()),
+        compared: Compared::Less(flushes(EXT3.unsynced())),
+        only: None,
+    },
+    Claim {
+        published: Published {
+            id: "growing-log-flushes-ext4",
+            statement: "On ext4 as well",
+            source: SOURCE,
+            value: None,
+            band: Band::between(1.8, 2.2),
+        },
+        figure: flushes(EXT4.synced()),
+        compared: Compared::Less(flushes(EXT4.unsynced())),
+        only: None,
+    },
+    Claim {
+        published: Published {
+            id: "growing-log-flushes-xfs",
+            statement: "On XFS as well",
+            source: SOURCE,
+            value: None,
+            band: Band::between(1.8, 2.2),
+        },
+        figure: flushes(XFS.synced()),
+        compared: Compared::Less(flushes(XFS.unsynced())),
+        only: None,
     },
 ];
 
-/// Judges every claim whose configurations were part of the plan.
+/// Judges every claim whose cases were part of the plan.
 pub(super) fn judge(measurements: &Measurements) -> Vec<ClaimResult> {
-    CLAIMS
-        .iter()
-        .filter_map(|claim| judge_one(claim, measurements))
-        .collect()
+    claim::judge(&CLAIMS, measurements)
 }
 
-fn judge_one(claim: &Claim, measurements: &Measurements) -> Option<ClaimResult> {
-    let measured = Measured::of(&claim.measure, measurements)?;
-    let obstacle = measured
-        .configurations
-        .iter()
-        .find_map(|one| one.obstacle());
-    let today = Estimate::of(&measured.rounds);
-    let (verdict, why) = match (obstacle, &today) {
-        (Some(obstacle), _) => (Verdict::CannotBeTold, obstacle),
-        (None, None) => (
-            Verdict::CannotBeTold,
-            "the device's counters cannot be read".to_owned(),
-        ),
-        (None, Some(today)) => (claim.band.judge(today), explain(&measured.configurations)),
-    };
-    Some(ClaimResult {
-        id: claim.id.to_owned(),
-        statement: claim.statement.to_owned(),
-        quantity: measured.quantity,
-        published: claim.published,
-        source: SOURCE.to_owned(),
-        band: claim.band,
-        today,
-        verdict,
-        why,
-    })
-}
-
-/// The figure of a claim, round by round.
-struct Measured<'a> {
-    quantity: String,
-    rounds: Vec<f64>,
-    configurations: Vec<&'a Series>,
-}
-
-impl<'a> Measured<'a> {
-    /// `None` where the plan does not have what it takes.
-    fn of(measure: &Measure, all: &'a Measurements) -> Option<Measured<'a>> {
-        let find = |place: &Place, sync: &str, clients: u32| {
-            let site = all.sites.iter().find(|site| place.is(site))?;
-            all.find(&site.key, &name(sync, 1), clients)
-        };
-        let rates = |a: &Series, b: &Series| -> Vec<f64> {
-            let pairs = a.pairs(b, Metric::RequestsPerSecond);
-            pairs.iter().map(|(a, b)| a / b).collect()
-        };
-        let tps = "transactions per second";
-        Some(match measure {
-            Measure::Rates { of, over } => {
-                let (a, b) = (find(of, "1", 2)?, find(over, "1", 2)?);
-                Measured {
-                    quantity: format!("{tps}, {} / {}", a.key, b.key),
-                    rounds: rates(a, b),
-                    configurations: vec![a, b],
-                }
-            }
-            Measure::Clients(place) => {
-                let (two, one) = (find(place, "1", 2)?, find(place, "1", 1)?);
-                Measured {
-                    quantity: format!("{tps}, {} / {}", two.key, one.key),
-                    rounds: rates(two, one),
-                    configurations: vec![two, one],
-                }
-            }
-            Measure::Left(place) => {
-                let (with, without) = (find(place, "1", 2)?, find(place, "0", 2)?);
-                Measured {
-                    quantity: format!("{tps}, {} / {}", with.key, without.key),
-                    rounds: rates(with, without),
-                    configurations: vec![with, without],
-                }
-            }
-            Measure::LeftRatio { of, over } => {
-                let (a, b) = (find(of, "1", 2)?, find(of, "0", 2)?);
-                let (c, d) = (find(over, "1", 2)?, find(over, "0", 2)?);
-                // Of the rounds that measured all four.
-                let round = |trial: &Trial| {
-                    let of = |one: &Series| {
-                        let same = one.trials.iter().find(|other| other.round == trial.round)?;
-                        same.get(Metric::RequestsPerSecond)
-                    };
-                    Some((of(a)? / of(b)?) / (of(c)? / of(d)?))
-                };
-                Measured {
-                    quantity: format!("({tps}, {} / {}) / the same on {}", a.key, b.key, place(c)),
-                    rounds: a.trials.iter().filter_map(round).collect(),
-                    configurations: vec![a, b, c, d],
-                }
-            }
-            Measure::ExtraFlushes(place) => {
-                let (with, without) = (find(place, "1", 1)?, find(place, "0", 1)?);
-                let pairs = with.pairs(without, Metric::Flushes);
-                Measured {
-                    quantity: format!("flushes per transaction, {} - {}", with.key, without.key),
-                    rounds: pairs.iter().map(|(with, without)| with - without).collect(),
-                    configurations: vec![with, without],
-                }
-            }
-        })
+impl Evidence<Case> for Measurements {
+    fn find(&self, wanted: &Case, _: &Case) -> Option<&Series> {
+        let site = self.sites.iter().find(|site| wanted.place.is(site))?;
+        self.find(&site.key, &name(wanted.sync_binlog, 1), wanted.clients)
     }
-}
 
-/// The site that it was measured on.
-fn place(one: &Series) -> &str {
-    one.axes.site.as_deref().unwrap_or_default()
-}
+    fn obstacle(&self, _: &Claim<Case>, series: &[&Series]) -> Option<String> {
+        series.iter().find_map(|one| one.obstacle())
+    }
 
-/// What the counters say about why.
-fn explain(configurations: &[&Series]) -> String {
-    let words = configurations.iter().filter_map(|one| {
-        let clients = one.axes.clients?;
-        Some(format!(
-            "{}, {}, {clients} client{}: {:.0}/s, {:.2} flushes, {:.1} KiB",
-            place(one),
-            one.axes.settings.get("sync_binlog")?,
-            if clients == 1 { "" } else { "s" },
-            one.median(Metric::RequestsPerSecond)?,
-            one.median(Metric::Flushes)?,
-            one.median(Metric::Kib)?
-        ))
-    });
-    words.collect::<Vec<_>>().join("; ")
+    fn explain(&self, _: &Claim<Case>, series: &[&Series]) -> String {
+        let words = series.iter().filter_map(|one| {
+            let clients = one.axes.clients?;
+            Some(format!(
+                "{}, {}, {clients} client{}: {:.0}/s, {:.2} flushes, {:.1} KiB",
+                one.axes.site.as_deref()?,
+                one.axes.settings.get("sync_binlog")?,
+                if clients == 1 { "" } else { "s" },
+                one.median(Metric::RequestsPerSecond)?,
+                one.median(Metric::Flushes)?,
+                one.median(Metric::Kib)?
+            ))
+        });
+        words.collect::<Vec<_>>().join("; ")
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::binlog::fixtures::{RATES, mariadb, of_all, published};
+    use crate::claim::Verdict;
 
     fn verdict(claims: &[ClaimResult], id: &str) -> Verdict {
         let found = claims.iter().find(|claim| claim.id == id);

@@ -9,9 +9,9 @@ use landfall_os::{Allocation, DirtyLimits, Filesystem, Medium, StreamMethod};
 use landfall_results::{Axis, Data, Metric, Series};
 
 use super::{Wall, sentences};
-use crate::claim::{Band, ClaimResult, Verdict};
+use crate::claim::{self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Only, Published};
 use crate::numbers::thousands;
-use crate::stats::{Estimate, median};
+use crate::stats::median;
 use landfall_os::humanize::bytes_text;
 
 const SOURCE: &str = "published comparison of write(2) and mmap for handing over a large in-memory state, 128 to 4096 MB, phase by phase, on a spinning disk and on an SSD";
@@ -27,283 +27,277 @@ enum Size {
     Exactly(u64),
 }
 
-/// A figure of a strategy: a method, with an allocation, at a size.
+/// A way to hand a state over, and its size.
 #[derive(Clone, Copy)]
-struct Figure {
+struct Way {
     method: StreamMethod,
     allocation: Allocation,
     size: Size,
-    metric: Metric,
-    name: &'static str,
 }
 
-const fn hand_over(method: StreamMethod, allocation: Allocation, size: Size) -> Figure {
-    Figure {
+const fn way(method: StreamMethod, allocation: Allocation, size: Size) -> Way {
+    Way {
         method,
         allocation,
         size,
-        metric: Metric::HandOverMbPerS,
-        name: "hand-over MB/s",
     }
 }
 
-const fn total(method: StreamMethod, allocation: Allocation, size: Size) -> Figure {
+const fn hand_over(method: StreamMethod, allocation: Allocation, size: Size) -> Figure<Way> {
+    Figure {
+        metric: Metric::HandOverMbPerS,
+        name: "hand-over MB/s",
+        of: way(method, allocation, size),
+    }
+}
+
+const fn total(method: StreamMethod, allocation: Allocation, size: Size) -> Figure<Way> {
     Figure {
         metric: Metric::TotalMbPerS,
         name: "MB/s until durable",
-        ..hand_over(method, allocation, size)
+        of: way(method, allocation, size),
     }
 }
 
-struct Claim {
-    id: &'static str,
-    statement: &'static str,
-    of: Figure,
-    over: Figure,
-    published: f64,
-    band: Band,
-    /// Whether the claim is about sizes beyond the kernel's dirty limits.
-    beyond_limit: bool,
-}
-
-const CLAIMS: [Claim; 7] = [
+static CLAIMS: [Claim<Way>; 7] = [
     Claim {
-        id: "hand-over-outruns-the-disk",
-        statement: "write(2) hands a small state over about ten times as fast as it becomes durable",
-        of: hand_over(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
-        over: total(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
-        // On the spinning disk, the middles of 1,196-1,378 and 103-113 MB/s.
-        published: 1_287.0 / 108.0,
-        band: Band::at_least(6.0),
-        beyond_limit: false,
-    },
-    Claim {
-        id: "hand-over-is-faster-than-durable",
-        statement: "Handing over is faster than becoming durable, whatever the factor",
-        of: hand_over(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
-        over: total(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
-        published: 1_287.0 / 108.0,
-        band: Band::at_least(1.2),
-        beyond_limit: false,
-    },
-    Claim {
-        id: "durable-rate-has-no-size",
-        statement: "With the sync, throughput is the same whatever the size",
-        of: total(StreamMethod::WRITE, Allocation::Append, Size::Largest),
-        over: total(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
-        // 103 to 113 MB/s over all sizes.
-        published: 1.0,
-        band: Band::between(0.8, 1.25),
-        beyond_limit: false,
-    },
-    Claim {
-        id: "mapping-as-fast-as-write",
-        statement: "With the sync, memset into a mapping is within a tenth of write(2)",
-        of: total(StreamMethod::MMAP, Allocation::Sparse, Size::Largest),
-        over: total(StreamMethod::WRITE, Allocation::Append, Size::Largest),
-        published: 1.0,
-        band: Band::between(0.9, 1.1),
-        beyond_limit: false,
-    },
-    Claim {
-        id: "write-hits-a-wall",
-        statement: "Beyond a size, write(2) hands over at a fraction of the pace: at 4 GB a seventh of that at 128 MB",
-        of: hand_over(StreamMethod::WRITE, Allocation::Append, Size::Largest),
-        over: hand_over(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
-        published: 184.0 / 1_287.0,
-        band: Band {
-            at_least: None,
-            at_most: Some(0.5),
+        published: Published {
+            id: "hand-over-outruns-the-disk",
+            statement: "write(2) hands a small state over about ten times as fast as it becomes durable",
+            source: SOURCE,
+            // On the spinning disk, the middles of 1,196-1,378 and 103-113 MB/s.
+            value: Some(1_287.0 / 108.0),
+            band: Band::at_least(6.0),
         },
-        beyond_limit: true,
+        figure: hand_over(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
+        compared: Compared::Over(total(
+            StreamMethod::WRITE,
+            Allocation::Append,
+            Size::Smallest,
+        )),
+        only: None,
     },
     Claim {
-        id: "mapping-keeps-its-pace",
-        statement: "Through a mapping 2 GB are handed over at two thirds of the pace at which write(2) hands over small states (SSD)",
-        of: hand_over(
+        published: Published {
+            id: "hand-over-is-faster-than-durable",
+            statement: "Handing over is faster than becoming durable, whatever the factor",
+            source: SOURCE,
+            value: Some(1_287.0 / 108.0),
+            band: Band::at_least(1.2),
+        },
+        figure: hand_over(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
+        compared: Compared::Over(total(
+            StreamMethod::WRITE,
+            Allocation::Append,
+            Size::Smallest,
+        )),
+        only: None,
+    },
+    Claim {
+        published: Published {
+            id: "durable-rate-has-no-size",
+            statement: "With the sync, throughput is the same whatever the size",
+            source: SOURCE,
+            // 103 to 113 MB/s over all sizes.
+            value: Some(1.0),
+            band: Band::between(0.8, 1.25),
+        },
+        figure: total(StreamMethod::WRITE, Allocation::Append, Size::Largest),
+        compared: Compared::Over(total(
+            StreamMethod::WRITE,
+            Allocation::Append,
+            Size::Smallest,
+        )),
+        only: None,
+    },
+    Claim {
+        published: Published {
+            id: "mapping-as-fast-as-write",
+            statement: "With the sync, memset into a mapping is within a tenth of write(2)",
+            source: SOURCE,
+            value: Some(1.0),
+            band: Band::between(0.9, 1.1),
+        },
+        figure: total(StreamMethod::MMAP, Allocation::Sparse, Size::Largest),
+        compared: Compared::Over(total(
+            StreamMethod::WRITE,
+            Allocation::Append,
+            Size::Largest,
+        )),
+        only: None,
+    },
+    Claim {
+        published: Published {
+            id: "write-hits-a-wall",
+            statement: "Beyond a size, write(2) hands over at a fraction of the pace: at 4 GB a seventh of that at 128 MB",
+            source: SOURCE,
+            value: Some(184.0 / 1_287.0),
+            band: Band::at_most(0.5),
+        },
+        figure: hand_over(StreamMethod::WRITE, Allocation::Append, Size::Largest),
+        compared: Compared::Over(hand_over(
+            StreamMethod::WRITE,
+            Allocation::Append,
+            Size::Smallest,
+        )),
+        only: Some(Only::BeyondDirtyLimits),
+    },
+    Claim {
+        published: Published {
+            id: "mapping-keeps-its-pace",
+            statement: "Through a mapping 2 GB are handed over at two thirds of the pace at which write(2) hands over small states (SSD)",
+            source: SOURCE,
+            value: Some(1_014.0 / 1_470.0),
+            band: Band::between(0.5, 1.0),
+        },
+        figure: hand_over(
             StreamMethod::MMAP,
             Allocation::Sparse,
             Size::Exactly(2 << 30),
         ),
-        over: hand_over(StreamMethod::WRITE, Allocation::Append, Size::Smallest),
-        published: 1_014.0 / 1_470.0,
-        band: Band::between(0.5, 1.0),
-        beyond_limit: true,
+        compared: Compared::Over(hand_over(
+            StreamMethod::WRITE,
+            Allocation::Append,
+            Size::Smallest,
+        )),
+        only: Some(Only::BeyondDirtyLimits),
     },
     Claim {
-        id: "fallocate-costs-as-writing",
-        statement: "posix_fallocate takes as long as writing the data durably (SSD)",
-        of: Figure {
-            method: StreamMethod::WRITE,
-            allocation: Allocation::Unwritten,
-            size: Size::Largest,
+        published: Published {
+            id: "fallocate-costs-as-writing",
+            statement: "posix_fallocate takes as long as writing the data durably (SSD)",
+            source: SOURCE,
+            value: Some(1.0),
+            band: Band::between(0.5, 2.0),
+        },
+        figure: Figure {
+            of: way(StreamMethod::WRITE, Allocation::Unwritten, Size::Largest),
             metric: Metric::PreparationSeconds,
             name: "time to allocate",
         },
-        over: Figure {
-            method: StreamMethod::WRITE,
-            allocation: Allocation::Append,
-            size: Size::Largest,
+        compared: Compared::Over(Figure {
+            of: way(StreamMethod::WRITE, Allocation::Append, Size::Largest),
             metric: Metric::Seconds,
             name: "time until durable",
-        },
-        published: 1.0,
-        band: Band::between(0.5, 2.0),
-        beyond_limit: false,
+        }),
+        only: None,
     },
 ];
 
 /// Judges every claim whose strategies were part of the plan.
 pub(super) fn judge(
     filesystem: &Filesystem,
-    strategies: &[Series],
+    series: &[Series],
     data: Data,
     walls: &[Wall],
     limits: Option<&DirtyLimits>,
 ) -> Vec<ClaimResult> {
-    CLAIMS
-        .iter()
-        .filter_map(|claim| {
-            let (of, over) = find_both(claim, strategies)?;
-            Some(judge_one(claim, of, over, filesystem, data, walls, limits))
-        })
-        .collect()
+    let measured = Measured {
+        filesystem,
+        series,
+        data,
+        walls,
+        limits,
+    };
+    claim::judge(&CLAIMS, &measured)
 }
 
-/// Both strategies of a claim. Where both are asked for at the largest size, it is the largest that
-/// both have; where sizes are compared, there must be two.
-fn find_both<'a>(claim: &Claim, series: &'a [Series]) -> Option<(&'a Series, &'a Series)> {
-    let find = |figure: &Figure| -> Vec<&'a Series> {
-        let mut found: Vec<&Series> = series
-            .iter()
-            .filter(|one| {
-                let axes = (one.axes.allocation, one.axes.stream_method);
-                axes == (Some(figure.allocation), Some(figure.method)) && one.axes.has_usual_chunk()
-            })
-            .collect();
+struct Measured<'a> {
+    filesystem: &'a Filesystem,
+    series: &'a [Series],
+    data: Data,
+    walls: &'a [Wall],
+    limits: Option<&'a DirtyLimits>,
+}
+
+impl Measured<'_> {
+    /// What was measured of a way, by size.
+    fn by_size(&self, way: &Way) -> Vec<&Series> {
+        let is_of_it = |one: &&Series| {
+            let axes = (one.axes.allocation, one.axes.stream_method);
+            axes == (Some(way.allocation), Some(way.method)) && one.axes.has_usual_chunk()
+        };
+        let mut found: Vec<&Series> = self.series.iter().filter(is_of_it).collect();
         found.sort_by_key(|series| series.axes.size);
         found
-    };
-    let (ofs, overs) = (find(&claim.of), find(&claim.over));
-    let pick = |own: &[&'a Series], others: &[&Series], size: Size| {
-        let shared = |one: &&&Series| others.iter().any(|o| o.axes.size == one.axes.size);
-        match size {
+    }
+}
+
+impl Evidence<Way> for Measured<'_> {
+    /// The largest is the largest that both have.
+    fn find(&self, wanted: &Way, with: &Way) -> Option<&Series> {
+        let (own, others) = (self.by_size(wanted), self.by_size(with));
+        let is_shared = |one: &&&Series| others.iter().any(|o| o.axes.size == one.axes.size);
+        match wanted.size {
             Size::Smallest => own.first().copied(),
-            Size::Largest => own.iter().rfind(shared).copied(),
+            Size::Largest => own.iter().rfind(is_shared).copied(),
             Size::Exactly(size) => own.iter().find(|one| one.axes.size == Some(size)).copied(),
         }
-    };
-    let of = pick(&ofs, &overs, claim.of.size)?;
-    let over = pick(&overs, &ofs, claim.over.size)?;
-    let same_figure = claim.of.name == claim.over.name && of.key == over.key;
-    (!same_figure).then_some((of, over))
-}
-
-fn judge_one(
-    claim: &Claim,
-    of: &Series,
-    over: &Series,
-    filesystem: &Filesystem,
-    data: Data,
-    walls: &[Wall],
-    limits: Option<&DirtyLimits>,
-) -> ClaimResult {
-    let today = Estimate::of_ratio(&of.pairs_of(claim.of.metric, over, claim.over.metric));
-    let obstacle = obstacle(claim, of, over, filesystem, data, walls, limits);
-    let (verdict, why) = match (obstacle, &today) {
-        (Some(obstacle), _) => (Verdict::CannotBeTold, obstacle),
-        (None, None) => (Verdict::CannotBeTold, "nothing was measured".to_owned()),
-        (None, Some(today)) => (claim.band.judge(today), explain(claim, of, over)),
-    };
-    ClaimResult {
-        id: claim.id.to_owned(),
-        statement: claim.statement.to_owned(),
-        quantity: format!(
-            "{} of {} / {} of {}",
-            claim.of.name, of.key, claim.over.name, over.key
-        ),
-        published: Some(claim.published),
-        source: SOURCE.to_owned(),
-        band: claim.band,
-        today,
-        verdict,
-        why,
     }
-}
 
-/// What keeps a claim from being judged here, if anything does.
-fn obstacle(
-    claim: &Claim,
-    of: &Series,
-    over: &Series,
-    filesystem: &Filesystem,
-    data: Data,
-    walls: &[Wall],
-    limits: Option<&DirtyLimits>,
-) -> Option<String> {
-    if filesystem.storage().medium == Medium::Memory {
-        return Some("this directory is in main memory, where nothing becomes durable".into());
-    }
-    for strategy in [of, over] {
-        if let Some(obstacle) = strategy.obstacle() {
+    fn obstacle(&self, claim: &Claim<Way>, series: &[&Series]) -> Option<String> {
+        if self.filesystem.storage().medium == Medium::Memory {
+            return Some("this directory is in main memory, where nothing becomes durable".into());
+        }
+        if let Some(obstacle) = series.iter().find_map(|one| one.obstacle()) {
             return Some(obstacle);
         }
-    }
-    if data == Data::Zeros {
-        return Some("the state is all zeros, which may never reach a disk".into());
-    }
-    if !claim.beyond_limit {
-        return None;
-    }
-    let limits = limits?;
-    // Where any method hits the kernel's wall, the others could. One that something else makes, memory
-    // that is slow to be had, says nothing of it.
-    if walls.iter().any(|wall| wall.is_at_limit(limits)) {
-        return None;
-    }
-    let limit = limits.throttle_bytes;
-    (of.axes.size < Some(limit)).then(|| {
-        format!(
-            "the state, {}, stays below the {} of dirty data at which this kernel slows writers down: no wall is to be expected; name larger ones with --size",
-            of.axes.text(Axis::Size),
-            bytes_text(limit)
-        )
-    })
-}
-
-/// What else was seen.
-fn explain(claim: &Claim, of: &Series, over: &Series) -> String {
-    let print = |figure: &Figure, series: &Series| {
-        let value = median(&series.values(figure.metric)).unwrap_or(0.0);
-        if figure.metric.description().unit == "s" {
-            sentences::seconds_text(value)
-        } else {
-            thousands(value)
+        if self.data == Data::Zeros {
+            return Some("the state is all zeros, which may never reach a disk".into());
         }
-    };
-    let (a, b) = (print(&claim.of, of), print(&claim.over, over));
-    let mut text = if claim.of.name == claim.over.name {
-        format!("{}: {a} against {b}", claim.of.name)
-    } else {
-        format!("{}: {a}; {}: {b}", claim.of.name, claim.over.name)
-    };
-    let stalls = of
-        .median(Metric::LongestStallMs)
-        .zip(over.median(Metric::LongestStallMs));
-    if claim.of.name == claim.over.name
-        && claim.of.method != claim.over.method
-        && let Some((first, second)) = stalls
-    {
-        text.push_str(&format!(
-            "; the longest call took {first:.1} against {second:.1} ms"
-        ));
+        let limits = self
+            .limits
+            .filter(|_| claim.only == Some(Only::BeyondDirtyLimits))?;
+        // Where any method hits the kernel's wall, the others could. One that something else makes, memory
+        // that is slow to be had, says nothing of it.
+        if self.walls.iter().any(|wall| wall.is_at_limit(limits)) {
+            return None;
+        }
+        let (axes, limit) = (&series.first()?.axes, limits.throttle_bytes);
+        (axes.size < Some(limit)).then(|| {
+            format!(
+                "the state, {}, stays below the {} of dirty data at which this kernel slows writers down: no wall is to be expected; name larger ones with --size",
+                axes.text(Axis::Size),
+                bytes_text(limit)
+            )
+        })
     }
-    text
+
+    fn explain(&self, claim: &Claim<Way>, series: &[&Series]) -> String {
+        let print = |figure: &Figure<Way>, series: &Series| {
+            let value = median(&series.values(figure.metric)).unwrap_or(0.0);
+            if figure.metric.description().unit == "s" {
+                sentences::seconds_text(value)
+            } else {
+                thousands(value)
+            }
+        };
+        let (figures, &[of, over]) = (claim.figures(), series) else {
+            return String::new();
+        };
+        let (first, second) = (figures[0], figures[1]);
+        let (a, b) = (print(first, of), print(second, over));
+        let is_one_figure = first.name == second.name;
+        let mut text = if is_one_figure {
+            format!("{}: {a} against {b}", first.name)
+        } else {
+            format!("{}: {a}; {}: {b}", first.name, second.name)
+        };
+        let stall = |series: &Series| series.median(Metric::LongestStallMs);
+        if is_one_figure
+            && first.of.method != second.of.method
+            && let (Some(first), Some(second)) = (stall(of), stall(over))
+        {
+            text += &format!("; the longest call took {first:.1} against {second:.1} ms");
+        }
+        text
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claim::Verdict;
     use crate::stream::Strategy;
     use crate::stream::fixtures::{measured, stream_results};
     use crate::sync::fixtures::filesystem;

@@ -9,8 +9,7 @@ use landfall_os::{Allocation, Filesystem, Medium};
 use landfall_results::{CacheState, Metric, Placement, Series};
 
 use super::{Strategy, find};
-use crate::claim::{Band, ClaimResult, Verdict};
-use crate::stats::Estimate;
+use crate::claim::{self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Only, Published};
 
 const SOURCE: &str = "Y. Matsunobu, \"Overwriting is much faster than appending\", 27 May 2009, http://yoshinorimatsunobu.blogspot.com/2009/05/overwriting-is-much-faster-than_28.html";
 const DISCUSSION: &str =
@@ -32,240 +31,207 @@ const UNALIGNED_COLD: Strategy = Strategy {
     ..ALIGNED_COLD
 };
 
-/// How two strategies are compared.
-#[derive(PartialEq)]
-enum Measure {
-    /// Operations per second of one over those of the other.
-    Rates,
-    /// Device reads per operation of one, less those of the other.
-    ExtraReads,
+const fn rate(of: Strategy) -> Figure<Strategy> {
+    Figure {
+        metric: Metric::OpsPerSecond,
+        name: "operations per second",
+        of,
+    }
 }
 
-struct Claim {
-    id: &'static str,
-    statement: &'static str,
-    measure: Measure,
-    of: Strategy,
-    over: Strategy,
-    published: Option<f64>,
-    source: &'static str,
-    band: Band,
-    /// Whether the claim is about copy-on-write filesystems only.
-    copy_on_write: bool,
+const fn reads(of: Strategy) -> Figure<Strategy> {
+    Figure {
+        metric: Metric::Reads,
+        name: "device reads per operation",
+        of,
+    }
 }
 
-const CLAIMS: [Claim; 8] = [
+static CLAIMS: [Claim<Strategy>; 8] = [
     Claim {
-        id: "overwrite-four-times-append",
-        statement: "Overwriting is about four times as fast as appending",
-        measure: Measure::Rates,
-        of: OVERWRITE,
-        over: APPEND,
-        published: Some(12_330.0 / 3_086.0),
-        source: SOURCE,
-        band: Band::between(3.0, 5.33),
-        copy_on_write: false,
+        published: Published {
+            id: "overwrite-four-times-append",
+            statement: "Overwriting is about four times as fast as appending",
+            source: SOURCE,
+            value: Some(12_330.0 / 3_086.0),
+            band: Band::between(3.0, 5.33),
+        },
+        figure: rate(OVERWRITE),
+        compared: Compared::Over(rate(APPEND)),
+        only: None,
     },
     Claim {
-        id: "overwrite-beats-append",
-        statement: "Overwriting is faster than appending, whatever the factor",
-        measure: Measure::Rates,
-        of: OVERWRITE,
-        over: APPEND,
-        published: Some(12_330.0 / 3_086.0),
-        source: SOURCE,
-        band: Band::at_least(1.1),
-        copy_on_write: false,
+        published: Published {
+            id: "overwrite-beats-append",
+            statement: "Overwriting is faster than appending, whatever the factor",
+            source: SOURCE,
+            value: Some(12_330.0 / 3_086.0),
+            band: Band::at_least(1.1),
+        },
+        figure: rate(OVERWRITE),
+        compared: Compared::Over(rate(APPEND)),
+        only: None,
     },
     Claim {
-        id: "at-once-costs-half",
-        statement: "Zero-filling and overwriting at once reaches about half the speed of overwriting",
-        measure: Measure::Rates,
-        of: AT_ONCE,
-        over: OVERWRITE,
-        published: Some(6_569.0 / 12_330.0),
-        source: SOURCE,
-        band: Band::between(0.4, 0.67),
-        copy_on_write: false,
+        published: Published {
+            id: "at-once-costs-half",
+            statement: "Zero-filling and overwriting at once reaches about half the speed of overwriting",
+            source: SOURCE,
+            value: Some(6_569.0 / 12_330.0),
+            band: Band::between(0.4, 0.67),
+        },
+        figure: rate(AT_ONCE),
+        compared: Compared::Over(rate(OVERWRITE)),
+        only: None,
     },
     Claim {
-        id: "settled-as-overwrite",
-        statement: "Once the zeros have settled, writing is as fast as overwriting",
-        measure: Measure::Rates,
-        of: SETTLED,
-        over: OVERWRITE,
-        published: Some(11_670.0 / 12_330.0),
-        source: SOURCE,
-        band: Band::between(0.9, 1.1),
-        copy_on_write: false,
+        published: Published {
+            id: "settled-as-overwrite",
+            statement: "Once the zeros have settled, writing is as fast as overwriting",
+            source: SOURCE,
+            value: Some(11_670.0 / 12_330.0),
+            band: Band::between(0.9, 1.1),
+        },
+        figure: rate(SETTLED),
+        compared: Compared::Over(rate(OVERWRITE)),
+        only: None,
     },
     Claim {
-        id: "preallocating-under-load-costs-half",
-        statement: "Preallocating while under load (steps of 64 MiB) costs half",
-        measure: Measure::Rates,
-        of: STEPS,
-        over: OVERWRITE,
-        published: Some(6_569.0 / 12_330.0),
-        source: SOURCE,
-        band: Band::between(0.4, 0.67),
-        copy_on_write: false,
+        published: Published {
+            id: "preallocating-under-load-costs-half",
+            statement: "Preallocating while under load (steps of 64 MiB) costs half",
+            source: SOURCE,
+            value: Some(6_569.0 / 12_330.0),
+            band: Band::between(0.4, 0.67),
+        },
+        figure: rate(STEPS),
+        compared: Compared::Over(rate(OVERWRITE)),
+        only: None,
     },
     Claim {
-        id: "fallocate-makes-it-free",
-        statement: "posix_fallocate makes preallocation free: fallocate'd space is written as fast as written blocks",
-        measure: Measure::Rates,
-        of: UNWRITTEN,
-        over: OVERWRITE,
-        published: None,
-        source: DISCUSSION,
-        band: Band::at_least(0.9),
-        copy_on_write: false,
+        published: Published {
+            id: "fallocate-makes-it-free",
+            statement: "posix_fallocate makes preallocation free: fallocate'd space is written as fast as written blocks",
+            source: DISCUSSION,
+            value: None,
+            band: Band::at_least(0.9),
+        },
+        figure: rate(UNWRITTEN),
+        compared: Compared::Over(rate(OVERWRITE)),
+        only: None,
     },
     Claim {
-        id: "copy-on-write-is-indifferent",
-        statement: "On a copy-on-write filesystem overwriting and appending cost the same",
-        measure: Measure::Rates,
-        of: OVERWRITE,
-        over: APPEND,
-        published: Some(1.0),
-        source: SOURCE,
-        band: Band::between(0.8, 1.25),
-        copy_on_write: true,
+        published: Published {
+            id: "copy-on-write-is-indifferent",
+            statement: "On a copy-on-write filesystem overwriting and appending cost the same",
+            source: SOURCE,
+            value: Some(1.0),
+            band: Band::between(0.8, 1.25),
+        },
+        figure: rate(OVERWRITE),
+        compared: Compared::Over(rate(APPEND)),
+        only: Some(Only::CopyOnWrite),
     },
     Claim {
-        id: "partial-page-must-be-read",
-        statement: "An overwrite that is not page-aligned, of blocks that are not cached, must first read them",
-        measure: Measure::ExtraReads,
-        of: UNALIGNED_COLD,
-        over: ALIGNED_COLD,
-        published: None,
-        source: DISCUSSION,
-        band: Band::at_least(0.9),
-        copy_on_write: false,
+        published: Published {
+            id: "partial-page-must-be-read",
+            statement: "An overwrite that is not page-aligned, of blocks that are not cached, must first read them",
+            source: DISCUSSION,
+            value: None,
+            band: Band::at_least(0.9),
+        },
+        figure: reads(UNALIGNED_COLD),
+        compared: Compared::Less(reads(ALIGNED_COLD)),
+        only: None,
     },
 ];
 
 /// Judges every claim whose strategies were part of the plan.
 pub(super) fn judge(filesystem: &Filesystem, series: &[Series]) -> Vec<ClaimResult> {
-    let find = |strategy: Strategy| find(series, &strategy);
-    CLAIMS
-        .iter()
-        .filter_map(|claim| {
-            let (of, over) = (find(claim.of)?, find(claim.over)?);
-            Some(judge_one(claim, filesystem, of, over))
+    claim::judge(&CLAIMS, &Measured { filesystem, series })
+}
+
+struct Measured<'a> {
+    filesystem: &'a Filesystem,
+    series: &'a [Series],
+}
+
+impl Evidence<Strategy> for Measured<'_> {
+    fn find(&self, wanted: &Strategy, _: &Strategy) -> Option<&Series> {
+        find(self.series, wanted)
+    }
+
+    fn obstacle(&self, claim: &Claim<Strategy>, series: &[&Series]) -> Option<String> {
+        let storage = self.filesystem.storage();
+        if storage.medium == Medium::Memory {
+            return Some("this directory is in main memory, where no write is durable".into());
+        }
+        let is_elsewhere = claim.only == Some(Only::CopyOnWrite) && !storage.copy_on_write;
+        series.iter().find_map(|one| obstacle(one)).or_else(|| {
+            is_elsewhere.then(|| {
+                let kind = &storage.kind;
+                format!("needs a copy-on-write filesystem, and this is {kind}")
+            })
         })
-        .collect()
-}
+    }
 
-fn judge_one(claim: &Claim, filesystem: &Filesystem, of: &Series, over: &Series) -> ClaimResult {
-    let (quantity, today) = match claim.measure {
-        Measure::Rates => (
-            format!("operations per second, {} / {}", of.key, over.key),
-            Estimate::of_ratio(&of.pairs(over, Metric::OpsPerSecond)),
-        ),
-        Measure::ExtraReads => {
-            let pairs = of.pairs(over, Metric::Reads);
-            let extra: Vec<f64> = pairs.iter().map(|(of, over)| of - over).collect();
-            (
-                format!("device reads per operation, {} - {}", of.key, over.key),
-                Estimate::of(&extra),
-            )
-        }
-    };
-    let obstacle = obstacle(claim, filesystem, of, over);
-    let (verdict, why) = match (&obstacle, &today) {
-        (Some(obstacle), _) => (Verdict::CannotBeTold, obstacle.clone()),
-        (None, None) => (
-            Verdict::CannotBeTold,
-            "the device's counters cannot be read".into(),
-        ),
-        (None, Some(today)) => (claim.band.judge(today), explain(claim, of, over)),
-    };
-    ClaimResult {
-        id: claim.id.to_owned(),
-        statement: claim.statement.to_owned(),
-        quantity,
-        published: claim.published,
-        source: claim.source.to_owned(),
-        band: claim.band,
-        today,
-        verdict,
-        why,
+    fn explain(&self, claim: &Claim<Strategy>, series: &[&Series]) -> String {
+        let mut parts: Vec<String> = series.iter().filter_map(|one| device_words(one)).collect();
+        parts.extend(remark(claim, series));
+        parts.join("; ")
     }
 }
 
-/// What keeps a claim from being judged here, if anything does.
-fn obstacle(claim: &Claim, filesystem: &Filesystem, of: &Series, over: &Series) -> Option<String> {
-    let storage = filesystem.storage();
-    if storage.medium == Medium::Memory {
-        return Some("this directory is in main memory, where no write is durable".into());
+/// What keeps a claim about a strategy from being judged.
+fn obstacle(strategy: &Series) -> Option<String> {
+    if let Some(obstacle) = strategy.obstacle() {
+        return Some(obstacle);
     }
-    for strategy in [of, over] {
-        if let Some(obstacle) = strategy.obstacle() {
-            return Some(obstacle);
-        }
-        let step = strategy.axes.allocation.and_then(Allocation::step_bytes);
-        let size = strategy.axes.size.unwrap_or(0) as f64;
-        let operations = strategy.values(Metric::Operations);
-        if let Some(step) = step
-            && operations.iter().any(|count| count * size < step as f64)
-        {
-            return Some(
-                "trials were shorter than a step, most of which was written in vain".into(),
-            );
-        }
-        // What is paid once in a trial weighs too much in one that ended early.
-        if strategy.trials.iter().any(|trial| trial.cut)
-            && strategy.axes.allocation != Some(Allocation::Overwrite)
-        {
-            return Some(format!(
-                "trials of {} were stopped by the clock; give --seconds for longer ones",
-                strategy.key
-            ));
-        }
+    let step = strategy.axes.allocation.and_then(Allocation::step_bytes);
+    let size = strategy.axes.size.unwrap_or(0) as f64;
+    let operations = strategy.values(Metric::Operations);
+    if let Some(step) = step
+        && operations.iter().any(|count| count * size < step as f64)
+    {
+        return Some("trials were shorter than a step, most of which was written in vain".into());
     }
-    (claim.copy_on_write && !storage.copy_on_write).then(|| {
+    // What is paid once in a trial weighs too much in one that ended early.
+    let is_cut = strategy.trials.iter().any(|trial| trial.cut);
+    (is_cut && strategy.axes.allocation != Some(Allocation::Overwrite)).then(|| {
         format!(
-            "needs a copy-on-write filesystem, and this is {}",
-            storage.kind
+            "trials of {} were stopped by the clock; give --seconds for longer ones",
+            strategy.key
         )
     })
 }
 
-/// What the counters say about why.
-fn explain(claim: &Claim, of: &Series, over: &Series) -> String {
-    let mut parts: Vec<String> = [of, over]
-        .iter()
-        .filter_map(|series| device_words(series))
-        .collect();
+/// What there is to say of what a claim is about.
+fn remark(claim: &Claim<Strategy>, series: &[&Series]) -> Option<String> {
+    let &[of, over] = series else { return None };
     let both = |metric| of.median(metric).zip(over.median(metric));
-    if claim.of == AT_ONCE
-        && let Some((at_once, settled)) = both(Metric::FirstUs)
-    {
-        parts.push(format!(
+    if claim.figure.of == AT_ONCE {
+        let (at_once, settled) = both(Metric::FirstUs)?;
+        return Some(format!(
             "the first operation takes {:.1} ms against {:.2} ms, since it flushes the zeros",
             at_once / 1e3,
             settled / 1e3,
         ));
     }
-    if claim.of == STEPS {
+    if claim.figure.of == STEPS {
         let share = of.trials.iter().filter_map(|trial| {
             Some(trial.get(Metric::ExtensionSeconds)? / trial.get(Metric::Seconds)?)
         });
         let share = share.sum::<f64>() / of.trials.len().max(1) as f64;
-        parts.push(format!(
-            "{:.0}% of the time went into writing zeros",
-            share * 100.0
-        ));
+        let share = share * 100.0;
+        return Some(format!("{share:.0}% of the time went into writing zeros"));
     }
-    if claim.measure == Measure::ExtraReads
-        && let Some((unaligned, aligned)) = both(Metric::P50Us)
-    {
-        parts.push(format!(
+    if claim.figure.metric == Metric::Reads {
+        let (unaligned, aligned) = both(Metric::P50Us)?;
+        return Some(format!(
             "median latency {unaligned:.0} against {aligned:.0} µs"
         ));
     }
-    parts.join("; ")
+    None
 }
 
 fn device_words(series: &Series) -> Option<String> {
@@ -297,6 +263,7 @@ fn device_words(series: &Series) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claim::Verdict;
     use crate::sync::fixtures::{filesystem, measured};
 
     const ROUNDS: [f64; 5] = [1_000.0, 1_100.0, 900.0, 1_050.0, 950.0];

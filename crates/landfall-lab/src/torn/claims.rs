@@ -9,211 +9,238 @@ use landfall_results::{Metric, Series};
 use super::catalogue::{Condition, Protection, name};
 use super::sections::{disk_text, find};
 use super::{Plan, TornResults};
-use crate::claim::{Band, ClaimResult, Verdict};
+use crate::claim::{self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Published};
 use crate::stats::Estimate;
 
 const FIRST: &str = "Y. Trudeau, \"How to improve InnoDB performance by 55% for write-bound loads\", Percona, 23 May 2014";
 const UPDATE: &str = "Y. Trudeau, \"Update on the InnoDB double-write buffer and EXT4 transactions\", 17 June 2015, https://www.percona.com/blog/2015/06/17/update-on-the-innodb-double-write-buffer-and-ext4-transactions/";
 const SSD: &str = "ssd-consumer";
 
-/// What a claim measures.
-enum Measure {
-    /// Rate with one protection over that with another, on a disk, without a condition.
-    Rates {
-        of: Protection,
-        over: Protection,
-        disk: &'static str,
-        condition: Condition,
-    },
-    /// Crash states of this proof that were damaged, or wrong.
-    Damaged { name: &'static str },
+/// A protection, on a disk and under a condition.
+#[derive(Clone, Copy)]
+struct Case {
+    protection: Protection,
+    disk: &'static str,
+    condition: Condition,
 }
 
-struct Claim {
-    id: &'static str,
-    statement: &'static str,
-    measure: Measure,
-    published: Option<f64>,
-    source: &'static str,
-    band: Band,
-}
-
-const fn cure(disk: &'static str, condition: Condition) -> Measure {
-    Measure::Rates {
-        of: Protection::Journal,
-        over: Protection::Doublewrite,
-        disk,
-        condition,
+const fn rate(protection: Protection, disk: &'static str, condition: Condition) -> Figure<Case> {
+    Figure {
+        metric: Metric::RequestsPerSecond,
+        name: "requests per second",
+        of: Case {
+            protection,
+            disk,
+            condition,
+        },
     }
 }
 
 /// Less than this is no gain.
-const NO_GAIN: Band = Band {
-    at_least: None,
-    at_most: Some(1.15),
-};
-const NONE: Band = Band {
-    at_least: None,
-    at_most: Some(0.0),
-};
+const NO_GAIN: Band = Band::at_most(1.15);
+const NONE: Band = Band::at_most(0.0);
 
-static CLAIMS: [Claim; 10] = [
+static CLAIMS: [Claim<Case>; 7] = [
     Claim {
-        id: "journal-beats-doublewrite",
-        statement: "On a spinning disk, data=journal without the doublewrite buffer is 55% faster than with it on ext4 as it is",
-        measure: cure(Plan::PUBLISHED, Condition::Published),
-        published: Some(1.55),
-        source: FIRST,
-        band: Band::at_least(1.3),
-    },
-    Claim {
-        id: "doublewrite-is-the-limit",
-        statement: "It is the doublewrite buffer that is the limit: without it ext4 as it is is faster too",
-        measure: Measure::Rates {
-            of: Protection::Nobody,
-            over: Protection::Doublewrite,
-            disk: Plan::PUBLISHED,
-            condition: Condition::Published,
+        published: Published {
+            id: "journal-beats-doublewrite",
+            statement: "On a spinning disk, data=journal without the doublewrite buffer is 55% faster than with it on ext4 as it is",
+            source: FIRST,
+            value: Some(1.55),
+            band: Band::at_least(1.3),
         },
-        published: None,
-        source: UPDATE,
-        band: Band::at_least(1.2),
+        figure: rate(Protection::Journal, Plan::PUBLISHED, Condition::Published),
+        compared: Compared::Over(rate(
+            Protection::Doublewrite,
+            Plan::PUBLISHED,
+            Condition::Published,
+        )),
+        only: None,
     },
     Claim {
-        id: "hardly-on-flash",
-        statement: "On an SSD the gain is hardly to be seen",
-        measure: cure(SSD, Condition::Published),
-        published: None,
-        source: UPDATE,
-        band: NO_GAIN,
-    },
-    Claim {
-        id: "needs-spare-processors",
-        statement: "Without processors to spare there is no gain",
-        measure: cure(Plan::PUBLISHED, Condition::SpareProcessors),
-        published: None,
-        source: UPDATE,
-        band: NO_GAIN,
-    },
-    Claim {
-        id: "needs-few-reads",
-        statement: "With reads in the mix there is no gain",
-        measure: cure(Plan::PUBLISHED, Condition::FewReads),
-        published: None,
-        source: UPDATE,
-        band: NO_GAIN,
-    },
-    Claim {
-        id: "needs-a-fitting-pool",
-        statement: "With data that does not fit the buffer pool there is no gain",
-        measure: cure(Plan::PUBLISHED, Condition::FittingPool),
-        published: None,
-        source: UPDATE,
-        band: NO_GAIN,
-    },
-    Claim {
-        id: "needs-continuous-writes",
-        statement: "Without a continuous load of page writes there is no gain",
-        measure: cure(Plan::PUBLISHED, Condition::ContinuousWrites),
-        published: None,
-        source: UPDATE,
-        band: NO_GAIN,
-    },
-    Claim {
-        id: "no-data-at-risk",
-        statement: "It does not put data at risk",
-        measure: Measure::Damaged {
-            name: "data=journal, O_DIRECT, commits not synced",
+        published: Published {
+            id: "doublewrite-is-the-limit",
+            statement: "It is the doublewrite buffer that is the limit: without it ext4 as it is is faster too",
+            source: UPDATE,
+            value: None,
+            band: Band::at_least(1.2),
         },
-        published: Some(0.0),
-        source: FIRST,
-        band: NONE,
+        figure: rate(Protection::Nobody, Plan::PUBLISHED, Condition::Published),
+        compared: Compared::Over(rate(
+            Protection::Doublewrite,
+            Plan::PUBLISHED,
+            Condition::Published,
+        )),
+        only: None,
     },
     Claim {
-        id: "no-data-at-risk-synced",
-        statement: "Nor does it where each commit is synced",
-        measure: Measure::Damaged {
-            name: "data=journal, O_DIRECT",
+        published: Published {
+            id: "hardly-on-flash",
+            statement: "On an SSD the gain is hardly to be seen",
+            source: UPDATE,
+            value: None,
+            band: NO_GAIN,
         },
-        published: None,
-        source: FIRST,
-        band: NONE,
+        figure: rate(Protection::Journal, SSD, Condition::Published),
+        compared: Compared::Over(rate(Protection::Doublewrite, SSD, Condition::Published)),
+        only: None,
     },
     Claim {
-        id: "no-data-at-risk-buffered",
-        statement: "Nor does it where InnoDB writes through the page cache",
-        measure: Measure::Damaged {
-            name: "data=journal, buffered",
+        published: Published {
+            id: "needs-spare-processors",
+            statement: "Without processors to spare there is no gain",
+            source: UPDATE,
+            value: None,
+            band: NO_GAIN,
         },
-        published: None,
-        source: FIRST,
-        band: NONE,
+        figure: rate(
+            Protection::Journal,
+            Plan::PUBLISHED,
+            Condition::SpareProcessors,
+        ),
+        compared: Compared::Over(rate(
+            Protection::Doublewrite,
+            Plan::PUBLISHED,
+            Condition::SpareProcessors,
+        )),
+        only: None,
     },
+    Claim {
+        published: Published {
+            id: "needs-few-reads",
+            statement: "With reads in the mix there is no gain",
+            source: UPDATE,
+            value: None,
+            band: NO_GAIN,
+        },
+        figure: rate(Protection::Journal, Plan::PUBLISHED, Condition::FewReads),
+        compared: Compared::Over(rate(
+            Protection::Doublewrite,
+            Plan::PUBLISHED,
+            Condition::FewReads,
+        )),
+        only: None,
+    },
+    Claim {
+        published: Published {
+            id: "needs-a-fitting-pool",
+            statement: "With data that does not fit the buffer pool there is no gain",
+            source: UPDATE,
+            value: None,
+            band: NO_GAIN,
+        },
+        figure: rate(Protection::Journal, Plan::PUBLISHED, Condition::FittingPool),
+        compared: Compared::Over(rate(
+            Protection::Doublewrite,
+            Plan::PUBLISHED,
+            Condition::FittingPool,
+        )),
+        only: None,
+    },
+    Claim {
+        published: Published {
+            id: "needs-continuous-writes",
+            statement: "Without a continuous load of page writes there is no gain",
+            source: UPDATE,
+            value: None,
+            band: NO_GAIN,
+        },
+        figure: rate(
+            Protection::Journal,
+            Plan::PUBLISHED,
+            Condition::ContinuousWrites,
+        ),
+        compared: Compared::Over(rate(
+            Protection::Doublewrite,
+            Plan::PUBLISHED,
+            Condition::ContinuousWrites,
+        )),
+        only: None,
+    },
+];
+
+/// Claims about crash states that were damaged, or wrong, by the proof that has them.
+static OF_PROOFS: [(&str, Published); 3] = [
+    (
+        "data=journal, O_DIRECT, commits not synced",
+        Published {
+            id: "no-data-at-risk",
+            statement: "It does not put data at risk",
+            source: FIRST,
+            value: Some(0.0),
+            band: NONE,
+        },
+    ),
+    (
+        "data=journal, O_DIRECT",
+        Published {
+            id: "no-data-at-risk-synced",
+            statement: "Nor does it where each commit is synced",
+            source: FIRST,
+            value: None,
+            band: NONE,
+        },
+    ),
+    (
+        "data=journal, buffered",
+        Published {
+            id: "no-data-at-risk-buffered",
+            statement: "Nor does it where InnoDB writes through the page cache",
+            source: FIRST,
+            value: None,
+            band: NONE,
+        },
+    ),
 ];
 
 /// Judges every claim of which something was measured.
 pub(super) fn judge(results: &TornResults) -> Vec<ClaimResult> {
-    CLAIMS
-        .iter()
-        .filter_map(|claim| judge_one(claim, results))
-        .collect()
+    let mut judged = claim::judge(&CLAIMS, results);
+    judged.extend(OF_PROOFS.iter().filter_map(|(name, published)| {
+        let proof = results.proofs.iter().find(|proof| proof.name == *name)?;
+        let states = proof.states;
+        Some(published.judge(
+            format!("crash states from which it did not recover, or recovered wrong, of {states}"),
+            Estimate::of(&[(proof.damaged + proof.wrong) as f64]),
+            proof.not_proven.clone(),
+            || match &proof.said {
+                Some(said) => first_sentence(said),
+                None => format!(
+                    "{states} crash states were tried, torn at 512 bytes; that is no proof of all"
+                ),
+            },
+        ))
+    }));
+    judged
 }
 
-fn judge_one(claim: &Claim, results: &TornResults) -> Option<ClaimResult> {
-    let (quantity, today, obstacle, why) = match claim.measure {
-        Measure::Rates {
-            of,
-            over,
-            disk,
-            condition,
-        } => {
-            let one = |protection: Protection| {
-                find(
-                    results,
-                    protection.recipe(),
-                    disk,
-                    &name(protection, condition),
-                )
-            };
-            let (of, over) = (one(of)?, one(over)?);
-            (
-                format!("requests per second, {} / {}", of.key, over.key),
-                of.ratio(over, Metric::RequestsPerSecond),
-                of.obstacle().or_else(|| over.obstacle()),
-                explain(disk, of, over),
-            )
-        }
-        Measure::Damaged { name } => {
-            let proof = results.proofs.iter().find(|proof| proof.name == name)?;
-            let damaged = (proof.damaged + proof.wrong) as f64;
-            let states = proof.states;
-            (
-                format!("crash states from which it did not recover, or recovered wrong, of {states}"),
-                Estimate::of(&[damaged]),
-                proof.not_proven.clone(),
-                proof.said.clone().map_or_else(
-                    || format!("{states} crash states were tried, torn at 512 bytes; that is no proof of all"),
-                    |said| first_sentence(&said),
-                ),
-            )
-        }
-    };
-    let (verdict, why) = match (obstacle, &today) {
-        (Some(obstacle), _) => (Verdict::CannotBeTold, obstacle),
-        (None, None) => (Verdict::CannotBeTold, "nothing was measured".to_owned()),
-        (None, Some(today)) => (claim.band.judge(today), why),
-    };
-    Some(ClaimResult {
-        id: claim.id.to_owned(),
-        statement: claim.statement.to_owned(),
-        quantity,
-        published: claim.published,
-        source: claim.source.to_owned(),
-        band: claim.band,
-        today,
-        verdict,
-        why,
-    })
+impl Evidence<Case> for TornResults {
+    fn find(&self, wanted: &Case, _: &Case) -> Option<&Series> {
+        let name = name(wanted.protection, wanted.condition);
+        find(self, wanted.protection.recipe(), wanted.disk, &name)
+    }
+
+    fn obstacle(&self, _: &Claim<Case>, series: &[&Series]) -> Option<String> {
+        series.iter().find_map(|one| one.obstacle())
+    }
+
+    /// What the counters say, and whose times they are.
+    fn explain(&self, claim: &Claim<Case>, series: &[&Series]) -> String {
+        let words = |one: &&Series| {
+            Some(format!(
+                "{:.0}/s, {:.1} KiB and {:.2} flushes each",
+                one.median(Metric::RequestsPerSecond)?,
+                one.median(Metric::Kib)?,
+                one.median(Metric::Flushes)?
+            ))
+        };
+        let figures: Option<Vec<String>> = series.iter().map(words).collect();
+        let figures = figures.map_or(String::new(), |figures| {
+            format!("; {}", figures.join(", against "))
+        });
+        let disk = disk_text(claim.figure.of.disk);
+        format!("on a model of such a disk ({disk}){figures}")
+    }
 }
 
 fn first_sentence(text: &str) -> String {
@@ -225,26 +252,10 @@ fn first_sentence(text: &str) -> String {
     line.lines().next().unwrap_or_default().trim().to_owned()
 }
 
-/// What the counters say, and whose times they are.
-fn explain(disk: &str, of: &Series, over: &Series) -> String {
-    let words = |one: &Series| {
-        Some(format!(
-            "{:.0}/s, {:.1} KiB and {:.2} flushes each",
-            one.median(Metric::RequestsPerSecond)?,
-            one.median(Metric::Kib)?,
-            one.median(Metric::Flushes)?
-        ))
-    };
-    let figures = words(of).zip(words(over));
-    let figures = figures.map_or(String::new(), |(of, over)| {
-        format!("; {of}, against {over}")
-    });
-    format!("on a model of such a disk ({}){figures}", disk_text(disk))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claim::Verdict;
     use crate::torn::fixtures::torn_results;
 
     fn verdict(claims: &[ClaimResult], id: &str) -> Verdict {
@@ -259,7 +270,7 @@ mod tests {
         let results = torn_results();
         let claims = judge(&results);
         // Of the synced and of the buffered one there is no proof.
-        assert_eq!(claims.len(), CLAIMS.len() - 2);
+        assert_eq!(claims.len(), CLAIMS.len() + OF_PROOFS.len() - 2);
         for claim in &claims {
             assert_eq!(claim.verdict, Verdict::Holds, "{claim:?}");
         }
