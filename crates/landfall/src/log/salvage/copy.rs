@@ -1,0 +1,133 @@
+//! The new log that a salvage makes, and what is missing from it.
+
+use super::source::Source;
+use super::{Missing, Salvage};
+use crate::environment::{Environment, Storage};
+use crate::log::Handle;
+use crate::log::directory;
+use crate::log::format::{Control, Kind, Shutdown};
+use crate::{Error, Lsn, Options};
+
+/// The new log, which is made with the first record.
+pub(crate) struct Copy<'a, T: Environment> {
+    to: &'a T,
+    options: Options,
+    kind: Kind,
+    log: Option<Handle<T>>,
+    /// The directory was empty, and what is in it now was made here.
+    is_begun: bool,
+    /// The record that comes next in the damaged log; `None`: whichever is the first, since nothing says what was
+    /// truncated away.
+    expected: Option<u64>,
+    copied: u64,
+    missing: Vec<Missing>,
+}
+
+impl<'a, T: Environment> Copy<'a, T> {
+    /// Of records from `expected` on: whichever is the first, if nothing says what was truncated away.
+    pub fn new<E: Environment>(
+        source: &Source<'_, E>,
+        to: &'a T,
+        kind: Kind,
+        expected: Option<u64>,
+    ) -> Copy<'a, T> {
+        Copy {
+            to,
+            options: Options::default().segment_bytes(source.geometry.segment),
+            kind,
+            log: None,
+            is_begun: false,
+            expected,
+            copied: 0,
+            missing: Vec::new(),
+        }
+    }
+
+    /// Takes away what it has made: half a copy is worse than none.
+    pub fn remove(&mut self) {
+        if !self.is_begun {
+            return;
+        }
+        if let Some(log) = self.log.take() {
+            let _ = log.close();
+        }
+        let storage = self.to.storage();
+        for name in storage.names().unwrap_or_default() {
+            if let Err(error) = storage.remove(&name) {
+                tracing::warn!(%error, name, "a file of half a copy cannot be removed");
+            }
+        }
+    }
+
+    pub fn append(&mut self, lsn: u64, bytes: &[u8]) -> Result<(), Error> {
+        let expected = self.expected.unwrap_or(lsn);
+        if lsn < expected {
+            // It was truncated away, or is an older one with a number that was used again.
+            return Ok(());
+        }
+        let log = self.log(lsn)?;
+        let new_lsn = log.append(bytes)?;
+        if lsn > expected {
+            self.missing.push(Missing {
+                lsns: Lsn(expected)..Lsn(lsn),
+                new_lsn,
+            });
+        }
+        self.expected = Some(lsn + 1);
+        self.copied += 1;
+        Ok(())
+    }
+
+    /// The new log, which is made with this first record if it is not there yet.
+    pub fn log(&mut self, first_lsn: u64) -> Result<&Handle<T>, Error> {
+        let log = match self.log.take() {
+            Some(log) => log,
+            None => {
+                self.require_empty()?;
+                self.is_begun = true;
+                // The disk may have larger blocks than that of the damaged log.
+                let granule = self.to.storage().granule();
+                let granule = u64::from(granule.map_err(Error::io("ask for the disk's blocks"))?);
+                let segment = self.options.segment_bytes.max(4 * granule);
+                let options = self.options.clone();
+                let options = options.segment_bytes(segment.next_multiple_of(granule));
+                let shared = directory::open(self.to, options, first_lsn, self.kind)?;
+                Handle { shared }
+            }
+        };
+        Ok(self.log.insert(log))
+    }
+
+    fn require_empty(&self) -> Result<(), Error> {
+        let made = self.to.storage().make_directory();
+        made.map_err(Error::io("make the directory of the new log"))?;
+        let names = self.to.storage().names();
+        let names = names.map_err(Error::io("read the directory of the new log"))?;
+        match names.into_iter().next() {
+            Some(name) => Err(Error::NotEmpty { name }),
+            None => Ok(()),
+        }
+    }
+
+    pub fn finish(&mut self, control: Option<&Control>) -> Result<Salvage, Error> {
+        let end = self.expected.unwrap_or(1);
+        let log = self.log(end)?;
+        let (first_lsn, new_lsn) = (log.first_lsn(), log.next_lsn());
+        log.close()?;
+        // What is known to have been there.
+        let known = control.map_or(end, |control| control.end_lsn);
+        if known > end {
+            self.missing.push(Missing {
+                lsns: Lsn(end)..Lsn(known),
+                new_lsn,
+            });
+        }
+        let is_closed = control.is_some_and(|control| control.shutdown == Shutdown::Closed);
+        Ok(Salvage {
+            first_lsn,
+            copied: self.copied,
+            missing: std::mem::take(&mut self.missing),
+            ends_cleanly: is_closed && known == end,
+        })
+    }
+}
