@@ -12,7 +12,7 @@ use super::configuration::Configuration;
 use super::result::{Advice, Choice, Gain, Proof, Stance};
 use super::rule::{System, UNSET, Value, is_same};
 use super::rules;
-use super::sentences::evidence;
+use super::summary_text::evidence;
 
 /// What was found of a configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use super::result::{Advice, Lack, Setting, Stance};
 use super::rule::System;
-use super::sentences::{choice_text, evidence};
+use super::summary_text::{choice_text, evidence};
 use super::{rule, rules};
 
 /// With what every fragment begins, so that it may be replaced by a newer one.

@@ -26,8 +26,8 @@ pub mod merge;
 mod result;
 pub mod rule;
 pub mod rules;
-mod sentences;
 mod subject;
+mod summary_text;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -40,7 +40,7 @@ pub use result::{
     advice_schema,
 };
 pub use rule::System;
-pub use sentences::{choice_text, gain_text, marks, proof_text, sentence};
+pub use summary_text::{choice_text, gain_text, marks, proof_text, sentence};
 pub use target::Target;
 
 use landfall_recorder::wear::Drive;

@@ -16,7 +16,7 @@ use super::catalogue::{
     FEW_DIRTY, IN_POOL, NEIGHBOURS, NO_DOUBLEWRITE, PAGES_4, PAGES_8, PAGES_8_COMPRESSED, PAGES_16,
     SMALL_REDO, WRITE_OPTIMISED,
 };
-use super::sentences;
+use super::summary_text;
 use crate::claim::{self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Published};
 use crate::configuration::Measurements;
 use crate::numbers::{short, two};
@@ -229,7 +229,7 @@ impl Evidence<&'static str> for Measurements {
             two(rate(of) / rate(over))
         );
         if claim.figure.of == PAGES_8_COMPRESSED
-            && let Some(log) = sentences::log_share(over)
+            && let Some(log) = summary_text::log_share(over)
         {
             text += &format!("; {log}");
         }
@@ -270,7 +270,7 @@ fn few(values: usize, what: &str, option: &str) -> Option<String> {
 }
 
 fn unsteady(one: &Series) -> Option<String> {
-    let why = sentences::why_unsteady(one)?;
+    let why = summary_text::why_unsteady(one)?;
     Some(format!("{}: {why}", one.name()))
 }
 

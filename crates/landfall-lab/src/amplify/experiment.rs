@@ -4,7 +4,7 @@ use landfall_results::Series;
 
 use landfall_os::available_memory;
 
-use super::{AmplifyResults, Plan, claims, sentences};
+use super::{AmplifyResults, Plan, claims, summary_text};
 use crate::configuration::Measurements;
 use crate::{Error, Notice, Progress, Site, Stop, Weight, configuration};
 use landfall_os::humanize::bytes_text;
@@ -80,14 +80,14 @@ fn remarks(measurements: &Measurements) -> Vec<Notice> {
     warn(
         "not-steady",
         Weight::Warning,
-        named(&|one| sentences::is_unsteady(one)),
+        named(&|one| summary_text::is_unsteady(one)),
         "what a request costs had not become steady in the time that it had; --most-seconds gives it more.",
     );
     let last = |one: &Series| one.trials.last().cloned().unwrap_or_default();
     warn(
         "short-for-wear",
         Weight::Warning,
-        named(&|one| sentences::is_seldom_rewritten(&last(one))),
+        named(&|one| summary_text::is_seldom_rewritten(&last(one))),
         "flash pages were written less than twice on average while it was measured, so that the drive's amplification is that of the same writes coming again in the same order, which is too little; --seconds makes a trial longer.",
     );
     warn(

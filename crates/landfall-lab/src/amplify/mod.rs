@@ -5,7 +5,7 @@
 //! what it keeps in memory; of InnoDB with every page size, compressed or not; and of InnoDB and
 //! PostgreSQL with the settings that matter where the data fits into memory ([`Plan`], `catalogue`). What
 //! is counted is steady, and the writes are played through a model of a drive's flash. `claims` holds what
-//! was published of it in 2014 and 2015 against today's measurement; [`sections`] and [`sentences`] are
+//! was published of it in 2014 and 2015 against today's measurement; [`sections`] and [`summary_text`] are
 //! what the terminal and the report show. `docs/experiment-amplify.md` is the page for users.
 
 mod catalogue;
@@ -16,7 +16,7 @@ pub(crate) mod fixtures;
 mod plan;
 mod result;
 mod sections;
-pub mod sentences;
+pub mod summary_text;
 
 pub use catalogue::Part;
 pub use experiment::run;

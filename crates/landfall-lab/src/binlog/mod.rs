@@ -2,7 +2,7 @@
 //!
 //! MariaDB writes each transaction to two logs: InnoDB's, which was preallocated, and the binary log, which
 //! grows. [`Plan`] varies when each is synced, the clients and the filesystem; `claims` holds what was
-//! published of it in 2009 against today's measurement; `sections` and [`sentences`] are what the terminal
+//! published of it in 2009 against today's measurement; `sections` and [`summary_text`] are what the terminal
 //! and the report show. PostgreSQL, Redis, etcd and SQLite stand beside it with the ways that they have.
 //! `docs/experiment-binlog.md` is the page for users.
 
@@ -13,7 +13,7 @@ pub(crate) mod fixtures;
 mod plan;
 mod result;
 mod sections;
-pub mod sentences;
+pub mod summary_text;
 
 pub use experiment::run;
 pub use plan::{Plan, Selection};

@@ -8,7 +8,7 @@
 use landfall_os::{Allocation, DirtyLimits, Filesystem, Medium, StreamMethod};
 use landfall_results::{Axis, Data, Metric, Series};
 
-use super::{Wall, sentences};
+use super::{Wall, summary_text};
 use crate::claim::{self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Only, Published};
 use crate::numbers::thousands;
 use crate::stats::median;
@@ -267,7 +267,7 @@ impl Evidence<Way> for Measured<'_> {
         let print = |figure: &Figure<Way>, series: &Series| {
             let value = median(&series.values(figure.metric)).unwrap_or(0.0);
             if figure.metric.description().unit == "s" {
-                sentences::seconds_text(value)
+                summary_text::seconds_text(value)
             } else {
                 thousands(value)
             }

@@ -19,8 +19,8 @@ mod result;
 mod room;
 pub mod saving;
 mod sections;
-pub mod sentences;
 mod strategy;
+pub mod summary_text;
 mod trial;
 mod wall;
 

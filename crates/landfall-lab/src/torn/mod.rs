@@ -16,7 +16,7 @@ mod plan;
 mod result;
 mod safety;
 mod sections;
-pub mod sentences;
+pub mod summary_text;
 
 pub use catalogue::{Condition, Protection};
 pub use experiment::run;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use landfall_lab::amplify::{AmplifyResults, Section, sections, sentences};
+use landfall_lab::amplify::{AmplifyResults, Section, sections, summary_text};
 use landfall_lab::numbers::{short, two};
 use landfall_results::{Metric, Series};
 
@@ -13,16 +13,16 @@ use crate::terminal::style::{STRONG, styled};
 /// Everything that the experiment found, without its claims.
 pub(super) fn tables(amplify: &AmplifyResults) -> String {
     let mut text = String::from("\n");
-    for sentence in sentences::summary(amplify) {
+    for sentence in summary_text::summary(amplify) {
         text.push_str(&wrapped(0, &sentence));
     }
     for section in sections(amplify) {
         let title = styled(STRONG, &section.title);
         let _ = write!(text, "\n{title}\n{}", table(&section));
     }
-    let mut about = vec![sentences::reading(amplify)];
-    about.extend(sentences::about_flash(amplify));
-    about.push(sentences::STANDS_FOR.to_owned());
+    let mut about = vec![summary_text::reading(amplify)];
+    about.extend(summary_text::about_flash(amplify));
+    about.push(summary_text::STANDS_FOR.to_owned());
     let _ = write!(text, "\n{}", wrapped(1, &about.join(" ")));
     text + &preparation(&amplify.measurements)
 }
@@ -50,7 +50,7 @@ fn table(section: &Section<'_>) -> String {
         if let Some(reason) = &one.unsupported {
             notes.push(format!("{}: {reason}", one.name()));
         }
-        if let Some(why) = sentences::why_unsteady(one) {
+        if let Some(why) = summary_text::why_unsteady(one) {
             notes.push(format!("{}: {why}", one.name()));
         }
         if one.is_measured() {
@@ -66,9 +66,9 @@ fn table(section: &Section<'_>) -> String {
 const LONGEST_NAME: usize = 26;
 
 fn row(one: &Series) -> Vec<String> {
-    let wear = sentences::wear(one);
+    let wear = summary_text::wear(one);
     let amplification = wear.and_then(|trial| {
-        let doubtful = sentences::is_seldom_rewritten(trial);
+        let doubtful = summary_text::is_seldom_rewritten(trial);
         let mark = if doubtful { "*" } else { "" };
         Some(format!("{}{mark}", two(trial.get(Metric::Amplification)?)))
     });
@@ -82,7 +82,7 @@ fn row(one: &Series) -> Vec<String> {
         one.text(Metric::RequestsPerSecond),
         one.text(Metric::NandKib),
         or_nothing(amplification),
-        or_nothing(sentences::years(one).map(short)),
+        or_nothing(summary_text::years(one).map(short)),
         or_nothing(one.loaded_bytes.map(|bytes| megabytes(bytes as f64))),
         or_nothing(one.median(Metric::DatabaseBytes).map(megabytes)),
     ]

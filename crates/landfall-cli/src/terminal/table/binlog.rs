@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use landfall_lab::binlog::{BinlogResults, Section, beside, sections, sentences};
+use landfall_lab::binlog::{BinlogResults, Section, beside, sections, summary_text};
 use landfall_lab::numbers::{interval, thousands, two};
 use landfall_results::Metric;
 
@@ -13,7 +13,7 @@ use crate::terminal::style::{STRONG, styled};
 /// Everything that the experiment found, without its claims.
 pub(super) fn tables(binlog: &BinlogResults) -> String {
     let mut text = String::new();
-    let said: String = sentences::sentences(binlog)
+    let said: String = summary_text::sentences(binlog)
         .iter()
         .map(|sentence| wrapped(0, sentence))
         .collect();

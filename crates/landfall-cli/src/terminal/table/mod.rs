@@ -8,13 +8,13 @@ mod comparison;
 mod configuration;
 mod inspection;
 mod layout;
-mod moments;
 mod notices;
 mod proof;
 mod saving;
 mod stream;
 mod subjects;
 mod sync;
+mod timeline;
 mod torn;
 
 use std::fmt::Write as _;

@@ -10,7 +10,7 @@ use landfall_results::proof::summary_text::{
 use landfall_results::proof::{FailingState, Outcome, ProofResults, Violation};
 
 use super::layout::{lines, plain_table, wrapped};
-use super::moments::moments;
+use super::timeline::timeline;
 use crate::terminal::style::{BAD, DOUBT, GOOD, STRONG, styled};
 
 /// Who was proven where: what stands above a document that has only proofs.
@@ -96,7 +96,7 @@ fn failing(state: &FailingState) -> String {
     text.push_str(&wrapped(2, &sentences.join(" ")));
     // On a line of its own and unbroken, to be copied.
     let _ = writeln!(text, "  Shown again by:\n    {}\n", state.command);
-    text + &moments(&state.timeline)
+    text + &timeline(&state.timeline)
 }
 
 /// A sentence of a phrase.

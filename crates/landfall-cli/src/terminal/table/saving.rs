@@ -3,7 +3,7 @@
 use landfall_lab::numbers::{NOTHING, interval, short, thousands, two};
 use landfall_lab::stats::Estimate;
 use landfall_lab::stream::saving::{Cost, LogResult, Policy, SavingResults};
-use landfall_lab::stream::sentences;
+use landfall_lab::stream::summary_text;
 use landfall_os::humanize::{bytes_text, duration_text};
 
 use super::layout::{align, lines, or_nothing, plain_table, with_notes, wrapped};
@@ -68,10 +68,10 @@ fn break_even(saving: &SavingResults) -> String {
         "\nevery",
     ]);
     for policy in Policy::ALL {
-        let cells = |cost| match sentences::crossing(saving, policy, cost) {
+        let cells = |cost| match summary_text::crossing(saving, policy, cost) {
             Some(point) => vec![
-                sentences::percent(point.share.median),
-                interval(&point.share, sentences::percent),
+                summary_text::percent(point.share.median),
+                interval(&point.share, summary_text::percent),
                 thousands(point.updates.median),
                 duration_text(point.seconds),
             ],

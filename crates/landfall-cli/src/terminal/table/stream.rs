@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use landfall_lab::numbers::{interval, short, thousands};
 use landfall_lab::section::Section;
 use landfall_lab::stats::median;
-use landfall_lab::stream::{StreamResults, sections, sentences};
+use landfall_lab::stream::{StreamResults, sections, summary_text};
 use landfall_os::humanize::bytes_text;
 use landfall_results::{Axis, Metric, Series};
 
@@ -30,10 +30,10 @@ pub(super) fn tables(stream: &StreamResults) -> String {
             text.push_str(&around_sizes(stream));
         }
     }
-    if let Some(ceilings) = sentences::ceilings(&stream.ceilings) {
+    if let Some(ceilings) = summary_text::ceilings(&stream.ceilings) {
         let _ = write!(text, "\n{}", wrapped(1, &ceilings));
     }
-    if let Some(data) = sentences::data(stream.data) {
+    if let Some(data) = summary_text::data(stream.data) {
         text.push_str(&wrapped(1, data));
     }
     text.push_str(&preparation(stream));
@@ -132,7 +132,7 @@ fn megabytes(rate: f64) -> String {
 /// What the sizes show together, and what was left out of them.
 fn around_sizes(stream: &StreamResults) -> String {
     let mut text = String::new();
-    for wall in sentences::walls(stream) {
+    for wall in summary_text::walls(stream) {
         text.push_str(&wrapped(1, &wall));
     }
     if !stream.sizes_left_out.is_empty() {
@@ -163,7 +163,7 @@ fn preparation(stream: &StreamResults) -> String {
                 "{} {} in {}",
                 series.key,
                 bytes_text(bytes as u64),
-                sentences::seconds_text(median(&seconds)?)
+                summary_text::seconds_text(median(&seconds)?)
             ))
         })
         .collect();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use landfall_lab::numbers::{interval, short, thousands, two};
 use landfall_lab::stats::Estimate;
 use landfall_lab::torn::{
-    Protection, TornProof, TornResults, base, conditions, disk_text, disks, sections, sentences,
+    Protection, TornProof, TornResults, base, conditions, disk_text, disks, sections, summary_text,
 };
 
 use landfall_results::{Metric, Series};
@@ -17,7 +17,7 @@ use crate::terminal::style::{BAD, FAINT, GOOD, STRONG, styled};
 /// Everything that the experiment found, without its claims.
 pub(super) fn tables(torn: &TornResults) -> String {
     let mut text = String::new();
-    let said: String = sentences::sentences(torn)
+    let said: String = summary_text::sentences(torn)
         .iter()
         .map(|sentence| wrapped(0, sentence))
         .collect();
@@ -190,7 +190,7 @@ fn of_proofs(proofs: &[TornProof]) -> String {
     table.set_header(header);
     let mut notes = Vec::new();
     for proof in proofs {
-        let name = sentences::text(proof);
+        let name = summary_text::text(proof);
         if let Some(why) = &proof.not_proven {
             notes.push(format!("{name}: not proven: {why}"));
             continue;
@@ -218,7 +218,7 @@ fn of_proofs(proofs: &[TornProof]) -> String {
     notes.push("crash states with pages torn at 512 bytes, of those tried; what survived them is not proven to survive all".to_owned());
     let mut text = with_notes(table, columns, notes);
     for proof in proofs.iter().filter(|proof| !proof.is_whole()) {
-        let again = format!("{}: {}", sentences::text(proof), proof.again);
+        let again = format!("{}: {}", summary_text::text(proof), proof.again);
         let _ = writeln!(text, "{}", styled(FAINT, wrapped(2, &again).trim_end()));
     }
     text

@@ -9,7 +9,7 @@ use super::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, Print};
 use super::configuration::tables;
 use super::part::{Chapter, Figure, Part, chapter};
 use super::table::{Row, Table};
-use crate::amplify::{self, AmplifyResults, Section, sections, sentences};
+use crate::amplify::{self, AmplifyResults, Section, sections, summary_text};
 use crate::numbers::{NOTHING, interval, short, thousands, two};
 
 /// Its part of the page; `charts` receives what is drawn.
@@ -25,7 +25,7 @@ pub(super) fn part(amplify: &AmplifyResults, charts: &mut Vec<Chart>) -> Part {
     .collect();
     Part {
         title: "How many bytes reach the device".to_owned(),
-        sentences: sentences::summary(amplify),
+        sentences: summary_text::summary(amplify),
         front: None,
         chapters,
         unmeasured: tables::unmeasured(&amplify.measurements),
@@ -53,9 +53,9 @@ fn bytes(
         let legend = unsteady(section);
         Some((chart, legend, byte_table(section)))
     });
-    let mut about = vec![sentences::reading(amplify)];
-    about.extend(sentences::about_flash(amplify));
-    about.push(sentences::STANDS_FOR.to_owned());
+    let mut about = vec![summary_text::reading(amplify)];
+    about.extend(summary_text::about_flash(amplify));
+    about.push(summary_text::STANDS_FOR.to_owned());
     chapter(title, about.join(" "), figures)
 }
 
@@ -165,7 +165,7 @@ fn at_end(one: &Series) -> Option<f64> {
 /// Which loads were not steady, and why.
 fn unsteady(section: &Section<'_>) -> String {
     let said = section.rows.iter().filter_map(|one| {
-        let why = sentences::why_unsteady(one)?;
+        let why = summary_text::why_unsteady(one)?;
         Some(format!("{}: {why}.", one.name()))
     });
     said.collect::<Vec<_>>().join(" ")
@@ -211,9 +211,9 @@ fn byte_cells(one: &Series) -> Vec<String> {
             }
         }))
     };
-    let wear = sentences::wear(one);
+    let wear = summary_text::wear(one);
     let mark = match wear {
-        Some(trial) if sentences::is_seldom_rewritten(trial) => "*",
+        Some(trial) if summary_text::is_seldom_rewritten(trial) => "*",
         _ => "",
     };
     let of_wear = |metric| wear.and_then(|trial| trial.get(metric)).map(two);
@@ -231,7 +231,7 @@ fn byte_cells(one: &Series) -> Vec<String> {
         or_nothing(of_wear(Metric::Rounding)),
         or_nothing(of_wear(Metric::Copying)),
         or_nothing(of_wear(Metric::Rewrites)),
-        or_nothing(sentences::years(one).map(short)),
+        or_nothing(summary_text::years(one).map(short)),
         or_nothing(steady.map(|steady| {
             if steady.reached {
                 format!("{} s", thousands(steady.seconds))

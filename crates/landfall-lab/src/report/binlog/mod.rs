@@ -10,7 +10,7 @@ use super::configuration::charts::{Line, Row, clients, costs, rates};
 use super::configuration::tables;
 use super::part::{Chapter, Figure, Part, chapter};
 use super::table::Table;
-use crate::binlog::{BinlogResults, Section, beside, sections, sentences};
+use crate::binlog::{BinlogResults, Section, beside, sections, summary_text};
 
 const SETTINGS: [&str; 2] = ["sync_binlog=0", "sync_binlog=1"];
 
@@ -46,7 +46,7 @@ pub(super) fn part(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Part {
     ];
     Part {
         title: "What syncing a growing log costs".to_owned(),
-        sentences: sentences::sentences(binlog),
+        sentences: summary_text::sentences(binlog),
         front: None,
         chapters: chapters.into_iter().flatten().collect(),
         unmeasured: tables::unmeasured(&binlog.measurements),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::report::charts::{Chart, Drawing};
 use crate::stats::Estimate;
 use crate::stream::saving::{Cost, Policy, SavingResults};
-use crate::stream::sentences::{crossing, percent, seconds_text};
+use crate::stream::summary_text::{crossing, percent, seconds_text};
 use landfall_os::humanize::bytes_text;
 
 /// Shares of the state that are drawn: from a thousandth of a percent to ten times the state.

@@ -12,7 +12,7 @@ use super::charts::{Chart, Drawing, MOST_ROWS};
 use super::part::{Chapter, Figure, Part, chapter};
 use crate::Results;
 use crate::section::Section;
-use crate::stream::{StreamResults, sections, sentences};
+use crate::stream::{StreamResults, sections, summary_text};
 use landfall_os::humanize::bytes_text;
 use landfall_results::{Axis, Series};
 
@@ -74,7 +74,7 @@ fn by_size(
         .iter()
         .find(|section| section.axis == Some(Axis::Size))?;
     let chart = charts::sizes(stream, section, in_memory)?;
-    let mut legend = sentences::walls(stream);
+    let mut legend = summary_text::walls(stream);
     if let Drawing::Sizes(sizes) = &chart.drawing {
         legend.extend(sizes.legend());
     }
@@ -133,12 +133,12 @@ fn by_others(
 }
 
 fn introduction(stream: &StreamResults, in_memory: bool) -> String {
-    let ceilings = sentences::ceilings(&stream.ceilings);
+    let ceilings = summary_text::ceilings(&stream.ceilings);
     let texts = [
         Some(phases(in_memory)),
         Some(reading(stream)),
         ceilings.as_deref(),
-        sentences::data(stream.data),
+        summary_text::data(stream.data),
         Some("A MB is 1,000,000 bytes."),
     ];
     texts.into_iter().flatten().collect::<Vec<_>>().join(" ")

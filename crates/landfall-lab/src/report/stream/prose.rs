@@ -4,7 +4,7 @@ use crate::Results;
 use crate::numbers::interval;
 use crate::stats::Estimate;
 use crate::stream::saving::{Cost, Policy, SavingResults};
-use crate::stream::sentences::{crossing, percent, seconds_text, walls};
+use crate::stream::summary_text::{crossing, percent, seconds_text, walls};
 use crate::stream::{StreamResults, centre_size};
 use landfall_os::humanize::bytes_text;
 use landfall_results::{Axis, Metric, Series};

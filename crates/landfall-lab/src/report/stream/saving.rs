@@ -7,7 +7,7 @@ use crate::report::part::{Chapter, Figure, chapter};
 use crate::report::table::{Row, Table};
 use crate::stats::Estimate;
 use crate::stream::saving::{Cost, LogResult, Policy, SavingResults};
-use crate::stream::sentences::{self, percent};
+use crate::stream::summary_text::{self, percent};
 use landfall_os::humanize::{bytes_text, duration_text};
 
 /// The chapters of dump against log.
@@ -218,7 +218,7 @@ fn table(saving: &SavingResults) -> Table {
 
 fn break_even_table(saving: &SavingResults, cost: Cost, caption: &str) -> Table {
     let rows = Policy::ALL.into_iter().filter_map(|policy| {
-        let point = sentences::crossing(saving, policy, cost)?;
+        let point = summary_text::crossing(saving, policy, cost)?;
         Some(Row::of(
             policy.name(),
             vec![

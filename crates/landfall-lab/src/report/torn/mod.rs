@@ -13,7 +13,7 @@ use super::sync::charts::Rate;
 use super::table::{Row, Table};
 use crate::numbers::{NOTHING, interval, thousands, two};
 use crate::stats::Estimate;
-use crate::torn::{TornResults, base, conditions, disk_text, disks, sections, sentences};
+use crate::torn::{TornResults, base, conditions, disk_text, disks, sections, summary_text};
 
 /// Its part of the page; `charts` receives what is drawn.
 pub(super) fn part(torn: &TornResults, charts: &mut Vec<Chart>) -> Part {
@@ -25,7 +25,7 @@ pub(super) fn part(torn: &TornResults, charts: &mut Vec<Chart>) -> Part {
     ];
     Part {
         title: "What protection against torn pages costs".to_owned(),
-        sentences: sentences::sentences(torn),
+        sentences: summary_text::sentences(torn),
         front: None,
         chapters: chapters.into_iter().flatten().collect(),
         unmeasured: tables::unmeasured(&torn.measurements),
@@ -39,7 +39,7 @@ fn of_proofs(torn: &TornResults) -> Option<Chapter> {
         return None;
     }
     let rows = torn.proofs.iter().map(|proof| {
-        let name = sentences::text(proof);
+        let name = summary_text::text(proof);
         match &proof.not_proven {
             Some(why) => Row::without(name, format!("not proven: {why}")),
             None => Row::of(

@@ -23,7 +23,7 @@ struct Line {
 }
 
 /// What happened, as few lines before the cut and after it.
-pub(super) fn moments(timeline: &[Moment]) -> String {
+pub(super) fn timeline(timeline: &[Moment]) -> String {
     let cut = timeline.partition_point(|moment| !moment.after_cut);
     let (before, after) = timeline.split_at(cut);
     let mut all = fewer(folded(before));
@@ -192,7 +192,7 @@ fn left_out(left: &mut Vec<Line>) -> Option<Line> {
 mod tests {
     use super::*;
 
-    fn timeline(what: impl IntoIterator<Item = Happening>) -> Vec<Moment> {
+    fn of(what: impl IntoIterator<Item = Happening>) -> Vec<Moment> {
         what.into_iter()
             .map(|what| Moment {
                 ms: 1.0,
@@ -219,13 +219,13 @@ mod tests {
                 Happening::Acknowledge { transaction },
             ]
         };
-        let text = moments(&timeline((1..=24).flat_map(pair)));
+        let text = timeline(&of((1..=24).flat_map(pair)));
         assert!(
             text.contains("transactions 1-24 sent and acknowledged"),
             "{text}"
         );
         assert_eq!(text.lines().count(), 2);
-        let text = moments(&timeline([
+        let text = timeline(&of([
             Happening::Acknowledge { transaction: 3 },
             Happening::Send { transaction: 4 },
             write(0),
@@ -239,7 +239,7 @@ mod tests {
     fn few_lines_are_shown_and_missing_writes_among_them() {
         let mut all: Vec<Happening> = (0..60).map(|_| write(0)).collect();
         (all[3], all[30], all[40]) = (write(8), write(3), write(8));
-        let text = anstream::adapter::strip_str(&moments(&timeline(all))).to_string();
+        let text = anstream::adapter::strip_str(&timeline(&of(all))).to_string();
         assert!(text.lines().count() <= 16, "{text}");
         for words in [
             "… 3 more events",
