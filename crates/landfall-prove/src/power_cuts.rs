@@ -36,12 +36,14 @@ const SKIPPED: i32 = 77;
 /// Cuts the power while a subject runs, as a test does: by default 100 transactions on ext4, and 2,000 crash states.
 ///
 /// ```no_run
+/// # use std::path::Path;
+/// # use landfall_prove::{AckSink, Recovered, Stop, Subject, SubjectError};
 /// # struct MyStore;
-/// # impl landfall_prove::Subject for MyStore {
-/// #     fn name(&self) -> String { unimplemented!() }
-/// #     fn prepare(&self, _: &std::path::Path, _: &landfall_prove::Stop) -> Result<(), landfall_prove::SubjectError> { unimplemented!() }
-/// #     fn run(&self, _: &std::path::Path, _: &mut dyn landfall_prove::AckSink, _: &landfall_prove::Stop) -> Result<(), landfall_prove::SubjectError> { unimplemented!() }
-/// #     fn check(&self, _: &std::path::Path, _: &landfall_prove::Stop) -> Result<landfall_prove::Recovered, landfall_prove::SubjectError> { unimplemented!() }
+/// # impl Subject for MyStore {
+/// #     fn name(&self) -> String { "mine".into() }
+/// #     fn prepare(&self, _: &Path, _: &Stop) -> Result<(), SubjectError> { Ok(()) }
+/// #     fn run(&self, _: &Path, _: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> { Ok(()) }
+/// #     fn check(&self, _: &Path, _: &Stop) -> Result<Recovered, SubjectError> { Ok(Recovered::default()) }
 /// # }
 /// use landfall_prove::PowerCuts;
 ///
