@@ -84,15 +84,16 @@ impl<'a, T: Environment> Copy<'a, T> {
             Some(log) => log,
             None => {
                 self.require_empty()?;
-                self.is_begun = true;
                 // The disk may have larger blocks than that of the damaged log.
                 let granule = self.to.storage().granule();
                 let granule = u64::from(granule.map_err(Error::io("ask for the disk's blocks"))?);
                 let segment = self.options.segment_bytes.max(4 * granule);
                 let options = self.options.clone();
                 let options = options.segment_bytes(segment.next_multiple_of(granule));
-                let shared = directory::open(self.to, options, first_lsn, self.kind)?;
-                Handle { shared }
+                let opened = directory::open(self.to, options, first_lsn, self.kind);
+                // Who has it by now has come between, and what is there is not ours.
+                self.is_begun = !matches!(opened, Err(Error::Locked));
+                Handle { shared: opened? }
             }
         };
         Ok(self.log.insert(log))
