@@ -630,6 +630,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn no_file_has_a_number_that_the_one_before_did_not_lead_to() {
+        const FAR: u64 = 1 << 32;
+        for (numbers, found) in [
+            (&[1, 2, 7][..], None),
+            (&[FAR], None),
+            (&[FAR + 1], Some(FAR + 1)),
+            (&[FAR, FAR + 1, 2 * FAR + 1], None),
+            (&[FAR, 2 * FAR + 1, 2 * FAR + 2], Some(2 * FAR + 1)),
+        ] {
+            assert_eq!(unreachable_number(numbers), found, "{numbers:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn frames_are_read_back(bits in 0u8..16, length in 0..Frame::MOST) {

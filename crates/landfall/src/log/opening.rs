@@ -189,6 +189,17 @@ fn opening_reads_no_more_behind_the_end_than_can_have_been_in_flight() {
 }
 
 #[test]
+fn a_disk_that_is_full_when_a_log_is_made_is_said_to_be_full() {
+    // There is no memory for a file of this size.
+    let options = options().segment_bytes(2 << 20);
+    let refused = Handle::open(&with(Files::new()), options).map(drop);
+    assert!(
+        matches!(refused, Err(Error::NoSpace { bytes }) if bytes == 2 << 20),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn what_was_promised_is_not_written_again() {
     // All but the last of them: the next one promises a block.
     let (_, end) = examine(killed(20)).unwrap();

@@ -374,3 +374,146 @@ impl<E: Environment> Chunks<E> {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::fixtures::{Files, World, with};
+    use crate::state::format::snapshot_name;
+
+    const GRANULE: u64 = 512;
+    const HEAD: Header = Header {
+        log: 7,
+        number: 1,
+        first: 3,
+        parts: 2,
+        compression: Compression::None,
+    };
+
+    fn chunk(part: u32, length: usize) -> Chunk {
+        Chunk {
+            number: HEAD.number,
+            index: 0,
+            part,
+            lsn: 9,
+            length: length as u32,
+            stored: length as u32,
+            is_compressed: false,
+            ends_part: true,
+            ends_all: false,
+        }
+    }
+
+    fn end(part: u32, length: usize) -> Chunk {
+        Chunk {
+            ends_all: true,
+            ..chunk(part, length)
+        }
+    }
+
+    /// A snapshot of these chunks, each with the bytes that it says and right checksums.
+    fn snapshot(header: Header, chunks: &[Chunk]) -> Vec<u8> {
+        let mut file = vec![0; HEADER];
+        header.encode(&mut file);
+        for (index, chunk) in chunks.iter().enumerate() {
+            let payload = vec![index as u8 + 1; chunk.stored as usize];
+            let mut head = vec![0; CHUNK];
+            let index = index as u64;
+            Chunk { index, ..*chunk }.encode(&payload, &mut head);
+            file.extend(head);
+            file.extend(payload);
+        }
+        file.resize(file.len().next_multiple_of(GRANULE as usize), 0);
+        file
+    }
+
+    fn reader(header: Header, chunks: &[Chunk]) -> Result<Reader<World>, Error> {
+        let name = snapshot_name(header.number);
+        let world = with(Files::from([(name.clone(), snapshot(header, chunks))]));
+        Reader::open(&world, &name, GRANULE)
+    }
+
+    fn verified(number: u64, chunks: &[Chunk]) -> Result<u64, String> {
+        let mut reader = reader(HEAD, chunks).unwrap();
+        reader.verify(number).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_snapshot_that_is_not_what_its_header_says_is_damaged() {
+        let (one, two) = (chunk(0, 8), chunk(1, 5));
+        assert_eq!(verified(1, &[one, two, end(2, 0)]), Ok(9));
+        for (number, chunks, what) in [
+            (2, vec![one, two, end(2, 0)], "snapshot of another name"),
+            (1, vec![two, one, end(2, 0)], "a part is not the next one"),
+            (1, vec![one, end(2, 0)], "parts are missing"),
+            (1, vec![one, two, end(1, 0)], "its end does not fit"),
+            (1, vec![one, two, end(2, 1)], "its end does not fit"),
+            (1, vec![one, two], "not valid"),
+        ] {
+            let damaged = verified(number, &chunks).unwrap_err();
+            assert!(damaged.contains(what), "{what}: {damaged}");
+        }
+    }
+
+    #[test]
+    fn a_part_is_read_when_its_last_byte_is() {
+        let first = Chunk {
+            ends_part: false,
+            ..chunk(0, 2)
+        };
+        let chunks = [first, chunk(0, 2), chunk(1, 1), end(2, 0)];
+        // Nothing; a chunk that is not the last; all but a byte of the last; all.
+        for (bytes, is_read) in [(0, false), (2, false), (3, false), (4, true)] {
+            let mut reader = reader(HEAD, &chunks).unwrap();
+            reader.next_part().unwrap();
+            reader.read_exact(&mut vec![0; bytes]).unwrap();
+            assert_eq!(reader.end_part().is_ok(), is_read, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn chunks_are_found_behind_what_is_read_at_once() {
+        let large = 7 * READ / 10;
+        let mut all: Vec<Chunk> = (0..6)
+            .map(|index| Chunk {
+                ends_part: index == 5,
+                ..chunk(0, large)
+            })
+            .collect();
+        all.extend([chunk(1, 3), end(2, 0)]);
+        let mut reader = reader(HEAD, &all).unwrap();
+        reader.next_part().unwrap();
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes).unwrap();
+        reader.end_part().unwrap();
+        let expected = (1..=6).flat_map(|number| vec![number; large]);
+        assert!(bytes.into_iter().eq(expected));
+        let chunks = 6 * (CHUNK + large);
+        assert_eq!(reader.position(), (HEADER + chunks) as u64);
+    }
+
+    #[test]
+    fn who_reads_no_further_leaves_no_thread() {
+        let mut chunks = vec![chunk(0, 1); 20];
+        chunks.push(end(2, 0));
+        let mut reader = reader(HEAD, &chunks).unwrap();
+        reader.next_part().unwrap();
+        let pieces = reader
+            .ahead
+            .as_ref()
+            .map(|ahead| Arc::downgrade(&ahead.pieces));
+        drop(reader);
+        assert!(pieces.unwrap().upgrade().is_none());
+    }
+
+    #[cfg(not(feature = "zstd"))]
+    #[test]
+    fn what_this_program_cannot_decompress_is_no_damage() {
+        let header = Header {
+            compression: Compression::Zstd,
+            ..HEAD
+        };
+        let refused = reader(header, &[end(2, 0)]).map(drop).unwrap_err();
+        assert!(matches!(&refused, Error::Options(why) if why.contains("feature zstd")));
+    }
+}
