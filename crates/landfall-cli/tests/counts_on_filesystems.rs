@@ -218,8 +218,8 @@ fn without_a_journal_appending_flushes_once() {
         mkfs: "-q -b 4096 -m 0 -E nodiscard,lazy_itable_init=0",
         ..EXT4
     };
-    for recipe in [without_journal, ext2] {
-        let Some(filesystem) = LoopFilesystem::new(recipe) else {
+    for filesystem_spec in [without_journal, ext2] {
+        let Some(filesystem) = LoopFilesystem::new(filesystem_spec) else {
             continue;
         };
         let options = format!("{COUNTED} --allocation append,overwrite");

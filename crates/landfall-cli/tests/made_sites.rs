@@ -102,7 +102,10 @@ fn a_site_says_what_it_is() {
         return;
     };
     assert_eq!(document["site"]["kind"], "recorder");
-    assert_eq!(document["site"]["recipe"], "xfs,noatime,-m reflink=0");
+    assert_eq!(
+        document["site"]["filesystem_spec"],
+        "xfs,noatime,-m reflink=0"
+    );
     assert_eq!(document["site"]["size_bytes"], 1_u64 << 30);
     assert!(document["site"]["latency"].is_null());
     let full = dir.path().canonicalize().unwrap();

@@ -251,7 +251,7 @@ fn timeline() -> Value {
 fn failing_proof(expected: &str) -> Value {
     json!({
         "experiment": "prove", "subject": "files method=fdatasync allocation=append size=8K",
-        "promises_atomic": true, "promises_order": true, "recipe": "ext4,barrier=0",
+        "promises_atomic": true, "promises_order": true, "filesystem_spec": "ext4,barrier=0",
         "device_bytes": 64 << 20, "model": "subset", "seed": 1, "faults": ["lying-flush"],
         "writeback": true,
         "workload": {
@@ -313,7 +313,7 @@ fn reports_of_what_power_cuts_leave_are_complete_too() {
         // Whatever a file of a directory in memory is said to be, the picture is to be drawn.
         let losing = [0, 240, 0][index % 3];
         strategy["proof"] = json!({
-            "recipe": "ext4", "states": 300, "losing": losing, "worst_lost": losing.min(2),
+            "filesystem_spec": "ext4", "states": 300, "losing": losing, "worst_lost": losing.min(2),
             "not_proven": (index % 3 == 2).then_some("it was stopped"),
         });
     }

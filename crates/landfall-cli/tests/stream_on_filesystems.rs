@@ -81,8 +81,8 @@ fn every_method_and_allocation_writes_a_state_once_on_ext4_and_xfs() {
         mkfs: "-q -K",
         options: "noatime",
     };
-    for recipe in [EXT4, xfs] {
-        let Some(made) = LoopFilesystem::new(recipe) else {
+    for filesystem_spec in [EXT4, xfs] {
+        let Some(made) = LoopFilesystem::new(filesystem_spec) else {
             return;
         };
         let options = format!("--part sizes --size 16M --rounds 3 {ALL_METHODS} {ALL_ALLOCATIONS}");

@@ -241,7 +241,7 @@ impl Results {
         earlier.experiments.iter().all(|old| {
             self.experiments.iter().any(|new| match (old, new) {
                 (Experiment::Prove(old), Experiment::Prove(new)) => {
-                    (&old.subject, &old.recipe) == (&new.subject, &new.recipe)
+                    (&old.subject, &old.filesystem_spec) == (&new.subject, &new.filesystem_spec)
                         && old.coverage.checked <= new.coverage.checked
                 }
                 _ => is_place && old.name() == new.name(),

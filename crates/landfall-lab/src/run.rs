@@ -94,8 +94,9 @@ fn one(
                 None => None,
             };
             let (mut found, mut notices) = sync::run(site, plan, stop, progress)?;
-            if let Some((recipe, states)) = proof {
-                let notice = prove::strategies(site, &recipe, &mut found, states, stop, progress)?;
+            if let Some((filesystem_spec, states)) = proof {
+                let notice =
+                    prove::strategies(site, &filesystem_spec, &mut found, states, stop, progress)?;
                 notices.extend(notice);
             }
             notices.extend(silent_device(site, &found));

@@ -23,6 +23,20 @@ impl Section<'_> {
         self.axis.map_or("other", Axis::name)
     }
 
+    /// Its rows; those that are not durable have a mark.
+    pub fn marked(&self) -> impl Iterator<Item = (String, &Series)> {
+        self.rows.iter().map(|(label, series)| {
+            let mark = if self.is_durable(series) { "" } else { " *" };
+            (format!("{label}{mark}"), *series)
+        })
+    }
+
+    /// Whether some of its rows have the mark.
+    pub fn has_marks(&self) -> bool {
+        let mut rows = self.rows.iter();
+        rows.any(|(_, series)| !self.is_durable(series) && series.is_measured())
+    }
+
     /// Whether what a series wrote is meant to survive a power cut.
     pub fn is_durable(&self, series: &Series) -> bool {
         !self.in_memory && series.axes.is_durable()

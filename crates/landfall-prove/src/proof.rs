@@ -203,7 +203,7 @@ fn examine(
         subject: plan.subject.name(),
         promises_atomic: plan.subject.promise().atomic,
         promises_order: plan.subject.promise().ordered,
-        recipe: plan.filesystem.to_string(),
+        filesystem_spec: plan.filesystem.clone(),
         device_bytes: recording.size(),
         model: plan.model.to_string(),
         atomic_bytes: plan.atomic.bytes(),

@@ -10,16 +10,18 @@ use landfall_recorder::Options;
 
 /// A filesystem; nothing where it cannot be made, which `LANDFALL_NO_SKIP` makes a failure.
 fn made(
-    recipe: &FilesystemSpec,
+    filesystem_spec: &FilesystemSpec,
     backing: Result<BackingDevice, Error>,
 ) -> Option<ScratchFilesystem> {
-    match backing.and_then(|backing| ScratchFilesystem::make(recipe, backing, &Stop::default())) {
+    match backing
+        .and_then(|backing| ScratchFilesystem::make(filesystem_spec, backing, &Stop::default()))
+    {
         Ok(made) => Some(made),
         Err(error) if std::env::var_os("LANDFALL_NO_SKIP").is_none() => {
-            println!("skipped: no {recipe} can be made here: {error}");
+            println!("skipped: no {filesystem_spec} can be made here: {error}");
             None
         }
-        Err(error) => panic!("no {recipe} can be made here: {error}"),
+        Err(error) => panic!("no {filesystem_spec} can be made here: {error}"),
     }
 }
 
@@ -47,15 +49,15 @@ fn is_attached(directories: &[PathBuf]) -> bool {
 fn every_kind_is_made_small_and_leaves_nothing() {
     let outside = tempfile::tempdir().unwrap();
     for kind in Kind::ALL {
-        let recipe = FilesystemSpec::plain(kind);
-        let size = recipe.small_size();
+        let filesystem_spec = FilesystemSpec::plain(kind);
+        let size = filesystem_spec.small_size();
         for on_recorder in [true, false] {
             let backing = if on_recorder {
                 recorder(outside.path(), size)
             } else {
                 BackingDevice::image(outside.path(), size, &Stop::default())
             };
-            let Some(made) = made(&recipe, backing) else {
+            let Some(made) = made(&filesystem_spec, backing) else {
                 return;
             };
             fs::write(made.directory().join("file"), [7; 1 << 20]).unwrap();
@@ -87,8 +89,8 @@ fn every_kind_is_made_small_and_leaves_nothing() {
 #[test]
 fn options_of_both_programs_arrive() {
     let outside = tempfile::tempdir().unwrap();
-    let recipe: FilesystemSpec = "ext4,data=journal,noatime,-b 1024".parse().unwrap();
-    let Some(made) = made(&recipe, recorder(outside.path(), 64 << 20)) else {
+    let filesystem_spec: FilesystemSpec = "ext4,data=journal,noatime,-b 1024".parse().unwrap();
+    let Some(made) = made(&filesystem_spec, recorder(outside.path(), 64 << 20)) else {
         return;
     };
     let filesystem = landfall_os::Filesystem::of(made.directory()).unwrap();

@@ -3,11 +3,14 @@
 //! A [`Series`] was measured with one combination of [`Axes`]; its trials keep their figures by [`Metric`], of which
 //! [`metric::METRICS`] says everything.
 //!
-//! It measures nothing, opens no file, and knows neither how something was found nor how it is shown. Whoever makes
+//! [`view`] is what is to be shown of it, as data.
+//!
+//! It measures nothing, opens no file, and knows neither how something was found nor what it looks like. Whoever makes
 //! results, and whoever shows them, depends on this crate and not on the other.
 
 mod axes;
 pub mod claim;
+mod filesystem_spec;
 pub mod metric;
 mod notice;
 pub mod numbers;
@@ -15,8 +18,10 @@ pub mod proof;
 pub mod series;
 pub mod stats;
 mod trial;
+pub mod view;
 
 pub use axes::{Axes, Axis, CacheState, Data, Files, Placement};
+pub use filesystem_spec::{FilesystemSpec, Kind};
 pub use metric::Metric;
 pub use notice::{Notice, Weight, left_out};
 pub use series::{Row, Series, SeriesProof};

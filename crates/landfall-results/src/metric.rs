@@ -43,6 +43,8 @@ pub struct Description {
     pub unit: &'static str,
     /// What it is in a few words, with the unit.
     pub label: &'static str,
+    /// The same as the heading of a column: no longer than it must be.
+    pub heading: &'static str,
     /// Which way it is better.
     pub better: Better,
     /// How it is printed for people.
@@ -58,7 +60,7 @@ pub struct Description {
 }
 
 macro_rules! metrics {
-    ($($metric:ident $name:literal, $unit:literal, $label:literal, $better:ident, $print:ident, $decimals:literal,
+    ($($metric:ident $name:literal, $unit:literal, $label:literal, $heading:literal, $better:ident, $print:ident, $decimals:literal,
        $rounds:ident, $is_compared:literal, $documentation:literal;)*) => {
         /// A figure that is measured of every trial of some experiment.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -72,6 +74,7 @@ macro_rules! metrics {
             name: $name,
             unit: $unit,
             label: $label,
+            heading: $heading,
             better: Better::$better,
             print: $print,
             decimals: $decimals,
@@ -83,121 +86,121 @@ macro_rules! metrics {
 }
 
 metrics! {
-    Seconds "seconds", "s", "seconds", Neither, two, 6, Median, false,
+    Seconds "seconds", "s", "seconds", "seconds", Neither, two, 6, Median, false,
         "Seconds that was measured for.";
-    Operations "operations", "", "operations", Neither, thousands, 0, Apart, false,
+    Operations "operations", "", "operations", "operations", Neither, thousands, 0, Apart, false,
         "Operations done.";
-    OpsPerSecond "ops_per_second", "1/s", "operations per second", More, thousands, 3, Median, true,
+    OpsPerSecond "ops_per_second", "1/s", "operations per second", "ops/s", More, thousands, 3, Median, true,
         "Operations per second, the first one included.";
-    FirstUs "first_us", "µs", "first operation, µs", Less, short, 3, Median, false,
+    FirstUs "first_us", "µs", "first operation, µs", "first µs", Less, short, 3, Median, false,
         "Latency of the first operation, in microseconds. After zero-filling it carries the flush of all the zeros.";
-    P50Us "p50_us", "µs", "median latency, µs", Less, short, 3, Median, false,
+    P50Us "p50_us", "µs", "median latency, µs", "p50 µs", Less, short, 3, Median, false,
         "Median latency, in microseconds; without the first operation, unless it was the only one.";
-    P90Us "p90_us", "µs", "90th percentile of the latency, µs", Less, short, 3, Apart, false,
+    P90Us "p90_us", "µs", "90th percentile of the latency, µs", "p90 µs", Less, short, 3, Apart, false,
         "90th percentile of the same latencies, in microseconds.";
-    P99Us "p99_us", "µs", "99th percentile of the latency, µs", Less, short, 3, Median, false,
+    P99Us "p99_us", "µs", "99th percentile of the latency, µs", "p99 µs", Less, short, 3, Median, false,
         "99th percentile of the same latencies, in microseconds.";
-    P999Us "p999_us", "µs", "99.9th percentile of the latency, µs", Less, short, 3, Apart, false,
+    P999Us "p999_us", "µs", "99.9th percentile of the latency, µs", "p99.9 µs", Less, short, 3, Apart, false,
         "99.9th percentile of the same latencies, in microseconds.";
-    MaxUs "max_us", "µs", "longest latency, µs", Less, short, 3, Apart, false,
+    MaxUs "max_us", "µs", "longest latency, µs", "longest µs", Less, short, 3, Apart, false,
         "The longest of the same latencies, in microseconds.";
-    CpuUs "cpu_us", "µs", "CPU time, µs", Less, short, 3, Median, false,
+    CpuUs "cpu_us", "µs", "CPU time, µs", "CPU µs", Less, short, 3, Median, false,
         "CPU time per operation, user and system, of this process, in microseconds.";
-    Writes "writes", "", "writes", Less, two, 3, MedianOfMost, false,
+    Writes "writes", "", "writes", "writes", Less, two, 3, MedianOfMost, false,
         "Write requests that carried data, per operation or request; absent where empty flushes cannot be told from them.";
-    WriteRequests "write_requests", "", "write requests", Less, two, 3, Median, false,
+    WriteRequests "write_requests", "", "write requests", "requests", Less, two, 3, Median, false,
         "Write requests as the kernel counts them, empty flushes included, per operation or request.";
-    Kib "kib", "KiB", "KiB written", Less, short, 3, Median, false,
+    Kib "kib", "KiB", "KiB written", "KiB", Less, short, 3, Median, false,
         "KiB that the device was given to write, per operation or request.";
-    Flushes "flushes", "", "flushes", Less, two, 3, Median, false,
+    Flushes "flushes", "", "flushes", "flushes", Less, two, 3, Median, false,
         "Flushes that the device executed, per operation or request.";
-    Reads "reads", "", "reads", Less, two, 3, Median, false,
+    Reads "reads", "", "reads", "reads", Less, two, 3, Median, false,
         "Read requests, per operation or request.";
-    ExtensionSeconds "extension_seconds", "s", "seconds of extending", Less, two, 3, Apart, false,
+    ExtensionSeconds "extension_seconds", "s", "seconds of extending", "seconds of extending", Less, two, 3, Apart, false,
         "Seconds of the trial spent on extending files in steps; summed over files, where threads have a file each.";
-    Drift "drift", "", "drift", Neither, two, 3, Median, false,
+    Drift "drift", "", "drift", "drift", Neither, two, 3, Median, false,
         "Rate of the last third of the trial over that of its first; absent for very short trials.";
-    HandOverSeconds "hand_over_seconds", "s", "hand-over, s", Less, two, 6, Median, false,
+    HandOverSeconds "hand_over_seconds", "s", "hand-over, s", "hand-over s", Less, two, 6, Median, false,
         "Seconds until all bytes were handed over, and the program may go on.";
-    SyncSeconds "sync_seconds", "s", "sync, s", Less, two, 6, Median, false,
+    SyncSeconds "sync_seconds", "s", "sync, s", "sync s", Less, two, 6, Median, false,
         "Seconds from there until they were durable.";
-    TotalMbPerS "total_mb_per_s", "MB/s", "until durable, MB per second", More, thousands, 3, Median, true,
+    TotalMbPerS "total_mb_per_s", "MB/s", "until durable, MB per second", "total MB/s", More, thousands, 3, Median, true,
         "MB per second of hand-over and sync together.";
-    HandOverMbPerS "hand_over_mb_per_s", "MB/s", "hand-over, MB per second", More, thousands, 3, Median, true,
+    HandOverMbPerS "hand_over_mb_per_s", "MB/s", "hand-over, MB per second", "hand-over MB/s", More, thousands, 3, Median, true,
         "MB per second of the hand-over.";
-    SyncMbPerS "sync_mb_per_s", "MB/s", "sync, MB per second", More, thousands, 3, MedianOfMost, false,
+    SyncMbPerS "sync_mb_per_s", "MB/s", "sync, MB per second", "sync MB/s", More, thousands, 3, MedianOfMost, false,
         "MB per second of the sync, of what the hand-over had left; absent where that is next to nothing (under 5%).";
-    LongestStallMs "longest_stall_ms", "ms", "longest stall, ms", Less, short, 3, Median, false,
+    LongestStallMs "longest_stall_ms", "ms", "longest stall, ms", "longest stall ms", Less, short, 3, Median, false,
         "The longest single call of the hand-over, or time until an update was accepted, in milliseconds.";
-    P99StallMs "p99_stall_ms", "ms", "99th percentile of stalls, ms", Less, short, 3, Median, false,
+    P99StallMs "p99_stall_ms", "ms", "99th percentile of stalls, ms", "p99 stall ms", Less, short, 3, Median, false,
         "The 99th percentile of the times until an update was accepted, in milliseconds.";
-    LeftMib "left_mib", "MiB", "left to sync, MiB", Neither, short, 3, Median, false,
+    LeftMib "left_mib", "MiB", "left to sync, MiB", "left to sync MiB", Neither, short, 3, Median, false,
         "MiB that were dirty or being written back when the hand-over ended, beyond those at its start.";
-    DirtyBeforeMib "dirty_before_mib", "MiB", "dirty before, MiB", Neither, short, 3, Apart, false,
+    DirtyBeforeMib "dirty_before_mib", "MiB", "dirty before, MiB", "dirty before MiB", Neither, short, 3, Apart, false,
         "MiB that others had left dirty when the trial began.";
-    PeakResidentMib "peak_resident_mib", "MiB", "peak memory, MiB", Less, short, 3, Median, false,
+    PeakResidentMib "peak_resident_mib", "MiB", "peak memory, MiB", "peak MiB", Less, short, 3, Median, false,
         "Peak resident memory of the process, in MiB; mapped file pages count. Absent where the kernel does not tell.";
-    CpuSPerGib "cpu_s_per_gib", "s/GiB", "CPU s per GiB", Less, two, 3, Median, false,
+    CpuSPerGib "cpu_s_per_gib", "s/GiB", "CPU s per GiB", "CPU s/GiB", Less, two, 3, Median, false,
         "CPU time of this process, user and system, in seconds per GiB.";
-    DeviceWrittenMib "device_written_mib", "MiB", "device, MiB", Less, short, 3, Median, false,
+    DeviceWrittenMib "device_written_mib", "MiB", "device, MiB", "device MiB", Less, short, 3, Median, false,
         "MiB that the device was given to write in the trial.";
-    DeviceReadMib "device_read_mib", "MiB", "device read, MiB", Less, short, 3, Median, false,
+    DeviceReadMib "device_read_mib", "MiB", "device read, MiB", "read MiB", Less, short, 3, Median, false,
         "MiB that were read from the device in the trial.";
-    DeviceWriteRequests "device_write_requests", "", "device write requests", Less, thousands, 3, Median, false,
+    DeviceWriteRequests "device_write_requests", "", "device write requests", "requests", Less, thousands, 3, Median, false,
         "Write requests of the trial as the kernel counts them, empty flushes included.";
-    DeviceFlushes "device_flushes", "", "flushes", Less, short, 3, Median, false,
+    DeviceFlushes "device_flushes", "", "flushes", "flushes", Less, short, 3, Median, false,
         "Flushes that the device executed in the trial.";
-    Updates "updates", "", "updates", Neither, thousands, 0, Apart, false,
+    Updates "updates", "", "updates", "updates", Neither, thousands, 0, Apart, false,
         "Updates that were accepted.";
-    UsPerUpdate "us_per_update", "µs", "µs per update", Less, short, 3, Median, false,
+    UsPerUpdate "us_per_update", "µs", "µs per update", "µs per update", Less, short, 3, Median, false,
         "Microseconds that the program spends in the log per update.";
-    RestartSeconds "restart_seconds", "s", "restart, s", Less, two, 6, Median, false,
+    RestartSeconds "restart_seconds", "s", "restart, s", "restart s", Less, two, 6, Median, false,
         "Seconds to read the state back.";
-    Requests "requests", "", "requests", Neither, thousands, 0, Apart, false,
+    Requests "requests", "", "requests", "requests", Neither, thousands, 0, Apart, false,
         "Requests done; those that were rolled back are not among them.";
-    RequestsPerSecond "requests_per_second", "1/s", "requests per second", More, thousands, 3, Median, true,
+    RequestsPerSecond "requests_per_second", "1/s", "requests per second", "requests/s", More, thousands, 3, Median, true,
         "Requests per second, of all clients together.";
-    Conflicts "conflicts", "", "conflicts", Less, thousands, 0, Apart, false,
+    Conflicts "conflicts", "", "conflicts", "conflicts", Less, thousands, 0, Apart, false,
         "Requests that were rolled back because of another one.";
-    ServerCpuUs "server_cpu_us", "µs", "server CPU, µs", Less, short, 3, Median, false,
+    ServerCpuUs "server_cpu_us", "µs", "server CPU, µs", "server CPU µs", Less, short, 3, Median, false,
         "CPU time of the database's own processes per request, in microseconds.";
-    ClientCpuUs "client_cpu_us", "µs", "our CPU, µs", Less, short, 3, Median, false,
+    ClientCpuUs "client_cpu_us", "µs", "our CPU, µs", "our CPU µs", Less, short, 3, Median, false,
         "CPU time of this process per request, in microseconds: of the clients, of a database that is part of this program, and of a recorder.";
-    OwedKib "owed_kib", "KiB", "owed, KiB", Less, short, 3, Median, false,
+    OwedKib "owed_kib", "KiB", "owed, KiB", "owed KiB", Less, short, 3, Median, false,
         "KiB per request that were written after the trial for it, once the database had to.";
-    OwedSeconds "owed_seconds", "s", "owed, s", Less, two, 3, Apart, false,
+    OwedSeconds "owed_seconds", "s", "owed, s", "owed s", Less, two, 3, Apart, false,
         "Seconds which that took.";
-    DirtyBytes "dirty_bytes", "B", "dirty pages, bytes", Less, thousands, 0, Apart, false,
+    DirtyBytes "dirty_bytes", "B", "dirty pages, bytes", "dirty pages bytes", Less, thousands, 0, Apart, false,
         "Bytes of pages that were newer in memory than in their files at the end; absent where the database does not tell.";
-    CompactionBytes "compaction_bytes", "B", "to be compacted, bytes", Less, thousands, 0, Apart, false,
+    CompactionBytes "compaction_bytes", "B", "to be compacted, bytes", "to be compacted bytes", Less, thousands, 0, Apart, false,
         "Bytes that compaction had still to rewrite, by the database's own estimate; absent where it does not tell.";
-    MemtableFlushes "memtable_flushes", "", "memtables written", Neither, thousands, 0, Apart, false,
+    MemtableFlushes "memtable_flushes", "", "memtables written", "memtables written", Neither, thousands, 0, Apart, false,
         "Memtables that the database had written out since it was started; absent where it has none.";
-    DatabaseBytes "database_bytes", "B", "bytes of the database", Less, thousands, 0, Median, false,
+    DatabaseBytes "database_bytes", "B", "bytes of the database", "bytes of the database", Less, thousands, 0, Median, false,
         "Bytes of the database's files at the end.";
-    NandKib "nand_kib", "KiB", "NAND, KiB", Less, short, 3, Median, false,
+    NandKib "nand_kib", "KiB", "NAND, KiB", "flash KiB", Less, short, 3, Median, false,
         "KiB programmed into the flash of the plan's drive per request, by the model of docs/wear-model.md; absent where no recorder could tell where was written.";
-    Amplification "amplification", "", "NAND over written", Less, two, 3, Apart, false,
+    Amplification "amplification", "", "NAND over written", "NAND bytes per byte", Less, two, 3, Apart, false,
         "Bytes programmed per byte that the device was given: the product of the next two.";
-    Rounding "rounding", "", "of rounding", Less, two, 3, Apart, false,
+    Rounding "rounding", "", "of rounding", "by rounding", Less, two, 3, Apart, false,
         "The part of it that comes from writes that do not cover whole flash pages.";
-    Copying "copying", "", "of copying", Less, two, 3, Apart, false,
+    Copying "copying", "", "of copying", "by copying", Less, two, 3, Apart, false,
         "The part that comes from garbage collection.";
-    Rewrites "rewrites", "", "rewrites", Neither, two, 3, Apart, false,
+    Rewrites "rewrites", "", "rewrites", "rewrites", Neither, two, 3, Apart, false,
         "How often a flash page was written, of those that were. Below 2 the amplification is that of the same writes coming again in the same order: too good, unless they do.";
-    FlashBytes "flash_bytes", "B", "bytes on flash", Neither, thousands, 0, Apart, false,
+    FlashBytes "flash_bytes", "B", "bytes on flash", "bytes on flash", Neither, thousands, 0, Apart, false,
         "Bytes of flash pages in use: what was ever written on the device.";
-    Years "years", "a", "years", More, short, 3, Apart, false,
+    Years "years", "a", "years", "drive years", More, short, 3, Apart, false,
         "Years until the drive is worn out, if requests came as fast as in this trial for ever.";
-    ForeignKib "foreign_kib", "KiB", "KiB of others", Neither, short, 3, Apart, false,
+    ForeignKib "foreign_kib", "KiB", "KiB of others", "KiB of others", Neither, short, 3, Apart, false,
         "KiB per request that others wrote to the disk below, where the site is on an image.";
-    PreparationSeconds "preparation_seconds", "s", "seconds of preparation", Neither, two, 3, Apart, false,
+    PreparationSeconds "preparation_seconds", "s", "seconds of preparation", "seconds of preparation", Neither, two, 3, Apart, false,
         "Seconds of preparing for this trial, which are not measured.";
-    PreparationBytes "preparation_bytes", "B", "bytes of preparation", Neither, thousands, 0, Apart, false,
+    PreparationBytes "preparation_bytes", "B", "bytes of preparation", "bytes of preparation", Neither, thousands, 0, Apart, false,
         "Bytes written in preparing for it.";
-    ForeignCpus "foreign_cpus", "", "processors of others", Neither, two, 3, Apart, false,
+    ForeignCpus "foreign_cpus", "", "processors of others", "processors of others", Neither, two, 3, Apart, false,
         "CPU that others took during the trial, in processors.";
-    StolenCpus "stolen_cpus", "", "stolen processors", Neither, two, 3, Apart, false,
+    StolenCpus "stolen_cpus", "", "stolen processors", "stolen processors", Neither, two, 3, Apart, false,
         "Time that a hypervisor took away, in processors.";
 }
 

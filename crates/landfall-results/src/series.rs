@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::metric::{METRICS, Metric, Rounds};
 use crate::numbers::{NOTHING, two};
 use crate::stats::{Estimate, FEWEST_ROUNDS, Spread};
-use crate::{Axes, Trial};
+use crate::{Axes, FilesystemSpec, Trial};
 
 /// What was measured with one combination of axes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +45,7 @@ pub struct Series {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesProof {
     /// The filesystem that was made for it.
-    pub recipe: String,
+    pub filesystem_spec: FilesystemSpec,
     /// Distinct crash states that were checked.
     pub states: u64,
     /// States in which an acknowledged write was not there.

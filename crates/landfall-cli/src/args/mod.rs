@@ -293,6 +293,10 @@ pub struct Documents {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub json: Option<PathBuf>,
 
+    /// Write the tables as Markdown to this file, '-' for standard output.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub markdown: Option<PathBuf>,
+
     /// Directory for the report (index.html) and the results document (results.json).
     #[arg(long, value_name = "DIR", default_value = "landfall-report", value_hint = ValueHint::DirPath)]
     pub report: PathBuf,

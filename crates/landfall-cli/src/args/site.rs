@@ -36,8 +36,8 @@ impl SiteArguments {
     /// The site that these arguments ask for.
     pub fn spec(&self) -> Result<SiteSpec, Failure> {
         match (&self.on, &self.latency) {
-            (SiteSpec::Recorder(recipe, _), latency) => {
-                Ok(SiteSpec::Recorder(recipe.clone(), latency.clone()))
+            (SiteSpec::Recorder(filesystem_spec, _), latency) => {
+                Ok(SiteSpec::Recorder(filesystem_spec.clone(), latency.clone()))
             }
             (other, None) => Ok(other.clone()),
             (_, Some(_)) => Err(Failure::new(

@@ -16,14 +16,14 @@ pub struct SitesArguments {
     pub dir: PathBuf,
 
     /// Compare these sites and no others; may be given several times: dir for the directory itself,
-    /// loop:RECIPE for a filesystem made on an image file, memory:RECIPE, recorder:RECIPE. Options of mount
+    /// loop:SPEC for a filesystem made on an image file, memory:SPEC, recorder:SPEC. Options of mount
     /// follow after commas, as do those of mkfs, and size=SIZE: loop:ext4,data=journal,size=2G. Needs root,
     /// but for dir.
     #[arg(long, value_name = "SITE", help_heading = "Where to measure")]
     on: Vec<SiteSpec>,
 
-    /// The same as --on loop:RECIPE; may be given several times.
-    #[arg(long, value_name = "RECIPE", help_heading = "Where to measure")]
+    /// The same as --on loop:SPEC; may be given several times.
+    #[arg(long, value_name = "SPEC", help_heading = "Where to measure")]
     fs: Vec<FilesystemSpec>,
 
     /// Let recorders take as long as a device of this kind, only with --on recorder:…: hdd-7200,
@@ -40,9 +40,9 @@ impl SitesArguments {
         let images = self.fs.iter().cloned().map(SiteSpec::Loop);
         for site in self.on.iter().cloned().chain(images) {
             let site = match site {
-                SiteSpec::Recorder(recipe, _) => {
+                SiteSpec::Recorder(filesystem_spec, _) => {
                     is_timed = true;
-                    SiteSpec::Recorder(recipe, self.latency.clone())
+                    SiteSpec::Recorder(filesystem_spec, self.latency.clone())
                 }
                 other => other,
             };

@@ -25,7 +25,7 @@ pub fn run(arguments: &Compare) -> Result<Code, Failure> {
             .map(|text| text + "\n")
             .map_err(|error| Failure::new(Code::Failed, format!("cannot make JSON: {error}")))?
     } else {
-        table::comparison(&comparison)
+        table::text(&table::comparison(&comparison))
     };
     print_bytes(text.as_bytes())
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use landfall_lab::advice::{Advice, advise};
 use landfall_lab::{Results, report};
 use landfall_os::humanize::quoted;
+use landfall_report::markdown::markdown;
 
 use crate::args::Documents;
 use crate::commands::compare::read;
@@ -13,27 +14,64 @@ use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 use crate::terminal::{remark, table};
 
+/// Whether standard output is meant.
+pub fn is_stdout(path: &Option<PathBuf>) -> bool {
+    path.as_deref() == Some(Path::new("-"))
+}
+
 impl Documents {
+    /// Whether every file can be written, these others among them, and no two are the same.
+    pub fn check(&self, others: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+        let own = [
+            ("--json", self.json.as_deref()),
+            ("--markdown", self.markdown.as_deref()),
+        ];
+        let named = own.into_iter().chain(others.iter().copied());
+        let mut files: Vec<(&str, &Path)> = Vec::new();
+        for (option, path) in named {
+            let Some(path) = path else { continue };
+            if let Some((other, _)) = files.iter().find(|(_, other)| *other == path) {
+                let text = if path == Path::new("-") {
+                    format!("only one of {other} - and {option} - can have standard output")
+                } else {
+                    format!("{other} and {option} name the same file; give each its own")
+                };
+                return Err(Failure::new(Code::Usage, text));
+            }
+            files.push((option, path));
+        }
+        let files = files
+            .into_iter()
+            .filter(|(_, path)| *path != Path::new("-"));
+        files.map(|(_, path)| path).try_for_each(check_file)
+    }
+
     /// Writes what was asked for into files.
     pub fn write(&self, results: &Results) -> Result<(), Failure> {
         if !self.no_report {
             let advice = advise(results, &self.report.display().to_string(), None);
             write_report(&self.report, results, &advice)?;
         }
-        match self.json.as_ref().filter(|path| *path != Path::new("-")) {
-            Some(path) => write_file(path, results.to_json().as_bytes()),
-            None => Ok(()),
+        let is_file = |path: &&PathBuf| path.as_path() != Path::new("-");
+        if let Some(path) = self.json.as_ref().filter(is_file) {
+            write_file(path, results.to_json().as_bytes())?;
         }
+        if let Some(path) = self.markdown.as_ref().filter(is_file) {
+            write_file(path, markdown(&table::results(results)).as_bytes())?;
+        }
+        Ok(())
     }
 
-    /// Prints the document if that was asked for, the tables otherwise.
+    /// Prints the document or the Markdown if that was asked for, the tables otherwise.
     pub fn print(&self, results: &Results) -> Result<(), Failure> {
-        if self.json.as_deref() == Some(Path::new("-")) {
-            print_bytes(results.to_json().as_bytes())?;
-            return Ok(());
-        }
-        let mut text = table::results(results);
-        if !self.no_report {
+        let mut text = if is_stdout(&self.json) {
+            results.to_json()
+        } else if is_stdout(&self.markdown) {
+            markdown(&table::results(results))
+        } else {
+            table::text(&table::results(results))
+        };
+        if !self.no_report && !is_stdout(&self.json) && !is_stdout(&self.markdown) {
             let page = self.report.join("index.html");
             let _ = writeln!(text, "\nReport: {}", page.display());
         }

@@ -1,13 +1,13 @@
 //! `landfall lab`: runs an experiment, prints its table, writes its documents.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use landfall_lab::{Error, Plan, Progress, Results, Site, SiteSpec, Stop, export};
 use landfall_results::Row;
 
 use crate::args::{Lab, LabRequest, Output};
-use crate::commands::documents::{check_file, command_line, prepare_report, write_file};
+use crate::commands::documents::{command_line, is_stdout, prepare_report, write_file};
 use crate::commands::listing::list;
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
@@ -96,31 +96,21 @@ fn open_site(request: &LabRequest, stop: &Stop, display: &mut Display) -> Result
 
 /// Finds out before an hour of measuring, not after it, that results have nowhere to go.
 fn check(output: &Output) -> Result<(), Failure> {
-    let to_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
-    let claims = [
-        to_stdout(&output.documents.json),
-        to_stdout(&output.csv),
-        output.tsv,
-    ];
-    if claims.iter().filter(|claim| **claim).count() > 1 {
+    if output.tsv
+        && [
+            &output.documents.json,
+            &output.documents.markdown,
+            &output.csv,
+        ]
+        .into_iter()
+        .any(is_stdout)
+    {
         return Err(Failure::new(
             Code::Usage,
-            "only one of --json -, --csv - and --tsv can have standard output",
+            "only one of --json -, --markdown -, --csv - and --tsv can have standard output",
         ));
     }
-    let files: Vec<&Path> = [&output.documents.json, &output.csv]
-        .into_iter()
-        .flatten()
-        .map(PathBuf::as_path)
-        .filter(|path| *path != Path::new("-"))
-        .collect();
-    if let [json, csv] = files.as_slice()
-        && json == csv
-    {
-        let text = "--json and --csv name the same file; give each its own";
-        return Err(Failure::new(Code::Usage, text));
-    }
-    files.into_iter().try_for_each(check_file)
+    output.documents.check(&[("--csv", output.csv.as_deref())])
 }
 
 fn write_documents(output: &Output, results: &Results) -> Result<(), Failure> {
@@ -132,7 +122,7 @@ fn write_documents(output: &Output, results: &Results) -> Result<(), Failure> {
 }
 
 fn print(output: &Output, results: &Results) -> Result<(), Failure> {
-    if output.csv.as_deref() == Some(Path::new("-")) {
+    if is_stdout(&output.csv) {
         print_bytes(export::csv(results).as_bytes())?;
     } else if !output.tsv {
         output.documents.print(results)?;

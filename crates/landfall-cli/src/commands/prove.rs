@@ -12,7 +12,7 @@ use landfall_prove::{Plan, Progress, Stop, subjects, uml};
 use landfall_results::proof::{Outcome, ProofResults};
 
 use crate::args::{Prove, Workload};
-use crate::commands::documents::{check_file, command_line, prepare_report};
+use crate::commands::documents::{command_line, prepare_report};
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 use crate::terminal::Bar;
@@ -30,17 +30,10 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
     if list {
         return print_bytes(listing().as_bytes());
     }
-    for file in [
-        documents.json.as_deref(),
-        workload.keep_recording.as_deref(),
-        states.keep_image.as_deref(),
-    ]
-    .into_iter()
-    .flatten()
-    .filter(|file| *file != std::path::Path::new("-"))
-    {
-        check_file(file)?;
-    }
+    documents.check(&[
+        ("--keep-recording", workload.keep_recording.as_deref()),
+        ("--keep-image", states.keep_image.as_deref()),
+    ])?;
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
     if asks_for_uml && !uml::is_inside() {

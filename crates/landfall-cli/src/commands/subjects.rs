@@ -12,16 +12,19 @@ use crate::terminal::table;
 pub fn run(arguments: &Subjects) -> Result<Code, Failure> {
     let text = match &arguments.name {
         _ if arguments.json => format!("{:#}\n", document()),
-        None => table::subjects(landfall_databases::list(), subjects::list()),
+        None => table::text(&table::subjects(
+            landfall_databases::list(),
+            subjects::list(),
+        )),
         Some(name) => {
             let databases = landfall_databases::list().filter(|(known, ..)| known.name == name);
             let proofs = subjects::list().filter(|known| known.name == name);
-            let text = table::settings(databases.map(|(known, ..)| known), proofs);
-            if text.is_empty() {
+            let blocks = table::settings(databases.map(|(known, ..)| known), proofs);
+            if blocks.is_empty() {
                 let text = format!("there is no '{name}'; 'landfall subjects' says what there is");
                 return Err(Failure::new(Code::Usage, text));
             }
-            text
+            table::text(&blocks)
         }
     };
     print_bytes(text.as_bytes())

@@ -2,24 +2,13 @@
 
 use std::io::Write;
 
-use anstyle::{AnsiColor, Style};
-
-pub const STRONG: Style = Style::new().bold();
-pub const FAINT: Style = Style::new().dimmed();
-pub const GOOD: Style = AnsiColor::Green.on_default();
-pub const BAD: Style = AnsiColor::Red.on_default();
-pub const DOUBT: Style = AnsiColor::Yellow.on_default();
+use landfall_report::style::{BAD, FAINT, styled};
 
 /// Colours are used on terminals, unless the user or NO_COLOR says otherwise.
 pub fn set_color(never: bool) {
     if never {
         anstream::ColorChoice::Never.write_global();
     }
-}
-
-/// `text` in a style.
-pub fn styled(style: Style, text: &str) -> String {
-    format!("{style}{text}{style:#}")
 }
 
 /// Says on standard error what went wrong.

@@ -207,25 +207,28 @@ pub const SMALL_EXT4: FilesystemSpec = FilesystemSpec {
 
 impl LoopFilesystem {
     /// Makes and mounts it; says why and returns nothing where that cannot be done.
-    pub fn new(recipe: FilesystemSpec) -> Option<LoopFilesystem> {
+    pub fn new(filesystem_spec: FilesystemSpec) -> Option<LoopFilesystem> {
         if !is_root() {
             skip("mounting a filesystem needs root");
             return None;
         }
-        match Self::try_new(recipe) {
+        match Self::try_new(filesystem_spec) {
             Ok(made) => Some(made),
             Err(reason) => {
-                skip(&format!("no {} on a loop device: {reason}", recipe.kind));
+                skip(&format!(
+                    "no {} on a loop device: {reason}",
+                    filesystem_spec.kind
+                ));
                 None
             }
         }
     }
 
-    fn try_new(recipe: FilesystemSpec) -> Result<LoopFilesystem, String> {
+    fn try_new(filesystem_spec: FilesystemSpec) -> Result<LoopFilesystem, String> {
         let dir = scratch();
         let image = dir.path().join("image");
         // Written, not sparse: otherwise the filesystem below would allocate while we count.
-        write_zeros(&image, recipe.mib).map_err(|error| format!("no image: {error}"))?;
+        write_zeros(&image, filesystem_spec.mib).map_err(|error| format!("no image: {error}"))?;
         let device = tool(
             Command::new("losetup")
                 .args(["--direct-io=on", "--find", "--show"])
@@ -233,15 +236,21 @@ impl LoopFilesystem {
         )?;
         let mount_point = dir.path().join("mounted");
         let mounted = tool(
-            Command::new(format!("mkfs.{}", recipe.kind))
-                .args(recipe.mkfs.split_whitespace())
+            Command::new(format!("mkfs.{}", filesystem_spec.kind))
+                .args(filesystem_spec.mkfs.split_whitespace())
                 .arg(&device),
         )
         .and_then(|_| fs::create_dir(&mount_point).map_err(|error| error.to_string()))
         .and_then(|()| {
             tool(
                 Command::new("mount")
-                    .args(["-t", recipe.kind, "-o", recipe.options, &device])
+                    .args([
+                        "-t",
+                        filesystem_spec.kind,
+                        "-o",
+                        filesystem_spec.options,
+                        &device,
+                    ])
                     .arg(&mount_point),
             )
         });

@@ -50,8 +50,8 @@ impl<'a> Commands<'a> {
                 format!("amplify-{part}"),
             ),
             Measured::Binlog if rule.system == System::Mount => {
-                let own = format!("loop:{}", self.recipe(rule, None)?);
-                let with = self.recipe(rule, Some(&known.value))?;
+                let own = format!("loop:{}", self.filesystem_spec(rule, None)?);
+                let with = self.filesystem_spec(rule, Some(&known.value))?;
                 let with = format!("loop:{with}");
                 (
                     "binlog",
@@ -96,7 +96,7 @@ impl<'a> Commands<'a> {
         if !rule.since.is_empty() {
             return None;
         }
-        let mut recipe = self.recipe(rule, None)?;
+        let mut filesystem_spec = self.filesystem_spec(rule, None)?;
         let mut set = Vec::new();
         let subject = match rule.system {
             // They are no subjects.
@@ -111,7 +111,7 @@ impl<'a> Commands<'a> {
                 System::Mariadb.key()
             }
             System::Mount => {
-                recipe = self.recipe(rule, Some(value))?;
+                filesystem_spec = self.filesystem_spec(rule, Some(value))?;
                 "files"
             }
             system => {
@@ -138,32 +138,32 @@ impl<'a> Commands<'a> {
         let atomic = atomic.unwrap_or_default();
         Some(format!(
             "sudo landfall prove {subject} --fs {}{set}{atomic} --no-report --json {}",
-            quoted(&recipe.to_string()),
+            quoted(&filesystem_spec.to_string()),
             self.file(&file)
         ))
     }
 
     /// How a filesystem like that of the directory is made: another would prove nothing of it. With a `value` of a
     /// rule on mounting it has that in place of its own.
-    fn recipe(&self, rule: &Rule, value: Option<&str>) -> Option<FilesystemSpec> {
-        let mut recipe = like(&self.results.filesystem).ok()?;
+    fn filesystem_spec(&self, rule: &Rule, value: Option<&str>) -> Option<FilesystemSpec> {
+        let mut filesystem_spec = like(&self.results.filesystem).ok()?;
         // Settings are proven with a journal, since without one other things are lost.
         if rule.setting != JOURNAL {
-            recipe.mkfs_options.clear();
+            filesystem_spec.mkfs_options.clear();
         }
         let mut words = value.into_iter().filter(|_| rule.setting != JOURNAL);
         if rule.setting.starts_with("mkfs ") {
             let features = words.by_ref().map(str::to_owned);
-            recipe
+            filesystem_spec
                 .mkfs_options
                 .extend(features.flat_map(|own| ["-O".to_owned(), own]));
         }
         let own = words.map(|value| mount_option(rule.setting, value));
-        let others = recipe.mount_options.split(',');
-        let others = telling(rule, recipe.kind.name(), others).into_iter();
+        let others = filesystem_spec.mount_options.split(',');
+        let others = telling(rule, filesystem_spec.kind.name(), others).into_iter();
         let all: Vec<String> = others.map(str::to_owned).chain(own).collect();
-        recipe.mount_options = all.join(",");
-        Some(recipe)
+        filesystem_spec.mount_options = all.join(",");
+        Some(filesystem_spec)
     }
 
     fn file(&self, name: &str) -> String {

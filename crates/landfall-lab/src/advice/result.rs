@@ -1,5 +1,6 @@
 //! Advice, as it stands in its own document: made from results and from nothing else.
 
+use landfall_results::FilesystemSpec;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -177,7 +178,7 @@ pub struct Proof {
     /// What was proven.
     pub subject: String,
     /// The filesystem.
-    pub recipe: String,
+    pub filesystem_spec: FilesystemSpec,
     /// Distinct crash states that were checked.
     pub states: u64,
     /// States in which something was lost or damaged.

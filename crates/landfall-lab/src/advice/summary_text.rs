@@ -96,7 +96,10 @@ pub fn evidence(setting: &Setting, choice: &Choice) -> String {
             Basis::Alike => "what works alike ",
             Basis::Writes => "such writes to a file ",
         };
-        parts.push(format!("{of}{lost} ({}, {})", proof.subject, proof.recipe));
+        parts.push(format!(
+            "{of}{lost} ({}, {})",
+            proof.subject, proof.filesystem_spec
+        ));
     }
     parts.join("; ")
 }

@@ -264,7 +264,7 @@ fn a_loss_is_not_excused_by_another_way_to_mount() {
     let sound = proofs.next().unwrap();
     assert_eq!(sound.failing_states, 0);
     let mut elsewhere = sound.clone();
-    elsewhere.recipe = "ext4,data=journal".to_owned();
+    elsewhere.filesystem_spec = "ext4,data=journal".parse().unwrap();
     let mut losing = sound.clone();
     (losing.failing_states, losing.losing_states) = (3, 3);
     results
@@ -327,7 +327,10 @@ fn a_filesystem_without_a_journal_is_proven_as_one() {
     assert!(!is_there("mount-data") && !is_there("mount-fast-commit"));
     let binlog = advice.of(System::Mariadb).nth(1).unwrap();
     let proof = binlog.choices[0].proof.as_ref().unwrap();
-    assert_eq!((proof.recipe.as_str(), proof.basis), ("ext4", Basis::Alike));
+    assert_eq!(
+        (proof.filesystem_spec.to_string().as_str(), proof.basis),
+        ("ext4", Basis::Alike)
+    );
     let mut commands = advice.missing.iter().map(|one| one.command.as_str());
     let of_journal = "sudo landfall prove mariadb --fs 'ext4,-O ^has_journal' --set sync_binlog=1 ";
     assert!(commands.any(|command| command.starts_with(of_journal)));

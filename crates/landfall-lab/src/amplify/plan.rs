@@ -323,11 +323,11 @@ fn has_word(name: &str, words: &str) -> bool {
 /// would ignore what it is told of the neighbours of dirty pages.
 fn recorder() -> SiteSpec {
     use crate::scratch_fs::{FilesystemSpec, Kind};
-    let recipe = FilesystemSpec {
+    let filesystem_spec = FilesystemSpec {
         is_rotational: true,
         ..FilesystemSpec::plain(Kind::Ext4)
     };
-    SiteSpec::Recorder(recipe, None)
+    SiteSpec::Recorder(filesystem_spec, None)
 }
 
 #[cfg(test)]

@@ -11,20 +11,20 @@ use super::plan::name;
 use crate::SiteKind;
 use crate::claim::{self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Published};
 use crate::configuration::{Measurements, SiteResult};
-use crate::scratch_fs::FilesystemSpec;
+use crate::scratch_fs::Kind;
 
 const SOURCE: &str = "P. Zaitsev, \"Beware: ext3 and sync-binlog do not play well together\", 21 January 2009, https://www.percona.com/blog/2009/01/21/beware-ext3-and-sync-binlog-do-not-play-well-together/";
 
 /// A filesystem, as a claim names it.
 #[derive(Clone, Copy)]
 struct Place {
-    filesystem: &'static str,
+    filesystem: Kind,
     /// Its `data=`, where it is not the usual one.
     data: Option<&'static str>,
     in_memory: bool,
 }
 
-const fn disk(filesystem: &'static str) -> Place {
+const fn disk(filesystem: Kind) -> Place {
     Place {
         filesystem,
         data: None,
@@ -32,10 +32,10 @@ const fn disk(filesystem: &'static str) -> Place {
     }
 }
 
-const EXT2: Place = disk("ext2");
-const EXT3: Place = disk("ext3");
-const EXT4: Place = disk("ext4");
-const XFS: Place = disk("xfs");
+const EXT2: Place = disk(Kind::Ext2);
+const EXT3: Place = disk(Kind::Ext3);
+const EXT4: Place = disk(Kind::Ext4);
+const XFS: Place = disk(Kind::Xfs);
 const WRITEBACK: Place = Place {
     data: Some("writeback"),
     ..EXT3
@@ -51,8 +51,7 @@ const MEMORY: Place = Place {
 
 impl Place {
     fn is(&self, site: &SiteResult) -> bool {
-        let recipe = site.description.recipe.as_deref().unwrap_or_default();
-        let Ok(recipe) = recipe.parse::<FilesystemSpec>() else {
+        let Some(spec) = &site.description.filesystem_spec else {
             return false;
         };
         let backing = if self.in_memory {
@@ -61,10 +60,10 @@ impl Place {
             [SiteKind::Loop, SiteKind::Recorder].contains(&site.description.kind)
         };
         let data = match self.data {
-            Some(mode) => recipe.mount_options == format!("data={mode}"),
-            None => ["", "data=ordered"].contains(&&*recipe.mount_options),
+            Some(mode) => spec.mount_options == format!("data={mode}"),
+            None => ["", "data=ordered"].contains(&&*spec.mount_options),
         };
-        backing && data && recipe.kind.name() == self.filesystem && recipe.mkfs_options.is_empty()
+        backing && data && spec.kind == self.filesystem && spec.mkfs_options.is_empty()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Results for tests that need some.
 
+use landfall_results::FilesystemSpec;
 use landfall_results::Series;
 
 use super::plan::name;
@@ -50,23 +51,23 @@ pub(crate) fn of_all(sites: &[&str]) -> Measurements {
     }
     let mut all = measurements(all);
     for site in &mut all.sites {
-        let (kind, recipe) = match site.key.parse().unwrap() {
-            SiteSpec::Loop(recipe) => (SiteKind::Loop, recipe),
-            SiteSpec::Memory(recipe) => (SiteKind::Memory, recipe),
+        let (kind, filesystem_spec) = match site.key.parse().unwrap() {
+            SiteSpec::Loop(filesystem_spec) => (SiteKind::Loop, filesystem_spec),
+            SiteSpec::Memory(filesystem_spec) => (SiteKind::Memory, filesystem_spec),
             _ => continue,
         };
-        site.description = made(kind, &recipe.to_string());
+        site.description = made(kind, filesystem_spec.clone());
         let filesystem = site.filesystem.as_mut().unwrap();
-        let options = recipe.mount_options.split(',');
+        let options = filesystem_spec.mount_options.split(',');
         filesystem.options = options.map(str::to_owned).collect();
     }
     all
 }
 
-fn made(kind: SiteKind, recipe: &str) -> SiteDescription {
+fn made(kind: SiteKind, filesystem_spec: FilesystemSpec) -> SiteDescription {
     SiteDescription {
         kind,
-        recipe: Some(recipe.to_owned()),
+        filesystem_spec: Some(filesystem_spec),
         size_bytes: Some(1 << 30),
         latency: None,
     }

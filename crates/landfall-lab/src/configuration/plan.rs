@@ -218,7 +218,9 @@ impl Plan {
     pub fn required_bytes(&self) -> u64 {
         let site = |spec: &&SiteSpec| match spec {
             SiteSpec::Directory => self.site_bytes(),
-            SiteSpec::Loop(recipe) => recipe.size_for(self.site_bytes()).unwrap_or(u64::MAX),
+            SiteSpec::Loop(filesystem_spec) => filesystem_spec
+                .size_for(self.site_bytes())
+                .unwrap_or(u64::MAX),
             SiteSpec::Memory(_) | SiteSpec::Recorder(..) => 0,
         };
         let sites = self.sites().iter().map(site).fold(0, u64::saturating_add);

@@ -71,7 +71,7 @@ impl<'a> Run<'a> {
             directory: self.directory.display().to_string(),
             site: SiteDescription {
                 kind: SiteKind::Recorder,
-                recipe: Some(first.results.recipe.clone()),
+                filesystem_spec: Some(first.results.filesystem_spec.clone()),
                 size_bytes: Some(first.results.device_bytes),
                 latency: None,
             },

@@ -22,10 +22,10 @@ type Written = (Option<SyncMethod>, Option<Allocation>, Option<u64>);
 /// one of the same type and options; and whether anything can be proven at all, found out before an
 /// hour of measuring.
 pub(crate) fn prepare(site: &Site) -> Result<FilesystemSpec, Error> {
-    let recipe = match site.recipe() {
-        Some(recipe) => FilesystemSpec {
+    let filesystem_spec = match site.filesystem_spec() {
+        Some(filesystem_spec) => FilesystemSpec {
             size: None,
-            ..recipe.clone()
+            ..filesystem_spec.clone()
         },
         None => like(site.filesystem()).map_err(|why| {
             Error::Refused(format!(
@@ -34,13 +34,13 @@ pub(crate) fn prepare(site: &Site) -> Result<FilesystemSpec, Error> {
         })?,
     };
     scratch_fs::require_recorder(site.directory())?;
-    Ok(recipe)
+    Ok(filesystem_spec)
 }
 
 /// Proves each strategy that was measured, with at most `states` crash states each.
 pub(crate) fn strategies(
     site: &Site,
-    recipe: &FilesystemSpec,
+    filesystem_spec: &FilesystemSpec,
     found: &mut SyncResults,
     states: usize,
     stop: &Stop,
@@ -63,20 +63,20 @@ pub(crate) fn strategies(
         );
         let proof = match known.get(&written) {
             _ if strategy.axes.threads > Some(1) => {
-                not_proven(recipe, "several threads are not proven")
+                not_proven(filesystem_spec, "several threads are not proven")
             }
             Some(proof) => proof.clone(),
             None => {
-                let proof = one(site, recipe, written, states, stop)?;
+                let proof = one(site, filesystem_spec, written, states, stop)?;
                 known.insert(written, proof.clone());
                 proof
             }
         };
         strategy.proof = Some(proof);
     }
-    Ok((site.recipe().is_none()).then(|| {
+    Ok((site.filesystem_spec().is_none()).then(|| {
         let text = format!(
-            "What was timed in this directory was proven on another filesystem of the same type and options, '{recipe}', on a recorder: that shows what filesystem and kernel do, and not whether this disk honours a flush."
+            "What was timed in this directory was proven on another filesystem of the same type and options, '{filesystem_spec}', on a recorder: that shows what filesystem and kernel do, and not whether this disk honours a flush."
         );
         Notice::new("proven-elsewhere", Weight::Note, text)
     }))
@@ -84,7 +84,7 @@ pub(crate) fn strategies(
 
 fn one(
     site: &Site,
-    recipe: &FilesystemSpec,
+    filesystem_spec: &FilesystemSpec,
     (method, allocation, size): Written,
     states: usize,
     stop: &Stop,
@@ -102,14 +102,14 @@ fn one(
     let subject = match subjects::named("files", &settings) {
         Ok(subject) => subject,
         // A size that no subject has, say.
-        Err(Error::Usage(why)) => return Ok(not_proven(recipe, &why)),
+        Err(Error::Usage(why)) => return Ok(not_proven(filesystem_spec, &why)),
         Err(error) => return Err(error),
     };
     // Room for what is allocated ahead.
     let ahead = allocation.and_then(Allocation::step_bytes).unwrap_or(0);
     let roomy = FilesystemSpec {
-        size: Some(recipe.small_size() + 2 * ahead),
-        ..recipe.clone()
+        size: Some(filesystem_spec.small_size() + 2 * ahead),
+        ..filesystem_spec.clone()
     };
     let plan = Plan {
         directory: site.directory().to_owned(),
@@ -120,11 +120,13 @@ fn one(
     let proof = match prove(&plan, stop, &mut Silent) {
         Ok(proof) => proof.results,
         // This filesystem on the recorder lacks what the site has, or has not the room for it.
-        Err(Error::Refused(why) | Error::Subject(why)) => return Ok(not_proven(recipe, &why)),
+        Err(Error::Refused(why) | Error::Subject(why)) => {
+            return Ok(not_proven(filesystem_spec, &why));
+        }
         Err(error) => return Err(error),
     };
     Ok(SeriesProof {
-        recipe: recipe.to_string(),
+        filesystem_spec: filesystem_spec.clone(),
         states: proof.coverage.checked,
         losing: proof.losing_states,
         worst_lost: proof.worst_lost,
@@ -132,9 +134,9 @@ fn one(
     })
 }
 
-fn not_proven(recipe: &FilesystemSpec, why: &str) -> SeriesProof {
+fn not_proven(filesystem_spec: &FilesystemSpec, why: &str) -> SeriesProof {
     SeriesProof {
-        recipe: recipe.to_string(),
+        filesystem_spec: filesystem_spec.clone(),
         states: 0,
         losing: 0,
         worst_lost: 0,

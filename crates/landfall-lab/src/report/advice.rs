@@ -1,9 +1,9 @@
 //! The settings that are advised, as the page shows them.
 
 use landfall_os::humanize::bytes_text;
+use landfall_results::view::{Column, Row as TableRow, Table};
 
 use super::page::Verdict;
-use super::table::{Row as TableRow, Table};
 use crate::advice::check::{Check, Concern, Finding};
 use crate::advice::{
     Advice, Carried, Choice, Lack, Missing, Setting, Stance, System, Verdict as Carries,
@@ -146,14 +146,14 @@ fn workload(carried: &Carried) -> Workload<'_> {
         let cells = vec![flash.years_text(), per_day, two(flash.amplification)];
         TableRow::of(flash.what.clone(), cells)
     });
-    let flash = Table {
-        caption: "How long the flash lasts, by how values are written".to_owned(),
-        corner: "What writes",
-        columns: vec!["Years", "At the device, a day", "× in flash"],
-        rows: rows.collect(),
-        notes: vec![format!("A drive with {}.", carried.drive)],
-        is_prose: true,
-    };
+    let columns = ["Years", "At the device, a day", "× in flash"];
+    let mut flash = Table::new(
+        "How long the flash lasts, by how values are written",
+        "What writes",
+        columns.map(Column::text).into(),
+    )
+    .with_rows(rows);
+    flash.note(format!("A drive with {}.", carried.drive));
     Workload {
         name: carried.target.to_string(),
         verdict: match carried.verdict {

@@ -22,6 +22,8 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use landfall_results::view::Block;
+
 use crate::advice::Advice;
 use crate::{Error, Results};
 
@@ -46,6 +48,21 @@ pub fn write(directory: &Path, results: &Results, advice: &Advice) -> Result<(),
 /// The report of these results, with what is advised on them, as one HTML text, which holds everything that it needs.
 pub fn render(results: &Results, advice: &Advice) -> Result<String, Error> {
     page::render(results, advice)
+}
+
+/// What a terminal shows of every experiment, without claims, proofs and notices.
+pub fn brief(results: &Results) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    if let Some(found) = results.sync() {
+        blocks.extend(sync::tables::brief(results, found));
+    }
+    if let Some(found) = results.stream() {
+        blocks.extend(stream::tables::brief(found));
+    }
+    blocks.extend(results.binlog().flat_map(binlog::tables::brief));
+    blocks.extend(results.torn().flat_map(torn::tables::brief));
+    blocks.extend(results.amplify().flat_map(amplify::tables::brief));
+    blocks
 }
 
 /// Writes a file whole or not at all.

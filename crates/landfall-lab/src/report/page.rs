@@ -9,13 +9,13 @@ use super::advice::{Advised, advised};
 use super::charts::Chart;
 use super::claims::{Claim, Source, claims};
 use super::part::{Chapter, Part};
-use super::table::Table;
 use super::{amplify, binlog, prose, prove, stream, sync, torn};
 use crate::advice::Advice;
 use crate::facts::{self, Fact};
 use crate::{Error, Notice, Results, Weight};
 use landfall_os::humanize::{bytes_text, duration_text};
 use landfall_results::proof::ProofResults;
+use landfall_results::view::{Row, Table};
 
 pub(super) const STYLE: &str = concat!(
     include_str!("../../templates/report.css"),
@@ -78,6 +78,9 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
+    /// Rows of a table that are shown: more make a page that no browser likes.
+    const MOST_ROWS: usize = 400;
+
     fn preparations(&self) -> impl Iterator<Item = &Table> {
         self.parts
             .iter()
@@ -205,7 +208,7 @@ pub(super) fn render(results: &Results, advice: &Advice) -> Result<String, Error
 
 fn recorder(proof: &ProofResults) -> String {
     let bytes = bytes_text(proof.device_bytes);
-    format!("{} on a recorded device of {bytes}", proof.recipe)
+    format!("{} on a recorded device of {bytes}", proof.filesystem_spec)
 }
 
 fn heading(parts: &[Part]) -> String {

@@ -1,7 +1,8 @@
 //! What an experiment gives to the page.
 
+use landfall_results::view::Table;
+
 use super::charts::Chart;
-use super::table::Table;
 
 /// One experiment's share of the page.
 pub(super) struct Part {

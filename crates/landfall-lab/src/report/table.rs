@@ -1,70 +1,46 @@
-//! A table of the page: what a chart shows, in digits, for those who do not see it.
+//! Tables that every experiment has.
 
-/// More rows than this make a page that no browser likes; the results document has them all.
-pub(super) const MOST_ROWS: usize = 400;
+use landfall_results::view::{Block, Column, Row, Table};
+use landfall_results::{Series, numbers};
 
-/// A table of numbers with a heading per row.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Table {
-    pub caption: String,
-    /// Heading of the first column.
-    pub corner: &'static str,
-    pub columns: Vec<&'static str>,
-    pub rows: Vec<Row>,
-    /// What must be said beneath.
-    pub notes: Vec<String>,
-    /// Whether its cells are words, which are read from the left and may break.
-    pub is_prose: bool,
-}
-
-impl Table {
-    /// The heading of a cell's column.
-    pub fn column(&self, index: &usize) -> &'static str {
-        self.columns.get(*index).copied().unwrap_or_default()
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Row {
-    pub head: String,
-    /// A cell per column; or one that spans all of them, saying why there are none.
-    pub cells: Vec<String>,
-    pub spans: bool,
-}
-
-impl Row {
-    /// A row with a cell for each column.
-    pub fn of(head: impl Into<String>, cells: Vec<String>) -> Row {
-        Row {
-            head: head.into(),
-            cells,
-            spans: false,
-        }
-    }
-
-    /// A row of which there is nothing but a reason.
-    pub fn without(head: impl Into<String>, reason: impl Into<String>) -> Row {
-        Row {
-            head: head.into(),
-            cells: vec![reason.into()],
-            spans: true,
-        }
-    }
-}
-
-/// Strategies that could not be measured, by key, and why; nothing if all were.
-pub(super) fn unmeasured<'a>(
-    strategies: impl Iterator<Item = (&'a str, Option<&'a str>)>,
-) -> Option<Table> {
-    let rows: Vec<Row> = strategies
-        .take(MOST_ROWS)
-        .map(|(key, reason)| Row::without(key, reason.unwrap_or(crate::numbers::NOTHING)))
+/// Those that could not be measured, by key, and why; nothing if all were.
+pub(super) fn unmeasured(series: &[Series]) -> Option<Table> {
+    let missing = series.iter().filter(|one| !one.is_measured());
+    let rows: Vec<Row> = missing
+        .map(|one| {
+            let reason = one.unsupported.as_deref();
+            Row::without(&one.key, reason.unwrap_or(numbers::NOTHING))
+        })
         .collect();
-    (!rows.is_empty()).then(|| Table {
-        caption: "Strategies of the plan that could not be measured".to_owned(),
-        corner: "Strategy",
-        columns: vec!["Why"],
-        rows,
-        ..Table::default()
-    })
+    let caption = "Strategies of the plan that could not be measured";
+    (!rows.is_empty())
+        .then(|| Table::new(caption, "Strategy", vec![Column::new("Why")]).with_rows(rows))
+}
+
+/// What preparations cost, which no figure of a trial holds: what, how much was written, and the seconds that took;
+/// nothing if there were none.
+pub(super) fn preparation(caption: &str, rows: Vec<Row>) -> Option<Table> {
+    let columns = vec![Column::new("written"), Column::new("seconds")];
+    (!rows.is_empty()).then(|| Table::new(caption, "What", columns).with_rows(rows))
+}
+
+/// The same as a sentence.
+pub(super) fn preparation_sentence(table: Option<Table>) -> Option<Block> {
+    let rows = table?.rows;
+    let costs = rows.iter().filter_map(|row| match row {
+        Row::Cells { head, cells } => {
+            let [written, seconds] = cells.as_slice() else {
+                return None;
+            };
+            let (what, written) = (&head.text, &written.text);
+            Some(format!("{what}: {written} in {} s", seconds.text))
+        }
+        Row::Group(_) | Row::Without { .. } => None,
+    });
+    let costs: Vec<String> = costs.collect();
+    let sentence = format!(
+        "Preparation, in none of these figures: {}.",
+        costs.join("; ")
+    );
+    Block::prose(1, [sentence])
 }

@@ -49,7 +49,7 @@ impl Site {
     }
 
     /// The site that `spec` asks for, at `directory`: a filesystem that is made has at least `needed`
-    /// bytes free, unless its recipe tells its size.
+    /// bytes free, unless the spec tells its size.
     ///
     /// To make one needs root. The calling thread, and those that it starts afterwards, then get mounts
     /// of their own (see [`landfall_os::isolate_mounts`]).
@@ -59,14 +59,16 @@ impl Site {
         needed: u64,
         stop: &Stop,
     ) -> Result<Site, Error> {
-        let (kind, recipe, latency) = match spec {
+        let (kind, filesystem_spec, latency) = match spec {
             SiteSpec::Directory => return Self::open(directory),
-            SiteSpec::Loop(recipe) => (SiteKind::Loop, recipe, None),
-            SiteSpec::Memory(recipe) => (SiteKind::Memory, recipe, None),
-            SiteSpec::Recorder(recipe, latency) => (SiteKind::Recorder, recipe, latency.as_ref()),
+            SiteSpec::Loop(filesystem_spec) => (SiteKind::Loop, filesystem_spec, None),
+            SiteSpec::Memory(filesystem_spec) => (SiteKind::Memory, filesystem_spec, None),
+            SiteSpec::Recorder(filesystem_spec, latency) => {
+                (SiteKind::Recorder, filesystem_spec, latency.as_ref())
+            }
         };
         let directory = canonical_directory(directory)?;
-        let size = recipe.size_for(needed)?;
+        let size = filesystem_spec.size_for(needed).map_err(Error::Refused)?;
         let backing = match kind {
             SiteKind::Recorder => {
                 let options = Options {
@@ -80,10 +82,10 @@ impl Site {
             SiteKind::Memory => BackingDevice::memory(&directory, size),
             _ => BackingDevice::image(&directory, size, stop),
         }?;
-        let made = ScratchFilesystem::make(recipe, backing, stop)?;
+        let made = ScratchFilesystem::make(filesystem_spec, backing, stop)?;
         let description = SiteDescription {
             kind,
-            recipe: Some(recipe.to_string()),
+            filesystem_spec: Some(filesystem_spec.clone()),
             size_bytes: Some(size),
             latency: latency.map(ToString::to_string),
         };
@@ -160,7 +162,7 @@ impl Site {
     }
 
     /// How the filesystem was made, if it was made for the purpose.
-    pub fn recipe(&self) -> Option<&FilesystemSpec> {
+    pub fn filesystem_spec(&self) -> Option<&FilesystemSpec> {
         self.made.as_ref().map(ScratchFilesystem::spec)
     }
 

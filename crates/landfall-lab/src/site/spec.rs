@@ -39,12 +39,14 @@ impl FromStr for SiteSpec {
 
     fn from_str(text: &str) -> Result<SiteSpec, String> {
         match text.split_once(':') {
-            Some(("loop", recipe)) => Ok(SiteSpec::Loop(recipe.parse()?)),
-            Some(("memory", recipe)) => Ok(SiteSpec::Memory(recipe.parse()?)),
-            Some(("recorder", recipe)) => Ok(SiteSpec::Recorder(recipe.parse()?, None)),
+            Some(("loop", filesystem_spec)) => Ok(SiteSpec::Loop(filesystem_spec.parse()?)),
+            Some(("memory", filesystem_spec)) => Ok(SiteSpec::Memory(filesystem_spec.parse()?)),
+            Some(("recorder", filesystem_spec)) => {
+                Ok(SiteSpec::Recorder(filesystem_spec.parse()?, None))
+            }
             None if text == "dir" => Ok(SiteSpec::Directory),
             _ => Err(format!(
-                "'{text}' is no site; write dir, loop:RECIPE, memory:RECIPE or recorder:RECIPE, as in recorder:ext4,data=journal"
+                "'{text}' is no site; write dir, loop:SPEC, memory:SPEC or recorder:SPEC, as in recorder:ext4,data=journal"
             )),
         }
     }
@@ -54,9 +56,9 @@ impl fmt::Display for SiteSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SiteSpec::Directory => f.pad("dir"),
-            SiteSpec::Loop(recipe) => write!(f, "loop:{recipe}"),
-            SiteSpec::Memory(recipe) => write!(f, "memory:{recipe}"),
-            SiteSpec::Recorder(recipe, _) => write!(f, "recorder:{recipe}"),
+            SiteSpec::Loop(filesystem_spec) => write!(f, "loop:{filesystem_spec}"),
+            SiteSpec::Memory(filesystem_spec) => write!(f, "memory:{filesystem_spec}"),
+            SiteSpec::Recorder(filesystem_spec, _) => write!(f, "recorder:{filesystem_spec}"),
         }
     }
 }
@@ -82,7 +84,7 @@ pub struct SiteDescription {
     /// What sort of site it is.
     pub kind: SiteKind,
     /// How the filesystem was made, where one was made: `ext4,data=journal`.
-    pub recipe: Option<String>,
+    pub filesystem_spec: Option<FilesystemSpec>,
     /// Size of the device that it was made on, in bytes.
     pub size_bytes: Option<u64>,
     /// Which device's times the recorder took, if any.
@@ -98,7 +100,8 @@ impl SiteDescription {
             SiteKind::Memory => "memory",
             SiteKind::Recorder => "recorder",
         };
-        let mut text = format!("{backing}:{}", self.recipe.as_deref().unwrap_or_default());
+        let spec = self.filesystem_spec.as_ref().map(FilesystemSpec::to_string);
+        let mut text = format!("{backing}:{}", spec.unwrap_or_default());
         if let Some(bytes) = self.size_bytes {
             text += &format!(" of {}", bytes_text(bytes));
         }
@@ -146,7 +149,7 @@ mod tests {
         assert_eq!(SiteDescription::default().text(), None);
         let made = SiteDescription {
             kind: SiteKind::Recorder,
-            recipe: Some("ext4,barrier=0".into()),
+            filesystem_spec: Some("ext4,barrier=0".parse().unwrap()),
             size_bytes: Some(256 << 20),
             latency: Some("hdd-7200".into()),
         };

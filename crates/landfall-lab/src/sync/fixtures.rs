@@ -1,6 +1,7 @@
 //! Made-up results for tests.
 
 use landfall_os::{Filesystem, Host, Medium, Space};
+use landfall_results::{FilesystemSpec, Kind};
 
 use landfall_results::metric::Figures;
 use landfall_results::{Metric, Series, SeriesProof, Trial};
@@ -59,7 +60,7 @@ pub(crate) fn proven(strategy: Series, states: u64) -> Series {
 pub(crate) fn losing(strategy: Series, losing: u64, states: u64) -> Series {
     Series {
         proof: Some(SeriesProof {
-            recipe: "ext4".to_owned(),
+            filesystem_spec: FilesystemSpec::plain(Kind::Ext4),
             states,
             losing,
             worst_lost: losing.min(3),

@@ -7,6 +7,8 @@
 use landfall_results::{Axes, Axis, CacheState, Metric, Placement, Series};
 
 use super::{Strategy, SyncResults};
+use std::collections::BTreeSet;
+
 use crate::numbers::{NOTHING, interval, thousands};
 use crate::scratch_fs::FilesystemSpec;
 use crate::stats::Estimate;
@@ -234,25 +236,13 @@ fn named(those: &[Timed<'_>], more: impl Fn(&Series) -> Option<String>) -> Strin
 
 /// What was timed and what was proven: two filesystems, which may be alike.
 pub fn place(results: &Results, sync: &SyncResults) -> String {
-    let mut recipes: Vec<&str> = sync
-        .series
-        .iter()
-        .filter_map(|strategy| Some(strategy.proof.as_ref()?.recipe.as_str()))
-        .collect();
-    recipes.sort_unstable();
-    recipes.dedup();
+    let proofs = sync.series.iter().filter_map(|one| one.proof.as_ref());
+    let specs: BTreeSet<&FilesystemSpec> = proofs.map(|one| &one.filesystem_spec).collect();
     let timed = results.filesystem.storage();
-    let parsed: Vec<Option<FilesystemSpec>> =
-        recipes.iter().map(|recipe| recipe.parse().ok()).collect();
-    let same_type = parsed.iter().all(|recipe| {
-        recipe
-            .as_ref()
-            .is_some_and(|recipe| recipe.kind.name() == timed.kind)
-    });
-    let options: Vec<&str> = parsed
+    let same_type = specs.iter().all(|spec| spec.kind.name() == timed.kind);
+    let options: Vec<&str> = specs
         .iter()
-        .flatten()
-        .flat_map(|recipe| recipe.mount_options.split(','))
+        .flat_map(|spec| spec.mount_options.split(','))
         .filter(|option| !option.is_empty())
         .collect();
     let has = |option: &&str| timed.options.iter().any(|known| known == option);
@@ -263,12 +253,13 @@ pub fn place(results: &Results, sync: &SyncResults) -> String {
         (true, _) => "proven on the same filesystem type on the recorder",
         (false, _) => "proven on another filesystem on the recorder",
     };
+    let specs: Vec<String> = specs.iter().map(|spec| spec.to_string()).collect();
     let mut text = format!(
         "Timed on {} ({}, mounted {}), {proven} ({}).",
         results.directory,
         facts::place(&results.filesystem),
         timed.options.join(", "),
-        recipes.join("; ")
+        specs.join("; ")
     );
     if !same_type {
         text.push_str(" What was lost there need not be lost here, nor the other way round.");

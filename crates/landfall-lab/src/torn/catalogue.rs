@@ -5,7 +5,7 @@ use std::thread;
 use super::Plan;
 use crate::SiteSpec;
 use crate::configuration::{Configuration, Settings};
-use crate::scratch_fs::FilesystemSpec;
+use crate::scratch_fs::{FilesystemSpec, Kind};
 
 const MIB: u64 = 1 << 20;
 /// Bytes that a row takes in its page.
@@ -60,10 +60,12 @@ impl Protection {
     }
 
     /// The filesystem that it takes.
-    pub(super) fn recipe(self) -> &'static str {
+    pub(super) fn filesystem_spec(self) -> FilesystemSpec {
         match self {
-            Protection::Doublewrite | Protection::Nobody => "ext4",
-            Protection::Both | Protection::Journal => "ext4,data=journal",
+            Protection::Doublewrite | Protection::Nobody => FilesystemSpec::plain(Kind::Ext4),
+            Protection::Both | Protection::Journal => {
+                FilesystemSpec::plain(Kind::Ext4).mounted("data=journal")
+            }
         }
     }
 }
@@ -131,11 +133,10 @@ pub(super) fn name(protection: Protection, condition: Condition) -> String {
 }
 
 /// A site with this filesystem, on a recorder with these times or, without, on an image.
-pub(super) fn site(recipe: &str, latency: Option<&str>) -> Option<SiteSpec> {
-    let recipe: FilesystemSpec = recipe.parse().ok()?;
+pub(super) fn site(filesystem: FilesystemSpec, latency: Option<&str>) -> Option<SiteSpec> {
     Some(match latency {
-        None => SiteSpec::Loop(recipe),
-        Some(profile) => SiteSpec::Recorder(recipe, Some(profile.parse().ok()?)),
+        None => SiteSpec::Loop(filesystem),
+        Some(profile) => SiteSpec::Recorder(filesystem, Some(profile.parse().ok()?)),
     })
 }
 
@@ -189,7 +190,7 @@ pub(super) fn mariadb(
     let processors = thread::available_parallelism().map_or(1, usize::from) as u32;
     Some(Configuration {
         name: name(protection, condition),
-        site: site(protection.recipe(), latency)?,
+        site: site(protection.filesystem_spec(), latency)?,
         database: "mariadb".into(),
         loaded_with: owned(&loaded_with),
         settings: owned(&settings),
@@ -224,7 +225,7 @@ pub(super) fn postgres(
     ];
     Some(Configuration {
         name: postgres_name(full_page_writes),
-        site: site("ext4", latency)?,
+        site: site(FilesystemSpec::plain(Kind::Ext4), latency)?,
         database: "postgres".into(),
         loaded_with: owned(&[("wal_segment_size", "1M".to_owned())]),
         settings: owned(&settings),

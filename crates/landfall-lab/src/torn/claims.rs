@@ -217,7 +217,12 @@ pub(super) fn judge(results: &TornResults) -> Vec<ClaimResult> {
 impl Evidence<Case> for TornResults {
     fn find(&self, wanted: &Case, _: &Case) -> Option<&Series> {
         let name = name(wanted.protection, wanted.condition);
-        find(self, wanted.protection.recipe(), wanted.disk, &name)
+        find(
+            self,
+            wanted.protection.filesystem_spec(),
+            wanted.disk,
+            &name,
+        )
     }
 
     fn obstacle(&self, _: &Claim<Case>, series: &[&Series]) -> Option<String> {

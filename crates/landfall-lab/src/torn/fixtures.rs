@@ -1,5 +1,6 @@
 //! Results for tests that need some.
 
+use landfall_results::FilesystemSpec;
 use landfall_results::Series;
 
 use super::catalogue::{Condition, Protection, name, postgres_name, site};
@@ -10,8 +11,8 @@ use crate::configuration::fixtures::{measured, measurements};
 
 const RATES: [f64; 5] = [1.0, 1.02, 0.98, 1.01, 0.99];
 
-fn one(recipe: &str, disk: &str, name: &str, rate: f64, kib: f64) -> Series {
-    let site = site(recipe, latency(disk)).unwrap().key();
+fn one(filesystem: FilesystemSpec, disk: &str, name: &str, rate: f64, kib: f64) -> Series {
+    let site = site(filesystem, latency(disk)).unwrap().key();
     let rates = RATES.map(|factor| factor * rate);
     let mut one = measured(&site, name, 8, &rates, kib, 0.3);
     one.axes
@@ -28,7 +29,7 @@ fn mariadb(protection: Protection, condition: Condition, disk: &str, rate: f64) 
         Protection::Journal => 21.7,
     };
     one(
-        protection.recipe(),
+        protection.filesystem_spec(),
         disk,
         &name(protection, condition),
         rate,
@@ -54,12 +55,24 @@ pub(crate) fn torn_results() -> TornResults {
         all.push(mariadb(Protection::Journal, condition, disk, 500.0 * gain));
     }
     for disk in [Plan::PUBLISHED, "none"] {
-        all.push(one("ext4", disk, &postgres_name(true), 700.0, 9.0));
-        all.push(one("ext4", disk, &postgres_name(false), 900.0, 1.0));
+        all.push(one(
+            FilesystemSpec::plain(landfall_results::Kind::Ext4),
+            disk,
+            &postgres_name(true),
+            700.0,
+            9.0,
+        ));
+        all.push(one(
+            FilesystemSpec::plain(landfall_results::Kind::Ext4),
+            disk,
+            &postgres_name(false),
+            900.0,
+            1.0,
+        ));
     }
-    let proof = |name: &str, recipe: &str, protected, damaged| TornProof {
+    let proof = |name: &str, filesystem_spec: &str, protected, damaged| TornProof {
         name: name.to_owned(),
-        recipe: recipe.to_owned(),
+        filesystem_spec: filesystem_spec.parse().unwrap(),
         model: "subset".to_owned(),
         subject: "mariadb".to_owned(),
         protected,

@@ -1,5 +1,6 @@
 //! What the experiment found, as it stands in the results document.
 
+use landfall_results::FilesystemSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +32,7 @@ pub struct TornProof {
     /// Who protects pages, and how they are written.
     pub name: String,
     /// The filesystem.
-    pub recipe: String,
+    pub filesystem_spec: FilesystemSpec,
     /// Which crash states were tried: flushed, prefix or subset.
     pub model: String,
     /// What was proven, with its settings.

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use landfall_prove::scratch_fs::{self, FilesystemSpec};
+use landfall_prove::scratch_fs::{self, FilesystemSpec, Kind};
 use landfall_prove::{Plan, Silent, prove as prove_one, subjects};
 use landfall_recorder::crash::Model;
 use landfall_results::proof::{Outcome, ProofResults, Violation, ViolationCount, summary_text};
@@ -20,7 +20,8 @@ const TRANSACTIONS: u64 = 600;
 /// One setting.
 struct Case {
     name: &'static str,
-    recipe: &'static str,
+    /// Options with which ext4 is mounted.
+    mounted: &'static str,
     subject: &'static str,
     settings: &'static [(&'static str, &'static str)],
     /// On data=journal a page is torn where the journal was committed in the middle of it, whatever the disk
@@ -49,7 +50,7 @@ const OFF: (&str, &str) = ("innodb_doublewrite", "OFF");
 static CASES: [Case; 8] = [
     Case {
         name: "doublewrite, O_DIRECT",
-        recipe: "ext4",
+        mounted: "",
         subject: "mariadb",
         settings: &[ON, DIRECT],
         model: Model::Subset,
@@ -57,7 +58,7 @@ static CASES: [Case; 8] = [
     },
     Case {
         name: "nothing, O_DIRECT",
-        recipe: "ext4",
+        mounted: "",
         subject: "mariadb",
         settings: &[OFF, DIRECT],
         model: Model::Subset,
@@ -65,7 +66,7 @@ static CASES: [Case; 8] = [
     },
     Case {
         name: "nothing, buffered",
-        recipe: "ext4",
+        mounted: "",
         subject: "mariadb",
         settings: &[OFF, BUFFERED],
         model: Model::Subset,
@@ -73,7 +74,7 @@ static CASES: [Case; 8] = [
     },
     Case {
         name: "data=journal, O_DIRECT",
-        recipe: "ext4,data=journal",
+        mounted: "data=journal",
         subject: "mariadb",
         settings: &[OFF, DIRECT],
         model: Model::Flushed,
@@ -81,7 +82,7 @@ static CASES: [Case; 8] = [
     },
     Case {
         name: "data=journal, O_DIRECT, commits not synced",
-        recipe: "ext4,data=journal",
+        mounted: "data=journal",
         subject: "mariadb",
         settings: &[OFF, DIRECT, LAX],
         model: Model::Subset,
@@ -89,7 +90,7 @@ static CASES: [Case; 8] = [
     },
     Case {
         name: "data=journal, buffered",
-        recipe: "ext4,data=journal",
+        mounted: "data=journal",
         subject: "mariadb",
         settings: &[OFF, BUFFERED],
         model: Model::Flushed,
@@ -97,7 +98,7 @@ static CASES: [Case; 8] = [
     },
     Case {
         name: "full_page_writes",
-        recipe: "ext4",
+        mounted: "",
         subject: "postgres",
         settings: &[("full_page_writes", "on")],
         model: Model::Subset,
@@ -105,7 +106,7 @@ static CASES: [Case; 8] = [
     },
     Case {
         name: "nothing",
-        recipe: "ext4",
+        mounted: "",
         subject: "postgres",
         settings: &[("full_page_writes", "off")],
         model: Model::Subset,
@@ -147,10 +148,10 @@ pub(super) fn prove(
 fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof, Error> {
     let own = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
     let settings: Vec<(String, String)> = case.settings().map(own).collect();
-    let recipe: FilesystemSpec = case.recipe.parse().map_err(Error::Usage)?;
+    let filesystem_spec = FilesystemSpec::plain(Kind::Ext4).mounted(case.mounted);
     let blank = TornProof {
         name: case.name.to_owned(),
-        recipe: case.recipe.to_owned(),
+        filesystem_spec: filesystem_spec.clone(),
         model: case.model.to_string(),
         subject: case.subject.to_owned(),
         protected: case.protected,
@@ -159,7 +160,7 @@ fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof
         wrong: 0,
         losing: 0,
         said: None,
-        again: again(case, states),
+        again: again(case, &filesystem_spec, states),
         not_proven: None,
     };
     let not_proven = |why: String| TornProof {
@@ -173,7 +174,7 @@ fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof
         states,
         model: case.model,
         again: blank.again.clone(),
-        ..Plan::new(subject, recipe)
+        ..Plan::new(subject, filesystem_spec)
     };
     Ok(match prove_one(&plan, stop, &mut Silent) {
         Ok(proof) => of(&proof.results, &blank),
@@ -184,16 +185,15 @@ fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof
 }
 
 /// The command that makes the proof again.
-fn again(case: &Case, states: usize) -> String {
+fn again(case: &Case, filesystem: &FilesystemSpec, states: usize) -> String {
     let set = case
         .settings
         .iter()
         .map(|(key, value)| format!(" --set {key}={value}"));
     format!(
-        "landfall prove {}{} --fs {} --transactions {TRANSACTIONS} --states {states}",
+        "landfall prove {}{} --fs {filesystem} --transactions {TRANSACTIONS} --states {states}",
         case.subject,
-        set.collect::<String>(),
-        case.recipe
+        set.collect::<String>()
     )
 }
 

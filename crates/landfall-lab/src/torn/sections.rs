@@ -3,6 +3,7 @@
 //!
 //! The terminal's tables and the report's charts are made from these, so that both show the same.
 
+use landfall_results::{FilesystemSpec, Kind};
 use landfall_results::{Metric, Series};
 
 use super::catalogue::{Condition, Protection, name, postgres_name, site};
@@ -59,11 +60,11 @@ pub fn disk_text(disk: &str) -> &str {
 
 pub(super) fn find<'a>(
     results: &'a TornResults,
-    recipe: &str,
+    filesystem: FilesystemSpec,
     disk: &str,
     name: &str,
 ) -> Option<&'a Series> {
-    let site = site(recipe, latency(disk))?.key();
+    let site = site(filesystem, latency(disk))?.key();
     let all = &results.measurements.series;
     all.iter()
         .find(|one| one.axes.site.as_ref() == Some(&site) && one.axes.case.as_deref() == Some(name))
@@ -79,7 +80,7 @@ pub fn disks(results: &TornResults) -> Vec<Sides<'_>> {
     let sides = |disk: &'_ String| {
         let of = |protection: Protection| {
             let name = name(protection, Condition::Published);
-            find(results, protection.recipe(), disk, &name)
+            find(results, protection.filesystem_spec(), disk, &name)
         };
         let protections: Vec<_> = Protection::ALL
             .into_iter()
@@ -120,7 +121,7 @@ pub fn conditions(results: &TornResults) -> Vec<Pair<'_>> {
         let of = |protection: Protection| {
             find(
                 results,
-                protection.recipe(),
+                protection.filesystem_spec(),
                 disk,
                 &name(protection, condition),
             )
@@ -157,7 +158,14 @@ pub fn conditions(results: &TornResults) -> Vec<Pair<'_>> {
 /// PostgreSQL on each disk that it was measured on.
 pub fn sections(results: &TornResults) -> Vec<Section<'_>> {
     let section = |disk: &'_ String| {
-        let of = |on| find(results, "ext4", disk, &postgres_name(on));
+        let of = |on| {
+            find(
+                results,
+                FilesystemSpec::plain(Kind::Ext4),
+                disk,
+                &postgres_name(on),
+            )
+        };
         Some((of(true)?, of(false)?))
     };
     let found = results.latencies.iter().filter_map(|disk| {

@@ -20,10 +20,10 @@ const SILENT: Duration = Duration::from_secs(300);
 /// A small filesystem, and what it is in; nothing where none can be made.
 fn filesystem(size: u64) -> Option<(ScratchFilesystem, tempfile::TempDir)> {
     let outside = tempfile::tempdir().unwrap();
-    let recipe: FilesystemSpec = "ext4".parse().unwrap();
+    let filesystem_spec: FilesystemSpec = "ext4".parse().unwrap();
     let stop = Stop::default();
     let made = BackingDevice::image(outside.path(), size, &stop)
-        .and_then(|backing| ScratchFilesystem::make(&recipe, backing, &stop));
+        .and_then(|backing| ScratchFilesystem::make(&filesystem_spec, backing, &stop));
     match made {
         Ok(made) => Some((made, outside)),
         Err(error) => {

@@ -14,11 +14,10 @@ pub(crate) mod ext;
 mod matching_spec;
 mod mkfs;
 mod requirements;
-mod spec;
 
 pub use backing_device::{BackingDevice, Image, Memory};
+pub use landfall_results::{FilesystemSpec, Kind};
 pub use matching_spec::{NO_JOURNAL, is_telling, like};
-pub use spec::{FilesystemSpec, Kind};
 
 use std::path::Path;
 
@@ -37,6 +36,13 @@ pub fn require_recorder(directory: &Path) -> Result<(), Error> {
         ..Options::new(TRIAL_BYTES)
     };
     BackingDevice::recorder(&options, 0)?.close()
+}
+
+/// Mounts the filesystem on `device` at the directory `target`, in the calling thread's mounts; see
+/// [`landfall_os::isolate_mounts`].
+pub(crate) fn mount(spec: &FilesystemSpec, device: &Path, target: &Path) -> Result<Mount, Error> {
+    Mount::new(device, target, spec.kind.name(), &spec.mount_options)
+        .map_err(|error| requirements::mounting(spec, error))
 }
 
 /// A filesystem made and mounted; unmounted and gone when dropped.
@@ -62,7 +68,7 @@ impl ScratchFilesystem {
             set.map_err(Error::io(failed))?;
         }
         let device = backing.device().path();
-        match spec.mkfs(device) {
+        match mkfs::run(spec.kind, &spec.mkfs_options, device) {
             // Ctrl-C goes to every program of the terminal, and ends `mkfs`.
             _ if stop.is_requested() => return Err(Error::Stopped),
             made => made?,
@@ -73,7 +79,7 @@ impl ScratchFilesystem {
         let target = private
             .open_directory("mounted")
             .map_err(Error::io(failed()))?;
-        let mount = spec.mount(device, &target)?;
+        let mount = mount(spec, device, &target)?;
         Ok(ScratchFilesystem {
             mount,
             private,

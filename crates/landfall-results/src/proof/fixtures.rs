@@ -1,5 +1,7 @@
 //! Made-up proofs for tests.
 
+use crate::{FilesystemSpec, Kind};
+
 use super::{
     Coverage, FailingState, Happening, Moment, ProofResults, Violation, ViolationCount, Workload,
 };
@@ -10,7 +12,7 @@ pub fn proof() -> ProofResults {
         subject: "sqlite journal_mode=wal synchronous=full".to_owned(),
         promises_atomic: true,
         promises_order: true,
-        recipe: "ext4".to_owned(),
+        filesystem_spec: FilesystemSpec::plain(Kind::Ext4),
         device_bytes: 64 << 20,
         model: "subset".to_owned(),
         seed: 1,

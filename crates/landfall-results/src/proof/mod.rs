@@ -5,6 +5,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::FilesystemSpec;
+
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod summary_text;
@@ -22,7 +24,7 @@ pub struct ProofResults {
     /// Whether the subject promises that no transaction is there without all those before it.
     pub promises_order: bool,
     /// The filesystem, with mount and mkfs options.
-    pub recipe: String,
+    pub filesystem_spec: FilesystemSpec,
     /// Size of the recorded device in bytes.
     pub device_bytes: u64,
     /// Which crash states were tried: flushed, prefix or subset.

@@ -276,7 +276,7 @@ pub fn of(proof: &ProofResults) -> String {
     let mut text = format!(
         "{} on {} {}.\n{}\n{}\n",
         full_subject(proof),
-        proof.recipe,
+        proof.filesystem_spec,
         verdict(proof),
         workload(proof),
         coverage(proof)

@@ -12,8 +12,9 @@ use landfall_lab::advice::{
 use landfall_lab::numbers::two;
 use landfall_os::humanize::bytes_text;
 
-use super::layout::{align, lines, plain_table, set_width, wrapped};
-use crate::terminal::style::{BAD, DOUBT, FAINT, GOOD, STRONG, styled};
+use landfall_report::style::{BAD, DOUBT, FAINT, GOOD, STRONG, styled};
+use landfall_report::text::{lines, plain_table, table, wrapped};
+use landfall_results::view::{Column, Row, Table};
 
 /// Everything that is advised; with what else must be known of each setting as `details`, and with `all`
 /// commands that get what is missing.
@@ -99,13 +100,10 @@ fn one<'a>(setting: &'a Setting, details: bool, documents: &mut Vec<(&'a str, &'
             choice.risk.clone(),
         ]);
     }
-    align(&mut table, 0);
-    for (column, width) in [(0, 28), (1, 10), (2, 25), (3, 13), (4, 24)] {
-        set_width(
-            &mut table,
-            column,
-            ColumnConstraint::Absolute(Width::Fixed(width)),
-        );
+    for (column, width) in table.column_iter_mut().zip([28, 10, 25, 13, 24]) {
+        column.set_padding((1, 0));
+        // The same under every setting.
+        column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width)));
     }
     text.push_str(&lines(&table));
     let notes = [&setting.note, &setting.by_hand];
@@ -179,20 +177,20 @@ fn carried(carried: &Carried) -> String {
         let _ = writeln!(text, "{}", styled(style, wrapped(1, sentence).trim_end()));
     }
     if !carried.flash.is_empty() {
-        let mut table = plain_table();
-        table.set_header(vec!["", "at the device", "× in flash", "years"]);
-        for flash in &carried.flash {
-            table.add_row(vec![
-                flash.what.clone(),
-                format!("{} a day", bytes_text(flash.device_per_day as u64)),
-                two(flash.amplification),
-                flash.years_text(),
-            ]);
-        }
-        align(&mut table, 4);
-        text.push_str(&lines(&table));
-        let drive = format!("Flash of a drive with {}.", carried.drive);
-        let _ = writeln!(text, "{}", styled(FAINT, wrapped(2, &drive).trim_end()));
+        let rows = carried.flash.iter().map(|flash| {
+            Row::of(
+                flash.what.as_str(),
+                [
+                    format!("{} a day", bytes_text(flash.device_per_day as u64)),
+                    two(flash.amplification),
+                    flash.years_text(),
+                ],
+            )
+        });
+        let columns = ["at the device", "× in flash", "years"];
+        let mut flash = Table::new("", "", columns.map(Column::new).into()).with_rows(rows);
+        flash.note(format!("Flash of a drive with {}.", carried.drive));
+        text.push_str(&table(&flash));
     }
     for change in &carried.changes {
         text.push_str(&wrapped(1, &format!("- {change}")));

@@ -1,49 +1,43 @@
-//! The table of `landfall compare`.
-
-use std::fmt::Write as _;
+//! Two runs against each other.
 
 use landfall_lab::compare::{Comparison, Difference};
 use landfall_lab::numbers::{interval, thousands, two};
+use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
 
-use super::layout::{align, lines, plain_table, wrapped};
-use crate::terminal::style::{BAD, FAINT, GOOD, STRONG, styled};
-
-/// Two runs side by side.
-pub fn comparison(comparison: &Comparison) -> String {
-    let mut table = plain_table();
-    table.set_header(vec!["", "A", "B", "B/A", "95% interval", "B is"]);
+/// What `landfall compare` found.
+pub fn comparison(comparison: &Comparison) -> Vec<Block> {
+    let mut rows = Vec::new();
     let mut quantity = None;
     for row in &comparison.rows {
-        // Said once, above the rows that it is about.
         if quantity.replace(row.metric) != Some(row.metric) {
-            table.add_row(vec![styled(STRONG, row.metric.description().label)]);
+            rows.push(Row::Group(row.metric.description().label.to_owned()));
         }
-        let style = match row.difference {
-            Difference::Faster => GOOD,
-            Difference::Slower => BAD,
-            Difference::NoneShown | Difference::TooFewRounds => FAINT,
+        let tone = match row.difference {
+            Difference::Faster => Tone::Good,
+            Difference::Slower => Tone::Bad,
+            Difference::NoneShown | Difference::TooFewRounds => Tone::Faint,
         };
-        table.add_row(vec![
-            row.key.clone(),
-            thousands(row.a.median),
-            thousands(row.b.median),
-            two(row.ratio.median),
-            interval(&row.ratio, two),
-            styled(style, row.difference.name()),
-        ]);
+        rows.push(Row::of(
+            row.key.as_str(),
+            [
+                thousands(row.a.median).into(),
+                thousands(row.b.median).into(),
+                two(row.ratio.median).into(),
+                interval(&row.ratio, two).into(),
+                Cell::toned(tone, row.difference.name()),
+            ],
+        ));
     }
-    align(&mut table, 5);
-    let mut text = lines(&table);
-    for (keys, run) in [(&comparison.only_a, "A"), (&comparison.only_b, "B")] {
-        if !keys.is_empty() {
-            text.push_str(&wrapped(0, &format!("Only in {run}: {}", keys.join(", "))));
-        }
-    }
+    let mut columns: Vec<Column> = ["A", "B", "B/A", "95% interval"].map(Column::new).into();
+    columns.push(Column::text("B is"));
+    let mut blocks = vec![Block::Table(Table::new("", "", columns).with_rows(rows))];
+    let only = [(&comparison.only_a, "A"), (&comparison.only_b, "B")];
+    let only = only.into_iter().filter(|(keys, _)| !keys.is_empty());
+    let only = only.map(|(keys, run)| format!("Only in {run}: {}", keys.join(", ")));
+    blocks.extend(Block::prose(0, only));
     if !comparison.differences.is_empty() {
-        let _ = writeln!(text, "\n{}", styled(STRONG, "The runs also differ in"));
-        for difference in &comparison.differences {
-            text.push_str(&wrapped(2, difference));
-        }
+        blocks.push(Block::Heading("The runs also differ in".to_owned()));
+        blocks.extend(Block::prose(2, comparison.differences.iter().cloned()));
     }
-    text
+    blocks
 }

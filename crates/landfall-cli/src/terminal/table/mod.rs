@@ -1,78 +1,46 @@
 //! Results as tables of at most 100 columns.
 
 mod advice;
-mod amplify;
-mod binlog;
 mod claims;
 mod comparison;
-mod configuration;
 mod inspection;
-mod layout;
 mod notices;
 mod proof;
-mod saving;
-mod stream;
 mod subjects;
-mod sync;
 mod timeline;
-mod torn;
 
 use std::fmt::Write as _;
 
 use landfall_lab::facts::place;
-use landfall_lab::{Results, Weight};
+use landfall_lab::{Notice, Results, Weight, report};
 use landfall_os::humanize::duration_text;
+use landfall_report::text;
+use landfall_results::view::Block;
 
 pub use advice::advice;
 pub use comparison::comparison;
 pub use inspection::inspection;
-use layout::wrapped;
-use notices::{notices_lines, notices_table};
 pub use subjects::{settings, subjects};
 
-use super::style::{STRONG, styled};
+/// These alone, from the first line on.
+pub fn text(blocks: &[Block]) -> String {
+    text::text(blocks).trim_start_matches('\n').to_owned()
+}
 
 /// Everything that a run found.
-pub fn results(results: &Results) -> String {
-    let mut text = header(results);
+pub fn results(results: &Results) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Block::prose(0, [header(results)]).into_iter().collect();
     // What makes every figure worthless is said before the first one, and again below.
-    for notice in results
-        .notices
-        .iter()
-        .filter(|notice| notice.weight == Weight::Danger)
-    {
-        let _ = writeln!(
-            text,
-            "{}",
-            notices_lines(std::slice::from_ref(notice)).trim_end()
-        );
+    let dangers = results.notices.iter();
+    let dangers: Vec<&Notice> = dangers.filter(|one| one.weight == Weight::Danger).collect();
+    if !dangers.is_empty() {
+        blocks.push(notices::of(dangers));
     }
-    if let Some(sync) = results.sync() {
-        text.push_str(&sync::tables(results, sync));
-    }
-    if let Some(stream) = results.stream() {
-        text.push_str(&stream::tables(stream));
-    }
-    for binlog in results.binlog() {
-        text.push_str(&binlog::tables(binlog));
-    }
-    for torn in results.torn() {
-        text.push_str(&torn::tables(torn));
-    }
-    for amplify in results.amplify() {
-        text.push_str(&amplify::tables(amplify));
-    }
-    text.push_str(&proof::proofs(&results.proofs().collect::<Vec<_>>()));
-    if results.claims().next().is_some() {
-        let _ = write!(
-            text,
-            "\n{}\n{}",
-            styled(STRONG, "Published claims, here and today"),
-            claims::claims(results.claims())
-        );
-    }
-    text.push_str(&notices_table(&results.notices));
-    text
+    blocks.extend(report::brief(results));
+    blocks.extend(proof::proofs(&results.proofs().collect::<Vec<_>>()));
+    blocks.extend(claims::claims(results.claims()));
+    blocks.extend(notices::notices(&results.notices));
+    blocks
 }
 
 fn header(results: &Results) -> String {
@@ -108,5 +76,33 @@ fn header(results: &Results) -> String {
     if let Some(done) = done {
         let _ = write!(text, "; {done} in {}", duration_text(results.seconds));
     }
-    wrapped(0, &text)
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(name: &str) -> Results {
+        let path = format!("{}/tests/recorded/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let json = std::fs::read_to_string(path).expect("a recorded document");
+        Results::from_json(&json).expect("results")
+    }
+
+    fn plain(results: &Results) -> String {
+        let text = text(&super::results(results));
+        anstream::adapter::strip_str(&text).to_string()
+    }
+
+    #[test]
+    fn no_line_of_any_experiment_is_wider_than_a_terminal() {
+        for name in ["disk", "ext4", "btrfs", "spinning", "memory", "no-barrier"] {
+            let text = plain(&recorded(name));
+            assert!(text.lines().count() > 20, "{name}: {text}");
+            for line in text.lines() {
+                let width = line.chars().count();
+                assert!(width <= 100, "{name}, {width} columns: {line}");
+            }
+        }
+    }
 }

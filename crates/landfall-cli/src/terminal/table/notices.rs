@@ -1,32 +1,26 @@
 //! What must be known before a figure is believed.
 
-use std::fmt::Write as _;
-
 use landfall_lab::{Notice, Weight};
+use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
 
-use super::layout::{at_least, lines, plain_table};
-use crate::terminal::style::{BAD, DOUBT, FAINT, STRONG, styled};
-
-/// Notices, weightiest first.
-pub(super) fn notices_table(notices: &[Notice]) -> String {
-    let mut text = String::new();
+/// Notices, weightiest first, beneath a heading.
+pub(super) fn notices(notices: &[Notice]) -> Vec<Block> {
     if notices.is_empty() {
-        return text;
+        return Vec::new();
     }
-    let _ = writeln!(text, "\n{}", styled(STRONG, "Before you believe a figure"));
-    text + &notices_lines(notices)
+    let heading = Block::Heading("Before you believe a figure".to_owned());
+    vec![heading, of(notices)]
 }
 
-pub(super) fn notices_lines(notices: &[Notice]) -> String {
-    let mut table = plain_table();
-    for notice in notices {
-        let (style, word) = match notice.weight {
-            Weight::Danger => (BAD, "danger"),
-            Weight::Warning => (DOUBT, "warning"),
-            Weight::Note => (FAINT, "note"),
+/// These notices alone.
+pub(super) fn of<'a>(notices: impl IntoIterator<Item = &'a Notice>) -> Block {
+    let rows = notices.into_iter().map(|notice| {
+        let (tone, word) = match notice.weight {
+            Weight::Danger => (Tone::Bad, "danger"),
+            Weight::Warning => (Tone::Doubt, "warning"),
+            Weight::Note => (Tone::Faint, "note"),
         };
-        table.add_row(vec![styled(style, word), notice.text.clone()]);
-    }
-    at_least(&mut table, 0, 9);
-    lines(&table)
+        Row::of(Cell::toned(tone, word), [notice.text.as_str()])
+    });
+    Block::Table(Table::new("", "", vec![Column::text("")]).with_rows(rows))
 }

@@ -1,7 +1,5 @@
 //! What a proof found.
 
-use std::fmt::Write as _;
-
 use landfall_lab::Results;
 use landfall_os::humanize::{bytes_text, duration_text};
 use landfall_results::proof::summary_text::{
@@ -9,9 +7,8 @@ use landfall_results::proof::summary_text::{
 };
 use landfall_results::proof::{FailingState, Outcome, ProofResults, Violation};
 
-use super::layout::{lines, plain_table, wrapped};
 use super::timeline::timeline;
-use crate::terminal::style::{BAD, DOUBT, GOOD, STRONG, styled};
+use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
 
 /// Who was proven where: what stands above a document that has only proofs.
 pub(super) fn header(results: &Results) -> String {
@@ -20,7 +17,7 @@ pub(super) fn header(results: &Results) -> String {
         [proof] => format!(
             "{} on {}, a recorded device of {}",
             proof.subject,
-            proof.recipe,
+            proof.filesystem_spec,
             bytes_text(proof.device_bytes)
         ),
         several => format!("{} proofs on recorded devices", several.len()),
@@ -29,74 +26,67 @@ pub(super) fn header(results: &Results) -> String {
         short @ 0.0..10.0 => format!("{short:.1} s"),
         long => duration_text(long),
     };
-    wrapped(0, &format!("{what}, Linux {}; {took}", results.host.kernel))
+    format!("{what}, Linux {}; {took}", results.host.kernel)
 }
 
 /// All proofs of a run: one in full, several as a table.
-pub(super) fn proofs(proofs: &[&ProofResults]) -> String {
+pub(super) fn proofs(proofs: &[&ProofResults]) -> Vec<Block> {
     match proofs {
-        [] => String::new(),
+        [] => Vec::new(),
         [proof] => one(proof),
         several => table(several),
     }
 }
 
-fn styled_verdict(proof: &ProofResults, text: &str) -> String {
-    let style = match proof.outcome() {
-        Outcome::LostNothing => GOOD,
-        Outcome::LostSomething => BAD,
-        Outcome::NotProven => DOUBT,
-    };
-    styled(style.bold(), text)
-}
-
-fn one(proof: &ProofResults) -> String {
+fn one(proof: &ProofResults) -> Vec<Block> {
     let says = format!(
         "{} on {} {}",
         short_subject(proof),
-        proof.recipe,
+        proof.filesystem_spec,
         verdict(proof)
     );
-    let mut text = format!("\n{}", wrapped(0, &styled_verdict(proof, &says)));
-    let mut paragraph = |line: &str| text.push_str(&wrapped(2, line));
+    let verdict = Block::Prose {
+        indent: 0,
+        sentences: vec![(tone(proof), says)],
+    };
+    let mut sentences = Vec::new();
     // A loss alone is what the verdict says already.
     if proof
         .violations
         .iter()
         .any(|one| one.violation != Violation::Lost)
     {
-        for one in &proof.violations {
-            paragraph(&format!(
+        sentences.extend(proof.violations.iter().map(|one| {
+            format!(
                 "{} of {} states: {}; first {}.",
                 one.states,
                 proof.coverage.checked,
                 one.violation.words(),
                 one.example
-            ));
-        }
+            )
+        }));
     }
-    paragraph(&workload(proof));
-    if let Some(circumstances) = circumstances(proof) {
-        paragraph(&circumstances);
-    }
-    paragraph(&coverage(proof));
+    sentences.push(workload(proof));
+    sentences.extend(circumstances(proof));
+    sentences.push(coverage(proof));
+    let mut blocks = vec![verdict];
+    blocks.extend(Block::prose(2, sentences));
     if let Some(shortest) = &proof.shortest {
-        text.push_str(&failing(shortest));
+        blocks.extend(failing(shortest));
     }
-    text
+    blocks
 }
 
-fn failing(state: &FailingState) -> String {
-    let mut text = format!(
-        "\n{}\n",
-        styled(STRONG, &format!("Shortest failing state, {}", state.name))
-    );
-    let mut sentences: Vec<String> = vec![sentence(&state.details.join("; "))];
-    sentences.extend(missing(state));
-    text.push_str(&wrapped(2, &sentences.join(" ")));
-    // On a line of its own and unbroken, to be copied.
-    let _ = writeln!(text, "  Shown again by:\n    {}\n", state.command);
-    text + &timeline(&state.timeline)
+fn failing(state: &FailingState) -> Vec<Block> {
+    let heading = format!("Shortest failing state, {}", state.name);
+    let mut said: Vec<String> = vec![sentence(&state.details.join("; "))];
+    said.extend(missing(state));
+    let mut blocks = vec![Block::Heading(heading)];
+    blocks.extend(Block::prose(2, [said.join(" ")]));
+    blocks.extend(Block::prose(2, ["Shown again by:".to_owned()]));
+    blocks.push(Block::Command(state.command.clone()));
+    blocks.push(Block::Table(timeline(&state.timeline)));
+    blocks
 }
 
 /// A sentence of a phrase.
@@ -108,45 +98,55 @@ fn sentence(phrase: &str) -> String {
     text
 }
 
-fn table(proofs: &[&ProofResults]) -> String {
-    let mut table = plain_table();
-    let expected = proofs.iter().any(|proof| proof.expected.is_some());
-    let mut header = vec!["subject", "filesystem", "verdict"];
-    if expected {
-        header.push("expected");
+fn tone(proof: &ProofResults) -> Tone {
+    match proof.outcome() {
+        Outcome::LostNothing => Tone::Good,
+        Outcome::LostSomething => Tone::Bad,
+        Outcome::NotProven => Tone::Doubt,
     }
-    table.set_header(header);
-    for proof in proofs {
-        let mut row = vec![
-            full_subject(proof),
-            proof.recipe.clone(),
-            styled_verdict(proof, &verdict(proof)),
+}
+
+fn table(proofs: &[&ProofResults]) -> Vec<Block> {
+    let is_expected = proofs.iter().any(|proof| proof.expected.is_some());
+    let mut columns = vec![Column::text("filesystem"), Column::text("verdict")];
+    columns.extend(is_expected.then(|| Column::text("expected")));
+    let rows = proofs.iter().map(|proof| {
+        let mut cells = vec![
+            proof.filesystem_spec.to_string().into(),
+            Cell::toned(tone(proof), verdict(proof)),
         ];
-        if expected {
-            row.push(match proof.is_as_expected() {
-                Some(true) => styled(GOOD, "yes"),
-                Some(false) => styled(BAD.bold(), "NO"),
-                None => String::new(),
+        if is_expected {
+            cells.push(match proof.is_as_expected() {
+                Some(true) => Cell::toned(Tone::Good, "yes"),
+                Some(false) => Cell::toned(Tone::Bad, "NO"),
+                None => Cell::default(),
             });
         }
-        table.add_row(row);
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((1, 0));
-    }
+        Row::of(full_subject(proof), cells)
+    });
+    let table = Table::new("", "subject", columns).with_rows(rows);
     let wrong = proofs
         .iter()
         .filter(|proof| proof.is_as_expected() == Some(false))
         .count();
-    let sum = match (expected, wrong) {
-        (false, _) => String::new(),
-        (true, 0) => format!("\nAll {} came out as expected.\n", proofs.len()),
+    let all = proofs.len();
+    let sum = match (is_expected, wrong) {
+        (false, _) => None,
+        (true, 0) => Some((Tone::Plain, format!("All {all} came out as expected."))),
         (true, wrong) => {
-            let text = format!("{wrong} of {} did not come out as expected.", proofs.len());
-            format!("\n{}\n", styled(BAD.bold(), &text))
+            let text = format!("{wrong} of {all} did not come out as expected.");
+            Some((Tone::Bad, text))
         }
     };
-    format!("\n{}{sum}", lines(&table))
+    let sum = sum.map(|sum| Block::Prose {
+        indent: 0,
+        sentences: vec![sum],
+    });
+    let heading = Block::Heading("What power cuts did".to_owned());
+    [heading, Block::Table(table)]
+        .into_iter()
+        .chain(sum)
+        .collect()
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
         };
         serde_json::from_value(json!({
             "subject": "files method=fdatasync size=8K", "promises_atomic": false,
-            "promises_order": false, "recipe": "ext4", "device_bytes": 64 << 20,
+            "promises_order": false, "filesystem_spec": "ext4", "device_bytes": 64 << 20,
             "model": "subset", "seed": 1, "faults": [], "writeback": false,
             "workload": {
                 "sent": 24, "acknowledged": 24, "writes": 72, "written_bytes": 1 << 20,
@@ -183,8 +183,9 @@ mod tests {
         .expect("a document's experiment")
     }
 
-    fn plain(text: &str) -> String {
-        anstream::adapter::strip_str(text).to_string()
+    fn plain(blocks: &[Block]) -> String {
+        let text = landfall_report::text::text(blocks);
+        anstream::adapter::strip_str(&text).to_string()
     }
 
     #[test]

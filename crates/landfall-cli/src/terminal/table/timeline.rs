@@ -1,12 +1,10 @@
 //! What happened around a power cut, in a few lines.
 
-use comfy_table::CellAlignment;
 use landfall_lab::numbers::thousands;
 use landfall_results::proof::summary_text::words;
 use landfall_results::proof::{Happening, Moment};
 
-use super::layout::{lines, plain_table};
-use crate::terminal::style::{BAD, FAINT, STRONG, styled};
+use landfall_results::view::{Cell, Column, Row, Table, Tone};
 
 /// Lines shown before the cut and after it; the report has them all.
 const LAST: usize = 8;
@@ -18,36 +16,31 @@ const EARLY: usize = 2;
 struct Line {
     ms: Option<f64>,
     text: String,
+    tone: Tone,
     /// Whether a write is missing, in whole or in part.
-    broken: bool,
+    is_broken: bool,
 }
 
 /// What happened, as few lines before the cut and after it.
-pub(super) fn timeline(timeline: &[Moment]) -> String {
+pub(super) fn timeline(timeline: &[Moment]) -> Table {
     let cut = timeline.partition_point(|moment| !moment.after_cut);
     let (before, after) = timeline.split_at(cut);
     let mut all = fewer(folded(before));
     all.push(Line {
         ms: None,
-        text: styled(BAD.bold(), "power cut"),
-        broken: false,
+        text: "power cut".to_owned(),
+        tone: Tone::Bad,
+        is_broken: false,
     });
     all.extend(folded(after).into_iter().take(AFTER).map(|line| Line {
-        text: styled(FAINT, &line.text),
+        tone: Tone::Faint,
         ..line
     }));
-    let mut table = plain_table();
-    for line in all {
+    let rows = all.into_iter().map(|line| {
         let time = line.ms.map_or(String::new(), |ms| format!("{ms:.3} ms"));
-        table.add_row(vec![time, line.text]);
-    }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((2, 0));
-        if index == 0 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    lines(&table)
+        Row::of("", [time.into(), Cell::toned(line.tone, line.text)])
+    });
+    Table::new("", "", vec![Column::new(""), Column::text("")]).with_rows(rows)
 }
 
 /// A line for each moment, but one for what was said of transactions without anything between.
@@ -55,10 +48,12 @@ fn folded(moments: &[Moment]) -> Vec<Line> {
     let mut all = Vec::new();
     for run in moments.chunk_by(|one, next| is_said(one) && is_said(next)) {
         if run.len() > 1 {
+            let (text, tone) = said(run);
             all.push(Line {
                 ms: run.first().map(|moment| moment.ms),
-                text: said(run),
-                broken: false,
+                text,
+                tone,
+                is_broken: false,
             });
         } else {
             all.extend(run.iter().map(line));
@@ -75,7 +70,7 @@ fn is_said(moment: &Moment) -> bool {
 }
 
 /// Consecutive sends and acknowledgements: `transactions 13-24 sent and acknowledged`.
-fn said(run: &[Moment]) -> String {
+fn said(run: &[Moment]) -> (String, Tone) {
     let (mut sent, mut acknowledged) = (Vec::new(), Vec::new());
     for moment in run {
         match moment.what {
@@ -100,36 +95,27 @@ fn said(run: &[Moment]) -> String {
         1 => "transaction",
         _ => "transactions",
     };
+    let is_sent = |text: &str| format!("{} {} {text}", noun(&sent), some(&sent));
+    let is_acknowledged = || {
+        let (noun, some) = (noun(&acknowledged), some(&acknowledged));
+        format!("{noun} {some} acknowledged")
+    };
     match (sent.is_empty(), acknowledged.is_empty()) {
-        (false, false) if sent == acknowledged => {
-            let text = format!("{} {} sent and acknowledged", noun(&sent), some(&sent));
-            styled(STRONG, &text)
-        }
+        (false, false) if sent == acknowledged => (is_sent("sent and acknowledged"), Tone::Strong),
         (false, false) => {
-            let text = format!(
-                "{} {} acknowledged",
-                noun(&acknowledged),
-                some(&acknowledged)
-            );
-            format!("{}, {} sent", styled(STRONG, &text), some(&sent))
+            let text = format!("{}, {} sent", is_acknowledged(), some(&sent));
+            (text, Tone::Strong)
         }
-        (true, _) => {
-            let text = format!(
-                "{} {} acknowledged",
-                noun(&acknowledged),
-                some(&acknowledged)
-            );
-            styled(STRONG, &text)
-        }
-        (false, true) => format!("{} {} sent", noun(&sent), some(&sent)),
+        (true, _) => (is_acknowledged(), Tone::Strong),
+        (false, true) => (is_sent("sent"), Tone::Plain),
     }
 }
 
 fn line(moment: &Moment) -> Line {
-    let text = words(&moment.what, |offset| thousands(offset as f64));
-    let (mut text, mut broken) = match moment.what {
-        Happening::Acknowledge { .. } => (styled(STRONG, &text), false),
-        _ => (text, false),
+    let mut text = words(&moment.what, |offset| thousands(offset as f64));
+    let (mut tone, mut is_broken) = match moment.what {
+        Happening::Acknowledge { .. } => (Tone::Strong, false),
+        _ => (Tone::Plain, false),
     };
     if let Happening::Write {
         sectors, missing, ..
@@ -137,20 +123,18 @@ fn line(moment: &Moment) -> Line {
         && missing > 0
         && !moment.after_cut
     {
-        broken = true;
-        text.push_str(&styled(
-            BAD,
-            &if missing == sectors {
-                ", missing".to_owned()
-            } else {
-                format!(", {missing} of its {sectors} sectors missing")
-            },
-        ));
+        (tone, is_broken) = (Tone::Bad, true);
+        text.push_str(&if missing == sectors {
+            ", missing".to_owned()
+        } else {
+            format!(", {missing} of its {sectors} sectors missing")
+        });
     }
     Line {
         ms: Some(moment.ms),
         text,
-        broken,
+        tone,
+        is_broken,
     }
 }
 
@@ -161,7 +145,7 @@ fn fewer(all: Vec<Line>) -> Vec<Line> {
     let (mut shown, mut left) = (Vec::new(), Vec::new());
     let mut early = 0;
     for (index, line) in all.into_iter().enumerate() {
-        let is_early = index < begin && line.broken && early < EARLY;
+        let is_early = index < begin && line.is_broken && early < EARLY;
         early += usize::from(is_early);
         if index >= begin || is_early {
             shown.extend(left_out(&mut left));
@@ -182,8 +166,9 @@ fn left_out(left: &mut Vec<Line>) -> Option<Line> {
         0 | 1 => last,
         more => Some(Line {
             ms: None,
-            text: styled(FAINT, &format!("… {more} more events")),
-            broken: false,
+            text: format!("… {more} more events"),
+            tone: Tone::Faint,
+            is_broken: false,
         }),
     }
 }
@@ -191,6 +176,11 @@ fn left_out(left: &mut Vec<Line>) -> Option<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn timeline(moments: &[Moment]) -> String {
+        let text = landfall_report::text::table(&super::timeline(moments));
+        anstream::adapter::strip_str(&text).to_string()
+    }
 
     fn of(what: impl IntoIterator<Item = Happening>) -> Vec<Moment> {
         what.into_iter()

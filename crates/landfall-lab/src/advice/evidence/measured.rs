@@ -165,12 +165,12 @@ impl Evidence<'_> {
         if site.description.latency.is_some() {
             return None;
         }
-        let recipe = || site.description.recipe.as_deref();
-        let is_like = |recipe: &&str| self.likeness(rule, recipe) == (true, true);
+        let spec = || site.description.filesystem_spec.as_ref();
+        let is_like = |spec: &&FilesystemSpec| self.likeness(rule, spec) == (true, true);
         match site.description.kind {
             SiteKind::Directory => Some(1),
-            SiteKind::Loop => recipe().filter(is_like).map(|_| 2),
-            SiteKind::Recorder => recipe().filter(is_like).map(|_| 3),
+            SiteKind::Loop => spec().filter(is_like).map(|_| 2),
+            SiteKind::Recorder => spec().filter(is_like).map(|_| 3),
             SiteKind::Memory => None,
         }
     }
@@ -221,21 +221,21 @@ fn is_choice(rule: &Rule, choice: &Choice, value: &str, base: &str) -> bool {
 
 /// The mount option of a site that sets this.
 fn option(site: &SiteResult, name: &str) -> Option<String> {
-    option_of(site.description.recipe.as_deref()?, name)
+    option_of(site.description.filesystem_spec.as_ref()?, name)
 }
 
-/// The recipe of a site without one of its mount options.
+/// The filesystem spec of a site without one of its mount options.
 fn without(site: &SiteResult, name: &str) -> Option<(FilesystemSpec, SiteKind)> {
-    let recipe: FilesystemSpec = site.description.recipe.as_deref()?.parse().ok()?;
-    let rest: Vec<&str> = recipe
+    let spec = site.description.filesystem_spec.as_ref()?;
+    let rest: Vec<&str> = spec
         .mount_options
         .split(',')
         .filter(|option| own_value(option, name).is_none())
         .collect();
     let rest = rest.join(",");
-    let recipe = FilesystemSpec {
+    let spec = FilesystemSpec {
         mount_options: rest,
-        ..recipe
+        ..spec.clone()
     };
-    Some((recipe, site.description.kind))
+    Some((spec, site.description.kind))
 }

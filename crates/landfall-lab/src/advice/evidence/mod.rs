@@ -181,25 +181,22 @@ impl Evidence<'_> {
 
     /// Whether a filesystem that was made is of the directory's type, and whether it was made and mounted in the
     /// same way as far as that is known, but for the rule's own option.
-    fn likeness(&self, rule: &Rule, recipe: &str) -> (bool, bool) {
+    fn likeness(&self, rule: &Rule, spec: &FilesystemSpec) -> (bool, bool) {
         let storage = self.results.filesystem.storage();
-        let Ok(recipe) = recipe.parse::<FilesystemSpec>() else {
-            return (false, false);
-        };
         let kind = storage.kind.as_str();
         let is_plain = rules::of_mounting(kind)
             .filter(|mount| mount.setting.starts_with("mkfs ") && mount.setting != rule.setting)
-            .all(|mount| option_of(&recipe.to_string(), mount.setting).is_none());
-        let has_none = option_of(&recipe.to_string(), JOURNAL).is_some();
-        let is_journalled_alike = match (recipe.kind, storage.journal) {
+            .all(|mount| option_of(spec, mount.setting).is_none());
+        let has_none = option_of(spec, JOURNAL).is_some();
+        let is_journalled_alike = match (spec.kind, storage.journal) {
             _ if rule.setting == JOURNAL => true,
             (Kind::Ext4, Some(has_journal)) => has_journal != has_none,
             _ => true,
         };
         let own = telling(rule, kind, storage.options.iter().map(String::as_str));
-        let made = telling(rule, kind, recipe.mount_options.split(','));
+        let made = telling(rule, kind, spec.mount_options.split(','));
         let is_alike = is_plain && is_journalled_alike && own == made;
-        (recipe.kind.name() == kind, is_alike)
+        (spec.kind.name() == kind, is_alike)
     }
 }
 
@@ -215,23 +212,22 @@ fn number(text: &str) -> Option<u64> {
     landfall_os::humanize::parse_size(text).ok()
 }
 
-/// The mount option of a recipe that sets this, with its value: `data=journal`, `barrier=0`; `on` where it takes none.
-fn option_of(recipe: &str, name: &str) -> Option<String> {
-    let recipe: FilesystemSpec = recipe.parse().ok()?;
+/// The mount option of a filesystem spec that sets this, with its value: `data=journal`, `barrier=0`; `on` where it takes none.
+fn option_of(spec: &FilesystemSpec, name: &str) -> Option<String> {
     if name == JOURNAL {
-        let mut words = recipe.mkfs_options.iter();
+        let mut words = spec.mkfs_options.iter();
         return words
             .any(|word| word.contains(NO_JOURNAL))
             .then(|| "off".to_owned());
     }
     if let Some(feature) = name.strip_prefix("mkfs ") {
-        let words = recipe.mkfs_options.iter();
+        let words = spec.mkfs_options.iter();
         let mut features = words.flat_map(|words| words.split([' ', ',']));
         return features
             .any(|own| own == feature)
             .then(|| feature.to_owned());
     }
-    let mut options = recipe.mount_options.split(',');
+    let mut options = spec.mount_options.split(',');
     options.find_map(|option| own_value(option, name))
 }
 

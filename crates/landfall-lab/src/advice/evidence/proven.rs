@@ -6,6 +6,7 @@ use crate::advice::result::{Basis, Proof};
 use crate::advice::rule::{Choice, Rule, System, is_same};
 use crate::advice::{rules, subject};
 use crate::sync::safety::way;
+use landfall_results::FilesystemSpec;
 use landfall_results::proof::{Outcome, ProofResults, Violation};
 
 /// What would happen by chance no oftener than this is no chance.
@@ -31,7 +32,7 @@ impl Evidence<'_> {
             let proof = series.proof.as_ref()?;
             (proof.not_proven.is_none() && proof.states > 0).then(|| Proof {
                 subject: way(series),
-                recipe: proof.recipe.clone(),
+                filesystem_spec: proof.filesystem_spec.clone(),
                 states: proof.states,
                 losing: proof.losing,
                 basis: Basis::Writes,
@@ -49,10 +50,11 @@ impl Evidence<'_> {
                 && proof.outcome() != Outcome::NotProven
         };
         let proofs = self.results.proofs().filter(sound);
-        let proofs = proofs.filter(|proof| speaks_of(rule, value, &proof.subject, &proof.recipe));
+        let proofs =
+            proofs.filter(|proof| speaks_of(rule, value, &proof.subject, &proof.filesystem_spec));
         let of_proofs = proofs.map(|proof| Proof {
             subject: proof.subject.clone(),
-            recipe: proof.recipe.clone(),
+            filesystem_spec: proof.filesystem_spec.clone(),
             states: proof.coverage.checked,
             losing: lost(rule, proof),
             basis: Basis::System,
@@ -61,10 +63,10 @@ impl Evidence<'_> {
         let torn = torn.filter(|proof| proof.not_proven.is_none() && proof.states > 0);
         let torn = torn.filter(|_| least == 0);
         let of_torn = torn
-            .filter(|proof| speaks_of(rule, value, &proof.subject, &proof.recipe))
+            .filter(|proof| speaks_of(rule, value, &proof.subject, &proof.filesystem_spec))
             .map(|proof| Proof {
                 subject: proof.subject.clone(),
-                recipe: proof.recipe.clone(),
+                filesystem_spec: proof.filesystem_spec.clone(),
                 states: proof.states,
                 losing: proof.damaged + proof.wrong,
                 basis: Basis::System,
@@ -72,7 +74,7 @@ impl Evidence<'_> {
         let mut all: Vec<Proof> = of_proofs.chain(of_torn).collect();
         // A proof on another filesystem says nothing of this one; and what was lost on one that is mounted as this one
         // is not excused by another way to mount it.
-        let likeness = |proof: &Proof| self.likeness(rule, &proof.recipe);
+        let likeness = |proof: &Proof| self.likeness(rule, &proof.filesystem_spec);
         all.retain(|proof| likeness(proof).0);
         let nearest = all.iter().map(likeness).max();
         all.retain(|proof| Some(likeness(proof)) == nearest);
@@ -120,8 +122,9 @@ fn tested(system: System, proof: &Proof) -> Tested {
     let names = rules::names(system);
     let settings = names.into_iter().map(value);
     // A mount option counts as a setting does.
-    let kind = proof.recipe.split(',').next().unwrap_or_default();
-    let mounted = rules::of_mounting(kind).map(|rule| option_of(&proof.recipe, rule.setting));
+    let kind = proof.filesystem_spec.kind.name();
+    let mounted =
+        rules::of_mounting(kind).map(|rule| option_of(&proof.filesystem_spec, rule.setting));
     settings.chain(mounted).collect()
 }
 
@@ -138,16 +141,15 @@ fn lost(rule: &Rule, proof: &ProofResults) -> u64 {
 }
 
 /// Whether a proof of this subject says what the setting loses at this value: its own, and not another's.
-fn speaks_of(rule: &Rule, value: &str, subject: &str, recipe: &str) -> bool {
+fn speaks_of(rule: &Rule, value: &str, subject: &str, filesystem: &FilesystemSpec) -> bool {
     let Some(subject) = subject::Subject::parse(subject) else {
         return false;
     };
     // Not what another mount option lost.
-    let kind = recipe.split(',').next().unwrap_or_default();
-    let is_plain = rules::of_mounting(kind)
+    let is_plain = rules::of_mounting(filesystem.kind.name())
         .filter(|mount| mount.setting != rule.setting)
         .all(|mount| {
-            let own = option_of(recipe, mount.setting);
+            let own = option_of(filesystem, mount.setting);
             own.is_none_or(|own| mount.is_safe(&own, |_| None))
         });
     if rule.system == System::Mount {
@@ -155,7 +157,7 @@ fn speaks_of(rule: &Rule, value: &str, subject: &str, recipe: &str) -> bool {
             .into_iter()
             .find(|system| system.key() == subject.name)
             .is_none_or(|system| rules::are_safe(system, None, |key| subject.get(key)));
-        let own = option_of(recipe, rule.setting);
+        let own = option_of(filesystem, rule.setting);
         return is_safe
             && is_plain
             && subject.is_meant_to_be_durable()

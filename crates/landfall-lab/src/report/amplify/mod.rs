@@ -1,16 +1,19 @@
 //! What experiment `amplify` gives to the page.
 
+pub(super) mod tables;
 #[cfg(test)]
 mod tests;
 
+use landfall_results::view::Table;
 use landfall_results::{Metric, Series};
 
 use super::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, Print};
-use super::configuration::tables;
+use super::configuration::tables::{measured, preparation};
 use super::part::{Chapter, Figure, Part, chapter};
-use super::table::{Row, Table};
+use super::table;
 use crate::amplify::{self, AmplifyResults, Section, sections, summary_text};
-use crate::numbers::{NOTHING, interval, short, thousands, two};
+use crate::numbers::{short, two};
+use tables::{at_end, bytes_table, loaded, sizes_table};
 
 /// Its part of the page; `charts` receives what is drawn.
 pub(super) fn part(amplify: &AmplifyResults, charts: &mut Vec<Chart>) -> Part {
@@ -28,8 +31,8 @@ pub(super) fn part(amplify: &AmplifyResults, charts: &mut Vec<Chart>) -> Part {
         sentences: summary_text::summary(amplify),
         front: None,
         chapters,
-        unmeasured: tables::unmeasured(&amplify.measurements),
-        preparation: tables::preparation(&amplify.measurements),
+        unmeasured: table::unmeasured(&amplify.measurements.series),
+        preparation: preparation(&amplify.measurements),
     }
 }
 
@@ -51,7 +54,7 @@ fn bytes(
             ],
         )?;
         let legend = unsteady(section);
-        Some((chart, legend, byte_table(section)))
+        Some((chart, legend, bytes_table(section)))
     });
     let mut about = vec![summary_text::reading(amplify)];
     about.extend(summary_text::about_flash(amplify));
@@ -74,7 +77,7 @@ fn sizes(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Option<Chapter> {
                 ("MB at the end", &|one| at_end(one), short),
             ],
         )?;
-        Some((chart, String::new(), size_table(section)))
+        Some((chart, String::new(), sizes_table(section)))
     });
     let introduction = "Bytes that its files take on the disk, without those of an empty database: a server's own tables, and logs that are as large as they are told to be. A MB is 1,000,000 bytes.";
     chapter(title, introduction, figures)
@@ -92,7 +95,7 @@ fn time(sections: &[Section<'_>]) -> Option<Chapter> {
         seen.push(name.clone());
         is_new
     });
-    let table = tables::measured("Requests, and what they cost".to_owned(), each_once);
+    let table = measured("Requests, and what they cost".to_owned(), each_once);
     (!table.rows.is_empty()).then(|| Chapter {
         title: "Time, CPU and flushes",
         introduction: "How fast requests were is a matter of the device: on a recorder they wait for a program that counts, unless it was given the times of a disk. Byte ranks are not time ranks: what writes less may wait longer.".to_owned(),
@@ -153,15 +156,6 @@ fn panels(
     .if_any()
 }
 
-fn loaded(one: &Series) -> Option<f64> {
-    Some(one.data_bytes(one.loaded_bytes? as f64) / 1e6)
-}
-
-fn at_end(one: &Series) -> Option<f64> {
-    let bytes = one.median(Metric::DatabaseBytes)?;
-    Some(one.data_bytes(bytes) / 1e6)
-}
-
 /// Which loads were not steady, and why.
 fn unsteady(section: &Section<'_>) -> String {
     let said = section.rows.iter().filter_map(|one| {
@@ -169,98 +163,4 @@ fn unsteady(section: &Section<'_>) -> String {
         Some(format!("{}: {why}.", one.name()))
     });
     said.collect::<Vec<_>>().join(" ")
-}
-
-fn byte_table(section: &Section<'_>) -> Table {
-    let rows = section.rows.iter().map(|one| {
-        if one.is_measured() {
-            Row::of(one.name(), byte_cells(one))
-        } else {
-            not_measured(one)
-        }
-    });
-    Table {
-        caption: format!("Bytes per request. {}", section.title),
-        corner: "Configuration",
-        columns: vec![
-            "KiB written",
-            "owed",
-            "writes",
-            "flushes",
-            "KiB of flash",
-            "NAND bytes per byte",
-            "by rounding",
-            "by copying",
-            "rewrites",
-            "years of a drive",
-            "steady after",
-        ],
-        rows: rows.collect(),
-        ..Table::default()
-    }
-}
-
-fn byte_cells(one: &Series) -> Vec<String> {
-    let or_nothing = |text: Option<String>| text.unwrap_or_else(|| NOTHING.to_owned());
-    let estimate = |metric| {
-        or_nothing(one.estimate(metric).map(|one| {
-            if one.low < one.high {
-                format!("{} ({})", short(one.median), interval(&one, short))
-            } else {
-                short(one.median)
-            }
-        }))
-    };
-    let wear = summary_text::wear(one);
-    let mark = match wear {
-        Some(trial) if summary_text::is_seldom_rewritten(trial) => "*",
-        _ => "",
-    };
-    let of_wear = |metric| wear.and_then(|trial| trial.get(metric)).map(two);
-    let steady = one
-        .trials
-        .last()
-        .and_then(|trial| trial.steadiness.as_ref());
-    vec![
-        estimate(Metric::Kib),
-        estimate(Metric::OwedKib),
-        one.text(Metric::Writes),
-        one.text(Metric::Flushes),
-        estimate(Metric::NandKib),
-        or_nothing(of_wear(Metric::Amplification).map(|text| format!("{text}{mark}"))),
-        or_nothing(of_wear(Metric::Rounding)),
-        or_nothing(of_wear(Metric::Copying)),
-        or_nothing(of_wear(Metric::Rewrites)),
-        or_nothing(summary_text::years(one).map(short)),
-        or_nothing(steady.map(|steady| {
-            if steady.reached {
-                format!("{} s", thousands(steady.seconds))
-            } else {
-                "not yet".to_owned()
-            }
-        })),
-    ]
-}
-
-fn size_table(section: &Section<'_>) -> Table {
-    let rows = section.rows.iter().map(|one| {
-        let cell = |value: Option<f64>| value.map_or_else(|| NOTHING.to_owned(), short);
-        if one.is_measured() {
-            Row::of(one.name(), vec![cell(loaded(one)), cell(at_end(one))])
-        } else {
-            not_measured(one)
-        }
-    });
-    Table {
-        caption: format!("MB of data and indexes. {}", section.title),
-        corner: "Configuration",
-        columns: vec!["after loading", "at the end"],
-        rows: rows.collect(),
-        ..Table::default()
-    }
-}
-
-fn not_measured(one: &Series) -> Row {
-    let reason = one.unsupported.as_deref().unwrap_or(NOTHING);
-    Row::without(one.name(), format!("not measured: {reason}"))
 }

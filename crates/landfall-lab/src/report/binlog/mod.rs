@@ -1,15 +1,17 @@
 //! What experiment `binlog` gives to the page.
 
+pub(super) mod tables;
 #[cfg(test)]
 mod tests;
 
+use landfall_results::view::Table;
 use landfall_results::{Metric, Series};
 
 use super::charts::Chart;
 use super::configuration::charts::{Line, Row, clients, costs, rates};
-use super::configuration::tables;
+use super::configuration::tables::{clients_text, measured, preparation};
 use super::part::{Chapter, Figure, Part, chapter};
-use super::table::Table;
+use super::table;
 use crate::binlog::{BinlogResults, Section, beside, sections, summary_text};
 
 const SETTINGS: [&str; 2] = ["sync_binlog=0", "sync_binlog=1"];
@@ -49,8 +51,8 @@ pub(super) fn part(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Part {
         sentences: summary_text::sentences(binlog),
         front: None,
         chapters: chapters.into_iter().flatten().collect(),
-        unmeasured: tables::unmeasured(&binlog.measurements),
-        preparation: tables::preparation(&binlog.measurements),
+        unmeasured: table::unmeasured(&binlog.measurements.series),
+        preparation: preparation(&binlog.measurements),
     }
 }
 
@@ -76,7 +78,7 @@ fn of_mariadb(
             "MariaDB, innodb_flush_log_at_trx_commit={}",
             first.flush_log
         );
-        let table = table(group, format!("{title}: {of}"));
+        let table = of_group(group, format!("{title}: {of}"));
         figures.push(Figure::new(&chart, title, &of, String::new(), table));
         charts.push(chart);
     }
@@ -102,7 +104,7 @@ fn panels<'a>(group: &[Section<'a>]) -> Vec<(String, Vec<Line<'a>>)> {
     panels
 }
 
-fn table(group: &[Section<'_>], caption: String) -> Table {
+fn of_group(group: &[Section<'_>], caption: String) -> Table {
     let rows = group.iter().flat_map(|section| {
         section.rows.iter().flat_map(|row| {
             [row.without, row.with]
@@ -116,14 +118,7 @@ fn table(group: &[Section<'_>], caption: String) -> Table {
                 })
         })
     });
-    tables::measured(caption, rows)
-}
-
-fn clients_text(one: &Series) -> String {
-    match one.axes.clients.unwrap_or(1) {
-        1 => "1 client".to_owned(),
-        some => format!("{some} clients"),
-    }
+    measured(caption, rows)
 }
 
 /// What must be known of a database to read its figures.
@@ -178,14 +173,14 @@ fn others(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
         let database = ones.first().and_then(|one| one.axes.database.as_deref());
         let database = database.unwrap_or_default();
         let labelled = || rows.iter().map(|row| (row.label.clone(), row.one));
-        let table = |what: &str| tables::measured(format!("{what}: {of}"), labelled());
+        let figures_of = |what: &str| measured(format!("{what}: {of}"), labelled());
         if let Some(chart) = rates(&format!("binlog-{database}"), &rows) {
             figures.push(Figure::new(
                 &chart,
                 title,
                 of,
                 String::new(),
-                table("Rates"),
+                figures_of("Rates"),
             ));
             charts.push(chart);
         }
@@ -196,7 +191,7 @@ fn others(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
                 title,
                 &of,
                 String::new(),
-                table("Costs"),
+                figures_of("Costs"),
             ));
             charts.push(chart);
         }

@@ -1,89 +1,125 @@
 //! The tables of configurations.
 
-use crate::configuration::Measurements;
-use crate::numbers::{NOTHING, interval, two};
-use crate::report::table::{self, MOST_ROWS, Row, Table};
 use landfall_os::humanize::bytes_text;
+use landfall_results::view::{Row, SeriesColumn, Table, series_table, with_interval};
 use landfall_results::{Metric, Series};
+
+use crate::configuration::Measurements;
+use crate::numbers::{NOTHING, two};
+use crate::report::table;
 
 /// Everything that was measured of these, each under its label.
 pub(in crate::report) fn measured<'a>(
     caption: String,
     rows: impl Iterator<Item = (String, &'a Series)>,
 ) -> Table {
-    let rows = rows.take(MOST_ROWS).map(|(label, one)| {
-        if one.is_measured() {
-            Row::of(label, cells(one))
-        } else {
-            let reason = one.unsupported.as_deref().unwrap_or(NOTHING);
-            Row::without(label, format!("not measured: {reason}"))
-        }
-    });
-    Table {
-        caption,
-        corner: "Configuration",
-        columns: vec![
-            "requests/s",
-            "95% interval",
-            "p50 µs",
-            "p99 µs",
-            "server CPU µs",
-            "our CPU µs",
-            "flushes",
-            "95% interval",
-            "KiB",
-            "95% interval",
-            "writes",
-            "reads",
-        ],
-        rows: rows.collect(),
-        ..Table::default()
-    }
-}
-
-fn cells(one: &Series) -> Vec<String> {
-    let with_interval = |metric: Metric| {
-        let print = metric.description().print;
-        let range = one.estimate(metric).map(|range| interval(&range, print));
-        [one.text(metric), range.unwrap_or(NOTHING.to_owned())]
-    };
-    let mut cells = with_interval(Metric::RequestsPerSecond).to_vec();
-    cells.extend(
+    let mut columns = Vec::from(with_interval(Metric::RequestsPerSecond));
+    columns.extend(
         [
             Metric::P50Us,
             Metric::P99Us,
             Metric::ServerCpuUs,
             Metric::ClientCpuUs,
         ]
-        .map(|metric| one.text(metric)),
+        .map(SeriesColumn::median),
     );
-    cells.extend(with_interval(Metric::Flushes));
-    cells.extend(with_interval(Metric::Kib));
-    cells.extend([one.writes_text(), one.text(Metric::Reads)]);
-    cells
+    columns.extend(with_interval(Metric::Flushes));
+    columns.extend(with_interval(Metric::Kib));
+    columns.extend([Metric::Writes, Metric::Reads].map(SeriesColumn::median));
+    series_table(caption, "Configuration", columns, rows)
 }
 
-/// Configurations that could not be measured, and why; nothing if all were.
-pub(in crate::report) fn unmeasured(all: &Measurements) -> Option<Table> {
-    let some = all.series.iter().filter(|one| !one.is_measured());
-    table::unmeasured(some.map(|one| (one.key.as_str(), one.unsupported.as_deref())))
+/// What fits a terminal: a row for each number of clients, beneath the settings that those have in common.
+pub(in crate::report) fn brief(caption: &str, rows: &[&Series]) -> Table {
+    let varied = varied(rows);
+    let named = |one: &Series| one.axes.varied_text(varied);
+    let mut columns = Vec::from(with_interval(Metric::RequestsPerSecond));
+    columns.extend(
+        [
+            Metric::P50Us,
+            Metric::P99Us,
+            Metric::ServerCpuUs,
+            Metric::Writes,
+            Metric::Kib,
+            Metric::Flushes,
+        ]
+        .map(SeriesColumn::median),
+    );
+    let labelled = rows.iter().map(|one| (clients_text(one), *one));
+    let mut table = series_table(caption, "", columns, labelled);
+    table.corner = varied.unwrap_or_default().to_owned().into();
+    let mut grouped = Vec::new();
+    let mut last = None;
+    for (row, one) in table.rows.drain(..).zip(rows) {
+        let name = named(one);
+        match row {
+            Row::Without { head, reason } => {
+                let but = match one.trials.len() {
+                    0 => String::new(),
+                    some => format!(" (after {some} rounds)"),
+                };
+                grouped.push(Row::without(
+                    format!("{name}, {head}"),
+                    format!("{reason}{but}"),
+                ));
+            }
+            row => {
+                if last.as_ref() != Some(&name) {
+                    grouped.push(Row::Group(name.clone()));
+                    last = Some(name);
+                }
+                grouped.push(row);
+            }
+        }
+    }
+    table.with_rows(grouped)
 }
 
-/// What preparations cost, which no figure of a trial holds.
+/// The setting that all of them vary first, if there is one.
+fn varied<'a>(rows: &[&'a Series]) -> Option<&'a str> {
+    let mut first = rows.iter().map(|one| one.axes.varied.first());
+    let (key, _) = first.next()??;
+    let is_same = |other: Option<&(String, String)>| other.is_some_and(|(other, _)| other == key);
+    first.all(is_same).then_some(key.as_str())
+}
+
+/// A number of clients in words.
+pub(in crate::report) fn clients_text(one: &Series) -> String {
+    match one.axes.clients.unwrap_or(1) {
+        1 => "1 client".to_owned(),
+        some => format!("{some} clients"),
+    }
+}
+
+/// Figures of two series side by side.
+pub(in crate::report) fn from_to(one: &Series, other: &Series, metric: Metric) -> String {
+    let of = |series: &Series| match metric {
+        Metric::Writes => series.writes_text(),
+        _ => series.text(metric),
+    };
+    let (one, other) = (of(one), of(other));
+    if one == NOTHING && other == NOTHING {
+        one
+    } else {
+        format!("{one}→{other}")
+    }
+}
+
+/// What preparations cost.
 pub(in crate::report) fn preparation(all: &Measurements) -> Option<Table> {
     let mut rows = Vec::new();
     for site in all.sites.iter().filter(|site| site.preparation.bytes > 0) {
         let made = site.preparation;
         rows.push(Row::of(
             format!("{}, an image for the run", site.key),
-            vec![bytes_text(made.bytes), two(made.seconds)],
+            [bytes_text(made.bytes), two(made.seconds)],
         ));
     }
     for load in &all.loads {
         let version = load.version.as_deref().unwrap_or_default();
         rows.push(Row::of(
             format!("{} {version}, loaded with {}", load.database, load.workload),
-            vec![bytes_text(load.bytes), two(load.seconds)],
+            [bytes_text(load.bytes), two(load.seconds)],
         ));
     }
     let of = |metric| all.series.iter().flat_map(move |one| one.values(metric));
@@ -94,14 +130,9 @@ pub(in crate::report) fn preparation(all: &Measurements) -> Option<Table> {
         let seconds: f64 = of(Metric::PreparationSeconds).sum();
         rows.push(Row::of(
             format!("{starts} starts of a copy, with warm-ups"),
-            vec![bytes_text(bytes as u64), two(seconds)],
+            [bytes_text(bytes as u64), two(seconds)],
         ));
     }
-    (!rows.is_empty()).then(|| Table {
-        caption: "Bytes written and seconds taken to make filesystems and databases".to_owned(),
-        corner: "What",
-        columns: vec!["written", "seconds"],
-        rows,
-        ..Table::default()
-    })
+    let caption = "Bytes written and seconds taken to make filesystems and databases";
+    table::preparation(caption, rows)
 }

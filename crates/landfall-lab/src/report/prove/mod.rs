@@ -97,7 +97,7 @@ fn of_several(proofs: &[&ProofResults], charts: &mut Vec<Chart>) -> Vec<Chapter>
             let id = format!("timeline-{}", index + 1);
             let heading = format!(
                 "{} on {}: state {}",
-                proof.subject, proof.recipe, state.name
+                proof.subject, proof.filesystem_spec, state.name
             );
             figure(&id, title, heading, state, charts)
         })

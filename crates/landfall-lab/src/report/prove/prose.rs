@@ -7,20 +7,21 @@ use landfall_results::proof::summary_text::{
 };
 use landfall_results::proof::{FailingState, Outcome, ProofResults};
 
-/// Recipes longer than this do not go into a heading whole.
-const LONGEST_RECIPE: usize = 32;
+/// Specs longer than this do not go into a heading whole.
+const LONGEST_SPEC: usize = 32;
 /// Proofs named in a sentence.
 const MOST_NAMED: usize = 4;
 
 /// The verdict in the fewest words, with a sign.
 pub(in crate::report) fn heading(proofs: &[&ProofResults]) -> (String, Verdict) {
     if let [proof] = proofs {
-        let recipe = match proof.recipe.split_once(',') {
-            Some((kind, _)) if proof.recipe.len() > LONGEST_RECIPE => kind,
-            _ => &proof.recipe,
+        let whole = proof.filesystem_spec.to_string();
+        let filesystem = match proof.filesystem_spec.kind.name() {
+            kind if whole.len() > LONGEST_SPEC => kind,
+            _ => &whole,
         };
         let text = format!(
-            "{} on {recipe} {}",
+            "{} on {filesystem} {}",
             short_subject(proof),
             short_verdict(proof)
         );
@@ -88,7 +89,7 @@ fn one(proof: &ProofResults) -> Vec<String> {
     let mut sentences = vec![format!(
         "{} on {} {}.",
         proof.subject,
-        proof.recipe,
+        proof.filesystem_spec,
         verdict(proof)
     )];
     if let Some(shortest) = &proof.shortest {
@@ -162,7 +163,7 @@ fn named(proofs: &[&ProofResults]) -> String {
             format!(
                 "{} on {} {}",
                 proof.subject,
-                proof.recipe,
+                proof.filesystem_spec,
                 short_verdict(proof)
             )
         })

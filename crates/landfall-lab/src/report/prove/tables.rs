@@ -3,9 +3,9 @@
 use crate::numbers::{NOTHING, thousands};
 use landfall_os::humanize::bytes_text;
 
-use crate::report::table::{Row, Table};
 use landfall_results::proof::summary_text::{full_subject, verdict, words};
 use landfall_results::proof::{Expectation, FailingState, Happening, Outcome, ProofResults};
+use landfall_results::view::{Column, Row, Table};
 
 /// All proofs of a document, in a line each.
 pub(super) fn all(proofs: &[&ProofResults]) -> Table {
@@ -16,7 +16,7 @@ pub(super) fn all(proofs: &[&ProofResults]) -> Table {
     }
     let row = |proof: &&ProofResults| {
         let mut cells = vec![
-            proof.recipe.clone(),
+            proof.filesystem_spec.to_string(),
             whole(proof.coverage.checked),
             format!("{} {}", sign(proof), verdict(proof)),
         ];
@@ -33,14 +33,9 @@ pub(super) fn all(proofs: &[&ProofResults]) -> Table {
         }
         Row::of(full_subject(proof), cells)
     };
-    Table {
-        caption: "Every proof, with what it came to".to_owned(),
-        corner: "Subject",
-        columns,
-        rows: proofs.iter().map(row).collect(),
-        is_prose: true,
-        ..Table::default()
-    }
+    let columns = columns.into_iter().map(Column::text).collect();
+    Table::new("Every proof, with what it came to", "Subject", columns)
+        .with_rows(proofs.iter().map(row))
 }
 
 /// A sign for an outcome.
@@ -77,13 +72,14 @@ pub(super) fn violations(proof: &ProofResults) -> Option<Table> {
             )
         })
         .collect();
-    (!rows.is_empty()).then(|| Table {
-        caption: "Promises that were broken, the worst first".to_owned(),
-        corner: "Violation",
-        columns: vec!["Crash states", "First", "What was wrong there"],
-        rows,
-        is_prose: true,
-        ..Table::default()
+    let columns = ["Crash states", "First", "What was wrong there"];
+    (!rows.is_empty()).then(|| {
+        Table::new(
+            "Promises that were broken, the worst first",
+            "Violation",
+            columns.map(Column::text).into(),
+        )
+        .with_rows(rows)
     })
 }
 
@@ -146,14 +142,8 @@ pub(super) fn tried(proof: &ProofResults) -> Table {
         (false, false) => "what is acknowledged stays",
     };
     row("Promises", promises.to_owned());
-    Table {
-        caption: "What was recorded and tried".to_owned(),
-        corner: "What",
-        columns: vec!["How much"],
-        rows,
-        is_prose: true,
-        ..Table::default()
-    }
+    let columns = vec![Column::text("How much")];
+    Table::new("What was recorded and tried", "What", columns).with_rows(rows)
 }
 
 /// The events of a timeline.
@@ -187,17 +177,16 @@ pub(super) fn events(state: &FailingState) -> Table {
     if cut == state.timeline.len() {
         rows.push(power_cut());
     }
-    Table {
-        caption: format!(
+    let columns = ["ms", "What", "Arrived"];
+    Table::new(
+        format!(
             "Events around the power cut in state {}, in order; places on the device in bytes",
             state.name
         ),
-        corner: "Event",
-        columns: vec!["ms", "What", "Arrived"],
-        rows,
-        is_prose: true,
-        ..Table::default()
-    }
+        "Event",
+        columns.map(Column::text).into(),
+    )
+    .with_rows(rows)
 }
 
 fn power_cut() -> Row {

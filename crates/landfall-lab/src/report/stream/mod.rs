@@ -4,16 +4,16 @@ pub(super) mod charts;
 pub(super) mod crossing;
 pub(super) mod prose;
 mod saving;
-mod tables;
+pub(super) mod tables;
 #[cfg(test)]
 mod tests;
 
 use super::charts::{Chart, Drawing, MOST_ROWS};
 use super::part::{Chapter, Figure, Part, chapter};
+use super::table;
 use crate::Results;
 use crate::section::Section;
 use crate::stream::{StreamResults, sections, summary_text};
-use landfall_os::humanize::bytes_text;
 use landfall_results::{Axis, Series};
 
 /// Its part of the page; `charts` receives what is drawn.
@@ -41,7 +41,7 @@ pub(super) fn part(results: &Results, stream: &StreamResults, charts: &mut Vec<C
         },
         front: None,
         chapters,
-        unmeasured: tables::unmeasured(stream),
+        unmeasured: table::unmeasured(&stream.series),
         preparation: tables::preparation(stream),
     }
 }
@@ -74,20 +74,9 @@ fn by_size(
         .iter()
         .find(|section| section.axis == Some(Axis::Size))?;
     let chart = charts::sizes(stream, section, in_memory)?;
-    let mut legend = summary_text::walls(stream);
+    let mut legend = tables::around_sizes(stream);
     if let Drawing::Sizes(sizes) = &chart.drawing {
         legend.extend(sizes.legend());
-    }
-    if !stream.sizes_left_out.is_empty() {
-        let sizes: Vec<String> = stream
-            .sizes_left_out
-            .iter()
-            .map(|s| bytes_text(*s))
-            .collect();
-        legend.push(format!(
-            "Left out for want of space, memory or time: {}.",
-            sizes.join(", ")
-        ));
     }
     let table = tables::rates(section);
     let figure = Figure::new(&chart, title, &section.title, legend.join(" "), table);

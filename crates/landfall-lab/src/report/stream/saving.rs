@@ -4,11 +4,11 @@ use super::crossing;
 use crate::numbers::{NOTHING, interval, short, thousands, two};
 use crate::report::charts::{Bar, Chart, Drawing, Panel, Print};
 use crate::report::part::{Chapter, Figure, chapter};
-use crate::report::table::{Row, Table};
 use crate::stats::Estimate;
 use crate::stream::saving::{Cost, LogResult, Policy, SavingResults};
 use crate::stream::summary_text::{self, percent};
 use landfall_os::humanize::{bytes_text, duration_text};
+use landfall_results::view::{Block, Column, Row, Table, or_nothing};
 
 /// The chapters of dump against log.
 pub(super) fn chapters(
@@ -142,8 +142,7 @@ fn costs(saving: &SavingResults) -> Option<Chart> {
 fn table(saving: &SavingResults) -> Table {
     let both =
         |estimate: &Estimate, print: Print| vec![print(estimate.median), interval(estimate, print)];
-    let or_nothing =
-        |value: Option<f64>, print: Print| vec![value.map_or(NOTHING.to_owned(), print)];
+    let if_any = |value: Option<f64>, print: Print| vec![or_nothing(value.map(print))];
     let nothing = |count| vec![NOTHING.to_owned(); count];
     let dump = &saving.dump;
     let ms = |estimate: &Estimate| Estimate {
@@ -155,8 +154,8 @@ fn table(saving: &SavingResults) -> Table {
         both(&ms(&dump.hand_over_seconds), short),
         nothing(4),
         nothing(1),
-        or_nothing(dump.device_kib.map(|kib| kib * 1024.0), thousands),
-        or_nothing(dump.flushes, short),
+        if_any(dump.device_kib.map(|kib| kib * 1024.0), thousands),
+        if_any(dump.flushes, short),
         both(&dump.restart_seconds, two),
     ];
     let mut rows = vec![Row::of(
@@ -170,8 +169,8 @@ fn table(saving: &SavingResults) -> Table {
             both(&log.us_per_update, short),
             both(&log.accepted_per_second, thousands),
             vec![thousands(log.bytes_per_update)],
-            or_nothing(log.device_bytes_per_update, thousands),
-            or_nothing(log.flushes_per_update, two),
+            if_any(log.device_bytes_per_update, thousands),
+            if_any(log.flushes_per_update, two),
             both(&log.restart_seconds, two),
         ];
         Row::of(format!("{}{behind}", log.policy.name()), cells.concat())
@@ -194,26 +193,23 @@ fn table(saving: &SavingResults) -> Table {
                 .to_owned(),
         );
     }
-    Table {
-        caption: "A dump, and a log by policy: medians with 95% intervals".to_owned(),
-        corner: "Way",
-        columns: vec![
-            "longest stall ms",
-            "95% interval",
-            "µs per update",
-            "95% interval",
-            "accepted/s",
-            "95% interval",
-            "bytes per update",
-            "device bytes",
-            "flushes",
-            "restart s",
-            "95% interval",
-        ],
-        rows,
-        notes,
-        ..Table::default()
-    }
+    let columns = [
+        "longest stall ms",
+        "95% interval",
+        "µs per update",
+        "95% interval",
+        "accepted/s",
+        "95% interval",
+        "bytes per update",
+        "device bytes",
+        "flushes",
+        "restart s",
+        "95% interval",
+    ];
+    let caption = "A dump, and a log by policy: medians with 95% intervals";
+    let mut table = Table::new(caption, "Way", columns.map(Column::new).into()).with_rows(rows);
+    table.notes = notes;
+    table
 }
 
 fn break_even_table(saving: &SavingResults, cost: Cost, caption: &str) -> Table {
@@ -230,19 +226,121 @@ fn break_even_table(saving: &SavingResults, cost: Cost, caption: &str) -> Table 
             ],
         ))
     });
-    Table {
-        caption: format!(
-            "Where a dump and a log cost the same. {caption}; the last column is how long that many updates take to come in"
-        ),
-        corner: "Policy",
-        columns: vec![
-            "share of the state",
-            "95% interval",
-            "updates",
-            "95% interval",
-            "seconds",
-        ],
-        rows: rows.collect(),
-        ..Table::default()
+    let columns = [
+        "share of the state",
+        "95% interval",
+        "updates",
+        "95% interval",
+        "seconds",
+    ];
+    let caption = format!(
+        "Where a dump and a log cost the same. {caption}; the last column is how long that many updates take to come in"
+    );
+    Table::new(caption, "Policy", columns.map(Column::new).into()).with_rows(rows)
+}
+
+/// What a terminal shows of it.
+pub(super) fn brief(saving: &SavingResults) -> Vec<Block> {
+    let title = format!("Dump against log ({})", heading(saving));
+    let mut blocks = vec![Block::Heading(title)];
+    blocks.extend(Block::prose(1, [of_dump(saving)]));
+    blocks.push(Block::Table(of_logs(saving)));
+    let crossings = crossings(saving);
+    if !crossings.rows.is_empty() {
+        blocks.extend(Block::prose(1, [crossings.caption.clone()]));
+        blocks.push(Block::Table(crossings));
     }
+    blocks
+}
+
+fn of_dump(saving: &SavingResults) -> String {
+    let dump = &saving.dump;
+    let with_interval =
+        |seconds: &Estimate| format!("{} s ({})", two(seconds.median), interval(seconds, two));
+    let written = match (dump.device_kib, dump.flushes) {
+        (Some(kib), Some(flushes)) => format!(
+            ", the disk writes {} and is flushed {flushes:.0} times",
+            bytes_text((kib * 1024.0) as u64)
+        ),
+        _ => String::new(),
+    };
+    format!(
+        "A dump stops the program for {} and is synced under its name after {}{written}; a restart from it takes {}. Replaying a log of {} records takes {}.",
+        with_interval(&dump.hand_over_seconds),
+        with_interval(&dump.seconds),
+        with_interval(&dump.restart_seconds),
+        thousands(saving.replay.records as f64),
+        with_interval(&saving.replay.seconds),
+    )
+}
+
+fn of_logs(saving: &SavingResults) -> Table {
+    let rows = saving.logs.iter().map(|log| {
+        let behind = if log.kept_up { "" } else { " *" };
+        let bytes = log.device_bytes_per_update.unwrap_or(log.bytes_per_update);
+        let cells = [
+            short(log.longest_stall_ms.median),
+            interval(&log.longest_stall_ms, short),
+            short(log.us_per_update.median),
+            interval(&log.us_per_update, short),
+            thousands(bytes),
+            or_nothing(log.flushes_per_update.map(two)),
+            two(log.restart_seconds.median),
+            interval(&log.restart_seconds, two),
+        ];
+        Row::of(format!("{}{behind}", log.policy.name()), cells)
+    });
+    let columns = [
+        "longest stall ms",
+        "95% interval",
+        "µs /update",
+        "95% interval",
+        "bytes /update",
+        "flushes /update",
+        "restart s",
+        "95% interval",
+    ];
+    let mut table = Table::new("", "", columns.map(Column::new).into()).with_rows(rows);
+    for policy in Policy::ALL {
+        let (name, loses) = (policy.name(), policy.loses());
+        table.note(format!("{name}: a power cut may take {loses}"));
+    }
+    if saving.logs.iter().any(|log| !log.kept_up) {
+        table.note("* did not accept updates as fast as they came in");
+    }
+    if !saving.cold {
+        table.note("restarts may have read from the page cache");
+    }
+    table
+}
+
+fn crossings(saving: &SavingResults) -> Table {
+    let known = |policy: &Policy| saving.break_even.iter().any(|one| one.policy == *policy);
+    let rows = Policy::ALL.into_iter().filter(known).map(|policy| {
+        let cells = |cost| match summary_text::crossing(saving, policy, cost) {
+            Some(point) => vec![
+                percent(point.share.median),
+                interval(&point.share, percent),
+                thousands(point.updates.median),
+                duration_text(point.seconds),
+            ],
+            None => vec![NOTHING.to_owned(); 4],
+        };
+        Row::of(
+            policy.name(),
+            [cells(Cost::Seconds), cells(Cost::Bytes)].concat(),
+        )
+    });
+    let columns = [
+        "by seconds spent",
+        "95% interval",
+        "updates",
+        "every",
+        "by bytes written",
+        "95% interval",
+        "updates",
+        "every",
+    ];
+    let caption = "A dump is cheaper than the log once this share of the state changes between two saves, so many updates, or made less often than every:";
+    Table::new(caption, "", columns.map(Column::new).into()).with_rows(rows)
 }

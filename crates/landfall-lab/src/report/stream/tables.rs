@@ -1,19 +1,25 @@
-//! The tables beneath the charts of phases and costs.
+//! The tables of experiment `stream`: those beneath the charts of phases and costs, and those of a terminal.
 
-use crate::numbers::{NOTHING, interval, short, two};
-use crate::report::table::{self, MOST_ROWS, Row, Table};
-use crate::section::Section;
-use crate::stats::median;
-use crate::stream::StreamResults;
 use landfall_os::humanize::bytes_text;
-use landfall_results::{Metric, Series};
+use landfall_results::view::{
+    Block, Column, Row, SeriesColumn, Table, or_nothing, series_table, with_interval,
+};
+use landfall_results::{Axis, Metric, Series};
+
+use super::saving;
+use crate::numbers::{NOTHING, interval};
+use crate::report::sync::tables::of_trial;
+use crate::report::table;
+use crate::section::Section;
+use crate::stream::{StreamResults, sections, summary_text};
 
 /// A row for each phase of each strategy.
 pub(super) fn rates(section: &Section<'_>) -> Table {
     let mut rows = Vec::new();
-    for (label, strategy) in section.rows.iter().take(MOST_ROWS / 3) {
-        if !strategy.is_measured() {
-            rows.push(without(label, strategy));
+    for (label, series) in &section.rows {
+        if !series.is_measured() {
+            let reason = series.unsupported.as_deref().unwrap_or(NOTHING);
+            rows.push(Row::without(label, format!("not measured: {reason}")));
             continue;
         }
         for (name, rate, seconds) in [
@@ -21,28 +27,26 @@ pub(super) fn rates(section: &Section<'_>) -> Table {
             ("sync", Metric::SyncMbPerS, Metric::SyncSeconds),
             ("total", Metric::TotalMbPerS, Metric::Seconds),
         ] {
-            let cells = [rate, seconds].map(|metric| spread(strategy, metric));
+            let cells = [rate, seconds].map(|metric| spread(series, metric));
             rows.push(Row::of(format!("{label}: {name}"), cells.concat()));
         }
     }
-    let notes = left_out(section, MOST_ROWS / 3);
-    Table {
-        caption: format!("MB/s and seconds of each phase. {}", section.title),
-        corner: "Strategy and phase",
-        columns: vec![
-            "MB/s mean",
-            "± sd",
-            "median",
-            "95% interval",
-            "seconds mean",
-            "± sd",
-            "median",
-            "95% interval",
-        ],
-        rows,
-        notes,
-        ..Table::default()
-    }
+    let columns = [
+        "MB/s mean",
+        "± sd",
+        "median",
+        "95% interval",
+        "seconds mean",
+        "± sd",
+        "median",
+        "95% interval",
+    ];
+    Table::new(
+        format!("MB/s and seconds of each phase. {}", section.title),
+        "Strategy and phase",
+        columns.map(Column::new).into(),
+    )
+    .with_rows(rows)
 }
 
 /// Mean, standard deviation, median and interval.
@@ -59,103 +63,126 @@ fn spread(series: &Series, metric: Metric) -> Vec<String> {
     }
 }
 
-fn without(label: &str, strategy: &Series) -> Row {
-    let reason = match &strategy.unsupported {
-        Some(reason) => format!("not measured: {reason}"),
-        None => "not measured".to_owned(),
-    };
-    Row::without(label, reason)
-}
-
-fn left_out(section: &Section<'_>, most: usize) -> Vec<String> {
-    let all = section.rows.len();
-    let note = format!("The first {most} of {all} strategies; results.json has them all.");
-    (all > most).then_some(note).into_iter().collect()
-}
-
 pub(super) fn costs(section: &Section<'_>) -> Table {
-    let rows = section.rows.iter().take(MOST_ROWS).map(|(label, series)| {
-        if series.is_measured() {
-            Row::of(label, cost_cells(series))
-        } else {
-            without(label, series)
-        }
-    });
-    Table {
-        caption: format!(
-            "What a save costs besides its time: medians with 95% intervals; of the device, medians. {}",
-            section.title
-        ),
-        corner: "Strategy",
-        columns: vec![
-            "longest stall ms",
-            "95% interval",
-            "peak MiB",
-            "95% interval",
-            "CPU s/GiB",
-            "95% interval",
-            "left to sync MiB",
-            "device MiB",
-            "requests",
-            "flushes",
-            "read MiB",
-        ],
-        rows: rows.collect(),
-        notes: left_out(section, MOST_ROWS),
-        ..Table::default()
-    }
-}
-
-fn cost_cells(series: &Series) -> Vec<String> {
-    let pair = |metric| match series.estimate(metric) {
-        Some(estimate) => vec![short(estimate.median), interval(&estimate, short)],
-        None => vec![NOTHING.to_owned(); 2],
-    };
-    let rest = [
-        Metric::LeftMib,
-        Metric::DeviceWrittenMib,
-        Metric::DeviceWriteRequests,
-        Metric::DeviceFlushes,
-        Metric::DeviceReadMib,
-    ];
-    [
-        pair(Metric::LongestStallMs),
-        pair(Metric::PeakResidentMib),
-        pair(Metric::CpuSPerGib),
-        rest.map(|metric| series.text(metric)).to_vec(),
+    let mut columns: Vec<SeriesColumn> = [
+        Metric::LongestStallMs,
+        Metric::PeakResidentMib,
+        Metric::CpuSPerGib,
     ]
-    .concat()
-}
-
-/// Strategies that could not be measured, and why; nothing if all were.
-pub(super) fn unmeasured(stream: &StreamResults) -> Option<Table> {
-    let strategies = stream.series.iter().filter(|s| !s.is_measured());
-    table::unmeasured(strategies.map(|s| (s.key.as_str(), s.unsupported.as_deref())))
-}
-
-/// What preparations cost, which no figure of a trial holds; nothing if there were none.
-pub(super) fn preparation(stream: &StreamResults) -> Option<Table> {
-    let rows: Vec<Row> = stream
-        .series
+    .into_iter()
+    .flat_map(with_interval)
+    .collect();
+    columns.extend(
+        [
+            Metric::LeftMib,
+            Metric::DeviceWrittenMib,
+            Metric::DeviceWriteRequests,
+            Metric::DeviceFlushes,
+            Metric::DeviceReadMib,
+        ]
+        .map(SeriesColumn::median),
+    );
+    let caption = format!(
+        "What a save costs besides its time: medians with 95% intervals; of the device, medians. {}",
+        section.title
+    );
+    let rows = section
+        .rows
         .iter()
-        .filter_map(|strategy| {
-            let of = |metric| median(&strategy.values(metric)).unwrap_or(0.0);
-            let bytes = of(Metric::PreparationBytes);
-            let seconds = of(Metric::PreparationSeconds);
-            (bytes > 0.0).then(|| {
-                Row::of(
-                    format!("{}, per trial", strategy.key),
-                    vec![bytes_text(bytes as u64), two(seconds)],
-                )
+        .map(|(label, series)| (label.as_str(), *series));
+    series_table(caption, "Strategy", columns, rows)
+}
+
+/// What a terminal shows of the experiment, without its claims.
+pub(in crate::report) fn brief(stream: &StreamResults) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for section in sections(stream) {
+        blocks.extend(Block::titled(brief_table(&section)));
+        if section.axis == Some(Axis::Size) {
+            blocks.extend(Block::prose(1, around_sizes(stream)));
+        }
+    }
+    let ceilings = summary_text::ceilings(&stream.ceilings);
+    let data = summary_text::data(stream.data).map(str::to_owned);
+    blocks.extend(Block::prose(1, ceilings.into_iter().chain(data)));
+    blocks.extend(table::preparation_sentence(preparation(stream)));
+    if let Some(of_saving) = &stream.saving {
+        blocks.extend(saving::brief(of_saving));
+    }
+    blocks
+}
+
+/// What the sizes show together, and what was left out of them.
+pub(super) fn around_sizes(stream: &StreamResults) -> Vec<String> {
+    let mut sentences = summary_text::walls(stream);
+    if !stream.sizes_left_out.is_empty() {
+        let sizes: Vec<String> = stream
+            .sizes_left_out
+            .iter()
+            .map(|size| bytes_text(*size))
+            .collect();
+        sentences.push(format!(
+            "Left out for want of space, memory or time: {}.",
+            sizes.join(", ")
+        ));
+    }
+    sentences
+}
+
+fn brief_table(section: &Section<'_>) -> Table {
+    let mut columns = Vec::from(with_interval(Metric::HandOverMbPerS));
+    columns.push(SeriesColumn::new("mean ± sd", |series| {
+        let print = Metric::HandOverMbPerS.description().print;
+        let rate = series.spread(Metric::HandOverMbPerS);
+        or_nothing(rate.map(|rate| {
+            let deviation = print(rate.standard_deviation);
+            format!("{} ±{deviation}", print(rate.mean))
+        }))
+    }));
+    columns.push(SeriesColumn::median(Metric::SyncSeconds));
+    columns.extend(with_interval(Metric::TotalMbPerS));
+    columns.extend(
+        [
+            Metric::LongestStallMs,
+            Metric::PeakResidentMib,
+            Metric::CpuSPerGib,
+            Metric::DeviceWrittenMib,
+        ]
+        .map(SeriesColumn::median),
+    );
+    // Labels on these axes are long, and the flushes of a state are few.
+    if !matches!(section.axis, None | Some(Axis::Allocation)) {
+        columns.push(SeriesColumn::median(Metric::DeviceFlushes));
+    }
+    let axis = section.axis.filter(|_| section.is_grouped);
+    let rows = section.rows.iter().map(|(label, series)| {
+        let label = axis.map_or_else(|| label.clone(), |axis| series.axes.text(axis));
+        (label, *series)
+    });
+    let mut table = series_table(section.title.as_str(), "", columns, rows);
+    if axis.is_some() {
+        // The method is said once, above its rows.
+        let mut method = String::new();
+        let rows = std::mem::take(&mut table.rows).into_iter();
+        table.rows = rows
+            .zip(&section.rows)
+            .flat_map(|(row, (label, series))| match row {
+                Row::Without { reason, .. } => vec![Row::without(label, reason)],
+                row => {
+                    let own = series.axes.text(Axis::Method);
+                    let group = (method != own).then(|| Row::Group(own.clone()));
+                    method = own;
+                    group.into_iter().chain([row]).collect()
+                }
             })
-        })
-        .take(MOST_ROWS)
-        .collect();
-    (!rows.is_empty()).then(|| Table {
-        caption: "Bytes written and seconds taken to prepare files for a large state".to_owned(),
-        corner: "Files",
-        columns: vec!["written", "seconds"],
-        rows,
-        ..Table::default()
-    })
+            .collect();
+    }
+    table
+}
+
+/// What preparations cost; nothing if there were none.
+pub(super) fn preparation(stream: &StreamResults) -> Option<Table> {
+    let rows = stream.series.iter().filter_map(of_trial).collect();
+    let caption = "Bytes written and seconds taken to prepare files for a large state";
+    table::preparation(caption, rows)
 }

@@ -3,12 +3,13 @@
 pub(super) mod charts;
 pub(super) mod prose;
 pub(super) mod safety;
-mod tables;
+pub(super) mod tables;
 
 use landfall_results::{Metric, Series};
 
 use super::charts::{Chart, Drawing, MOST_ROWS};
 use super::part::{Chapter, Figure, Part, chapter};
+use super::table;
 use crate::Results;
 use crate::section::Section;
 use crate::sync::{SyncResults, sections};
@@ -34,8 +35,8 @@ pub(super) fn part(results: &Results, sync: &SyncResults, charts: &mut Vec<Chart
         },
         front: first,
         chapters: rest,
-        unmeasured: tables::unmeasured(sync),
-        preparation: Some(tables::preparation(sync)),
+        unmeasured: table::unmeasured(&sync.series),
+        preparation: tables::preparation(sync),
     }
 }
 

@@ -6,9 +6,9 @@ use crate::Results;
 use crate::numbers::{NOTHING, interval, thousands};
 use crate::report::charts::{Chart, Drawing, MOST_ROWS, is_wide};
 use crate::report::part::{Chapter, Figure, chapter};
-use crate::report::table::{self, Row, Table};
 use crate::sync::safety::{Timed, is_comparable, lost_in, place, ranking, safety, timed};
 use crate::sync::{Safety, SyncResults};
+use landfall_results::view::{Column, Row, Table};
 use landfall_results::{Axis, Series};
 
 const TITLE: &str = "Cost against safety";
@@ -154,7 +154,7 @@ fn mark((strategy, rate): &Timed<'_>, best: Option<&str>, label: fn(&Series) -> 
 }
 
 fn table(those: &[Timed<'_>]) -> Table {
-    let rows = those.iter().take(table::MOST_ROWS).map(|(strategy, rate)| {
+    let rows = those.iter().map(|(strategy, rate)| {
         let mark = if strategy.axes.is_durable() { "" } else { " *" };
         let proof = strategy.proof.as_ref();
         let known = proof.filter(|_| safety(strategy) != Safety::NotProven);
@@ -167,33 +167,32 @@ fn table(those: &[Timed<'_>]) -> Table {
                 known.map_or(NOTHING.to_owned(), |proof| {
                     thousands(proof.worst_lost as f64)
                 }),
-                proof.map_or(NOTHING.to_owned(), |proof| proof.recipe.clone()),
+                proof.map_or(NOTHING.to_owned(), |proof| {
+                    proof.filesystem_spec.to_string()
+                }),
                 proof
                     .and_then(|proof| proof.not_proven.clone())
                     .unwrap_or_default(),
             ],
         )
     });
-    let mut notes = Vec::new();
-    if those
-        .iter()
-        .any(|(strategy, _)| !strategy.axes.is_durable())
-    {
-        notes.push("* Not meant to be durable.".to_owned());
+    let columns = [
+        "ops/s",
+        "95% interval",
+        "lost in",
+        "at worst",
+        "proven on",
+        "not proven because",
+    ];
+    let mut table = Table::new(
+        "Operations per second, crash states in which an acknowledged write was missing, and how many were missing in the worst of them",
+        "Strategy",
+        columns.map(Column::new).into(),
+    )
+    .with_rows(rows);
+    let mut all = those.iter();
+    if all.any(|(strategy, _)| !strategy.axes.is_durable()) {
+        table.note("* Not meant to be durable.");
     }
-    Table {
-        caption: "Operations per second, crash states in which an acknowledged write was missing, and how many were missing in the worst of them".to_owned(),
-        corner: "Strategy",
-        columns: vec![
-            "ops/s",
-            "95% interval",
-            "lost in",
-            "at worst",
-            "proven on",
-            "not proven because",
-        ],
-        rows: rows.collect(),
-        notes,
-        ..Table::default()
-    }
+    table
 }

@@ -1,14 +1,18 @@
-//! The tables beneath the charts of experiment `sync`.
+//! The tables of experiment `sync`: those beneath its charts, and those of a terminal.
 
-use crate::numbers::{NOTHING, interval, short, thousands, two};
+use landfall_os::humanize::bytes_text;
+use landfall_results::view::{
+    Block, Cell, Row, SeriesColumn, Table, Tone, or_nothing, series_table, with_interval,
+};
+use landfall_results::{Axis, Metric, Series};
+
+use crate::Results;
+use crate::numbers::{NOTHING, short, two};
 use crate::report::charts::{Chart, Drawing};
-use crate::report::table::{self, MOST_ROWS, Row, Table};
+use crate::report::table;
 use crate::section::Section;
 use crate::stats::median;
-use crate::sync::SyncResults;
-use crate::sync::safety::lost_in;
-use landfall_os::humanize::bytes_text;
-use landfall_results::{Metric, Series};
+use crate::sync::{Safety, SyncResults, safety, sections};
 
 /// Percentiles that get a column, with its heading.
 const PERCENTILES: [(f64, &str); 9] = [
@@ -25,183 +29,162 @@ const PERCENTILES: [(f64, &str); 9] = [
 
 /// The table that belongs to `chart`, which shows `section`.
 pub(super) fn of(chart: &Chart, section: &Section<'_>) -> Table {
-    let mut table = match &chart.drawing {
-        Drawing::Latency { .. } => latency(section),
-        Drawing::Costs { .. } => costs(section),
-        _ => rates(section),
+    let (caption, columns) = match &chart.drawing {
+        Drawing::Latency { .. } => (
+            "Latency in microseconds at percentiles, over all rounds, without first operations",
+            PERCENTILES.map(percentile).into(),
+        ),
+        Drawing::Costs { .. } => (
+            "Writes, KiB, flushes and reads per operation, as the device counts them",
+            [
+                Metric::Writes,
+                Metric::WriteRequests,
+                Metric::Kib,
+                Metric::Flushes,
+                Metric::Reads,
+            ]
+            .map(SeriesColumn::median)
+            .into(),
+        ),
+        _ => (
+            "Operations per second, latencies in microseconds and CPU time per operation",
+            rates(section),
+        ),
     };
-    if section.rows.len() > MOST_ROWS {
-        table.notes.push(format!(
-            "The first {MOST_ROWS} of {} strategies; results.json has them all.",
-            section.rows.len()
-        ));
+    let caption = format!("{caption}. {}", section.title);
+    let mut table = series_table(caption, "Strategy", columns, section.marked());
+    if section.has_marks() {
+        table.note("* Not durable: a power cut loses these writes.");
     }
-    let lax = |(_, series): &(String, &Series)| !section.is_durable(series) && series.is_measured();
-    if section.rows.iter().any(lax) {
-        table
-            .notes
-            .push("* Not durable: a power cut loses these writes.".to_owned());
-    }
-    table
-}
-
-fn or_nothing(text: Option<String>) -> String {
-    text.unwrap_or_else(|| NOTHING.to_owned())
-}
-
-fn of_section(
-    section: &Section<'_>,
-    caption: &str,
-    columns: Vec<&'static str>,
-    cells: impl Fn(&Series) -> Vec<String>,
-) -> Table {
-    let rows = section
-        .rows
-        .iter()
-        .take(MOST_ROWS)
-        .map(|(label, strategy)| {
-            let mark = if section.is_durable(strategy) {
-                ""
-            } else {
-                " *"
-            };
-            Row {
-                head: format!("{label}{mark}"),
-                spans: !strategy.is_measured(),
-                cells: match &strategy.unsupported {
-                    _ if strategy.is_measured() => cells(strategy),
-                    Some(reason) => vec![format!("not measured: {reason}")],
-                    None => vec!["not measured".to_owned()],
-                },
-            }
-        })
-        .collect();
-    Table {
-        caption: format!("{caption}. {}", section.title),
-        corner: "Strategy",
-        columns,
-        rows,
-        ..Table::default()
-    }
-}
-
-fn rates(section: &Section<'_>) -> Table {
-    let mut columns = vec![
-        "ops/s",
-        "95% interval",
-        "p50 µs",
-        "p99 µs",
-        "first ms",
-        "CPU µs",
-        "drift",
-    ];
-    let is_proven = section.rows.iter().any(|(_, one)| one.proof.is_some());
-    if is_proven {
-        columns.push("lost in");
-    }
-    let mut table = of_section(
-        section,
-        "Operations per second, latencies in microseconds and CPU time per operation",
-        columns,
-        |series| {
-            let rate = series.estimate(Metric::OpsPerSecond);
-            let first = series.median(Metric::FirstUs);
-            let mut cells = vec![
-                series.text(Metric::OpsPerSecond),
-                or_nothing(rate.map(|rate| interval(&rate, thousands))),
-                series.text(Metric::P50Us),
-                series.text(Metric::P99Us),
-                or_nothing(first.map(|first| short(first / 1e3))),
-                series.text(Metric::CpuUs),
-                series.text(Metric::Drift),
-            ];
-            if is_proven {
-                cells.push(lost_in(series));
-            }
-            cells
-        },
-    );
-    if is_proven {
-        table.notes.push(format!(
+    if is_proven(section) && table.columns.iter().any(|one| one.heading == LOST_IN) {
+        table.note(format!(
             "Lost in: crash states in which an acknowledged write was missing, of those that were tried; {NOTHING} where nothing was proven."
         ));
     }
     table
 }
 
-fn latency(section: &Section<'_>) -> Table {
-    of_section(
-        section,
-        "Latency in microseconds at percentiles, over all rounds, without first operations",
-        PERCENTILES.iter().map(|(_, name)| *name).collect(),
-        |series| {
-            let at = |wanted: f64| {
-                let (_, latency) = series
-                    .distribution
-                    .iter()
-                    .find(|(percentile, _)| *percentile == wanted)?;
-                Some(short(*latency))
-            };
-            PERCENTILES
-                .iter()
-                .map(|(percentile, _)| at(*percentile).unwrap_or(NOTHING.to_owned()))
-                .collect()
-        },
-    )
+/// Heading of the column that says what power cuts took.
+const LOST_IN: &str = "lost in";
+
+fn is_proven(section: &Section<'_>) -> bool {
+    section.rows.iter().any(|(_, one)| one.proof.is_some())
 }
 
-fn costs(section: &Section<'_>) -> Table {
-    of_section(
-        section,
-        "Writes, KiB, flushes and reads per operation, as the device counts them",
-        vec!["writes", "requests", "KiB", "flushes", "reads"],
-        |series| {
-            vec![
-                series.writes_text(),
-                series.text(Metric::WriteRequests),
-                series.text(Metric::Kib),
-                series.text(Metric::Flushes),
-                series.text(Metric::Reads),
-            ]
-        },
-    )
+fn rates(section: &Section<'_>) -> Vec<SeriesColumn> {
+    let mut columns = Vec::from(with_interval(Metric::OpsPerSecond));
+    columns.extend([Metric::P50Us, Metric::P99Us].map(SeriesColumn::median));
+    columns.push(first());
+    columns.extend([Metric::CpuUs, Metric::Drift].map(SeriesColumn::median));
+    columns.extend(is_proven(section).then(lost_in));
+    columns
 }
 
-/// Strategies that could not be measured, and why; nothing if all were.
-pub(super) fn unmeasured(sync: &SyncResults) -> Option<Table> {
-    let strategies = sync.series.iter().filter(|s| !s.is_measured());
-    table::unmeasured(strategies.map(|s| (s.key.as_str(), s.unsupported.as_deref())))
+/// The first operation, in milliseconds.
+fn first() -> SeriesColumn {
+    SeriesColumn::new("first ms", |series| {
+        let first = series.median(Metric::FirstUs);
+        or_nothing(first.map(|first| short(first / 1e3)))
+    })
 }
 
-/// What preparations cost, which no figure of a trial holds.
-pub(super) fn preparation(sync: &SyncResults) -> Table {
-    let mut rows = vec![Row {
-        head: "files kept for overwriting, once for the run".to_owned(),
-        cells: vec![
-            bytes_text(sync.preparation.bytes),
-            two(sync.preparation.seconds),
-        ],
-        spans: false,
-    }];
-    for strategy in &sync.series {
-        let of = |metric| median(&strategy.values(metric)).unwrap_or(0.0);
-        let bytes = of(Metric::PreparationBytes);
-        if bytes > 0.0 && rows.len() < MOST_ROWS {
-            rows.push(Row {
-                head: format!("{}, per trial", strategy.key),
-                cells: vec![
-                    bytes_text(bytes as u64),
-                    two(of(Metric::PreparationSeconds)),
-                ],
-                spans: false,
-            });
+/// In how many crash states an acknowledged write was lost.
+fn lost_in() -> SeriesColumn {
+    SeriesColumn::new(LOST_IN, |series| {
+        let tone = match safety::safety(series) {
+            Safety::LostNothing => Tone::Good,
+            Safety::Lost => Tone::Bad,
+            Safety::NotProven => Tone::Faint,
+        };
+        Cell::toned(tone, safety::lost_in(series))
+    })
+}
+
+fn percentile((percentile, heading): (f64, &'static str)) -> SeriesColumn {
+    SeriesColumn::new(heading, move |series| {
+        let mut all = series.distribution.iter();
+        let found = all.find(|(other, _)| *other == percentile);
+        or_nothing(found.map(|(_, latency)| short(*latency)))
+    })
+}
+
+/// What a terminal shows of the experiment, without its claims.
+pub(in crate::report) fn brief(results: &Results, sync: &SyncResults) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    if sync.series.iter().any(|one| one.proof.is_some()) {
+        // Which setting is the fastest on a disk cannot be told in main memory.
+        let mut sentences: Vec<(Tone, String)> = if results.is_in_memory() {
+            Vec::new()
+        } else {
+            let said = safety::sentences(sync).into_iter();
+            said.map(|sentence| (Tone::Plain, sentence)).collect()
+        };
+        if let Some((tone, _)) = sentences.first_mut() {
+            *tone = Tone::Strong;
         }
+        sentences.push((Tone::Plain, safety::place(results, sync)));
+        blocks.push(Block::Prose {
+            indent: 0,
+            sentences,
+        });
     }
-    Table {
-        caption: "Bytes written and seconds taken to prepare files".to_owned(),
-        corner: "Files",
-        columns: vec!["written", "seconds"],
-        rows,
-        ..Table::default()
+    for section in sections(sync) {
+        blocks.extend(Block::titled(brief_table(&section)));
     }
+    blocks.extend(table::preparation_sentence(preparation(sync)));
+    blocks
+}
+
+fn brief_table(section: &Section<'_>) -> Table {
+    let is_proven = is_proven(section);
+    let mut columns = Vec::from(with_interval(Metric::OpsPerSecond));
+    columns.extend([Metric::P50Us, Metric::P99Us].map(SeriesColumn::median));
+    // The pages axis is about reads; elsewhere there are none. What was lost matters more than the first
+    // operation, and there is not room for both.
+    if section.axis == Some(Axis::Pages) {
+        columns.push(SeriesColumn::median(Metric::Reads));
+    } else if !is_proven {
+        columns.push(first());
+    }
+    columns.extend(
+        [Metric::CpuUs, Metric::Writes, Metric::Kib, Metric::Flushes].map(SeriesColumn::median),
+    );
+    columns.extend(is_proven.then(lost_in));
+    let mut table = series_table(section.title.as_str(), "", columns, section.marked());
+    if section.has_marks() {
+        table.note("* not durable: a power cut loses these writes");
+    }
+    if is_proven {
+        table.note("lost in: crash states that lack an acknowledged write, of those tried");
+    }
+    table
+}
+
+/// What preparations cost.
+pub(super) fn preparation(sync: &SyncResults) -> Option<Table> {
+    let mut rows = Vec::new();
+    if sync.preparation.bytes > 0 {
+        rows.push(Row::of(
+            "files kept for overwriting, once for the run",
+            [
+                bytes_text(sync.preparation.bytes),
+                two(sync.preparation.seconds),
+            ],
+        ));
+    }
+    rows.extend(sync.series.iter().filter_map(of_trial));
+    table::preparation("Bytes written and seconds taken to prepare files", rows)
+}
+
+/// What preparing for one trial took, if anything did.
+pub(in crate::report) fn of_trial(series: &Series) -> Option<Row> {
+    let of = |metric| median(&series.values(metric)).unwrap_or(0.0);
+    let bytes = of(Metric::PreparationBytes);
+    (bytes > 0.0).then(|| {
+        let seconds = two(of(Metric::PreparationSeconds));
+        Row::of(
+            format!("{}, per trial", series.key),
+            [bytes_text(bytes as u64), seconds],
+        )
+    })
 }

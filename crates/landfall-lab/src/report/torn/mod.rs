@@ -1,17 +1,19 @@
 //! What experiment `torn` gives to the page.
 
+pub(super) mod tables;
 #[cfg(test)]
 mod tests;
 
+use landfall_results::view::{Column, Row, Table};
 use landfall_results::{Metric, Series};
 
 use super::charts::{Chart, Drawing, is_wide};
 use super::configuration::charts::{Row as Named, costs, rates};
-use super::configuration::tables;
+use super::configuration::tables::{measured, preparation};
 use super::part::{Chapter, Figure, Part, chapter};
 use super::sync::charts::Rate;
-use super::table::{Row, Table};
-use crate::numbers::{NOTHING, interval, thousands, two};
+use super::table;
+use crate::numbers::{NOTHING, interval, two};
 use crate::stats::Estimate;
 use crate::torn::{TornResults, base, conditions, disk_text, disks, sections, summary_text};
 
@@ -28,8 +30,8 @@ pub(super) fn part(torn: &TornResults, charts: &mut Vec<Chart>) -> Part {
         sentences: summary_text::sentences(torn),
         front: None,
         chapters: chapters.into_iter().flatten().collect(),
-        unmeasured: tables::unmeasured(&torn.measurements),
-        preparation: tables::preparation(&torn.measurements),
+        unmeasured: table::unmeasured(&torn.measurements.series),
+        preparation: preparation(&torn.measurements),
     }
 }
 
@@ -38,40 +40,7 @@ fn of_proofs(torn: &TornResults) -> Option<Chapter> {
     if torn.proofs.is_empty() {
         return None;
     }
-    let rows = torn.proofs.iter().map(|proof| {
-        let name = summary_text::text(proof);
-        match &proof.not_proven {
-            Some(why) => Row::without(name, format!("not proven: {why}")),
-            None => Row::of(
-                name,
-                vec![
-                    proof.recipe.clone(),
-                    proof.model.clone(),
-                    of_states(proof.damaged, proof.states),
-                    of_states(proof.wrong, proof.states),
-                    of_states(proof.losing, proof.states),
-                    proof.said.clone().unwrap_or(NOTHING.to_owned()),
-                    proof.again.clone(),
-                ],
-            ),
-        }
-    });
-    let table = Table {
-        caption: "What power cuts did to each setting, with pages torn at 512 bytes".to_owned(),
-        corner: "Setting",
-        columns: vec![
-            "Filesystem",
-            "Model",
-            "Did not recover",
-            "Recovered wrong",
-            "Lost some transaction",
-            "The first that did not said",
-            "Made again by",
-        ],
-        rows: rows.collect(),
-        notes: vec!["Crash states, of those that were tried. What survived them all is not proven to survive all that there are.".to_owned()],
-        is_prose: true,
-    };
+    let table = tables::proofs(torn);
     Some(Chapter {
         title: "Which of them protect",
         introduction: "The real server runs on a recorded filesystem and writes pages all the time; then it is recovered from what power cuts could have left, pages that are half written among them.".to_owned(),
@@ -80,15 +49,6 @@ fn of_proofs(torn: &TornResults) -> Option<Chapter> {
     })
 }
 
-fn of_states(count: u64, states: u64) -> String {
-    format!(
-        "{} of {}",
-        thousands(count as f64),
-        thousands(states as f64)
-    )
-}
-
-/// The gain, and what becomes of it.
 fn of_conditions(torn: &TornResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
     let pairs = conditions(torn);
     let title = "The gain, and what becomes of it";
@@ -121,22 +81,22 @@ fn of_conditions(torn: &TornResults, charts: &mut Vec<Chart>) -> Option<Chapter>
         cells.push(gain(&|gain| interval(gain, two)));
         Row::of(pair.label.clone(), cells)
     });
-    let table = Table {
-        caption: "data=journal without the doublewrite buffer over ext4 with it".to_owned(),
-        corner: "Condition",
-        columns: vec![
-            "doublewrite/s",
-            "KiB",
-            "flushes",
-            "data=journal/s",
-            "KiB",
-            "flushes",
-            "gain",
-            "95% interval",
-        ],
-        rows: table_rows.collect(),
-        ..Table::default()
-    };
+    let columns = [
+        "doublewrite/s",
+        "KiB",
+        "flushes",
+        "data=journal/s",
+        "KiB",
+        "flushes",
+        "gain",
+        "95% interval",
+    ];
+    let table = Table::new(
+        "data=journal without the doublewrite buffer over ext4 with it",
+        "Condition",
+        columns.map(Column::new).into(),
+    )
+    .with_rows(table_rows);
     let of = format!(
         "One condition changed, on {}",
         base(torn).map_or("", disk_text)
@@ -184,9 +144,9 @@ fn named(
     figures: &mut Vec<Figure>,
     charts: &mut Vec<Chart>,
 ) {
-    let table = |of: &str| {
+    let figures_of = |of: &str| {
         let labelled = rows.iter().map(|row| (row.label.clone(), row.one));
-        tables::measured(format!("{of}: {what}"), labelled)
+        measured(format!("{of}: {what}"), labelled)
     };
     if let Some(chart) = rates(id, rows) {
         figures.push(Figure::new(
@@ -194,7 +154,7 @@ fn named(
             title,
             what,
             String::new(),
-            table("Rates"),
+            figures_of("Rates"),
         ));
         charts.push(chart);
     }
@@ -205,7 +165,7 @@ fn named(
             title,
             &of,
             String::new(),
-            table("Costs"),
+            figures_of("Costs"),
         ));
         charts.push(chart);
     }

@@ -4,15 +4,13 @@
 //! after commas. `size=` and `rotational` are ours; a part that begins with `-` holds options of `mkfs`; everything else is
 //! a mount option. A comma inside a part is written `\,`, a backslash `\\`.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::path::Path;
 use std::str::FromStr;
 
-use landfall_os::Mount;
-
-use super::{mkfs, requirements};
-use crate::Error;
 use landfall_os::humanize::{bytes_text, parse_size, size_name};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
 
 const MIB: u64 = 1 << 20;
 /// Sizes of devices, in bytes.
@@ -24,7 +22,7 @@ const USUAL: u64 = 1 << 30;
 const BLOCK: u64 = 4096;
 
 /// A filesystem that can be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// The one without a journal.
     Ext2,
@@ -96,7 +94,8 @@ impl FromStr for Kind {
 }
 
 /// How a filesystem is made and mounted.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct FilesystemSpec {
     /// Which filesystem.
     pub kind: Kind,
@@ -122,6 +121,14 @@ impl FilesystemSpec {
         }
     }
 
+    /// The same with options of mount(8), comma-separated.
+    pub fn mounted(self, options: &str) -> FilesystemSpec {
+        FilesystemSpec {
+            mount_options: options.to_owned(),
+            ..self
+        }
+    }
+
     /// Bytes of the device where something small will do, as for a proof.
     pub fn small_size(&self) -> u64 {
         self.size.unwrap_or_else(|| self.kind.small())
@@ -137,32 +144,20 @@ impl FilesystemSpec {
     }
 
     /// Bytes of a device with `needed` bytes free, 1 GiB at least, unless the spec tells its size;
-    /// refused beyond 64 GiB.
-    pub fn size_for(&self, needed: u64) -> Result<u64, Error> {
+    /// refused with a reason beyond 64 GiB.
+    pub fn size_for(&self, needed: u64) -> Result<u64, String> {
         if let Some(size) = self.size {
             return Ok(size);
         }
         let size = self.kind.with_room_for(needed).max(USUAL);
         if size > *SIZES.end() {
-            return Err(Error::Refused(format!(
+            return Err(format!(
                 "this plan needs {} and a filesystem is made with at most {}: measure less, or measure in a directory",
                 bytes_text(needed),
                 bytes_text(*SIZES.end())
-            )));
+            ));
         }
         Ok(size.next_multiple_of(MIB))
-    }
-
-    /// Makes the filesystem on `device`, with everything written now that is otherwise written later.
-    pub fn mkfs(&self, device: &Path) -> Result<(), Error> {
-        mkfs::run(self.kind, &self.mkfs_options, device)
-    }
-
-    /// Mounts the filesystem on `device` at the directory `target`, in the calling thread's mounts; see
-    /// [`landfall_os::isolate_mounts`].
-    pub fn mount(&self, device: &Path, target: &Path) -> Result<Mount, Error> {
-        Mount::new(device, target, self.kind.name(), &self.mount_options)
-            .map_err(|error| requirements::mounting(self, error))
     }
 }
 
@@ -217,6 +212,33 @@ impl FromStr for FilesystemSpec {
         }
         spec.mount_options = mount_options.join(",");
         Ok(spec)
+    }
+}
+
+impl From<FilesystemSpec> for String {
+    fn from(spec: FilesystemSpec) -> String {
+        spec.to_string()
+    }
+}
+
+impl TryFrom<String> for FilesystemSpec {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<FilesystemSpec, String> {
+        text.parse()
+    }
+}
+
+impl JsonSchema for FilesystemSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "FilesystemSpec".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "How a filesystem is made and mounted: `ext4,data=journal,size=256M,-O fast_commit`.",
+        })
     }
 }
 

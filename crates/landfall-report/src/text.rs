@@ -1,0 +1,202 @@
+//! Tables and prose for a terminal, at most 100 columns wide.
+
+use std::fmt::Write as _;
+
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width, presets};
+use landfall_results::view::{Block, Cell, Row, Table};
+
+use crate::style::{FAINT, STRONG, styled, toned};
+
+/// No line is wider, in columns.
+const WIDTH: u16 = 100;
+/// Columns that the heading of a row gets, if it needs them: it is not broken, unless figures would be.
+const LONGEST_HEAD: usize = 31;
+
+/// Everything, with a blank line above each heading and between paragraphs and tables.
+pub fn text(blocks: &[Block]) -> String {
+    let mut text = String::new();
+    let mut is_beneath_heading = false;
+    for block in blocks {
+        match block {
+            Block::Heading(heading) => {
+                let _ = write!(text, "\n{}\n", styled(STRONG, heading));
+            }
+            Block::Prose { indent, sentences } => {
+                if !is_beneath_heading {
+                    text.push('\n');
+                }
+                for (tone, sentence) in sentences {
+                    text.push_str(&wrapped(*indent, &toned(*tone, sentence)));
+                }
+            }
+            Block::Command(command) => {
+                let _ = writeln!(text, "    {command}");
+            }
+            Block::Table(one) => text.push_str(&table(one)),
+        }
+        is_beneath_heading = matches!(block, Block::Heading(_));
+    }
+    text
+}
+
+/// A paragraph, indented by this many columns.
+pub fn wrapped(indent: u16, text: &str) -> String {
+    let mut table = plain_table();
+    table.add_row(vec![text]);
+    for column in table.column_iter_mut() {
+        column.set_padding((indent, 0));
+    }
+    lines(&table)
+}
+
+/// A table without lines, no wider than a terminal.
+pub fn plain_table() -> comfy_table::Table {
+    let mut table = comfy_table::Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(WIDTH);
+    table
+}
+
+/// The table without trailing blanks.
+pub fn lines(table: &comfy_table::Table) -> String {
+    table
+        .lines()
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect()
+}
+
+/// A table with its notes. What there is nothing of but a reason is said among them.
+pub fn table(table: &Table) -> String {
+    let mut laid_out = plain_table();
+    let headings = headings(table);
+    if headings.iter().any(|heading| !heading.trim().is_empty()) {
+        laid_out.set_header(headings);
+    }
+    let (mut notes, mut widest, mut is_grouped) = (Vec::new(), table.corner.chars().count(), false);
+    for row in &table.rows {
+        let indent = if is_grouped { "  " } else { "" };
+        let head = match row {
+            Row::Group(head) => {
+                is_grouped = true;
+                laid_out.add_row(vec![head]);
+                head.chars().count()
+            }
+            Row::Cells { head, cells } => {
+                let mut line = vec![format!("{indent}{}", toned(head.tone, &head.text))];
+                line.extend(cells.iter().map(|cell| toned(cell.tone, &cell.text)));
+                laid_out.add_row(line);
+                indent.len() + widest_line(head)
+            }
+            Row::Without { head, reason } => {
+                let note = format!("{head}: {reason}");
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+                0
+            }
+        };
+        widest = widest.max(head);
+    }
+    for (index, column) in laid_out.column_iter_mut().enumerate() {
+        column.set_padding((1, 0));
+        match index.checked_sub(1) {
+            None => {
+                let width = widest.min(LONGEST_HEAD) as u16 + 1;
+                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+            }
+            Some(index) if !table.columns[index].is_text => {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+            Some(_) => {}
+        }
+    }
+    let mut text = lines(&laid_out);
+    for note in notes.iter().chain(&table.notes) {
+        let _ = writeln!(text, "{}", styled(FAINT, wrapped(2, note).trim_end()));
+    }
+    text
+}
+
+fn widest_line(cell: &Cell) -> usize {
+    let lines = cell.text.lines().map(|line| line.chars().count());
+    lines.max().unwrap_or_default()
+}
+
+/// The headings, broken between words where they are wider than what stands beneath, and all ending on one line.
+fn headings(table: &Table) -> Vec<String> {
+    let mut all = vec![vec![table.corner.to_string()]];
+    all.extend(table.columns.iter().enumerate().map(|(index, column)| {
+        let cells = table.rows.iter().filter_map(|row| match row {
+            Row::Cells { cells, .. } => cells.get(index),
+            Row::Group(_) | Row::Without { .. } => None,
+        });
+        let width = cells.map(widest_line).max().unwrap_or_default();
+        broken(&column.heading, width)
+    }));
+    let height = all.iter().map(Vec::len).max().unwrap_or_default();
+    all.into_iter()
+        .map(|lines| "\n".repeat(height - lines.len()) + &lines.join("\n"))
+        .collect()
+}
+
+/// The words in lines that are no longer than this, or than the longest word.
+fn broken(heading: &str, width: usize) -> Vec<String> {
+    let words = || heading.split_whitespace();
+    let longest = words().map(|word| word.chars().count()).max();
+    let width = width.max(longest.unwrap_or_default());
+    let mut lines: Vec<String> = Vec::new();
+    for word in words() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_results::view::Column;
+
+    use super::*;
+
+    fn plain(text: &str) -> String {
+        anstream::adapter::strip_str(text).to_string()
+    }
+
+    #[test]
+    fn figures_stand_beneath_headings_that_are_broken_for_them() {
+        let columns = vec![Column::new("95% interval"), Column::text("why it is so")];
+        let mut made = Table::new("A caption", "Way", columns).with_rows([
+            Row::Group("of one kind".into()),
+            Row::of("a", ["1–2", "so"]),
+            Row::without("b", "not measured: not here"),
+            Row::of("a longer one", ["1,000–2,000", "because of something"]),
+        ]);
+        made.note("said beneath");
+        let expected = [
+            "                        95%",
+            " Way               interval why it is so",
+            " of one kind",
+            "   a                    1–2 so",
+            "   a longer one 1,000–2,000 because of something",
+            "  b: not measured: not here",
+            "  said beneath",
+            "",
+        ];
+        let expected = expected.join("\n");
+        assert_eq!(plain(&table(&made)), expected);
+    }
+
+    #[test]
+    fn words_are_not_broken_and_no_line_is_longer_than_needed() {
+        assert_eq!(broken("95% interval", 5), ["95%", "interval"]);
+        assert_eq!(broken("95% interval", 12), ["95% interval"]);
+        assert_eq!(broken("", 3), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,45 @@
+//! What is to be shown, as data: tables and prose that a terminal, a page and a Markdown file each lay out in their own
+//! way. Nothing here knows an experiment, and no back end knows more than this.
+
+mod columns;
+mod table;
+
+pub use columns::{SeriesColumn, series_table, with_interval};
+pub use table::{Cell, Column, Row, Table, Tone, or_nothing};
+
+/// Something to be shown beneath what came before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// A line above others.
+    Heading(String),
+    /// Sentences that stand together, each a paragraph.
+    Prose {
+        /// Columns by which they are indented, where something can be.
+        indent: u16,
+        /// The sentences.
+        sentences: Vec<(Tone, String)>,
+    },
+    /// A line that is to be copied, so it is not broken.
+    Command(String),
+    /// A table; its caption is for those who see no heading above it.
+    Table(Table),
+}
+
+impl Block {
+    /// Plain sentences, if there are any.
+    pub fn prose(indent: u16, sentences: impl IntoIterator<Item = String>) -> Option<Block> {
+        let sentences: Vec<_> = sentences
+            .into_iter()
+            .map(|sentence| (Tone::Plain, sentence))
+            .collect();
+        (!sentences.is_empty()).then_some(Block::Prose { indent, sentences })
+    }
+
+    /// A table under its caption, if it says anything.
+    pub fn titled(table: Table) -> Vec<Block> {
+        if table.rows.is_empty() {
+            return Vec::new();
+        }
+        vec![Block::Heading(table.caption.clone()), Block::Table(table)]
+    }
+}
