@@ -76,7 +76,7 @@ fn escaped(text: &str) -> String {
                 escaped.push('\\');
                 escaped.push(letter);
             }
-            '\n' => escaped.push(' '),
+            '\n' => escaped.push_str("<br>"),
             letter => escaped.push(letter),
         }
     }
@@ -93,7 +93,7 @@ mod tests {
     fn a_table_is_one_of_markdown() {
         let columns = vec![Column::new("ops/s"), Column::text("why")];
         let mut made = Table::new("Rates", "Strategy", columns).with_rows([
-            Row::of("a|b *", ["1,000", "fast"]),
+            Row::of("a|b *\nso", ["1,000", "fast"]),
             Row::without("c", "not measured"),
         ]);
         made.note("* not durable");
@@ -103,7 +103,7 @@ mod tests {
 
 | Strategy | ops/s | why |
 |:--|--:|:--|
-| a\\|b \\* | 1,000 | fast |
+| a\\|b \\*<br>so | 1,000 | fast |
 
 c: not measured
 
