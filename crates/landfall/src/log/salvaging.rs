@@ -225,6 +225,15 @@ fn a_batch_that_was_begun_again_is_not_the_one_whose_beginning_is_missing() {
 }
 
 #[test]
+fn a_copy_that_cannot_be_begun_leaves_nothing() {
+    let to = with(Files::new());
+    to.storage().device().no_sync.store(true, Relaxed);
+    let failed = salvage(&with(closed(3)), &to);
+    assert!(matches!(failed, Err(Error::Io { .. })), "{failed:?}");
+    assert!(to.storage().files().is_empty());
+}
+
+#[test]
 fn a_batch_whose_beginning_was_truncated_away_is_not_missing_anything() {
     // Two records of a block each, and one in two segments: its end is where the second segment begins.
     let files = log(2, |log| {

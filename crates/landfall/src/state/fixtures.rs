@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
+use super::format::{CHUNK, Chunk, HEADER, Header};
 use super::{BoxedError, Handle, State, StateOptions};
 use crate::environment::{Environment, System};
 use crate::fuzzing::memory::Memory;
@@ -54,6 +55,24 @@ impl State for Sum {
         input.read_exact(&mut bytes)?;
         Ok(Sum(u64::from_le_bytes(bytes)))
     }
+}
+
+pub(super) const GRANULE: u64 = 512;
+
+/// A snapshot of these chunks, each with as many bytes as it says and right checksums.
+pub(super) fn snapshot_of(header: Header, chunks: &[Chunk]) -> Vec<u8> {
+    let mut file = vec![0; HEADER];
+    header.encode(&mut file);
+    for (index, chunk) in chunks.iter().enumerate() {
+        let payload = vec![index as u8 + 1; chunk.stored as usize];
+        let mut head = vec![0; CHUNK];
+        let index = index as u64;
+        Chunk { index, ..*chunk }.encode(&payload, &mut head);
+        file.extend(head);
+        file.extend(payload);
+    }
+    file.resize(file.len().next_multiple_of(GRANULE as usize), 0);
+    file
 }
 
 pub(super) fn with(files: Files) -> World {

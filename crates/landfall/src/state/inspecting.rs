@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use super::fixtures::{Files, Sum, World, open, with, with_snapshots};
-use super::format::DRAFT;
+use super::fixtures::{Files, Sum, World, open, snapshot_of, with, with_snapshots};
+use super::format::{Chunk, DRAFT, Found, Header};
 use super::inspect::{SnapshotFile, StateInspection, read};
 use super::{Handle, Policy, StateOptions};
 use crate::environment::Environment;
@@ -50,8 +50,14 @@ fn snapshots_are_shown_as_they_were_taken() {
     }
     files.insert(DRAFT.to_owned(), Vec::new());
     assert_eq!(inspect(&files).unwrap().draft.as_deref(), Some(DRAFT));
-    let state = open(&with(files)).unwrap();
+    let world = with(files);
+    let state = open(&world).unwrap();
+    assert!(!world.storage().files().contains_key(DRAFT));
     assert_eq!(state.restart.snapshot.as_deref(), Some("snapshot-000002"));
+    {
+        let taking = World::lock(&state.shared.taking);
+        assert_eq!((taking.kept.len(), taking.unusable.len()), (2, 0));
+    }
     assert_eq!(state.restart.commands, 10);
     assert_eq!(state.read(1, |sum| sum.0), 15 * 15);
 }
@@ -79,6 +85,13 @@ fn a_snapshot_that_does_not_belong_there_is_told_of() {
         older.remove("snapshot-000001").unwrap(),
     );
     assert!(damage(&files).contains("does not go back to it"));
+    // The process ended before it was removed: nothing is wrong with it.
+    let opened = open(&with(files)).unwrap();
+    assert!(opened.restart.skipped.is_empty(), "{:?}", opened.restart);
+    {
+        let taking = World::lock(&opened.shared.taking);
+        assert_eq!((taking.kept.len(), taking.unusable.len()), (2, 1));
+    }
     // What is ahead of the log, which is an older one of the same state.
     let mut ahead = older;
     let newest = world.storage().files().remove("snapshot-000003").unwrap();
@@ -227,6 +240,60 @@ fn no_snapshot_is_taken_after_one_that_could_not_be_published() {
     let second = state.shared.snapshot();
     for refused in [first, second] {
         assert!(matches!(refused, Err(Error::Unpublished(_))), "{refused:?}");
+    }
+    let counters = state.shared.counters();
+    assert_eq!((counters.snapshots, counters.failed_snapshots), (0, 2));
+}
+
+#[test]
+fn a_snapshot_whose_parts_cannot_be_right_is_passed_over() {
+    let whole = with_snapshots(1);
+    let Found::Header(header) = Header::decode(&whole["snapshot-000001"]) else {
+        panic!("no header");
+    };
+    let chunk = |part: u32, lsn: u64, length: u32| Chunk {
+        number: 1,
+        index: 0,
+        part,
+        lsn,
+        length,
+        stored: length,
+        is_compressed: false,
+        ends_part: true,
+        ends_all: false,
+    };
+    let end = Chunk {
+        ends_all: true,
+        ..chunk(2, 11, 0)
+    };
+    for (parts, what) in [
+        ([(1, 11), (0, 11)], "a part is not the next one"),
+        ([(0, 11), (0, 11)], "a part is not the next one"),
+        ([(0, 10), (1, 11)], "a part is not the next one"),
+    ] {
+        let chunks = parts.map(|(part, lsn)| chunk(part, lsn, 8));
+        let chunks = [chunks[0], chunks[1], end];
+        let mut files = whole.clone();
+        files.insert("snapshot-000001".to_owned(), snapshot_of(header, &chunks));
+        let state = open(&with(files)).unwrap();
+        let (name, why) = &state.restart.skipped[0];
+        assert_eq!(name, "snapshot-000001");
+        assert!(why.to_string().contains(what), "{parts:?}: {why}");
+        assert_eq!(state.read(1, |sum| sum.0), 100);
+    }
+}
+
+#[test]
+fn commands_are_committed_in_time_without_anybody_asking() {
+    let world = with(Files::new());
+    let options = StateOptions::default()
+        .max_recovery_time(Duration::MAX)
+        .policy(Policy::Interval(Duration::from_micros(100)))
+        .log(Options::default().segment_bytes(64 << 10));
+    let state: Handle<Sum, World> = Handle::open(&world, options).unwrap();
+    state.shared.apply(1).unwrap();
+    while state.shared.log.durable_end() < Lsn(2) {
+        std::thread::yield_now();
     }
 }
 

@@ -378,10 +378,9 @@ impl<E: Environment> Chunks<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::fixtures::{Files, World, with};
+    use crate::state::fixtures::{Files, GRANULE, World, snapshot_of, with};
     use crate::state::format::snapshot_name;
 
-    const GRANULE: u64 = 512;
     const HEAD: Header = Header {
         log: 7,
         number: 1,
@@ -411,25 +410,9 @@ mod tests {
         }
     }
 
-    /// A snapshot of these chunks, each with the bytes that it says and right checksums.
-    fn snapshot(header: Header, chunks: &[Chunk]) -> Vec<u8> {
-        let mut file = vec![0; HEADER];
-        header.encode(&mut file);
-        for (index, chunk) in chunks.iter().enumerate() {
-            let payload = vec![index as u8 + 1; chunk.stored as usize];
-            let mut head = vec![0; CHUNK];
-            let index = index as u64;
-            Chunk { index, ..*chunk }.encode(&payload, &mut head);
-            file.extend(head);
-            file.extend(payload);
-        }
-        file.resize(file.len().next_multiple_of(GRANULE as usize), 0);
-        file
-    }
-
     fn reader(header: Header, chunks: &[Chunk]) -> Result<Reader<World>, Error> {
         let name = snapshot_name(header.number);
-        let world = with(Files::from([(name.clone(), snapshot(header, chunks))]));
+        let world = with(Files::from([(name.clone(), snapshot_of(header, chunks))]));
         Reader::open(&world, &name, GRANULE)
     }
 
@@ -453,6 +436,35 @@ mod tests {
             let damaged = verified(number, &chunks).unwrap_err();
             assert!(damaged.contains(what), "{what}: {damaged}");
         }
+    }
+
+    #[test]
+    fn a_chunk_of_another_snapshot_or_another_place_is_none() {
+        let chunks = [chunk(0, 8), chunk(1, 5), end(2, 0)];
+        let other = Chunk {
+            number: 2,
+            ..chunks[1]
+        };
+        let foreign = verified(1, &[chunks[0], other, chunks[2]]).unwrap_err();
+        assert!(foreign.contains("a chunk is not valid"), "{foreign}");
+        // The second chunk is where the first should be.
+        let mut file = snapshot_of(HEAD, &chunks);
+        file.drain(HEADER..HEADER + CHUNK + 8);
+        file.resize(file.len().next_multiple_of(GRANULE as usize), 0);
+        let world = with(Files::from([(snapshot_name(1), file)]));
+        let mut reader = Reader::open(&world, &snapshot_name(1), GRANULE).unwrap();
+        let moved = reader.verify(1).unwrap_err().to_string();
+        assert!(moved.contains("a chunk is not valid"), "{moved}");
+    }
+
+    #[test]
+    fn a_snapshot_may_end_with_its_file() {
+        // Two chunks and the end fill granules to the last byte, so that nothing pads the file.
+        let length = 4 * GRANULE as usize - 3 * CHUNK - 5;
+        let chunks = [chunk(0, length), chunk(1, 5), end(2, 0)];
+        let file = snapshot_of(HEAD, &chunks);
+        assert_eq!(file.len(), HEADER + 4 * GRANULE as usize);
+        assert_eq!(verified(1, &chunks), Ok(9));
     }
 
     #[test]

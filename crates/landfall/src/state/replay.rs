@@ -170,3 +170,18 @@ fn apply<S: State, E: Environment>(
     let applied = applied.map_err(|_| wrong("it panicked".into()))?;
     applied.map_err(|error| wrong(error.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::fixtures::{Files, Sum, World, with};
+
+    #[test]
+    fn who_gives_up_leaves_no_thread() {
+        let world: World = with(Files::new());
+        let replay = Replay::start(&world, Loaded::<Sum>::empty()).unwrap();
+        let shared = Arc::downgrade(&replay.shared);
+        drop(replay);
+        assert!(shared.upgrade().is_none());
+    }
+}

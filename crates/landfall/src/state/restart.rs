@@ -32,6 +32,19 @@ pub(super) struct Loaded<S> {
     raw_bytes: u64,
 }
 
+impl<S: State> Loaded<S> {
+    /// What there is before the first command.
+    pub fn empty() -> Loaded<S> {
+        Loaded {
+            parts: (0..S::PARTS).map(|_| S::default()).collect(),
+            lsns: vec![1; S::PARTS as usize],
+            first: 1,
+            end: 1,
+            raw_bytes: 0,
+        }
+    }
+}
+
 /// Opens a state, or begins one where there is none.
 ///
 /// Everything is read before anything is changed: the snapshot, and then the log, whose commands are applied while it
@@ -176,7 +189,7 @@ fn choose<S: State, E: Environment>(
     }
     let loaded = match loaded {
         Some(loaded) => loaded,
-        None if record.first_lsn == 1 => empty(),
+        None if record.first_lsn == 1 => Loaded::empty(),
         None => {
             return Err(Error::NoSnapshot {
                 first: Lsn(record.first_lsn),
@@ -193,16 +206,6 @@ fn choose<S: State, E: Environment>(
         taking,
         restart,
     })
-}
-
-fn empty<S: State>() -> Loaded<S> {
-    Loaded {
-        parts: (0..S::PARTS).map(|_| S::default()).collect(),
-        lsns: vec![1; S::PARTS as usize],
-        first: 1,
-        end: 1,
-        raw_bytes: 0,
-    }
 }
 
 /// What a snapshot says of itself, if that is what it must be.

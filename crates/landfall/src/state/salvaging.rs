@@ -3,7 +3,7 @@
 use super::fixtures::{Files, open, with, with_snapshots};
 use super::salvage::{StateSalvage, copy};
 use crate::environment::Environment;
-use crate::log::format::CONTROL_NAME;
+use crate::log::format::{CONTROL_NAME, FRAME, HEADER};
 use crate::{Error, Lsn};
 
 /// What is copied, and the sums of the even and of the odd numbers that it comes to; it opens, and changes nothing.
@@ -90,6 +90,27 @@ fn no_command_is_passed_over() {
             "{damaged}: {copied:?}"
         );
     }
+}
+
+#[test]
+fn commands_behind_a_gap_are_copied_if_a_snapshot_has_the_gap() {
+    let mut files = with_snapshots(2);
+    let block = HEADER + FRAME;
+    let mut damaged = 0;
+    for name in segments(&files) {
+        let bytes = files.get_mut(&name).unwrap();
+        for at in (512..bytes.len()).step_by(512) {
+            if bytes[at + block..at + block + 8] == 15u64.to_le_bytes() {
+                bytes[at + 70] ^= 1;
+                damaged += 1;
+            }
+        }
+    }
+    assert_eq!(damaged, 1);
+    let (copied, found) = salvage(&files).unwrap();
+    assert_eq!(copied.snapshot.as_deref(), Some("snapshot-000002"));
+    assert_eq!((copied.end, copied.lost.clone()), (Lsn(31), None));
+    assert_eq!(found, sums(30));
 }
 
 #[test]

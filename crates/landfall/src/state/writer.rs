@@ -141,3 +141,57 @@ impl<E: Environment> Write for Writer<'_, E> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::Storage;
+    use crate::state::fixtures::{Files, GRANULE, with};
+    use crate::state::options::Compression;
+
+    /// The bytes that each chunk of a part stands for, if it is written in these pieces.
+    fn chunks_of(pieces: &[usize]) -> Vec<u32> {
+        let world = with(Files::new());
+        let file = world.storage().create("snapshot").unwrap();
+        let header = Header {
+            log: 1,
+            number: 1,
+            first: 1,
+            parts: 1,
+            compression: Compression::None,
+        };
+        let mut writer = Writer::new(&world, file, header, 1024, GRANULE, &|| false).unwrap();
+        writer.begin_part(0, 1);
+        for piece in pieces {
+            writer.write_all(&vec![7; *piece]).unwrap();
+        }
+        writer.end_part().unwrap();
+        let written = writer.finish(1, 1).unwrap();
+        assert_eq!(written.raw_bytes, pieces.iter().sum::<usize>() as u64);
+        let bytes = world.storage().files().remove("snapshot").unwrap();
+        let (mut at, mut lengths) = (HEADER, Vec::new());
+        loop {
+            let chunk = Chunk::decode(&bytes[at..at + CHUNK]).unwrap();
+            if chunk.ends_all {
+                return lengths;
+            }
+            lengths.push(chunk.length);
+            at += CHUNK + chunk.stored as usize;
+        }
+    }
+
+    #[test]
+    fn all_chunks_but_the_last_are_full() {
+        for (pieces, lengths) in [
+            (&[][..], &[0][..]),
+            (&[1024], &[1024]),
+            (&[400, 400, 400], &[1024, 176]),
+            (&[1000, 24, 1], &[1024, 1]),
+            (&[2500], &[1024, 1024, 452]),
+            (&[1, 2500], &[1024, 1024, 453]),
+            (&[1024, 1024], &[1024, 1024]),
+        ] {
+            assert_eq!(chunks_of(pieces), lengths, "{pieces:?}");
+        }
+    }
+}
