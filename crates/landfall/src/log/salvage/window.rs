@@ -59,3 +59,59 @@ impl Window {
         Ok(Some(self.buffer.bytes(start..start + len as usize)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+    use crate::environment::Storage;
+    use crate::fuzzing::memory::Memory;
+
+    const GRANULE: u64 = 512;
+    const SIZE: u64 = 5 * MOST_BLOCK + GRANULE;
+
+    fn byte(at: u64) -> u8 {
+        (at / GRANULE * 31 + at % 251) as u8
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_file_and_few_reads_get_them() {
+        let contents: Vec<u8> = (0..SIZE).map(byte).collect();
+        let storage = Memory::new(BTreeMap::from([("file".to_owned(), contents)]));
+        let file = storage.open("file").unwrap();
+        let mut window = Window::new(SIZE);
+        let mut check = |at: u64, len: u64| {
+            let found = window.bytes(&file, at, len, GRANULE).unwrap();
+            let whole = at + len.next_multiple_of(GRANULE) <= SIZE;
+            let expected: Vec<u8> = (at..at + len).map(byte).collect();
+            assert!(found == whole.then_some(&expected[..]), "{len} from {at}");
+        };
+        for at in (0..SIZE).step_by(GRANULE as usize) {
+            check(at, 64);
+        }
+        let reads = storage.device().reads.load(Relaxed);
+        assert_eq!(reads, SIZE.div_ceil(2 * MOST_BLOCK));
+        // Back, over the end of what was read, the last granule, and more than there is.
+        check(GRANULE, 64);
+        check(2 * MOST_BLOCK, MOST_BLOCK);
+        check(MOST_BLOCK, MOST_BLOCK + 3);
+        check(SIZE - GRANULE, GRANULE);
+        check(SIZE - GRANULE, GRANULE + 1);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_passed_over_alone() {
+        let contents: Vec<u8> = (0..SIZE).map(byte).collect();
+        let storage = Memory::new(BTreeMap::from([("file".to_owned(), contents)]));
+        let file = storage.open("file").unwrap();
+        let bad = MOST_BLOCK + 3 * GRANULE;
+        storage.device().bad_byte.store(bad, Relaxed);
+        let mut window = Window::new(SIZE);
+        for at in (0..SIZE).step_by(GRANULE as usize) {
+            let found = window.bytes(&file, at, 64, GRANULE);
+            assert_eq!(found.is_err(), at == bad, "{at}");
+        }
+    }
+}
