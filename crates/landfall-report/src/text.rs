@@ -9,8 +9,10 @@ use crate::style::{FAINT, STRONG, styled, toned};
 
 /// No line is wider, in columns.
 const WIDTH: u16 = 100;
-/// Columns that the heading of a row gets, if it needs them: it is not broken, unless figures would be.
-const LONGEST_HEAD: usize = 31;
+/// Columns that the heading of a row gets at least, if it needs them: it is not broken, unless figures would be.
+const HEAD: usize = 31;
+/// Words that are longer are broken rather than the heading of a row.
+const WORDS: usize = 24;
 
 /// Everything, with a blank line above each heading and between paragraphs and tables.
 pub fn text(blocks: &[Block]) -> String {
@@ -70,7 +72,18 @@ pub fn lines(table: &comfy_table::Table) -> String {
 /// A table with its notes. What there is nothing of but a reason is said among them.
 pub fn table(table: &Table) -> String {
     let mut laid_out = plain_table();
-    let headings = headings(table);
+    let widths = widths(table);
+    let headings = headings(table, &widths);
+    let others: usize = widths.iter().map(|width| width + 1).sum();
+    let most_head = if widths
+        .iter()
+        .zip(&table.columns)
+        .any(|(width, column)| column.is_text && *width > WORDS)
+    {
+        HEAD
+    } else {
+        HEAD.max((WIDTH as usize - 1).saturating_sub(others))
+    };
     if headings.iter().any(|heading| !heading.trim().is_empty()) {
         laid_out.set_header(headings);
     }
@@ -103,7 +116,7 @@ pub fn table(table: &Table) -> String {
         column.set_padding((1, 0));
         match index.checked_sub(1) {
             None => {
-                let width = widest.min(LONGEST_HEAD) as u16 + 1;
+                let width = widest.min(most_head) as u16 + 1;
                 column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
             }
             Some(index) if !table.columns[index].is_text => {
@@ -124,30 +137,40 @@ fn widest_line(cell: &Cell) -> usize {
     lines.max().unwrap_or_default()
 }
 
-/// The headings, broken between words where they are wider than what stands beneath, and all ending on one line.
-fn headings(table: &Table) -> Vec<String> {
-    let mut all = vec![vec![table.corner.to_string()]];
-    all.extend(table.columns.iter().enumerate().map(|(index, column)| {
+/// Columns that each column needs, if its heading is broken and its cells are not.
+fn widths(table: &Table) -> Vec<usize> {
+    let columns = table.columns.iter().enumerate();
+    let widths = columns.map(|(index, column)| {
         let cells = table.rows.iter().filter_map(|row| match row {
             Row::Cells { cells, .. } => cells.get(index),
             Row::Group(_) | Row::Without { .. } => None,
         });
-        let width = cells.map(widest_line).max().unwrap_or_default();
-        broken(&column.heading, width)
-    }));
+        let words = column.heading.split(' ');
+        let words = words.map(|word| word.chars().count());
+        cells
+            .map(widest_line)
+            .chain(words)
+            .max()
+            .unwrap_or_default()
+    });
+    widths.collect()
+}
+
+/// The headings, broken between words where they are wider than their columns, and all ending on one line.
+fn headings(table: &Table, widths: &[usize]) -> Vec<String> {
+    let mut all = vec![vec![table.corner.to_string()]];
+    let columns = table.columns.iter().zip(widths);
+    all.extend(columns.map(|(column, width)| broken(&column.heading, *width)));
     let height = all.iter().map(Vec::len).max().unwrap_or_default();
     all.into_iter()
         .map(|lines| "\n".repeat(height - lines.len()) + &lines.join("\n"))
         .collect()
 }
 
-/// The words in lines that are no longer than this, or than the longest word.
+/// The words in lines that are no longer than this, but for words that are.
 fn broken(heading: &str, width: usize) -> Vec<String> {
-    let words = || heading.split_whitespace();
-    let longest = words().map(|word| word.chars().count()).max();
-    let width = width.max(longest.unwrap_or_default());
     let mut lines: Vec<String> = Vec::new();
-    for word in words() {
+    for word in heading.split(' ') {
         match lines.last_mut() {
             Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
                 line.push(' ');
@@ -197,6 +220,6 @@ mod tests {
     fn words_are_not_broken_and_no_line_is_longer_than_needed() {
         assert_eq!(broken("95% interval", 5), ["95%", "interval"]);
         assert_eq!(broken("95% interval", 12), ["95% interval"]);
-        assert_eq!(broken("", 3), Vec::<String>::new());
+        assert_eq!(broken("", 3), [""]);
     }
 }
