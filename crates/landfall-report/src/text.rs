@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width, presets};
-use landfall_results::view::{Block, Cell, Row, Table};
+use landfall_results::view::{Block, Cell, Column, Row, Table};
 
 use crate::style::{FAINT, STRONG, styled, toned};
 
@@ -72,45 +72,43 @@ pub fn lines(table: &comfy_table::Table) -> String {
 /// A table with its notes. What there is nothing of but a reason is said among them.
 pub fn table(table: &Table) -> String {
     let mut laid_out = plain_table();
-    let widths = widths(table);
-    let headings = headings(table, &widths);
-    let others: usize = widths.iter().map(|width| width + 1).sum();
-    let most_head = if widths
-        .iter()
-        .zip(&table.columns)
-        .any(|(width, column)| column.is_text && *width > WORDS)
-    {
+    let widest = widest_head(table);
+    let total = |widths: &[usize]| widths.iter().map(|width| width + 1).sum::<usize>();
+    // Headings are broken where there is not room for them.
+    let mut widths = widths(table, |heading| heading.chars().count());
+    if total(&widths) + widest + 1 > WIDTH as usize {
+        widths = self::widths(table, longest_word);
+    }
+    let is_wide = |(width, column): (&usize, &Column)| column.is_text && *width > WORDS;
+    let most_head = if widths.iter().zip(&table.columns).any(is_wide) {
         HEAD
     } else {
-        HEAD.max((WIDTH as usize - 1).saturating_sub(others))
+        HEAD.max((WIDTH as usize - 1).saturating_sub(total(&widths)))
     };
+    let headings = headings(table, &widths);
     if headings.iter().any(|heading| !heading.trim().is_empty()) {
         laid_out.set_header(headings);
     }
-    let (mut notes, mut widest, mut is_grouped) = (Vec::new(), table.corner.chars().count(), false);
+    let (mut notes, mut is_grouped) = (Vec::new(), false);
     for row in &table.rows {
         let indent = if is_grouped { "  " } else { "" };
-        let head = match row {
+        match row {
             Row::Group(head) => {
                 is_grouped = true;
                 laid_out.add_row(vec![head]);
-                head.chars().count()
             }
             Row::Cells { head, cells } => {
                 let mut line = vec![format!("{indent}{}", toned(head.tone, &head.text))];
                 line.extend(cells.iter().map(|cell| toned(cell.tone, &cell.text)));
                 laid_out.add_row(line);
-                indent.len() + widest_line(head)
             }
             Row::Without { head, reason } => {
                 let note = format!("{head}: {reason}");
                 if !notes.contains(&note) {
                     notes.push(note);
                 }
-                0
             }
-        };
-        widest = widest.max(head);
+        }
     }
     for (index, column) in laid_out.column_iter_mut().enumerate() {
         column.set_padding((1, 0));
@@ -137,23 +135,41 @@ fn widest_line(cell: &Cell) -> usize {
     lines.max().unwrap_or_default()
 }
 
-/// Columns that each column needs, if its heading is broken and its cells are not.
-fn widths(table: &Table) -> Vec<usize> {
+/// Columns that headings of rows need.
+fn widest_head(table: &Table) -> usize {
+    let is_grouped = table.rows.iter().any(|row| matches!(row, Row::Group(_)));
+    let heads = table.rows.iter().map(|row| match row {
+        Row::Group(head) => head.chars().count(),
+        Row::Cells { head, .. } => 2 * usize::from(is_grouped) + widest_line(head),
+        Row::Without { .. } => 0,
+    });
+    heads
+        .chain([table.corner.chars().count()])
+        .max()
+        .unwrap_or_default()
+}
+
+/// Columns that each column needs, if its heading needs so many and its cells are not broken.
+fn widths(table: &Table, of_heading: fn(&str) -> usize) -> Vec<usize> {
     let columns = table.columns.iter().enumerate();
     let widths = columns.map(|(index, column)| {
         let cells = table.rows.iter().filter_map(|row| match row {
             Row::Cells { cells, .. } => cells.get(index),
             Row::Group(_) | Row::Without { .. } => None,
         });
-        let words = column.heading.split(' ');
-        let words = words.map(|word| word.chars().count());
+        let heading = of_heading(&column.heading);
         cells
             .map(widest_line)
-            .chain(words)
+            .chain([heading])
             .max()
             .unwrap_or_default()
     });
     widths.collect()
+}
+
+fn longest_word(heading: &str) -> usize {
+    let words = heading.split(' ').map(|word| word.chars().count());
+    words.max().unwrap_or_default()
 }
 
 /// The headings, broken between words where they are wider than their columns, and all ending on one line.
@@ -203,11 +219,10 @@ mod tests {
         ]);
         made.note("said beneath");
         let expected = [
-            "                        95%",
-            " Way               interval why it is so",
+            " Way            95% interval why it is so",
             " of one kind",
-            "   a                    1–2 so",
-            "   a longer one 1,000–2,000 because of something",
+            "   a                     1–2 so",
+            "   a longer one  1,000–2,000 because of something",
             "  b: not measured: not here",
             "  said beneath",
             "",
