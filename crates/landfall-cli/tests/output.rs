@@ -297,6 +297,32 @@ fn the_table_of_the_standard_plan_fits_a_hundred_columns() {
 }
 
 #[test]
+fn tables_are_written_as_markdown() {
+    let dir = scratch();
+    let printed = run(dir.path(), small(&["--no-report", "--markdown", "-"]));
+    printed.assert_measured();
+    for part in ["\n## By allocation", "\n| append |", "\n|:--|--:|"] {
+        assert!(printed.stdout.contains(part), "{part}: {}", printed.stdout);
+    }
+    let words = ["--no-report", "--quiet", "--markdown", "tables.md"];
+    run(dir.path(), small(&words)).assert_measured();
+    let written = fs::read_to_string(dir.path().join("tables.md")).unwrap();
+    assert!(written.contains("\n| overwrite |"), "{written}");
+    for (words, why) in [
+        (["--json", "a", "--markdown", "a"], "name the same file"),
+        (
+            ["--json", "-", "--markdown", "-"],
+            "can have standard output",
+        ),
+    ] {
+        let refused = run(dir.path(), small(&words));
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        assert!(refused.stderr.contains(why), "{refused:#?}");
+    }
+    assert_eq!(names(dir.path()), ["tables.md"]);
+}
+
+#[test]
 fn two_runs_are_compared_in_a_table_and_in_json() {
     let dir = scratch();
     for name in ["a.json", "b.json"] {

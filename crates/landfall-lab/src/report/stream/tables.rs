@@ -131,7 +131,7 @@ pub(super) fn around_sizes(stream: &StreamResults) -> Vec<String> {
 
 fn brief_table(section: &Section<'_>) -> Table {
     let mut columns = Vec::from(with_interval(Metric::HandOverMbPerS));
-    columns.push(SeriesColumn::new("mean ± sd", |series| {
+    columns.push(SeriesColumn::new("mean ±\u{a0}sd", |series| {
         let print = Metric::HandOverMbPerS.description().print;
         let rate = series.spread(Metric::HandOverMbPerS);
         or_nothing(rate.map(|rate| {
