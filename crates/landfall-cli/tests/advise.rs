@@ -249,8 +249,8 @@ fn what_makes_no_sense_is_refused_before_anything_is_measured() {
 }
 
 /// When a rule speaks.
-fn condition(condition: &landfall_lab::advice::rule::Condition) -> String {
-    use landfall_lab::advice::rule::Condition;
+fn condition(condition: &landfall_lab::rules::Condition) -> String {
+    use landfall_lab::rules::Condition;
     match condition {
         Condition::Faster { of, over, times } => {
             format!("`{of}` is {times} × as fast as `{over}`, or more")
@@ -271,10 +271,10 @@ fn condition(condition: &landfall_lab::advice::rule::Condition) -> String {
 
 /// The table of rules as a page: what each document says of each value.
 fn page_of_rules() -> String {
-    use landfall_lab::advice::rule::{Promise, Value};
-    use landfall_lab::advice::{System, rules};
+    use landfall_lab::rules::{self, System};
+    use landfall_lab::rules::{Promise, Value};
     let mut page = String::from(
-        "# The rules of `landfall advise`\n\nMade from the table in `crates/landfall-lab/src/advice/rules`; the documents were read in November 2026. When each of them\nspeaks, and by what it is decided, is in [advice.md](advice.md).\n",
+        "# The rules of `landfall advise`\n\nMade from the table in `crates/landfall-lab/src/rules`; the documents were read in November 2026. When each of them\nspeaks, and by what it is decided, is in [advice.md](advice.md).\n",
     );
     for system in System::ALL {
         page += &format!("\n## {}\n\n", system.name());

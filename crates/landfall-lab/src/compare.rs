@@ -8,9 +8,10 @@ use landfall_results::metric::METRICS;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::Results;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
-use crate::sync::Operations;
-use crate::{Results, stream};
+use crate::stream::{self, StreamResults};
+use crate::sync::{Operations, SyncResults};
 use landfall_os::humanize::bytes_text;
 
 /// Ratios closer to 1 than this are called equal even when the interval excludes 1: few rounds give
@@ -170,7 +171,7 @@ fn circumstances(a: &Results, b: &Results) -> Vec<String> {
     let options = |results: &Results| results.filesystem.storage().options.join(",");
     let trials = |results: &Results| {
         results
-            .sync()
+            .first::<SyncResults>()
             .map_or(String::new(), |sync| match sync.operations {
                 Operations::ByTime => format!("{} seconds", sync.seconds_per_trial),
                 Operations::Exactly(number) => format!("{number} operations"),
@@ -180,14 +181,20 @@ fn circumstances(a: &Results, b: &Results) -> Vec<String> {
         let devices = &results.filesystem.storage().devices;
         bytes_text(devices.iter().map(|device| device.size_bytes).sum())
     };
-    let settled = |results: &Results| match results.sync().and_then(|sync| sync.settle_seconds) {
+    let settled = |results: &Results| match results
+        .first::<SyncResults>()
+        .and_then(|sync| sync.settle_seconds)
+    {
         Some(seconds) => format!("waited {seconds} seconds"),
         None => "synced".to_owned(),
     };
     // Of a run without the experiment nothing can differ.
-    let both = a.stream().is_some() && b.stream().is_some();
+    let both = a.first::<StreamResults>().is_some() && b.first::<StreamResults>().is_some();
     let stream = |results: &'_ Results, say: fn(&stream::StreamResults) -> String| {
-        results.stream().filter(|_| both).map_or(String::new(), say)
+        results
+            .first::<StreamResults>()
+            .filter(|_| both)
+            .map_or(String::new(), say)
     };
     let data = |results: &Results| {
         stream(results, |stream| match stream.data {
@@ -228,7 +235,6 @@ fn circumstances(a: &Results, b: &Results) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Experiment;
     use crate::stream::fixtures::stream_results;
     use crate::sync::fixtures::results;
 
@@ -244,9 +250,9 @@ mod tests {
     #[test]
     fn states_are_compared_by_both_of_their_rates() {
         let mut a = results(Vec::new());
-        a.experiments = vec![Experiment::Stream(Box::new(stream_results()))];
+        a.experiments = vec![stream_results().into()];
         let mut b = a.clone();
-        if let Experiment::Stream(stream) = &mut b.experiments[0] {
+        if let Some(stream) = b.experiments[0].of_mut::<StreamResults>() {
             for trial in stream.series.iter_mut().flat_map(|s| &mut s.trials) {
                 let total = Metric::TotalMbPerS;
                 let twice = trial.get(total).map(|rate| 2.0 * rate);

@@ -5,7 +5,8 @@
 
 use landfall_results::Row;
 
-use crate::{Experiment, Results};
+use crate::Results;
+use crate::stream::StreamResults;
 
 /// All trials as comma-separated values, with a header line. An empty field was not measured.
 pub fn csv(results: &Results) -> String {
@@ -19,7 +20,7 @@ pub fn csv(results: &Results) -> String {
             });
             all.extend(rows.map(|row| row.fields().collect::<Vec<_>>()));
         }
-        if let Experiment::Stream(stream) = experiment {
+        if let Some(stream) = experiment.of::<StreamResults>() {
             let saving = stream.saving.iter().flat_map(|saving| saving.trials());
             all.extend(saving.map(|(series, trial)| {
                 let row = Row {
@@ -71,7 +72,7 @@ mod tests {
         let mut all = results(vec![measured(Strategy::BASELINE, &[1_000.0], 1.0, 1.0)]);
         let stream = with_saving_trials(stream_results());
         let trials: usize = stream.series.iter().map(|one| one.trials.len()).sum();
-        all.experiments.push(Experiment::Stream(Box::new(stream)));
+        all.experiments.push(stream.into());
         let csv = csv(&all);
         // One of sync, those of stream, a dump and four policies.
         assert_eq!(csv.lines().count(), 1 + 1 + trials + 5);

@@ -6,11 +6,11 @@
 //! exports are made from that document and from nothing else.
 //!
 //! ```no_run
-//! use landfall_lab::{Plan, Silent, Site, Stop, run};
+//! use landfall_lab::{Silent, Site, Stop, run, standard_plans};
 //!
 //! let stop = Stop::default();
 //! let site = Site::open(std::path::Path::new("."))?;
-//! let results = run(&site, &Plan::standard(), "my program", &stop, &mut Silent)?;
+//! let results = run(&site, &standard_plans(), "my program", &stop, &mut Silent)?;
 //! println!("{}", results.to_json());
 //! # Ok::<(), landfall_lab::Error>(())
 //! ```
@@ -20,10 +20,14 @@
 
 pub mod advice;
 pub mod amplify;
+#[cfg(feature = "command-line")]
+pub mod arguments;
 pub mod binlog;
 pub mod clean;
 pub mod compare;
+pub mod config_file;
 pub mod configuration;
+mod experiment;
 pub mod export;
 pub mod facts;
 mod plan;
@@ -34,6 +38,7 @@ mod readings;
 pub mod report;
 mod results;
 mod rounds;
+pub mod rules;
 mod run;
 mod schedule;
 pub mod section;
@@ -43,13 +48,14 @@ pub mod sync;
 pub mod torn;
 mod watch;
 
+pub use experiment::{Experiment, Findings, Found};
 pub use landfall_os::Stop;
 pub use landfall_prove::{Error, scratch_fs};
 pub use landfall_results::{Notice, Weight, claim, numbers, stats};
-pub use plan::{Plan, PlanKind};
+pub use plan::{PlanKind, standard_plans};
 pub use preparation::Preparation;
 pub use progress::{Progress, Silent};
-pub use results::{Experiment, ReadError, Results, SCHEMA_NAME, json_schema};
+pub use results::{ReadError, Results, SCHEMA_NAME, json_schema};
 pub use run::run;
 pub use site::{Site, SiteDescription, SiteKind, SiteSpec, canonical_directory};
 

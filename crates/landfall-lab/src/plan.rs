@@ -1,11 +1,9 @@
-//! What a run measures: the plan of one experiment or of several.
-
-use std::time::Duration;
+//! Which plan of an experiment is run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{amplify, binlog, stream, sync, torn};
+use crate::{Experiment, stream, sync};
 
 /// Which plan of an experiment it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,79 +31,10 @@ impl PlanKind {
     }
 }
 
-/// The plan of one experiment.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Plan {
-    /// What does one durable write cost?
-    Sync(sync::Plan),
-    /// How fast can a large state be handed over and made durable?
-    Stream(stream::Plan),
-    /// What does syncing a growing commit log cost?
-    Binlog(binlog::Plan),
-    /// What does protection against torn pages cost?
-    Torn(torn::Plan),
-    /// How many bytes reach the device per request?
-    Amplify(Box<amplify::Plan>),
-}
-
-impl Plan {
-    /// What `landfall lab` runs unless an experiment is named: `sync`, then a short `stream`.
-    pub fn standard() -> Vec<Plan> {
-        vec![
-            Plan::Sync(sync::Plan::standard()),
-            Plan::Stream(stream::Plan::short()),
-        ]
-    }
-
-    /// The experiment's name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Plan::Sync(_) => "sync",
-            Plan::Stream(_) => "stream",
-            Plan::Binlog(_) => "binlog",
-            Plan::Torn(_) => "torn",
-            Plan::Amplify(_) => "amplify",
-        }
-    }
-
-    /// How long it is expected to take, before anything is known about the disk.
-    pub fn expected(&self) -> Duration {
-        let seconds = match self {
-            Plan::Sync(plan) => plan.seconds * plan.trials() as f64 * 1.2,
-            Plan::Stream(plan) if !plan.sweep => 0.0,
-            Plan::Stream(plan) => plan.most_seconds.unwrap_or(600.0) * 0.6,
-            Plan::Binlog(plan) => return plan.configurations().expected(),
-            Plan::Torn(plan) => return plan.configurations().expected(),
-            Plan::Amplify(plan) => return plan.configurations().expected(),
-        };
-        let saving = match self {
-            Plan::Stream(stream::Plan {
-                saving: Some(plan), ..
-            }) => plan.expected(),
-            _ => Duration::ZERO,
-        };
-        saving + Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
-    }
-
-    /// Bytes that a run may need in its directory at once, whatever the disk turns out to be like.
-    pub fn required_bytes(&self) -> u64 {
-        match self {
-            Plan::Sync(plan) => sync::required_bytes(plan, f64::INFINITY),
-            Plan::Stream(plan) => plan.required_bytes(),
-            Plan::Binlog(plan) => plan.configurations().required_bytes(),
-            Plan::Torn(plan) => plan.configurations().required_bytes(),
-            Plan::Amplify(plan) => plan.configurations().required_bytes(),
-        }
-    }
-
-    /// Trials in all.
-    pub fn trials(&self) -> usize {
-        match self {
-            Plan::Sync(plan) => plan.trials(),
-            Plan::Stream(plan) => plan.trials(),
-            Plan::Binlog(plan) => plan.configurations().trials(),
-            Plan::Torn(plan) => plan.configurations().trials(),
-            Plan::Amplify(plan) => plan.configurations().trials(),
-        }
-    }
+/// What `landfall lab` runs unless an experiment is named: `sync`, then a short `stream`.
+pub fn standard_plans() -> Vec<Box<dyn Experiment>> {
+    vec![
+        Box::new(sync::Plan::standard()),
+        Box::new(stream::Plan::short()),
+    ]
 }

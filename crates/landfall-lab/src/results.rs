@@ -5,14 +5,9 @@ use landfall_results::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::amplify::AmplifyResults;
-use crate::binlog::BinlogResults;
 use crate::claim::ClaimResult;
 use crate::configuration::Measurements;
-use crate::stream::StreamResults;
-use crate::sync::SyncResults;
-use crate::torn::TornResults;
-use crate::{Notice, PlanKind, SiteDescription, Weight};
+use crate::{Findings, Found, Notice, SiteDescription, Weight};
 use landfall_results::proof::ProofResults;
 
 /// Name and version of the document's schema. The number is raised when a reader of the old one would
@@ -45,97 +40,7 @@ pub struct Results {
     /// What must be known before a figure is believed, the weightiest first.
     pub notices: Vec<Notice>,
     /// The experiments.
-    pub experiments: Vec<Experiment>,
-}
-
-/// One experiment's results.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "experiment", rename_all = "kebab-case")]
-pub enum Experiment {
-    /// What does one durable write cost?
-    Sync(SyncResults),
-    /// How fast can a large state be handed over and made durable?
-    Stream(Box<StreamResults>),
-    /// What does syncing a growing commit log cost under concurrency, by filesystem?
-    Binlog(Box<BinlogResults>),
-    /// How many bytes reach the device per request?
-    Amplify(Box<AmplifyResults>),
-    /// What does protection against torn pages cost, and does it protect?
-    Torn(Box<TornResults>),
-    /// What does a subject lose when the power is cut?
-    Prove(Box<ProofResults>),
-}
-
-impl Experiment {
-    /// Its name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Experiment::Sync(_) => "sync",
-            Experiment::Stream(_) => "stream",
-            Experiment::Binlog(_) => "binlog",
-            Experiment::Amplify(_) => "amplify",
-            Experiment::Torn(_) => "torn",
-            Experiment::Prove(_) => "prove",
-        }
-    }
-
-    /// How often everything was measured; `None` of proofs.
-    pub fn rounds(&self) -> Option<u32> {
-        match self {
-            Experiment::Sync(sync) => Some(sync.rounds),
-            Experiment::Stream(stream) => Some(stream.rounds),
-            Experiment::Binlog(_) | Experiment::Amplify(_) | Experiment::Torn(_) => {
-                self.measurements().map(|all| all.rounds)
-            }
-            Experiment::Prove(_) => None,
-        }
-    }
-
-    /// Which plan was run; `None` of proofs.
-    pub fn plan(&self) -> Option<PlanKind> {
-        match self {
-            Experiment::Sync(sync) => Some(sync.plan),
-            Experiment::Stream(stream) => Some(stream.plan),
-            Experiment::Binlog(binlog) => Some(binlog.plan),
-            Experiment::Amplify(amplify) => Some(amplify.plan),
-            Experiment::Torn(torn) => Some(torn.plan),
-            Experiment::Prove(_) => None,
-        }
-    }
-
-    /// Its claims; `None` of proofs.
-    pub(crate) fn claims_mut(&mut self) -> Option<&mut Vec<ClaimResult>> {
-        match self {
-            Experiment::Sync(sync) => Some(&mut sync.claims),
-            Experiment::Stream(stream) => Some(&mut stream.claims),
-            Experiment::Binlog(binlog) => Some(&mut binlog.claims),
-            Experiment::Amplify(amplify) => Some(&mut amplify.claims),
-            Experiment::Torn(torn) => Some(&mut torn.claims),
-            Experiment::Prove(_) => None,
-        }
-    }
-
-    /// What it measured, series by series; nothing of proofs.
-    pub fn series(&self) -> &[Series] {
-        match self {
-            Experiment::Sync(sync) => &sync.series,
-            Experiment::Stream(stream) => &stream.series,
-            Experiment::Binlog(_) | Experiment::Amplify(_) | Experiment::Torn(_) => {
-                self.measurements().map_or(&[], |all| &all.series)
-            }
-            Experiment::Prove(_) => &[],
-        }
-    }
-
-    /// What it measured of databases, if that is what it is about.
-    pub fn measurements(&self) -> Option<&Measurements> {
-        match self {
-            Experiment::Binlog(binlog) => Some(&binlog.measurements),
-            Experiment::Amplify(amplify) => Some(&amplify.measurements),
-            Experiment::Torn(torn) => Some(&torn.measurements),
-            Experiment::Sync(_) | Experiment::Stream(_) | Experiment::Prove(_) => None,
-        }
-    }
+    pub experiments: Vec<Found>,
 }
 
 /// Why a text is no results document.
@@ -169,69 +74,29 @@ impl Results {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// The results of experiment `sync`, if it was run.
-    pub fn sync(&self) -> Option<&SyncResults> {
-        self.experiments
-            .iter()
-            .find_map(|experiment| match experiment {
-                Experiment::Sync(sync) => Some(sync),
-                _ => None,
-            })
+    /// What an experiment of this kind found: of several documents that were merged, all of them, the newest first.
+    pub fn all<T: Findings>(&self) -> impl Iterator<Item = &T> {
+        self.experiments.iter().filter_map(Found::of)
     }
 
-    /// The results of experiment `stream`, if it was run.
-    pub fn stream(&self) -> Option<&StreamResults> {
-        self.experiments
-            .iter()
-            .find_map(|experiment| match experiment {
-                Experiment::Stream(stream) => Some(stream.as_ref()),
-                _ => None,
-            })
+    /// The first of them, if it was run.
+    pub fn first<T: Findings>(&self) -> Option<&T> {
+        self.all().next()
     }
 
-    /// The results of experiment `binlog`: of several documents that were merged, all of them, the newest first.
-    pub fn binlog(&self) -> impl Iterator<Item = &BinlogResults> {
-        self.experiments
-            .iter()
-            .filter_map(|experiment| match experiment {
-                Experiment::Binlog(binlog) => Some(binlog.as_ref()),
-                _ => None,
-            })
-    }
-
-    /// The results of experiment `amplify`: of several documents that were merged, all of them, the newest first.
-    pub fn amplify(&self) -> impl Iterator<Item = &AmplifyResults> {
-        self.experiments
-            .iter()
-            .filter_map(|experiment| match experiment {
-                Experiment::Amplify(amplify) => Some(amplify.as_ref()),
-                _ => None,
-            })
-    }
-
-    /// The results of experiment `torn`: of several documents that were merged, all of them, the newest first.
-    pub fn torn(&self) -> impl Iterator<Item = &TornResults> {
-        self.experiments
-            .iter()
-            .filter_map(|experiment| match experiment {
-                Experiment::Torn(torn) => Some(torn.as_ref()),
-                _ => None,
-            })
+    /// What experiments found, without proofs.
+    pub fn findings(&self) -> impl Iterator<Item = &dyn Findings> {
+        self.experiments.iter().filter_map(Found::findings)
     }
 
     /// What was measured of databases, by all experiments that did.
     pub fn measurements(&self) -> impl Iterator<Item = &Measurements> {
-        self.experiments.iter().filter_map(Experiment::measurements)
+        self.findings().filter_map(Findings::measurements)
     }
 
     /// All proofs.
     pub fn proofs(&self) -> impl Iterator<Item = &ProofResults> {
-        self.experiments
-            .iter()
-            .filter_map(|experiment| match experiment {
-                Experiment::Prove(proof) => Some(proof.as_ref()),
-                _ => None,
-            })
+        self.experiments.iter().filter_map(Found::proof)
     }
 
     /// Whether everything that an earlier document has was done again for this one: every experiment in the same place,
@@ -239,35 +104,27 @@ impl Results {
     pub fn replaces(&self, earlier: &Results) -> bool {
         let is_place = (&self.directory, &self.site) == (&earlier.directory, &earlier.site);
         earlier.experiments.iter().all(|old| {
-            self.experiments.iter().any(|new| match (old, new) {
-                (Experiment::Prove(old), Experiment::Prove(new)) => {
-                    (&old.subject, &old.filesystem_spec) == (&new.subject, &new.filesystem_spec)
-                        && old.coverage.checked <= new.coverage.checked
-                }
-                _ => is_place && old.name() == new.name(),
-            })
+            self.experiments
+                .iter()
+                .any(|new| match (old.proof(), new.proof()) {
+                    (Some(old), Some(new)) => {
+                        (&old.subject, &old.filesystem_spec) == (&new.subject, &new.filesystem_spec)
+                            && old.coverage.checked <= new.coverage.checked
+                    }
+                    _ => is_place && old.name() == new.name(),
+                })
         })
     }
 
     /// Whether there is nothing but proofs, which concern a filesystem that was made for them and no
     /// directory of the user's.
     pub fn has_only_proofs(&self) -> bool {
-        let is_proof = |experiment| matches!(experiment, &Experiment::Prove(_));
-        !self.experiments.is_empty() && self.experiments.iter().all(is_proof)
+        !self.experiments.is_empty() && self.findings().next().is_none()
     }
 
     /// The claims of all experiments.
     pub fn claims(&self) -> impl Iterator<Item = &ClaimResult> {
-        self.experiments
-            .iter()
-            .flat_map(|experiment| match experiment {
-                Experiment::Sync(sync) => sync.claims.as_slice(),
-                Experiment::Stream(stream) => &stream.claims,
-                Experiment::Binlog(binlog) => &binlog.claims,
-                Experiment::Amplify(amplify) => &amplify.claims,
-                Experiment::Torn(torn) => &torn.claims,
-                Experiment::Prove(_) => &[],
-            })
+        self.findings().flat_map(Findings::claims)
     }
 
     /// Whether everything written here is lost with the power, whatever was asked of the system.
@@ -288,10 +145,9 @@ impl Results {
 
     /// Whether nothing could be measured: this system supports none of the plan's strategies.
     pub fn is_empty(&self) -> bool {
-        self.experiments.iter().all(|experiment| match experiment {
-            Experiment::Prove(proof) => proof.coverage.checked == 0,
-            Experiment::Stream(stream) if stream.saving.is_some() => false,
-            measured => measured.series().iter().all(|one| one.trials.is_empty()),
+        self.experiments.iter().all(|one| match one.proof() {
+            Some(proof) => proof.coverage.checked == 0,
+            None => one.findings().is_none_or(Findings::is_empty),
         })
     }
 
@@ -302,7 +158,7 @@ impl Results {
         let widths: Vec<f64> = self
             .experiments
             .iter()
-            .flat_map(Experiment::series)
+            .flat_map(Found::series)
             .filter(|series| series.trials.len() > 1)
             .filter_map(Series::headline)
             .map(|estimate| estimate.relative_width())

@@ -121,7 +121,7 @@ impl<'a> Bench<'a> {
         let results =
             Results::from_json(&output).map_err(|error| format!("what landfall wrote {error}"))?;
         let trial = results
-            .sync()
+            .first::<landfall_lab::sync::SyncResults>()
             .and_then(|sync| sync.series.first()?.trials.first())
             .ok_or("landfall measured nothing")?;
         let sample = Sample {

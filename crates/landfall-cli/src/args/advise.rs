@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use landfall_lab::advice::{System, Target};
+use landfall_lab::advice::Target;
+use landfall_lab::arguments::{NamedConfig, config, system};
+use landfall_lab::rules::System;
 use landfall_recorder::wear::Drive;
 
-use super::{ConfigFile, config, config_of_one, system};
+use super::config_of_one;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 advised, 1 failed, 2 wrong command line, 3 a configuration of --check risks acknowledged data, \
@@ -42,7 +44,7 @@ pub struct Advise {
     /// Whose it is is told by its name, by what it says, or before it: postgres=FILE. An option file that may be
     /// MariaDB's or MySQL's is checked as both.
     #[arg(long, value_name = "[NAME=]CONFIG", value_parser = config, value_hint = ValueHint::FilePath)]
-    pub check: Vec<ConfigFile>,
+    pub check: Vec<NamedConfig>,
 
     /// Write the advice as a part of a configuration, with the evidence as comments: mariadb.cnf,
     /// postgresql.conf, redis.conf; may be given more than once. Whose it is is told by its name, or before it:

@@ -1,37 +1,24 @@
 //! The command line.
 
 mod advise;
-mod amplify;
-mod binlog;
 mod log;
 mod prove;
-mod site;
-mod sites;
 mod state;
-mod stream;
-mod sync;
-mod torn;
 
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
-use landfall_lab::advice::{System, configuration};
-use landfall_lab::{Plan, SiteSpec};
+use landfall_lab::arguments::{ExperimentArguments, NamedConfig, Request, SiteArguments, config};
+use landfall_lab::rules::System;
+use landfall_lab::{Experiment, SiteSpec, experiments, standard_plans};
 
 use crate::exit::Failure;
 
 pub use advise::Advise;
-pub use amplify::AmplifyPlan;
-pub use binlog::BinlogPlan;
 pub use log::{Log, LogCommand, LogDirectory, LogSalvage};
 pub use prove::{Prove, Workload};
-pub use site::SiteArguments;
-pub use sites::SitesArguments;
 pub use state::{State, StateCommand};
-pub use stream::StreamPlan;
-pub use sync::SyncPlan;
-pub use torn::TornPlan;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 measured, 1 failed, 2 wrong command line, 4 target refused (no space, no \
@@ -121,7 +108,7 @@ pub struct Lab {
 pub struct LabRequest {
     pub dir: PathBuf,
     pub site: SiteSpec,
-    pub plans: Vec<Plan>,
+    pub plans: Vec<Box<dyn Experiment>>,
     pub list: bool,
     pub output: Output,
 }
@@ -130,61 +117,63 @@ impl TryFrom<Lab> for LabRequest {
     type Error = Failure;
 
     fn try_from(lab: Lab) -> Result<LabRequest, Failure> {
-        let at = |site: SiteArguments| Ok::<_, Failure>((site.spec()?, site.dir));
-        let ((site, dir), plans, listing, output) = match lab.experiment {
-            None => (at(lab.site)?, Plan::standard(), lab.listing, lab.output),
-            Some(LabExperiment::Sync(sync)) => {
-                let plan = Plan::Sync(sync.plan.plan());
-                (at(sync.site)?, vec![plan], sync.listing, sync.output)
-            }
-            Some(LabExperiment::Stream(stream)) => {
-                let plan = Plan::Stream(stream.plan.plan()?);
-                (at(stream.site)?, vec![plan], stream.listing, stream.output)
-            }
-            Some(LabExperiment::Binlog(binlog)) => {
-                // It makes its sites itself, in the directory.
-                let plan = Plan::Binlog(binlog.plan.plan(binlog.sites.specs()?)?);
-                let at = (SiteSpec::Directory, binlog.sites.dir);
-                (at, vec![plan], binlog.listing, binlog.output)
-            }
-            Some(LabExperiment::Torn(torn)) => {
-                // Each protection takes a filesystem of its own, which it makes in the directory.
-                let plan = Plan::Torn(torn.plan.plan()?);
-                let at = (SiteSpec::Directory, torn.plan.dir);
-                (at, vec![plan], torn.listing, torn.output)
-            }
-            Some(LabExperiment::Amplify(amplify)) => {
-                let plan = amplify.plan.plan(amplify.sites.specs()?)?;
-                let at = (SiteSpec::Directory, amplify.sites.dir);
-                let plan = Plan::Amplify(Box::new(plan));
-                (at, vec![plan], amplify.listing, amplify.output)
-            }
-        };
-        Ok(LabRequest {
-            site,
-            dir,
-            plans,
-            list: listing.list,
-            output,
-        })
+        match lab.experiment {
+            Some(experiment) => experiment.request(),
+            None => Ok(LabRequest {
+                site: lab.site.spec()?,
+                dir: lab.site.dir,
+                plans: standard_plans(),
+                list: lab.listing.list,
+                output: lab.output,
+            }),
+        }
     }
 }
 
-#[derive(Subcommand)]
-pub enum LabExperiment {
-    /// What does one durable write cost, by allocation, sync method, size and threads?
-    Sync(Box<Sync>),
-    /// How fast can a large state be handed over and made durable, and when does a log of its changes
-    /// beat dumping it?
-    Stream(Box<Stream>),
-    /// What does syncing a growing commit log cost MariaDB, by filesystem and clients, and what do
-    /// PostgreSQL, Redis and etcd on the same disk?
-    Binlog(Box<Binlog>),
-    /// What does protection against torn pages cost MariaDB and PostgreSQL, by disk, and does it protect?
-    Torn(Box<Torn>),
-    /// How many bytes reach the device per request of LinkBench: InnoDB by page size, compression and settings
-    /// against MyRocks and others, and what that makes of a drive's flash?
-    Amplify(Box<Amplify>),
+macro_rules! experiment {
+    ($($(#[$question:meta])* $name:ident: $module:ident::$results:ident,)+) => {
+        #[derive(Subcommand)]
+        pub enum LabExperiment {
+            $($(#[$question])* $name(Box<OneExperiment<landfall_lab::$module::Arguments>>),)+
+        }
+
+        impl LabExperiment {
+            fn request(self) -> Result<LabRequest, Failure> {
+                match self {
+                    $(LabExperiment::$name(one) => one.request(),)+
+                }
+            }
+        }
+    };
+}
+
+experiments!(experiment);
+
+/// What an experiment is asked for, and what to do with what it finds.
+#[derive(Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct OneExperiment<A: Args> {
+    #[command(flatten)]
+    experiment: A,
+
+    #[command(flatten)]
+    listing: Listing,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+impl<A: ExperimentArguments> OneExperiment<A> {
+    fn request(self) -> Result<LabRequest, Failure> {
+        let Request { dir, site, plan } = self.experiment.request()?;
+        Ok(LabRequest {
+            dir,
+            site,
+            plans: vec![plan],
+            list: self.listing.list,
+            output: self.output,
+        })
+    }
 }
 
 #[derive(Args)]
@@ -192,83 +181,6 @@ pub struct Listing {
     /// Print the plan with its expected time and bytes, and run nothing.
     #[arg(long, help_heading = "What to measure")]
     pub list: bool,
-}
-
-#[derive(Args)]
-#[command(after_help = EXIT_CODES)]
-pub struct Sync {
-    #[command(flatten)]
-    pub site: SiteArguments,
-
-    #[command(flatten)]
-    pub plan: SyncPlan,
-
-    #[command(flatten)]
-    pub listing: Listing,
-
-    #[command(flatten)]
-    pub output: Output,
-}
-
-#[derive(Args)]
-#[command(after_help = EXIT_CODES)]
-pub struct Stream {
-    #[command(flatten)]
-    pub site: SiteArguments,
-
-    #[command(flatten)]
-    pub plan: StreamPlan,
-
-    #[command(flatten)]
-    pub listing: Listing,
-
-    #[command(flatten)]
-    pub output: Output,
-}
-
-#[derive(Args)]
-#[command(after_help = EXIT_CODES)]
-pub struct Binlog {
-    #[command(flatten)]
-    pub sites: SitesArguments,
-
-    #[command(flatten)]
-    pub plan: BinlogPlan,
-
-    #[command(flatten)]
-    pub listing: Listing,
-
-    #[command(flatten)]
-    pub output: Output,
-}
-
-#[derive(Args)]
-#[command(after_help = EXIT_CODES)]
-pub struct Torn {
-    #[command(flatten)]
-    pub plan: TornPlan,
-
-    #[command(flatten)]
-    pub listing: Listing,
-
-    #[command(flatten)]
-    pub output: Output,
-}
-
-#[derive(Args)]
-#[command(after_help = EXIT_CODES)]
-pub struct Amplify {
-    #[command(flatten)]
-    pub sites: SitesArguments,
-
-    #[command(flatten)]
-    pub plan: AmplifyPlan,
-
-    #[command(flatten)]
-    pub listing: Listing,
-
-    #[command(flatten)]
-    pub output: Output,
 }
 
 #[derive(Args)]
@@ -359,53 +271,9 @@ pub struct Compare {
     pub json: bool,
 }
 
-/// A setting and its value.
-fn setting(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("a setting is written KEY=VALUE".into()),
-    }
-}
-
-/// What can be advised on.
-fn system(text: &str) -> Result<System, String> {
-    let known = System::ALL.into_iter().find(|system| system.key() == text);
-    known.ok_or_else(|| {
-        let names = System::ALL.map(System::key).join(", ");
-        format!("there is no advice on '{text}'; there is on: {names}")
-    })
-}
-
-/// A configuration file, and whose it may be: at least one system's.
-#[derive(Clone, Debug)]
-pub struct ConfigFile {
-    pub systems: Vec<System>,
-    pub path: PathBuf,
-}
-
-fn config(text: &str) -> Result<ConfigFile, String> {
-    if let Some((name, path)) = text.split_once('=')
-        && let Ok(system) = system(name)
-    {
-        return Ok(ConfigFile {
-            systems: vec![system],
-            path: path.into(),
-        });
-    }
-    let path = PathBuf::from(text);
-    let systems = configuration::systems_of(&path);
-    if !systems.is_empty() {
-        Ok(ConfigFile { systems, path })
-    } else {
-        Err(format!(
-            "whose configuration it is cannot be told by its name; write mariadb={text}, say"
-        ))
-    }
-}
-
 /// A configuration file of one system.
 fn config_of_one(text: &str) -> Result<(System, PathBuf), String> {
-    let ConfigFile { systems, path } = config(text)?;
+    let NamedConfig { systems, path } = config(text)?;
     match systems.as_slice() {
         [system] => Ok((*system, path)),
         several => {
@@ -456,16 +324,10 @@ pub fn with_hint(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// A time on the command line, in seconds.
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.001..=86_400.0).contains(&seconds) => Ok(seconds),
-        _ => Err("a time is from 0.001 to 86400 seconds".into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use landfall_lab::Found;
+
     use super::*;
 
     #[test]
@@ -473,46 +335,25 @@ mod tests {
         Arguments::command().debug_assert();
     }
 
-    fn plans(line: &str) -> Vec<Plan> {
+    fn request(line: &str) -> LabRequest {
         let Command::Lab(lab) = Arguments::parse_from(line.split(' ')).command else {
             panic!("not lab");
         };
         let request = LabRequest::try_from(*lab).unwrap();
         assert_eq!(request.dir, PathBuf::from("/tmp"));
-        request.plans
+        request
     }
 
     #[test]
     fn lab_alone_runs_both_experiments_and_a_name_runs_one() {
-        assert_eq!(plans("landfall lab /tmp"), Plan::standard());
-        let [Plan::Sync(sync)] = &plans("landfall lab sync --rounds 3 /tmp")[..] else {
-            panic!("not sync");
+        let names = |line: &str| -> Vec<&str> {
+            let plans = request(line).plans;
+            plans.iter().map(|plan| plan.name()).collect()
         };
-        assert_eq!(sync.rounds, 3);
-        let line = "landfall lab stream --size 8M --method write --state 2M --updates 50 /tmp";
-        let [Plan::Stream(stream)] = &plans(line)[..] else {
-            panic!("not stream");
-        };
-        assert_eq!(stream.sizes(), [8 << 20]);
-        let saving = stream.saving.as_ref().unwrap();
-        assert_eq!(
-            (saving.state_bytes, saving.updates_per_second),
-            (2 << 20, 50.0)
-        );
-        assert!(saving.state_is_chosen);
-    }
-
-    #[test]
-    fn a_part_of_stream_can_be_left_out() {
-        let part = |line: &str| match &plans(line)[..] {
-            [Plan::Stream(stream)] => (stream.sweep, stream.saving.is_some()),
-            _ => panic!("not stream"),
-        };
-        assert_eq!(part("landfall lab stream /tmp"), (true, true));
-        assert_eq!(part("landfall lab stream --part sizes /tmp"), (true, false));
-        assert_eq!(
-            part("landfall lab stream --part saving /tmp"),
-            (false, true)
-        );
+        assert_eq!(names("landfall lab /tmp"), ["sync", "stream"]);
+        assert_eq!(names("landfall lab sync --rounds 3 /tmp"), ["sync"]);
+        for name in Found::EXPERIMENTS {
+            assert_eq!(names(&format!("landfall lab {name} /tmp")), [*name]);
+        }
     }
 }

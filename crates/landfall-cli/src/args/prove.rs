@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use landfall_lab::arguments::setting;
 use landfall_prove::Plan;
 use landfall_prove::scratch_fs::FilesystemSpec;
 use landfall_recorder::crash::{Model, StateName};
 use landfall_recorder::{AtomicUnit, Fault};
 
-use super::{Documents, setting};
+use super::Documents;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 lost nothing, 1 could not be proven, 2 wrong command line, 3 lost something, 130 stopped \

@@ -4,10 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use landfall_lab::advice::check::{Check, check};
-use landfall_lab::advice::configuration::Configuration;
 use landfall_lab::advice::fragment::{HEAD, fragment};
-use landfall_lab::advice::{Advice, System, advise, is_same_machine, merge, plans};
-use landfall_lab::{Plan, Results, Site, SiteKind, SiteSpec, Stop, canonical_directory};
+use landfall_lab::advice::{Advice, advise, is_same_machine, merge, plans};
+use landfall_lab::config_file::ConfigFile;
+use landfall_lab::rules::System;
+use landfall_lab::sync::SyncResults;
+use landfall_lab::{Results, Site, SiteKind, SiteSpec, Stop, canonical_directory};
 use landfall_os::humanize::quoted;
 
 use crate::args::Advise;
@@ -32,10 +34,10 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
         check_file(path)?;
     }
     // Before minutes of measuring, not after them.
-    let mut configurations: Vec<(System, &Path, Configuration)> = Vec::new();
+    let mut configurations: Vec<(System, &Path, ConfigFile)> = Vec::new();
     for file in &arguments.check {
         for system in &file.systems {
-            let read = Configuration::read(*system, &file.path)?;
+            let read = ConfigFile::read(*system, &file.path)?;
             configurations.push((*system, &file.path, read));
         }
     }
@@ -153,7 +155,9 @@ fn of_directory(arguments: &Advise, directory: &Path, quiet: bool) -> Result<Evi
     let report = report_of(arguments);
     let name = canonical_directory(directory)?.display().to_string();
     let mut documents = kept(&report, &name);
-    let is_of_it = |one: &Results| one.sync().is_some() && one.site.kind == SiteKind::Directory;
+    let is_of_it = |one: &Results| {
+        one.first::<SyncResults>().is_some() && one.site.kind == SiteKind::Directory
+    };
     let is_measured = documents.iter().any(is_of_it);
     let unless_written = prepare_report_in(&report)?;
     if !is_measured {
@@ -205,7 +209,7 @@ fn measured(directory: &Path, quiet: bool) -> Result<Results, Failure> {
             remark(&format!("it is not proven: {why}"));
         }
     }
-    let mut display = Display::new(quiet, plans.iter().map(Plan::trials).sum(), false);
+    let mut display = Display::new(quiet, plans.iter().map(|plan| plan.trials()).sum(), false);
     measure(site, &plans, &command_line(), &stop, &mut display)
 }
 

@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use landfall_lab::{Error, Plan, Progress, Results, Site, SiteSpec, Stop, export};
+use landfall_lab::{Error, Experiment, Progress, Results, Site, SiteSpec, Stop, export};
 use landfall_results::Row;
 
 use crate::args::{Lab, LabRequest, Output};
 use crate::commands::documents::{command_line, is_stdout, prepare_report, write_file};
-use crate::commands::listing::list;
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 use crate::terminal::Bar;
@@ -17,12 +16,13 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
     let request = LabRequest::try_from(lab)?;
     let (plans, output) = (&request.plans, &request.output);
     if request.list {
-        return print_bytes(list(plans).as_bytes());
+        let listings: Vec<String> = plans.iter().map(|plan| plan.listing()).collect();
+        return print_bytes(listings.join("\n").as_bytes());
     }
     check(output)?;
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
-    let trials = plans.iter().map(Plan::trials).sum();
+    let trials = plans.iter().map(|plan| plan.trials()).sum();
     let mut display = Display::new(quiet, trials, output.tsv);
     let site = open_site(&request, &stop, &mut display);
     let site = site.inspect_err(|_| display.bar.finish())?;
@@ -50,7 +50,7 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
 /// Runs plans on a site, which is closed afterwards.
 pub fn measure(
     site: Site,
-    plans: &[Plan],
+    plans: &[Box<dyn Experiment>],
     command: &str,
     stop: &Stop,
     display: &mut Display,
@@ -63,7 +63,7 @@ pub fn measure(
 /// The same, with what closing the site came to: results are not lost by it.
 fn measured(
     site: Site,
-    plans: &[Plan],
+    plans: &[Box<dyn Experiment>],
     command: &str,
     stop: &Stop,
     display: &mut Display,
@@ -85,11 +85,11 @@ fn measured(
 
 fn open_site(request: &LabRequest, stop: &Stop, display: &mut Display) -> Result<Site, Failure> {
     if request.site != SiteSpec::Directory {
-        let trials = request.plans.iter().map(Plan::trials).sum();
-        let left = request.plans.iter().map(Plan::expected).sum();
+        let trials = request.plans.iter().map(|plan| plan.trials()).sum();
+        let left = request.plans.iter().map(|plan| plan.expected()).sum();
         display.doing("making a filesystem", 0, trials, left);
     }
-    let needed = request.plans.iter().map(Plan::required_bytes).max();
+    let needed = request.plans.iter().map(|plan| plan.required_bytes()).max();
     let needed = needed.unwrap_or(0);
     Ok(Site::make(&request.site, &request.dir, needed, stop)?)
 }

@@ -6,7 +6,6 @@ pub mod compare;
 mod documents;
 pub mod inspect;
 pub mod lab;
-mod listing;
 pub mod log;
 pub mod prove;
 pub mod state;

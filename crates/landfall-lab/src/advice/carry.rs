@@ -12,8 +12,8 @@ use super::evidence::{Evidence, FLUSH, faster};
 use super::target::Target;
 use crate::numbers::{interval, short, thousands};
 use crate::stats::Estimate;
-use crate::sync::Strategy;
 use crate::sync::safety::timed;
+use crate::sync::{Strategy, SyncResults};
 use landfall_os::humanize::bytes_text;
 use landfall_os::{SyncCall, SyncMethod};
 use landfall_results::{Axes, Axis, Files, Metric, Series};
@@ -124,7 +124,7 @@ fn plain<'a>(evidence: &Evidence<'a>, fits: impl Fn(&Axes) -> bool) -> Vec<Write
         let baseline = Axes::from(Strategy::BASELINE);
         rest == baseline.without(Axis::Size).without(Axis::Threads)
     };
-    let all = evidence.results.sync().into_iter();
+    let all = evidence.results.first::<SyncResults>().into_iter();
     all.flat_map(timed)
         .filter(|(one, _)| plain(&one.axes) && fits(&one.axes))
         .filter_map(|(series, rate)| {

@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::configuration::Configuration;
 use super::result::{Advice, Choice, Gain, Proof, Stance};
-use super::rule::{System, UNSET, Value, is_same};
-use super::rules;
 use super::summary_text::evidence;
+use crate::config_file::ConfigFile;
+use crate::rules::{self, System, UNSET, Value, is_same};
 
 /// What was found of a configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -133,7 +132,7 @@ impl Finding {
 }
 
 /// Holds a configuration against the table of rules, and against what is advised here.
-pub fn check(system: System, file: &Path, configuration: &Configuration, advice: &Advice) -> Check {
+pub fn check(system: System, file: &Path, configuration: &ConfigFile, advice: &Advice) -> Check {
     let mut check = Check {
         system,
         file: file.to_owned(),

@@ -4,9 +4,8 @@
 
 use super::evidence::telling;
 use super::result::Choice;
-use super::rule::{JOURNAL, Measured, Promise, Rule, System, Value, is_same};
-use super::rules;
 use crate::Results;
+use crate::rules::{self, JOURNAL, Measured, Promise, Rule, System, Value, is_same};
 use crate::scratch_fs::{FilesystemSpec, like};
 use crate::stats::FEWEST_ROUNDS;
 use landfall_os::humanize::{quoted, size_name};

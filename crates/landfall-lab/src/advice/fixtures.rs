@@ -1,6 +1,6 @@
 //! Recorded results for tests, and facts of them that are changed: what no machine at hand has.
 
-use crate::{Experiment, Results};
+use crate::{Found, Results};
 
 /// A recording by its name, of those in `recorded/`; what each is of stands in `recorded/README.md`.
 pub(crate) fn recorded(name: &str) -> Results {
@@ -32,7 +32,7 @@ pub(crate) fn recorded(name: &str) -> Results {
         // The disk, of which nothing is known but how it takes a large state.
         "unmeasured" => {
             let mut results = recorded("disk");
-            let is_stream = |one: &Experiment| matches!(one, Experiment::Stream(_));
+            let is_stream = |one: &Found| matches!(one, Found::Stream(_));
             results.experiments.retain(is_stream);
             return results;
         }

@@ -7,9 +7,8 @@
 use std::fmt::Write as _;
 
 use super::result::{Advice, Lack, Setting, Stance};
-use super::rule::System;
 use super::summary_text::{choice_text, evidence};
-use super::{rule, rules};
+use crate::rules::{self, System};
 
 /// With what every fragment begins, so that it may be replaced by a newer one.
 pub const HEAD: &str = "Written by landfall advise";
@@ -114,7 +113,7 @@ fn one(text: &mut String, comment: &str, setting: &Setting) {
             if !by_hand.is_empty() {
                 remark(text, comment, by_hand);
             }
-            let bears = rule.is_some_and(rule::Rule::is_about_durability);
+            let bears = rule.is_some_and(rules::Rule::is_about_durability);
             let is_comment = !by_hand.is_empty() || (setting.is_default && !bears);
             for (name, value) in all {
                 let line = line(setting.system, name, value, since, rule);
@@ -129,7 +128,13 @@ fn one(text: &mut String, comment: &str, setting: &Setting) {
 }
 
 /// The setting as the system reads it; a comment where it is none of the file's.
-fn line(system: System, name: &str, value: &str, since: &str, rule: Option<&rule::Rule>) -> String {
+fn line(
+    system: System,
+    name: &str,
+    value: &str,
+    since: &str,
+    rule: Option<&rules::Rule>,
+) -> String {
     // What the table says in words is nothing that a server reads.
     let is_words = value.contains(' ');
     match system {
@@ -144,7 +149,7 @@ fn line(system: System, name: &str, value: &str, since: &str, rule: Option<&rule
         System::Etcd => format!("{name}: {value}\n"),
         System::Sqlite => format!("PRAGMA {name} = {value};\n"),
         // Not set is what is advised.
-        System::Kafka if rule.is_some_and(|rule| rule::is_same(rule.default, value)) => {
+        System::Kafka if rule.is_some_and(|rule| rules::is_same(rule.default, value)) => {
             format!("# {name} is not set\n")
         }
         System::Kafka | System::Rocksdb => format!("{name}={value}\n"),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use super::commands::Commands;
 use super::evidence::{Evidence, Holds};
 use super::result::{Basis, Choice, Lack, Missing, Setting, Stance};
-use super::rule::{self, Promise, Rule, System, Value};
+use crate::rules::{self, Promise, Rule, System, Value};
 
 /// Nobody changes a setting for less, and an interval of few rounds is too narrow.
 const LEAST_GAIN: f64 = 1.05;
@@ -43,7 +43,7 @@ pub(super) fn judge(rule: &Rule, evidence: &Evidence<'_>, commands: &Commands<'_
         }
     }
     let mut missing = Vec::new();
-    let mut choices: Vec<(&rule::Choice, Choice)> = Vec::new();
+    let mut choices: Vec<(&rules::Choice, Choice)> = Vec::new();
     for choice in rule.choices {
         let Some(known) = known(rule, choice, evidence) else {
             continue;
@@ -71,7 +71,7 @@ pub(super) fn judge(rule: &Rule, evidence: &Evidence<'_>, commands: &Commands<'_
         choices.push((choice, known));
     }
     // What nothing here speaks of is left out; one value alone is no choice.
-    let has_evidence = |(choice, known): &(&rule::Choice, Choice)| {
+    let has_evidence = |(choice, known): &(&rules::Choice, Choice)| {
         let fits = choice.promise == Promise::Fits && !rule.when.is_empty();
         known.gain.is_some() || known.proof.is_some() || fits
     };
@@ -99,7 +99,7 @@ pub(super) fn judge(rule: &Rule, evidence: &Evidence<'_>, commands: &Commands<'_
             setting: rule.setting.to_owned(),
             is_default: value
                 .as_ref()
-                .is_some_and(|value| rule::is_same(value, rule.default)),
+                .is_some_and(|value| rules::is_same(value, rule.default)),
             value,
             because: because.join("; "),
             choices,
@@ -123,7 +123,7 @@ impl Judged {
 
 /// What is known of a choice, and what it would be if it were not the best; `None` where its value cannot
 /// be told.
-fn known(rule: &Rule, choice: &rule::Choice, evidence: &Evidence<'_>) -> Option<Choice> {
+fn known(rule: &Rule, choice: &rules::Choice, evidence: &Evidence<'_>) -> Option<Choice> {
     let reference = rule.reference();
     let is_reference = std::ptr::eq(choice, reference);
     let measured = if is_reference {
@@ -186,7 +186,7 @@ fn known(rule: &Rule, choice: &rule::Choice, evidence: &Evidence<'_>) -> Option<
 
 /// The index of the fastest that lost nothing, among those that something is known of; the first one, unless
 /// it was seen to lose something.
-fn best(choices: &[(&rule::Choice, Choice)]) -> Option<usize> {
+fn best(choices: &[(&rules::Choice, Choice)]) -> Option<usize> {
     let is_safe = |known: &Choice| known.stance != Stance::Unsafe;
     let first = choices.first().filter(|(_, first)| is_safe(first));
     // What the first one lost, another is cleared of by as good a proof and by no weaker one.
@@ -198,7 +198,7 @@ fn best(choices: &[(&rule::Choice, Choice)]) -> Option<usize> {
     let is_cleared = |known: &Choice| {
         condemned.is_none_or(|condemned| basis(known).is_some_and(|own| own <= condemned))
     };
-    let weight = |(choice, known): &(&rule::Choice, Choice)| match &known.gain {
+    let weight = |(choice, known): &(&rules::Choice, Choice)| match &known.gain {
         _ if choice.promise == Promise::Fits => Some(f64::INFINITY),
         _ if choice.promise.is_about_durability() && known.proof.is_none() => None,
         Some(gain) if gain.is_certain && gain.times.low > LEAST_GAIN => Some(gain.times.median),

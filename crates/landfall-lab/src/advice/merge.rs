@@ -2,7 +2,8 @@
 
 use landfall_os::Host;
 
-use crate::{Error, Experiment, Results, SiteKind, Weight};
+use crate::sync::SyncResults;
+use crate::{Error, Findings, Found, Results, SiteKind, Weight};
 
 /// One document of several, the newest first in what they have of the same kind; all of them must be of one
 /// machine. Proofs are kept together: what lost something once is not made safe by another run. Of the other
@@ -15,7 +16,11 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
     // proof made.
     let likely = |one: &Results| {
         let is_itself = one.site.kind == SiteKind::Directory;
-        (!one.has_only_proofs(), one.sync().is_some(), is_itself)
+        (
+            !one.has_only_proofs(),
+            one.first::<SyncResults>().is_some(),
+            is_itself,
+        )
     };
     let mut first = 0;
     for (index, document) in documents.iter().enumerate() {
@@ -53,8 +58,11 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
             }
         }
         for mut experiment in document.experiments {
-            let is_single = matches!(experiment, Experiment::Sync(_) | Experiment::Stream(_));
-            let is_proof = matches!(experiment, Experiment::Prove(_));
+            let is_proof = experiment.proof().is_some();
+            // Databases have sites of their own.
+            let is_single = experiment
+                .findings()
+                .is_some_and(|all| all.measurements().is_none());
             if (is_single && !is_here) || !(is_proof || is_on_disk) {
                 continue;
             }
@@ -68,8 +76,10 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
             if !is_there {
                 // Each claim is judged once, by the newest run.
                 let judged: Vec<String> = all.claims().map(|claim| claim.id.clone()).collect();
-                if let Some(claims) = experiment.claims_mut() {
-                    claims.retain(|claim| !judged.contains(&claim.id));
+                if let Some(findings) = experiment.findings_mut() {
+                    findings
+                        .claims_mut()
+                        .retain(|claim| !judged.contains(&claim.id));
                 }
                 all.experiments.push(experiment);
             }
@@ -84,8 +94,9 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
 }
 
 /// Whether both are one and the same run's; claims may have been left out of one of them.
-fn is_same(a: &Experiment, b: &Experiment) -> bool {
-    match (a.measurements(), b.measurements()) {
+fn is_same(a: &Found, b: &Found) -> bool {
+    let [of_a, of_b] = [a, b].map(|one| one.findings().and_then(Findings::measurements));
+    match (of_a, of_b) {
         (Some(of_a), Some(of_b)) => a.name() == b.name() && of_a == of_b,
         _ => a == b,
     }
@@ -124,7 +135,7 @@ mod tests {
         }
     }
 
-    fn proof(started: &str, experiment: Experiment) -> Results {
+    fn proof(started: &str, experiment: Found) -> Results {
         Results {
             started: started.to_owned(),
             experiments: vec![experiment],
@@ -137,8 +148,8 @@ mod tests {
         let old = of("2026-01-01T00:00:00Z", 100.0);
         let new = of("2026-02-01T00:00:00Z", 200.0);
         let (kept, lost) = (
-            Experiment::Prove(Box::new(sound())),
-            Experiment::Prove(Box::new(failing())),
+            Found::Prove(Box::new(sound())),
+            Found::Prove(Box::new(failing())),
         );
         let documents = vec![
             old,
@@ -148,7 +159,7 @@ mod tests {
             proof("2026-03-03T00:00:00Z", kept.clone()),
         ];
         let all = merge(documents).unwrap().unwrap();
-        assert_eq!(all.sync(), new.sync());
+        assert_eq!(all.first::<SyncResults>(), new.first::<SyncResults>());
         assert_eq!(all.proofs().count(), 2, "each once");
         assert!(merge(Vec::new()).unwrap().is_none());
     }
@@ -160,7 +171,10 @@ mod tests {
         made.site.kind = SiteKind::Loop;
         made.notices = vec![Notice::new("no-barrier", Weight::Danger, "mounted so")];
         let all = merge(vec![made, here.clone()]).unwrap().unwrap();
-        assert_eq!((all.sync(), &all.notices), (here.sync(), &here.notices));
+        assert_eq!(
+            (all.first::<SyncResults>(), &all.notices),
+            (here.first::<SyncResults>(), &here.notices)
+        );
     }
 
     #[test]
@@ -183,13 +197,13 @@ mod tests {
         // A proof in fewer states.
         let only_proofs = |results: &Results| {
             let mut results = results.clone();
-            let is_proof = |one: &Experiment| matches!(one, Experiment::Prove(_));
+            let is_proof = |one: &Found| matches!(one, Found::Prove(_));
             results.experiments.retain(is_proof);
             results
         };
         let proofs = only_proofs(&disk);
         let mut fewer = proofs.clone();
-        let Some(Experiment::Prove(proof)) = fewer.experiments.first_mut() else {
+        let Some(Found::Prove(proof)) = fewer.experiments.first_mut() else {
             panic!("no proof");
         };
         proof.coverage.checked = 1;

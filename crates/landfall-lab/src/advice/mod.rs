@@ -1,13 +1,11 @@
 //! From what was measured and proven to settings: the fastest that lost nothing, with the evidence.
 //!
-//! - [`rules`]: one table of what official documents say of settings, and what has to be known here before
-//!   any of it is advised;
-//! - `evidence`: what a results document says of a rule;
+//! - `evidence`: what a results document says of a rule of [`rules`];
 //! - `judge`: from both to [`Advice`], by one rule: the fastest that lost nothing;
 //! - [`mod@merge`]: several documents of one machine as one;
 //! - [`Target`], [`Carried`]: what the disk can carry of a workload, and how long its flash lasts;
 //! - [`fragment`]: advice as a configuration file;
-//! - [`configuration`], [`check`]: what a configuration that is there risks, and leaves unused.
+//! - [`mod@check`]: what a configuration file that is there risks, and leaves unused.
 //!
 //! Nothing is measured here and nothing is written: advice is made from results and from nothing else, and the
 //! same results always give the same advice. Where flushes do not reach the disk, or it is memory, that is the
@@ -16,7 +14,6 @@
 mod carry;
 pub mod check;
 mod commands;
-pub mod configuration;
 mod evidence;
 #[cfg(test)]
 pub(crate) mod fixtures;
@@ -24,14 +21,13 @@ pub mod fragment;
 mod judge;
 pub mod merge;
 mod result;
-pub mod rule;
-pub mod rules;
 mod subject;
 mod summary_text;
 mod target;
 #[cfg(test)]
 mod tests;
 
+pub use crate::rules::System;
 pub use carry::{Carried, Flash, Verdict};
 pub use commands::Commands;
 pub use merge::{is_same_machine, merge};
@@ -39,13 +35,13 @@ pub use result::{
     ADVICE_SCHEMA, Advice, Basis, Choice, Gain, Lack, Missing, Proof, Quantity, Setting, Stance,
     advice_schema,
 };
-pub use rule::System;
 pub use summary_text::{choice_text, gain_text, marks, proof_text, sentence};
 pub use target::Target;
 
 use landfall_recorder::wear::Drive;
 
-use crate::{Plan, Results, Site, Weight, facts, prove, sync};
+use crate::rules;
+use crate::{Experiment, Results, Site, Weight, facts, stream, sync};
 use evidence::Evidence;
 
 /// What is advised on what `results` are of. `report` is the directory that holds documents, for the commands
@@ -94,14 +90,19 @@ fn refusal(results: &Results) -> Option<String> {
 
 /// What is measured in a directory of which nothing is known: the standard plan, with the proof of every
 /// strategy where one can be made; and why not, where it cannot.
-pub fn plans(site: &Site) -> (Vec<Plan>, Option<String>) {
-    let unproven = prove::prepare(site).err().map(|error| error.to_string());
-    let states = sync::Plan::PROOF_STATES as usize;
-    let mut plans = Plan::standard();
-    for plan in &mut plans {
-        if let (Plan::Sync(sync), None) = (plan, &unproven) {
-            sync.proof_states = Some(states);
-        }
-    }
-    (plans, unproven)
+pub fn plans(site: &Site) -> (Vec<Box<dyn Experiment>>, Option<String>) {
+    let unproven = sync::prepare_proof(site)
+        .err()
+        .map(|error| error.to_string());
+    let proven = unproven
+        .is_none()
+        .then_some(sync::Plan::PROOF_STATES as usize);
+    let sync = sync::Plan {
+        proof_states: proven,
+        ..sync::Plan::standard()
+    };
+    (
+        vec![Box::new(sync), Box::new(stream::Plan::short())],
+        unproven,
+    )
 }

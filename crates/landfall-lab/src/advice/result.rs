@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::carry::Carried;
 use super::check::Check;
-use super::rule::System;
+use crate::rules::System;
 use crate::stats::Estimate;
 
 /// Name and version of the document's schema.

@@ -1,6 +1,6 @@
 //! The subject of a proof, told from its name.
 
-use super::rule::{Rule, System};
+use crate::rules::{Rule, System};
 use landfall_prove::subjects;
 
 /// A subject and what was set of it: `mariadb sync_binlog=1`.

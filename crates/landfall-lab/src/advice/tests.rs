@@ -2,11 +2,11 @@
 //! where it should be.
 
 use super::fixtures::recorded;
-use super::rule::{Promise, Value};
 use super::*;
 use crate::advice::check::check;
-use crate::advice::configuration::Configuration;
 use crate::advice::fragment::fragment;
+use crate::config_file::ConfigFile;
+use crate::rules::{Promise, Value};
 
 fn advice_on(name: &str) -> Advice {
     advise(&recorded(name), "landfall-report", None)
@@ -189,7 +189,7 @@ fn what_is_unsafe_is_never_advised_whatever_it_gives() {
 fn what_lost_data_here_is_not_advised_whatever_its_document_says() {
     let mut results = recorded("disk");
     let sync = results.experiments.iter_mut().find_map(|one| match one {
-        crate::Experiment::Sync(sync) => Some(sync),
+        crate::Found::Sync(sync) => Some(sync),
         _ => None,
     });
     for strategy in &mut sync.unwrap().series {
@@ -203,7 +203,7 @@ fn what_lost_data_here_is_not_advised_whatever_its_document_says() {
     }
     results
         .experiments
-        .retain(|one| !matches!(one, crate::Experiment::Prove(_)));
+        .retain(|one| !matches!(one, crate::Found::Prove(_)));
     let advice = advise(&results, "r", None);
     let method = advice
         .settings
@@ -254,11 +254,11 @@ fn a_proof_speaks_of_its_own_setting_only() {
 fn a_loss_is_not_excused_by_another_way_to_mount() {
     let mut results = recorded("disk");
     results.experiments.retain(|one| {
-        matches!(one, crate::Experiment::Prove(proof) if proof.subject == "postgres")
-            || matches!(one, crate::Experiment::Sync(_))
+        matches!(one, crate::Found::Prove(proof) if proof.subject == "postgres")
+            || matches!(one, crate::Found::Sync(_))
     });
     let mut proofs = results.experiments.iter().filter_map(|one| match one {
-        crate::Experiment::Prove(proof) => Some(proof.clone()),
+        crate::Found::Prove(proof) => Some(proof.clone()),
         _ => None,
     });
     let sound = proofs.next().unwrap();
@@ -269,9 +269,9 @@ fn a_loss_is_not_excused_by_another_way_to_mount() {
     (losing.failing_states, losing.losing_states) = (3, 3);
     results
         .experiments
-        .retain(|one| matches!(one, crate::Experiment::Sync(_)));
+        .retain(|one| matches!(one, crate::Found::Sync(_)));
     for proof in [losing, elsewhere] {
-        results.experiments.push(crate::Experiment::Prove(proof));
+        results.experiments.push(crate::Found::Prove(proof));
     }
     let advice = advise(&results, "r", None);
     let fsync = advice
@@ -300,11 +300,11 @@ fn a_loss_is_not_excused_by_few_states() {
         beside.coverage.checked = states;
         results
             .experiments
-            .retain(|one| matches!(one, crate::Experiment::Sync(_)));
+            .retain(|one| matches!(one, crate::Found::Sync(_)));
         for proof in [losing, beside] {
             results
                 .experiments
-                .push(crate::Experiment::Prove(Box::new(proof)));
+                .push(crate::Found::Prove(Box::new(proof)));
         }
         let advice = advise(&results, "r", None);
         let mut settings = advice.of(System::Postgres);
@@ -428,7 +428,7 @@ fn a_fragment_passes_its_own_check() {
     ] {
         let path = directory.path().join(name);
         std::fs::write(&path, fragment(&advice, system).unwrap()).unwrap();
-        let read = Configuration::read(system, &path).unwrap();
+        let read = ConfigFile::read(system, &path).unwrap();
         let found = check(system, &path, &read, &advice);
         // What is to be set by hand is a comment in it.
         let by_hand = |one: &check::Finding| {

@@ -1,49 +1,71 @@
 //! The run, what is refused before it, and what must be known about it.
 
+use std::time::Duration;
+
 use landfall_results::Series;
 
 use landfall_os::available_memory;
 
 use super::{AmplifyResults, Plan, claims, summary_text};
 use crate::configuration::Measurements;
-use crate::{Error, Notice, Progress, Site, Stop, Weight, configuration};
+use crate::{Error, Experiment, Found, Notice, Progress, Site, Stop, Weight, configuration};
 use landfall_os::humanize::bytes_text;
 
-/// Runs `plan` in the directory of `site`; returns what was found and what must be known about it.
-///
-/// Refused where there is not enough memory for the databases, or space for their data.
-pub fn run(
-    site: &Site,
-    plan: &Plan,
-    stop: &Stop,
-    progress: &mut dyn Progress,
-) -> Result<(AmplifyResults, Vec<Notice>), Error> {
-    require_memory(plan)?;
-    let mut measure =
-        |plan: &Plan| configuration::run(site, &plan.configurations(), "amplify", stop, progress);
-    let (measurements, mut notices) = match measure(plan) {
-        Err(Error::Refused(reason)) if !plan.site_is_chosen && is_about_recorder(plan) => {
-            let (measurements, mut notices) = measure(&plan.in_directory())?;
-            notices.push(Notice::new(
-                "directory-only",
-                Weight::Warning,
-                format!("The directory was measured, because no recorder could be made ({reason}): what others write there is counted too, and no wear can be told."),
-            ));
-            (measurements, notices)
-        }
-        measured => measured?,
-    };
-    notices.extend(remarks(&measurements));
-    let results = AmplifyResults {
-        plan: plan.kind,
-        ids: plan.ids,
-        clients: plan.clients,
-        pool_bytes: plan.pool_bytes(),
-        drive: plan.drive.to_string(),
-        claims: claims::judge(&measurements, plan.ids),
-        measurements,
-    };
-    Ok((results, notices))
+impl Experiment for Plan {
+    fn name(&self) -> &'static str {
+        "amplify"
+    }
+
+    fn trials(&self) -> usize {
+        self.configurations().trials()
+    }
+
+    fn expected(&self) -> Duration {
+        self.configurations().expected()
+    }
+
+    fn required_bytes(&self) -> u64 {
+        self.configurations().required_bytes()
+    }
+
+    fn listing(&self) -> String {
+        self.configurations().listing()
+    }
+
+    fn run(
+        &self,
+        site: &Site,
+        stop: &Stop,
+        progress: &mut dyn Progress,
+    ) -> Result<(Found, Vec<Notice>), Error> {
+        require_memory(self)?;
+        let mut measure = |plan: &Plan| {
+            configuration::run(site, &plan.configurations(), "amplify", stop, progress)
+        };
+        let (measurements, mut notices) = match measure(self) {
+            Err(Error::Refused(reason)) if !self.site_is_chosen && is_about_recorder(self) => {
+                let (measurements, mut notices) = measure(&self.in_directory())?;
+                notices.push(Notice::new(
+                    "directory-only",
+                    Weight::Warning,
+                    format!("The directory was measured, because no recorder could be made ({reason}): what others write there is counted too, and no wear can be told."),
+                ));
+                (measurements, notices)
+            }
+            measured => measured?,
+        };
+        notices.extend(remarks(&measurements));
+        let results = AmplifyResults {
+            plan: self.kind,
+            ids: self.ids,
+            clients: self.clients,
+            pool_bytes: self.pool_bytes(),
+            drive: self.drive.to_string(),
+            claims: claims::judge(&measurements, self.ids),
+            measurements,
+        };
+        Ok((results.into(), notices))
+    }
 }
 
 fn is_about_recorder(plan: &Plan) -> bool {

@@ -8,6 +8,8 @@
 //! was published of it in 2014 and 2015 against today's measurement; [`sections`] and [`summary_text`] are
 //! what the terminal and the report show. `docs/experiment-amplify.md` is the page for users.
 
+#[cfg(feature = "command-line")]
+mod arguments;
 mod catalogue;
 mod claims;
 mod experiment;
@@ -18,8 +20,9 @@ mod result;
 mod sections;
 pub mod summary_text;
 
+#[cfg(feature = "command-line")]
+pub use arguments::Arguments;
 pub use catalogue::Part;
-pub use experiment::run;
 pub use plan::{Plan, Scale, Selection};
 pub use result::AmplifyResults;
 pub use sections::{Section, sections};

@@ -6,6 +6,8 @@
 //! and the report show. PostgreSQL, Redis, etcd and SQLite stand beside it with the ways that they have.
 //! `docs/experiment-binlog.md` is the page for users.
 
+#[cfg(feature = "command-line")]
+mod arguments;
 mod claims;
 mod experiment;
 #[cfg(test)]
@@ -15,7 +17,8 @@ mod result;
 mod sections;
 pub mod summary_text;
 
-pub use experiment::run;
+#[cfg(feature = "command-line")]
+pub use arguments::Arguments;
 pub use plan::{Plan, Selection};
 pub use result::BinlogResults;
 pub use sections::{Section, Sides, Tried, beside, sections, tried};

@@ -1,11 +1,12 @@
 //! What the experiment found, as it stands in the results document.
 
+use landfall_results::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::PlanKind;
 use crate::claim::ClaimResult;
 use crate::configuration::Measurements;
+use crate::{Findings, PlanKind};
 
 /// Everything that experiment `binlog` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,4 +20,30 @@ pub struct BinlogResults {
     pub measurements: Measurements,
     /// The published claims, with verdicts.
     pub claims: Vec<ClaimResult>,
+}
+
+impl Findings for BinlogResults {
+    fn plan(&self) -> PlanKind {
+        self.plan
+    }
+
+    fn rounds(&self) -> u32 {
+        self.measurements.rounds
+    }
+
+    fn series(&self) -> &[Series] {
+        &self.measurements.series
+    }
+
+    fn claims(&self) -> &[ClaimResult] {
+        &self.claims
+    }
+
+    fn claims_mut(&mut self) -> &mut Vec<ClaimResult> {
+        &mut self.claims
+    }
+
+    fn measurements(&self) -> Option<&Measurements> {
+        Some(&self.measurements)
+    }
 }

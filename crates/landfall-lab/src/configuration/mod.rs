@@ -21,6 +21,7 @@ mod disturbance;
 mod experiment;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod listing;
 mod loaded;
 mod plan;
 mod result;

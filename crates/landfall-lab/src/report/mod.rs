@@ -53,15 +53,15 @@ pub fn render(results: &Results, advice: &Advice) -> Result<String, Error> {
 /// What a terminal shows of every experiment, without claims, proofs and notices.
 pub fn brief(results: &Results) -> Vec<Block> {
     let mut blocks = Vec::new();
-    if let Some(found) = results.sync() {
+    if let Some(found) = results.first() {
         blocks.extend(sync::tables::brief(results, found));
     }
-    if let Some(found) = results.stream() {
+    if let Some(found) = results.first() {
         blocks.extend(stream::tables::brief(found));
     }
-    blocks.extend(results.binlog().flat_map(binlog::tables::brief));
-    blocks.extend(results.torn().flat_map(torn::tables::brief));
-    blocks.extend(results.amplify().flat_map(amplify::tables::brief));
+    blocks.extend(results.all().flat_map(binlog::tables::brief));
+    blocks.extend(results.all().flat_map(torn::tables::brief));
+    blocks.extend(results.all().flat_map(amplify::tables::brief));
     blocks
 }
 

@@ -133,15 +133,15 @@ pub(super) fn render(results: &Results, advice: &Advice) -> Result<String, Error
     let failed = |error: String| Error::Usage(format!("cannot make the report: {error}"));
     let mut charts = Vec::new();
     let mut parts = Vec::new();
-    if let Some(found) = results.sync() {
+    if let Some(found) = results.first() {
         parts.push(sync::part(results, found, &mut charts));
     }
-    if let Some(found) = results.stream() {
+    if let Some(found) = results.first() {
         parts.push(stream::part(results, found, &mut charts));
     }
-    add_runs(&mut parts, &mut charts, results.binlog(), binlog::part);
-    add_runs(&mut parts, &mut charts, results.torn(), torn::part);
-    add_runs(&mut parts, &mut charts, results.amplify(), amplify::part);
+    add_runs(&mut parts, &mut charts, results.all(), binlog::part);
+    add_runs(&mut parts, &mut charts, results.all(), torn::part);
+    add_runs(&mut parts, &mut charts, results.all(), amplify::part);
     let proofs: Vec<&ProofResults> = results.proofs().collect();
     if !proofs.is_empty() {
         parts.push(prove::part(&proofs, &mut charts));
@@ -253,11 +253,14 @@ fn circumstances(results: &Results) -> String {
     let experiments = results.experiments.iter();
     let plans: Vec<(&str, String)> = experiments
         .filter_map(|one| {
-            let rounds = match one.rounds()? {
+            let rounds = match one.findings()?.rounds() {
                 1 => "1 round".to_owned(),
                 rounds => format!("{rounds} rounds"),
             };
-            Some((one.name(), format!("{}, {rounds}", one.plan()?.name())))
+            Some((
+                one.name(),
+                format!("{}, {rounds}", one.findings()?.plan().name()),
+            ))
         })
         .collect();
     let plans = match plans.as_slice() {

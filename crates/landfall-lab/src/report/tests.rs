@@ -5,14 +5,14 @@ use landfall_results::{Axes, Metric, Series};
 
 use super::render;
 use crate::advice::check::check;
-use crate::advice::configuration::Configuration;
 use crate::advice::{System, advise};
 use crate::claim::{Band, ClaimResult, Verdict};
+use crate::config_file::ConfigFile;
 use crate::sync::fixtures::{
     losing, measured, proven as lost_nothing, results, unmeasured, unproven,
 };
 use crate::sync::{Plan, Strategy, SyncResults};
-use crate::{Experiment, Notice, Results, Weight};
+use crate::{Found, Notice, Results, Weight};
 use landfall_recorder::wear::Drive;
 
 pub(super) const HOSTILE: &str = "</script><script>alert('&')</script><!--";
@@ -41,7 +41,7 @@ pub(super) fn page(results: &Results) -> String {
 
 pub(super) fn sync_of(results: &mut Results) -> &mut SyncResults {
     match &mut results.experiments[0] {
-        Experiment::Sync(sync) => sync,
+        Found::Sync(sync) => sync,
         other => panic!("not sync: {other:?}"),
     }
 }
@@ -66,7 +66,7 @@ fn every_run_of_an_experiment_has_a_part_and_charts_of_its_own() {
     let results = crate::advice::fixtures::recorded("disk");
     let html = page(&results);
     let body = body(&html);
-    let runs = results.binlog().count();
+    let runs = results.all::<crate::binlog::BinlogResults>().count();
     assert!(runs > 1);
     let last = format!("What syncing a growing log costs: run {runs} of {runs}");
     assert!(body.contains(&last));
@@ -300,7 +300,7 @@ fn the_page_shows_the_advice_that_it_is_given() {
     let system = System::Mariadb;
     let file = tempfile::NamedTempFile::with_suffix(".cnf").expect("a file");
     std::fs::write(file.path(), "[mysqld]\ninnodb_flush_log_at_trx_commit=2\n").expect("written");
-    let configuration = Configuration::read(system, file.path()).expect("a configuration");
+    let configuration = ConfigFile::read(system, file.path()).expect("a configuration");
     advice.checks = vec![check(system, file.path(), &configuration, &advice)];
     let html = render(&results, &advice).expect("a report");
     let body = body(&html);

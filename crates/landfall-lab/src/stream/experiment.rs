@@ -15,7 +15,7 @@ use super::trial::{self, Task};
 use super::{Plan, Strategy, StreamResults, ceiling, claims, notices, saving, wall};
 use crate::preparation::{Call, PrepareError};
 use crate::rounds::Rounds;
-use crate::{Error, Notice, PlanKind, Progress, Site, Stop};
+use crate::{Error, Experiment, Found, Notice, PlanKind, Progress, Site, Stop};
 use landfall_os::humanize::bytes_text;
 use landfall_results::{Metric, Row, Series, Trial};
 
@@ -23,8 +23,49 @@ use landfall_results::{Metric, Row, Series, Trial};
 const PILOT_BYTES: u64 = 64 << 20;
 const PILOTS: usize = 2;
 
-/// Runs `plan` on `site`; returns what was found and what must be known about it.
-pub fn run(
+impl Experiment for Plan {
+    fn name(&self) -> &'static str {
+        "stream"
+    }
+
+    fn trials(&self) -> usize {
+        Plan::trials(self)
+    }
+
+    fn expected(&self) -> Duration {
+        let seconds = if self.sweep {
+            self.most_seconds.unwrap_or(600.0) * 0.6
+        } else {
+            0.0
+        };
+        let saving = self
+            .saving
+            .as_ref()
+            .map_or(Duration::ZERO, saving::Plan::expected);
+        saving + Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    }
+
+    fn required_bytes(&self) -> u64 {
+        Plan::required_bytes(self)
+    }
+
+    fn listing(&self) -> String {
+        Plan::listing(self)
+    }
+
+    fn run(
+        &self,
+        site: &Site,
+        stop: &Stop,
+        progress: &mut dyn Progress,
+    ) -> Result<(Found, Vec<Notice>), Error> {
+        let (found, notices) = measure(site, self, stop, progress)?;
+        Ok((found.into(), notices))
+    }
+}
+
+/// Measures `plan` on `site`; returns what was found and what must be known about it.
+fn measure(
     site: &Site,
     plan: &Plan,
     stop: &Stop,

@@ -7,12 +7,15 @@
 //! taking in data faster than the disk; `saving` holds a dump of the whole state against a log of its
 //! changes. `docs/experiment-stream.md` is the page for users.
 
+#[cfg(feature = "command-line")]
+mod arguments;
 mod ceiling;
 mod claims;
 mod experiment;
 mod files;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod listing;
 mod notices;
 mod plan;
 mod result;
@@ -24,7 +27,8 @@ pub mod summary_text;
 mod trial;
 mod wall;
 
-pub use experiment::run;
+#[cfg(feature = "command-line")]
+pub use arguments::Arguments;
 pub use landfall_results::Data;
 pub use plan::{Excluded, Plan, Selection};
 pub use result::{Ceiling, StreamResults, Wall};

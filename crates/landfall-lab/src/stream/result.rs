@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::saving::SavingResults;
-use crate::PlanKind;
 use crate::claim::ClaimResult;
 use crate::stats::Estimate;
+use crate::{Findings, PlanKind};
 
 /// Everything that experiment `stream` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,5 +83,31 @@ impl Wall {
     pub fn is_at_limit(&self, limits: &DirtyLimits) -> bool {
         self.size_after as f64 >= 0.9 * limits.throttle_bytes as f64
             && self.share_of_limit.is_some_and(|share| share >= 0.5)
+    }
+}
+
+impl Findings for StreamResults {
+    fn plan(&self) -> PlanKind {
+        self.plan
+    }
+
+    fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    fn series(&self) -> &[Series] {
+        &self.series
+    }
+
+    fn claims(&self) -> &[ClaimResult] {
+        &self.claims
+    }
+
+    fn claims_mut(&mut self) -> &mut Vec<ClaimResult> {
+        &mut self.claims
+    }
+
+    fn is_empty(&self) -> bool {
+        self.saving.is_none() && self.series.iter().all(|one| one.trials.is_empty())
     }
 }

@@ -9,12 +9,12 @@ use super::device_cost::FlushModel;
 use super::files::Workbench;
 use super::trial::{self, Measured, Task, merging_histogram};
 use super::{
-    Operations, Pilot, Plan, Strategy, SyncResults, claims, disturbance, drift, required_bytes,
-    summary,
+    Operations, Pilot, Plan, Strategy, SyncResults, claims, disturbance, drift, notices, proof,
+    required_bytes, summary,
 };
 use crate::preparation::PrepareError;
 use crate::rounds::{Group, Rounds};
-use crate::{Error, Notice, Preparation, Progress, Site, Stop};
+use crate::{Error, Experiment, Found, Notice, Preparation, Progress, Site, Stop};
 use landfall_results::{Series, left_out};
 
 /// Operations of the pilot at most, and its time.
@@ -24,8 +24,51 @@ const PILOT_TIME: Duration = Duration::from_millis(200);
 /// What makes a plan need less space.
 const REMEDY: &str = "lower --ops";
 
-/// Runs `plan` on `site`; returns what was found and what must be known about it.
-pub fn run(
+impl Experiment for Plan {
+    fn name(&self) -> &'static str {
+        "sync"
+    }
+
+    fn trials(&self) -> usize {
+        Plan::trials(self)
+    }
+
+    fn expected(&self) -> Duration {
+        let seconds = self.seconds * self.trials() as f64 * 1.2;
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    }
+
+    fn required_bytes(&self) -> u64 {
+        required_bytes(self, f64::INFINITY)
+    }
+
+    fn listing(&self) -> String {
+        Plan::listing(self)
+    }
+
+    fn run(
+        &self,
+        site: &Site,
+        stop: &Stop,
+        progress: &mut dyn Progress,
+    ) -> Result<(Found, Vec<Notice>), Error> {
+        let proof = match self.proof_states {
+            Some(states) => Some((proof::prepare(site)?, states)),
+            None => None,
+        };
+        let (mut found, mut notices) = measure(site, self, stop, progress)?;
+        if let Some((filesystem_spec, states)) = proof {
+            let notice =
+                proof::strategies(site, &filesystem_spec, &mut found, states, stop, progress)?;
+            notices.extend(notice);
+        }
+        notices.extend(notices::of_device(site, &found));
+        Ok((found.into(), notices))
+    }
+}
+
+/// Measures `plan` on `site`; returns what was found and what must be known about it.
+fn measure(
     site: &Site,
     plan: &Plan,
     stop: &Stop,

@@ -9,7 +9,7 @@ use landfall_results::{Metric, Series, SeriesProof, Trial};
 use super::{Operations, Strategy, SyncResults};
 use crate::sync::summary;
 use crate::sync::trial::merging_histogram;
-use crate::{Experiment, PlanKind, Preparation, Results, SCHEMA_NAME, SiteDescription};
+use crate::{PlanKind, Preparation, Results, SCHEMA_NAME, SiteDescription};
 
 /// A trial of 1,000 operations at `rate` per second, with this much writing and flushing for each.
 pub(crate) fn trial(round: u32, rate: f64, writes: f64, flushes: f64) -> Trial {
@@ -87,7 +87,7 @@ pub(crate) fn unmeasured(strategy: Strategy) -> Series {
     }
 }
 
-/// Experiment `sync` with these strategies.
+/// Found `sync` with these strategies.
 pub(crate) fn sync_results(series: Vec<Series>) -> SyncResults {
     SyncResults {
         plan: PlanKind::Standard,
@@ -122,7 +122,7 @@ pub(crate) fn results(series: Vec<Series>) -> Results {
         site: SiteDescription::default(),
         filesystem: filesystem("ext4", Medium::Device),
         notices: Vec::new(),
-        experiments: vec![Experiment::Sync(sync_results(series))],
+        experiments: vec![sync_results(series).into()],
     }
 }
 

@@ -6,6 +6,8 @@
 //! `disturbance` finds what else was going on, `drift` whether the rate held; `claims` holds the
 //! published figures against today's; `safety` says which is the fastest that lost nothing. `docs/experiment-sync.md` is the page for users.
 
+#[cfg(feature = "command-line")]
+mod arguments;
 mod claims;
 mod device_cost;
 mod disturbance;
@@ -14,7 +16,10 @@ mod experiment;
 mod files;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod listing;
+mod notices;
 mod plan;
+mod proof;
 mod result;
 pub mod safety;
 mod sections;
@@ -23,9 +28,11 @@ mod summary;
 mod track;
 mod trial;
 
-pub use experiment::run;
+#[cfg(feature = "command-line")]
+pub use arguments::Arguments;
 pub use landfall_results::{CacheState, Files, Placement};
 pub use plan::{Excluded, Operations, Plan, Selection, required_bytes};
+pub(crate) use proof::prepare as prepare_proof;
 pub use result::{Pilot, SyncResults};
 pub use safety::Safety;
 pub use sections::sections;

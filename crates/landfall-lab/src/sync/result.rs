@@ -7,7 +7,7 @@ use landfall_results::Series;
 
 use super::Operations;
 use crate::claim::ClaimResult;
-use crate::{PlanKind, Preparation};
+use crate::{Findings, PlanKind, Preparation};
 
 /// Everything that experiment `sync` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,4 +40,26 @@ pub struct Pilot {
     pub operations: u64,
     /// Durable 8 KiB overwrites with fdatasync per second.
     pub ops_per_second: f64,
+}
+
+impl Findings for SyncResults {
+    fn plan(&self) -> PlanKind {
+        self.plan
+    }
+
+    fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    fn series(&self) -> &[Series] {
+        &self.series
+    }
+
+    fn claims(&self) -> &[ClaimResult] {
+        &self.claims
+    }
+
+    fn claims_mut(&mut self) -> &mut Vec<ClaimResult> {
+        &mut self.claims
+    }
 }

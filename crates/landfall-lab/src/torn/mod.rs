@@ -7,6 +7,8 @@
 //! removes each in turn; `safety` cuts the power on the same settings. `docs/experiment-torn.md` is the page
 //! for users.
 
+#[cfg(feature = "command-line")]
+mod arguments;
 mod catalogue;
 mod claims;
 mod experiment;
@@ -18,8 +20,9 @@ mod safety;
 mod sections;
 pub mod summary_text;
 
+#[cfg(feature = "command-line")]
+pub use arguments::Arguments;
 pub use catalogue::{Condition, Protection};
-pub use experiment::run;
 pub use plan::{Plan, Selection};
 pub use result::{TornProof, TornResults};
 pub use sections::{Pair, Section, Sides, base, conditions, disk_text, disks, sections};

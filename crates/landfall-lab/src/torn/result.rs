@@ -1,12 +1,12 @@
 //! What the experiment found, as it stands in the results document.
 
-use landfall_results::FilesystemSpec;
+use landfall_results::{FilesystemSpec, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::PlanKind;
 use crate::claim::ClaimResult;
 use crate::configuration::Measurements;
+use crate::{Findings, PlanKind};
 
 /// Everything that experiment `torn` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,5 +60,31 @@ impl TornProof {
     /// are another matter, where commits are not synced.
     pub fn is_whole(&self) -> bool {
         self.damaged == 0 && self.wrong == 0
+    }
+}
+
+impl Findings for TornResults {
+    fn plan(&self) -> PlanKind {
+        self.plan
+    }
+
+    fn rounds(&self) -> u32 {
+        self.measurements.rounds
+    }
+
+    fn series(&self) -> &[Series] {
+        &self.measurements.series
+    }
+
+    fn claims(&self) -> &[ClaimResult] {
+        &self.claims
+    }
+
+    fn claims_mut(&mut self) -> &mut Vec<ClaimResult> {
+        &mut self.claims
+    }
+
+    fn measurements(&self) -> Option<&Measurements> {
+        Some(&self.measurements)
     }
 }

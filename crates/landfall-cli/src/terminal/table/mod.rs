@@ -59,7 +59,7 @@ fn header(results: &Results) -> String {
     };
     let experiments = results.experiments.iter();
     let done: Vec<(&str, String)> = experiments
-        .filter_map(|one| Some((one.name(), rounds(one.rounds()?))))
+        .filter_map(|one| Some((one.name(), rounds(one.findings()?.rounds()))))
         .collect();
     let done = match done.as_slice() {
         [] => None,

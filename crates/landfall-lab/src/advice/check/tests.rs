@@ -1,9 +1,9 @@
 //! Configurations as people have them, held against what was recorded.
 
 use super::*;
-use crate::advice::configuration::Configuration;
 use crate::advice::fixtures::recorded;
 use crate::advice::{Advice, advise};
+use crate::config_file::ConfigFile;
 
 fn advice() -> Advice {
     advise(&recorded("disk"), "landfall-report", None)
@@ -19,7 +19,7 @@ fn a_configuration_that_risks_data_is_told_so_by_file_and_line() {
         "[mysqld]\nlog_bin\ninnodb_flush_log_at_trx_commit = 2\n",
     )
     .unwrap();
-    let read = Configuration::read(System::Mariadb, &path).unwrap();
+    let read = ConfigFile::read(System::Mariadb, &path).unwrap();
     let found = check(System::Mariadb, &path, &read, &advice);
     let risks: Vec<(&str, &str, bool)> = found
         .risks
@@ -44,14 +44,14 @@ fn a_configuration_that_risks_data_is_told_so_by_file_and_line() {
     assert!(found.risks[0].proof.as_ref().unwrap().losing > 0);
     assert_eq!(found.risks[0].better.as_deref(), Some("1"));
     std::fs::write(&path, "[mysqld]\nskip-log-bin\n").unwrap();
-    let read = Configuration::read(System::Mariadb, &path).unwrap();
+    let read = ConfigFile::read(System::Mariadb, &path).unwrap();
     assert_eq!(check(System::Mariadb, &path, &read, &advice).risks, []);
     // MySQL has a binary log unless told otherwise, and syncs it.
     std::fs::write(&path, "[mysqld]\n[mariadb]\nsync_binlog=0\n").unwrap();
-    let read = Configuration::read(System::Mysql, &path).unwrap();
+    let read = ConfigFile::read(System::Mysql, &path).unwrap();
     assert_eq!(check(System::Mysql, &path, &read, &advice).risks, []);
     std::fs::write(&path, "[mysqld-8.4]\nsync_binlog=0\n").unwrap();
-    let read = Configuration::read(System::Mysql, &path).unwrap();
+    let read = ConfigFile::read(System::Mysql, &path).unwrap();
     let found = check(System::Mysql, &path, &read, &advice);
     assert_eq!(found.risks[0].setting, "sync_binlog");
 }
@@ -64,7 +64,7 @@ fn risks(system: System, files: &[(&str, &str)]) -> Vec<String> {
         std::fs::write(directory.path().join(name), text.replace("HERE", here)).unwrap();
     }
     let path = directory.path().join(files[0].0);
-    let read = Configuration::read(system, &path).unwrap();
+    let read = ConfigFile::read(system, &path).unwrap();
     let found = check(system, &path, &read, &advice());
     assert_eq!(found.not_known, [], "{files:?}");
     let risks = found.risks.into_iter();
@@ -155,7 +155,7 @@ fn sections_for_another_server_are_named() {
     let path = directory.path().join("my.cnf");
     let text = "[mysqld@r1]\nsync_binlog=0\n[mariadb]\nsync_binlog=0\n[mysqldump]\nsync_binlog=0\n[mysqld2]\nport=1\n";
     std::fs::write(&path, text).unwrap();
-    let read = Configuration::read(System::Mysql, &path).unwrap();
+    let read = ConfigFile::read(System::Mysql, &path).unwrap();
     assert_eq!(read.passed_over, ["mysqld@r1", "mariadb"]);
     assert_eq!(read.settings, []);
 }
@@ -167,7 +167,7 @@ fn nothing_is_called_unused_that_is_not() {
     let path = directory.path().join("my.cnf");
     std::fs::write(&path, "[mysqld]\ninnodb_flush_method=fsync\n").unwrap();
     for system in [System::Mariadb, System::Mysql] {
-        let read = Configuration::read(system, &path).unwrap();
+        let read = ConfigFile::read(system, &path).unwrap();
         let found = check(system, &path, &read, &advice());
         assert_eq!(found.unused, []);
         assert_eq!(found.set, 1);

@@ -15,22 +15,15 @@ mod proven;
 use std::collections::BTreeSet;
 
 use super::result::{Basis, Gain, Quantity};
-use super::rule::{Choice, Condition, JOURNAL, Rule, System, Value, is_same};
-use super::rules;
 use crate::Results;
+use crate::rules::{self, Choice, Condition, JOURNAL, Rule, System, Value, is_same};
 use crate::scratch_fs::{FilesystemSpec, Kind, NO_JOURNAL, is_telling};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
-use crate::sync::{Strategy, find};
-use landfall_results::{Files, Metric, Series};
+use crate::sync::{Strategy, SyncResults, find};
+use landfall_results::{Metric, Series};
 
 /// What 8 KiB overwritten and synced costs: a flush, on most disks.
 pub(super) const FLUSH: Strategy = Strategy::BASELINE;
-/// As many of them at the same time as the standard plan has.
-pub(super) const PAGE_WRITES: Strategy = Strategy {
-    threads: 16,
-    files: Files::Each,
-    ..Strategy::BASELINE
-};
 
 /// What is known of one directory.
 pub(super) struct Evidence<'a> {
@@ -52,7 +45,7 @@ pub(super) enum Holds {
 impl<'a> Evidence<'a> {
     /// A strategy of experiment `sync` that was measured.
     pub fn strategy(&self, strategy: Strategy) -> Option<&'a Series> {
-        let series = find(&self.results.sync()?.series, &strategy)?;
+        let series = find(&self.results.first::<SyncResults>()?.series, &strategy)?;
         series.is_measured().then_some(series)
     }
 
@@ -74,7 +67,9 @@ impl<'a> Evidence<'a> {
                 Some(rounded((flush * times).max(1.0)))
             }
             Value::PageWrites(share) => {
-                let rate = self.strategy(PAGE_WRITES)?.median(Metric::OpsPerSecond)?;
+                let rate = self
+                    .strategy(rules::PAGE_WRITES)?
+                    .median(Metric::OpsPerSecond)?;
                 // No server takes less.
                 Some(rounded((rate * share).max(100.0)))
             }

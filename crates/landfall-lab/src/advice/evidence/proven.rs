@@ -3,9 +3,10 @@
 
 use super::{Evidence, alike, option_of};
 use crate::advice::result::{Basis, Proof};
-use crate::advice::rule::{Choice, Rule, System, is_same};
-use crate::advice::{rules, subject};
+use crate::advice::subject;
+use crate::rules::{self, Choice, Rule, System, is_same};
 use crate::sync::safety::way;
+use crate::torn::TornResults;
 use landfall_results::FilesystemSpec;
 use landfall_results::proof::{Outcome, ProofResults, Violation};
 
@@ -59,7 +60,10 @@ impl Evidence<'_> {
             losing: lost(rule, proof),
             basis: Basis::System,
         });
-        let torn = self.results.torn().flat_map(|torn| &torn.proofs);
+        let torn = self
+            .results
+            .all::<TornResults>()
+            .flat_map(|torn| &torn.proofs);
         let torn = torn.filter(|proof| proof.not_proven.is_none() && proof.states > 0);
         let torn = torn.filter(|_| least == 0);
         let of_torn = torn

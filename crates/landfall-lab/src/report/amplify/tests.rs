@@ -2,14 +2,13 @@
 
 use landfall_results::Metric;
 
-use crate::Experiment;
 use crate::amplify::AmplifyResults;
 use crate::amplify::fixtures::{measured, results};
 use crate::report::tests::{HOSTILE, body, page};
 
 fn document(amplify: AmplifyResults) -> crate::Results {
     let mut document = crate::sync::fixtures::results(Vec::new());
-    document.experiments = vec![Experiment::Amplify(Box::new(amplify))];
+    document.experiments = vec![amplify.into()];
     document
 }
 

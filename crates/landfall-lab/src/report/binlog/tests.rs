@@ -1,13 +1,12 @@
 //! Reports of what experiment `binlog` finds.
 
-use crate::Experiment;
 use crate::binlog::fixtures::{binlog_results, of_all};
 use crate::report::tests::{HOSTILE, body, page};
 use crate::sync::fixtures::results;
 
 fn document(binlog: crate::binlog::BinlogResults) -> crate::Results {
     let mut document = results(Vec::new());
-    document.experiments = vec![Experiment::Binlog(Box::new(binlog))];
+    document.experiments = vec![binlog.into()];
     document
 }
 

@@ -2,7 +2,7 @@
 
 use crate::report::tests::{HOSTILE, body, page, strategies};
 use crate::sync::fixtures::results;
-use crate::{Experiment, Results};
+use crate::{Found, Results};
 use landfall_results::proof::fixtures::{failing, proof};
 use landfall_results::proof::{Expectation, ProofResults, Unchecked};
 
@@ -14,10 +14,10 @@ fn proven(proofs: Vec<ProofResults>) -> Results {
     document
 }
 
-fn experiments(proofs: Vec<ProofResults>) -> impl Iterator<Item = Experiment> {
+fn experiments(proofs: Vec<ProofResults>) -> impl Iterator<Item = Found> {
     proofs
         .into_iter()
-        .map(|proof| Experiment::Prove(Box::new(proof)))
+        .map(|proof| Found::Prove(Box::new(proof)))
 }
 
 fn expected(proof: ProofResults, expected: Expectation) -> ProofResults {

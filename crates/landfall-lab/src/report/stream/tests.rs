@@ -7,18 +7,18 @@ use crate::report::tests::{HOSTILE, body, page, strategies, sync_of};
 use crate::stream::fixtures::{standard_results, stream_results, unmeasured};
 use crate::stream::{self, StreamResults};
 use crate::sync::fixtures::results;
-use crate::{Experiment, Notice, Results, Weight};
+use crate::{Found, Notice, Results, Weight};
 
 /// A document of `stream` alone.
 fn saved(stream: StreamResults) -> Results {
     let mut document = results(Vec::new());
-    document.experiments = vec![Experiment::Stream(Box::new(stream))];
+    document.experiments = vec![stream.into()];
     document
 }
 
 fn stream_of(results: &mut Results) -> &mut StreamResults {
     match results.experiments.last_mut() {
-        Some(Experiment::Stream(stream)) => stream,
+        Some(Found::Stream(stream)) => stream,
         other => panic!("not stream: {other:?}"),
     }
 }
@@ -75,8 +75,7 @@ fn a_standard_run_of_stream_has_every_chart_with_its_table() {
 #[test]
 fn two_experiments_have_a_part_each() {
     let mut both = results(strategies(|_| true));
-    both.experiments
-        .push(Experiment::Stream(Box::new(standard_results())));
+    both.experiments.push(standard_results().into());
     let html = page(&both);
     assert!(html.len() < 1_000_000, "{}", html.len());
     assert_eq!(charts(&html).len(), 10 + 9);

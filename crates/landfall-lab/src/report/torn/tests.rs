@@ -1,6 +1,5 @@
 //! Reports of what experiment `torn` finds.
 
-use crate::Experiment;
 use crate::report::tests::{HOSTILE, body, page};
 use crate::sync::fixtures::results;
 use crate::torn::TornResults;
@@ -8,7 +7,7 @@ use crate::torn::fixtures::torn_results;
 
 fn document(torn: TornResults) -> crate::Results {
     let mut document = results(Vec::new());
-    document.experiments = vec![Experiment::Torn(Box::new(torn))];
+    document.experiments = vec![torn.into()];
     document
 }
 

@@ -1,7 +1,7 @@
 //! What a rule is: a setting, its values, what each promises by its official document, and what has to be
 //! measured or proven here before any of them is advised.
 //!
-//! Rules are data; `advice::judge` is the only code that makes advice of them.
+//! Rules are data; `advice` is the only code that makes advice of them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,7 +95,7 @@ impl System {
     }
 
     /// Whether its configuration is an option file of MariaDB or MySQL.
-    pub(super) fn has_option_files(self) -> bool {
+    pub fn has_option_files(self) -> bool {
         matches!(self, System::Mariadb | System::Mysql | System::Myrocks)
     }
 }
@@ -344,7 +344,7 @@ impl Rule {
 
 impl Rule {
     /// Bytes that the device must promise to write whole for it to speak, if it takes such a promise.
-    pub(super) fn untorn(&self) -> Option<u64> {
+    pub fn untorn(&self) -> Option<u64> {
         self.when.iter().find_map(|condition| match condition {
             Condition::Untorn(bytes) => Some(*bytes),
             _ => None,
@@ -359,7 +359,7 @@ impl Rule {
 
     /// Whether this value loses nothing, by its document; one that it does not name is not known to. `get` says
     /// what else is set.
-    pub(super) fn is_safe<'a>(&self, value: &str, get: impl Fn(&str) -> Option<&'a str>) -> bool {
+    pub fn is_safe<'a>(&self, value: &str, get: impl Fn(&str) -> Option<&'a str>) -> bool {
         if !self.is_about_durability() {
             return true;
         }

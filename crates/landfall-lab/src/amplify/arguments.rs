@@ -1,17 +1,38 @@
-//! What experiment `amplify` is to measure, on the command line.
+//! Experiment `amplify` on the command line.
 
 use clap::{Args, ValueEnum};
-use landfall_lab::SiteSpec;
-use landfall_lab::amplify::{Part, Plan, Scale, Selection};
 use landfall_os::humanize::parse_size;
 use landfall_recorder::wear::Drive;
 
-use super::seconds;
-use crate::exit::{Code, Failure};
+use super::{Part, Plan, Scale, Selection};
+use crate::arguments::{ExperimentArguments, Request, SitesArguments, seconds};
+use crate::{Error, SiteSpec};
+
+/// What experiment `amplify` is asked for.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    sites: SitesArguments,
+
+    #[command(flatten)]
+    options: Options,
+}
+
+impl ExperimentArguments for Arguments {
+    fn request(self) -> Result<Request, Error> {
+        let plan = self.options.plan(self.sites.specs()?)?;
+        Ok(Request {
+            // It makes its sites itself, in the directory.
+            site: SiteSpec::Directory,
+            dir: self.sites.dir,
+            plan: Box::new(plan),
+        })
+    }
+}
 
 #[derive(Args)]
 #[command(next_help_heading = "What to measure")]
-pub struct AmplifyPlan {
+struct Options {
     /// How large the data is, and how long it is measured: the published sizes take days and terabytes.
     #[arg(long, value_name = "SCALE", default_value = "standard")]
     scale: ScaleArgument,
@@ -84,16 +105,16 @@ enum ScaleArgument {
     Billion,
 }
 
-impl AmplifyPlan {
+impl Options {
     /// The plan that these arguments ask for, on the site if one is named.
-    pub fn plan(&self, sites: Vec<SiteSpec>) -> Result<Plan, Failure> {
+    fn plan(&self, sites: Vec<SiteSpec>) -> Result<Plan, Error> {
         let site = match sites.as_slice() {
             [] => None,
             [one] => Some(one.clone()),
             _ => {
                 let text =
                     "amplify measures on one site: name one with --on, and run it again for others";
-                return Err(Failure::new(Code::Usage, text));
+                return Err(Error::Usage(text.into()));
             }
         };
         let part = |part: &PartArgument| match part {

@@ -1,4 +1,4 @@
-//! Proves the strategies of experiment `sync`: what was timed there is held against power cuts here.
+//! Proves the strategies that were measured: what was timed is held against power cuts here.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use landfall_prove::{Plan, Silent, prove, subjects};
 use landfall_results::proof::{Outcome, summary_text};
 use landfall_results::{Series, SeriesProof};
 
-use crate::sync::SyncResults;
+use super::SyncResults;
 use crate::{Error, Notice, Progress, Site, Stop, Weight};
 
 /// Records that each strategy writes.
@@ -38,7 +38,7 @@ pub(crate) fn prepare(site: &Site) -> Result<FilesystemSpec, Error> {
 }
 
 /// Proves each strategy that was measured, with at most `states` crash states each.
-pub(crate) fn strategies(
+pub(super) fn strategies(
     site: &Site,
     filesystem_spec: &FilesystemSpec,
     found: &mut SyncResults,

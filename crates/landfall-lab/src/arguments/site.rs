@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
+use crate::{Error, SiteSpec};
 use clap::{Args, ValueHint};
-use landfall_lab::SiteSpec;
 use landfall_recorder::Profile;
 
-use crate::exit::{Code, Failure};
-
+/// Where to measure: a directory, or a filesystem that is made in it.
 #[derive(Args)]
 pub struct SiteArguments {
     /// Directory to measure in; with --on, the one whose disk holds what is made.
@@ -34,15 +33,15 @@ pub struct SiteArguments {
 
 impl SiteArguments {
     /// The site that these arguments ask for.
-    pub fn spec(&self) -> Result<SiteSpec, Failure> {
+    pub fn spec(&self) -> Result<SiteSpec, Error> {
         match (&self.on, &self.latency) {
             (SiteSpec::Recorder(filesystem_spec, _), latency) => {
                 Ok(SiteSpec::Recorder(filesystem_spec.clone(), latency.clone()))
             }
             (other, None) => Ok(other.clone()),
-            (_, Some(_)) => Err(Failure::new(
-                Code::Usage,
-                "--latency is the recorder's; name a filesystem on one, as in --on recorder:ext4",
+            (_, Some(_)) => Err(Error::Usage(
+                "--latency is the recorder's; name a filesystem on one, as in --on recorder:ext4"
+                    .into(),
             )),
         }
     }

@@ -1,15 +1,36 @@
-//! The axes of experiment `sync` on the command line.
+//! Experiment `sync` on the command line.
 
 use clap::{Args, ValueEnum};
-use landfall_lab::sync::{CacheState, Files, Operations, Placement, Plan, Selection};
 use landfall_os::humanize::parse_size;
 use landfall_os::{Allocation, SyncMethod};
 
-use super::seconds;
+use super::{CacheState, Files, Operations, Placement, Plan, Selection};
+use crate::Error;
+use crate::arguments::{ExperimentArguments, Request, SiteArguments, seconds};
+
+/// What experiment `sync` is asked for.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    site: SiteArguments,
+
+    #[command(flatten)]
+    options: Options,
+}
+
+impl ExperimentArguments for Arguments {
+    fn request(self) -> Result<Request, Error> {
+        Ok(Request {
+            site: self.site.spec()?,
+            dir: self.site.dir,
+            plan: Box::new(self.options.plan()),
+        })
+    }
+}
 
 #[derive(Args)]
 #[command(next_help_heading = "What to measure")]
-pub struct SyncPlan {
+struct Options {
     /// Measure the product of all axes, not each axis on its own; takes hours.
     #[arg(long)]
     full: bool,
@@ -93,9 +114,9 @@ enum CacheArgument {
     Cold,
 }
 
-impl SyncPlan {
+impl Options {
     /// The plan that these arguments ask for.
-    pub fn plan(&self) -> Plan {
+    fn plan(&self) -> Plan {
         let selection = Selection {
             allocations: self.allocation.clone(),
             methods: self.sync.clone(),

@@ -3,7 +3,7 @@
 use landfall_os::{SyncCall, SyncMethod};
 
 use super::{APPEND, DEAR_FLUSH, OVERWRITE, RECYCLED, SPARSE, UNSYNCED, overwrite};
-use crate::advice::rule::{Choice, Condition, Measured, Rule, Source, System, Value};
+use crate::rules::{Choice, Condition, Measured, Rule, Source, System, Value};
 
 /// By how much appending must be slower before keeping old files is called a gain.
 const DEARER: f64 = 1.05;

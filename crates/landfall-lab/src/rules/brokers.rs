@@ -1,9 +1,7 @@
 //! Redis, etcd and Kafka.
 
 use super::{APPEND, OVERWRITE, UNSYNCED};
-use crate::advice::rule::{
-    Choice, Condition, Measured, Promise, Rule, Source, System, UNSET, Value,
-};
+use crate::rules::{Choice, Condition, Measured, Promise, Rule, Source, System, UNSET, Value};
 
 /// etcd's own limit for the 99th percentile of a sync of its log, in microseconds.
 const ETCD_P99: f64 = 10_000.0;

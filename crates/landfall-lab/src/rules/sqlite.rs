@@ -1,7 +1,7 @@
 //! SQLite.
 
 use super::{APPEND, UNSYNCED};
-use crate::advice::rule::{Choice, Measured, Rule, Source, System};
+use crate::rules::{Choice, Measured, Rule, Source, System};
 
 const BLANK: Rule = Rule {
     system: System::Sqlite,

@@ -1,6 +1,4 @@
-//! Proofs as results documents, and what proves what an experiment measured.
-
-mod strategies;
+//! Proofs as results documents.
 
 use std::path::Path;
 use std::time::Instant;
@@ -8,9 +6,7 @@ use std::time::Instant;
 use landfall_os::Host;
 use landfall_prove::{Error, Plan, Progress, Proof, Stop, self_test};
 
-use crate::{Experiment, Notice, Results, SCHEMA_NAME, SiteDescription, SiteKind};
-
-pub(crate) use strategies::{prepare, strategies};
+use crate::{Found, Notice, Results, SCHEMA_NAME, SiteDescription, SiteKind};
 
 /// Proves what `plan` says. `command` is what a user types to repeat it.
 pub fn prove(
@@ -79,7 +75,7 @@ impl<'a> Run<'a> {
             notices,
             experiments: proofs
                 .into_iter()
-                .map(|proof| Experiment::Prove(Box::new(proof.results)))
+                .map(|proof| Found::Prove(Box::new(proof.results)))
                 .collect(),
         })
     }

@@ -1,19 +1,42 @@
-//! The axes of experiment `binlog` on the command line.
+//! Experiment `binlog` on the command line.
 
 use std::path::Path;
 
 use clap::{Args, ValueHint};
-use landfall_lab::SiteSpec;
-use landfall_lab::advice::configuration::Configuration;
-use landfall_lab::advice::{System, rules};
-use landfall_lab::binlog::{Plan, Selection};
 
-use super::{ConfigFile, config, seconds, setting};
-use crate::exit::{Code, Failure};
+use super::{Plan, Selection};
+use crate::arguments::{
+    ExperimentArguments, NamedConfig, Request, SitesArguments, config, seconds, setting,
+};
+use crate::config_file::ConfigFile;
+use crate::rules::{self, System};
+use crate::{Error, SiteSpec};
+
+/// What experiment `binlog` is asked for.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    sites: SitesArguments,
+
+    #[command(flatten)]
+    options: Options,
+}
+
+impl ExperimentArguments for Arguments {
+    fn request(self) -> Result<Request, Error> {
+        let plan = self.options.plan(self.sites.specs()?)?;
+        Ok(Request {
+            // It makes its sites itself, in the directory.
+            site: SiteSpec::Directory,
+            dir: self.sites.dir,
+            plan: Box::new(plan),
+        })
+    }
+}
 
 #[derive(Args)]
 #[command(next_help_heading = "What to measure")]
-pub struct BinlogPlan {
+struct Options {
     /// Measure every value of innodb_flush_log_at_trx_commit and more sites.
     #[arg(long)]
     full: bool,
@@ -30,7 +53,7 @@ pub struct BinlogPlan {
     /// Try the settings of this configuration, as landfall advise --write makes it, together; of those that
     /// landfall advise knows and every version has. Whose it is is told by its name, or before it: postgres=FILE.
     #[arg(long, value_name = "[NAME=]FILE", value_parser = config, value_hint = ValueHint::FilePath)]
-    config: Option<ConfigFile>,
+    config: Option<NamedConfig>,
 
     /// Clients that ask at the same time [default: 1, 2, 16; of PostgreSQL and etcd 1, 16, of Redis 1, 50].
     #[arg(long, visible_alias = "threads", value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -49,9 +72,9 @@ pub struct BinlogPlan {
     seconds: f64,
 }
 
-impl BinlogPlan {
+impl Options {
     /// The plan that these arguments ask for, on these sites if there are any.
-    pub fn plan(&self, sites: Vec<SiteSpec>) -> Result<Plan, Failure> {
+    fn plan(&self, sites: Vec<SiteSpec>) -> Result<Plan, Error> {
         let mut databases = self.database.clone();
         let mut tried = self.settings.clone();
         if let Some(file) = &self.config {
@@ -62,7 +85,7 @@ impl BinlogPlan {
                 let text = format!(
                     "{path} is MySQL's, which is not run here; mariadb={path} tries its settings in MariaDB"
                 );
-                return Err(Failure::new(Code::Usage, text));
+                return Err(Error::Usage(text));
             }
             let known = configured(system, &file.path)?;
             let is_set = |key: &str| self.settings.iter().any(|(set, _)| set == key);
@@ -88,8 +111,8 @@ impl BinlogPlan {
 
 /// The settings in a configuration that there are rules about, but for those that only some versions have; where there
 /// is none there is nothing to try.
-fn configured(system: System, path: &Path) -> Result<Vec<(String, String)>, Failure> {
-    let configuration = Configuration::read(system, path)?;
+fn configured(system: System, path: &Path) -> Result<Vec<(String, String)>, Error> {
+    let configuration = ConfigFile::read(system, path)?;
     let names = rules::names(system);
     let known: Vec<(String, String)> = names
         .into_iter()
@@ -102,9 +125,9 @@ fn configured(system: System, path: &Path) -> Result<Vec<(String, String)>, Fail
     if !known.is_empty() {
         Ok(known)
     } else {
-        Err(Failure::new(
-            Code::Usage,
-            format!("{} sets nothing that landfall advise knows", path.display()),
-        ))
+        Err(Error::Usage(format!(
+            "{} sets nothing that landfall advise knows",
+            path.display()
+        )))
     }
 }

@@ -2,9 +2,8 @@
 
 use landfall_os::{SyncCall, SyncMethod};
 
-use super::{APPEND, DEAR_FLUSH, OVERWRITE, UNSYNCED, overwrite};
-use crate::advice::evidence::PAGE_WRITES;
-use crate::advice::rule::{Choice, Condition, Measured, Promise, Rule, Source, System, Value};
+use super::{APPEND, DEAR_FLUSH, OVERWRITE, PAGE_WRITES, UNSYNCED, overwrite};
+use crate::rules::{Choice, Condition, Measured, Promise, Rule, Source, System, Value};
 
 pub(super) const PAGE: u64 = 16 << 10;
 /// Page writes a second below which what is usual is too many.

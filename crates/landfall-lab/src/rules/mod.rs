@@ -11,12 +11,17 @@ mod mariadb;
 mod mount;
 mod mysql;
 mod postgres;
+mod rule;
 mod sqlite;
 
 use landfall_os::{Allocation, SyncCall, SyncMethod};
+use landfall_results::Files;
 
-use super::rule::{Condition, Rule, System};
 use crate::sync::Strategy;
+
+pub use rule::{
+    Choice, Condition, JOURNAL, Measured, Promise, Rule, Source, System, UNSET, Value, is_same,
+};
 
 /// What the redo logs of most databases do: written blocks, overwritten, and synced.
 const OVERWRITE: Strategy = Strategy::BASELINE;
@@ -28,6 +33,13 @@ const APPEND: Strategy = Strategy::BASELINE.allocated(Allocation::Append);
 const SPARSE: Strategy = Strategy::BASELINE.allocated(Allocation::Sparse);
 /// What an old file of the log costs that is used again.
 const RECYCLED: Strategy = Strategy::BASELINE.allocated(Allocation::Recycled);
+
+/// As many overwritten and synced blocks at the same time as the standard plan has.
+pub const PAGE_WRITES: Strategy = Strategy {
+    threads: 16,
+    files: Files::Each,
+    ..OVERWRITE
+};
 
 /// Written blocks overwritten by another method.
 const fn overwrite(method: SyncMethod) -> Strategy {
@@ -58,7 +70,7 @@ pub fn of(system: System) -> impl Iterator<Item = &'static Rule> {
 }
 
 /// The rules on mounting a filesystem of this type.
-pub(super) fn of_mounting(kind: &str) -> impl Iterator<Item = &'static Rule> {
+pub fn of_mounting(kind: &str) -> impl Iterator<Item = &'static Rule> {
     of(System::Mount).filter(move |rule| {
         let mut kinds = rule.when.iter();
         kinds.any(
@@ -86,7 +98,7 @@ pub fn names(system: System) -> Vec<&'static str> {
 
 /// Whether no setting of the system, but for that of one rule, has a value that may lose anything, as far as
 /// they are set; `get` says to what.
-pub(super) fn are_safe<'a>(
+pub fn are_safe<'a>(
     system: System,
     except: Option<&Rule>,
     get: impl Fn(&str) -> Option<&'a str>,

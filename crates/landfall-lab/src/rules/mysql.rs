@@ -6,7 +6,7 @@ use landfall_os::{SyncCall, SyncMethod};
 
 use super::mariadb::{self, LAST_SECOND, PAGE};
 use super::{APPEND, OVERWRITE, UNSYNCED, overwrite};
-use crate::advice::rule::{Choice, Condition, Rule, Source, System, Value};
+use crate::rules::{Choice, Condition, Rule, Source, System, Value};
 
 const PARAMETERS: &str = "InnoDB Startup Options and System Variables, MySQL 8.4 Reference Manual";
 

@@ -1,4 +1,4 @@
-//! Configuration files of servers, as far as rules look at them.
+//! ConfigFile files of servers, as far as rules look at them.
 //!
 //! What a server would take of them: sections, files that are included, spellings, and that the last word
 //! counts. What is no setting is passed over; a file that cannot be read is an error, since what is in it may
@@ -15,9 +15,8 @@ use self::option_file::{Section, mysql, mysql_include, persisted, says, section}
 use self::spelling::{
     Include, environment, postgres, postgres_include, pragma, property, redis, redis_include, yaml,
 };
-use super::rule::System;
-use super::rules;
 use crate::Error;
+use crate::rules::{self, System};
 
 /// Files that include each other deeper than this go round in a circle.
 const DEEPEST: u32 = 10;
@@ -28,7 +27,7 @@ const LARGEST: u64 = 16 << 20;
 
 /// What a configuration sets.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Configuration {
+pub struct ConfigFile {
     /// The settings in the order in which they stand: of those that come twice the last counts.
     pub settings: Vec<Set>,
     /// Sections for another server, in which something is set that rules look at.
@@ -50,15 +49,15 @@ pub struct Set {
     pub line: usize,
 }
 
-impl Configuration {
+impl ConfigFile {
     /// What a setting is set to, where it is.
     pub fn get(&self, name: &str) -> Option<&Set> {
         self.settings.iter().rev().find(|set| set.name == name)
     }
 
     /// Reads the configuration of a system from a file, and from those that it includes.
-    pub fn read(system: System, path: &Path) -> Result<Configuration, Error> {
-        let mut configuration = Configuration::default();
+    pub fn read(system: System, path: &Path) -> Result<ConfigFile, Error> {
+        let mut configuration = ConfigFile::default();
         configuration.file(system, path, 0)?;
         // What a client has set for good stands in the data directory, and counts more.
         let set = |name: &str| Some(PathBuf::from(&configuration.get(name)?.value));
@@ -276,17 +275,17 @@ fn text(path: &Path) -> Result<String, Error> {
 mod tests {
     use super::*;
 
-    fn read(system: System, files: &[(&str, &str)]) -> Result<Configuration, Error> {
+    fn read(system: System, files: &[(&str, &str)]) -> Result<ConfigFile, Error> {
         let directory = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = directory.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        Configuration::read(system, &directory.path().join(files[0].0))
+        ConfigFile::read(system, &directory.path().join(files[0].0))
     }
 
-    fn values(configuration: &Configuration, names: &[&str]) -> Vec<Option<String>> {
+    fn values(configuration: &ConfigFile, names: &[&str]) -> Vec<Option<String>> {
         let get = |name: &&str| Some(configuration.get(name)?.value.clone());
         names.iter().map(get).collect()
     }

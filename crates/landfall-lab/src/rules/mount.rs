@@ -1,7 +1,7 @@
 //! How the filesystem is made and mounted.
 
 use super::{OVERWRITE, UNSYNCED};
-use crate::advice::rule::{Choice, Condition, JOURNAL, Measured, Rule, Source, System};
+use crate::rules::{Choice, Condition, JOURNAL, Measured, Rule, Source, System};
 
 const KERNEL: Source = Source {
     title: "ext4 General Information, The Linux Kernel documentation",

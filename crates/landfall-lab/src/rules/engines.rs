@@ -3,7 +3,7 @@
 use landfall_os::{SyncCall, SyncMethod};
 
 use super::{APPEND, RECYCLED, UNSYNCED, overwrite};
-use crate::advice::rule::{Choice, Condition, Rule, Source, System, Value};
+use crate::rules::{Choice, Condition, Rule, Source, System, Value};
 
 /// By how much appending must be slower before it is called so.
 const DEARER: f64 = 1.2;

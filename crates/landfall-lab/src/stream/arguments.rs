@@ -1,16 +1,36 @@
-//! The axes of experiment `stream` on the command line.
+//! Experiment `stream` on the command line.
 
 use clap::{Args, ValueEnum};
-use landfall_lab::stream::{Data, Plan, Selection, saving};
 use landfall_os::humanize::parse_size;
 use landfall_os::{Allocation, StreamMethod};
 
-use super::seconds;
-use crate::exit::{Code, Failure};
+use super::{Data, Plan, Selection, saving};
+use crate::Error;
+use crate::arguments::{ExperimentArguments, Request, SiteArguments, seconds};
+
+/// What experiment `stream` is asked for.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    site: SiteArguments,
+
+    #[command(flatten)]
+    options: Options,
+}
+
+impl ExperimentArguments for Arguments {
+    fn request(self) -> Result<Request, Error> {
+        Ok(Request {
+            site: self.site.spec()?,
+            dir: self.site.dir,
+            plan: Box::new(self.options.plan()?),
+        })
+    }
+}
 
 #[derive(Args)]
 #[command(next_help_heading = "What to measure")]
-pub struct StreamPlan {
+struct Options {
     /// Measure only one of the two parts [default: both].
     #[arg(long, value_name = "PART")]
     part: Option<Part>,
@@ -74,7 +94,7 @@ enum DataArgument {
     Zeros,
 }
 
-impl StreamPlan {
+impl Options {
     /// An option that says something about the part that is not measured, if there is one.
     fn idle_option(&self) -> Option<&'static str> {
         let of_sizes = [
@@ -99,14 +119,14 @@ impl StreamPlan {
     }
 
     /// The plan that these arguments ask for.
-    pub fn plan(&self) -> Result<Plan, Failure> {
+    fn plan(&self) -> Result<Plan, Error> {
         if let (Some(option), Some(part)) = (self.idle_option(), self.part) {
             let part = match part {
                 Part::Sizes => "sizes",
                 Part::Saving => "saving",
             };
             let text = format!("{option} means nothing with --part {part}; leave out one of them");
-            return Err(Failure::new(Code::Usage, text));
+            return Err(Error::Usage(text));
         }
         let plan = Plan::chosen(Selection {
             allocations: self.allocation.clone(),
@@ -158,5 +178,39 @@ fn updates(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(updates) if (0.1..=1e7).contains(&updates) => Ok(updates),
         _ => Err("updates come in from 0.1 to 10000000 times a second".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::parsed;
+
+    fn plan(line: &str) -> Result<Plan, Error> {
+        parsed::<Arguments>(line).unwrap().options.plan()
+    }
+
+    #[test]
+    fn a_state_that_is_named_is_chosen() {
+        let plan = plan("--size 8M --method write --state 2M --updates 50 /tmp").unwrap();
+        assert_eq!(plan.sizes(), [8 << 20]);
+        let saving = plan.saving.unwrap();
+        assert_eq!(
+            (saving.state_bytes, saving.updates_per_second),
+            (2 << 20, 50.0)
+        );
+        assert!(saving.state_is_chosen);
+    }
+
+    #[test]
+    fn a_part_can_be_left_out_and_its_options_with_it() {
+        let parts = |line: &str| plan(line).map(|plan| (plan.sweep, plan.saving.is_some()));
+        assert_eq!(parts("/tmp").unwrap(), (true, true));
+        assert_eq!(parts("--part sizes /tmp").unwrap(), (true, false));
+        assert_eq!(parts("--part saving /tmp").unwrap(), (false, true));
+        let refused = parts("--part saving --method write /tmp")
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("--method"), "{refused}");
     }
 }

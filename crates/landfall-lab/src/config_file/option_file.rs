@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use super::spelling::{Include, all_in, uncommented, unquoted};
-use crate::advice::rule::System;
-use crate::advice::rules;
+use crate::rules::{self, System};
 
 /// Sections that the servers of MySQL and MariaDB read.
 const SECTIONS: [&str; 2] = ["mysqld", "server"];

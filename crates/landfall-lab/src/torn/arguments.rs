@@ -1,20 +1,21 @@
-//! What experiment `torn` is asked for on the command line.
+//! Experiment `torn` on the command line.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use landfall_lab::torn::{Plan, Selection};
 use landfall_recorder::Profile;
 
-use super::seconds;
-use crate::exit::Failure;
+use super::{Plan, Selection};
+use crate::arguments::{ExperimentArguments, Request, seconds};
+use crate::{Error, SiteSpec};
 
+/// What experiment `torn` is asked for.
 #[derive(Args)]
 #[command(next_help_heading = "What to measure")]
-pub struct TornPlan {
+pub struct Arguments {
     /// Directory whose disk holds the databases, and the images and recordings of filesystems that are made.
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
-    pub dir: PathBuf,
+    dir: PathBuf,
 
     /// Measure only these parts: disks (every protection on every disk), conditions (each of those under
     /// which the gain was published removed in turn), postgres (full_page_writes).
@@ -49,9 +50,20 @@ pub struct TornPlan {
     prove_states: u32,
 }
 
-impl TornPlan {
+impl ExperimentArguments for Arguments {
+    fn request(self) -> Result<Request, Error> {
+        Ok(Request {
+            // Each protection takes a filesystem of its own, which it makes in the directory.
+            site: SiteSpec::Directory,
+            plan: Box::new(self.plan()?),
+            dir: self.dir,
+        })
+    }
+}
+
+impl Arguments {
     /// The plan that these arguments ask for.
-    pub fn plan(&self) -> Result<Plan, Failure> {
+    fn plan(&self) -> Result<Plan, Error> {
         let mut latencies: Vec<String> = Vec::new();
         for latency in &self.latency {
             if !latencies.contains(latency) {

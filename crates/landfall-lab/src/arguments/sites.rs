@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
+use crate::scratch_fs::FilesystemSpec;
+use crate::{Error, SiteSpec};
 use clap::{Args, ValueHint};
-use landfall_lab::SiteSpec;
-use landfall_lab::scratch_fs::FilesystemSpec;
 use landfall_recorder::Profile;
 
-use crate::exit::{Code, Failure};
-
+/// Which places to compare.
 #[derive(Args)]
 pub struct SitesArguments {
     /// Directory to measure in: its disk holds the databases, and the images of filesystems that are made.
@@ -34,7 +33,7 @@ pub struct SitesArguments {
 
 impl SitesArguments {
     /// The sites that these arguments name, each once; none for those of the plan.
-    pub fn specs(&self) -> Result<Vec<SiteSpec>, Failure> {
+    pub fn specs(&self) -> Result<Vec<SiteSpec>, Error> {
         let mut sites: Vec<SiteSpec> = Vec::new();
         let mut is_timed = false;
         let images = self.fs.iter().cloned().map(SiteSpec::Loop);
@@ -51,9 +50,9 @@ impl SitesArguments {
             }
         }
         if self.latency.is_some() && !is_timed {
-            Err(Failure::new(
-                Code::Usage,
-                "--latency is the recorder's; name a filesystem on one, as in --on recorder:ext4",
+            Err(Error::Usage(
+                "--latency is the recorder's; name a filesystem on one, as in --on recorder:ext4"
+                    .into(),
             ))
         } else {
             Ok(sites)
