@@ -33,6 +33,7 @@ pub mod facts;
 mod plan;
 mod preparation;
 mod progress;
+mod proof;
 pub mod prove;
 mod readings;
 pub mod report;
@@ -57,7 +58,7 @@ pub use preparation::Preparation;
 pub use progress::{Progress, Silent};
 pub use results::{ReadError, Results, SCHEMA_NAME, json_schema};
 pub use run::run;
-pub use site::{Site, SiteDescription, SiteKind, SiteSpec, canonical_directory};
+pub use site::{Site, SiteDescription, SiteKind, SiteResult, SiteSpec, canonical_directory};
 
 // The example of the README compiles, and is run where it can be.
 #[cfg(doctest)]

@@ -11,6 +11,10 @@ use crate::{Notice, Weight};
 
 /// Processors that others may take before a trial counts as disturbed.
 const CPU_SLACK: f64 = 0.25;
+/// Share of the bytes that may be foreign: when a database writes its pages is partly chance.
+const TRAFFIC_SLACK: f64 = 0.25;
+/// KiB per second that any disk may write for others: a log line, a timestamp.
+const TRAFFIC_FLOOR: f64 = 256.0;
 
 /// What an experiment counts as a disturbance.
 pub(crate) struct Watch {
@@ -45,6 +49,21 @@ pub(crate) fn mark(series: &mut Series, watch: &Watch) {
     for (trial, found) in series.trials.iter_mut().zip(disturbances) {
         trial.disturbances = found;
     }
+}
+
+/// Whether the device wrote more than the trial can have caused: what is known to be of others (`foreign`, in KiB per
+/// operation), or else what it has beyond the quietest round of the series; `rate` are the operations in a second.
+pub(crate) fn wrote_for_others(
+    series: &Series,
+    trial: &Trial,
+    foreign: Option<f64>,
+    rate: Metric,
+) -> bool {
+    let (Some(kib), Some(rate)) = (trial.get(Metric::Kib), trial.get(rate)) else {
+        return false;
+    };
+    let foreign = foreign.unwrap_or_else(|| kib - least(series, Metric::Kib));
+    foreign > TRAFFIC_SLACK * kib && foreign * rate > TRAFFIC_FLOOR
 }
 
 /// The least of a figure over the trials of a series.

@@ -41,7 +41,7 @@ pub use target::Target;
 use landfall_recorder::wear::Drive;
 
 use crate::rules;
-use crate::{Experiment, Results, Site, Weight, facts, stream, sync};
+use crate::{Experiment, Results, Site, Weight, facts, proof, stream, sync};
 use evidence::Evidence;
 
 /// What is advised on what `results` are of. `report` is the directory that holds documents, for the commands
@@ -91,7 +91,7 @@ fn refusal(results: &Results) -> Option<String> {
 /// What is measured in a directory of which nothing is known: the standard plan, with the proof of every
 /// strategy where one can be made; and why not, where it cannot.
 pub fn plans(site: &Site) -> (Vec<Box<dyn Experiment>>, Option<String>) {
-    let unproven = sync::prepare_proof(site)
+    let unproven = proof::filesystem_like(site)
         .err()
         .map(|error| error.to_string());
     let proven = unproven

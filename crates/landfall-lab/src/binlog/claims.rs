@@ -9,8 +9,9 @@ use landfall_results::{Metric, Series};
 
 use super::plan::name;
 use crate::SiteKind;
+use crate::SiteResult;
 use crate::claim::{self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Published};
-use crate::configuration::{Measurements, SiteResult};
+use crate::configuration::Measurements;
 use crate::scratch_fs::Kind;
 
 const SOURCE: &str = "P. Zaitsev, \"Beware: ext3 and sync-binlog do not play well together\", 21 January 2009, https://www.percona.com/blog/2009/01/21/beware-ext3-and-sync-binlog-do-not-play-well-together/";

@@ -7,7 +7,8 @@ use landfall_results::{Metric, Series};
 
 use super::BinlogResults;
 use super::plan::name;
-use crate::configuration::{Measurements, SiteResult};
+use crate::SiteResult;
+use crate::configuration::Measurements;
 use crate::facts;
 use crate::stats::Estimate;
 

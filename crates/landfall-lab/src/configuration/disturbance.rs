@@ -9,27 +9,14 @@ use landfall_results::{Metric, Series};
 use crate::watch::{self, Watch};
 use crate::{Notice, SiteSpec};
 
-/// Share of the bytes that may be foreign: when a database writes its pages is partly chance.
-const TRAFFIC_SLACK: f64 = 0.25;
-/// KiB per second that any disk may write for others: a log line, a timestamp.
-const TRAFFIC_FLOOR: f64 = 256.0;
-
 /// What is disturbed. Where the filesystem is not ours alone, a round is held against the quietest.
 pub(super) const WATCH: Watch = Watch {
     counted_late: 0.0,
     is_foreign: |series, trial| {
-        let (Some(kib), Some(rate)) =
-            (trial.get(Metric::Kib), trial.get(Metric::RequestsPerSecond))
-        else {
-            return false;
-        };
         let is_shared = series.axes.site == Some(SiteSpec::Directory.key());
-        let foreign = match (trial.get(Metric::ForeignKib), is_shared) {
-            (Some(foreign), _) => foreign,
-            (None, true) => kib - watch::least(series, Metric::Kib),
-            (None, false) => 0.0,
-        };
-        foreign > TRAFFIC_SLACK * kib && foreign * rate > TRAFFIC_FLOOR
+        let foreign = trial.get(Metric::ForeignKib);
+        (is_shared || foreign.is_some())
+            && watch::wrote_for_others(series, trial, foreign, Metric::RequestsPerSecond)
     },
 };
 

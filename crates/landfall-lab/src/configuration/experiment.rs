@@ -9,11 +9,10 @@ use std::time::{Duration, Instant};
 
 use super::loaded::{Loads, failed};
 use super::trial::{self, Task};
-use super::{Configuration, Measurements, Plan, SiteResult, disturbance};
+use super::{Configuration, Measurements, Plan, disturbance};
 use crate::rounds::{Group, Rounds};
-use crate::{
-    Error, Notice, Preparation, Progress, Site, SiteDescription, SiteKind, SiteSpec, Stop,
-};
+use crate::site::Sites;
+use crate::{Error, Notice, Preparation, Progress, Site, SiteKind, SiteSpec, Stop};
 use landfall_databases::{DatabaseError, Running, workload};
 use landfall_results::{Series, Trial};
 
@@ -40,7 +39,8 @@ pub fn run(
         plan,
         experiment,
         stop,
-        sites: Vec::new(),
+        sites: Sites::of(directory),
+        used: Vec::new(),
         loads: Loads::new(directory, stop)?,
     };
     let mut series: Vec<Series> = plan
@@ -51,43 +51,20 @@ pub fn run(
     run.make_sites(progress)?;
     run.load(&mut series, progress)?;
     let rounds = run.rounds(&mut series, progress);
-    let sites = std::mem::take(&mut run.sites);
-    let (site_results, closed) = close(sites);
+    let loads = run.loads.results();
+    let (sites, closed) = run.sites.close();
     rounds?;
     closed?;
-    let loads = run.loads.results();
     let notices = disturbance::notices(&series);
     let measurements = Measurements {
         rounds: plan.rounds,
         warm_up_seconds: plan.warm_up_seconds,
         seconds_per_trial: plan.seconds,
-        sites: site_results,
+        sites,
         loads,
         series,
     };
     Ok((measurements, notices))
-}
-
-/// A site of the run, as far as it could be had.
-struct Place {
-    spec: SiteSpec,
-    /// The site if it was made; the directory is not ours to close.
-    made: Option<Site>,
-    /// Whether a database was on it.
-    is_used: bool,
-    result: SiteResult,
-}
-
-fn close(places: Vec<Place>) -> (Vec<SiteResult>, Result<(), Error>) {
-    let mut closed = Ok(());
-    let mut results = Vec::new();
-    for place in places {
-        results.push(place.result);
-        if let Some(site) = place.made {
-            closed = closed.and(site.close());
-        }
-    }
-    (results, closed)
 }
 
 struct Run<'a> {
@@ -95,75 +72,18 @@ struct Run<'a> {
     plan: &'a Plan,
     experiment: &'static str,
     stop: &'a Stop,
-    sites: Vec<Place>,
+    sites: Sites<'a>,
+    /// Those on which a database was.
+    used: Vec<SiteSpec>,
     loads: Loads<'a>,
 }
 
 impl Run<'_> {
     fn make_sites(&mut self, progress: &mut dyn Progress) -> Result<(), Error> {
-        let mut first_refusal = None;
-        for spec in self.plan.sites() {
-            let what = format!("making {}", spec.key());
-            progress.doing(&what, 0, self.plan.trials(), self.plan.expected());
-            let begin = Instant::now();
-            let made = match spec {
-                SiteSpec::Directory => Ok(None),
-                spec => {
-                    let needed = self.plan.site_bytes();
-                    Site::make(spec, self.directory.directory(), needed, self.stop).map(Some)
-                }
-            };
-            if self.stop.is_requested() {
-                return Err(Error::Stopped);
-            }
-            let seconds = begin.elapsed().as_secs_f64();
-            let (made, refused) = match made {
-                Ok(made) => (made, None),
-                Err(Error::Stopped) => return Err(Error::Stopped),
-                Err(error) => {
-                    let text = error.to_string();
-                    first_refusal.get_or_insert(text.clone());
-                    (None, Some(text))
-                }
-            };
-            let site = made.as_ref().unwrap_or(self.directory);
-            let result = match &refused {
-                None => SiteResult {
-                    key: spec.key(),
-                    description: site.description().clone(),
-                    filesystem: Some(site.filesystem().clone()),
-                    refused: None,
-                    preparation: Preparation {
-                        seconds,
-                        bytes: image_bytes(site.description()),
-                    },
-                },
-                Some(_) => SiteResult {
-                    key: spec.key(),
-                    description: SiteDescription::default(),
-                    filesystem: None,
-                    refused,
-                    preparation: Preparation::default(),
-                },
-            };
-            self.sites.push(Place {
-                spec: spec.clone(),
-                made,
-                is_used: false,
-                result,
-            });
-        }
-        match first_refusal {
-            Some(text)
-                if self
-                    .sites
-                    .iter()
-                    .all(|place| place.result.refused.is_some()) =>
-            {
-                Err(Error::Refused(text))
-            }
-            _ => Ok(()),
-        }
+        let plan = self.plan;
+        let mut tell = |what: &str| progress.doing(what, 0, plan.trials(), plan.expected());
+        self.sites
+            .make(&plan.sites(), plan.site_bytes(), self.stop, &mut tell)
     }
 
     fn load(&mut self, series: &mut [Series], progress: &mut dyn Progress) -> Result<(), Error> {
@@ -181,10 +101,8 @@ impl Run<'_> {
             if !early.is_empty() {
                 self.tell_load(configuration, one);
             }
-            let mut places = self.sites.iter();
-            let place = places.find(|place| place.spec == configuration.site);
-            if let Some(refused) = place.and_then(|place| place.result.refused.clone()) {
-                one.unsupported = Some(refused);
+            if let Some(refused) = self.sites.refusal(&configuration.site) {
+                one.unsupported = Some(refused.to_owned());
             }
         }
         Ok(())
@@ -204,20 +122,10 @@ impl Run<'_> {
 
     /// The site of a configuration, and the one that its image is on.
     fn site(&self, configuration: &Configuration) -> Option<(&Site, Option<&Site>)> {
-        let place = self
-            .sites
-            .iter()
-            .find(|place| place.spec == configuration.site)?;
-        if place.result.refused.is_some() {
-            return None;
-        }
-        Some(match &place.made {
-            None => (self.directory, None),
-            Some(site) => {
-                let is_image = site.description().kind == SiteKind::Loop;
-                (site, is_image.then_some(self.directory))
-            }
-        })
+        let site = self.sites.get(&configuration.site)?;
+        let is_image = site.description().kind == SiteKind::Loop;
+        let is_made = configuration.site != SiteSpec::Directory;
+        Some((site, (is_made && is_image).then_some(self.directory)))
     }
 
     fn rounds(&mut self, series: &mut [Series], progress: &mut dyn Progress) -> Result<(), Error> {
@@ -295,28 +203,16 @@ impl Run<'_> {
     /// Makes the site anew, where wear is reckoned and another database was on it.
     fn renew(&mut self, spec: &SiteSpec) -> Result<(), DatabaseError> {
         let is_worn = self.plan.drive.is_some() && matches!(spec, SiteSpec::Recorder(..));
-        let Some(place) = self.sites.iter_mut().find(|place| place.spec == *spec) else {
-            return Ok(());
-        };
-        if !std::mem::replace(&mut place.is_used, true) || !is_worn {
+        if !self.used.contains(spec) {
+            self.used.push(spec.clone());
             return Ok(());
         }
-        let old = place.made.take();
-        let closed = old.map_or(Ok(()), Site::close);
-        let needed = self.plan.site_bytes();
-        let made =
-            closed.and_then(|()| Site::make(spec, self.directory.directory(), needed, self.stop));
-        match made {
-            Ok(made) => {
-                place.made = Some(made);
-                Ok(())
-            }
-            Err(error) => {
-                // Nothing more is measured here, and never on the directory instead.
-                place.result.refused = Some(error.to_string());
-                Err(DatabaseError::Refused(error.to_string()))
-            }
+        if !is_worn {
+            return Ok(());
         }
+        self.sites
+            .renew(spec, self.plan.site_bytes(), self.stop)
+            .map_err(|error| DatabaseError::Refused(error.to_string()))
     }
 
     /// Copies the database, or loads it, and starts it.
@@ -326,12 +222,9 @@ impl Run<'_> {
     ) -> Result<(PathBuf, Box<dyn Running>, Preparation), DatabaseError> {
         let begin = Instant::now();
         // Not by `site`, which would hold all of this run.
-        let mut places = self.sites.iter();
-        let place = places.find(|place| place.spec == configuration.site);
-        let Some(place) = place.filter(|place| place.result.refused.is_none()) else {
+        let Some(site) = self.sites.get(&configuration.site) else {
             return Err(DatabaseError::Failed("its site is not there".into()));
         };
-        let site = place.made.as_ref().unwrap_or(self.directory);
         let directory = site
             .open_directory("database")
             .map_err(|error| DatabaseError::Refused(error.to_string()))?;
@@ -432,12 +325,4 @@ fn order(plan: &Plan, starts: &[Vec<usize>], round: u32) -> Vec<usize> {
         order.extend(here);
     }
     order
-}
-
-/// Bytes written to make a site, where that is an image.
-fn image_bytes(site: &SiteDescription) -> u64 {
-    match site.kind {
-        SiteKind::Loop => site.size_bytes.unwrap_or(0),
-        SiteKind::Directory | SiteKind::Memory | SiteKind::Recorder => 0,
-    }
 }

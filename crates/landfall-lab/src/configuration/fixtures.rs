@@ -4,7 +4,8 @@ use landfall_os::Medium;
 use landfall_results::metric::Figures;
 use landfall_results::{Axes, Metric, Series, Trial};
 
-use super::{Measurements, SiteResult};
+use super::Measurements;
+use crate::SiteResult;
 use crate::sync::fixtures::filesystem;
 use crate::{Preparation, SiteDescription};
 

@@ -31,5 +31,5 @@ mod wear;
 
 pub use experiment::run;
 pub use plan::{Configuration, Plan, Settings, UntilSteady};
-pub use result::{Load, Measurements, SiteResult};
+pub use result::{Load, Measurements};
 pub use steady::MEMTABLES;

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use landfall_os::Filesystem;
 use landfall_results::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Preparation, SiteDescription};
+use crate::SiteResult;
 
 /// Everything that was found of a plan's configurations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,21 +40,6 @@ impl Measurements {
             ) == sought
         })
     }
-}
-
-/// One site of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SiteResult {
-    /// Its name, as it is asked for: `dir`, `loop:ext3,data=journal`.
-    pub key: String,
-    /// What sort of site it is.
-    pub description: SiteDescription,
-    /// What it stands on; absent when it could not be made.
-    pub filesystem: Option<Filesystem>,
-    /// Why it could not be made.
-    pub refused: Option<String>,
-    /// Making it, which no trial is charged with.
-    pub preparation: Preparation,
 }
 
 /// A database that was created and filled.

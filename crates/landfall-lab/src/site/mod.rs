@@ -1,8 +1,11 @@
 //! Where an experiment runs: a directory of the user's, or a filesystem made for the purpose; and a
 //! private directory in it.
 
+mod several;
 mod spec;
 
+pub use several::SiteResult;
+pub(crate) use several::Sites;
 pub use spec::{SiteDescription, SiteKind, SiteSpec};
 
 use std::fs::File;

@@ -53,7 +53,7 @@ impl Experiment for Plan {
         progress: &mut dyn Progress,
     ) -> Result<(Found, Vec<Notice>), Error> {
         let proof = match self.proof_states {
-            Some(states) => Some((proof::prepare(site)?, states)),
+            Some(states) => Some((crate::proof::filesystem_like(site)?, states)),
             None => None,
         };
         let (mut found, mut notices) = measure(site, self, stop, progress)?;

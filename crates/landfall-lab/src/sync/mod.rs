@@ -32,7 +32,6 @@ mod trial;
 pub use arguments::Arguments;
 pub use landfall_results::{CacheState, Files, Placement};
 pub use plan::{Excluded, Operations, Plan, Selection, required_bytes};
-pub(crate) use proof::prepare as prepare_proof;
 pub use result::{Pilot, SyncResults};
 pub use safety::Safety;
 pub use sections::sections;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{Evidence, alike, number, option_of, own_value};
 use crate::SiteKind;
+use crate::SiteResult;
 use crate::advice::result::{Basis, Gain, Quantity};
-use crate::configuration::{Measurements, SiteResult};
+use crate::configuration::Measurements;
 use crate::rules::{self, Choice, Measured, Rule, System, Value, is_same};
 use crate::scratch_fs::FilesystemSpec;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
