@@ -101,26 +101,21 @@ impl Chosen {
         self.subject
     }
 
+    /// The settings that tell it from others, as they are shown: those that are not as usual, and what is handed on.
+    pub fn shown(&self) -> Vec<(String, String)> {
+        let told = self.values.iter().filter(|(setting, value)| {
+            setting.always_shown || Some(value.as_str()) != setting.default
+        });
+        let told = told.map(|(setting, value)| (setting.name.to_owned(), value.clone()));
+        told.chain(self.passed_on.iter().cloned()).collect()
+    }
+
     /// The subject with what tells it from others.
     pub fn name(&self) -> String {
         let mut name = self.subject.to_owned();
-        let told = self
-            .values
-            .iter()
-            .filter(|(setting, value)| {
-                setting.always_shown || Some(value.as_str()) != setting.default
-            })
-            .map(|(setting, value)| (setting.name, value));
-        let passed_on = self
-            .passed_on
-            .iter()
-            .map(|(key, value)| (key.as_str(), value));
-        for (key, value) in told.chain(passed_on) {
-            let quote = if value.contains(char::is_whitespace) {
-                "'"
-            } else {
-                ""
-            };
+        for (key, value) in self.shown() {
+            let has_space = value.contains(char::is_whitespace);
+            let quote = if has_space { "'" } else { "" };
             name.push_str(&format!(" {key}={quote}{value}{quote}"));
         }
         name

@@ -46,7 +46,7 @@ pub use plan::Plan;
 pub use power_cuts::PowerCuts;
 pub use progress::{Progress, Silent};
 pub use proof::{Proof, prove};
-pub use subject::{AckSink, Promise, Recovered, Subject, SubjectError};
+pub use subject::{AckSink, Promise, Recovered, Subject, SubjectError, SubjectName};
 
 // The example of the README compiles, and is run where it can be.
 #[cfg(doctest)]

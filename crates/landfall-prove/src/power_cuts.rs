@@ -37,10 +37,10 @@ const SKIPPED: i32 = 77;
 ///
 /// ```no_run
 /// # use std::path::Path;
-/// # use landfall_prove::{AckSink, Recovered, Stop, Subject, SubjectError};
+/// # use landfall_prove::{AckSink, Recovered, Stop, Subject, SubjectError, SubjectName};
 /// # struct MyStore;
 /// # impl Subject for MyStore {
-/// #     fn name(&self) -> String { "mine".into() }
+/// #     fn name(&self) -> SubjectName { "mine".into() }
 /// #     fn prepare(&self, _: &Path, _: &Stop) -> Result<(), SubjectError> { Ok(()) }
 /// #     fn run(&self, _: &Path, _: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> { Ok(()) }
 /// #     fn check(&self, _: &Path, _: &Stop) -> Result<Recovered, SubjectError> { Ok(Recovered::default()) }

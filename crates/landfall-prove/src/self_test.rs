@@ -262,7 +262,7 @@ pub fn run(
             }
             // Where not even the first can be tried, nothing can.
             Err(Error::Refused(why) | Error::Subject(why)) if !proofs.is_empty() => {
-                not_tried(&plan.subject.name(), &why);
+                not_tried(&plan.subject.name().to_string(), &why);
             }
             Err(error) => return Err(error),
         }

@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use landfall_os::{AttachedLoop, abandoned_in, attached_loops};
 use landfall_prove::scratch_fs::{FilesystemSpec, Kind, require_recorder};
 use landfall_prove::transactions::{pairs, record};
-use landfall_prove::{AckSink, Plan, PowerCuts, Recovered, Stop, Subject, SubjectError};
+use landfall_prove::{
+    AckSink, Plan, PowerCuts, Recovered, Stop, Subject, SubjectError, SubjectName,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -33,7 +35,7 @@ enum Habit {
 struct Log(Habit);
 
 impl Subject for Log {
-    fn name(&self) -> String {
+    fn name(&self) -> SubjectName {
         "a log".into()
     }
 
@@ -125,7 +127,7 @@ impl Files {
 }
 
 impl Subject for Files {
-    fn name(&self) -> String {
+    fn name(&self) -> SubjectName {
         "files".into()
     }
 

@@ -254,7 +254,7 @@ fn a_proof_speaks_of_its_own_setting_only() {
 fn a_loss_is_not_excused_by_another_way_to_mount() {
     let mut results = recorded("disk");
     results.experiments.retain(|one| {
-        matches!(one, crate::Found::Prove(proof) if proof.subject == "postgres")
+        matches!(one, crate::Found::Prove(proof) if proof.subject == "postgres".into())
             || matches!(one, crate::Found::Sync(_))
     });
     let mut proofs = results.experiments.iter().filter_map(|one| match one {
@@ -286,7 +286,8 @@ fn a_loss_is_not_excused_by_another_way_to_mount() {
 fn a_loss_is_not_excused_by_few_states() {
     let of = |states: u64| {
         let mut results = recorded("disk");
-        let is_of_it = |proof: &landfall_results::proof::ProofResults| proof.subject == "postgres";
+        let is_of_it =
+            |proof: &landfall_results::proof::ProofResults| proof.subject == "postgres".into();
         let mut proofs: Vec<_> = results
             .proofs()
             .filter(|one| is_of_it(one))
@@ -296,7 +297,7 @@ fn a_loss_is_not_excused_by_few_states() {
         let mut beside = losing.clone();
         losing.coverage.checked = 200;
         (losing.failing_states, losing.losing_states) = (10, 10);
-        beside.subject = "postgres wal_sync_method=fsync".to_owned();
+        beside.subject = "postgres wal_sync_method=fsync".to_owned().into();
         beside.coverage.checked = states;
         results
             .experiments

@@ -159,7 +159,7 @@ pub(super) fn render(results: &Results, advice: &Advice) -> Result<String, Error
         (heading(&parts), None)
     };
     let (subject, place) = match (only_proofs, proofs.as_slice()) {
-        (true, [proof]) => (proof.subject.clone(), recorder(proof)),
+        (true, [proof]) => (proof.subject.to_string(), recorder(proof)),
         (true, several) => (String::new(), format!("{} recorded devices", several.len())),
         (false, _) => (results.directory.clone(), facts::place(&results.filesystem)),
     };

@@ -74,7 +74,7 @@ pub(crate) fn torn_results() -> TornResults {
         name: name.to_owned(),
         filesystem_spec: filesystem_spec.parse().unwrap(),
         model: "subset".to_owned(),
-        subject: "mariadb".to_owned(),
+        subject: "mariadb".into(),
         protected,
         states: 200,
         damaged,

@@ -1,5 +1,6 @@
 //! What the experiment found, as it stands in the results document.
 
+use landfall_results::proof::SubjectName;
 use landfall_results::{FilesystemSpec, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,7 +37,7 @@ pub struct TornProof {
     /// Which crash states were tried: flushed, prefix or subset.
     pub model: String,
     /// What was proven, with its settings.
-    pub subject: String,
+    pub subject: SubjectName,
     /// Whether something is meant to protect its pages.
     pub protected: bool,
     /// Distinct crash states that were checked.

@@ -153,7 +153,7 @@ fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof
         name: case.name.to_owned(),
         filesystem_spec: filesystem_spec.clone(),
         model: case.model.to_string(),
-        subject: case.subject.to_owned(),
+        subject: case.subject.into(),
         protected: case.protected,
         states: 0,
         damaged: 0,

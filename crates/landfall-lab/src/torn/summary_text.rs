@@ -146,8 +146,8 @@ fn safety(proofs: &[TornProof]) -> Vec<String> {
 
 /// A setting in a few words.
 pub fn text(proof: &TornProof) -> String {
-    let database = match proof.subject.split(' ').next() {
-        Some("postgres") => "PostgreSQL",
+    let database = match proof.subject.name.as_str() {
+        "postgres" => "PostgreSQL",
         _ => "MariaDB",
     };
     format!("{database} with {}", proof.name)

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use crate::Stop;
 
 pub use clients::at_the_same_time;
+pub use landfall_results::proof::SubjectName;
 #[cfg(feature = "subjects")]
 pub(crate) use marks::number;
 pub use marks::{Mark, MarkError, parse_marks};
@@ -41,8 +42,8 @@ impl Promise {
 /// carried over from [`run`](Subject::run) to [`check`](Subject::check) but the directory. Checks run
 /// in several threads, each with its own directory.
 pub trait Subject: Send + Sync {
-    /// What it is, with its settings: `sqlite journal_mode=wal synchronous=full`.
-    fn name(&self) -> String;
+    /// What it is called, with its settings: `"my store".into()`, if it has none.
+    fn name(&self) -> SubjectName;
 
     /// What it promises: everything, unless it says otherwise.
     fn promise(&self) -> Promise {

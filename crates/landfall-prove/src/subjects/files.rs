@@ -16,9 +16,9 @@ use landfall_os::{
 };
 
 use super::content::{self, Contents};
-use super::{failed, read_back};
+use super::{failed, name_of, read_back};
 use crate::Stop;
-use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError};
+use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError, SubjectName};
 use landfall_databases::registry::Kind;
 use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 
@@ -70,7 +70,7 @@ pub(super) static KIND: Kind<dyn Subject> = Kind {
 };
 
 struct Files {
-    name: String,
+    name: SubjectName,
     method: SyncMethod,
     allocation: Allocation,
     size: usize,
@@ -81,7 +81,7 @@ struct Files {
 fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
     let size = chosen.sectors("size", 64 << 20)?;
     let files = Files {
-        name: chosen.name(),
+        name: name_of(chosen),
         method: chosen.parse("method")?,
         allocation: chosen.parse("allocation")?,
         size,
@@ -188,7 +188,7 @@ impl Files {
 }
 
 impl Subject for Files {
-    fn name(&self) -> String {
+    fn name(&self) -> SubjectName {
         self.name.clone()
     }
 

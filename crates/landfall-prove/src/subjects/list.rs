@@ -77,7 +77,7 @@ mod tests {
                 .map(|setting| (setting.name.to_owned(), COMMAND.to_owned()))
                 .collect();
             let subject = named(description.name, &set).unwrap();
-            assert!(subject.name().starts_with(description.name));
+            assert_eq!(subject.name().name, description.name);
         }
     }
 

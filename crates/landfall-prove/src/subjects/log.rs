@@ -13,8 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use landfall::{Log, Lsn, Options};
 
 use super::engine::{cannot, lock, recovered};
+use super::name_of;
 use crate::Stop;
-use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError, at_the_same_time};
+use crate::subject::{
+    AckSink, Promise, Recovered, Subject, SubjectError, SubjectName, at_the_same_time,
+};
 use crate::transactions::pseudo_random;
 use landfall_databases::registry::Kind;
 use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
@@ -68,7 +71,7 @@ pub(super) static KIND: Kind<dyn Subject> = Kind {
 };
 
 struct LogSubject {
-    name: String,
+    name: SubjectName,
     clients: NonZeroU32,
     records: u32,
     size: usize,
@@ -79,7 +82,7 @@ struct LogSubject {
 fn make(chosen: &Chosen) -> Result<LogSubject, SettingError> {
     let clients = chosen.number("clients", 1, 64)? as u32;
     Ok(LogSubject {
-        name: chosen.name(),
+        name: name_of(chosen),
         clients: NonZeroU32::new(clients).unwrap_or(NonZeroU32::MIN),
         records: chosen.number("records", 1, 1000)? as u32,
         size: chosen.size("size", HEAD as u64, 16 << 20)? as usize,
@@ -222,7 +225,7 @@ impl LogSubject {
 }
 
 impl Subject for LogSubject {
-    fn name(&self) -> String {
+    fn name(&self) -> SubjectName {
         self.name.clone()
     }
 

@@ -7,7 +7,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::subject::SubjectError;
+use landfall_databases::setting::Chosen;
+
+use crate::subject::{SubjectError, SubjectName};
 
 mod command;
 mod content;
@@ -30,6 +32,14 @@ mod state;
 
 pub use landfall_databases::setting::{Description, Setting};
 pub use list::{list, named};
+
+/// A subject of this name, with what was set of it.
+fn name_of(chosen: &Chosen) -> SubjectName {
+    SubjectName {
+        name: chosen.subject().to_owned(),
+        settings: chosen.shown(),
+    }
+}
 
 fn failed(doing: &str, error: io::Error) -> SubjectError {
     SubjectError(format!("{doing}: {error}"))

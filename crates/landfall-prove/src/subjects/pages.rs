@@ -13,9 +13,9 @@ use std::path::Path;
 use landfall_os::{Payload, SyncMethod, SyncedFile, WriteCall};
 
 use super::content::{self, Contents};
-use super::{failed, read_back};
+use super::{failed, name_of, read_back};
 use crate::Stop;
-use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError};
+use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError, SubjectName};
 use landfall_databases::registry::Kind;
 use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 use landfall_os::humanize::size_name;
@@ -59,7 +59,7 @@ pub(super) static KIND: Kind<dyn Subject> = Kind {
 };
 
 struct Pages {
-    name: String,
+    name: SubjectName,
     method: SyncMethod,
     size: usize,
     pages: u64,
@@ -68,7 +68,7 @@ struct Pages {
 
 fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
     let pages = Pages {
-        name: chosen.name(),
+        name: name_of(chosen),
         method: chosen.parse("method")?,
         size: chosen.sectors("size", 4 << 20)?,
         pages: chosen.number("pages", 1, 256)?,
@@ -161,7 +161,7 @@ impl Pages {
 }
 
 impl Subject for Pages {
-    fn name(&self) -> String {
+    fn name(&self) -> SubjectName {
         self.name.clone()
     }
 

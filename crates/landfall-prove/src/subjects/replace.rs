@@ -13,9 +13,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::content::{self, Contents};
-use super::{failed, read_back};
+use super::{failed, name_of, read_back};
 use crate::Stop;
-use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError};
+use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError, SubjectName};
 use landfall_databases::registry::Kind;
 use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 
@@ -72,7 +72,7 @@ enum FileSync {
 }
 
 struct Replace {
-    name: String,
+    name: SubjectName,
     idiom: Idiom,
     file_sync: FileSync,
     directory_sync: bool,
@@ -87,7 +87,7 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
         ("fsync", FileSync::Fsync),
     ];
     Ok(Box::new(Replace {
-        name: chosen.name(),
+        name: name_of(chosen),
         idiom: chosen.one_of("idiom", &idioms)?,
         file_sync: chosen.one_of("file-sync", &syncs)?,
         directory_sync: chosen.whether("directory-sync")?,
@@ -141,7 +141,7 @@ impl Replace {
 }
 
 impl Subject for Replace {
-    fn name(&self) -> String {
+    fn name(&self) -> SubjectName {
         self.name.clone()
     }
 

@@ -14,8 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use landfall::{BoxedError, Journaled, Options, State, StateOptions};
 
 use super::engine::{cannot, lock, recovered};
+use super::name_of;
 use crate::Stop;
-use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError, at_the_same_time};
+use crate::subject::{
+    AckSink, Promise, Recovered, Subject, SubjectError, SubjectName, at_the_same_time,
+};
 use crate::transactions::pseudo_random;
 use landfall_databases::registry::Kind;
 use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
@@ -71,7 +74,7 @@ pub(super) static KIND: Kind<dyn Subject> = Kind {
 fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
     let clients = chosen.number("clients", 1, 64)? as u32;
     let subject = StateSubject {
-        name: chosen.name(),
+        name: name_of(chosen),
         clients: NonZeroU32::new(clients).unwrap_or(NonZeroU32::MIN),
         commands: chosen.number("commands", 1, 1000)? as u32,
         size: chosen.size("size", HEAD as u64, 1 << 20)? as usize,
@@ -85,7 +88,7 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
 }
 
 struct StateSubject {
-    name: String,
+    name: SubjectName,
     clients: NonZeroU32,
     commands: u32,
     size: usize,
@@ -239,7 +242,7 @@ impl<const PARTS: u32> InParts<PARTS> {
 }
 
 impl<const PARTS: u32> Subject for InParts<PARTS> {
-    fn name(&self) -> String {
+    fn name(&self) -> SubjectName {
         self.0.name.clone()
     }
 

@@ -9,7 +9,7 @@ use super::{
 /// A proof in which nothing was lost.
 pub fn proof() -> ProofResults {
     ProofResults {
-        subject: "sqlite journal_mode=wal synchronous=full".to_owned(),
+        subject: "sqlite journal_mode=wal synchronous=full".to_owned().into(),
         promises_atomic: true,
         promises_order: true,
         filesystem_spec: FilesystemSpec::plain(Kind::Ext4),
@@ -56,7 +56,7 @@ pub fn proof() -> ProofResults {
 pub fn failing() -> ProofResults {
     let sound = proof();
     ProofResults {
-        subject: "sqlite journal_mode=wal synchronous=off".to_owned(),
+        subject: "sqlite journal_mode=wal synchronous=off".to_owned().into(),
         coverage: Coverage {
             planned: 300,
             checked: 300,

@@ -9,7 +9,10 @@ use crate::FilesystemSpec;
 
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
+mod subject_name;
 pub mod summary_text;
+
+pub use subject_name::SubjectName;
 
 /// Bytes that any disk writes whole or not at all.
 const SECTOR: u64 = 512;
@@ -18,7 +21,7 @@ const SECTOR: u64 = 512;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProofResults {
     /// The subject with its settings.
-    pub subject: String,
+    pub subject: SubjectName,
     /// Whether the subject promises that a transaction is there whole or not at all.
     pub promises_atomic: bool,
     /// Whether the subject promises that no transaction is there without all those before it.

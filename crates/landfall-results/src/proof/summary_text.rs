@@ -13,13 +13,12 @@ const FEW: usize = 20;
 
 /// The subject without its settings.
 pub fn short_subject(proof: &ProofResults) -> &str {
-    let subject = proof.subject.as_str();
-    subject.split_whitespace().next().unwrap_or(subject)
+    &proof.subject.name
 }
 
 /// The subject with its settings, and with what else went wrong.
 pub fn full_subject(proof: &ProofResults) -> String {
-    let mut subject = proof.subject.clone();
+    let mut subject = proof.subject.to_string();
     for fault in &proof.faults {
         subject.push_str(&format!(", fault {fault}"));
     }

@@ -8,7 +8,7 @@ use crate::rules::{self, Choice, Rule, System, is_same};
 use crate::sync::safety::way;
 use crate::torn::TornResults;
 use landfall_results::FilesystemSpec;
-use landfall_results::proof::{Outcome, ProofResults, Violation};
+use landfall_results::proof::{Outcome, ProofResults, SubjectName, Violation};
 
 /// What would happen by chance no oftener than this is no chance.
 const CHANCE: f64 = 0.05;
@@ -53,12 +53,15 @@ impl Evidence<'_> {
         let proofs = self.results.proofs().filter(sound);
         let proofs =
             proofs.filter(|proof| speaks_of(rule, value, &proof.subject, &proof.filesystem_spec));
-        let of_proofs = proofs.map(|proof| Proof {
-            subject: proof.subject.clone(),
-            filesystem_spec: proof.filesystem_spec.clone(),
-            states: proof.coverage.checked,
-            losing: lost(rule, proof),
-            basis: Basis::System,
+        let of_proofs = proofs.map(|proof| Found {
+            subject: &proof.subject,
+            proof: Proof {
+                subject: proof.subject.to_string(),
+                filesystem_spec: proof.filesystem_spec.clone(),
+                states: proof.coverage.checked,
+                losing: lost(rule, proof),
+                basis: Basis::System,
+            },
         });
         let torn = self
             .results
@@ -68,55 +71,65 @@ impl Evidence<'_> {
         let torn = torn.filter(|_| least == 0);
         let of_torn = torn
             .filter(|proof| speaks_of(rule, value, &proof.subject, &proof.filesystem_spec))
-            .map(|proof| Proof {
-                subject: proof.subject.clone(),
-                filesystem_spec: proof.filesystem_spec.clone(),
-                states: proof.states,
-                losing: proof.damaged + proof.wrong,
-                basis: Basis::System,
+            .map(|proof| Found {
+                subject: &proof.subject,
+                proof: Proof {
+                    subject: proof.subject.to_string(),
+                    filesystem_spec: proof.filesystem_spec.clone(),
+                    states: proof.states,
+                    losing: proof.damaged + proof.wrong,
+                    basis: Basis::System,
+                },
             });
-        let mut all: Vec<Proof> = of_proofs.chain(of_torn).collect();
+        let mut all: Vec<Found<'_>> = of_proofs.chain(of_torn).collect();
         // A proof on another filesystem says nothing of this one; and what was lost on one that is mounted as this one
         // is not excused by another way to mount it.
-        let likeness = |proof: &Proof| self.likeness(rule, &proof.filesystem_spec);
-        all.retain(|proof| likeness(proof).0);
+        let likeness = |one: &Found<'_>| self.likeness(rule, &one.proof.filesystem_spec);
+        all.retain(|one| likeness(one).0);
         let nearest = all.iter().map(likeness).max();
-        all.retain(|proof| Some(likeness(proof)) == nearest);
+        all.retain(|one| Some(likeness(one)) == nearest);
         if nearest.is_some_and(|(_, is_mounted_alike)| !is_mounted_alike) {
-            all.iter_mut().for_each(|proof| proof.basis = Basis::Alike);
+            all.iter_mut()
+                .for_each(|one| one.proof.basis = Basis::Alike);
         }
         let losing: Vec<(Tested, f64)> = all
             .iter()
-            .filter(|proof| proof.losing > 0)
-            .map(|proof| {
-                let share = proof.losing as f64 / proof.states as f64;
-                (tested(rule.system, proof), share)
+            .filter(|one| one.proof.losing > 0)
+            .map(|one| {
+                let share = one.proof.losing as f64 / one.proof.states as f64;
+                (tested(rule.system, one), share)
             })
             .collect();
         // What lost something once is not made safe by having lost nothing another time. But where it lost nothing
         // with another setting beside it, that one was to blame, unless that may well be chance.
-        let is_safe = |proof: &Proof| {
-            let own = tested(rule.system, proof);
+        let is_safe = |one: &Found<'_>| {
+            let own = tested(rule.system, one);
             losing.iter().all(|(other, share)| {
-                let by_chance = (1.0 - share).powf(proof.states as f64);
+                let by_chance = (1.0 - share).powf(one.proof.states as f64);
                 own != *other && by_chance < CHANCE
             })
         };
         all.into_iter()
-            .map(|proof| (is_safe(&proof), proof))
+            .map(|one| (is_safe(&one), one.proof))
             .max_by_key(|(is_safe, proof)| (*is_safe, proof.losing > 0, proof.states))
             .map(|(_, proof)| proof)
     }
+}
+
+/// A proof, and what it was of.
+struct Found<'a> {
+    subject: &'a SubjectName,
+    proof: Proof,
 }
 
 /// The values of a system's settings, by which proofs are of one thing or of several.
 type Tested = Vec<Option<String>>;
 
 /// What a proof was of: each setting that there are rules about, as it was set or is unless set.
-fn tested(system: System, proof: &Proof) -> Tested {
-    let subject = subject::Subject::parse(&proof.subject);
+fn tested(system: System, found: &Found<'_>) -> Tested {
+    let filesystem = &found.proof.filesystem_spec;
     let value = |name: &str| {
-        let own = subject.as_ref().and_then(|subject| subject.get(name));
+        let own = subject::value(found.subject, name);
         let usual = || {
             let rule = rules::of(system).find(|rule| rule.setting == name)?;
             rule.idle_with.is_none().then_some(rule.default)
@@ -126,9 +139,8 @@ fn tested(system: System, proof: &Proof) -> Tested {
     let names = rules::names(system);
     let settings = names.into_iter().map(value);
     // A mount option counts as a setting does.
-    let kind = proof.filesystem_spec.kind.name();
     let mounted =
-        rules::of_mounting(kind).map(|rule| option_of(&proof.filesystem_spec, rule.setting));
+        rules::of_mounting(filesystem.kind.name()).map(|rule| option_of(filesystem, rule.setting));
     settings.chain(mounted).collect()
 }
 
@@ -145,10 +157,8 @@ fn lost(rule: &Rule, proof: &ProofResults) -> u64 {
 }
 
 /// Whether a proof of this subject says what the setting loses at this value: its own, and not another's.
-fn speaks_of(rule: &Rule, value: &str, subject: &str, filesystem: &FilesystemSpec) -> bool {
-    let Some(subject) = subject::Subject::parse(subject) else {
-        return false;
-    };
+fn speaks_of(rule: &Rule, value: &str, subject: &SubjectName, filesystem: &FilesystemSpec) -> bool {
+    let get = |key: &str| subject::value(subject, key);
     // Not what another mount option lost.
     let is_plain = rules::of_mounting(filesystem.kind.name())
         .filter(|mount| mount.setting != rule.setting)
@@ -160,19 +170,19 @@ fn speaks_of(rule: &Rule, value: &str, subject: &str, filesystem: &FilesystemSpe
         let is_safe = System::ALL
             .into_iter()
             .find(|system| system.key() == subject.name)
-            .is_none_or(|system| rules::are_safe(system, None, |key| subject.get(key)));
+            .is_none_or(|system| rules::are_safe(system, None, get));
         let own = option_of(filesystem, rule.setting);
         return is_safe
             && is_plain
-            && subject.is_meant_to_be_durable()
+            && subject::is_meant_to_be_durable(subject)
             && own.is_some_and(|own| is_same(&own, value));
     }
-    let own = subject.get(rule.setting);
+    let own = get(rule.setting);
     // What hangs on another setting was not there at all.
     let usual = rule.idle_with.is_none().then_some(rule.default);
     let own = own.or(usual);
-    subject.is_of(rule)
+    subject::is_of(subject, rule)
         && is_plain
         && own.is_some_and(|own| is_same(own, value))
-        && rules::are_safe(rule.system, Some(rule), |key| subject.get(key))
+        && rules::are_safe(rule.system, Some(rule), get)
 }

@@ -154,7 +154,7 @@ fn many_failures_do_not_make_a_page_that_no_browser_likes() {
 #[test]
 fn what_a_subject_calls_itself_is_only_text() {
     let mut hostile = failing();
-    hostile.subject = HOSTILE.to_owned();
+    hostile.subject = HOSTILE.into();
     hostile.violations[0].detail = HOSTILE.to_owned();
     if let Some(shortest) = &mut hostile.shortest {
         shortest.command = HOSTILE.to_owned();

@@ -10,10 +10,10 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use super::failed;
+use super::{failed, name_of};
 use crate::Stop;
 use crate::subject::number;
-use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError};
+use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError, SubjectName};
 use landfall_databases::registry::Kind;
 use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 use landfall_os::Process;
@@ -76,7 +76,7 @@ pub(super) static KIND: Kind<dyn Subject> = Kind {
 };
 
 struct AnyProgram {
-    name: String,
+    name: SubjectName,
     promise: Promise,
     run: CommandLine,
     check: CommandLine,
@@ -91,7 +91,7 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
     };
     let day = 24 * 3600;
     Ok(Box::new(AnyProgram {
-        name: chosen.name(),
+        name: name_of(chosen),
         promise: Promise {
             atomic: chosen.whether("atomic")?,
             ordered: chosen.whether("ordered")?,
@@ -157,7 +157,7 @@ fn last_words(process: &Process, status: ExitStatus) -> String {
 }
 
 impl Subject for AnyProgram {
-    fn name(&self) -> String {
+    fn name(&self) -> SubjectName {
         self.name.clone()
     }
 

@@ -254,7 +254,9 @@ fn what_cannot_be_run_is_refused() {
     let unpaired = refusal("command", &[("cmd", "p 'a {dir} {ack}"), check]);
     assert!(unpaired.ends_with("with quotes in pairs"), "{unpaired}");
     assert!(refusal("command", &[("cmd", ""), check]).ends_with("with quotes in pairs"));
-    let name = program(&[("cmd", "p {dir} {ack}"), check]).name();
+    let name = program(&[("cmd", "p {dir} {ack}"), check])
+        .name()
+        .to_string();
     assert_eq!(name, "command cmd='p {dir} {ack}' check='c {dir}'");
 }
 

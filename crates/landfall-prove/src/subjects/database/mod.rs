@@ -23,8 +23,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::name_of;
 use crate::Stop;
-use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError, at_the_same_time};
+use crate::subject::{
+    AckSink, Promise, Recovered, Subject, SubjectError, SubjectName, at_the_same_time,
+};
 use crate::transactions::shape::{Remains, Shape};
 use landfall_databases::registry::Kind;
 use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
@@ -138,7 +141,7 @@ pub(super) static ROCKSDB: Kind<dyn Subject> =
     kind("rocksdb", "RocksDB, linked in where it was asked for");
 
 struct DatabaseSubject {
-    name: String,
+    name: SubjectName,
     database: Box<dyn Database>,
     clients: NonZeroU32,
     shape: Shape,
@@ -158,7 +161,7 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
     }
     let clients = chosen.number("clients", 1, 64)?;
     Ok(Box::new(DatabaseSubject {
-        name: chosen.name(),
+        name: name_of(chosen),
         database: landfall_databases::named(name, &settings)?,
         clients: NonZeroU32::new(clients as u32).unwrap_or(NonZeroU32::MIN),
         shape: Shape {
@@ -238,7 +241,7 @@ trait Commit {
 }
 
 impl Subject for DatabaseSubject {
-    fn name(&self) -> String {
+    fn name(&self) -> SubjectName {
         self.name.clone()
     }
 

@@ -14,8 +14,9 @@ use std::path::Path;
 
 use rusqlite::{Connection, types::Value};
 
+use super::name_of;
 use crate::Stop;
-use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError};
+use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError, SubjectName};
 use crate::transactions::pseudo_random;
 use landfall_databases::registry::Kind;
 use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
@@ -50,7 +51,7 @@ pub(super) static KIND: Kind<dyn Subject> = Kind {
 };
 
 struct Sqlite {
-    name: String,
+    name: SubjectName,
     options: Options,
 }
 
@@ -61,7 +62,7 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
     // Before the journal mode: an exclusive connection keeps its WAL index to itself.
     options.first("locking_mode", Value::Text(mode.to_owned()));
     Ok(Box::new(Sqlite {
-        name: chosen.name(),
+        name: name_of(chosen),
         options,
     }))
 }
@@ -124,7 +125,7 @@ fn failed(doing: &str, error: &rusqlite::Error) -> SubjectError {
 }
 
 impl Subject for Sqlite {
-    fn name(&self) -> String {
+    fn name(&self) -> SubjectName {
         self.name.clone()
     }
 
