@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::numbers::{short, thousands, two};
+use crate::numbers::{Print, short, thousands, two};
 
 /// Which way a figure is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct Description {
     /// Which way it is better.
     pub better: Better,
     /// How it is printed for people.
-    pub print: fn(f64) -> String,
+    pub print: Print,
     /// Decimals in spreadsheets.
     pub decimals: usize,
     /// What the rounds come to.

@@ -2,6 +2,9 @@
 
 use crate::stats::Estimate;
 
+/// How a number is written.
+pub type Print = fn(f64) -> String;
+
 /// What stands where there is no value.
 pub const NOTHING: &str = "–";
 

@@ -6,7 +6,6 @@
 use askama::Template;
 
 use super::advice::{Advised, advised};
-use super::charts::Chart;
 use super::claims::{Claim, Source, claims};
 use super::part::{Chapter, Part};
 use super::{amplify, binlog, prose, prove, stream, sync, torn};
@@ -15,6 +14,7 @@ use crate::facts::{self, Fact};
 use crate::{Error, Notice, Results, Weight};
 use landfall_os::humanize::{bytes_text, duration_text};
 use landfall_results::proof::ProofResults;
+use landfall_results::view::chart::Chart;
 use landfall_results::view::{Row, Table};
 
 pub(super) const STYLE: &str = concat!(

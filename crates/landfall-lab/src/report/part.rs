@@ -1,8 +1,7 @@
 //! What an experiment gives to the page.
 
 use landfall_results::view::Table;
-
-use super::charts::Chart;
+use landfall_results::view::chart::Chart;
 
 /// One experiment's share of the page.
 pub(super) struct Part {

@@ -1,6 +1,7 @@
 //! What is to be shown, as data: tables and prose that a terminal, a page and a Markdown file each lay out in their own
 //! way. Nothing here knows an experiment, and no back end knows more than this.
 
+pub mod chart;
 mod columns;
 mod table;
 

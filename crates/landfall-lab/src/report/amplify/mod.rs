@@ -5,14 +5,14 @@ pub(super) mod tables;
 mod tests;
 
 use landfall_results::view::Table;
+use landfall_results::view::chart::{Bar, Chart, Costs, Drawing, MOST_ROWS, Panel};
 use landfall_results::{Metric, Series};
 
-use super::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, Print};
 use super::configuration::tables::{measured, preparation};
 use super::part::{Chapter, Figure, Part, chapter};
 use super::table;
 use crate::amplify::{self, AmplifyResults, Section, sections, summary_text};
-use crate::numbers::{short, two};
+use crate::numbers::{Print, short, two};
 use tables::{at_end, bytes_table, loaded, sizes_table};
 
 /// Its part of the page; `charts` receives what is drawn.
@@ -133,7 +133,7 @@ fn panels(
         measured.take(MOST_ROWS)
     };
     let panels = all.iter().map(|(name, value, print)| Panel {
-        name,
+        name: (*name).into(),
         bars: rows()
             .filter_map(|one| {
                 let value = value(one)?;
@@ -146,14 +146,11 @@ fn panels(
             })
             .collect(),
     });
-    Chart {
-        id: id.to_owned(),
-        drawing: Drawing::Costs {
-            labels: rows().map(|one| one.name()).collect(),
-            panels: panels.filter(|panel| !panel.bars.is_empty()).collect(),
-        },
-    }
-    .if_any()
+    let costs = Costs {
+        labels: rows().map(|one| one.name()).collect(),
+        panels: panels.filter(|panel| !panel.bars.is_empty()).collect(),
+    };
+    Chart::new(id, Drawing::Costs(costs)).if_any()
 }
 
 /// Which loads were not steady, and why.

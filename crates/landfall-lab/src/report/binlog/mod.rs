@@ -5,9 +5,9 @@ pub(super) mod tables;
 mod tests;
 
 use landfall_results::view::Table;
+use landfall_results::view::chart::Chart;
 use landfall_results::{Metric, Series};
 
-use super::charts::Chart;
 use super::configuration::charts::{Line, Row, clients, costs, rates};
 use super::configuration::tables::{clients_text, measured, preparation};
 use super::part::{Chapter, Figure, Part, chapter};

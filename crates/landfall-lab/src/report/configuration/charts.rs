@@ -1,45 +1,12 @@
 //! The charts of configurations: along the number of clients, and beside each other.
 
+use landfall_results::view::chart::{
+    Chart, Clients, ClientsPanel, ClientsPoint, Drawing, MOST_ROWS, Rate, Rates, is_wide,
+};
 use landfall_results::{Metric, Series};
-use serde::Serialize;
 
 use crate::numbers::thousands;
-use crate::report::charts::{Chart, Drawing, MOST_ROWS, is_wide};
-use crate::report::sync::charts::{Rate, device_costs};
-
-/// A figure against the number of clients, a panel per site.
-#[derive(Clone, Debug, Serialize)]
-pub(in crate::report) struct Clients {
-    /// What the vertical axis shows.
-    axis: String,
-    log: bool,
-    /// Names of the series that points refer to.
-    series: Vec<String>,
-    panels: Vec<ClientsPanel>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct ClientsPanel {
-    label: String,
-    points: Vec<Point>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct Point {
-    clients: u32,
-    /// Index into the chart's series.
-    series: usize,
-    value: f64,
-    low: f64,
-    high: f64,
-}
-
-impl Clients {
-    /// Marks of a complete drawing.
-    pub fn marks(&self) -> usize {
-        self.panels.iter().map(|panel| panel.points.len()).sum()
-    }
-}
+use crate::report::sync::charts::device_costs;
 
 /// One line of a panel: its number, and what it goes through.
 pub(in crate::report) type Line<'a> = (usize, Vec<&'a Series>);
@@ -54,7 +21,7 @@ pub(in crate::report) fn clients(
 ) -> Option<Chart> {
     let point = |series: usize, one: &Series| {
         let estimate = one.estimate(metric)?;
-        Some(Point {
+        Some(ClientsPoint {
             clients: one.axes.clients?,
             series,
             value: estimate.median,
@@ -80,8 +47,7 @@ pub(in crate::report) fn clients(
         series: series.iter().map(|name| (*name).to_owned()).collect(),
         panels,
     });
-    let id = id.to_owned();
-    Chart { id, drawing }.if_any()
+    Chart::new(id, drawing).if_any()
 }
 
 /// A configuration as a chart names it; what it acknowledges may not be durable.
@@ -101,14 +67,13 @@ pub(in crate::report) fn rates(id: &str, rows: &[Row<'_>]) -> Option<Chart> {
             Rate::of(row.label.clone(), row.durable, rate, thousands)
         })
         .collect();
-    let drawing = Drawing::Rates {
-        unit: Metric::RequestsPerSecond.description().label,
+    let drawing = Drawing::Rates(Rates {
+        unit: Metric::RequestsPerSecond.description().label.into(),
         reference: None,
         log: is_wide(rows.iter().filter_map(|row| row.value)),
         rows,
-    };
-    let id = id.to_owned();
-    Chart { id, drawing }.if_any()
+    });
+    Chart::new(id, drawing).if_any()
 }
 
 /// What a request of named configurations costs the device.

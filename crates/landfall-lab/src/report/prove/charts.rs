@@ -1,70 +1,15 @@
 //! The timeline around a power cut: what was said, written and flushed, in order.
-//!
-//! Every event has a place of its own on the axis, and the cut has one among them: bursts of writes
-//! overlap in time, but never in order.
-
-use serde::Serialize;
 
 use crate::numbers::thousands;
-use crate::report::charts::{Chart, Drawing};
 use landfall_os::humanize::bytes_text;
 use landfall_results::proof::summary_text::words;
 use landfall_results::proof::{FailingState, Happening, Moment};
+use landfall_results::view::chart::{Chart, Drawing, Event, EventKind, Timeline};
 
 /// Regions of the device that get a lane each, at most.
 const MOST_REGIONS: usize = 5;
 /// Writes that are closer than this belong to one region, in bytes.
 const CLOSE: u64 = 64 << 10;
-
-/// What happened around a power cut.
-#[derive(Clone, Debug, Serialize)]
-pub(in crate::report) struct Timeline {
-    /// Names of the lanes, from the top down.
-    lanes: Vec<String>,
-    /// The lane of flushes.
-    flushes: usize,
-    events: Vec<Event>,
-    /// The place of the cut among the events.
-    cut: usize,
-    /// The place of the first event since the last flush before the cut.
-    since: usize,
-}
-
-/// One event.
-#[derive(Clone, Debug, Serialize)]
-struct Event {
-    /// Its place.
-    at: usize,
-    lane: usize,
-    kind: Kind,
-    /// Which part of a write arrived; 1 of everything else.
-    arrived: f64,
-    after: bool,
-    /// What is written beside it, if there is room.
-    label: String,
-    /// What it is, in a few words.
-    words: String,
-    /// The same with its time.
-    title: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Kind {
-    Send,
-    Acknowledge,
-    Write,
-    Flush,
-    LyingFlush,
-    Refused,
-}
-
-impl Timeline {
-    /// Marks of a complete drawing: the events and the cut.
-    pub fn marks(&self) -> usize {
-        self.events.len() + 1
-    }
-}
 
 /// The timeline of a failing state.
 pub(super) fn timeline(id: String, state: &FailingState) -> Chart {
@@ -86,16 +31,14 @@ pub(super) fn timeline(id: String, state: &FailingState) -> Chart {
             event(at, moment, &regions, flushes)
         })
         .collect();
-    Chart {
-        id,
-        drawing: Drawing::Timeline(Timeline {
-            lanes,
-            flushes,
-            events,
-            cut,
-            since: last_flush.map_or(0, |flush| flush + 1),
-        }),
-    }
+    let timeline = Timeline {
+        lanes,
+        flushes,
+        events,
+        cut,
+        since: last_flush.map_or(0, |flush| flush + 1),
+    };
+    Chart::new(id, Drawing::Timeline(timeline))
 }
 
 /// Whether a write is missing from the state, in whole or in part.
@@ -109,14 +52,14 @@ pub(super) fn lacks_something(state: &FailingState) -> bool {
 fn event(at: usize, moment: &Moment, regions: &Regions, flushes: usize) -> Event {
     let (kind, lane, arrived, label, short) = match &moment.what {
         Happening::Send { transaction } => (
-            Kind::Send,
+            EventKind::Send,
             0,
             1.0,
             transaction.to_string(),
             format!("{transaction} sent"),
         ),
         Happening::Acknowledge { transaction } => (
-            Kind::Acknowledge,
+            EventKind::Acknowledge,
             1,
             1.0,
             transaction.to_string(),
@@ -143,23 +86,29 @@ fn event(at: usize, moment: &Moment, regions: &Regions, flushes: usize) -> Event
                 short.push_str(&format!(", {label}"));
             }
             (
-                Kind::Write,
+                EventKind::Write,
                 2 + regions.index(*offset),
                 arrived,
                 label,
                 short,
             )
         }
-        Happening::Flush => (Kind::Flush, flushes, 1.0, String::new(), "flush".to_owned()),
+        Happening::Flush => (
+            EventKind::Flush,
+            flushes,
+            1.0,
+            String::new(),
+            "flush".to_owned(),
+        ),
         Happening::LyingFlush => (
-            Kind::LyingFlush,
+            EventKind::LyingFlush,
             flushes,
             1.0,
             "not done".to_owned(),
             "flush, not done".to_owned(),
         ),
         Happening::Refused => (
-            Kind::Refused,
+            EventKind::Refused,
             flushes,
             1.0,
             "refused".to_owned(),
@@ -179,7 +128,7 @@ fn event(at: usize, moment: &Moment, regions: &Regions, flushes: usize) -> Event
             match (label.as_str(), moment.after_cut) {
                 (_, true) => ", after the power cut".to_owned(),
                 ("", false) => String::new(),
-                (label, false) if kind == Kind::Write => format!(", {label}"),
+                (label, false) if kind == EventKind::Write => format!(", {label}"),
                 _ => String::new(),
             }
         ),

@@ -6,10 +6,10 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::charts::Chart;
 use super::part::{Chapter, Figure, Part};
 use landfall_results::proof::summary_text::model;
 use landfall_results::proof::{FailingState, ProofResults};
+use landfall_results::view::chart::Chart;
 
 /// Timelines that are drawn of several proofs.
 const MOST_TIMELINES: usize = 12;

@@ -3,67 +3,16 @@
 //! The crossings are those of the document, which pairs dumps and logs round by round; each log's line
 //! is drawn through its crossing, so that picture and figures cannot disagree.
 
-use serde::Serialize;
-
-use crate::report::charts::{Chart, Drawing};
 use crate::stats::Estimate;
 use crate::stream::saving::{Cost, Policy, SavingResults};
 use crate::stream::summary_text::{crossing, percent, seconds_text};
 use landfall_os::humanize::bytes_text;
+use landfall_results::view::chart::{Chart, Crossing, Drawing, DumpLine, LogLine, Meeting};
 
 /// Shares of the state that are drawn: from a thousandth of a percent to ten times the state.
 const SHARES: (f64, f64) = (1e-5, 10.0);
 /// Costs that are drawn, over that of the dump.
 const COSTS: (f64, f64) = (1e-3, 30.0);
-
-/// Cost against the share of the state that changes between two saves; both logarithmic.
-#[derive(Clone, Debug, Serialize)]
-pub(in crate::report) struct Crossing {
-    /// What the costs are in: `seconds` or `bytes`.
-    unit: &'static str,
-    shares: (f64, f64),
-    costs: (f64, f64),
-    dump: DumpLine,
-    logs: Vec<LogLine>,
-}
-
-/// The dump costs the same whatever has changed.
-#[derive(Clone, Debug, Serialize)]
-struct DumpLine {
-    value: f64,
-    low: f64,
-    high: f64,
-    text: String,
-}
-
-/// A log costs the more the more changes.
-#[derive(Clone, Debug, Serialize)]
-struct LogLine {
-    name: &'static str,
-    /// Index of the policy, which gives the line its colour and sign.
-    policy: usize,
-    /// Share and cost at both ends of what is in the picture; nothing of a line that passes it by.
-    ends: Option<[(f64, f64); 2]>,
-    /// The share at which it meets the dump, where that is in the picture.
-    meets: Option<Meeting>,
-    /// That share in words.
-    text: String,
-}
-
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Meeting {
-    share: f64,
-    low: f64,
-    high: f64,
-}
-
-impl Crossing {
-    /// Marks of a complete drawing: the dump's line, those of the logs, and where they meet.
-    pub fn marks(&self) -> usize {
-        let of = |log: &LogLine| usize::from(log.ends.is_some()) + usize::from(log.meets.is_some());
-        1 + self.logs.iter().map(of).sum::<usize>()
-    }
-}
 
 /// What a dump costs.
 fn dump_cost(saving: &SavingResults, cost: Cost) -> Estimate {
@@ -98,7 +47,7 @@ pub(super) fn chart(saving: &SavingResults, cost: Cost) -> Option<Chart> {
             let share = crossing(saving, policy, cost)?.share;
             let inside = (SHARES.0..=SHARES.1).contains(&share.median);
             Some(LogLine {
-                name: policy.name(),
+                name: policy.name().into(),
                 policy: index,
                 ends: ends(dump.median / share.median, costs),
                 meets: inside.then_some(Meeting {
@@ -118,25 +67,27 @@ pub(super) fn chart(saving: &SavingResults, cost: Cost) -> Option<Chart> {
         Cost::Seconds => ("seconds", seconds_text),
         Cost::Bytes => ("bytes", |bytes| bytes_text(bytes as u64)),
     };
-    (!logs.is_empty()).then(|| Chart {
-        id: format!("break-even-{unit}"),
-        drawing: Drawing::BreakEven(Crossing {
-            unit,
-            shares: SHARES,
-            costs,
-            dump: DumpLine {
-                value: dump.median,
-                low: dump.low.max(costs.0),
-                high: dump.high,
-                text: format!(
-                    "dump of {}: {}",
-                    bytes_text(saving.state_bytes),
-                    text(dump.median)
-                ),
-            },
-            logs,
-        }),
-    })
+    if logs.is_empty() {
+        return None;
+    }
+    let crossing = Crossing {
+        unit: unit.into(),
+        shares: SHARES,
+        costs,
+        dump: DumpLine {
+            value: dump.median,
+            low: dump.low.max(costs.0),
+            high: dump.high,
+            text: format!(
+                "dump of {}: {}",
+                bytes_text(saving.state_bytes),
+                text(dump.median)
+            ),
+        },
+        logs,
+    };
+    let id = format!("break-even-{unit}");
+    Some(Chart::new(id, Drawing::BreakEven(crossing)))
 }
 
 /// The part of the line `cost = slope * share` that is in the picture.

@@ -8,12 +8,12 @@ pub(super) mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::charts::{Chart, Drawing, MOST_ROWS};
 use super::part::{Chapter, Figure, Part, chapter};
 use super::table;
 use crate::Results;
 use crate::section::Section;
 use crate::stream::{StreamResults, sections, summary_text};
+use landfall_results::view::chart::{Chart, Drawing, MOST_ROWS};
 use landfall_results::{Axis, Series};
 
 /// Its part of the page; `charts` receives what is drawn.

@@ -1,13 +1,13 @@
 //! Dump against log: its charts and tables.
 
 use super::crossing;
-use crate::numbers::{NOTHING, interval, short, thousands, two};
-use crate::report::charts::{Bar, Chart, Drawing, Panel, Print};
+use crate::numbers::{NOTHING, Print, interval, short, thousands, two};
 use crate::report::part::{Chapter, Figure, chapter};
 use crate::stats::Estimate;
 use crate::stream::saving::{Cost, LogResult, Policy, SavingResults};
 use crate::stream::summary_text::{self, percent};
 use landfall_os::humanize::{bytes_text, duration_text};
+use landfall_results::view::chart::{Bar, Chart, Costs, Drawing, Panel};
 use landfall_results::view::{Block, Column, Row, Table, or_nothing};
 
 /// The chapters of dump against log.
@@ -111,7 +111,7 @@ fn costs(saving: &SavingResults) -> Option<Chart> {
                 .filter_map(|log| Some((log.policy.name(), of_log(log)?)));
             let bars = of_dump.into_iter().chain(of_logs);
             Panel {
-                name,
+                name: name.into(),
                 bars: bars
                     .map(|(label, value)| Bar {
                         label: label.to_owned(),
@@ -125,18 +125,12 @@ fn costs(saving: &SavingResults) -> Option<Chart> {
         .filter(|panel| !panel.bars.is_empty())
         .collect();
     let policies = saving.logs.iter().map(|log| log.policy.name());
-    Chart {
-        id: "saving-cost".to_owned(),
-        drawing: Drawing::Costs {
-            labels: ["dump"]
-                .into_iter()
-                .chain(policies)
-                .map(str::to_owned)
-                .collect(),
-            panels,
-        },
-    }
-    .if_any()
+    let labels = ["dump"].into_iter().chain(policies).map(str::to_owned);
+    let costs = Costs {
+        labels: labels.collect(),
+        panels,
+    };
+    Chart::new("saving-cost", Drawing::Costs(costs)).if_any()
 }
 
 fn table(saving: &SavingResults) -> Table {

@@ -1,67 +1,17 @@
 //! The charts of experiment `sync`.
 
+use landfall_results::view::chart::{
+    Bar, Chart, Costs, Curve, Drawing, Latency, Lines, MOST_ROWS, Panel, Point, Rate, Rates,
+    is_wide,
+};
 use landfall_results::{Axis, Files, Metric, Series};
-use serde::Serialize;
 
 use crate::numbers::thousands;
-use crate::report::charts::{Bar, Chart, Drawing, MOST_ROWS, Panel, is_wide};
 use crate::section::Section;
-use crate::stats::Estimate;
 use landfall_os::humanize::size_name;
 
 /// Fewer reads per operation than this are somebody else's.
 const SOME_READS: f64 = 0.05;
-
-#[derive(Clone, Debug, Serialize)]
-pub(in crate::report) struct Rate {
-    pub label: String,
-    pub durable: bool,
-    /// Absent when it could not be measured.
-    pub value: Option<f64>,
-    pub low: Option<f64>,
-    pub high: Option<f64>,
-    pub text: String,
-}
-
-impl Rate {
-    /// A rate with its interval, or that there is none.
-    pub fn of(
-        label: String,
-        durable: bool,
-        rate: Option<Estimate>,
-        print: fn(f64) -> String,
-    ) -> Rate {
-        Rate {
-            label,
-            durable,
-            value: rate.map(|rate| rate.median),
-            low: rate.map(|rate| rate.low),
-            high: rate.map(|rate| rate.high),
-            text: rate.map_or_else(|| "not measured here".to_owned(), |rate| print(rate.median)),
-        }
-    }
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(in crate::report) struct Point {
-    x: f64,
-    name: String,
-    /// Index into the chart's series; absent for a point that all of them share.
-    series: Option<usize>,
-    durable: bool,
-    value: f64,
-    low: f64,
-    high: f64,
-    text: String,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(in crate::report) struct Curve {
-    label: String,
-    durable: bool,
-    /// Percentile and latency in microseconds.
-    points: Vec<(f64, f64)>,
-}
 
 /// The rates of a section, if any of its strategies was measured.
 pub(super) fn rates(section: &Section<'_>) -> Option<Chart> {
@@ -71,7 +21,7 @@ pub(super) fn rates(section: &Section<'_>) -> Option<Chart> {
         Some(Axis::Threads) => lines(section, "threads", Axis::Threads),
         _ => named(section),
     };
-    Chart { id, drawing }.if_any()
+    Chart::new(id, drawing).if_any()
 }
 
 /// Latency distributions of a section.
@@ -86,10 +36,8 @@ pub(super) fn latency(section: &Section<'_>) -> Option<Chart> {
             points: series.distribution.clone(),
         })
         .collect();
-    (!curves.is_empty()).then(|| Chart {
-        id: format!("latency-{}", section.name()),
-        drawing: Drawing::Latency { curves },
-    })
+    let id = format!("latency-{}", section.name());
+    Chart::new(id, Drawing::Latency(Latency { curves })).if_any()
 }
 
 /// Device costs of a section, if the device's counters could be read.
@@ -118,7 +66,7 @@ pub(in crate::report) fn device_costs<'a>(
         .filter(|(_, series)| series.median(Metric::WriteRequests).is_some())
         .collect();
     let panel = |metric: Metric| Panel {
-        name: metric.description().label,
+        name: metric.description().label.into(),
         bars: counted
             .iter()
             .filter_map(|(label, series)| {
@@ -139,16 +87,12 @@ pub(in crate::report) fn device_costs<'a>(
             })
             .collect(),
     };
-    (!counted.is_empty()).then(|| Chart {
-        id,
-        drawing: Drawing::Costs {
-            labels: counted
-                .iter()
-                .map(|(label, _)| (*label).to_owned())
-                .collect(),
-            panels: metrics.iter().map(|metric| panel(*metric)).collect(),
-        },
-    })
+    let labels = counted.iter().map(|(label, _)| (*label).to_owned());
+    let costs = Costs {
+        labels: labels.collect(),
+        panels: metrics.iter().map(|metric| panel(*metric)).collect(),
+    };
+    (!counted.is_empty()).then(|| Chart::new(id, Drawing::Costs(costs)))
 }
 
 /// The rows of a section that a chart has room for.
@@ -176,12 +120,12 @@ fn named(section: &Section<'_>) -> Drawing {
             Rate::of(label, section.is_durable(series), rate, thousands)
         })
         .collect();
-    Drawing::Rates {
-        unit: Metric::OpsPerSecond.description().label,
+    Drawing::Rates(Rates {
+        unit: Metric::OpsPerSecond.description().label.into(),
         reference: None,
         log: is_wide(rows.iter().filter_map(|row| row.value)),
         rows,
-    }
+    })
 }
 
 fn lines(section: &Section<'_>, title: &str, axis: Axis) -> Drawing {
@@ -213,13 +157,13 @@ fn lines(section: &Section<'_>, title: &str, axis: Axis) -> Drawing {
         })
         .collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    Drawing::Lines {
+    Drawing::Lines(Lines {
         axis: title.to_owned(),
         series: if threads {
-            vec!["one file", "a file each"]
+            vec!["one file".into(), "a file each".into()]
         } else {
-            vec![""]
+            vec!["".into()]
         },
         points,
-    }
+    })
 }

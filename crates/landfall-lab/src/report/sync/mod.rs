@@ -5,9 +5,9 @@ pub(super) mod prose;
 pub(super) mod safety;
 pub(super) mod tables;
 
+use landfall_results::view::chart::{Chart, Drawing, MOST_ROWS};
 use landfall_results::{Metric, Series};
 
-use super::charts::{Chart, Drawing, MOST_ROWS};
 use super::part::{Chapter, Figure, Part, chapter};
 use super::table;
 use crate::Results;
@@ -103,8 +103,8 @@ fn figure(chart: &Chart, section: &Section<'_>, chapter: &str) -> Figure {
     };
     let mut legend = Vec::new();
     let lax = measured(&|series| !section.is_durable(series));
-    let latency = matches!(chart.drawing, Drawing::Latency { .. });
-    let cost = matches!(chart.drawing, Drawing::Costs { .. });
+    let latency = matches!(chart.drawing, Drawing::Latency(_));
+    let cost = matches!(chart.drawing, Drawing::Costs(_));
     let rate = !latency && !cost;
     if lax && rate {
         legend.push("A hollow dot is not durable: a power cut loses these writes.".to_owned());

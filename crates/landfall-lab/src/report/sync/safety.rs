@@ -1,46 +1,17 @@
 //! Cost against safety: the picture of what is fast and lost nothing.
 
-use serde::Serialize;
-
 use crate::Results;
 use crate::numbers::{NOTHING, interval, thousands};
-use crate::report::charts::{Chart, Drawing, MOST_ROWS, is_wide};
 use crate::report::part::{Chapter, Figure, chapter};
 use crate::sync::safety::{Timed, is_comparable, lost_in, place, ranking, safety, timed};
 use crate::sync::{Safety, SyncResults};
+use landfall_results::view::chart::{
+    Chart, Comparison, ComparisonMark, Drawing, MOST_ROWS, is_wide,
+};
 use landfall_results::view::{Column, Row, Table};
 use landfall_results::{Axis, Series};
 
 const TITLE: &str = "Cost against safety";
-
-/// Operations per second of strategies, by what power cuts did to them.
-#[derive(Clone, Debug, Serialize)]
-pub(in crate::report) struct Comparison {
-    log: bool,
-    groups: Vec<&'static str>,
-    rows: Vec<Mark>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct Mark {
-    label: String,
-    /// Index into the groups of all charts: lost nothing, lost, not proven.
-    group: usize,
-    durable: bool,
-    /// Whether it is the fastest that lost nothing.
-    best: bool,
-    value: f64,
-    low: f64,
-    high: f64,
-    text: String,
-}
-
-impl Comparison {
-    /// Marks of a complete drawing: one for each strategy.
-    pub fn marks(&self) -> usize {
-        self.rows.len()
-    }
-}
 
 /// The chapter that comes before all others, if anything was proven; `charts` receives what is drawn.
 pub(super) fn of(
@@ -100,7 +71,7 @@ fn figure(
         let by_rate = b_rate.median.total_cmp(&a_rate.median);
         safety(a).cmp(&safety(b)).then(by_rate)
     });
-    let rows: Vec<Mark> = those
+    let rows: Vec<ComparisonMark> = those
         .iter()
         .take(MOST_ROWS)
         .map(|timed| mark(timed, best, label))
@@ -118,26 +89,29 @@ fn figure(
             those.len()
         ));
     }
-    let chart = Chart {
-        id: id.to_owned(),
-        drawing: Drawing::Safety(Comparison {
-            log: is_wide(rows.iter().map(|row| row.value)),
-            groups: vec!["lost nothing", "lost acknowledged writes", "not proven"],
-            rows,
-        }),
+    let groups = ["lost nothing", "lost acknowledged writes", "not proven"];
+    let comparison = Comparison {
+        log: is_wide(rows.iter().map(|row| row.value)),
+        groups: groups.map(Into::into).into(),
+        rows,
     };
+    let chart = Chart::new(id, Drawing::Safety(comparison));
     let figure = Figure::new(&chart, TITLE, title, legend.join(" "), table(&those));
     (chart, figure)
 }
 
-fn mark((strategy, rate): &Timed<'_>, best: Option<&str>, label: fn(&Series) -> String) -> Mark {
+fn mark(
+    (strategy, rate): &Timed<'_>,
+    best: Option<&str>,
+    label: fn(&Series) -> String,
+) -> ComparisonMark {
     let is_best = best == Some(strategy.key.as_str());
     let mut text = format!("{} ops/s", thousands(rate.median));
     match safety(strategy) {
         Safety::NotProven => {}
         _ => text.push_str(&format!(", {}", lost_in(strategy))),
     }
-    Mark {
+    ComparisonMark {
         label: if strategy.axes.is_durable() {
             label(strategy)
         } else {

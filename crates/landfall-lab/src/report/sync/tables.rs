@@ -1,6 +1,7 @@
 //! The tables of experiment `sync`: those beneath its charts, and those of a terminal.
 
 use landfall_os::humanize::bytes_text;
+use landfall_results::view::chart::{Chart, Drawing};
 use landfall_results::view::{
     Block, Cell, Row, SeriesColumn, Table, Tone, or_nothing, series_table, with_interval,
 };
@@ -8,7 +9,6 @@ use landfall_results::{Axis, Metric, Series};
 
 use crate::Results;
 use crate::numbers::{NOTHING, short, two};
-use crate::report::charts::{Chart, Drawing};
 use crate::report::table;
 use crate::section::Section;
 use crate::stats::median;
@@ -30,11 +30,11 @@ const PERCENTILES: [(f64, &str); 9] = [
 /// The table that belongs to `chart`, which shows `section`.
 pub(super) fn of(chart: &Chart, section: &Section<'_>) -> Table {
     let (caption, columns) = match &chart.drawing {
-        Drawing::Latency { .. } => (
+        Drawing::Latency(_) => (
             "Latency in microseconds at percentiles, over all rounds, without first operations",
             PERCENTILES.map(percentile).into(),
         ),
-        Drawing::Costs { .. } => (
+        Drawing::Costs(_) => (
             "Writes, KiB, flushes and reads per operation, as the device counts them",
             [
                 Metric::Writes,

@@ -4,14 +4,13 @@ pub(super) mod tables;
 #[cfg(test)]
 mod tests;
 
+use landfall_results::view::chart::{Chart, Drawing, Rate, Rates, is_wide};
 use landfall_results::view::{Column, Row, Table};
 use landfall_results::{Metric, Series};
 
-use super::charts::{Chart, Drawing, is_wide};
 use super::configuration::charts::{Row as Named, costs, rates};
 use super::configuration::tables::{measured, preparation};
 use super::part::{Chapter, Figure, Part, chapter};
-use super::sync::charts::Rate;
 use super::table;
 use crate::numbers::{NOTHING, interval, two};
 use crate::stats::Estimate;
@@ -56,16 +55,13 @@ fn of_conditions(torn: &TornResults, charts: &mut Vec<Chart>) -> Option<Chapter>
         .iter()
         .map(|pair| Rate::of(pair.label.clone(), true, pair.gain, two))
         .collect();
-    let chart = Chart {
-        id: "torn-conditions".to_owned(),
-        drawing: Drawing::Rates {
-            unit: "times the rate of the doublewrite buffer",
-            reference: Some(1.0),
-            log: is_wide(rows.iter().filter_map(|row| row.value)),
-            rows,
-        },
-    }
-    .if_any()?;
+    let rates = Rates {
+        unit: "times the rate of the doublewrite buffer".into(),
+        reference: Some(1.0),
+        log: is_wide(rows.iter().filter_map(|row| row.value)),
+        rows,
+    };
+    let chart = Chart::new("torn-conditions", Drawing::Rates(rates)).if_any()?;
     let table_rows = pairs.iter().map(|pair| {
         let figures = |one: &Series| {
             [Metric::RequestsPerSecond, Metric::Kib, Metric::Flushes]
