@@ -6,7 +6,6 @@ mod binlog;
 mod claims;
 mod configuration;
 mod page;
-mod part;
 mod prose;
 mod prove;
 mod stream;

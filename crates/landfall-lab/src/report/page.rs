@@ -7,7 +7,6 @@ use askama::Template;
 
 use super::advice::{Advised, advised};
 use super::claims::{Claim, Source, claims};
-use super::part::{Chapter, Part};
 use super::{amplify, binlog, prose, prove, stream, sync, torn};
 use crate::advice::Advice;
 use crate::facts::{self, Fact};
@@ -15,7 +14,7 @@ use crate::{Error, Notice, Results, Weight};
 use landfall_os::humanize::{bytes_text, duration_text};
 use landfall_results::proof::ProofResults;
 use landfall_results::view::chart::Chart;
-use landfall_results::view::{Row, Table};
+use landfall_results::view::{Chapter, Part, Row, Table};
 
 pub(super) const STYLE: &str = concat!(
     include_str!("../../templates/report.css"),
@@ -131,24 +130,29 @@ struct Subject {
 /// The report as one HTML text.
 pub(super) fn render(results: &Results, advice: &Advice) -> Result<String, Error> {
     let failed = |error: String| Error::Usage(format!("cannot make the report: {error}"));
-    let mut charts = Vec::new();
     let mut parts = Vec::new();
     if let Some(found) = results.first() {
-        parts.push(sync::part(results, found, &mut charts));
+        parts.push(sync::part(results, found));
     }
     if let Some(found) = results.first() {
-        parts.push(stream::part(results, found, &mut charts));
+        parts.push(stream::part(results, found));
     }
-    add_runs(&mut parts, &mut charts, results.all(), binlog::part);
-    add_runs(&mut parts, &mut charts, results.all(), torn::part);
-    add_runs(&mut parts, &mut charts, results.all(), amplify::part);
+    add_runs(&mut parts, results.all(), binlog::part);
+    add_runs(&mut parts, results.all(), torn::part);
+    add_runs(&mut parts, results.all(), amplify::part);
     let proofs: Vec<&ProofResults> = results.proofs().collect();
     if !proofs.is_empty() {
-        parts.push(prove::part(&proofs, &mut charts));
+        parts.push(prove::part(&proofs));
     }
     let sentences = prose::verdict(results, &mut parts, advice);
     let front = parts.iter_mut().filter_map(|part| part.front.take());
-    let front = front.collect();
+    let front: Vec<Chapter> = front.collect();
+    let chapters = parts.iter().flat_map(|part| &part.chapters);
+    let figures = front
+        .iter()
+        .chain(chapters)
+        .flat_map(|chapter| &chapter.figures);
+    let charts: Vec<&Chart> = figures.map(|figure| &figure.chart).collect();
     let (claims, sources) = claims(results);
     let data = serde_json::to_string(&charts).map_err(|error| failed(error.to_string()))?;
     let only_proofs = results.has_only_proofs();
@@ -222,16 +226,14 @@ fn heading(parts: &[Part]) -> String {
 /// A part for each run of an experiment, told apart where there are several.
 fn add_runs<'a, T: 'a>(
     parts: &mut Vec<Part>,
-    charts: &mut Vec<Chart>,
     runs: impl Iterator<Item = &'a T>,
-    part: fn(&T, &mut Vec<Chart>) -> Part,
+    part: fn(&T) -> Part,
 ) {
     let runs: Vec<&T> = runs.collect();
     for (index, run) in runs.iter().enumerate() {
-        let before = charts.len();
-        let mut part = part(run, charts);
+        let mut part = part(run);
         if runs.len() > 1 {
-            part.number(index + 1, runs.len(), &mut charts[before..]);
+            part.number(index + 1, runs.len());
         }
         parts.push(part);
     }

@@ -1,8 +1,8 @@
 //! The report's verdict: three sentences, computed from the results.
 
-use super::part::Part;
 use crate::Results;
 use crate::advice::{Advice, sentence};
+use landfall_results::view::Part;
 
 /// What the report says before anything else: what was found first, which setting has most to gain, and what must
 /// be known before any of it is believed. The first is taken from the parts, whose sentences stand with them.

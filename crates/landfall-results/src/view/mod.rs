@@ -3,9 +3,11 @@
 
 pub mod chart;
 mod columns;
+mod part;
 mod table;
 
 pub use columns::{SeriesColumn, series_table, with_interval};
+pub use part::{Chapter, Figure, Part};
 pub use table::{Cell, Column, Row, Table, Tone, or_nothing};
 
 /// Something to be shown beneath what came before.

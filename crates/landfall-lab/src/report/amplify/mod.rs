@@ -4,28 +4,23 @@ pub(super) mod tables;
 #[cfg(test)]
 mod tests;
 
-use landfall_results::view::Table;
 use landfall_results::view::chart::{Bar, Chart, Costs, Drawing, MOST_ROWS, Panel};
+use landfall_results::view::{Chapter, Figure, Part};
 use landfall_results::{Metric, Series};
 
 use super::configuration::tables::{measured, preparation};
-use super::part::{Chapter, Figure, Part, chapter};
 use super::table;
 use crate::amplify::{self, AmplifyResults, Section, sections, summary_text};
 use crate::numbers::{Print, short, two};
 use tables::{at_end, bytes_table, loaded, sizes_table};
 
-/// Its part of the page; `charts` receives what is drawn.
-pub(super) fn part(amplify: &AmplifyResults, charts: &mut Vec<Chart>) -> Part {
+/// Its part of the page.
+pub(super) fn part(amplify: &AmplifyResults) -> Part {
     let sections = sections(amplify);
-    let chapters: Vec<Chapter> = [
-        bytes(amplify, &sections, charts),
-        sizes(&sections, charts),
-        time(&sections),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let chapters: Vec<Chapter> = [bytes(amplify, &sections), sizes(&sections), time(&sections)]
+        .into_iter()
+        .flatten()
+        .collect();
     Part {
         title: "How many bytes reach the device".to_owned(),
         sentences: summary_text::summary(amplify),
@@ -37,13 +32,8 @@ pub(super) fn part(amplify: &AmplifyResults, charts: &mut Vec<Chart>) -> Part {
 }
 
 /// KiB per request at the device, and beside them what a drive makes of them.
-fn bytes(
-    amplify: &AmplifyResults,
-    sections: &[Section<'_>],
-    charts: &mut Vec<Chart>,
-) -> Option<Chapter> {
-    let title = "Bytes per request, at the device and in its flash";
-    let figures = figures(sections, title, charts, |section| {
+fn bytes(amplify: &AmplifyResults, sections: &[Section<'_>]) -> Option<Chapter> {
+    let figures = sections.iter().filter_map(|section| {
         let chart = panels(
             &format!("amplify-{}", section.part.name()),
             section,
@@ -53,18 +43,26 @@ fn bytes(
                 ("writes", &|one| one.median(Metric::Writes), two),
             ],
         )?;
-        let legend = unsteady(section);
-        Some((chart, legend, bytes_table(section)))
+        let table = bytes_table(section);
+        Some(Figure::new(
+            section.title.as_str(),
+            chart,
+            unsteady(section),
+            table,
+        ))
     });
     let mut about = vec![summary_text::reading(amplify)];
     about.extend(summary_text::about_flash(amplify));
     about.push(summary_text::STANDS_FOR.to_owned());
-    chapter(title, about.join(" "), figures)
+    Chapter::of_figures(
+        "Bytes per request, at the device and in its flash",
+        about.join(" "),
+        figures.collect(),
+    )
 }
 
-fn sizes(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Option<Chapter> {
-    let title = "How large the database is";
-    let figures = figures(sections, title, charts, |section| {
+fn sizes(sections: &[Section<'_>]) -> Option<Chapter> {
+    let figures = sections.iter().filter_map(|section| {
         if section.part == amplify::Part::Knobs {
             // The same data, whatever is set.
             return None;
@@ -77,10 +75,11 @@ fn sizes(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Option<Chapter> {
                 ("MB at the end", &|one| at_end(one), short),
             ],
         )?;
-        Some((chart, String::new(), sizes_table(section)))
+        let table = sizes_table(section);
+        Some(Figure::new(section.title.as_str(), chart, "", table))
     });
     let introduction = "Bytes that its files take on the disk, without those of an empty database: a server's own tables, and logs that are as large as they are told to be. A MB is 1,000,000 bytes.";
-    chapter(title, introduction, figures)
+    Chapter::of_figures("How large the database is", introduction, figures.collect())
 }
 
 /// Requests per second are no picture here: they are those of a recorder.
@@ -96,28 +95,11 @@ fn time(sections: &[Section<'_>]) -> Option<Chapter> {
         is_new
     });
     let table = measured("Requests, and what they cost".to_owned(), each_once);
-    (!table.rows.is_empty()).then(|| Chapter {
-        title: "Time, CPU and flushes",
-        introduction: "How fast requests were is a matter of the device: on a recorder they wait for a program that counts, unless it was given the times of a disk. Byte ranks are not time ranks: what writes less may wait longer.".to_owned(),
-        tables: vec![table],
-        figures: Vec::new(),
-    })
-}
-
-fn figures(
-    sections: &[Section<'_>],
-    title: &str,
-    charts: &mut Vec<Chart>,
-    make: impl Fn(&Section<'_>) -> Option<(Chart, String, Table)>,
-) -> Vec<Figure> {
-    let mut figures = Vec::new();
-    for section in sections {
-        if let Some((chart, legend, table)) = make(section) {
-            figures.push(Figure::new(&chart, title, &section.title, legend, table));
-            charts.push(chart);
-        }
-    }
-    figures
+    (!table.rows.is_empty()).then(|| Chapter::of_table(
+        "Time, CPU and flushes",
+        "How fast requests were is a matter of the device: on a recorder they wait for a program that counts, unless it was given the times of a disk. Byte ranks are not time ranks: what writes less may wait longer.",
+        table,
+    ))
 }
 
 type Value<'a> = &'a dyn Fn(&Series) -> Option<f64>;

@@ -4,20 +4,18 @@ pub(super) mod tables;
 #[cfg(test)]
 mod tests;
 
-use landfall_results::view::Table;
-use landfall_results::view::chart::Chart;
+use landfall_results::view::{Chapter, Figure, Part, Table};
 use landfall_results::{Metric, Series};
 
 use super::configuration::charts::{Line, Row, clients, costs, rates};
 use super::configuration::tables::{clients_text, measured, preparation};
-use super::part::{Chapter, Figure, Part, chapter};
 use super::table;
 use crate::binlog::{BinlogResults, Section, beside, sections, summary_text};
 
 const SETTINGS: [&str; 2] = ["sync_binlog=0", "sync_binlog=1"];
 
-/// Its part of the page; `charts` receives what is drawn.
-pub(super) fn part(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Part {
+/// Its part of the page.
+pub(super) fn part(binlog: &BinlogResults) -> Part {
     let sections = sections(binlog);
     let chapters = [
         of_mariadb(
@@ -26,7 +24,6 @@ pub(super) fn part(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Part {
             "Each transaction is written to InnoDB's log, which was preallocated, and to the binary log, which grows. sync_binlog says whether the binary log is synced with it. Bars are 95% intervals of the median.",
             ("rate", "transactions per second"),
             Metric::RequestsPerSecond,
-            charts,
         ),
         of_mariadb(
             &sections,
@@ -34,7 +31,6 @@ pub(super) fn part(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Part {
             "What the device was asked to make durable, counted. A sync that finds metadata to commit costs two flushes on a disk without FUA, and one that finds none costs one; clients that commit at the same time share them.",
             ("flushes", "flushes per transaction"),
             Metric::Flushes,
-            charts,
         ),
         of_mariadb(
             &sections,
@@ -42,9 +38,8 @@ pub(super) fn part(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Part {
             "Until nothing of it was left in the page cache: where the binary log is not synced, the kernel writes it some time, and in fewer pieces.",
             ("kib", "KiB per transaction"),
             Metric::Kib,
-            charts,
         ),
-        others(binlog, charts),
+        others(binlog),
     ];
     Part {
         title: "What syncing a growing log costs".to_owned(),
@@ -62,7 +57,6 @@ fn of_mariadb(
     introduction: &str,
     (id, axis): (&str, &str),
     metric: Metric,
-    charts: &mut Vec<Chart>,
 ) -> Option<Chapter> {
     let mut figures = Vec::new();
     for group in sections.chunk_by(|a, b| a.flush_log == b.flush_log) {
@@ -79,10 +73,9 @@ fn of_mariadb(
             first.flush_log
         );
         let table = of_group(group, format!("{title}: {of}"));
-        figures.push(Figure::new(&chart, title, &of, String::new(), table));
-        charts.push(chart);
+        figures.push(Figure::new(of, chart, "", table));
     }
-    chapter(title, introduction, figures)
+    Chapter::of_figures(title, introduction, figures)
 }
 
 /// A panel for each filesystem: both settings along the number of clients.
@@ -142,7 +135,7 @@ const ABOUT: [(&str, &str); 4] = [
 ];
 
 /// Databases beside MariaDB, and settings that were tried.
-fn others(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
+fn others(binlog: &BinlogResults) -> Option<Chapter> {
     let beside = beside(binlog);
     let is_there = |name: &str| {
         let mut ones = beside.iter().flat_map(|(_, ones)| ones);
@@ -175,28 +168,14 @@ fn others(binlog: &BinlogResults, charts: &mut Vec<Chart>) -> Option<Chapter> {
         let labelled = || rows.iter().map(|row| (row.label.clone(), row.one));
         let figures_of = |what: &str| measured(format!("{what}: {of}"), labelled());
         if let Some(chart) = rates(&format!("binlog-{database}"), &rows) {
-            figures.push(Figure::new(
-                &chart,
-                title,
-                of,
-                String::new(),
-                figures_of("Rates"),
-            ));
-            charts.push(chart);
+            figures.push(Figure::new(of.as_str(), chart, "", figures_of("Rates")));
         }
         if let Some(chart) = costs(&format!("binlog-{database}-cost"), &rows) {
             let of = format!("{of}: what a request costs the device");
-            figures.push(Figure::new(
-                &chart,
-                title,
-                &of,
-                String::new(),
-                figures_of("Costs"),
-            ));
-            charts.push(chart);
+            figures.push(Figure::new(of, chart, "", figures_of("Costs")));
         }
     }
-    chapter(title, about.join(" "), figures)
+    Chapter::of_figures(title, about.join(" "), figures)
 }
 
 /// Whether what is acknowledged is meant to be durable.

@@ -6,82 +6,62 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::part::{Chapter, Figure, Part};
 use landfall_results::proof::summary_text::model;
 use landfall_results::proof::{FailingState, ProofResults};
-use landfall_results::view::chart::Chart;
+use landfall_results::view::{Chapter, Figure, Part};
 
 /// Timelines that are drawn of several proofs.
 const MOST_TIMELINES: usize = 12;
 
-/// Their part of the page; `charts` receives what is drawn.
-pub(super) fn part(proofs: &[&ProofResults], charts: &mut Vec<Chart>) -> Part {
+/// Their part of the page.
+pub(super) fn part(proofs: &[&ProofResults]) -> Part {
     Part {
         title: "What a power cut leaves".to_owned(),
         sentences: prose::sentences(proofs),
         front: None,
         chapters: match proofs {
-            [proof] => of_one(proof, charts),
-            several => of_several(several, charts),
+            [proof] => of_one(proof),
+            several => of_several(several),
         },
         unmeasured: None,
         preparation: None,
     }
 }
 
-fn of_one(proof: &ProofResults, charts: &mut Vec<Chart>) -> Vec<Chapter> {
-    let broken = tables::violations(proof).map(|table| Chapter {
-        title: "Promises that were broken",
-        introduction: "A crash state is what a power cut leaves on the device. Each was mounted, the subject recovered, and what it read back was held against what it had acknowledged before the cut.".to_owned(),
-        tables: vec![table],
-        figures: Vec::new(),
+fn of_one(proof: &ProofResults) -> Vec<Chapter> {
+    let broken = tables::violations(proof).map(|table| {
+        Chapter::of_table(
+            "Promises that were broken",
+            "A crash state is what a power cut leaves on the device. Each was mounted, the subject recovered, and what it read back was held against what it had acknowledged before the cut.",
+            table,
+        )
     });
-    let shortest = proof.shortest.as_ref().map(|state| {
-        let title = "The shortest failing state";
-        Chapter {
-            title,
-            introduction: format!(
-                "Of the failing states the one that lacks least. {}",
-                READING
-            ),
-            tables: Vec::new(),
-            figures: vec![figure(
-                "timeline",
-                title,
-                format!("State {}", state.name),
-                state,
-                charts,
-            )],
-        }
+    let shortest = proof.shortest.as_ref().and_then(|state| {
+        Chapter::of_figures(
+            "The shortest failing state",
+            format!("Of the failing states the one that lacks least. {READING}"),
+            vec![figure("timeline", format!("State {}", state.name), state)],
+        )
     });
-    let tried = Chapter {
-        title: "What was tried",
-        introduction: format!(
+    let tried = Chapter::of_table(
+        "What was tried",
+        format!(
             "An epoch is a stretch between two flushes: within one, the disk is free to choose. {}",
             model(proof)
         ),
-        tables: vec![tables::tried(proof)],
-        figures: Vec::new(),
-    };
+        tables::tried(proof),
+    );
     let found = shortest.into_iter().chain(broken);
     found.chain([tried]).collect()
 }
 
 const READING: &str = "Events stand in the order in which they happened, each at its own place, whatever time lay between them. What was written since the last flush, on the shaded ground, the disk may have kept or not.";
 
-fn of_several(proofs: &[&ProofResults], charts: &mut Vec<Chart>) -> Vec<Chapter> {
+fn of_several(proofs: &[&ProofResults]) -> Vec<Chapter> {
     let mut models: Vec<&str> = proofs.iter().map(|proof| model(proof)).collect();
     models.dedup();
-    let table = Chapter {
-        title: "All proofs",
-        introduction: models.join(" "),
-        tables: vec![tables::all(proofs)],
-        figures: Vec::new(),
-    };
+    let table = Chapter::of_table("All proofs", models.join(" "), tables::all(proofs));
     let (title, shown) = shown(proofs);
-    if shown.is_empty() {
-        return vec![table];
-    }
     let mut introduction = READING.to_owned();
     if shown.len() > MOST_TIMELINES {
         introduction.push_str(&format!(
@@ -99,16 +79,11 @@ fn of_several(proofs: &[&ProofResults], charts: &mut Vec<Chart>) -> Vec<Chapter>
                 "{} on {}: state {}",
                 proof.subject, proof.filesystem_spec, state.name
             );
-            figure(&id, title, heading, state, charts)
+            figure(&id, heading, state)
         })
         .collect();
-    let timelines = Chapter {
-        title,
-        introduction,
-        tables: Vec::new(),
-        figures,
-    };
-    vec![table, timelines]
+    let timelines = Chapter::of_figures(title, introduction, figures);
+    [table].into_iter().chain(timelines).collect()
 }
 
 /// The proofs of which a timeline is shown: those that failed and should not have, or one of the others,
@@ -133,17 +108,9 @@ fn shown<'a>(
     ("How a planted fault shows", telling.into_iter().collect())
 }
 
-fn figure(
-    id: &str,
-    chapter: &str,
-    title: String,
-    state: &FailingState,
-    charts: &mut Vec<Chart>,
-) -> Figure {
+fn figure(id: &str, title: String, state: &FailingState) -> Figure {
     let chart = charts::timeline(id.to_owned(), state);
-    let table = tables::events(state);
-    let mut figure = Figure::new(&chart, chapter, &title, prose::failing(state), table);
+    let mut figure = Figure::new(title, chart, prose::failing(state), tables::events(state));
     figure.command = Some(state.command.clone());
-    charts.push(chart);
     figure
 }

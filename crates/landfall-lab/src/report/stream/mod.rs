@@ -8,28 +8,28 @@ pub(super) mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::part::{Chapter, Figure, Part, chapter};
 use super::table;
 use crate::Results;
 use crate::section::Section;
 use crate::stream::{StreamResults, sections, summary_text};
-use landfall_results::view::chart::{Chart, Drawing, MOST_ROWS};
+use landfall_results::view::chart::{Drawing, MOST_ROWS};
+use landfall_results::view::{Chapter, Figure, Part};
 use landfall_results::{Axis, Series};
 
-/// Its part of the page; `charts` receives what is drawn.
-pub(super) fn part(results: &Results, stream: &StreamResults, charts: &mut Vec<Chart>) -> Part {
+/// Its part of the page.
+pub(super) fn part(results: &Results, stream: &StreamResults) -> Part {
     let in_memory = results.is_in_memory();
     let sections = sections(stream);
     let mut chapters: Vec<Chapter> = [
-        by_size(stream, &sections, in_memory, charts),
-        by_others(stream, &sections, in_memory, charts),
-        costs(&sections, charts),
+        by_size(stream, &sections, in_memory),
+        by_others(stream, &sections, in_memory),
+        costs(&sections),
     ]
     .into_iter()
     .flatten()
     .collect();
     if let Some(saving) = &stream.saving {
-        chapters.extend(saving::chapters(saving, in_memory, charts));
+        chapters.extend(saving::chapters(saving, in_memory));
     }
     let is_measured = stream.saving.is_some() || stream.series.iter().any(Series::is_measured);
     Part {
@@ -63,13 +63,7 @@ fn phases(in_memory: bool) -> &'static str {
     }
 }
 
-fn by_size(
-    stream: &StreamResults,
-    sections: &[Section<'_>],
-    in_memory: bool,
-    charts: &mut Vec<Chart>,
-) -> Option<Chapter> {
-    let title = "MB per second by size";
+fn by_size(stream: &StreamResults, sections: &[Section<'_>], in_memory: bool) -> Option<Chapter> {
     let section = sections
         .iter()
         .find(|section| section.axis == Some(Axis::Size))?;
@@ -79,18 +73,12 @@ fn by_size(
         legend.extend(sizes.legend());
     }
     let table = tables::rates(section);
-    let figure = Figure::new(&chart, title, &section.title, legend.join(" "), table);
-    charts.push(chart);
+    let figure = Figure::new(section.title.as_str(), chart, legend.join(" "), table);
     let introduction = introduction(stream, in_memory);
-    chapter(title, introduction, vec![figure])
+    Chapter::of_figures("MB per second by size", introduction, vec![figure])
 }
 
-fn by_others(
-    stream: &StreamResults,
-    sections: &[Section<'_>],
-    in_memory: bool,
-    charts: &mut Vec<Chart>,
-) -> Option<Chapter> {
+fn by_others(stream: &StreamResults, sections: &[Section<'_>], in_memory: bool) -> Option<Chapter> {
     let axes = ["method", "allocation", "chunk", "other"];
     let title = if sections
         .iter()
@@ -100,7 +88,7 @@ fn by_others(
     } else {
         "MB per second"
     };
-    let figures = of_axes(sections, &axes, charts, |section| {
+    let figures = of_axes(sections, &axes, |section| {
         let chart = charts::phases(section, in_memory)?;
         let legend = if section.rows.len() > MOST_ROWS {
             format!(
@@ -111,14 +99,13 @@ fn by_others(
             String::new()
         };
         let table = tables::rates(section);
-        let figure = Figure::new(&chart, title, &section.title, legend, table);
-        Some((chart, figure))
+        Some(Figure::new(section.title.as_str(), chart, legend, table))
     });
     let introduction = match title {
         "MB per second" => introduction(stream, in_memory),
         _ => "What the bytes are handed over with, how the space came to be and how much a call takes, each on its own.".to_owned(),
     };
-    chapter(title, introduction, figures)
+    Chapter::of_figures(title, introduction, figures)
 }
 
 fn introduction(stream: &StreamResults, in_memory: bool) -> String {
@@ -133,33 +120,27 @@ fn introduction(stream: &StreamResults, in_memory: bool) -> String {
     texts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-fn costs(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Option<Chapter> {
-    let title = "What it costs besides time";
+fn costs(sections: &[Section<'_>]) -> Option<Chapter> {
     let axes: &[&str] = match sections {
         [only] if only.axis.is_none() => &["other"],
         _ => &["method", "allocation"],
     };
-    let figures = of_axes(sections, axes, charts, |section| {
+    let figures = of_axes(sections, axes, |section| {
         let chart = charts::costs(section)?;
         let table = tables::costs(section);
-        let figure = Figure::new(&chart, title, &section.title, String::new(), table);
-        Some((chart, figure))
+        Some(Figure::new(section.title.as_str(), chart, "", table))
     });
     let introduction = "The longest stall is the longest single call of the hand-over: for so long the program cannot do anything else. Peak memory is that of this process, in which pages of a mapped file count. Medians over the rounds.";
-    chapter(title, introduction, figures)
+    Chapter::of_figures("What it costs besides time", introduction, figures)
 }
 
 fn of_axes(
     sections: &[Section<'_>],
     axes: &[&str],
-    charts: &mut Vec<Chart>,
-    make: impl Fn(&Section<'_>) -> Option<(Chart, Figure)>,
+    make: impl Fn(&Section<'_>) -> Option<Figure>,
 ) -> Vec<Figure> {
-    let (made, figures): (Vec<Chart>, Vec<Figure>) = sections
+    let shown = sections
         .iter()
-        .filter(|section| axes.contains(&section.name()))
-        .filter_map(make)
-        .unzip();
-    charts.extend(made);
-    figures
+        .filter(|section| axes.contains(&section.name()));
+    shown.filter_map(make).collect()
 }

@@ -2,21 +2,15 @@
 
 use super::crossing;
 use crate::numbers::{NOTHING, Print, interval, short, thousands, two};
-use crate::report::part::{Chapter, Figure, chapter};
 use crate::stats::Estimate;
 use crate::stream::saving::{Cost, LogResult, Policy, SavingResults};
 use crate::stream::summary_text::{self, percent};
 use landfall_os::humanize::{bytes_text, duration_text};
 use landfall_results::view::chart::{Bar, Chart, Costs, Drawing, Panel};
-use landfall_results::view::{Block, Column, Row, Table, or_nothing};
+use landfall_results::view::{Block, Chapter, Column, Figure, Row, Table, or_nothing};
 
 /// The chapters of dump against log.
-pub(super) fn chapters(
-    saving: &SavingResults,
-    in_memory: bool,
-    charts: &mut Vec<Chart>,
-) -> Vec<Chapter> {
-    let title = "When a dump is cheaper than a log";
+pub(super) fn chapters(saving: &SavingResults, in_memory: bool) -> Vec<Chapter> {
     let mut figures = Vec::new();
     for (cost, heading) in [
         (Cost::Seconds, "By the seconds that the program spends"),
@@ -26,20 +20,16 @@ pub(super) fn chapters(
             continue;
         };
         let table = break_even_table(saving, cost, heading);
-        figures.push(Figure::new(&chart, title, heading, String::new(), table));
-        charts.push(chart);
+        figures.push(Figure::new(heading, chart, "", table));
     }
     let introduction = "A dump costs the same whatever has changed since the last one; a log costs the more, the more changes. Policies differ in when the log is synced: never, every second, for a group of updates, or for every update. Left of a crossing the log is cheaper, right of it the dump; the figures beside the policies are those shares. Beyond 100% records have changed more than once. Both scales are logarithmic.";
-    let break_even = chapter(title, introduction, figures);
-    let title = "What a dump and a log ask for";
-    let heading = heading(saving);
-    let costs = costs(saving).map(|chart| {
-        let figure = Figure::new(&chart, title, &heading, losses(in_memory), table(saving));
-        charts.push(chart);
-        figure
-    });
+    let break_even =
+        Chapter::of_figures("When a dump is cheaper than a log", introduction, figures);
+    let costs = costs(saving)
+        .map(|chart| Figure::new(heading(saving), chart, losses(in_memory), table(saving)));
     let introduction = "A dump stops the program for its hand-over, and a log for as long as an update waits to be accepted. A restart reads the last dump, and the log that came after it.";
-    let costs = chapter(title, introduction, costs.into_iter().collect());
+    let costs = costs.into_iter().collect();
+    let costs = Chapter::of_figures("What a dump and a log ask for", introduction, costs);
     [break_even, costs].into_iter().flatten().collect()
 }
 

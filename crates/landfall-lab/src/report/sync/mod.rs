@@ -6,22 +6,22 @@ pub(super) mod safety;
 pub(super) mod tables;
 
 use landfall_results::view::chart::{Chart, Drawing, MOST_ROWS};
+use landfall_results::view::{Chapter, Figure, Part};
 use landfall_results::{Metric, Series};
 
-use super::part::{Chapter, Figure, Part, chapter};
 use super::table;
 use crate::Results;
 use crate::section::Section;
 use crate::sync::{SyncResults, sections};
 
-/// Its part of the page; `charts` receives what is drawn.
-pub(super) fn part(results: &Results, sync: &SyncResults, charts: &mut Vec<Chart>) -> Part {
+/// Its part of the page.
+pub(super) fn part(results: &Results, sync: &SyncResults) -> Part {
     let mut shown = sections(sync);
     for section in &mut shown {
         section.in_memory = results.is_in_memory();
     }
-    let first = safety::of(results, sync, charts);
-    let rest = chapters(&shown, charts);
+    let first = safety::of(results, sync);
+    let rest = chapters(&shown);
     Part {
         title: match first {
             Some(_) => "What a durable write costs, and whether it is safe",
@@ -40,17 +40,12 @@ pub(super) fn part(results: &Results, sync: &SyncResults, charts: &mut Vec<Chart
     }
 }
 
-fn chapters(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Vec<Chapter> {
-    let mut figures = |title, make: fn(&Section<'_>) -> Option<Chart>, axes: &[_]| {
+fn chapters(sections: &[Section<'_>]) -> Vec<Chapter> {
+    let figures = |make: fn(&Section<'_>) -> Option<Chart>, axes: &[_]| {
         sections
             .iter()
             .filter(|section| axes.contains(&section.name()))
-            .filter_map(|section| {
-                let chart = make(section)?;
-                let figure = figure(&chart, section, title);
-                charts.push(chart);
-                Some(figure)
-            })
+            .filter_map(|section| Some(figure(make(section)?, section)))
             .collect::<Vec<Figure>>()
     };
     // Where nothing is varied on its own, the strategies as they are named get all charts.
@@ -76,19 +71,17 @@ fn chapters(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Vec<Chapter> {
         "A dot is a single measurement. Without more rounds there are no intervals, and no difference is shown."
     };
     let all = ["allocation", "method", "size", "threads", "pages", "other"];
-    let latency = "Latency";
-    let costs = "What an operation costs the device";
     [
-        chapter(rates, spread, figures(rates, charts::rates, &all)),
-        chapter(
-            latency,
+        Chapter::of_figures(rates, spread, figures(charts::rates, &all)),
+        Chapter::of_figures(
+            "Latency",
             "How long an operation took, from the quickest to the slowest: 99 on the lower scale means that 99 of 100 took no longer. Both scales are logarithmic, and the lower one stretches the slow end. Each panel has one strategy in colour and the others in grey.",
-            figures(latency, charts::latency, main),
+            figures(charts::latency, main),
         ),
-        chapter(
-            costs,
+        Chapter::of_figures(
+            "What an operation costs the device",
             "Counted by the kernel at the device, per operation. A sync that changes metadata writes the journal as well; each flush empties the disk's cache.",
-            figures(costs, charts::costs, &with_pages),
+            figures(charts::costs, &with_pages),
         ),
     ]
     .into_iter()
@@ -96,7 +89,7 @@ fn chapters(sections: &[Section<'_>], charts: &mut Vec<Chart>) -> Vec<Chapter> {
     .collect()
 }
 
-fn figure(chart: &Chart, section: &Section<'_>, chapter: &str) -> Figure {
+fn figure(chart: Chart, section: &Section<'_>) -> Figure {
     let measured = |test: &dyn Fn(&Series) -> bool| {
         let mut rows = section.rows.iter();
         rows.any(|(_, series)| series.is_measured() && test(series))
@@ -131,6 +124,6 @@ fn figure(chart: &Chart, section: &Section<'_>, chapter: &str) -> Figure {
                 .to_owned(),
         );
     }
-    let table = tables::of(chart, section);
-    Figure::new(chart, chapter, &section.title, legend.join(" "), table)
+    let table = tables::of(&chart, section);
+    Figure::new(section.title.as_str(), chart, legend.join(" "), table)
 }

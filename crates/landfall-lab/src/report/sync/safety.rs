@@ -2,23 +2,16 @@
 
 use crate::Results;
 use crate::numbers::{NOTHING, interval, thousands};
-use crate::report::part::{Chapter, Figure, chapter};
 use crate::sync::safety::{Timed, is_comparable, lost_in, place, ranking, safety, timed};
 use crate::sync::{Safety, SyncResults};
 use landfall_results::view::chart::{
     Chart, Comparison, ComparisonMark, Drawing, MOST_ROWS, is_wide,
 };
-use landfall_results::view::{Column, Row, Table};
+use landfall_results::view::{Chapter, Column, Figure, Row, Table};
 use landfall_results::{Axis, Series};
 
-const TITLE: &str = "Cost against safety";
-
-/// The chapter that comes before all others, if anything was proven; `charts` receives what is drawn.
-pub(super) fn of(
-    results: &Results,
-    sync: &SyncResults,
-    charts: &mut Vec<Chart>,
-) -> Option<Chapter> {
+/// The chapter that comes before all others, if anything was proven.
+pub(super) fn of(results: &Results, sync: &SyncResults) -> Option<Chapter> {
     let ranking = ranking(sync)?;
     let (centre, _) = ranking.all.first()?;
     let others: Vec<Timed<'_>> = timed(sync)
@@ -35,8 +28,7 @@ pub(super) fn of(
     } else {
         ranking.best.map(|(best, _)| best.key.as_str())
     };
-    let mut figures = Vec::new();
-    let (chart, main) = figure("safety", &title, ranking.all, best, |one| {
+    let main = figure("safety", &title, ranking.all, best, |one| {
         let axes = &one.axes;
         format!(
             "{}, {}",
@@ -44,20 +36,17 @@ pub(super) fn of(
             axes.text(Axis::Method)
         )
     });
-    charts.push(chart);
-    figures.push(main);
+    let mut figures = vec![main];
     if !others.is_empty() {
         let title = "Other sizes, threads and places, whose rates are not comparable";
         let by_key = |one: &Series| one.key.replace('/', " ");
-        let (chart, rest) = figure("safety-others", title, others, None, by_key);
-        charts.push(chart);
-        figures.push(rest);
+        figures.push(figure("safety-others", title, others, None, by_key));
     }
     let introduction = format!(
         "How fast each setting is, and in how many crash states, of those tried on the recorder, a write was missing that had been acknowledged: 240/300 is 240 of 300. {}",
         place(results, sync)
     );
-    chapter(TITLE, introduction, figures)
+    Chapter::of_figures("Cost against safety", introduction, figures)
 }
 
 fn figure(
@@ -66,7 +55,7 @@ fn figure(
     mut those: Vec<Timed<'_>>,
     best: Option<&str>,
     label: fn(&Series) -> String,
-) -> (Chart, Figure) {
+) -> Figure {
     those.sort_by(|(a, a_rate), (b, b_rate)| {
         let by_rate = b_rate.median.total_cmp(&a_rate.median);
         safety(a).cmp(&safety(b)).then(by_rate)
@@ -96,8 +85,7 @@ fn figure(
         rows,
     };
     let chart = Chart::new(id, Drawing::Safety(comparison));
-    let figure = Figure::new(&chart, TITLE, title, legend.join(" "), table(&those));
-    (chart, figure)
+    Figure::new(title, chart, legend.join(" "), table(&those))
 }
 
 fn mark(
