@@ -1,27 +1,13 @@
 //! What a machine, a filesystem and a device are, and what each of that means for durable writes.
 
 use landfall_os::{BlockDevice, DeviceKind, Filesystem, Host, Medium, WriteCache};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use landfall_results::Fact;
 
 use crate::{Notice, Weight};
 use landfall_os::humanize::bytes_text;
 
 /// A filesystem with less than this share free is called nearly full.
 const NEARLY_FULL: f64 = 0.1;
-
-/// One fact and its meaning.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Fact {
-    /// What it is about: `host`, `filesystem`, or the device's name.
-    pub subject: String,
-    /// What is stated.
-    pub name: String,
-    /// Its value.
-    pub value: String,
-    /// What it means for durable writes; empty where it means nothing in particular.
-    pub meaning: String,
-}
 
 /// Where data goes, in short: `ext4 on vda1 (virtio)`.
 pub fn place(filesystem: &Filesystem) -> String {

@@ -10,6 +10,7 @@
 
 mod axes;
 pub mod claim;
+mod fact;
 mod filesystem_spec;
 pub mod metric;
 mod notice;
@@ -21,6 +22,7 @@ mod trial;
 pub mod view;
 
 pub use axes::{Axes, Axis, CacheState, Data, Files, Placement};
+pub use fact::Fact;
 pub use filesystem_spec::{FilesystemSpec, Kind};
 pub use metric::Metric;
 pub use notice::{Notice, Weight, left_out};

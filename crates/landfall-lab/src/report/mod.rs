@@ -3,7 +3,6 @@
 mod advice;
 mod amplify;
 mod binlog;
-mod claims;
 mod configuration;
 mod page;
 mod prose;

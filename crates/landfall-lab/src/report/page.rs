@@ -6,15 +6,15 @@
 use askama::Template;
 
 use super::advice::{Advised, advised};
-use super::claims::{Claim, Source, claims};
 use super::{amplify, binlog, prose, prove, stream, sync, torn};
 use crate::advice::Advice;
-use crate::facts::{self, Fact};
+use crate::facts;
 use crate::{Error, Notice, Results, Weight};
 use landfall_os::humanize::{bytes_text, duration_text};
+use landfall_results::Fact;
 use landfall_results::proof::ProofResults;
 use landfall_results::view::chart::Chart;
-use landfall_results::view::{Chapter, Part, Row, Table};
+use landfall_results::view::{Chapter, Claims, Part, Row, Table, Tone};
 
 pub(super) const STYLE: &str = concat!(
     include_str!("../../templates/report.css"),
@@ -63,8 +63,7 @@ struct Page<'a> {
     parts: Vec<Part>,
     /// Of the headings of chapters: several experiments have headings of their own above them.
     level: u8,
-    claims: Vec<Claim<'a>>,
-    sources: Vec<Source<'a>>,
+    claims: Claims,
     /// Heading of the facts.
     foundation: &'static str,
     subjects: Vec<Subject>,
@@ -79,6 +78,25 @@ struct Page<'a> {
 impl Page<'_> {
     /// Rows of a table that are shown: more make a page that no browser likes.
     const MOST_ROWS: usize = 400;
+
+    fn class(tone: &Tone) -> &'static str {
+        match tone {
+            Tone::Good => "holds",
+            Tone::Bad => "fails",
+            Tone::Doubt => "doubt",
+            Tone::Plain | Tone::Strong | Tone::Faint => "",
+        }
+    }
+
+    /// What says the same without colour.
+    fn sign(tone: &Tone) -> &'static str {
+        match tone {
+            Tone::Good => "✓",
+            Tone::Bad => "✕",
+            Tone::Doubt => "?",
+            Tone::Plain | Tone::Strong | Tone::Faint => "–",
+        }
+    }
 
     fn preparations(&self) -> impl Iterator<Item = &Table> {
         self.parts
@@ -153,7 +171,6 @@ pub(super) fn render(results: &Results, advice: &Advice) -> Result<String, Error
         .chain(chapters)
         .flat_map(|chapter| &chapter.figures);
     let charts: Vec<&Chart> = figures.map(|figure| &figure.chart).collect();
-    let (claims, sources) = claims(results);
     let data = serde_json::to_string(&charts).map_err(|error| failed(error.to_string()))?;
     let only_proofs = results.has_only_proofs();
     let (heading, verdict) = if only_proofs {
@@ -186,8 +203,7 @@ pub(super) fn render(results: &Results, advice: &Advice) -> Result<String, Error
         advised: advised(advice),
         notices: results.notices.iter().map(mark).collect(),
         parts,
-        claims,
-        sources,
+        claims: Claims::of(results.claims()),
         foundation: match (only_proofs, proofs.len()) {
             (true, 1) => "The filesystem that was made",
             (true, _) => "The filesystem that was made first",

@@ -2,12 +2,16 @@
 //! way. Nothing here knows an experiment, and no back end knows more than this.
 
 pub mod chart;
+mod claims;
 mod columns;
 mod part;
+mod reference;
 mod table;
 
+pub use claims::{Claim, Claims};
 pub use columns::{SeriesColumn, series_table, with_interval};
 pub use part::{Chapter, Figure, Part};
+pub use reference::{Reference, References};
 pub use table::{Cell, Column, Row, Table, Tone, or_nothing};
 
 /// Something to be shown beneath what came before.

@@ -1,8 +1,8 @@
 //! What `landfall inspect` prints.
 
 use landfall_lab::Notice;
-use landfall_lab::facts::Fact;
 use landfall_report::text::text;
+use landfall_results::Fact;
 use landfall_results::view::{Block, Column, Row, Table};
 
 use super::notices::notices;

@@ -1,7 +1,6 @@
 //! Results as tables of at most 100 columns.
 
 mod advice;
-mod claims;
 mod comparison;
 mod inspection;
 mod notices;
@@ -15,7 +14,7 @@ use landfall_lab::facts::place;
 use landfall_lab::{Notice, Results, Weight, report};
 use landfall_os::humanize::duration_text;
 use landfall_report::text;
-use landfall_results::view::Block;
+use landfall_results::view::{Block, Claims};
 
 pub use advice::advice;
 pub use comparison::comparison;
@@ -38,7 +37,7 @@ pub fn results(results: &Results) -> Vec<Block> {
     }
     blocks.extend(report::brief(results));
     blocks.extend(proof::proofs(&results.proofs().collect::<Vec<_>>()));
-    blocks.extend(claims::claims(results.claims()));
+    blocks.extend(Block::titled(Claims::of(results.claims()).table()));
     blocks.extend(notices::notices(&results.notices));
     blocks
 }
