@@ -14,9 +14,8 @@ use landfall_os::humanize::quoted;
 
 use crate::args::Advise;
 use crate::commands::compare::read;
-use crate::commands::documents::{
-    EmptyDirectories, check_file, command_line, prepare_report_in, write_file, write_report,
-};
+use crate::commands::documents::{EmptyDirectories, command_line, prepare_report_in, write_report};
+use crate::commands::files::{check_file, write_file};
 use crate::commands::lab::{Display, measure};
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};

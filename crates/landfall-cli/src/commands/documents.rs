@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use landfall_lab::advice::{Advice, advise};
-use landfall_lab::{Results, report};
+use landfall_lab::{Error, Results, report};
 use landfall_os::humanize::quoted;
+use landfall_report::html;
 use landfall_report::markdown::markdown;
 
 use crate::args::Documents;
 use crate::commands::compare::read;
+use crate::commands::files::{check_file, replace, write_file};
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 use crate::terminal::{remark, table};
@@ -99,38 +101,10 @@ pub fn write_report(directory: &Path, results: &Results, advice: &Advice) -> Res
         })?;
         remark(&format!("earlier results are now in {}", kept.display()));
     }
-    Ok(report::write(directory, results, advice)?)
-}
-
-/// Whether a file can be put there; what is there already stays as it is until there are results.
-pub fn check_file(path: &Path) -> Result<(), Failure> {
-    let wrong = |reason: String| {
-        let text = format!("cannot write {}: {reason}", path.display());
-        Err(Failure::new(Code::Usage, text))
-    };
-    let parent = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    if path.is_dir() {
-        return wrong("it is a directory".into());
-    }
-    if !parent.is_dir() {
-        return wrong(format!("there is no directory {}", parent.display()));
-    }
-    if is_written_in_place(path) {
-        return Ok(());
-    }
-    match report::prepare(parent) {
-        Ok(()) => Ok(()),
-        Err(_) => wrong(format!("no file can be made in {}", parent.display())),
-    }
-}
-
-/// Devices, pipes and links are written to; only a plain file may be replaced by a new one.
-fn is_written_in_place(path: &Path) -> bool {
-    path.symlink_metadata()
-        .is_ok_and(|metadata| !metadata.is_file())
+    replace(&path, results.to_json().as_bytes())?;
+    let page = html::render(&report::page(results, advice))
+        .map_err(|error| Failure::new(Code::Failed, error.to_string()))?;
+    Ok(replace(&directory.join("index.html"), page.as_bytes())?)
 }
 
 /// Makes the report's directory, if there is to be a report. What this returns removes it again when dropped, if
@@ -158,7 +132,7 @@ pub fn prepare_report_in(report: &Path) -> Result<EmptyDirectories, Failure> {
         );
         return Err(Failure::new(Code::Usage, text));
     }
-    report::prepare(report).map_err(|error| {
+    can_be_written(report).map_err(|error| {
         let mut failure = Failure::from(error);
         if failure.code == Code::Failed {
             failure.code = Code::Usage;
@@ -167,6 +141,14 @@ pub fn prepare_report_in(report: &Path) -> Result<EmptyDirectories, Failure> {
         failure
     })?;
     Ok(made)
+}
+
+/// Makes sure, before anything is measured, that a report can be written to `directory`.
+fn can_be_written(directory: &Path) -> Result<(), Error> {
+    let doing = || format!("cannot make the report directory {}", directory.display());
+    std::fs::create_dir_all(directory).map_err(Error::io(doing()))?;
+    tempfile::tempfile_in(directory).map_err(Error::io(doing()))?;
+    Ok(())
 }
 
 /// Directories that go when this is dropped, unless there is something in them; innermost first.
@@ -179,17 +161,6 @@ impl Drop for EmptyDirectories {
             let _ = std::fs::remove_dir(directory);
         }
     }
-}
-
-/// Writes a file, or into what is no plain file.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    if is_written_in_place(path) {
-        return std::fs::write(path, bytes).map_err(|error| {
-            let text = format!("cannot write {}: {error}", path.display());
-            Failure::new(Code::Failed, text)
-        });
-    }
-    Ok(report::write_file(path, bytes)?)
 }
 
 /// What a user types to repeat the run.

@@ -7,7 +7,8 @@ use landfall_lab::{Error, Experiment, Progress, Results, Site, SiteSpec, Stop, e
 use landfall_results::Row;
 
 use crate::args::{Lab, LabRequest, Output};
-use crate::commands::documents::{command_line, is_stdout, prepare_report, write_file};
+use crate::commands::documents::{command_line, is_stdout, prepare_report};
+use crate::commands::files::write_file;
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 use crate::terminal::Bar;

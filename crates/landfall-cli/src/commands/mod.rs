@@ -4,6 +4,7 @@ pub mod advise;
 pub mod clean;
 pub mod compare;
 mod documents;
+mod files;
 pub mod inspect;
 pub mod lab;
 pub mod log;

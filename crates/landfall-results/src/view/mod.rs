@@ -1,15 +1,22 @@
 //! What is to be shown, as data: tables and prose that a terminal, a page and a Markdown file each lay out in their own
 //! way. Nothing here knows an experiment, and no back end knows more than this.
 
+mod advised;
 pub mod chart;
 mod claims;
 mod columns;
+mod page;
 mod part;
 mod reference;
 mod table;
 
+pub use advised::{
+    Advised, AdvisedChoice, AdvisedGroup, AdvisedSetting, CheckedFile, CheckedSetting, Lacking,
+    Workload,
+};
 pub use claims::{Claim, Claims};
 pub use columns::{SeriesColumn, series_table, with_interval};
+pub use page::Page;
 pub use part::{Chapter, Figure, Part};
 pub use reference::{Reference, References};
 pub use table::{Cell, Column, Row, Table, Tone, or_nothing};

@@ -1,11 +1,11 @@
 //! What the report says of proofs before anything else: the verdict, and then how much it is worth.
 
 use super::tables::upper;
-use crate::report::page::Verdict;
 use landfall_results::proof::summary_text::{
     circumstances, coverage, missing, short_subject, short_verdict, verdict, workload,
 };
 use landfall_results::proof::{FailingState, Outcome, ProofResults};
+use landfall_results::view::{Cell, Tone};
 
 /// Specs longer than this do not go into a heading whole.
 const LONGEST_SPEC: usize = 32;
@@ -13,7 +13,7 @@ const LONGEST_SPEC: usize = 32;
 const MOST_NAMED: usize = 4;
 
 /// The verdict in the fewest words, with a sign.
-pub(in crate::report) fn heading(proofs: &[&ProofResults]) -> (String, Verdict) {
+pub(in crate::report) fn heading(proofs: &[&ProofResults]) -> Cell {
     if let [proof] = proofs {
         let whole = proof.filesystem_spec.to_string();
         let filesystem = match proof.filesystem_spec.kind.name() {
@@ -25,20 +25,20 @@ pub(in crate::report) fn heading(proofs: &[&ProofResults]) -> (String, Verdict) 
             short_subject(proof),
             short_verdict(proof)
         );
-        return (text, sign(proof.outcome()));
+        return Cell::toned(tone(proof.outcome()), text);
     }
     let expected = proofs.iter().filter_map(|proof| proof.is_as_expected());
     if expected.clone().next().is_some() {
         let wrong = expected.filter(|yes| !yes).count();
         let count = proofs.len();
         return match wrong {
-            0 => (
+            0 => Cell::toned(
+                Tone::Good,
                 format!("All {count} proofs came out as expected"),
-                Verdict::Good,
             ),
-            wrong => (
+            wrong => Cell::toned(
+                Tone::Bad,
                 format!("{wrong} of {count} proofs did not come out as expected"),
-                Verdict::Bad,
             ),
         };
     }
@@ -46,26 +46,26 @@ pub(in crate::report) fn heading(proofs: &[&ProofResults]) -> (String, Verdict) 
     let lost = count(Outcome::LostSomething);
     let total = proofs.len();
     match (lost, count(Outcome::NotProven)) {
-        (0, 0) => (
+        (0, 0) => Cell::toned(
+            Tone::Good,
             format!("None of {total} subjects lost anything"),
-            Verdict::Good,
         ),
-        (0, unproven) => (
+        (0, unproven) => Cell::toned(
+            Tone::Doubt,
             format!("{unproven} of {total} subjects could not be proven"),
-            Verdict::Doubt,
         ),
-        (lost, _) => (
+        (lost, _) => Cell::toned(
+            Tone::Bad,
             format!("{lost} of {total} subjects broke a promise"),
-            Verdict::Bad,
         ),
     }
 }
 
-fn sign(outcome: Outcome) -> Verdict {
+fn tone(outcome: Outcome) -> Tone {
     match outcome {
-        Outcome::LostNothing => Verdict::Good,
-        Outcome::LostSomething => Verdict::Bad,
-        Outcome::NotProven => Verdict::Doubt,
+        Outcome::LostNothing => Tone::Good,
+        Outcome::LostSomething => Tone::Bad,
+        Outcome::NotProven => Tone::Doubt,
     }
 }
 

@@ -1,0 +1,170 @@
+//! The page: one HTML text that needs nothing else.
+//!
+//! Everything that people read comes from the [`Page`] and is escaped by the template engine; only the repository's own
+//! style, script and libraries, and the charts' JSON, go in as they are.
+
+use std::fmt::{self, Display, Formatter};
+
+use askama::Template;
+use landfall_results::view::chart::Chart;
+use landfall_results::view::{Chapter, Figure, Page, Row, Table, Tone};
+use landfall_results::{Fact, Weight};
+
+const STYLE: &str = concat!(
+    include_str!("../templates/report.css"),
+    "\n",
+    include_str!("../templates/tables.css")
+);
+/// One script, because its parts share their names; the first part says so.
+const SCRIPT: &str = concat!(
+    include_str!("../templates/charts/shared.js"),
+    "\n",
+    include_str!("../templates/charts/rates.js"),
+    "\n",
+    include_str!("../templates/charts/phases.js"),
+    "\n",
+    include_str!("../templates/charts/crossing.js"),
+    "\n",
+    include_str!("../templates/charts/clients.js"),
+    "\n",
+    include_str!("../templates/charts/timeline.js"),
+    "\n",
+    include_str!("../templates/charts/safety.js"),
+    "\n",
+    include_str!("../templates/report.js")
+);
+const D3: &str = include_str!("../vendor/d3.min.js");
+const PLOT: &str = include_str!("../vendor/plot.umd.min.js");
+const LICENCES: [(&str, &str); 2] = [
+    (
+        "Observable Plot 0.6.17",
+        include_str!("../vendor/plot.LICENSE"),
+    ),
+    ("D3 7.9.2", include_str!("../vendor/d3.LICENSE")),
+];
+
+/// Why there is no page.
+#[derive(Debug)]
+pub struct RenderError(String);
+
+impl Display for RenderError {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        write!(formatter, "cannot make the report: {}", self.0)
+    }
+}
+
+impl std::error::Error for RenderError {}
+
+/// The page as one HTML text, which holds everything that it needs.
+pub fn render(page: &Page) -> Result<String, RenderError> {
+    let chapters = page.parts.iter().flat_map(|part| &part.chapters);
+    let figures = page
+        .front
+        .iter()
+        .chain(chapters)
+        .flat_map(|chapter| &chapter.figures);
+    let charts: Vec<&Chart> = figures.map(|figure| &figure.chart).collect();
+    let data = serde_json::to_string(&charts).map_err(|error| RenderError(error.to_string()))?;
+    let filled = Filled {
+        page,
+        level: if page.parts.len() > 1 { 3 } else { 2 },
+        data: inert(&data),
+    };
+    filled
+        .render()
+        .map_err(|error| RenderError(error.to_string()))
+}
+
+/// JSON that cannot end the script element it stands in: `<` occurs in its texts only.
+fn inert(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+/// The template with what it is filled from.
+#[derive(Template)]
+#[template(path = "report.html")]
+struct Filled<'a> {
+    page: &'a Page,
+    /// Of the headings of chapters: several experiments have headings of their own above them.
+    level: u8,
+    /// The charts as JSON.
+    data: String,
+}
+
+impl Filled<'_> {
+    /// Rows of a table that are shown: more make a page that no browser likes.
+    const MOST_ROWS: usize = 400;
+
+    /// What the style knows a tone by.
+    fn class(tone: &Tone) -> &'static str {
+        match tone {
+            Tone::Good => "holds",
+            Tone::Bad => "fails",
+            Tone::Doubt => "doubt",
+            Tone::Plain | Tone::Strong | Tone::Faint => "",
+        }
+    }
+
+    /// What says the same without colour.
+    fn sign(tone: &Tone) -> &'static str {
+        match tone {
+            Tone::Good => "✓",
+            Tone::Bad => "✕",
+            Tone::Doubt => "?",
+            Tone::Plain | Tone::Strong | Tone::Faint => "–",
+        }
+    }
+
+    /// Class, sign and word of a notice.
+    fn mark(weight: &Weight) -> [&'static str; 3] {
+        match weight {
+            Weight::Danger => ["danger", "✕", "Danger"],
+            Weight::Warning => ["warning", "▲", "Warning"],
+            Weight::Note => ["note", "i", "Note"],
+        }
+    }
+
+    /// What the chart of a figure is to those who do not see it.
+    fn alternative(chapter: &Chapter, figure: &Figure) -> String {
+        format!(
+            "Chart. {}: {}. Its figures are in the data table beneath.",
+            chapter.title, figure.title
+        )
+    }
+
+    fn preparations(&self) -> impl Iterator<Item = &Table> {
+        self.page
+            .parts
+            .iter()
+            .filter_map(|part| part.preparation.as_ref())
+    }
+
+    /// Facts of one subject at a time.
+    fn subjects(&self) -> impl Iterator<Item = (&str, &[Fact])> {
+        let facts = &self.page.facts;
+        facts
+            .chunk_by(|one, next| one.subject == next.subject)
+            .map(|facts| (facts.first().map_or("", |one| one.subject.as_str()), facts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn embedded_json_cannot_end_its_element() {
+        assert_eq!(
+            inert(r#"["</script><!--"]"#),
+            r#"["\u003c/script>\u003c!--"]"#
+        );
+    }
+
+    #[test]
+    fn the_libraries_cannot_end_the_element_that_they_stand_in() {
+        for library in [D3, PLOT, SCRIPT] {
+            assert!(!library.contains("</script") && !library.contains("<!--"));
+        }
+        assert!(!STYLE.contains("</style"));
+    }
+}
