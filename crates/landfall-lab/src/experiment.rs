@@ -14,12 +14,13 @@ use std::time::Duration;
 
 use landfall_results::Series;
 use landfall_results::proof::ProofResults;
+use landfall_results::view::{Block, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::ClaimResult;
 use crate::configuration::Measurements;
-use crate::{Error, Notice, PlanKind, Progress, Site, Stop};
+use crate::{Error, Notice, PlanKind, Progress, Results, Site, Stop};
 
 /// A question and the plan that answers it.
 pub trait Experiment {
@@ -68,6 +69,12 @@ pub trait Findings: Any {
     fn is_empty(&self) -> bool {
         self.series().iter().all(|one| one.trials.is_empty())
     }
+
+    /// What a terminal shows of it, without claims and notices; `results` are the document that it stands in.
+    fn brief(&self, results: &Results) -> Vec<Block>;
+
+    /// Its part of the page.
+    fn part(&self, results: &Results) -> Part;
 
     /// What was measured of databases, if that is what it is about: they have sites of their own.
     fn measurements(&self) -> Option<&Measurements> {

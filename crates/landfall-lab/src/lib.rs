@@ -47,6 +47,7 @@ mod site;
 pub mod stream;
 pub mod sync;
 pub mod torn;
+mod views;
 mod watch;
 
 pub use experiment::{Experiment, Findings, Found};

@@ -1,12 +1,14 @@
 //! What the experiment found, as it stands in the results document.
 
 use landfall_results::Series;
+use landfall_results::view::{Block, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::views;
 use crate::claim::ClaimResult;
 use crate::configuration::Measurements;
-use crate::{Findings, PlanKind};
+use crate::{Findings, PlanKind, Results};
 
 /// Everything that experiment `amplify` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +49,14 @@ impl Findings for AmplifyResults {
 
     fn claims_mut(&mut self) -> &mut Vec<ClaimResult> {
         &mut self.claims
+    }
+
+    fn brief(&self, _: &Results) -> Vec<Block> {
+        views::brief(self)
+    }
+
+    fn part(&self, _: &Results) -> Part {
+        views::part(self)
     }
 
     fn measurements(&self) -> Option<&Measurements> {

@@ -16,6 +16,7 @@ mod plan;
 mod result;
 mod sections;
 pub mod summary_text;
+mod views;
 
 #[cfg(feature = "command-line")]
 pub use arguments::Arguments;

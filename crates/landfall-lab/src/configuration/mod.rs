@@ -27,6 +27,7 @@ mod plan;
 mod result;
 mod steady;
 mod trial;
+pub(crate) mod views;
 mod wear;
 
 pub use experiment::run;

@@ -2,36 +2,30 @@
 //! matter of `landfall-report`.
 
 mod advice;
-mod amplify;
-mod binlog;
-mod configuration;
 mod page;
 mod prose;
 mod prove;
-mod stream;
-mod sync;
-mod table;
+pub(crate) mod stream;
 #[cfg(test)]
-mod tests;
-mod torn;
+pub(crate) mod tests;
 
 use landfall_results::view::Block;
 
 pub use page::page;
 
-use crate::Results;
+use crate::{Findings, Found, Results};
 
 /// What a terminal shows of every experiment, without claims, proofs and notices.
 pub fn brief(results: &Results) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    if let Some(found) = results.first() {
-        blocks.extend(sync::tables::brief(results, found));
-    }
-    if let Some(found) = results.first() {
-        blocks.extend(stream::tables::brief(found));
-    }
-    blocks.extend(results.all().flat_map(binlog::tables::brief));
-    blocks.extend(results.all().flat_map(torn::tables::brief));
-    blocks.extend(results.all().flat_map(amplify::tables::brief));
-    blocks
+    let in_order = Found::EXPERIMENTS
+        .iter()
+        .flat_map(|name| runs(results, name));
+    in_order.flat_map(|found| found.brief(results)).collect()
+}
+
+/// The runs of one experiment.
+fn runs<'a>(results: &'a Results, name: &str) -> impl Iterator<Item = &'a dyn Findings> {
+    let all = results.experiments.iter();
+    all.filter(move |one| one.name() == name)
+        .filter_map(Found::findings)
 }

@@ -1,9 +1,9 @@
 //! The page of a results document, as data.
 
 use super::advice::advised;
-use super::{amplify, binlog, prose, prove, stream, sync, torn};
+use super::{prose, prove, runs};
 use crate::advice::Advice;
-use crate::{Results, facts};
+use crate::{Findings, Found, Results, facts};
 use landfall_os::humanize::{bytes_text, duration_text};
 use landfall_results::proof::ProofResults;
 use landfall_results::view::{Cell, Claims, Page, Part};
@@ -11,15 +11,16 @@ use landfall_results::view::{Cell, Claims, Page, Part};
 /// The page of these results, with what is advised on them.
 pub fn page(results: &Results, advice: &Advice) -> Page {
     let mut parts = Vec::new();
-    if let Some(found) = results.first() {
-        parts.push(sync::part(results, found));
+    for name in Found::EXPERIMENTS {
+        let runs: Vec<&dyn Findings> = runs(results, name).collect();
+        for (index, run) in runs.iter().enumerate() {
+            let mut part = run.part(results);
+            if runs.len() > 1 {
+                part.number(index + 1, runs.len());
+            }
+            parts.push(part);
+        }
     }
-    if let Some(found) = results.first() {
-        parts.push(stream::part(results, found));
-    }
-    add_runs(&mut parts, results.all(), binlog::part);
-    add_runs(&mut parts, results.all(), torn::part);
-    add_runs(&mut parts, results.all(), amplify::part);
     let proofs: Vec<&ProofResults> = results.proofs().collect();
     if !proofs.is_empty() {
         parts.push(prove::part(&proofs));
@@ -82,22 +83,6 @@ fn heading(parts: &[Part]) -> String {
         [] => "What a durable write costs".to_owned(),
         [only] => only.title.clone(),
         _ => "What it costs to make data durable".to_owned(),
-    }
-}
-
-/// A part for each run of an experiment, told apart where there are several.
-fn add_runs<'a, T: 'a>(
-    parts: &mut Vec<Part>,
-    runs: impl Iterator<Item = &'a T>,
-    part: fn(&T) -> Part,
-) {
-    let runs: Vec<&T> = runs.collect();
-    for (index, run) in runs.iter().enumerate() {
-        let mut part = part(run);
-        if runs.len() > 1 {
-            part.number(index + 1, runs.len());
-        }
-        parts.push(part);
     }
 }
 

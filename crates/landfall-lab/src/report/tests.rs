@@ -15,10 +15,10 @@ use crate::sync::{Plan, Strategy, SyncResults};
 use crate::{Found, Notice, Results, Weight};
 use landfall_recorder::wear::Drive;
 
-pub(super) const HOSTILE: &str = "</script><script>alert('&')</script><!--";
+pub(crate) const HOSTILE: &str = "</script><script>alert('&')</script><!--";
 
 /// The standard plan, of which `is_measured` says what was measured.
-pub(super) fn strategies(is_measured: impl Fn(&Series) -> bool) -> Vec<Series> {
+pub(crate) fn strategies(is_measured: impl Fn(&Series) -> bool) -> Vec<Series> {
     let strategies = Plan::standard().strategies;
     let count = strategies.len() as f64;
     let result = |(index, strategy)| {
@@ -39,11 +39,11 @@ fn rendered(results: &Results, advice: &Advice) -> String {
     html::render(&super::page(results, advice)).expect("a report")
 }
 
-pub(super) fn page(results: &Results) -> String {
+pub(crate) fn page(results: &Results) -> String {
     rendered(results, &advise(results, "landfall-report", None))
 }
 
-pub(super) fn sync_of(results: &mut Results) -> &mut SyncResults {
+pub(crate) fn sync_of(results: &mut Results) -> &mut SyncResults {
     match &mut results.experiments[0] {
         Found::Sync(sync) => sync,
         other => panic!("not sync: {other:?}"),
@@ -51,7 +51,7 @@ pub(super) fn sync_of(results: &mut Results) -> &mut SyncResults {
 }
 
 /// What comes before the scripts.
-pub(super) fn body(html: &str) -> &str {
+pub(crate) fn body(html: &str) -> &str {
     html.split("<script").next().unwrap_or_default()
 }
 

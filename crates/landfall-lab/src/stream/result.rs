@@ -3,6 +3,7 @@
 //! MB are 10^6 bytes, as disks are sold and as the published figures were given; MiB are 2^20.
 
 use landfall_os::{Allocation, DirtyLimits, StreamMethod};
+use landfall_results::view::{Block, Part};
 use landfall_results::{Data, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::saving::SavingResults;
 use crate::claim::ClaimResult;
 use crate::stats::Estimate;
-use crate::{Findings, PlanKind};
+use crate::{Findings, PlanKind, Results};
 
 /// Everything that experiment `stream` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -105,6 +106,14 @@ impl Findings for StreamResults {
 
     fn claims_mut(&mut self) -> &mut Vec<ClaimResult> {
         &mut self.claims
+    }
+
+    fn brief(&self, _: &Results) -> Vec<Block> {
+        crate::report::stream::tables::brief(self)
+    }
+
+    fn part(&self, results: &Results) -> Part {
+        crate::report::stream::part(results, self)
     }
 
     fn is_empty(&self) -> bool {

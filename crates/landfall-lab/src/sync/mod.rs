@@ -27,6 +27,7 @@ mod strategy;
 mod summary;
 mod track;
 mod trial;
+mod views;
 
 #[cfg(feature = "command-line")]
 pub use arguments::Arguments;

@@ -1,13 +1,15 @@
 //! What the experiment found, as it stands in the results document.
 
+use landfall_results::view::{Block, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use landfall_results::Series;
 
 use super::Operations;
+use super::views;
 use crate::claim::ClaimResult;
-use crate::{Findings, PlanKind, Preparation};
+use crate::{Findings, PlanKind, Preparation, Results};
 
 /// Everything that experiment `sync` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,5 +63,13 @@ impl Findings for SyncResults {
 
     fn claims_mut(&mut self) -> &mut Vec<ClaimResult> {
         &mut self.claims
+    }
+
+    fn brief(&self, results: &Results) -> Vec<Block> {
+        views::brief(results, self)
+    }
+
+    fn part(&self, results: &Results) -> Part {
+        views::part(results, self)
     }
 }

@@ -4,20 +4,20 @@ pub(super) mod charts;
 pub(super) mod crossing;
 pub(super) mod prose;
 mod saving;
-pub(super) mod tables;
+pub(crate) mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::table;
 use crate::Results;
 use crate::section::Section;
 use crate::stream::{StreamResults, sections, summary_text};
+use crate::views;
 use landfall_results::view::chart::{Drawing, MOST_ROWS};
 use landfall_results::view::{Chapter, Figure, Part};
 use landfall_results::{Axis, Series};
 
 /// Its part of the page.
-pub(super) fn part(results: &Results, stream: &StreamResults) -> Part {
+pub(crate) fn part(results: &Results, stream: &StreamResults) -> Part {
     let in_memory = results.is_in_memory();
     let sections = sections(stream);
     let mut chapters: Vec<Chapter> = [
@@ -41,7 +41,7 @@ pub(super) fn part(results: &Results, stream: &StreamResults) -> Part {
         },
         front: None,
         chapters,
-        unmeasured: table::unmeasured(&stream.series),
+        unmeasured: views::unmeasured(&stream.series),
         preparation: tables::preparation(stream),
     }
 }

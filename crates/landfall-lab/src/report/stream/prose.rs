@@ -10,7 +10,7 @@ use landfall_os::humanize::bytes_text;
 use landfall_results::{Axis, Metric, Series};
 
 /// What the report says of the experiment before anything else.
-pub(in crate::report) fn sentences(results: &Results, stream: &StreamResults) -> Vec<String> {
+pub(crate) fn sentences(results: &Results, stream: &StreamResults) -> Vec<String> {
     let fastest = fastest(results, stream);
     let wall = first_wall(stream);
     let saving = stream.saving.as_ref().and_then(break_even);

@@ -8,10 +8,9 @@ use landfall_results::{Axis, Metric, Series};
 
 use super::saving;
 use crate::numbers::{NOTHING, interval};
-use crate::report::sync::tables::of_trial;
-use crate::report::table;
 use crate::section::Section;
 use crate::stream::{StreamResults, sections, summary_text};
+use crate::views::{self, of_trial};
 
 /// A row for each phase of each strategy.
 pub(super) fn rates(section: &Section<'_>) -> Table {
@@ -94,7 +93,7 @@ pub(super) fn costs(section: &Section<'_>) -> Table {
 }
 
 /// What a terminal shows of the experiment, without its claims.
-pub(in crate::report) fn brief(stream: &StreamResults) -> Vec<Block> {
+pub(crate) fn brief(stream: &StreamResults) -> Vec<Block> {
     let mut blocks = Vec::new();
     for section in sections(stream) {
         blocks.extend(Block::titled(brief_table(&section)));
@@ -105,7 +104,7 @@ pub(in crate::report) fn brief(stream: &StreamResults) -> Vec<Block> {
     let ceilings = summary_text::ceilings(&stream.ceilings);
     let data = summary_text::data(stream.data).map(str::to_owned);
     blocks.extend(Block::prose(1, ceilings.into_iter().chain(data)));
-    blocks.extend(table::preparation_sentence(preparation(stream)));
+    blocks.extend(views::preparation_sentence(preparation(stream)));
     if let Some(of_saving) = &stream.saving {
         blocks.extend(saving::brief(of_saving));
     }
@@ -184,5 +183,5 @@ fn brief_table(section: &Section<'_>) -> Table {
 pub(super) fn preparation(stream: &StreamResults) -> Option<Table> {
     let rows = stream.series.iter().filter_map(of_trial).collect();
     let caption = "Bytes written and seconds taken to prepare files for a large state";
-    table::preparation(caption, rows)
+    views::preparation(caption, rows)
 }

@@ -12,7 +12,7 @@ use landfall_os::Allocation;
 use landfall_results::{Axes, Axis, Metric, Series};
 
 /// What the report says of the experiment before anything else.
-pub(in crate::report) fn sentences(results: &Results, sync: &SyncResults) -> Vec<String> {
+pub(crate) fn sentences(results: &Results, sync: &SyncResults) -> Vec<String> {
     let is_proven = sync.series.iter().any(|one| one.proof.is_some());
     let mut sentences = match (results.is_in_memory(), is_proven) {
         (true, false) => Vec::new(),

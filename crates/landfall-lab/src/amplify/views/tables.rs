@@ -4,9 +4,9 @@ use landfall_results::view::{Block, SeriesColumn, Table, or_nothing, series_tabl
 use landfall_results::{Metric, Series};
 
 use crate::amplify::{AmplifyResults, Section, sections, summary_text};
+use crate::configuration::views::tables::preparation;
 use crate::numbers::{interval, short, thousands, two};
-use crate::report::configuration::tables::preparation;
-use crate::report::table;
+use crate::views;
 
 pub(super) fn loaded(one: &Series) -> Option<f64> {
     Some(one.data_bytes(one.loaded_bytes? as f64) / 1e6)
@@ -105,7 +105,7 @@ pub(super) fn sizes_table(section: &Section<'_>) -> Table {
 }
 
 /// What a terminal shows of the experiment, without its claims.
-pub(in crate::report) fn brief(amplify: &AmplifyResults) -> Vec<Block> {
+pub(crate) fn brief(amplify: &AmplifyResults) -> Vec<Block> {
     let mut blocks: Vec<Block> = Block::prose(0, summary_text::summary(amplify))
         .into_iter()
         .collect();
@@ -137,7 +137,7 @@ pub(in crate::report) fn brief(amplify: &AmplifyResults) -> Vec<Block> {
         .chain([summary_text::STANDS_FOR.to_owned()]);
     let about = about.collect::<Vec<_>>().join(" ");
     blocks.extend(Block::prose(1, [about]));
-    blocks.extend(table::preparation_sentence(preparation(
+    blocks.extend(views::preparation_sentence(preparation(
         &amplify.measurements,
     )));
     blocks

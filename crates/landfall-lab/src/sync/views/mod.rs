@@ -1,21 +1,23 @@
 //! What experiment `sync` gives to the page.
 
-pub(super) mod charts;
-pub(super) mod prose;
-pub(super) mod safety;
-pub(super) mod tables;
+mod charts;
+mod prose;
+mod safety;
+mod tables;
+
+pub(crate) use tables::brief;
 
 use landfall_results::view::chart::{Chart, Drawing, MOST_ROWS};
 use landfall_results::view::{Chapter, Figure, Part};
 use landfall_results::{Metric, Series};
 
-use super::table;
 use crate::Results;
 use crate::section::Section;
 use crate::sync::{SyncResults, sections};
+use crate::views;
 
 /// Its part of the page.
-pub(super) fn part(results: &Results, sync: &SyncResults) -> Part {
+pub(crate) fn part(results: &Results, sync: &SyncResults) -> Part {
     let mut shown = sections(sync);
     for section in &mut shown {
         section.in_memory = results.is_in_memory();
@@ -35,7 +37,7 @@ pub(super) fn part(results: &Results, sync: &SyncResults) -> Part {
         },
         front: first,
         chapters: rest,
-        unmeasured: table::unmeasured(&sync.series),
+        unmeasured: views::unmeasured(&sync.series),
         preparation: tables::preparation(sync),
     }
 }

@@ -6,13 +6,13 @@ use landfall_results::view::chart::{
 use landfall_results::{Metric, Series};
 
 use crate::numbers::thousands;
-use crate::report::sync::charts::device_costs;
+use crate::views::device_costs;
 
 /// One line of a panel: its number, and what it goes through.
-pub(in crate::report) type Line<'a> = (usize, Vec<&'a Series>);
+pub(crate) type Line<'a> = (usize, Vec<&'a Series>);
 
 /// A chart of `metric` against the number of clients; `panels` are labels and what they show.
-pub(in crate::report) fn clients(
+pub(crate) fn clients(
     id: &str,
     axis: &str,
     series: &[&str],
@@ -51,14 +51,14 @@ pub(in crate::report) fn clients(
 }
 
 /// A configuration as a chart names it; what it acknowledges may not be durable.
-pub(in crate::report) struct Row<'a> {
+pub(crate) struct Row<'a> {
     pub label: String,
     pub one: &'a Series,
     pub durable: bool,
 }
 
 /// Requests per second of named configurations, with intervals.
-pub(in crate::report) fn rates(id: &str, rows: &[Row<'_>]) -> Option<Chart> {
+pub(crate) fn rates(id: &str, rows: &[Row<'_>]) -> Option<Chart> {
     let rows: Vec<Rate> = rows
         .iter()
         .take(MOST_ROWS)
@@ -77,7 +77,7 @@ pub(in crate::report) fn rates(id: &str, rows: &[Row<'_>]) -> Option<Chart> {
 }
 
 /// What a request of named configurations costs the device.
-pub(in crate::report) fn costs(id: &str, rows: &[Row<'_>]) -> Option<Chart> {
+pub(crate) fn costs(id: &str, rows: &[Row<'_>]) -> Option<Chart> {
     let rows = rows.iter().take(MOST_ROWS);
     device_costs(
         id.to_owned(),

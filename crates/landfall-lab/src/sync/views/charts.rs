@@ -1,13 +1,13 @@
 //! The charts of experiment `sync`.
 
 use landfall_results::view::chart::{
-    Bar, Chart, Costs, Curve, Drawing, Latency, Lines, MOST_ROWS, Panel, Point, Rate, Rates,
-    is_wide,
+    Chart, Curve, Drawing, Latency, Lines, MOST_ROWS, Point, Rate, Rates, is_wide,
 };
 use landfall_results::{Axis, Files, Metric, Series};
 
 use crate::numbers::thousands;
 use crate::section::Section;
+use crate::views::device_costs;
 use landfall_os::humanize::size_name;
 
 /// Fewer reads per operation than this are somebody else's.
@@ -54,45 +54,6 @@ pub(super) fn costs(section: &Section<'_>) -> Option<Chart> {
             .map(|(label, series)| (label.as_str(), *series)),
         &metrics,
     )
-}
-
-/// What an operation of each of these costs the device, by these metrics, if its counters could be read.
-pub(in crate::report) fn device_costs<'a>(
-    id: String,
-    rows: impl Iterator<Item = (&'a str, &'a Series)>,
-    metrics: &[Metric],
-) -> Option<Chart> {
-    let counted: Vec<_> = rows
-        .filter(|(_, series)| series.median(Metric::WriteRequests).is_some())
-        .collect();
-    let panel = |metric: Metric| Panel {
-        name: metric.description().label.into(),
-        bars: counted
-            .iter()
-            .filter_map(|(label, series)| {
-                let value = series.median(metric);
-                let bound = match metric {
-                    Metric::Writes => series.median(Metric::WriteRequests),
-                    _ => None,
-                };
-                Some(Bar {
-                    label: (*label).to_owned(),
-                    value: value.or(bound)?,
-                    bound: value.is_none(),
-                    text: match metric {
-                        Metric::Writes => series.writes_text(),
-                        _ => series.text(metric),
-                    },
-                })
-            })
-            .collect(),
-    };
-    let labels = counted.iter().map(|(label, _)| (*label).to_owned());
-    let costs = Costs {
-        labels: labels.collect(),
-        panels: metrics.iter().map(|metric| panel(*metric)).collect(),
-    };
-    (!counted.is_empty()).then(|| Chart::new(id, Drawing::Costs(costs)))
 }
 
 /// The rows of a section that a chart has room for.

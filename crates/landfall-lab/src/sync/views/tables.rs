@@ -5,14 +5,13 @@ use landfall_results::view::chart::{Chart, Drawing};
 use landfall_results::view::{
     Block, Cell, Row, SeriesColumn, Table, Tone, or_nothing, series_table, with_interval,
 };
-use landfall_results::{Axis, Metric, Series};
+use landfall_results::{Axis, Metric};
 
 use crate::Results;
 use crate::numbers::{NOTHING, short, two};
-use crate::report::table;
 use crate::section::Section;
-use crate::stats::median;
 use crate::sync::{Safety, SyncResults, safety, sections};
+use crate::views::{self, of_trial};
 
 /// Percentiles that get a column, with its heading.
 const PERCENTILES: [(f64, &str); 9] = [
@@ -109,7 +108,7 @@ fn percentile((percentile, heading): (f64, &'static str)) -> SeriesColumn {
 }
 
 /// What a terminal shows of the experiment, without its claims.
-pub(in crate::report) fn brief(results: &Results, sync: &SyncResults) -> Vec<Block> {
+pub(crate) fn brief(results: &Results, sync: &SyncResults) -> Vec<Block> {
     let mut blocks = Vec::new();
     if sync.series.iter().any(|one| one.proof.is_some()) {
         // Which setting is the fastest on a disk cannot be told in main memory.
@@ -131,7 +130,7 @@ pub(in crate::report) fn brief(results: &Results, sync: &SyncResults) -> Vec<Blo
     for section in sections(sync) {
         blocks.extend(Block::titled(brief_table(&section)));
     }
-    blocks.extend(table::preparation_sentence(preparation(sync)));
+    blocks.extend(views::preparation_sentence(preparation(sync)));
     blocks
 }
 
@@ -173,18 +172,5 @@ pub(super) fn preparation(sync: &SyncResults) -> Option<Table> {
         ));
     }
     rows.extend(sync.series.iter().filter_map(of_trial));
-    table::preparation("Bytes written and seconds taken to prepare files", rows)
-}
-
-/// What preparing for one trial took, if anything did.
-pub(in crate::report) fn of_trial(series: &Series) -> Option<Row> {
-    let of = |metric| median(&series.values(metric)).unwrap_or(0.0);
-    let bytes = of(Metric::PreparationBytes);
-    (bytes > 0.0).then(|| {
-        let seconds = two(of(Metric::PreparationSeconds));
-        Row::of(
-            format!("{}, per trial", series.key),
-            [bytes_text(bytes as u64), seconds],
-        )
-    })
+    views::preparation("Bytes written and seconds taken to prepare files", rows)
 }

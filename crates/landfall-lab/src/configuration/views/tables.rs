@@ -6,10 +6,10 @@ use landfall_results::{Metric, Series};
 
 use crate::configuration::Measurements;
 use crate::numbers::{NOTHING, two};
-use crate::report::table;
+use crate::views;
 
 /// Everything that was measured of these, each under its label.
-pub(in crate::report) fn measured<'a>(
+pub(crate) fn measured<'a>(
     caption: String,
     rows: impl Iterator<Item = (String, &'a Series)>,
 ) -> Table {
@@ -30,7 +30,7 @@ pub(in crate::report) fn measured<'a>(
 }
 
 /// What fits a terminal: a row for each number of clients, beneath the settings that those have in common.
-pub(in crate::report) fn brief(caption: &str, rows: &[&Series]) -> Table {
+pub(crate) fn brief(caption: &str, rows: &[&Series]) -> Table {
     let varied = varied(rows);
     let named = |one: &Series| one.axes.varied_text(varied);
     let mut columns = Vec::from(with_interval(Metric::RequestsPerSecond));
@@ -84,7 +84,7 @@ fn varied<'a>(rows: &[&'a Series]) -> Option<&'a str> {
 }
 
 /// A number of clients in words.
-pub(in crate::report) fn clients_text(one: &Series) -> String {
+pub(crate) fn clients_text(one: &Series) -> String {
     match one.axes.clients.unwrap_or(1) {
         1 => "1 client".to_owned(),
         some => format!("{some} clients"),
@@ -92,7 +92,7 @@ pub(in crate::report) fn clients_text(one: &Series) -> String {
 }
 
 /// Figures of two series side by side.
-pub(in crate::report) fn from_to(one: &Series, other: &Series, metric: Metric) -> String {
+pub(crate) fn from_to(one: &Series, other: &Series, metric: Metric) -> String {
     let of = |series: &Series| match metric {
         Metric::Writes => series.writes_text(),
         _ => series.text(metric),
@@ -106,15 +106,8 @@ pub(in crate::report) fn from_to(one: &Series, other: &Series, metric: Metric) -
 }
 
 /// What preparations cost.
-pub(in crate::report) fn preparation(all: &Measurements) -> Option<Table> {
-    let mut rows = Vec::new();
-    for site in all.sites.iter().filter(|site| site.preparation.bytes > 0) {
-        let made = site.preparation;
-        rows.push(Row::of(
-            format!("{}, an image for the run", site.key),
-            [bytes_text(made.bytes), two(made.seconds)],
-        ));
-    }
+pub(crate) fn preparation(all: &Measurements) -> Option<Table> {
+    let mut rows = views::images(&all.sites);
     for load in &all.loads {
         let version = load.version.as_deref().unwrap_or_default();
         rows.push(Row::of(
@@ -134,5 +127,5 @@ pub(in crate::report) fn preparation(all: &Measurements) -> Option<Table> {
         ));
     }
     let caption = "Bytes written and seconds taken to make filesystems and databases";
-    table::preparation(caption, rows)
+    views::preparation(caption, rows)
 }

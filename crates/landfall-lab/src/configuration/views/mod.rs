@@ -1,4 +1,4 @@
 //! What experiments on databases give to the page alike.
 
-pub(super) mod charts;
-pub(super) mod tables;
+pub(crate) mod charts;
+pub(crate) mod tables;

@@ -1,21 +1,23 @@
 //! What experiment `amplify` gives to the page.
 
-pub(super) mod tables;
+mod tables;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use tables::brief;
 
 use landfall_results::view::chart::{Bar, Chart, Costs, Drawing, MOST_ROWS, Panel};
 use landfall_results::view::{Chapter, Figure, Part};
 use landfall_results::{Metric, Series};
 
-use super::configuration::tables::{measured, preparation};
-use super::table;
 use crate::amplify::{self, AmplifyResults, Section, sections, summary_text};
+use crate::configuration::views::tables::{measured, preparation};
 use crate::numbers::{Print, short, two};
+use crate::views;
 use tables::{at_end, bytes_table, loaded, sizes_table};
 
 /// Its part of the page.
-pub(super) fn part(amplify: &AmplifyResults) -> Part {
+pub(crate) fn part(amplify: &AmplifyResults) -> Part {
     let sections = sections(amplify);
     let chapters: Vec<Chapter> = [bytes(amplify, &sections), sizes(&sections), time(&sections)]
         .into_iter()
@@ -26,7 +28,7 @@ pub(super) fn part(amplify: &AmplifyResults) -> Part {
         sentences: summary_text::summary(amplify),
         front: None,
         chapters,
-        unmeasured: table::unmeasured(&amplify.measurements.series),
+        unmeasured: views::unmeasured(&amplify.measurements.series),
         preparation: preparation(&amplify.measurements),
     }
 }

@@ -1,21 +1,23 @@
 //! What experiment `binlog` gives to the page.
 
-pub(super) mod tables;
+mod tables;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use tables::brief;
 
 use landfall_results::view::{Chapter, Figure, Part, Table};
 use landfall_results::{Metric, Series};
 
-use super::configuration::charts::{Line, Row, clients, costs, rates};
-use super::configuration::tables::{clients_text, measured, preparation};
-use super::table;
 use crate::binlog::{BinlogResults, Section, beside, sections, summary_text};
+use crate::configuration::views::charts::{Line, Row, clients, costs, rates};
+use crate::configuration::views::tables::{clients_text, measured, preparation};
+use crate::views;
 
 const SETTINGS: [&str; 2] = ["sync_binlog=0", "sync_binlog=1"];
 
 /// Its part of the page.
-pub(super) fn part(binlog: &BinlogResults) -> Part {
+pub(crate) fn part(binlog: &BinlogResults) -> Part {
     let sections = sections(binlog);
     let chapters = [
         of_mariadb(
@@ -46,7 +48,7 @@ pub(super) fn part(binlog: &BinlogResults) -> Part {
         sentences: summary_text::sentences(binlog),
         front: None,
         chapters: chapters.into_iter().flatten().collect(),
-        unmeasured: table::unmeasured(&binlog.measurements.series),
+        unmeasured: views::unmeasured(&binlog.measurements.series),
         preparation: preparation(&binlog.measurements),
     }
 }

@@ -4,12 +4,12 @@ use landfall_results::Metric;
 use landfall_results::view::{Block, Column, Row, Table, or_nothing};
 
 use crate::binlog::{BinlogResults, Section, beside, sections, summary_text};
+use crate::configuration::views::tables::{brief as of_configurations, from_to, preparation};
 use crate::numbers::{interval, thousands, two};
-use crate::report::configuration::tables::{brief as of_configurations, from_to, preparation};
-use crate::report::table;
+use crate::views;
 
 /// What a terminal shows of the experiment, without its claims.
-pub(in crate::report) fn brief(binlog: &BinlogResults) -> Vec<Block> {
+pub(crate) fn brief(binlog: &BinlogResults) -> Vec<Block> {
     let mut blocks: Vec<Block> = Block::prose(0, summary_text::sentences(binlog))
         .into_iter()
         .collect();
@@ -19,7 +19,7 @@ pub(in crate::report) fn brief(binlog: &BinlogResults) -> Vec<Block> {
     for (title, rows) in beside(binlog) {
         blocks.extend(Block::titled(of_configurations(&title, &rows)));
     }
-    blocks.extend(table::preparation_sentence(preparation(
+    blocks.extend(views::preparation_sentence(preparation(
         &binlog.measurements,
     )));
     blocks

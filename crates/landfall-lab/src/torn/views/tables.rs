@@ -3,13 +3,13 @@
 use landfall_results::view::{Block, Cell, Column, Row, Table, Tone, or_nothing};
 use landfall_results::{Metric, Series};
 
+use crate::configuration::views::tables::{from_to, preparation};
 use crate::numbers::{NOTHING, interval, short, thousands, two};
-use crate::report::configuration::tables::{from_to, preparation};
-use crate::report::table;
 use crate::stats::Estimate;
 use crate::torn::{
     Protection, TornProof, TornResults, base, conditions, disk_text, disks, sections, summary_text,
 };
+use crate::views;
 
 /// What power cuts did, in full.
 pub(super) fn proofs(torn: &TornResults) -> Table {
@@ -62,7 +62,7 @@ fn row(proof: &TornProof) -> Row {
 }
 
 /// What a terminal shows of the experiment, without its claims.
-pub(in crate::report) fn brief(torn: &TornResults) -> Vec<Block> {
+pub(crate) fn brief(torn: &TornResults) -> Vec<Block> {
     let mut blocks: Vec<Block> = Block::prose(0, summary_text::sentences(torn))
         .into_iter()
         .collect();
@@ -85,7 +85,7 @@ pub(in crate::report) fn brief(torn: &TornResults) -> Vec<Block> {
     let table = of_pairs(caption, ["on tps", "off tps", "off/on"], both);
     blocks.extend(Block::titled(table));
     blocks.extend(of_proofs(&torn.proofs));
-    blocks.extend(table::preparation_sentence(preparation(&torn.measurements)));
+    blocks.extend(views::preparation_sentence(preparation(&torn.measurements)));
     blocks
 }
 

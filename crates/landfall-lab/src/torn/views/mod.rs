@@ -1,22 +1,24 @@
 //! What experiment `torn` gives to the page.
 
-pub(super) mod tables;
+mod tables;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use tables::brief;
 
 use landfall_results::view::chart::{Chart, Drawing, Rate, Rates, is_wide};
 use landfall_results::view::{Chapter, Column, Figure, Part, Row, Table};
 use landfall_results::{Metric, Series};
 
-use super::configuration::charts::{Row as Named, costs, rates};
-use super::configuration::tables::{measured, preparation};
-use super::table;
+use crate::configuration::views::charts::{Row as Named, costs, rates};
+use crate::configuration::views::tables::{measured, preparation};
 use crate::numbers::{NOTHING, interval, two};
 use crate::stats::Estimate;
 use crate::torn::{TornResults, base, conditions, disk_text, disks, sections, summary_text};
+use crate::views;
 
 /// Its part of the page.
-pub(super) fn part(torn: &TornResults) -> Part {
+pub(crate) fn part(torn: &TornResults) -> Part {
     let chapters = [
         of_proofs(torn),
         of_conditions(torn),
@@ -28,7 +30,7 @@ pub(super) fn part(torn: &TornResults) -> Part {
         sentences: summary_text::sentences(torn),
         front: None,
         chapters: chapters.into_iter().flatten().collect(),
-        unmeasured: table::unmeasured(&torn.measurements.series),
+        unmeasured: views::unmeasured(&torn.measurements.series),
         preparation: preparation(&torn.measurements),
     }
 }
