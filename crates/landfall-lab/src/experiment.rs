@@ -94,6 +94,8 @@ macro_rules! experiments {
             /// How fast can a large state be handed over and made durable, and when does a log of its changes
             /// beat dumping it?
             Stream: stream::StreamResults,
+            /// What does replacing a small file cost, by how it is replaced, what is synced, and the filesystem?
+            Rename: rename::RenameResults,
             /// What does syncing a growing commit log cost MariaDB, by filesystem and clients, and what do
             /// PostgreSQL, Redis and etcd on the same disk?
             Binlog: binlog::BinlogResults,

@@ -36,6 +36,7 @@ mod progress;
 mod proof;
 pub mod prove;
 mod readings;
+pub mod rename;
 pub mod report;
 mod results;
 mod rounds;

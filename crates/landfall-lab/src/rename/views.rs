@@ -1,0 +1,182 @@
+//! What is shown of the experiment: sentences, tables for a terminal, and its part of the page.
+
+use landfall_results::view::chart::{Chart, Drawing, MOST_ROWS, Rate, Rates, is_wide};
+use landfall_results::view::{
+    Block, Chapter, Figure, Part, SeriesColumn, Table, or_nothing, series_table, with_interval,
+};
+use landfall_results::{Metric, Series};
+
+use super::{RenameResults, Way};
+use crate::numbers::{thousands, two};
+use crate::views::{self, device_costs};
+
+impl RenameResults {
+    /// What was measured of a way on a site.
+    fn find(&self, site: &str, way: Way) -> Option<&Series> {
+        let axes = way.axes(site.to_owned(), self.size);
+        self.series.iter().find(|one| one.axes == axes)
+    }
+
+    fn way(&self, one: &Series) -> Option<Way> {
+        let site = one.axes.site.clone()?;
+        Way::ALL
+            .into_iter()
+            .find(|way| way.axes(site.clone(), self.size) == one.axes)
+    }
+
+    /// Sites with what was measured there.
+    fn by_site(&self) -> impl Iterator<Item = (&str, &[Series])> {
+        self.series
+            .chunk_by(|a, b| a.axes.site == b.axes.site)
+            .filter_map(|here| Some((here.first()?.axes.site.as_deref()?, here)))
+    }
+}
+
+/// What was found, site by site.
+pub(super) fn sentences(found: &RenameResults) -> Vec<String> {
+    let sentence = |site: &str| {
+        let whole = found.find(site, Way::FileRenameDirectory)?;
+        let plain = found.find(site, Way::Truncate)?;
+        let (rate, flushes) = (
+            whole.median(Metric::OpsPerSecond)?,
+            whole.median(Metric::Flushes),
+        );
+        let flushes = flushes.map_or(String::new(), |count| {
+            format!(", with {} flushes each", two(count))
+        });
+        let ratio = plain.ratio(whole, Metric::OpsPerSecond).map_or(String::new(), |ratio| {
+            format!("; truncating it and writing it again, which may leave it empty, is {} times as fast", two(ratio.median))
+        });
+        Some(format!(
+            "On {site} a file is replaced {} times a second so that a power cut leaves the old content or the new{flushes}{ratio}.",
+            thousands(rate)
+        ))
+    };
+    let mut sentences: Vec<String> = found
+        .by_site()
+        .filter_map(|(site, _)| sentence(site))
+        .collect();
+    let losing = found.series.iter().filter(|one| {
+        let proof = one.proof.as_ref();
+        proof.is_some_and(|proof| proof.losing > 0)
+    });
+    let names: Vec<&str> = losing.map(|one| one.key.as_str()).collect();
+    if !names.is_empty() {
+        sentences.push(format!(
+            "What was acknowledged was lost in a power cut by: {}.",
+            names.join(", ")
+        ));
+    }
+    sentences
+}
+
+/// In how many crash states the last acknowledged content was gone.
+fn lost_in() -> SeriesColumn {
+    SeriesColumn::new("lost in", |one: &Series| {
+        or_nothing(one.proof.as_ref().map(|proof| match &proof.not_proven {
+            Some(_) => "not proven".to_owned(),
+            None => format!(
+                "{} of {}",
+                thousands(proof.losing as f64),
+                thousands(proof.states as f64)
+            ),
+        }))
+    })
+}
+
+fn of_site(site: &str, series: &[Series]) -> Table {
+    let mut columns = Vec::from(with_interval(Metric::OpsPerSecond));
+    columns.extend(
+        [
+            Metric::P50Us,
+            Metric::P99Us,
+            Metric::Flushes,
+            Metric::Kib,
+            Metric::WriteRequests,
+        ]
+        .map(SeriesColumn::median),
+    );
+    if series.iter().any(|one| one.proof.is_some()) {
+        columns.push(lost_in());
+    }
+    let rows = series.iter().map(|one| (one.name(), one));
+    let caption = format!("Replacing a file on {site}");
+    series_table(caption, "Way", columns, rows)
+}
+
+/// What a terminal shows, without claims and notices.
+pub(super) fn brief(found: &RenameResults) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Block::prose(0, sentences(found)).into_iter().collect();
+    for (site, series) in found.by_site() {
+        blocks.extend(Block::titled(of_site(site, series)));
+    }
+    blocks
+}
+
+/// Its part of the page.
+pub(super) fn part(found: &RenameResults) -> Part {
+    let rates = "Replacements per second";
+    let costs = "What a replacement costs the device";
+    let mut of_rates = Vec::new();
+    let mut of_costs = Vec::new();
+    for (index, (site, series)) in found.by_site().enumerate() {
+        let table = || of_site(site, series);
+        of_rates.extend(rates_chart(found, index, series).map(|chart| {
+            Figure::new(
+                site,
+                chart,
+                "A hollow dot is not durable: a power cut may take what was acknowledged.",
+                table(),
+            )
+        }));
+        let names: Vec<String> = series.iter().map(Series::name).collect();
+        let rows = names.iter().map(String::as_str).zip(series);
+        let metrics = [Metric::Flushes, Metric::Kib, Metric::WriteRequests];
+        let chart = device_costs(format!("rename-{index}-cost"), rows, &metrics);
+        of_costs.extend(chart.map(|chart| Figure::new(site, chart, "", table())));
+    }
+    Part {
+        title: "What replacing a file costs".to_owned(),
+        sentences: sentences(found),
+        front: None,
+        chapters: [
+            Chapter::of_figures(
+                rates,
+                "One file replaced again and again, by how it is replaced and what is synced. A dot is the median over the rounds, a bar its 95% interval.",
+                of_rates,
+            ),
+            Chapter::of_figures(
+                costs,
+                "Counted by the kernel at the device, per replacement, until nothing of it was left in the page cache.",
+                of_costs,
+            ),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        unmeasured: views::unmeasured(&found.series),
+        preparation: views::preparation("Bytes written and seconds taken to make filesystems", views::images(&found.sites)),
+    }
+}
+
+fn rates_chart(found: &RenameResults, index: usize, series: &[Series]) -> Option<Chart> {
+    let rows: Vec<Rate> = series
+        .iter()
+        .take(MOST_ROWS)
+        .map(|one| {
+            let is_durable = match &one.proof {
+                Some(proof) if proof.not_proven.is_none() => proof.lost_nothing(),
+                _ => found.way(one).is_some_and(Way::is_durable),
+            };
+            let rate = one.estimate(Metric::OpsPerSecond);
+            Rate::of(one.name(), is_durable, rate, thousands)
+        })
+        .collect();
+    let drawing = Drawing::Rates(Rates {
+        unit: Metric::OpsPerSecond.description().label.into(),
+        reference: None,
+        log: is_wide(rows.iter().filter_map(|row| row.value)),
+        rows,
+    });
+    Chart::new(format!("rename-{index}"), drawing).if_any()
+}
