@@ -54,7 +54,7 @@ pub(crate) fn preparation_sentence(table: Option<Table>) -> Option<Block> {
             let (what, written) = (&head.text, &written.text);
             Some(format!("{what}: {written} in {} s", seconds.text))
         }
-        Row::Group(_) | Row::Without { .. } => None,
+        Row::Group(_) | Row::Said(_) | Row::Without { .. } => None,
     });
     let costs: Vec<String> = costs.collect();
     let sentence = format!(

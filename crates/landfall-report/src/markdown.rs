@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use landfall_results::view::{Block, Row, Table, Tone};
+use landfall_results::view::{Block, Cell, Row, Table, Tone};
 
 /// Everything.
 pub fn markdown(blocks: &[Block]) -> String {
@@ -24,6 +24,9 @@ pub fn markdown(blocks: &[Block]) -> String {
             Block::Command(command) => {
                 let _ = writeln!(text, "```sh\n{command}\n```\n");
             }
+            Block::Address(address) => {
+                let _ = writeln!(text, "<{address}>\n");
+            }
             Block::Table(one) => text.push_str(&table(one)),
         }
     }
@@ -41,9 +44,9 @@ fn table(table: &Table) -> String {
     let mut notes = Vec::new();
     for row in &table.rows {
         match row {
-            Row::Group(head) => {
+            Row::Group(Cell { text: said, .. }) | Row::Said(said) => {
                 let empty = table.columns.iter().map(|_| "");
-                text.push_str(&line([head.as_str()].into_iter().chain(empty)));
+                text.push_str(&line([said.as_str()].into_iter().chain(empty)));
             }
             Row::Cells { head, cells } => {
                 let cells = cells.iter().map(|cell| cell.text.as_str());

@@ -13,6 +13,8 @@ const WIDTH: u16 = 100;
 const HEAD: usize = 31;
 /// Words that are longer are broken rather than the heading of a row.
 const WORDS: usize = 24;
+/// A column of words gets so many columns at least, if it needs them.
+const LEAST_WORDS: usize = 12;
 
 /// Everything, with a blank line above each heading and between paragraphs and tables.
 pub fn text(blocks: &[Block]) -> String {
@@ -34,6 +36,9 @@ pub fn text(blocks: &[Block]) -> String {
             Block::Command(command) => {
                 let _ = writeln!(text, "    {command}");
             }
+            Block::Address(address) => {
+                let _ = writeln!(text, "    {}", styled(FAINT, address));
+            }
             Block::Table(one) => text.push_str(&table(one)),
         }
         is_beneath_heading = matches!(block, Block::Heading(_));
@@ -42,7 +47,7 @@ pub fn text(blocks: &[Block]) -> String {
 }
 
 /// A paragraph, indented by this many columns.
-pub fn wrapped(indent: u16, text: &str) -> String {
+fn wrapped(indent: u16, text: &str) -> String {
     let mut table = plain_table();
     table.add_row(vec![text]);
     for column in table.column_iter_mut() {
@@ -52,7 +57,7 @@ pub fn wrapped(indent: u16, text: &str) -> String {
 }
 
 /// A table without lines, no wider than a terminal.
-pub fn plain_table() -> comfy_table::Table {
+fn plain_table() -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
     table
         .load_style(presets::NOTHING)
@@ -62,7 +67,7 @@ pub fn plain_table() -> comfy_table::Table {
 }
 
 /// The table without trailing blanks.
-pub fn lines(table: &comfy_table::Table) -> String {
+fn lines(table: &comfy_table::Table) -> String {
     table
         .lines()
         .map(|line| line.trim_end().to_owned() + "\n")
@@ -71,23 +76,12 @@ pub fn lines(table: &comfy_table::Table) -> String {
 
 /// A table with its notes. What there is nothing of but a reason is said among them.
 pub fn table(table: &Table) -> String {
-    let mut laid_out = plain_table();
-    let widest = widest_head(table);
-    let total = |widths: &[usize]| widths.iter().map(|width| width + 1).sum::<usize>();
-    // Headings are broken where there is not room for them.
-    let mut widths = widths(table, |heading| heading.chars().count());
-    if total(&widths) + widest + 1 > WIDTH as usize {
-        widths = self::widths(table, longest_word);
-    }
-    let is_wide = |(width, column): (&usize, &Column)| column.is_text && *width > WORDS;
-    let most_head = if widths.iter().zip(&table.columns).any(is_wide) {
-        HEAD
-    } else {
-        HEAD.max((WIDTH as usize - 1).saturating_sub(total(&widths)))
-    };
-    let headings = headings(table, &widths);
+    let layout = Layout::of(table);
+    let mut text = String::new();
+    let mut under_way = plain_table();
+    let headings = headings(table, &layout.widths);
     if headings.iter().any(|heading| !heading.trim().is_empty()) {
-        laid_out.set_header(headings);
+        under_way.set_header(headings);
     }
     let (mut notes, mut is_grouped) = (Vec::new(), false);
     for row in &table.rows {
@@ -95,12 +89,18 @@ pub fn table(table: &Table) -> String {
         match row {
             Row::Group(head) => {
                 is_grouped = true;
-                laid_out.add_row(vec![head]);
+                text.push_str(&layout.lines(std::mem::replace(&mut under_way, plain_table())));
+                text.push_str(&wrapped(1, &toned(head.tone, &head.text)));
+            }
+            Row::Said(sentence) => {
+                text.push_str(&layout.lines(std::mem::replace(&mut under_way, plain_table())));
+                let said = wrapped(1 + indent.len() as u16, sentence);
+                let _ = writeln!(text, "{}", styled(FAINT, said.trim_end()));
             }
             Row::Cells { head, cells } => {
                 let mut line = vec![format!("{indent}{}", toned(head.tone, &head.text))];
                 line.extend(cells.iter().map(|cell| toned(cell.tone, &cell.text)));
-                laid_out.add_row(line);
+                under_way.add_row(line);
             }
             Row::Without { head, reason } => {
                 let note = format!("{head}: {reason}");
@@ -110,24 +110,97 @@ pub fn table(table: &Table) -> String {
             }
         }
     }
-    for (index, column) in laid_out.column_iter_mut().enumerate() {
-        column.set_padding((1, 0));
-        match index.checked_sub(1) {
-            None => {
-                let width = widest.min(most_head) as u16 + 1;
-                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
-            }
-            Some(index) if !table.columns[index].is_text => {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-            Some(_) => {}
-        }
-    }
-    let mut text = lines(&laid_out);
+    text.push_str(&layout.lines(under_way));
     for note in notes.iter().chain(&table.notes) {
         let _ = writeln!(text, "{}", styled(FAINT, wrapped(2, note).trim_end()));
     }
     text
+}
+
+/// How wide the columns of a table are.
+struct Layout<'a> {
+    table: &'a Table,
+    /// Columns that the headings of rows get at least.
+    head: usize,
+    /// Columns that each column needs; what it gets, where rows go across all of them.
+    widths: Vec<usize>,
+    /// Whether there are such rows: what stands between two of them is laid out like the rest.
+    is_fixed: bool,
+}
+
+impl Layout<'_> {
+    fn of(table: &Table) -> Layout<'_> {
+        let widest = widest_head(table);
+        // Headings are broken where there is not room for them.
+        let mut widths = widths(table, |heading| heading.chars().count());
+        if total(&widths) + widest + 1 > WIDTH as usize {
+            widths = self::widths(table, longest_word);
+        }
+        let is_wide = |(width, column): (&usize, &Column)| column.is_text && *width > WORDS;
+        let most_head = if widths.iter().zip(&table.columns).any(is_wide) {
+            HEAD
+        } else {
+            HEAD.max((WIDTH as usize - 1).saturating_sub(total(&widths)))
+        };
+        let goes_across = |row: &Row| matches!(row, Row::Group(_) | Row::Said(_));
+        let mut layout = Layout {
+            table,
+            head: widest.min(most_head),
+            widths,
+            is_fixed: table.rows.iter().any(goes_across),
+        };
+        if layout.is_fixed {
+            layout.fit();
+        }
+        layout
+    }
+
+    /// Takes from the widest column of words until there is room for all, and from the headings of rows if that is not
+    /// enough.
+    fn fit(&mut self) {
+        let mut missing = (total(&self.widths) + self.head + 1).saturating_sub(WIDTH as usize);
+        while missing > 0 {
+            let columns = self.widths.iter_mut().zip(&self.table.columns);
+            let words = columns.filter(|(width, column)| column.is_text && **width > LEAST_WORDS);
+            match words.map(|(width, _)| width).max() {
+                Some(widest) => *widest -= 1,
+                None if self.head > LEAST_WORDS => self.head -= 1,
+                None => return,
+            }
+            missing -= 1;
+        }
+    }
+
+    /// Rows of the table, laid out.
+    fn lines(&self, mut rows: comfy_table::Table) -> String {
+        let width = |width: usize| Width::Fixed(width as u16 + 1);
+        for (index, column) in rows.column_iter_mut().enumerate() {
+            column.set_padding((1, 0));
+            match index.checked_sub(1) {
+                None if self.is_fixed => {
+                    column.set_constraint(ColumnConstraint::Absolute(width(self.head)));
+                }
+                None => {
+                    column.set_constraint(ColumnConstraint::LowerBoundary(width(self.head)));
+                }
+                Some(index) => {
+                    if self.is_fixed {
+                        let width = width(self.widths[index]);
+                        column.set_constraint(ColumnConstraint::Absolute(width));
+                    }
+                    if !self.table.columns[index].is_text {
+                        column.set_cell_alignment(CellAlignment::Right);
+                    }
+                }
+            }
+        }
+        lines(&rows)
+    }
+}
+
+/// Columns of a terminal that columns of these widths take.
+fn total(widths: &[usize]) -> usize {
+    widths.iter().map(|width| width + 1).sum()
 }
 
 fn widest_line(cell: &Cell) -> usize {
@@ -139,9 +212,8 @@ fn widest_line(cell: &Cell) -> usize {
 fn widest_head(table: &Table) -> usize {
     let is_grouped = table.rows.iter().any(|row| matches!(row, Row::Group(_)));
     let heads = table.rows.iter().map(|row| match row {
-        Row::Group(head) => head.chars().count(),
+        Row::Group(_) | Row::Said(_) | Row::Without { .. } => 0,
         Row::Cells { head, .. } => 2 * usize::from(is_grouped) + widest_line(head),
-        Row::Without { .. } => 0,
     });
     heads
         .chain([table.corner.chars().count()])
@@ -155,7 +227,7 @@ fn widths(table: &Table, of_heading: fn(&str) -> usize) -> Vec<usize> {
     let widths = columns.map(|(index, column)| {
         let cells = table.rows.iter().filter_map(|row| match row {
             Row::Cells { cells, .. } => cells.get(index),
-            Row::Group(_) | Row::Without { .. } => None,
+            Row::Group(_) | Row::Said(_) | Row::Without { .. } => None,
         });
         let heading = of_heading(&column.heading);
         cells
@@ -200,7 +272,7 @@ fn broken(heading: &str, width: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use landfall_results::view::Column;
+    use landfall_results::view::{Column, Tone};
 
     use super::*;
 
@@ -229,6 +301,31 @@ mod tests {
         ];
         let expected = expected.join("\n");
         assert_eq!(plain(&table(&made)), expected);
+    }
+
+    #[test]
+    fn what_goes_across_all_columns_makes_none_of_them_wider() {
+        let columns = vec![Column::text("advice"), Column::text("risks")];
+        let long = "something that is said at such a length that it does not fit beside the rest of a row here";
+        let across = "a heading that is much longer than every heading of a row";
+        let made = Table::new("", "", columns).with_rows([
+            Row::Group(Cell::toned(Tone::Good, across)),
+            Row::Said("Said of it.".into()),
+            Row::of("1", ["use", "nothing"]),
+            Row::of("2", ["unsafe", long]),
+        ]);
+        let text = plain(&table(&made));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "     advice risks");
+        assert_eq!(lines[1], format!(" {across}"));
+        assert_eq!(lines[2], "   Said of it.");
+        assert_eq!(lines[3], "   1 use    nothing");
+        assert!(lines[4].starts_with("   2 unsafe something"), "{text}");
+        assert!(lines[5].starts_with("            "), "{text}");
+        assert!(
+            lines.iter().all(|line| line.chars().count() <= 100),
+            "{text}"
+        );
     }
 
     #[test]

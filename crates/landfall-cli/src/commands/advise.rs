@@ -9,7 +9,7 @@ use landfall_lab::advice::{Advice, advise, is_same_machine, merge, plans};
 use landfall_lab::config_file::ConfigFile;
 use landfall_lab::rules::System;
 use landfall_lab::sync::SyncResults;
-use landfall_lab::{Results, Site, SiteKind, SiteSpec, Stop, canonical_directory};
+use landfall_lab::{Results, Site, SiteKind, SiteSpec, Stop, canonical_directory, report};
 use landfall_os::humanize::quoted;
 
 use crate::args::Advise;
@@ -86,7 +86,8 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
                 write_file(path, advice.to_json().as_bytes())?;
             }
             let details = !arguments.systems.is_empty();
-            let mut text = table::advice(&advice, details, arguments.missing);
+            let blocks = report::advice(&advice, details, arguments.missing);
+            let mut text = table::text(&blocks);
             if let Some((directory, _)) = &report {
                 let page = directory.join("index.html");
                 text += &format!("\nReport: {}\n", page.display());

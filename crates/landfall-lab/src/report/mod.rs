@@ -11,6 +11,7 @@ pub(crate) mod tests;
 
 use landfall_results::view::Block;
 
+pub use advice::advice;
 pub use page::page;
 
 use crate::{Findings, Found, Results};

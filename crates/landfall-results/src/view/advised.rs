@@ -33,7 +33,13 @@ pub struct AdvisedGroup {
 /// A setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdvisedSetting {
-    /// What must be known of it.
+    /// What it is called.
+    pub name: String,
+    /// The setting with the value that is advised; good where that is a change.
+    pub heading: Cell,
+    /// What it is advised for, where there is more to say than its figures do.
+    pub because: String,
+    /// What else must be known of it.
     pub notes: Vec<String>,
     /// Number of the document that it rests on.
     pub document: usize,
@@ -44,8 +50,8 @@ pub struct AdvisedSetting {
 /// A value of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdvisedChoice {
-    /// The setting with this value.
-    pub text: String,
+    /// The value, with what else has to be set.
+    pub value: String,
     /// What to make of it.
     pub stance: Cell,
     /// How many times as fast it is as what is usual, with its 95% interval.

@@ -35,6 +35,8 @@ pub enum Block {
     },
     /// A line that is to be copied, so it is not broken.
     Command(String),
+    /// Where something is on the web; not broken either.
+    Address(String),
     /// A table; its caption is for those who see no heading above it.
     Table(Table),
 }

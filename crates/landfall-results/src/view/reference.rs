@@ -5,7 +5,7 @@
 pub struct Reference {
     /// What it is called, and who wrote it where.
     pub text: String,
-    /// Where it is, if that is on the web.
+    /// Where it is, if that is known.
     pub address: Option<String>,
 }
 
@@ -24,6 +24,13 @@ impl Reference {
             text: text.to_owned(),
             address: address.map(str::to_owned),
         }
+    }
+
+    /// Where it is on the web, if it is there.
+    pub fn link(&self) -> Option<&str> {
+        let is_on_the_web =
+            |address: &&str| address.starts_with("https://") || address.starts_with("http://");
+        self.address.as_deref().filter(is_on_the_web)
     }
 }
 
@@ -64,6 +71,12 @@ mod tests {
         assert_eq!(reference.text, "A. Writer, \"A post\", 2009");
         let address = reference.address.as_deref();
         assert_eq!(address, Some("http://example.org/post.html"));
+        assert_eq!(reference.link(), address);
+        let inside = Reference {
+            address: Some("src/lib.rs".to_owned()),
+            ..reference
+        };
+        assert_eq!(inside.link(), None, "no file is a page");
     }
 
     #[test]

@@ -83,7 +83,9 @@ impl Column {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Row {
     /// What those beneath it have in common.
-    Group(String),
+    Group(Cell),
+    /// A sentence about the rows around it.
+    Said(String),
     /// A heading, and a cell for each column.
     Cells {
         /// The heading.

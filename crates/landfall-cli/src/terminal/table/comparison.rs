@@ -10,7 +10,7 @@ pub fn comparison(comparison: &Comparison) -> Vec<Block> {
     let mut quantity = None;
     for row in &comparison.rows {
         if quantity.replace(row.metric) != Some(row.metric) {
-            rows.push(Row::Group(row.metric.description().label.to_owned()));
+            rows.push(Row::Group(row.metric.description().label.into()));
         }
         let tone = match row.difference {
             Difference::Faster => Tone::Good,

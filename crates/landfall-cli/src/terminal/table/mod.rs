@@ -1,6 +1,5 @@
 //! Results as tables of at most 100 columns.
 
-mod advice;
 mod comparison;
 mod inspection;
 mod notices;
@@ -16,7 +15,6 @@ use landfall_os::humanize::duration_text;
 use landfall_report::text;
 use landfall_results::view::{Block, Claims};
 
-pub use advice::advice;
 pub use comparison::comparison;
 pub use inspection::inspection;
 pub use subjects::{settings, subjects};

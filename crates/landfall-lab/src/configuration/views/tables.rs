@@ -65,7 +65,7 @@ pub(crate) fn brief(caption: &str, rows: &[&Series]) -> Table {
             }
             row => {
                 if last.as_ref() != Some(&name) {
-                    grouped.push(Row::Group(name.clone()));
+                    grouped.push(Row::Group(name.as_str().into()));
                     last = Some(name);
                 }
                 grouped.push(row);

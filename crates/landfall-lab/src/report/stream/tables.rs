@@ -169,7 +169,7 @@ fn brief_table(section: &Section<'_>) -> Table {
                 Row::Without { reason, .. } => vec![Row::without(label, reason)],
                 row => {
                     let own = series.axes.text(Axis::Method);
-                    let group = (method != own).then(|| Row::Group(own.clone()));
+                    let group = (method != own).then(|| Row::Group(own.as_str().into()));
                     method = own;
                     group.into_iter().chain([row]).collect()
                 }

@@ -94,7 +94,7 @@ fn of_disks(torn: &TornResults) -> Table {
     let mut rows = Vec::new();
     for sides in disks(torn) {
         let disk = disk_text(sides.disk);
-        rows.push(Row::Group(disk.to_owned()));
+        rows.push(Row::Group(disk.into()));
         for (protection, one) in &sides.protections {
             let label = protection.text();
             if let Some(reason) = &one.unsupported {

@@ -1,4 +1,8 @@
-//! What is advised, as the page shows it.
+//! What is advised, as data.
+
+mod brief;
+
+pub use brief::advice;
 
 use landfall_os::humanize::bytes_text;
 use landfall_results::view::{
@@ -13,7 +17,7 @@ use crate::advice::{
 };
 use crate::numbers::two;
 
-/// The page's share of advice.
+/// Everything that is advised.
 pub(super) fn advised(advice: &Advice) -> Advised {
     let mut documents = References::default();
     let groups = System::ALL.into_iter().map(|system| AdvisedGroup {
@@ -39,12 +43,24 @@ pub(super) fn advised(advice: &Advice) -> Advised {
 }
 
 fn setting(setting: &Setting, documents: &mut References) -> AdvisedSetting {
-    // Of what is part of the program there is no address on the web.
-    let is_on_the_web = setting.address.starts_with("https://");
-    let notes = [&setting.because, &setting.note, &setting.by_hand];
+    let name = &setting.setting;
+    let heading = match &setting.value {
+        None => format!("{name}: no value was seen to lose nothing"),
+        Some(value) if setting.is_default => format!("{name} = {value}, as it is unless set"),
+        Some(value) => format!("{name} = {value}"),
+    };
+    let tone = if setting.is_change() {
+        Tone::Good
+    } else {
+        Tone::Plain
+    };
+    let notes = [&setting.note, &setting.by_hand];
     let mut choices: Vec<&Choice> = setting.choices.iter().collect();
     choices.sort_by_key(|choice| choice.stance != Stance::Use);
     AdvisedSetting {
+        name: name.clone(),
+        heading: Cell::toned(tone, heading),
+        because: setting.because.clone(),
         notes: notes
             .into_iter()
             .filter(|note| !note.is_empty())
@@ -52,16 +68,13 @@ fn setting(setting: &Setting, documents: &mut References) -> AdvisedSetting {
             .collect(),
         document: documents.cite(Reference {
             text: setting.document.clone(),
-            address: is_on_the_web.then(|| setting.address.clone()),
+            address: Some(setting.address.clone()),
         }),
-        choices: choices
-            .into_iter()
-            .map(|one| choice(setting, one))
-            .collect(),
+        choices: choices.into_iter().map(choice).collect(),
     }
 }
 
-fn choice(setting: &Setting, choice: &Choice) -> AdvisedChoice {
+fn choice(choice: &Choice) -> AdvisedChoice {
     let tone = match choice.stance {
         Stance::Use => Tone::Good,
         Stance::Unsafe => Tone::Bad,
@@ -71,7 +84,7 @@ fn choice(setting: &Setting, choice: &Choice) -> AdvisedChoice {
     let gain = choice.gain.as_ref();
     let mark = gain.map_or("", |gain| gain.basis.mark());
     AdvisedChoice {
-        text: format!("{} = {}", setting.setting, choice_text(choice)),
+        value: choice_text(choice),
         stance: Cell::toned(tone, choice.stance.name()),
         gain: format!("{}{mark}", gain_text(gain)),
         proof: proof_text(choice.proof.as_ref()),
