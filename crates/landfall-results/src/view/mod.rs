@@ -1,5 +1,6 @@
-//! What is to be shown, as data: tables and prose that a terminal, a page and a Markdown file each lay out in their own
-//! way. Nothing here knows an experiment, and no back end knows more than this.
+//! What is to be shown, as data: tables, prose and charts that a terminal, a page and a Markdown file each lay out in their
+//! own way. A terminal shows [`Block`]s, one beneath the other, and a browser a [`Page`]. Nothing here knows an experiment,
+//! and no back end knows more than this.
 
 mod advised;
 pub mod chart;
