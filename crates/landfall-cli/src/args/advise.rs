@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use landfall_lab::advice::Target;
-use landfall_lab::arguments::{NamedConfig, config, system};
+use landfall_lab::config_file::NamedConfig;
 use landfall_lab::rules::System;
 use landfall_recorder::wear::Drive;
 
@@ -27,7 +27,7 @@ pub struct Advise {
     pub path: Vec<PathBuf>,
 
     /// Only on these: mariadb, mysql, myrocks, postgres, sqlite, rocksdb, redis, etcd, kafka, landfall, mount.
-    #[arg(long = "for", value_delimiter = ',', value_name = "NAME,…", value_parser = system)]
+    #[arg(long = "for", value_delimiter = ',', value_name = "NAME,…")]
     pub systems: Vec<System>,
 
     /// Say what this disk can carry of a workload, how long flash lasts, and what to change, as in
@@ -43,7 +43,7 @@ pub struct Advise {
     /// Read a configuration, and say what it risks and what it leaves unused; may be given more than once.
     /// Whose it is is told by its name, by what it says, or before it: postgres=FILE. An option file that may be
     /// MariaDB's or MySQL's is checked as both.
-    #[arg(long, value_name = "[NAME=]CONFIG", value_parser = config, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "[NAME=]CONFIG", value_hint = ValueHint::FilePath)]
     pub check: Vec<NamedConfig>,
 
     /// Write the advice as a part of a configuration, with the evidence as comments: mariadb.cnf,

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
-use landfall_lab::arguments::{ExperimentArguments, NamedConfig, Request, SiteArguments, config};
+use landfall_lab::arguments::{ExperimentArguments, Request, SiteArguments};
+use landfall_lab::config_file::NamedConfig;
 use landfall_lab::rules::System;
 use landfall_lab::{Experiment, SiteSpec, experiments, standard_plans};
 
@@ -273,7 +274,7 @@ pub struct Compare {
 
 /// A configuration file of one system.
 fn config_of_one(text: &str) -> Result<(System, PathBuf), String> {
-    let NamedConfig { systems, path } = config(text)?;
+    let NamedConfig { systems, path } = text.parse()?;
     match systems.as_slice() {
         [system] => Ok((*system, path)),
         several => {

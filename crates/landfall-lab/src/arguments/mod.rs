@@ -8,8 +8,6 @@ mod sites;
 
 use std::path::PathBuf;
 
-use crate::config_file;
-use crate::rules::System;
 use crate::{Error, Experiment, SiteSpec};
 
 pub use site::SiteArguments;
@@ -44,45 +42,6 @@ pub fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("a setting is written KEY=VALUE".into()),
-    }
-}
-
-/// What can be advised on.
-pub fn system(text: &str) -> Result<System, String> {
-    let known = System::ALL.into_iter().find(|system| system.key() == text);
-    known.ok_or_else(|| {
-        let names = System::ALL.map(System::key).join(", ");
-        format!("there is no advice on '{text}'; there is on: {names}")
-    })
-}
-
-/// A configuration file that was named, and whose it may be: at least one system's.
-#[derive(Clone, Debug)]
-pub struct NamedConfig {
-    /// The systems, the likeliest first.
-    pub systems: Vec<System>,
-    /// The file.
-    pub path: PathBuf,
-}
-
-/// A configuration file, by its name or with its system before it: `postgres=FILE`.
-pub fn config(text: &str) -> Result<NamedConfig, String> {
-    if let Some((name, path)) = text.split_once('=')
-        && let Ok(system) = system(name)
-    {
-        return Ok(NamedConfig {
-            systems: vec![system],
-            path: path.into(),
-        });
-    }
-    let path = PathBuf::from(text);
-    let systems = config_file::systems_of(&path);
-    if !systems.is_empty() {
-        Ok(NamedConfig { systems, path })
-    } else {
-        Err(format!(
-            "whose configuration it is cannot be told by its name; write mariadb={text}, say"
-        ))
     }
 }
 

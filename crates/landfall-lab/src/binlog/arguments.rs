@@ -5,10 +5,8 @@ use std::path::Path;
 use clap::{Args, ValueHint};
 
 use super::{Plan, Selection};
-use crate::arguments::{
-    ExperimentArguments, NamedConfig, Request, SitesArguments, config, seconds, setting,
-};
-use crate::config_file::ConfigFile;
+use crate::arguments::{ExperimentArguments, Request, SitesArguments, seconds, setting};
+use crate::config_file::{ConfigFile, NamedConfig};
 use crate::rules::{self, System};
 use crate::{Error, SiteSpec};
 
@@ -52,7 +50,7 @@ struct Options {
 
     /// Try the settings of this configuration, as landfall advise --write makes it, together; of those that
     /// landfall advise knows and every version has. Whose it is is told by its name, or before it: postgres=FILE.
-    #[arg(long, value_name = "[NAME=]FILE", value_parser = config, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "[NAME=]FILE", value_hint = ValueHint::FilePath)]
     config: Option<NamedConfig>,
 
     /// Clients that ask at the same time [default: 1, 2, 16; of PostgreSQL and etcd 1, 16, of Redis 1, 50].

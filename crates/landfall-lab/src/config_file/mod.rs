@@ -10,6 +10,7 @@ mod spelling;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use self::option_file::{Section, mysql, mysql_include, persisted, says, section};
 use self::spelling::{
@@ -24,6 +25,39 @@ const DEEPEST: u32 = 10;
 const PERSISTED: &str = "mysqld-auto.cnf";
 /// No configuration is larger.
 const LARGEST: u64 = 16 << 20;
+
+/// A configuration file that was named, and whose it may be: at least one system's.
+#[derive(Clone, Debug)]
+pub struct NamedConfig {
+    /// The systems, the likeliest first.
+    pub systems: Vec<System>,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// A file by its name, or with its system before it: `postgres=FILE`.
+impl FromStr for NamedConfig {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<NamedConfig, String> {
+        if let Some((name, path)) = text.split_once('=')
+            && let Ok(system) = name.parse()
+        {
+            return Ok(NamedConfig {
+                systems: vec![system],
+                path: path.into(),
+            });
+        }
+        let path = PathBuf::from(text);
+        let systems = systems_of(&path);
+        if systems.is_empty() {
+            return Err(format!(
+                "whose configuration it is cannot be told by its name; write mariadb={text}, say"
+            ));
+        }
+        Ok(NamedConfig { systems, path })
+    }
+}
 
 /// What a configuration sets.
 #[derive(Clone, Debug, Default, PartialEq)]

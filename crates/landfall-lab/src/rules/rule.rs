@@ -44,6 +44,18 @@ pub enum System {
     Mount,
 }
 
+impl std::str::FromStr for System {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<System, String> {
+        let known = System::ALL.into_iter().find(|system| system.key() == text);
+        known.ok_or_else(|| {
+            let names = System::ALL.map(System::key).join(", ");
+            format!("there is no advice on '{text}'; there is on: {names}")
+        })
+    }
+}
+
 impl System {
     /// All of them, in the order in which they are shown.
     pub const ALL: [System; 11] = [
