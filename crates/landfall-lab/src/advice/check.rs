@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::result::{Advice, Choice, Gain, Proof, Stance};
+use super::result::{Advice, Choice, Gain, Proof, Recommendation};
 use super::summary_text::evidence;
 use crate::config_file::ConfigFile;
 use crate::rules::{self, System, UNSET, Value, is_same};
@@ -202,7 +202,7 @@ pub fn check(system: System, file: &Path, configuration: &ConfigFile, advice: &A
             document: rule.source.title.to_owned(),
             address: rule.source.address.to_owned(),
         };
-        let lost_here = known.is_some_and(|choice| choice.stance == Stance::Unsafe);
+        let lost_here = known.is_some_and(|choice| choice.recommendation == Recommendation::Unsafe);
         let better = advised.and_then(|setting| setting.value.as_deref());
         let all = rules::of(system);
         let values: Vec<(&str, String)> = all

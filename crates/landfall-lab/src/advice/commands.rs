@@ -2,7 +2,7 @@
 //!
 //! Each leaves its results document where the next `landfall advise` finds it.
 
-use super::evidence::telling;
+use super::evidence::options_that_matter;
 use super::result::Choice;
 use crate::Results;
 use crate::rules::{self, JOURNAL, Measured, Promise, Rule, System, Value, is_same};
@@ -159,7 +159,7 @@ impl<'a> Commands<'a> {
         }
         let own = words.map(|value| mount_option(rule.setting, value));
         let others = filesystem_spec.mount_options.split(',');
-        let others = telling(rule, filesystem_spec.kind.name(), others).into_iter();
+        let others = options_that_matter(rule, filesystem_spec.kind.name(), others).into_iter();
         let all: Vec<String> = others.map(str::to_owned).chain(own).collect();
         filesystem_spec.mount_options = all.join(",");
         Some(filesystem_spec)

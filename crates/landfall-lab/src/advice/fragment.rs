@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use super::result::{Advice, Lack, Setting, Stance};
+use super::result::{Advice, Lack, Recommendation, Setting};
 use super::summary_text::{choice_text, evidence};
 use crate::rules::{self, System};
 
@@ -72,8 +72,8 @@ fn one(text: &mut String, comment: &str, setting: &Setting) {
     }
     for choice in &setting.choices {
         let known = evidence(setting, choice);
-        let word = match choice.stance {
-            Stance::Use => "advised",
+        let word = match choice.recommendation {
+            Recommendation::Use => "advised",
             other => other.name(),
         };
         let risk = match choice.risk.as_str() {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::commands::Commands;
 use super::evidence::{Evidence, Holds};
-use super::result::{Basis, Choice, Lack, Missing, Setting, Stance};
+use super::result::{Basis, Choice, Lack, Missing, Recommendation, Setting};
 use crate::rules::{self, Promise, Rule, System, Value};
 
 /// Nobody changes a setting for less, and an interval of few rounds is too narrow.
@@ -89,7 +89,7 @@ pub(super) fn judge(rule: &Rule, evidence: &Evidence<'_>, commands: &Commands<'_
     let best = best(&choices);
     let mut choices: Vec<Choice> = choices.into_iter().map(|(_, known)| known).collect();
     if let Some(best) = best {
-        choices[best].stance = Stance::Use;
+        choices[best].recommendation = Recommendation::Use;
     }
     let value = best.map(|best| choices[best].value.clone());
     Judged {
@@ -168,16 +168,16 @@ fn known(rule: &Rule, choice: &rules::Choice, evidence: &Evidence<'_>) -> Option
         .as_ref()
         .is_some_and(|gain| gain.is_certain && gain.times.low > LEAST_GAIN);
     let needs_proof = choice.promise.is_about_durability() && !is_replicated;
-    let stance = match &gain {
-        _ if choice.promise.is_unsafe() || (lost && !is_replicated) => Stance::Unsafe,
-        _ if is_reference => Stance::NoGain,
-        Some(_) if !is_faster || !needs_proof || proof.is_some() => Stance::NoGain,
-        _ => Stance::NotShown,
+    let recommendation = match &gain {
+        _ if choice.promise.is_unsafe() || (lost && !is_replicated) => Recommendation::Unsafe,
+        _ if is_reference => Recommendation::NoGain,
+        Some(_) if !is_faster || !needs_proof || proof.is_some() => Recommendation::NoGain,
+        _ => Recommendation::NotShown,
     };
     Some(Choice {
         value,
         with,
-        stance,
+        recommendation,
         gain,
         risk: choice.promise.risk().to_owned(),
         proof,
@@ -187,7 +187,7 @@ fn known(rule: &Rule, choice: &rules::Choice, evidence: &Evidence<'_>) -> Option
 /// The index of the fastest that lost nothing, among those that something is known of; the first one, unless
 /// it was seen to lose something.
 fn best(choices: &[(&rules::Choice, Choice)]) -> Option<usize> {
-    let is_safe = |known: &Choice| known.stance != Stance::Unsafe;
+    let is_safe = |known: &Choice| known.recommendation != Recommendation::Unsafe;
     let first = choices.first().filter(|(_, first)| is_safe(first));
     // What the first one lost, another is cleared of by as good a proof and by no weaker one.
     let basis = |known: &Choice| known.proof.as_ref().map(|proof| proof.basis);

@@ -3,7 +3,7 @@
 //! - `evidence`: what a results document says of a rule of [`rules`];
 //! - `judge`: from both to [`Advice`], by one rule: the fastest that lost nothing;
 //! - [`mod@merge`]: several documents of one machine as one;
-//! - [`Target`], [`Carried`]: what the disk can carry of a workload, and how long its flash lasts;
+//! - [`Target`], [`Capacity`]: what the disk can carry of a workload, and how long its flash lasts;
 //! - [`fragment`]: advice as a configuration file;
 //! - [`mod@check`]: what a configuration file that is there risks, and leaves unused.
 //!
@@ -11,7 +11,7 @@
 //! same results always give the same advice. Where flushes do not reach the disk, or it is memory, that is the
 //! only advice there is.
 
-mod carry;
+mod capacity;
 pub mod check;
 mod commands;
 mod evidence;
@@ -28,12 +28,12 @@ mod target;
 mod tests;
 
 pub use crate::rules::System;
-pub use carry::{Carried, Flash, Verdict};
+pub use capacity::{Capacity, Flash, Verdict};
 pub use commands::Commands;
 pub use merge::{is_same_machine, merge};
 pub use result::{
-    ADVICE_SCHEMA, Advice, Basis, Choice, Gain, Lack, Missing, Proof, Quantity, Setting, Stance,
-    advice_schema,
+    ADVICE_SCHEMA, Advice, Basis, Choice, Gain, Lack, Missing, Proof, Quantity, Recommendation,
+    Setting, advice_schema,
 };
 pub use summary_text::{choice_text, gain_text, marks, proof_text, sentence};
 pub use target::Target;
@@ -55,7 +55,7 @@ pub fn advise(results: &Results, report: &str, target: Option<(&Target, &Drive)>
         refused: refusal(results),
         settings: Vec::new(),
         missing: Vec::new(),
-        carried: None,
+        capacity: None,
         checks: Vec::new(),
     };
     if advice.refused.is_some() {
@@ -75,7 +75,7 @@ pub fn advise(results: &Results, report: &str, target: Option<(&Target, &Drive)>
         }
     }
     advice.missing = judge::gathered(missing);
-    advice.carried = target.map(|(target, drive)| carry::carry(target, drive, &evidence));
+    advice.capacity = target.map(|(target, drive)| capacity::capacity(target, drive, &evidence));
     advice
 }
 

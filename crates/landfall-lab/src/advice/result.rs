@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::carry::Carried;
+use super::capacity::Capacity;
 use super::check::Check;
 use crate::rules::System;
 use crate::stats::Estimate;
 
 /// Name and version of the document's schema.
-pub const ADVICE_SCHEMA: &str = "landfall-advice/1";
+pub const ADVICE_SCHEMA: &str = "landfall-advice/2";
 
 /// What is advised on one directory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,7 +33,7 @@ pub struct Advice {
     /// What was not measured or proven, and how it is.
     pub missing: Vec<Missing>,
     /// What this disk can carry of a target, if one was named.
-    pub carried: Option<Carried>,
+    pub capacity: Option<Capacity>,
     /// What was found of configurations, if any were named.
     pub checks: Vec<Check>,
 }
@@ -74,7 +74,7 @@ pub struct Choice {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub with: BTreeMap<String, String>,
     /// What is to be made of it.
-    pub stance: Stance,
+    pub recommendation: Recommendation,
     /// What it gives against the first choice, measured here.
     pub gain: Option<Gain>,
     /// What its document says may be lost; empty if nothing.
@@ -86,7 +86,7 @@ pub struct Choice {
 /// What is to be made of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stance {
+pub enum Recommendation {
     /// The fastest that lost nothing, as far as is known: this one.
     Use,
     /// As safe, and not shown to be faster.
@@ -97,14 +97,14 @@ pub enum Stance {
     Unsafe,
 }
 
-impl Stance {
+impl Recommendation {
     /// In a word or two.
     pub fn name(self) -> &'static str {
         match self {
-            Stance::Use => "use",
-            Stance::NoGain => "no gain",
-            Stance::NotShown => "not shown",
-            Stance::Unsafe => "unsafe",
+            Recommendation::Use => "use",
+            Recommendation::NoGain => "no gain",
+            Recommendation::NotShown => "not shown",
+            Recommendation::Unsafe => "unsafe",
         }
     }
 }
@@ -217,7 +217,7 @@ impl Setting {
     pub fn advised(&self) -> Option<&Choice> {
         self.choices
             .iter()
-            .find(|choice| choice.stance == Stance::Use)
+            .find(|choice| choice.recommendation == Recommendation::Use)
     }
 
     /// Whether another value than the usual one is advised.

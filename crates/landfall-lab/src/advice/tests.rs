@@ -179,7 +179,7 @@ fn what_is_unsafe_is_never_advised_whatever_it_gives() {
                     rule.id
                 );
                 let known = setting.choices.iter().find(|known| known.value == value);
-                assert!(known.is_none_or(|known| known.stance == Stance::Unsafe));
+                assert!(known.is_none_or(|known| known.recommendation == Recommendation::Unsafe));
             }
         }
     }
@@ -215,7 +215,7 @@ fn what_lost_data_here_is_not_advised_whatever_its_document_says() {
         .iter()
         .find(|one| one.value == "fsync")
         .unwrap();
-    assert_eq!(fsync.stance, Stance::Unsafe);
+    assert_eq!(fsync.recommendation, Recommendation::Unsafe);
     assert_ne!(method.value.as_deref(), Some("fsync"));
 }
 
@@ -338,7 +338,10 @@ fn a_filesystem_without_a_journal_is_proven_as_one() {
     let advice = advice_on("no-journal");
     let of = |rule: &str| advice.settings.iter().find(|one| one.rule == rule).unwrap();
     let journal = &of("mount-journal").choices[1];
-    assert!(journal.stance == Stance::Unsafe && journal.proof.as_ref().unwrap().losing > 0);
+    assert!(
+        journal.recommendation == Recommendation::Unsafe
+            && journal.proof.as_ref().unwrap().losing > 0
+    );
     // What is lost without a journal is laid to no setting.
     assert_eq!(of("mariadb-sync-binlog").value.as_deref(), Some("1"));
 }
@@ -451,20 +454,20 @@ fn a_fragment_passes_its_own_check() {
 fn a_target_is_held_against_the_disk_and_its_flash() {
     let results = recorded("disk");
     let drive = Drive::default();
-    let carried = |text: &str| {
+    let capacity = |text: &str| {
         let target = text.parse().unwrap();
         advise(&results, "r", Some((&target, &drive)))
-            .carried
+            .capacity
             .unwrap()
     };
-    let little = carried("commits=5,size=1K,clients=4");
+    let little = capacity("commits=5,size=1K,clients=4");
     assert_eq!(little.verdict, Verdict::Carries, "{little:?}");
     assert!(little.changes.is_empty(), "{:?}", little.changes);
-    let much = carried("commits=10000000,size=1K,clients=4");
+    let much = capacity("commits=10000000,size=1K,clients=4");
     assert_eq!(much.verdict, Verdict::CannotCarry);
     assert!(much.changes.len() >= 3, "{:?}", much.changes);
     assert!(much.flash.iter().any(|flash| flash.years < 1.0));
-    let together = carried("commits=60000,size=200,clients=64");
+    let together = capacity("commits=60000,size=200,clients=64");
     assert_eq!(together.verdict, Verdict::Together, "{together:?}");
     // Random pages wear more than a log, and half the bytes a day last twice as long.
     let [log, pages, ..] = little.flash.as_slice() else {
@@ -472,10 +475,10 @@ fn a_target_is_held_against_the_disk_and_its_flash() {
     };
     let worse = pages.amplification > log.amplification && pages.years < log.years;
     assert!(worse, "{log:?} {pages:?}");
-    let half = carried("commits=5,size=1K,clients=4,per-day=216000K");
+    let half = capacity("commits=5,size=1K,clients=4,per-day=216000K");
     assert!((half.flash[0].years / log.years - 2.0).abs() < 0.01);
     let nobody = advise(&recorded("unmeasured"), "r", Some((&little.target, &drive)));
-    assert_eq!(nobody.carried.unwrap().verdict, Verdict::NotKnown);
+    assert_eq!(nobody.capacity.unwrap().verdict, Verdict::NotKnown);
 }
 
 #[test]

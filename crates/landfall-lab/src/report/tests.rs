@@ -229,7 +229,7 @@ fn what_is_fast_and_safe_is_said_and_shown_first() {
         "<h1>What a durable write costs, and whether it is safe</h1>",
         "lost in</th>",
         "240/300</td>",
-        "it cannot be carried out there",
+        "it cannot be capacity out there",
         "Timed on /data (ext4, mounted rw), proven on the same filesystem type on the recorder (ext4).",
         "What has a * is not meant to be durable",
     ] {
@@ -298,7 +298,7 @@ fn the_page_shows_the_advice_that_it_is_given() {
     let body = body(&html);
     assert!(body.contains("elsewhere/") && !body.contains("landfall-report/"));
     for text in [
-        &advice.carried.as_ref().expect("carried").sentences[0],
+        &advice.capacity.as_ref().expect("capacity").sentences[0],
         &target.to_string(),
     ] {
         assert!(body.contains(text.as_str()), "{text}");

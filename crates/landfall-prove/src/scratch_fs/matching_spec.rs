@@ -55,7 +55,7 @@ pub fn like(filesystem: &Filesystem) -> Result<FilesystemSpec, String> {
             storage.devices.len()
         ));
     }
-    let options = storage.options.iter().filter(|option| is_telling(option));
+    let options = storage.options.iter().filter(|option| matters(option));
     let mut spec = FilesystemSpec {
         mount_options: options.cloned().collect::<Vec<_>>().join(","),
         ..FilesystemSpec::plain(kind)
@@ -67,7 +67,7 @@ pub fn like(filesystem: &Filesystem) -> Result<FilesystemSpec, String> {
 }
 
 /// Whether a mount option bears on what survives a power cut, or on how it is written.
-pub fn is_telling(option: &str) -> bool {
+pub fn matters(option: &str) -> bool {
     TELLING
         .iter()
         .any(|telling| match telling.strip_suffix('=') {
@@ -89,7 +89,7 @@ mod tests {
             "commit=30",
             "sync",
         ] {
-            assert!(is_telling(option), "{option}");
+            assert!(matters(option), "{option}");
         }
         for option in [
             "rw",
@@ -99,7 +99,7 @@ mod tests {
             "seclabel",
             "usrquota",
         ] {
-            assert!(!is_telling(option), "{option}");
+            assert!(!matters(option), "{option}");
         }
     }
 }

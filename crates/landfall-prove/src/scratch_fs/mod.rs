@@ -17,7 +17,7 @@ mod requirements;
 
 pub use backing_device::{BackingDevice, Image, Memory};
 pub use landfall_results::{FilesystemSpec, Kind};
-pub use matching_spec::{NO_JOURNAL, is_telling, like};
+pub use matching_spec::{NO_JOURNAL, like, matters};
 
 use std::path::Path;
 

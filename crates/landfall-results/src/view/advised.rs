@@ -53,7 +53,7 @@ pub struct AdvisedChoice {
     /// The value, with what else has to be set.
     pub value: String,
     /// What to make of it.
-    pub stance: Cell,
+    pub recommendation: Cell,
     /// How many times as fast it is as what is usual, with its 95% interval.
     pub gain: String,
     /// In how many crash states something was lost.

@@ -166,7 +166,7 @@ impl Evidence<'_> {
             return None;
         }
         let spec = || site.description.filesystem_spec.as_ref();
-        let is_like = |spec: &&FilesystemSpec| self.likeness(rule, spec) == (true, true);
+        let is_like = |spec: &&FilesystemSpec| self.closeness(rule, spec) == (true, true);
         match site.description.kind {
             SiteKind::Directory => Some(1),
             SiteKind::Loop => spec().filter(is_like).map(|_| 2),

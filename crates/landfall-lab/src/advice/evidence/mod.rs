@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use super::result::{Basis, Gain, Quantity};
 use crate::Results;
 use crate::rules::{self, Choice, Condition, JOURNAL, Rule, System, Value, is_same};
-use crate::scratch_fs::{FilesystemSpec, Kind, NO_JOURNAL, is_telling};
+use crate::scratch_fs::{FilesystemSpec, Kind, NO_JOURNAL, matters};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 use crate::sync::{Strategy, SyncResults, find};
 use landfall_results::{Metric, Series};
@@ -176,7 +176,7 @@ impl Evidence<'_> {
 
     /// Whether a filesystem that was made is of the directory's type, and whether it was made and mounted in the
     /// same way as far as that is known, but for the rule's own option.
-    fn likeness(&self, rule: &Rule, spec: &FilesystemSpec) -> (bool, bool) {
+    fn closeness(&self, rule: &Rule, spec: &FilesystemSpec) -> (bool, bool) {
         let storage = self.results.filesystem.storage();
         let kind = storage.kind.as_str();
         let is_plain = rules::of_mounting(kind)
@@ -188,8 +188,8 @@ impl Evidence<'_> {
             (Kind::Ext4, Some(has_journal)) => has_journal != has_none,
             _ => true,
         };
-        let own = telling(rule, kind, storage.options.iter().map(String::as_str));
-        let made = telling(rule, kind, spec.mount_options.split(','));
+        let own = options_that_matter(rule, kind, storage.options.iter().map(String::as_str));
+        let made = options_that_matter(rule, kind, spec.mount_options.split(','));
         let is_alike = is_plain && is_journalled_alike && own == made;
         (spec.kind.name() == kind, is_alike)
     }
@@ -236,7 +236,7 @@ fn own_value(option: &str, name: &str) -> Option<String> {
 }
 
 /// The options that bear on what survives a power cut, but for the rule's own, and for what is so anyway.
-pub(super) fn telling<'a>(
+pub(super) fn options_that_matter<'a>(
     rule: &Rule,
     kind: &str,
     options: impl IntoIterator<Item = &'a str>,
@@ -250,6 +250,6 @@ pub(super) fn telling<'a>(
     };
     let options = options.into_iter();
     options
-        .filter(|option| is_telling(option) && !is_own(option) && !is_usual(option))
+        .filter(|option| matters(option) && !is_own(option) && !is_usual(option))
         .collect()
 }

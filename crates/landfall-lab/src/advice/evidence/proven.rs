@@ -84,10 +84,10 @@ impl Evidence<'_> {
         let mut all: Vec<Found<'_>> = of_proofs.chain(of_torn).collect();
         // A proof on another filesystem says nothing of this one; and what was lost on one that is mounted as this one
         // is not excused by another way to mount it.
-        let likeness = |one: &Found<'_>| self.likeness(rule, &one.proof.filesystem_spec);
-        all.retain(|one| likeness(one).0);
-        let nearest = all.iter().map(likeness).max();
-        all.retain(|one| Some(likeness(one)) == nearest);
+        let closeness = |one: &Found<'_>| self.closeness(rule, &one.proof.filesystem_spec);
+        all.retain(|one| closeness(one).0);
+        let nearest = all.iter().map(closeness).max();
+        all.retain(|one| Some(closeness(one)) == nearest);
         if nearest.is_some_and(|(_, is_mounted_alike)| !is_mounted_alike) {
             all.iter_mut()
                 .for_each(|one| one.proof.basis = Basis::Alike);

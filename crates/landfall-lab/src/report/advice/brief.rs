@@ -63,7 +63,10 @@ fn setting(setting: &AdvisedSetting, details: bool) -> Vec<Row> {
         let head = choice.value.replace(", ", "\n\u{a0}\u{a0}");
         let figures = [&choice.gain, &choice.proof, &choice.risk];
         let figures = figures.map(|figure| Cell::from(figure.as_str()));
-        Row::of(head, [choice.stance.clone()].into_iter().chain(figures))
+        Row::of(
+            head,
+            [choice.recommendation.clone()].into_iter().chain(figures),
+        )
     }));
     if details {
         rows.extend(setting.notes.iter().cloned().map(Row::Said));

@@ -12,7 +12,7 @@ use landfall_results::view::{
 
 use crate::advice::check::{Check, Concern};
 use crate::advice::{
-    Advice, Carried, Choice, Lack, Missing, Setting, Stance, System, Verdict, choice_text,
+    Advice, Capacity, Choice, Lack, Missing, Recommendation, Setting, System, Verdict, choice_text,
     gain_text, marks, proof_text,
 };
 use crate::numbers::two;
@@ -37,7 +37,7 @@ pub(super) fn advised(advice: &Advice) -> Advised {
         groups,
         documents,
         missing: advice.missing.iter().map(lacking).collect(),
-        workload: advice.carried.as_ref().map(workload),
+        workload: advice.capacity.as_ref().map(workload),
         files: advice.checks.iter().map(file).collect(),
     }
 }
@@ -56,7 +56,7 @@ fn setting(setting: &Setting, documents: &mut References) -> AdvisedSetting {
     };
     let notes = [&setting.note, &setting.by_hand];
     let mut choices: Vec<&Choice> = setting.choices.iter().collect();
-    choices.sort_by_key(|choice| choice.stance != Stance::Use);
+    choices.sort_by_key(|choice| choice.recommendation != Recommendation::Use);
     AdvisedSetting {
         name: name.clone(),
         heading: Cell::toned(tone, heading),
@@ -75,17 +75,17 @@ fn setting(setting: &Setting, documents: &mut References) -> AdvisedSetting {
 }
 
 fn choice(choice: &Choice) -> AdvisedChoice {
-    let tone = match choice.stance {
-        Stance::Use => Tone::Good,
-        Stance::Unsafe => Tone::Bad,
-        Stance::NotShown => Tone::Doubt,
-        Stance::NoGain => Tone::Plain,
+    let tone = match choice.recommendation {
+        Recommendation::Use => Tone::Good,
+        Recommendation::Unsafe => Tone::Bad,
+        Recommendation::NotShown => Tone::Doubt,
+        Recommendation::NoGain => Tone::Plain,
     };
     let gain = choice.gain.as_ref();
     let mark = gain.map_or("", |gain| gain.basis.mark());
     AdvisedChoice {
         value: choice_text(choice),
-        stance: Cell::toned(tone, choice.stance.name()),
+        recommendation: Cell::toned(tone, choice.recommendation.name()),
         gain: format!("{}{mark}", gain_text(gain)),
         proof: proof_text(choice.proof.as_ref()),
         risk: choice.risk.clone(),
@@ -107,24 +107,24 @@ fn lacking(missing: &Missing) -> Lacking {
     }
 }
 
-fn workload(carried: &Carried) -> Workload {
-    let tone = match carried.verdict {
+fn workload(capacity: &Capacity) -> Workload {
+    let tone = match capacity.verdict {
         Verdict::Carries | Verdict::Together => Tone::Good,
         Verdict::CannotCarry => Tone::Bad,
         Verdict::CannotBeTold | Verdict::NotKnown => Tone::Doubt,
     };
-    let mut sentences = carried.sentences.iter().cloned();
+    let mut sentences = capacity.sentences.iter().cloned();
     Workload {
-        name: carried.target.to_string(),
+        name: capacity.target.to_string(),
         answer: Cell::toned(tone, sentences.next().unwrap_or_default()),
         reasons: sentences.collect(),
-        changes: carried.changes.clone(),
-        flash: flash(carried),
+        changes: capacity.changes.clone(),
+        flash: flash(capacity),
     }
 }
 
-fn flash(carried: &Carried) -> Option<Table> {
-    let rows = carried.flash.iter().map(|flash| {
+fn flash(capacity: &Capacity) -> Option<Table> {
+    let rows = capacity.flash.iter().map(|flash| {
         let per_day = bytes_text(flash.device_per_day as u64);
         let cells = [flash.years_text(), per_day, two(flash.amplification)];
         Row::of(flash.what.clone(), cells)
@@ -136,8 +136,8 @@ fn flash(carried: &Carried) -> Option<Table> {
         columns.map(Column::text).into(),
     )
     .with_rows(rows);
-    table.note(format!("A drive with {}.", carried.drive));
-    (!carried.flash.is_empty()).then_some(table)
+    table.note(format!("A drive with {}.", capacity.drive));
+    (!capacity.flash.is_empty()).then_some(table)
 }
 
 fn file(check: &Check) -> CheckedFile {

@@ -32,7 +32,7 @@ const PAGE: u64 = 16 << 10;
 
 /// What was found of a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Carried {
+pub struct Capacity {
     /// The target.
     pub target: Target,
     /// Whether the disk carries it.
@@ -92,7 +92,7 @@ impl Flash {
 }
 
 /// Holds the target against what was measured.
-pub(super) fn carry(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> Carried {
+pub(super) fn capacity(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> Capacity {
     let each = each(target, evidence);
     let together = together(target, evidence);
     let verdict = match (&each, &together) {
@@ -102,7 +102,7 @@ pub(super) fn carry(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> 
         (_, Some(together)) if target.commits <= together.high => Verdict::CannotBeTold,
         _ => Verdict::CannotCarry,
     };
-    let mut carried = Carried {
+    let mut capacity = Capacity {
         target: target.clone(),
         verdict,
         each,
@@ -112,9 +112,9 @@ pub(super) fn carry(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> 
         sentences: Vec::new(),
         changes: Vec::new(),
     };
-    carried.sentences = sentences(&carried);
-    carried.changes = changes(&carried, drive, evidence);
-    carried
+    capacity.sentences = sentences(&capacity);
+    capacity.changes = changes(&capacity, drive, evidence);
+    capacity
 }
 
 /// A writer of 8 KiB or so, of whom the standard plan measures every size and number.
@@ -286,8 +286,8 @@ fn rate(estimate: &Estimate) -> String {
     )
 }
 
-fn sentences(carried: &Carried) -> Vec<String> {
-    let target = &carried.target;
+fn sentences(capacity: &Capacity) -> Vec<String> {
+    let target = &capacity.target;
     let wanted = format!(
         "{} durable commits of {} a second from {}",
         thousands(target.commits),
@@ -295,13 +295,13 @@ fn sentences(carried: &Carried) -> Vec<String> {
         clients(target.clients)
     );
     let mut all = Vec::new();
-    let (Some(each), Some(together)) = (&carried.each, &carried.together) else {
+    let (Some(each), Some(together)) = (&capacity.each, &capacity.together) else {
         all.push(format!(
             "Whether this disk carries {wanted} is not known: what a durable write of any size costs was not measured."
         ));
         return all;
     };
-    all.push(match carried.verdict {
+    all.push(match capacity.verdict {
         Verdict::Carries => format!("This disk carries {wanted}."),
         Verdict::Together => {
             format!("This disk carries {wanted}, if they share flushes (group commit).")
@@ -316,11 +316,11 @@ fn sentences(carried: &Carried) -> Vec<String> {
         rate(each),
         rate(together)
     ));
-    if let Some(least) = carried
+    if let Some(least) = capacity
         .flash
         .iter()
         .min_by(|a, b| a.years.total_cmp(&b.years))
-        && let Some(most) = carried
+        && let Some(most) = capacity
             .flash
             .iter()
             .max_by(|a, b| a.years.total_cmp(&b.years))
@@ -351,14 +351,14 @@ fn years(years: f64) -> String {
     }
 }
 
-fn changes(carried: &Carried, drive: &Drive, evidence: &Evidence<'_>) -> Vec<String> {
-    let target = &carried.target;
+fn changes(capacity: &Capacity, drive: &Drive, evidence: &Evidence<'_>) -> Vec<String> {
+    let target = &capacity.target;
     let mut all = Vec::new();
     let falls_short = matches!(
-        carried.verdict,
+        capacity.verdict,
         Verdict::CannotCarry | Verdict::CannotBeTold
     );
-    if let (true, Some(together)) = (falls_short, &carried.together) {
+    if let (true, Some(together)) = (falls_short, &capacity.together) {
         let clients = f64::from(target.clients);
         let flushes = target.commits / clients;
         all.push(format!(
@@ -375,10 +375,10 @@ fn changes(carried: &Carried, drive: &Drive, evidence: &Evidence<'_>) -> Vec<Str
             thousands((clients * many).ceil())
         ));
     }
-    if carried.verdict == Verdict::Together {
+    if capacity.verdict == Verdict::Together {
         all.push("Let clients commit at the same time: MariaDB, PostgreSQL and Landfall's log then share flushes by themselves; one that holds a lock while it syncs does not.".to_owned());
     }
-    if (falls_short || carried.verdict == Verdict::Together)
+    if (falls_short || capacity.verdict == Verdict::Together)
         && let Some(gain) =
             evidence.faster(FLUSH.synced(SyncMethod::buffered(SyncCall::None)), FLUSH)
     {
@@ -387,7 +387,7 @@ fn changes(carried: &Carried, drive: &Drive, evidence: &Evidence<'_>) -> Vec<Str
             short(gain.times.median)
         ));
     }
-    let short_lived: Vec<&Flash> = carried
+    let short_lived: Vec<&Flash> = capacity
         .flash
         .iter()
         .filter(|flash| flash.years < YEARS)
@@ -403,7 +403,7 @@ fn changes(carried: &Carried, drive: &Drive, evidence: &Evidence<'_>) -> Vec<Str
             thousands((needed / 1e12).ceil()),
             thousands(drive.tbw() as f64 / 1e12)
         ));
-        if short_lived.len() < carried.flash.len() {
+        if short_lived.len() < capacity.flash.len() {
             all.push("Or write so that flash wears less: the other rows of the table.".to_owned());
         }
     }
