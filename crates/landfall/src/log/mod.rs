@@ -34,6 +34,8 @@ mod invariants;
 #[cfg(test)]
 mod opening;
 mod preallocator;
+#[cfg(test)]
+mod public;
 pub(crate) mod reader;
 pub(crate) mod salvage;
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub(crate) mod inspect;
 mod inspecting;
 mod options;
 mod pipe;
+#[cfg(test)]
+mod public;
 mod reader;
 mod replay;
 mod restart;
