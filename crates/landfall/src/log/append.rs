@@ -23,6 +23,13 @@ struct Tries {
     has_asked: bool,
 }
 
+/// Records of a batch, of which a block can tell how many are before it.
+fn count_of(records: usize) -> Result<u32, Error> {
+    const MOST: u32 = u32::MAX - 1;
+    let count = u32::try_from(records).ok().filter(|count| *count <= MOST);
+    count.ok_or(Error::BatchTooLarge { most: MOST })
+}
+
 /// A promise of space for a record that is not appended yet.
 pub(crate) struct Reservation<E: Environment> {
     shared: Arc<Shared<E>>,
@@ -63,10 +70,7 @@ impl<E: Environment> Shared<E> {
         records: &[&[u8]],
         callback: Option<Callback>,
     ) -> Result<(StateOf<'a, E>, u64), Error> {
-        let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
-        if count == u32::MAX {
-            return Err(Error::BatchTooLarge { most: u32::MAX - 1 });
-        }
+        let count = count_of(records.len())?;
         let mut state = E::lock(&self.state);
         loop {
             if let Some(error) = self.refusal(&state) {
@@ -364,5 +368,22 @@ impl<E: Environment> Shared<E> {
         }
         self.drive(state);
         Ok(E::lock(&self.state))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_has_at_most_as_many_records_as_are_named() {
+        let most = u32::MAX as usize - 1;
+        assert_eq!(count_of(most).unwrap() as usize, most);
+        for more in [most + 1, most + 2] {
+            let refused = count_of(more);
+            assert!(
+                matches!(refused, Err(Error::BatchTooLarge { most: named }) if named as usize == most)
+            );
+        }
     }
 }

@@ -196,7 +196,7 @@ impl<E: Environment> Directory<E> {
             for sequence in 1..=FIRST_SEGMENTS {
                 let file = preallocator::make(&self.environment, geometry, sequence)?;
                 if sequence == 1 {
-                    zeros::write(&file, geometry, geometry.granule, geometry.segment)?;
+                    zeros::write(&file, geometry, geometry.granule, || true)?;
                 }
                 let log = self.record().map_or(0, |record| record.log);
                 let header = SegmentHeader {
@@ -230,13 +230,7 @@ impl<E: Environment> Directory<E> {
         self.environment.storage().use_method(method);
         // What it was opened with may not be what is used now.
         control.reopen()?;
-        if end.cut_off > 0 {
-            tracing::warn!(
-                blocks = end.cut_off,
-                next = end.next_lsn,
-                "blocks behind the end are cut off: they were being written when the power or the process went, or the first of them is damaged"
-            );
-        }
+        tell_of_cut_off(&end);
         let mut files = files;
         let was_left = record.epoch > 0 && record.shutdown == Shutdown::Running;
         if was_left && !planted!(self.environment, TrustNames) {
@@ -322,6 +316,16 @@ impl<E: Environment> Drop for Directory<E> {
         if !self.is_kept {
             self.environment.storage().unlock();
         }
+    }
+}
+
+fn tell_of_cut_off(end: &End) {
+    if end.cut_off > 0 {
+        tracing::warn!(
+            blocks = end.cut_off,
+            next = end.next_lsn,
+            "blocks behind the end are cut off: they were being written when the power or the process went, or the first of them is damaged"
+        );
     }
 }
 

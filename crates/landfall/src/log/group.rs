@@ -89,11 +89,12 @@ impl<E: Environment> Group<E> {
     /// Whether a block of so many bytes at this position may be one of the group's.
     pub fn takes(&self, bytes: u64, position: u64, geometry: Geometry, most_extent: u64) -> bool {
         let bytes = bytes.next_multiple_of(geometry.granule);
+        let has_room = self.used as u64 + bytes <= self.buffer.capacity() as u64;
         let (Some(first), Some(last)) = (self.blocks.first(), self.blocks.last()) else {
-            return self.used as u64 + bytes <= self.buffer.capacity() as u64;
+            return has_room;
         };
         let is_new_segment = geometry.sequence(last.position) != geometry.sequence(position);
-        self.used as u64 + bytes <= self.buffer.capacity() as u64
+        has_room
             && position + bytes - first.position <= most_extent
             && self.segments + u32::from(is_new_segment) <= MOST_SEGMENTS
     }

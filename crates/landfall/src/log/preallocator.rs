@@ -143,24 +143,17 @@ pub(crate) fn make_ready<E: Environment>(
 }
 
 /// Writes zeros to a segment as long as nobody wants to enter it.
-fn fill<E: Environment>(
+pub(super) fn fill<E: Environment>(
     shared: &Arc<Shared<E>>,
     sequence: u64,
     file: &FileOf<E>,
 ) -> io::Result<()> {
-    let (geometry, mut at) = (shared.geometry, shared.geometry.granule);
-    while at < geometry.segment {
+    let geometry = shared.geometry;
+    let is_written = zeros::write(file, geometry, geometry.granule, || {
         let state = E::lock(&shared.state);
         let is_wanted =
             state.segments.may_zero(sequence) || planted!(shared.environment, ZeroBehindWriter);
-        let is_over = !is_wanted || state.is_closing;
-        drop(state);
-        if is_over {
-            return Ok(());
-        }
-        let to = geometry.segment.min(at + zeros::chunk(geometry));
-        zeros::write(file, geometry, at, to)?;
-        at = to;
-    }
-    file.sync()
+        is_wanted && !state.is_closing
+    })?;
+    if is_written { file.sync() } else { Ok(()) }
 }

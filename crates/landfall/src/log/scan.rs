@@ -261,9 +261,7 @@ impl<E: Environment> Scanner<E> {
         let skip = self.filled - held;
         // Whatever goes wrong, nothing of it is taken for what was there before.
         self.filled = 0;
-        if held > 0 {
-            self.buffer.bytes_mut(0..skip + held).copy_within(skip.., 0);
-        }
+        self.buffer.bytes_mut(0..skip + held).copy_within(skip.., 0);
         let wanted = self.read_ahead.max(needed);
         let read = most.min(wanted).min(self.buffer.capacity() as u64) as usize;
         if held < read {

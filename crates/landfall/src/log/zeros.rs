@@ -10,20 +10,29 @@ use crate::environment::{Durability, File};
 const CHUNK: u64 = 256 << 10;
 
 /// Bytes of zeros that are written at once.
-pub(crate) fn chunk(geometry: Geometry) -> u64 {
+fn chunk(geometry: Geometry) -> u64 {
     let part = (geometry.segment / 8).next_multiple_of(geometry.granule);
     part.min(CHUNK)
 }
 
-/// Writes zeros from `from` to `to`, and does not sync.
-pub(crate) fn write<F: File>(file: &F, geometry: Geometry, from: u64, to: u64) -> io::Result<()> {
+/// Writes zeros from `from` on to the end of a segment, as long as `goes_on` says so, which is asked before each write; and
+/// does not sync. `false`: it was told to stop.
+pub(crate) fn write<F: File>(
+    file: &F,
+    geometry: Geometry,
+    from: u64,
+    mut goes_on: impl FnMut() -> bool,
+) -> io::Result<bool> {
     let chunk = chunk(geometry);
     let buffer = Buffer::new(chunk as usize);
     let mut at = from;
-    while at < to {
-        let len = chunk.min(to - at);
+    while at < geometry.segment {
+        if !goes_on() {
+            return Ok(false);
+        }
+        let len = chunk.min(geometry.segment - at);
         file.write(buffer.bytes(0..len as usize), at, Durability::Later)?;
         at += len;
     }
-    Ok(())
+    Ok(true)
 }

@@ -168,10 +168,10 @@ fn runs<E: Environment>(source: &Source<'_, E>) -> Result<Vec<Range<u64>>, Error
     let first = source.control.map_or(1, |control| control.first_lsn);
     source.records(&mut |lsn, _| {
         match runs.last_mut() {
-            Some(run) if lsn == run.end => run.end += 1,
-            // It was truncated away, or has the number of another one.
-            Some(run) if lsn < run.end => {}
+            // It was truncated away.
             _ if lsn < first => {}
+            // It may have the number of another one.
+            Some(run) if lsn <= run.end => run.end = run.end.max(lsn + 1),
             _ => runs.push(lsn..lsn + 1),
         }
         Ok(())

@@ -119,8 +119,8 @@ impl<S: State, E: Environment> Shared<S, E> {
         if !is_hasty {
             written.file.sync().map_err(publishing())?;
         }
-        // What is in it must be in the log for ever.
-        if end > 1 && !planted!(self.environment, SnapshotAheadOfLog) {
+        // What is in it must be in the log for ever; before the first command there is nothing to wait for.
+        if !planted!(self.environment, SnapshotAheadOfLog) {
             self.log.commit_to(Lsn(end - 1))?;
         }
         if planted!(self.environment, TruncateBeforePublish) {
