@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +24,23 @@ pub(crate) struct Memory {
     device: Arc<Device>,
 }
 
+/// What was asked that changes something, in its order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    Write {
+        name: String,
+        range: Range<u64>,
+        durability: Durability,
+    },
+    Rename(String),
+    Remove(String),
+    /// Of the directory.
+    Sync,
+}
+
+/// What is done while a write is under way.
+type During = Box<dyn FnOnce() + Send>;
+
 /// What the files are on, and what was asked of it.
 pub(crate) struct Device {
     pub id: AtomicU64,
@@ -36,13 +54,29 @@ pub(crate) struct Device {
     pub wrong_read: AtomicU64,
     /// The read that fails, once.
     pub failing_read: AtomicU64,
+    /// The largest read, of those that went well.
+    pub largest_read: AtomicU64,
     /// Syncs of the directory fail.
     pub no_sync: AtomicBool,
+    /// Why no file can be made, and why none can be removed.
+    pub no_create: Mutex<Option<io::ErrorKind>>,
+    pub no_remove: Mutex<Option<io::ErrorKind>>,
     /// The byte of each segment that cannot be read, and how often it was asked for.
     pub bad_byte: AtomicU64,
     pub bad_reads: AtomicU64,
     /// How files were to be written, and how much had been read by then.
     pub methods: Mutex<Vec<(Method, u64)>>,
+    pub calls: Mutex<Vec<Call>>,
+    /// What comes between when the next write is made that is durable on return.
+    pub during: Mutex<Option<During>>,
+}
+
+impl Device {
+    fn note(&self, call: Call) {
+        if cfg!(test) {
+            lock(&self.calls).push(call);
+        }
+    }
 }
 
 impl Default for Device {
@@ -57,10 +91,15 @@ impl Default for Device {
             reads: AtomicU64::new(0),
             wrong_read: AtomicU64::new(0),
             failing_read: AtomicU64::new(0),
+            largest_read: AtomicU64::new(0),
             no_sync: AtomicBool::new(false),
+            no_create: Mutex::default(),
+            no_remove: Mutex::default(),
             bad_byte: AtomicU64::new(u64::MAX),
             bad_reads: AtomicU64::new(0),
             methods: Mutex::default(),
+            calls: Mutex::default(),
+            during: Mutex::default(),
         }
     }
 }
@@ -73,6 +112,14 @@ impl Memory {
         Memory {
             files: Arc::new(Mutex::new(files.collect())),
             device: Arc::default(),
+        }
+    }
+
+    fn file(&self, name: &str, bytes: Bytes) -> MemoryFile {
+        MemoryFile {
+            name: name.to_owned(),
+            bytes,
+            device: self.device.clone(),
         }
     }
 
@@ -106,30 +153,45 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whole granules only, as every file of the engine is asked for.
+fn require_granules(len: usize, offset: u64) {
+    let granule = u64::from(GRANULE);
+    assert!(offset.is_multiple_of(granule) && (len as u64).is_multiple_of(granule));
+}
+
+fn refusal(why: &Mutex<Option<io::ErrorKind>>) -> io::Result<()> {
+    lock(why).map_or(Ok(()), |kind| Err(kind.into()))
+}
+
 fn absent() -> io::Error {
     io::ErrorKind::NotFound.into()
 }
 
-pub(crate) struct MemoryFile(Bytes, Arc<Device>);
+pub(crate) struct MemoryFile {
+    name: String,
+    bytes: Bytes,
+    device: Arc<Device>,
+}
 
 impl File for MemoryFile {
     fn size(&self) -> io::Result<u64> {
-        Ok(lock(&self.0).len() as u64)
+        Ok(lock(&self.bytes).len() as u64)
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
         if len > MOST_FILE {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        lock(&self.0).resize(len as usize, 0);
+        lock(&self.bytes).resize(len as usize, 0);
         Ok(())
     }
 
     fn read_some(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let bytes = lock(&self.0);
+        require_granules(buffer.len(), offset);
+        let bytes = lock(&self.bytes);
         let rest = bytes.get(offset as usize..).unwrap_or_default();
         let len = rest.len().min(buffer.len());
-        let (device, bad) = (&self.1, self.1.bad_byte.load(Relaxed));
+        let (device, bad) = (&self.device, self.device.bad_byte.load(Relaxed));
         let number = 1 + device.reads.fetch_add(1, Relaxed);
         // The control file is smaller than a segment that is not.
         let is_bad = (offset..offset + len as u64).contains(&bad) && bytes.len() != CONTROL_FILE;
@@ -144,17 +206,29 @@ impl File for MemoryFile {
             buffer[100] ^= 1;
         }
         device.read.fetch_add(len as u64, Relaxed);
+        device.largest_read.fetch_max(len as u64, Relaxed);
         Ok(len)
     }
 
-    fn write_some(&self, bytes: &[u8], offset: u64, _: Durability) -> io::Result<usize> {
-        let mut all = lock(&self.0);
-        let end = offset as usize + bytes.len();
-        let len = all.len().max(end);
+    fn write_some(&self, bytes: &[u8], offset: u64, durability: Durability) -> io::Result<usize> {
+        require_granules(bytes.len(), offset);
+        let device = &self.device;
+        if durability == Durability::OnReturn {
+            let during = lock(&device.during).take();
+            during.into_iter().for_each(|during| during());
+        }
+        let end = offset + bytes.len() as u64;
+        device.note(Call::Write {
+            name: self.name.clone(),
+            range: offset..end,
+            durability,
+        });
+        let mut all = lock(&self.bytes);
+        let len = all.len().max(end as usize);
         all.resize(len, 0);
-        all[offset as usize..end].copy_from_slice(bytes);
-        self.1.written.fetch_add(bytes.len() as u64, Relaxed);
-        self.1.largest_write.fetch_max(bytes.len() as u64, Relaxed);
+        all[offset as usize..end as usize].copy_from_slice(bytes);
+        device.written.fetch_add(bytes.len() as u64, Relaxed);
+        device.largest_write.fetch_max(bytes.len() as u64, Relaxed);
         Ok(bytes.len())
     }
 
@@ -190,18 +264,20 @@ impl Storage for Memory {
     fn unlock(&self) {}
 
     fn create(&self, name: &str) -> io::Result<MemoryFile> {
+        refusal(&self.device.no_create)?;
         let bytes = Bytes::default();
         lock(&self.files).insert(name.to_owned(), bytes.clone());
-        Ok(MemoryFile(bytes, self.device.clone()))
+        Ok(self.file(name, bytes))
     }
 
     fn open(&self, name: &str) -> io::Result<MemoryFile> {
         let files = lock(&self.files);
         let bytes = files.get(name).ok_or_else(absent)?;
-        Ok(MemoryFile(bytes.clone(), self.device.clone()))
+        Ok(self.file(name, bytes.clone()))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.device.note(Call::Rename(to.to_owned()));
         let mut files = lock(&self.files);
         let bytes = files.remove(from).ok_or_else(absent)?;
         files.insert(to.to_owned(), bytes);
@@ -209,11 +285,14 @@ impl Storage for Memory {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
+        self.device.note(Call::Remove(name.to_owned()));
+        refusal(&self.device.no_remove)?;
         let removed = lock(&self.files).remove(name);
         removed.map(drop).ok_or_else(absent)
     }
 
     fn sync(&self) -> io::Result<()> {
+        self.device.note(Call::Sync);
         if self.device.no_sync.load(Relaxed) {
             return Err(io::Error::other("the directory cannot be synced"));
         }

@@ -200,9 +200,10 @@ mod tests {
         let mut assembler = BatchAssembler::new();
         assembler.enter(&header(1, 0, 1), first.len()).unwrap();
         let enter = |assembler: &mut BatchAssembler| assembler.enter(&header(3, 0, 1), 0);
-        assert!(enter(&mut assembler).is_err(), "nothing was taken");
+        let too_early = Err("records of the block before were not taken");
+        assert_eq!(enter(&mut assembler), too_early, "nothing was taken");
         assert!(assembler.next(&first).unwrap().is_some());
-        assert!(enter(&mut assembler).is_err(), "there is another record");
+        assert_eq!(enter(&mut assembler), too_early, "there is another record");
         assert!(assembler.next(&first).unwrap().is_some());
         assert!(enter(&mut assembler).is_ok());
     }

@@ -189,6 +189,7 @@ mod tests {
         );
         // One that is read from its middle.
         assert_eq!(run(&[(6, 1, 1, &["r", "Rru"])]), Ok(7));
+        assert_eq!(run(&[(6, 1, 1, &["Rru"])]), Ok(7));
     }
 
     #[test]

@@ -37,6 +37,12 @@ impl<E: Environment> EventCount<E> {
         self.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 
+    /// How many have the right to wait.
+    #[cfg(test)]
+    pub fn waiting(&self) -> u32 {
+        self.waiting.load(Ordering::SeqCst)
+    }
+
     /// Wakes one at least, if any waits.
     pub fn notify_one(&self) {
         if self.waiting.load(Ordering::SeqCst) > 0 {

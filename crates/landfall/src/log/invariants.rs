@@ -115,6 +115,31 @@ fn a_control_file_is_whole() {
 }
 
 #[test]
+fn a_control_file_that_is_opened_anew_is_the_one_that_is_there() {
+    let world = world();
+    let mut control = ControlFile::open(&world).unwrap();
+    let (record, before) = (control.record, world.storage().files());
+    // The same bytes, in other files.
+    world.storage().replace(before.clone());
+    control.write(record).unwrap();
+    assert!(world.storage().files() == before);
+    control.reopen().unwrap();
+    control.write(record).unwrap();
+    let found = ControlFile::open(&world).unwrap().record;
+    assert_eq!(found.generation, record.generation + 2);
+}
+
+#[test]
+fn methods_of_writing_are_tried_where_nothing_is() {
+    let world = world();
+    let control = ControlFile::open(&world).unwrap();
+    let page = control.scratch().1 as usize;
+    let file = &world.storage().files()[CONTROL_NAME];
+    assert_eq!((page % CONTROL, file.len()), (0, page + CONTROL));
+    assert!(file[page..].iter().all(|byte| *byte == 0));
+}
+
+#[test]
 fn a_group_takes_records_only_where_they_belong() {
     let world = world();
     let mut group = Group::<World>::new(4096, 0);

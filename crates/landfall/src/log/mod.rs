@@ -23,6 +23,8 @@ pub(crate) mod directory;
 pub(crate) mod event_count;
 pub(crate) mod examine;
 mod files;
+#[cfg(test)]
+mod flights;
 pub(crate) mod format;
 mod future;
 mod gathering;
@@ -37,6 +39,8 @@ mod preallocator;
 #[cfg(test)]
 mod public;
 pub(crate) mod reader;
+#[cfg(test)]
+mod reads;
 pub(crate) mod salvage;
 #[cfg(test)]
 mod salvaging;
