@@ -1,9 +1,10 @@
 //! Blocks that were cut off, and do not come back: neither when the log is opened nor in a salvage of it.
 
 use super::Handle;
+use super::damage::headers_say_nothing;
 use super::format::{BlockHeader, CONTROL_NAME};
 use super::salvaging::{
-    Files, GEOMETRY, World, check, flip, log, open, record, salvaged, segment, with,
+    Files, GEOMETRY, World, check, flip, log, open, place, record, salvaged, segment, settle, with,
 };
 use crate::environment::Environment;
 use crate::{Error, Lsn, Options};
@@ -50,6 +51,12 @@ fn nothing_is_behind_the_end_of_a_whole_log() {
     let world = with(torn());
     open(&world).close().unwrap();
     check(world.storage().files(), 1, &[1, 2, 3, 4], &[], true);
+}
+
+#[test]
+fn nothing_is_behind_the_end_of_one_that_was_not_opened_again() {
+    // It is not damaged, and its next opening would cut off the sixth.
+    check(torn(), 1, &[1, 2, 3, 4], &[], false);
 }
 
 #[test]
@@ -119,6 +126,70 @@ fn of_two_that_nothing_leads_to_the_later_one_counts() {
     check(files, 1, &[1, 2, 3, 4, 66], &[(5, 6, 5)], true);
 }
 
+/// A log of six records that lost some, from one on; and what is left of the first segment when it had them.
+fn begun_again(from: u64, then: impl FnOnce(&Handle<World>)) -> (Files, Vec<u8>) {
+    let mut files = log(6, settle);
+    headers_say_nothing(&mut files);
+    let before = files[&segment(1)].clone();
+    for lsn in from..=6 {
+        let (name, offset) = place(lsn);
+        files.get_mut(&name).unwrap()[offset..offset + 512].fill(0);
+    }
+    let world = with(files);
+    let log = open(&world);
+    then(&log);
+    log.close().unwrap();
+    (world.storage().files(), before)
+}
+
+#[test]
+fn of_two_the_one_counts_that_the_one_before_leads_to() {
+    let (mut files, before) = begun_again(5, |log| {
+        log.append_durable(&record(55)).unwrap();
+        log.append_durable(&record(66)).unwrap();
+    });
+    files.insert(segment(99), before);
+    // Of the later ones only the second is whole.
+    flip(&mut files, 5);
+    check(files, 1, &[1, 2, 3, 4, 5, 6], &[], true);
+}
+
+#[test]
+fn nothing_begins_within_a_block() {
+    // Before they were lost there was one block where there are three now, of which the first is damaged.
+    let mut lost = log(4, |log| {
+        log.append_durable(&[5; 1300]).unwrap();
+        settle(log);
+    });
+    headers_say_nothing(&mut lost);
+    let before = lost[&segment(1)].clone();
+    lost.get_mut(&segment(1)).unwrap()[2560..].fill(0);
+    let world = with(lost);
+    let log = open(&world);
+    for lsn in [55, 66, 77] {
+        log.append_durable(&record(lsn)).unwrap();
+    }
+    log.close().unwrap();
+    let mut files = world.storage().files();
+    files.insert(segment(99), before);
+    flip(&mut files, 5);
+    let found = contents(files);
+    assert_eq!(found.len(), 5);
+    assert_eq!(found[4], (5, 5, 1300));
+}
+
+#[test]
+fn a_number_that_was_given_again_is_that_of_the_later_record() {
+    // The other one with the number 5 is in the next segment, for which it is too large.
+    let (mut files, before) = begun_again(5, |log| {
+        log.append_durable(&[55; 1600]).unwrap();
+    });
+    files.insert(segment(99), before);
+    let found = contents(files);
+    assert_eq!(found.len(), 5);
+    assert_eq!(found[4], (5, 55, 1600));
+}
+
 #[test]
 fn a_record_is_not_copied_without_its_middle() {
     let mut files = log(1, |log| {
@@ -151,9 +222,7 @@ fn records_of_a_batch_that_was_truncated_stay_without_the_control_file() {
         log.append_durable(&record(lsn)).unwrap();
         lsn += 1;
     }
-    while !World::lock(&log.shared.state).segments.is_settled() {
-        std::thread::yield_now();
-    }
+    settle(&log);
     log.close().unwrap();
     let mut files = world.storage().files();
     files.remove(CONTROL_NAME);
@@ -169,7 +238,8 @@ fn records_of_a_batch_that_was_truncated_stay_without_the_control_file() {
 #[test]
 fn an_older_segment_that_ends_with_another_block_is_told() {
     // Record 5 was written, and lost by a power cut; another one has its number now.
-    let mut older = log(5, |_| ());
+    let mut older = log(5, settle);
+    headers_say_nothing(&mut older);
     let before = older[&segment(1)].clone();
     older.get_mut(&segment(1)).unwrap()[2560..3072].fill(0);
     let world = with(older);

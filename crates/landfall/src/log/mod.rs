@@ -19,6 +19,8 @@ mod control;
 mod counters;
 #[cfg(test)]
 mod cut_off;
+#[cfg(test)]
+mod damage;
 pub(crate) mod directory;
 pub(crate) mod event_count;
 pub(crate) mod examine;

@@ -89,7 +89,9 @@ mod tests {
             assert!(found == whole.then_some(&expected[..]), "{len} from {at}");
         };
         for at in (0..SIZE).step_by(GRANULE as usize) {
+            // A header, and then all of what it begins.
             check(at, 64);
+            check(at, GRANULE);
         }
         let reads = storage.device().reads.load(Relaxed);
         assert_eq!(reads, SIZE.div_ceil(2 * MOST_BLOCK));
@@ -113,5 +115,10 @@ mod tests {
             let found = window.bytes(&file, at, 64, GRANULE);
             assert_eq!(found.is_err(), at == bad, "{at}");
         }
+        // With what is behind it, and by itself.
+        assert_eq!(storage.device().bad_reads.load(Relaxed), 2);
+        // Then as much at once as before: no more than a window is read granule by granule.
+        let reads = storage.device().reads.load(Relaxed);
+        assert!(reads <= 2 * MOST_BLOCK / GRANULE + 4, "{reads}");
     }
 }
