@@ -392,18 +392,13 @@ impl Control {
 
     /// What the numbers must be for anything to be found by them.
     pub fn makes_sense(&self) -> bool {
-        let granule = u64::from(self.granule);
-        granule.is_power_of_two()
-            && (512..=1 << 12).contains(&granule)
-            && self.segment.is_multiple_of(granule)
-            && self.segment >= 4 * granule
-            && self.segment <= 64 << 30
+        self.geometry().makes_sense()
             && (1..MOST / self.segment).contains(&self.first_segment)
             && (1..MOST).contains(&self.first_lsn)
             && self.generation.max(self.epoch).max(self.window) < MOST
             && self.end < MOST
-            && self.end.is_multiple_of(granule)
-            && self.end >= self.first_segment * self.segment + granule
+            && self.end.is_multiple_of(self.granule.into())
+            && self.end >= self.geometry().first_block(self.first_segment)
             && (self.first_lsn..MOST).contains(&self.end_lsn)
     }
 }
@@ -417,6 +412,15 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
+    /// Whether a log can be cut like that.
+    pub fn makes_sense(self) -> bool {
+        self.granule.is_power_of_two()
+            && (512..=1 << 12).contains(&self.granule)
+            && self.segment.is_multiple_of(self.granule)
+            && self.segment >= 4 * self.granule
+            && self.segment <= 64 << 30
+    }
+
     /// Where the first block of a segment is.
     pub fn first_block(self, sequence: u64) -> u64 {
         sequence * self.segment + self.granule

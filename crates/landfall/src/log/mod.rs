@@ -50,6 +50,8 @@ mod scan;
 mod segments;
 pub(crate) mod shared;
 pub(crate) mod waiters;
+#[cfg(test)]
+mod without_control;
 mod zeros;
 
 use std::fmt;

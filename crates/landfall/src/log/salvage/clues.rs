@@ -73,11 +73,13 @@ pub(super) fn log_of<E: Environment>(environment: &E, name: &str) -> Option<u64>
     Some(bytes.get(..512).and_then(SegmentHeader::decode)?.log)
 }
 
-/// Which log the files are of, and how it is cut, by the first segment whose first block can be read.
+/// Which log the files are of, and how it is cut: by the first segment of which blocks can be read, and the others of its
+/// log.
 pub(super) fn guess<E: Environment>(
     environment: &E,
     names: &[String],
 ) -> Result<(u64, Geometry), Error> {
+    let mut found: Option<(u64, Geometry)> = None;
     let mut buffer = Buffer::new(SEEN);
     for name in names {
         let Some((bytes, size)) = beginning(environment, name, &mut buffer) else {
@@ -86,19 +88,30 @@ pub(super) fn guess<E: Environment>(
         let Some(header) = bytes.get(..512).and_then(SegmentHeader::decode) else {
             continue;
         };
-        for granule in [512, 1024, 2048, 4096] {
-            let block = bytes.get(granule..granule + HEADER);
-            let is_block = block
-                .and_then(BlockHeader::decode)
-                .is_some_and(|(block, _)| block.log == header.log);
-            let geometry = Geometry {
-                granule: granule as u64,
-                segment: size,
-            };
-            if is_block && size.is_multiple_of(granule as u64) && size >= 4 * granule as u64 {
-                return Ok((header.log, geometry));
-            }
+        let is_wanted = found.is_none_or(|(log, _)| log == header.log);
+        let geometries = blocks_in(bytes, header.log).filter_map(|(offset, position)| {
+            // The file may be cut off, and then its block says more; or be used again, and have one of another segment.
+            let before = position.saturating_sub(offset);
+            let segment = before.checked_div(header.sequence).unwrap_or(0).max(size);
+            // Where there is a block, granules end; its first one may be damaged.
+            let granule = (1 << offset.trailing_zeros()).min(4096);
+            let geometry = Geometry { granule, segment };
+            let is_right = geometry.makes_sense() && geometry.offset(position) == offset;
+            is_right.then_some(geometry)
+        });
+        for geometry in geometries.filter(|_| is_wanted) {
+            let (_, whole) = found.get_or_insert((header.log, geometry));
+            whole.granule = whole.granule.min(geometry.granule);
         }
     }
-    Err(Error::NoLog)
+    found.ok_or(Error::NoLog)
+}
+
+/// Where blocks of a log seem to be among these bytes, and where they belong.
+fn blocks_in(bytes: &[u8], log: u64) -> impl Iterator<Item = (u64, u64)> {
+    let offsets = (512..bytes.len()).step_by(512);
+    offsets.filter_map(move |offset| {
+        let (block, _) = BlockHeader::decode(bytes.get(offset..offset + HEADER)?)?;
+        (block.log == log).then_some((offset as u64, block.position))
+    })
 }
