@@ -9,6 +9,8 @@
 
 mod compression;
 #[cfg(test)]
+mod drafts;
+#[cfg(test)]
 mod fixtures;
 mod format;
 mod hand_over;

@@ -377,6 +377,8 @@ impl<E: Environment> Chunks<E> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
     use super::*;
     use crate::state::fixtures::{Files, GRANULE, World, snapshot_of, with};
     use crate::state::format::snapshot_name;
@@ -410,10 +412,14 @@ mod tests {
         }
     }
 
-    fn reader(header: Header, chunks: &[Chunk]) -> Result<Reader<World>, Error> {
+    fn world(header: Header, chunks: &[Chunk]) -> World {
         let name = snapshot_name(header.number);
-        let world = with(Files::from([(name.clone(), snapshot_of(header, chunks))]));
-        Reader::open(&world, &name, GRANULE)
+        with(Files::from([(name, snapshot_of(header, chunks))]))
+    }
+
+    fn reader(header: Header, chunks: &[Chunk]) -> Result<Reader<World>, Error> {
+        let world = world(header, chunks);
+        Reader::open(&world, &snapshot_name(header.number), GRANULE)
     }
 
     fn verified(number: u64, chunks: &[Chunk]) -> Result<u64, String> {
@@ -493,7 +499,8 @@ mod tests {
             })
             .collect();
         all.extend([chunk(1, 3), end(2, 0)]);
-        let mut reader = reader(HEAD, &all).unwrap();
+        let world = world(HEAD, &all);
+        let mut reader = Reader::open(&world, &snapshot_name(1), GRANULE).unwrap();
         reader.next_part().unwrap();
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes).unwrap();
@@ -502,6 +509,35 @@ mod tests {
         assert!(bytes.into_iter().eq(expected));
         let chunks = 6 * (CHUNK + large);
         assert_eq!(reader.position(), (HEADER + chunks) as u64);
+        // Each of the large ones is read with what comes before it and behind it, and no more at once.
+        let device = world.storage().device();
+        let (reads, read) = (device.reads.load(Relaxed), device.read.load(Relaxed));
+        assert!(reads <= 7, "{reads} reads");
+        assert!(read <= 7 * READ as u64, "{read} bytes");
+        assert_eq!(device.largest_read.load(Relaxed), 1 << 20);
+    }
+
+    #[test]
+    fn chunks_may_be_larger_than_what_is_read_at_once() {
+        let large = 5 * READ / 2;
+        let chunks = [chunk(0, large), chunk(1, large), end(2, 0)];
+        assert_eq!(verified(1, &chunks), Ok(9));
+    }
+
+    #[test]
+    fn small_chunks_are_read_together() {
+        let mut chunks = vec![
+            Chunk {
+                ends_part: false,
+                ..chunk(0, 100)
+            };
+            99
+        ];
+        chunks.extend([chunk(0, 100), chunk(1, 100), end(2, 0)]);
+        let world = world(HEAD, &chunks);
+        let mut reader = Reader::open(&world, &snapshot_name(1), GRANULE).unwrap();
+        assert_eq!(reader.verify(1).unwrap(), 9);
+        assert_eq!(world.storage().device().reads.load(Relaxed), 1);
     }
 
     #[test]

@@ -174,7 +174,47 @@ fn apply<S: State, E: Environment>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Options;
+    use crate::log::Handle;
+    use crate::log::directory::Directory;
     use crate::state::fixtures::{Files, Sum, World, with};
+
+    #[test]
+    fn commands_are_handed_over_when_they_are_enough_and_not_before() {
+        const COMMANDS: u64 = 80_000;
+        const MOST: usize = 256 << 10;
+        let world: World = with(Files::new());
+        let options = Options::default()
+            .segment_bytes(1 << 20)
+            .buffer_bytes(64 << 10)
+            .max_unwritten_bytes(64 << 10);
+        let log = Handle::open(&world, options).unwrap();
+        for first in (0..COMMANDS).step_by(1000) {
+            let commands: Vec<[u8; 8]> = (first..first + 1000).map(u64::to_le_bytes).collect();
+            let commands: Vec<&[u8]> = commands.iter().map(|one| &one[..]).collect();
+            log.append_batch(&commands).unwrap();
+        }
+        log.close().unwrap();
+        let mut replay = Replay::start(&world, Loaded::<Sum>::empty()).unwrap();
+        let (mut fullest, mut handed_over, mut before) = (0, 0, 0);
+        let directory = Directory::locked(&world).unwrap();
+        let examined = directory.examine(&mut |visited| {
+            replay.take(&visited)?;
+            let row = replay.row.as_ref().unwrap();
+            // Each with its number.
+            let held = row.bytes.len() + row.records.len();
+            handed_over += u32::from(held < before);
+            (fullest, before) = (fullest.max(held), held);
+            Ok(())
+        });
+        examined.unwrap();
+        // A block has no more than half a buffer.
+        assert!((MOST - (32 << 10)..MOST).contains(&fullest), "{fullest}");
+        assert_eq!(handed_over, 2);
+        let (parts, commands) = replay.finish().unwrap();
+        assert_eq!(commands, COMMANDS);
+        assert_eq!(parts[0].0 + parts[1].0, COMMANDS * (COMMANDS - 1) / 2);
+    }
 
     #[test]
     fn who_gives_up_leaves_no_thread() {

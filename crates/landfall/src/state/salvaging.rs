@@ -1,9 +1,11 @@
 //! What is copied of damaged states.
 
-use super::fixtures::{Files, open, with, with_snapshots};
+use super::fixtures::{Files, open, snapshot_of, with, with_snapshots};
+use super::format::{self as state_format, Chunk, Found, Header};
+use super::pipe::WRITE;
 use super::salvage::{StateSalvage, copy};
 use crate::environment::Environment;
-use crate::log::format::{CONTROL_NAME, FRAME, HEADER};
+use crate::log::format::{BlockHeader, CONTROL_NAME, FRAME, HEADER};
 use crate::{Error, Lsn};
 
 /// What is copied, and the sums of the even and of the odd numbers that it comes to; it opens, and changes nothing.
@@ -69,7 +71,11 @@ fn without_its_log_a_state_is_what_its_snapshot_was() {
     // Without any snapshot the commands from the eleventh on say nothing.
     let mut files = with_snapshots(2);
     files.retain(|name, _| !name.starts_with("snapshot"));
-    assert!(matches!(salvage(&files), Err(Error::NoSnapshot { .. })));
+    // There are older ones in the segment of the eleventh, which were truncated away.
+    assert!(matches!(
+        salvage(&files),
+        Err(Error::NoSnapshot { first: Lsn(11), .. })
+    ));
 }
 
 #[test]
@@ -120,4 +126,55 @@ fn without_a_control_file_its_segments_and_snapshots_are_enough() {
     let (copied, found) = salvage(&files).unwrap();
     assert_eq!((copied.end, found), (Lsn(21), sums(20)));
     assert!(!copied.is_whole);
+}
+
+#[test]
+fn a_number_that_comes_again_is_not_counted_again() {
+    // One of the commands is damaged, nothing says how many there were, and behind the last is one with an older number.
+    let mut files = with_snapshots(0);
+    files.remove(CONTROL_NAME);
+    let names = segments(&files);
+    files.get_mut(&names[0]).unwrap()[1024 + 70] ^= 1;
+    let last = files.get_mut(&names[1]).unwrap();
+    let (block, payload) = (512 * 3, 512 * 4);
+    assert!(BlockHeader::decode(&last[payload..]).is_none());
+    let (mut header, _) = BlockHeader::decode(&last[block..]).unwrap();
+    let copy = last[block..payload].to_vec();
+    last[payload..payload + 512].copy_from_slice(&copy);
+    (header.position, header.lsn) = (header.position + 512, 5);
+    header.encode(&mut last[payload..payload + HEADER]);
+    let (copied, found) = salvage(&files).unwrap();
+    assert_eq!((copied.end, found), (Lsn(2), sums(1)));
+    assert_eq!(copied.lost, Some(Lsn(2)..Lsn(11)));
+}
+
+#[test]
+fn a_large_snapshot_is_copied_whole() {
+    let mut files = with_snapshots(1);
+    let Found::Header(header) = Header::decode(&files["snapshot-000001"]) else {
+        panic!("no header");
+    };
+    // More than is copied at once, and more than once as much.
+    let chunk = |part: u32, length: usize| Chunk {
+        number: 1,
+        index: 0,
+        part,
+        lsn: 11,
+        length: length as u32,
+        stored: length as u32,
+        is_compressed: false,
+        ends_part: true,
+        ends_all: false,
+    };
+    let end = Chunk {
+        ends_all: true,
+        ..chunk(2, 0)
+    };
+    let snapshot = snapshot_of(header, &[chunk(0, 2 * WRITE), chunk(1, WRITE / 2), end]);
+    files.insert("snapshot-000001".to_owned(), snapshot.clone());
+    let (from, to) = (with(files), with(Files::new()));
+    copy(&from, &to).unwrap();
+    let copied = to.storage().files().remove("snapshot-000001").unwrap();
+    // It is one of another log, and else the same.
+    assert!(copied[state_format::HEADER..] == snapshot[state_format::HEADER..]);
 }

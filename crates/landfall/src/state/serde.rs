@@ -187,22 +187,30 @@ mod tests {
         }
     }
 
-    struct Full;
+    /// Takes so many bytes.
+    struct Full(usize);
 
     impl Write for Full {
-        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            Err(io::ErrorKind::StorageFull.into())
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.0 < bytes.len() {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.0 -= bytes.len();
+            Ok(bytes.len())
         }
 
         fn flush(&mut self) -> io::Result<()> {
-            Ok(())
+            Err(io::ErrorKind::StorageFull.into())
         }
     }
 
     #[test]
     fn a_full_disk_is_called_that() {
-        let written = Serde::<Text>::write(Text("a".repeat(10_000)), &mut Full);
-        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        // Also if that is said when all is written.
+        for space in [0, 100, 1 << 20] {
+            let written = Serde::<Text>::write(Text("a".repeat(10_000)), &mut Full(space));
+            assert_eq!(written.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        }
         let mut bytes = Vec::new();
         Serde::<Text>::write(Text("a".to_owned()), &mut bytes).unwrap();
         assert_eq!(Serde::<Text>::read(&mut &bytes[..]).unwrap().0.0, "a");
