@@ -32,42 +32,53 @@ impl RenameResults {
     }
 }
 
-/// What was found, site by site.
+/// What was found, site by site; and which ways lost something where the whole of it did not.
 pub(super) fn sentences(found: &RenameResults) -> Vec<String> {
-    let sentence = |site: &str| {
-        let whole = found.find(site, Way::FileRenameDirectory)?;
-        let plain = found.find(site, Way::Truncate)?;
-        let (rate, flushes) = (
-            whole.median(Metric::OpsPerSecond)?,
-            whole.median(Metric::Flushes),
-        );
-        let flushes = flushes.map_or(String::new(), |count| {
-            format!(", with {} flushes each", two(count))
-        });
-        let ratio = plain.ratio(whole, Metric::OpsPerSecond).map_or(String::new(), |ratio| {
-            format!("; truncating it and writing it again, which may leave it empty, is {} times as fast", two(ratio.median))
-        });
-        Some(format!(
-            "On {site} a file is replaced {} times a second so that a power cut leaves the old content or the new{flushes}{ratio}.",
-            thousands(rate)
-        ))
-    };
-    let mut sentences: Vec<String> = found
-        .by_site()
-        .filter_map(|(site, _)| sentence(site))
+    let sites = found.by_site();
+    let mut sentences: Vec<String> = sites
+        .filter_map(|(site, _)| sentence(found, site))
         .collect();
-    let losing = found.series.iter().filter(|one| {
-        let proof = one.proof.as_ref();
-        proof.is_some_and(|proof| proof.losing > 0)
+    let is_lost = |site: &str, way| found.find(site, way).is_some_and(has_lost);
+    let losing = Way::ALL.into_iter().filter(|way| {
+        let mut sites = found.by_site();
+        sites.any(|(site, _)| !is_lost(site, Way::FileRenameDirectory) && is_lost(site, *way))
     });
-    let names: Vec<&str> = losing.map(|one| one.key.as_str()).collect();
+    let names: Vec<&str> = losing.map(Way::name).collect();
     if !names.is_empty() {
-        sentences.push(format!(
-            "What was acknowledged was lost in a power cut by: {}.",
-            names.join(", ")
-        ));
+        let text = "Where that loses nothing, a power cut takes what was acknowledged after";
+        sentences.push(format!("{text} {}.", names.join(", ")));
     }
     sentences
+}
+
+fn has_lost(one: &Series) -> bool {
+    one.proof.as_ref().is_some_and(|proof| proof.losing > 0)
+}
+
+fn sentence(found: &RenameResults, site: &str) -> Option<String> {
+    let whole = found.find(site, Way::FileRenameDirectory)?;
+    if let Some(proof) = whole.proof.as_ref().filter(|proof| proof.losing > 0) {
+        return Some(format!(
+            "On {site} no way keeps what was acknowledged: syncing the file, renaming it and syncing the directory lost it in {} of {} crash states.",
+            thousands(proof.losing as f64),
+            thousands(proof.states as f64)
+        ));
+    }
+    let rate = whole.median(Metric::OpsPerSecond)?;
+    let flushes = whole.median(Metric::Flushes);
+    let flushes = flushes.map_or(String::new(), |count| {
+        format!(", with {} flushes each", two(count))
+    });
+    let plain = found.find(site, Way::Truncate);
+    let ratio = plain.and_then(|plain| plain.ratio(whole, Metric::OpsPerSecond));
+    let ratio = ratio.map_or(String::new(), |ratio| {
+        let ratio = two(ratio.median);
+        format!("; truncating it and writing it again, which may leave it empty, is {ratio} times as fast")
+    });
+    Some(format!(
+        "On {site} a file is replaced {} times a second so that a power cut leaves the old content or the new{flushes}{ratio}.",
+        thousands(rate)
+    ))
 }
 
 /// In how many crash states the last acknowledged content was gone.
@@ -179,4 +190,54 @@ fn rates_chart(found: &RenameResults, index: usize, series: &[Series]) -> Option
         rows,
     });
     Chart::new(format!("rename-{index}"), drawing).if_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_results::SeriesProof;
+
+    use super::*;
+    use crate::PlanKind;
+
+    fn found(losing_of_whole: u64) -> RenameResults {
+        let series = Way::ALL.into_iter().map(|way| {
+            let losing = match way {
+                Way::FileRenameDirectory => losing_of_whole,
+                Way::Truncate => 0,
+                _ => 9,
+            };
+            Series {
+                proof: Some(SeriesProof {
+                    filesystem_spec: "ext4".parse().unwrap(),
+                    states: 100,
+                    losing,
+                    worst_lost: losing,
+                    not_proven: None,
+                }),
+                ..Series::new(way.axes("loop:ext4".to_owned(), 4096))
+            }
+        });
+        RenameResults {
+            plan: PlanKind::Standard,
+            rounds: 5,
+            seconds_per_trial: 0.5,
+            size: 4096,
+            sites: Vec::new(),
+            series: series.collect(),
+            claims: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_lost_something_is_named() {
+        let said = sentences(&found(0)).join(" ");
+        assert!(
+            said.ends_with("after rename, rename+directory, fdatasync+rename."),
+            "{said}"
+        );
+        let said = sentences(&found(3)).join(" ");
+        assert!(said.contains("On loop:ext4 no way keeps"), "{said}");
+        assert!(said.contains("in 3 of 100 crash states"), "{said}");
+        assert!(!said.contains("after rename"), "{said}");
+    }
 }
