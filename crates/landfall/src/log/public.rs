@@ -51,3 +51,14 @@ fn closing_says_that_it_could_not_commit() {
     shared.poison(Machine::lock(&shared.state), "appending", failed);
     assert!(matches!(log.close(), Err(Error::Poisoned { .. })));
 }
+
+#[test]
+fn a_log_that_is_dropped_is_closed() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("log");
+    let log = Log::open(&place, options()).unwrap();
+    log.append(b"one").unwrap();
+    drop(log);
+    let log = Log::open(&place, options()).unwrap();
+    assert_eq!(log.durable_end(), Lsn(2));
+}

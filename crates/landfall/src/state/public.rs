@@ -39,6 +39,17 @@ fn what_is_applied_is_committed_and_there_again() {
 }
 
 #[test]
+fn a_state_that_is_dropped_is_closed() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("state");
+    let state = Journaled::<Sum>::open(&place, options()).unwrap();
+    state.apply(5).unwrap();
+    drop(state);
+    let state = Journaled::<Sum>::open(&place, options()).unwrap();
+    assert_eq!(totals(&state), [0, 5]);
+}
+
+#[test]
 fn closing_says_that_it_could_not_commit() {
     let outside = tempfile::tempdir().unwrap();
     let state = Journaled::<Sum>::open(outside.path().join("state"), options()).unwrap();
