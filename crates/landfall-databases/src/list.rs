@@ -32,16 +32,7 @@ static KINDS: &[&Kind<dyn Database, Listed>] = &[
 pub(crate) static DATABASES: Registry<dyn Database, Listed> = Registry {
     noun: "database",
     kinds: KINDS,
-    is_partial: !cfg!(all(
-        feature = "mariadb",
-        feature = "postgres",
-        feature = "redis",
-        feature = "etcd",
-        feature = "sqlite",
-        feature = "lmdb",
-        feature = "redb",
-        feature = "fjall"
-    )),
+    is_partial: !cfg!(feature = "default"),
 };
 
 /// Every database with its settings, what it is called in a sentence, and where it is.
