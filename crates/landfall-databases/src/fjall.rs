@@ -16,10 +16,10 @@ use super::{
     Batch, Database, DatabaseError, Interface, KeyValue, PendingWrites, Presence, Running, Session,
     Templates,
 };
-use crate::Listed;
 use crate::SettingError;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
+use crate::{Form, Listed};
 use landfall_os::Stop;
 
 /// It does not tell itself; a test holds it against what is linked.
@@ -76,6 +76,7 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
             program: None,
         },
         title: "fjall",
+        form: Form::LinkedIn,
     },
     make,
 };

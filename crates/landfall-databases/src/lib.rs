@@ -80,7 +80,7 @@ use std::time::Duration;
 
 pub use error::DatabaseError;
 pub use key_value::{Batch, KeyValue};
-pub use list::{descriptions, list, named};
+pub use list::{KINDS, descriptions, linked_in, list, named};
 pub use setting::SettingError;
 pub use sql::{Dialect, Row, Sql, Statement, Value};
 pub use template::Templates;
@@ -121,11 +121,24 @@ pub enum Presence {
 }
 
 /// What a list says of a database besides.
-pub(crate) struct Listed {
+pub struct Listed {
     /// Where it is on this machine.
     pub presence: fn() -> Presence,
     /// What it is called in a sentence: `MariaDB with InnoDB`.
     pub title: &'static str,
+    /// How it comes to run.
+    pub form: Form,
+}
+
+/// How a database comes to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As a server that is started.
+    Server,
+    /// As a part of this program.
+    LinkedIn,
+    /// As a part of this program where that was asked for when it was built.
+    LinkedInOnRequest,
 }
 
 /// A database with its settings.

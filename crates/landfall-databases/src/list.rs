@@ -2,11 +2,11 @@
 
 use crate::registry::{Kind, Registry};
 use crate::setting::Description;
-use crate::{Database, Listed, Presence, SettingError};
+use crate::{Database, Form, Listed, Presence, SettingError};
 
-// In the order in which they are listed: servers, then what is linked in.
+/// The databases of this build, in the order in which they are listed: servers, then what is linked in.
 #[rustfmt::skip]
-static KINDS: &[&Kind<dyn Database, Listed>] = &[
+pub static KINDS: &[&Kind<dyn Database, Listed>] = &[
     #[cfg(feature = "mariadb")]
     &crate::mariadb::innodb::KIND,
     #[cfg(feature = "mariadb")]
@@ -28,7 +28,6 @@ static KINDS: &[&Kind<dyn Database, Listed>] = &[
     &crate::rocksdb::KIND,
 ];
 
-/// The databases of this build.
 pub(crate) static DATABASES: Registry<dyn Database, Listed> = Registry {
     noun: "database",
     kinds: KINDS,
@@ -38,7 +37,9 @@ pub(crate) static DATABASES: Registry<dyn Database, Listed> = Registry {
 /// Every database with its settings, what it is called in a sentence, and where it is.
 pub fn list() -> impl Iterator<Item = (&'static Description, &'static str, Presence)> {
     KINDS.iter().map(|kind| {
-        let Listed { title, presence } = kind.listed;
+        let Listed {
+            title, presence, ..
+        } = kind.listed;
         (&kind.description, title, presence())
     })
 }
@@ -46,6 +47,12 @@ pub fn list() -> impl Iterator<Item = (&'static Description, &'static str, Prese
 /// What every database is and what can be set of it, without asking where it is, which takes a while.
 pub fn descriptions() -> impl Iterator<Item = &'static Description> {
     DATABASES.descriptions()
+}
+
+/// What those are that are no servers: part of this program, or of one that is built with them.
+pub fn linked_in() -> impl Iterator<Item = &'static Description> {
+    let linked_in = KINDS.iter().filter(|kind| kind.listed.form != Form::Server);
+    linked_in.map(|kind| &kind.description)
 }
 
 /// The database of that name with these settings; those that are not named have their defaults. Whether

@@ -18,10 +18,10 @@ use landfall_os::{LmdbSync, open_lmdb};
 use super::{
     Batch, Database, DatabaseError, Interface, KeyValue, Presence, Running, Session, Templates,
 };
-use crate::Listed;
 use crate::SettingError;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
+use crate::{Form, Listed};
 use landfall_os::Stop;
 
 /// Sessions that may read at the same time.
@@ -58,6 +58,7 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
             }
         },
         title: "LMDB",
+        form: Form::LinkedIn,
     },
     make,
 };

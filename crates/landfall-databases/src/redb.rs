@@ -12,10 +12,10 @@ use redb::{Durability, ReadableDatabase, StorageError, TableDefinition};
 use super::{
     Batch, Database, DatabaseError, Interface, KeyValue, Presence, Running, Session, Templates,
 };
-use crate::Listed;
 use crate::SettingError;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
+use crate::{Form, Listed};
 use landfall_os::Stop;
 
 /// It does not tell itself; a test holds it against what is linked.
@@ -55,6 +55,7 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
             program: None,
         },
         title: "redb",
+        form: Form::LinkedIn,
     },
     make,
 };

@@ -14,9 +14,9 @@ use self::options::Options;
 use self::running::Etcd;
 use super::server::{Server, socket_directory, socket_path};
 use super::{Database, DatabaseError, Interface, Presence, Running, Templates, program};
-use crate::Listed;
 use crate::registry::Kind;
 use crate::setting::{Description, Setting};
+use crate::{Form, Listed};
 use landfall_os::Stop;
 
 const TITLE: &str = "etcd";
@@ -50,6 +50,7 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
             },
         },
         title: TITLE,
+        form: Form::Server,
     },
     make: |chosen| {
         Ok(Box::new(EtcdServer {

@@ -8,11 +8,11 @@ use super::options::{Options, Variable, variable};
 use super::running::{Progress, first, lock, run, wait_until};
 use super::{BINLOG, Engine, MariadbServer, presence_of};
 use crate::Database;
-use crate::Listed;
 use crate::SettingError;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
 use crate::{DatabaseError, PendingWrites};
+use crate::{Form, Listed};
 use landfall_os::Stop;
 
 pub(crate) static KIND: Kind<dyn Database, Listed> = Kind {
@@ -51,6 +51,7 @@ pub(crate) static KIND: Kind<dyn Database, Listed> = Kind {
     listed: Listed {
         presence: || presence_of(Engine::InnoDb),
         title: "MariaDB with InnoDB",
+        form: Form::Server,
     },
     make: |chosen| {
         Ok(Box::new(MariadbServer {

@@ -15,11 +15,11 @@ use super::options::{Options, Variable, variable};
 use super::running::{Progress, first, lock, rows, run, wait_until};
 use super::{BINLOG, Engine, MariadbServer, presence_of};
 use crate::Database;
-use crate::Listed;
 use crate::SettingError;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
 use crate::{DatabaseError, PendingWrites};
+use crate::{Form, Listed};
 use landfall_os::Stop;
 
 /// Memtables that a block cache is as large as, unless set.
@@ -61,6 +61,7 @@ pub(crate) static KIND: Kind<dyn Database, Listed> = Kind {
     listed: Listed {
         presence: || presence_of(Engine::MyRocks),
         title: "MariaDB with MyRocks",
+        form: Form::Server,
     },
     make: |chosen| {
         Ok(Box::new(MariadbServer {

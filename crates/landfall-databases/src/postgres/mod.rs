@@ -22,9 +22,9 @@ use self::running::Postgres;
 use super::server::{Server, socket_directory, socket_path};
 use super::user::User;
 use super::{Database, DatabaseError, Dialect, Interface, Presence, Running, Templates, program};
-use crate::Listed;
 use crate::registry::Kind;
 use crate::setting::{Description, Setting};
+use crate::{Form, Listed};
 use landfall_os::Stop;
 
 const TITLE: &str = "PostgreSQL";
@@ -79,6 +79,7 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
             },
         },
         title: TITLE,
+        form: Form::Server,
     },
     make: |chosen| {
         Ok(Box::new(PostgresServer {

@@ -13,10 +13,10 @@ mod store;
 use std::path::Path;
 
 use super::{Database, DatabaseError, Interface, Running, Templates};
-use crate::Listed;
 use crate::SettingError;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
+use crate::{Form, Listed};
 use landfall_os::Stop;
 
 pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
@@ -72,6 +72,7 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     listed: Listed {
         presence: store::presence,
         title: "RocksDB",
+        form: Form::LinkedInOnRequest,
     },
     make,
 };

@@ -25,10 +25,10 @@ use super::{
     Database, DatabaseError, Dialect, Interface, PendingWrites, Presence, Running, Session,
     Templates,
 };
-use crate::Listed;
 use crate::SettingError;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
+use crate::{Form, Listed};
 use landfall_os::Stop;
 
 const FILE: &str = "database";
@@ -66,6 +66,7 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
             program: None,
         },
         title: "SQLite",
+        form: Form::LinkedIn,
     },
     make,
 };

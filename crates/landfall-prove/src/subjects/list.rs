@@ -1,8 +1,10 @@
 //! Every subject there is.
 //!
-//! A subject is a module with a [`Kind`](landfall_databases::registry::Kind): what it is called, what can be set of it,
-//! and how it is made from what was set. A server is one too: its `run` starts it in the directory and stops it when
+//! A subject is a module with a [`Kind`]: what it is called, what can be set of it, and how it is made from what was
+//! set. Databases share a module, [`database`](super::database), which has a kind for each that there is. A server is one too: its `run` starts it in the directory and stops it when
 //! the sink says that it is enough, its `check` starts it again and asks it.
+
+use std::sync::LazyLock;
 
 use super::{command, files, pages, replace};
 #[cfg(feature = "databases")]
@@ -11,43 +13,35 @@ use super::{database, sqlite};
 use super::{log, state};
 use crate::Error;
 use crate::subject::Subject;
-use landfall_databases::registry::Registry;
+use landfall_databases::registry::{Kind, Registry};
 use landfall_databases::setting::Description;
 
-static SUBJECTS: Registry<dyn Subject> = Registry {
-    noun: "subject",
-    kinds: &[
-        &files::KIND,
-        &pages::KIND,
-        &replace::KIND,
-        #[cfg(feature = "engine")]
-        &log::KIND,
-        #[cfg(feature = "engine")]
-        &state::KIND,
-        #[cfg(feature = "databases")]
-        &sqlite::KIND,
-        #[cfg(feature = "databases")]
-        &database::MARIADB,
-        #[cfg(feature = "databases")]
-        &database::MYROCKS,
-        #[cfg(feature = "databases")]
-        &database::POSTGRES,
-        #[cfg(feature = "databases")]
-        &database::REDIS,
-        #[cfg(feature = "databases")]
-        &database::ETCD,
-        #[cfg(feature = "databases")]
-        &database::LMDB,
-        #[cfg(feature = "databases")]
-        &database::REDB,
-        #[cfg(feature = "databases")]
-        &database::FJALL,
-        #[cfg(feature = "databases")]
-        &database::ROCKSDB,
-        &command::KIND,
-    ],
-    is_partial: !cfg!(all(feature = "engine", feature = "databases")),
-};
+/// Those that have a module to themselves.
+static OWN: &[&Kind<dyn Subject>] = &[
+    &files::KIND,
+    &pages::KIND,
+    &replace::KIND,
+    #[cfg(feature = "engine")]
+    &log::KIND,
+    #[cfg(feature = "engine")]
+    &state::KIND,
+    #[cfg(feature = "databases")]
+    &sqlite::KIND,
+];
+
+static SUBJECTS: LazyLock<Registry<dyn Subject>> = LazyLock::new(|| {
+    let mut kinds = OWN.to_vec();
+    #[cfg(feature = "databases")]
+    kinds.extend(database::kinds(|name| {
+        OWN.iter().any(|own| own.description.name == name)
+    }));
+    kinds.push(&command::KIND);
+    Registry {
+        noun: "subject",
+        kinds: kinds.leak(),
+        is_partial: !cfg!(all(feature = "engine", feature = "databases")),
+    }
+});
 
 /// Every subject with its settings.
 pub fn list() -> impl Iterator<Item = &'static Description> {

@@ -31,7 +31,9 @@ use crate::subject::{
 use crate::transactions::shape::{Remains, Shape};
 use landfall_databases::registry::Kind;
 use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
-use landfall_databases::{Database, DatabaseError, Interface, Running, Session, Templates};
+use landfall_databases::{
+    Database, DatabaseError, Form, Interface, Listed, Running, Session, Templates,
+};
 
 const MIB: u64 = 1 << 20;
 /// Times that a transaction is tried again after conflicts with others.
@@ -113,32 +115,32 @@ static SMALL: [Small; 6] = [
     },
 ];
 
-const fn kind(name: &'static str, about: &'static str) -> Kind<dyn Subject> {
+/// A subject for each database but those that `is_left_out` names. They live as long as the program.
+pub(super) fn kinds(
+    is_left_out: impl Fn(&str) -> bool,
+) -> impl Iterator<Item = &'static Kind<dyn Subject>> {
+    let databases = landfall_databases::KINDS.iter();
+    let databases = databases.filter(move |database| !is_left_out(database.description.name));
+    databases.map(|database| &*Box::leak(Box::new(kind(database))))
+}
+
+fn kind(database: &Kind<dyn Database, Listed>) -> Kind<dyn Subject> {
+    let form = match database.listed.form {
+        Form::Server => "a server started for it",
+        Form::LinkedIn => "linked in",
+        Form::LinkedInOnRequest => "linked in where it was asked for",
+    };
     Kind {
         listed: (),
         description: Description {
-            name,
-            about,
+            name: database.description.name,
+            about: format!("{}, {form}", database.listed.title).leak(),
             settings: &SETTINGS,
             passes_on: Some("a setting of the database; see landfall subjects"),
         },
         make,
     }
 }
-
-pub(super) static MARIADB: Kind<dyn Subject> =
-    kind("mariadb", "MariaDB with InnoDB, a server started for it");
-pub(super) static MYROCKS: Kind<dyn Subject> =
-    kind("myrocks", "MariaDB with MyRocks, a server started for it");
-pub(super) static POSTGRES: Kind<dyn Subject> =
-    kind("postgres", "PostgreSQL, a server started for it");
-pub(super) static REDIS: Kind<dyn Subject> = kind("redis", "Redis, a server started for it");
-pub(super) static ETCD: Kind<dyn Subject> = kind("etcd", "etcd, a server started for it");
-pub(super) static LMDB: Kind<dyn Subject> = kind("lmdb", "LMDB, linked in");
-pub(super) static REDB: Kind<dyn Subject> = kind("redb", "redb, linked in");
-pub(super) static FJALL: Kind<dyn Subject> = kind("fjall", "fjall, linked in");
-pub(super) static ROCKSDB: Kind<dyn Subject> =
-    kind("rocksdb", "RocksDB, linked in where it was asked for");
 
 struct DatabaseSubject {
     name: SubjectName,
