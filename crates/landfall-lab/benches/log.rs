@@ -27,11 +27,7 @@ struct Options {
     #[command(flatten)]
     contest: Contest,
     /// Databases
-    #[arg(
-        long,
-        value_delimiter = ',',
-        default_value = "sqlite,lmdb,redb,fjall,rocksdb"
-    )]
+    #[arg(long, value_delimiter = ',', default_values_t = linked_in())]
     against: Vec<String>,
     /// Also appends so many bytes unsynced, and reads them back
     #[arg(long, value_parser = parse_size)]
@@ -39,6 +35,12 @@ struct Options {
     /// Also holds logs with segments of these sizes against each other, one thread each
     #[arg(long, value_delimiter = ',', value_parser = parse_size)]
     segments: Vec<u64>,
+}
+
+fn linked_in() -> Vec<String> {
+    landfall_databases::linked_in()
+        .map(|database| database.name.to_owned())
+        .collect()
 }
 
 fn main() -> ExitCode {

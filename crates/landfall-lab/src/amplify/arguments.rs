@@ -42,8 +42,7 @@ struct Options {
     #[arg(long, value_delimiter = ',', value_name = "PART,…")]
     part: Vec<PartArgument>,
 
-    /// Databases: mariadb, myrocks, postgres, sqlite, lmdb, redb, fjall, rocksdb [default: all].
-    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…", help = databases())]
     database: Vec<String>,
 
     /// Only configurations with one of these words in their names, which --list shows.
@@ -78,6 +77,16 @@ struct Options {
     /// docs/wear-model.md.
     #[arg(long, value_name = "DRIVE")]
     drive: Option<Drive>,
+}
+
+fn databases() -> String {
+    let linked_in: Vec<&str> = landfall_databases::linked_in()
+        .map(|database| database.name)
+        .collect();
+    format!(
+        "Databases: mariadb, myrocks, postgres, {} [default: all]",
+        linked_in.join(", ")
+    )
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]

@@ -201,38 +201,32 @@ fn postgres(part: Part, name: &str, pool: u64, wal: u64) -> Entry {
 
 fn databases(plan: &Plan) -> Vec<Entry> {
     let pool = plan.pool_bytes();
-    let embedded = |name: &'static str, set: &[(&str, u64)]| {
-        let set: Settings = set
-            .iter()
-            .map(|(key, bytes)| ((*key).to_owned(), bytes.to_string()))
-            .collect();
+    // As MyRocks has it.
+    let memtable = (pool / MEMTABLES_IN_POOL).min(1 << 32);
+    // What each store has of these. LMDB's cache is the kernel's, which cannot be told how large it is to be.
+    let sizes = [
+        ("cache_size", pool),
+        ("map_size", plan.map_bytes()),
+        ("max_memtable_size", memtable),
+        ("write_buffer_size", memtable),
+    ];
+    let linked_in = landfall_databases::linked_in().map(|database| {
+        let has = |key| database.settings.iter().any(|one| one.name == key);
+        let sizes = sizes.iter().filter(|(key, _)| has(*key));
         Entry {
             part: Part::Databases,
-            name: name.to_owned(),
-            database: name,
+            name: database.name.to_owned(),
+            database: database.name,
             // The memtable decides how large the files of a tree are: as in the run.
-            loaded_with: set,
+            loaded_with: sizes
+                .map(|&(key, bytes)| (key.to_owned(), bytes.to_string()))
+                .collect(),
             settings: Settings::new(),
             workload: Settings::new(),
         }
-    };
-    // As MyRocks has it.
-    let memtable = (pool / MEMTABLES_IN_POOL).min(1 << 32);
-    vec![
-        postgres(Part::Databases, "postgres", pool, plan.redo_bytes()),
-        embedded("sqlite", &[("cache_size", pool)]),
-        // Its cache is the kernel's, which cannot be told how large it is to be.
-        embedded("lmdb", &[("map_size", plan.map_bytes())]),
-        embedded("redb", &[("cache_size", pool)]),
-        embedded(
-            "fjall",
-            &[("cache_size", pool), ("max_memtable_size", memtable)],
-        ),
-        embedded(
-            "rocksdb",
-            &[("cache_size", pool), ("write_buffer_size", memtable)],
-        ),
-    ]
+    });
+    let postgres = postgres(Part::Databases, "postgres", pool, plan.redo_bytes());
+    [postgres].into_iter().chain(linked_in).collect()
 }
 
 fn knobs(plan: &Plan) -> Vec<Entry> {
@@ -270,5 +264,18 @@ fn settings(all: &[(&str, String)]) -> Settings {
 fn replace(settings: &mut Settings, key: &str, value: &str) {
     for (_, old) in settings.iter_mut().filter(|(name, _)| name == key) {
         value.clone_into(old);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_database_is_told_what_memory_it_has() {
+        for entry in databases(&Plan::standard()) {
+            let set = entry.loaded_with.iter().chain(&entry.settings);
+            assert!(set.count() > 0, "{}", entry.name);
+        }
     }
 }
