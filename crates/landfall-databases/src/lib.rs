@@ -62,6 +62,8 @@ mod rocksdb;
 ))]
 mod server;
 pub mod setting;
+#[cfg(feature = "sled")]
+mod sled;
 mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

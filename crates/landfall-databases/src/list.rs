@@ -25,6 +25,8 @@ pub static KINDS: &[&Kind<dyn Database, Listed>] = &[
     &crate::redb::KIND,
     #[cfg(feature = "fjall")]
     &crate::fjall::KIND,
+    #[cfg(feature = "sled")]
+    &crate::sled::KIND,
     &crate::rocksdb::KIND,
 ];
 

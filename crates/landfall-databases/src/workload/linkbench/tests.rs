@@ -10,11 +10,12 @@ use crate::conformance::{Fixture, keys, sql};
 use crate::workload::fixtures::{loaded, workload};
 
 /// Without waiting for the disk, of which there is nothing to test here.
-const DATABASES: [&str; 4] = [
+const DATABASES: [&str; 5] = [
     "sqlite synchronous=off",
     "redb durability=none",
     "lmdb sync=no",
     "fjall persist=buffer",
+    "sled flush=no",
 ];
 const SETTINGS: &str = "ids=300";
 const IDS: u64 = 300;
