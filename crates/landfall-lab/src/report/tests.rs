@@ -229,7 +229,7 @@ fn what_is_fast_and_safe_is_said_and_shown_first() {
         "<h1>What a durable write costs, and whether it is safe</h1>",
         "lost in</th>",
         "240/300</td>",
-        "it cannot be capacity out there",
+        "it cannot be carried out there",
         "Timed on /data (ext4, mounted rw), proven on the same filesystem type on the recorder (ext4).",
         "What has a * is not meant to be durable",
     ] {
