@@ -5,7 +5,6 @@ mod advice;
 mod page;
 mod prose;
 mod prove;
-pub(crate) mod stream;
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -25,6 +25,7 @@ mod sections;
 mod strategy;
 pub mod summary_text;
 mod trial;
+mod views;
 mod wall;
 
 #[cfg(feature = "command-line")]

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::saving::SavingResults;
+use super::views;
 use crate::claim::ClaimResult;
 use crate::stats::Estimate;
 use crate::{Findings, PlanKind, Results};
@@ -109,11 +110,11 @@ impl Findings for StreamResults {
     }
 
     fn brief(&self, _: &Results) -> Vec<Block> {
-        crate::report::stream::tables::brief(self)
+        views::tables::brief(self)
     }
 
     fn part(&self, results: &Results) -> Part {
-        crate::report::stream::part(results, self)
+        views::part(results, self)
     }
 
     fn is_empty(&self) -> bool {
