@@ -82,9 +82,45 @@ impl<E: Environment, T: Send + 'static> HandOver<E, T> {
         self.changed.wake_all();
     }
 
+    /// Says when it is dropped that no more is put in: also by a thread that panics, for which nobody must wait for ever.
+    pub fn completing(&self) -> Completing<'_, E, T> {
+        Completing(self)
+    }
+
     /// No more is taken out.
     pub fn refuse(&self) {
         E::lock(&self.between).is_refused = true;
         self.changed.wake_all();
+    }
+}
+
+/// What whoever fills holds as long as there may be more.
+pub(super) struct Completing<'a, E: Environment, T: Send + 'static>(&'a HandOver<E, T>);
+
+impl<E: Environment, T: Send + 'static> Drop for Completing<'_, E, T> {
+    fn drop(&mut self) {
+        self.0.complete();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::environment::Machine;
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_panicked() {
+        let numbers = HandOver::<Machine, u32>::new(vec![1, 2]);
+        let filling = catch_unwind(AssertUnwindSafe(|| {
+            let _completing = numbers.completing();
+            let one = numbers.empty();
+            numbers.put(one.unwrap_or(0));
+            panic!("as was planned");
+        }));
+        assert!(filling.is_err());
+        assert_eq!(numbers.take(), Some(2));
+        assert_eq!(numbers.take(), None);
     }
 }

@@ -182,6 +182,7 @@ impl<E: Environment> Reader<E> {
         let pieces = Arc::new(HandOver::new((0..AHEAD).map(|_| piece()).collect()));
         let own: Arc<HandOver<E, Piece>> = pieces.clone();
         let work = move || {
+            let _completing = own.completing();
             while let Some(mut piece) = own.empty() {
                 piece.chunk = chunks.read(&mut piece.raw);
                 piece.end = chunks.next;
@@ -191,7 +192,6 @@ impl<E: Environment> Reader<E> {
                     break;
                 }
             }
-            own.complete();
         };
         let thread = self.environment.spawn("landfall-read-ahead", work);
         let thread = thread.map_err(Error::io("start a thread of the state"))?;
