@@ -79,10 +79,10 @@ fn so_it_does_with_many_threads_while_zeros_settle_and_while_files_are_prepared(
 fn so_it_does_while_a_large_state_is_written_and_while_one_is_logged() {
     let many = "--rounds 1000";
     for options in [
-        format!("stream --part sizes --size 64M --method write,mmap {many}"),
-        format!("stream --part sizes --size 64M --method io_uring --allocation overwrite {many}"),
-        format!("stream --part saving --state 32M {many}"),
-        "stream --part saving --state 4M --updates 0.1 --seconds 3600".to_owned(),
+        format!("stream --size 64M --method write,mmap {many}"),
+        format!("stream --size 64M --method io_uring --allocation overwrite {many}"),
+        format!("dump-vs-log --state 32M {many}"),
+        "dump-vs-log --state 4M --updates 0.1 --seconds 3600".to_owned(),
     ] {
         for signal in [Signal::INT, Signal::TERM] {
             assert_stops_cleanly(&options, signal);

@@ -217,10 +217,7 @@ fn a_plan_is_listed_without_running_it() {
         ("lab --list", "step-64m/fdatasync/8K"),
         ("lab --list", "sparse/mmap/512M"),
         ("lab stream --list", "append/direct+io_uring/4G"),
-        (
-            "lab stream --list --part saving --state 1G",
-            "dump against log",
-        ),
+        ("lab dump-vs-log --list --state 1G", "dump against log"),
         (
             "lab stream --list --method mmap --allocation append",
             "left out",
@@ -482,6 +479,7 @@ fn help_version_manual_and_completions_know_every_subcommand() {
         &["lab"],
         &["lab", "sync"],
         &["lab", "stream"],
+        &["lab", "dump-vs-log"],
         &["inspect"],
         &["compare"],
     ] {

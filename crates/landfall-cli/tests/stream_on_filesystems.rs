@@ -25,8 +25,13 @@ const ALL_ALLOCATIONS: &str =
 /// Runs `lab stream` in `dir` and returns the results document.
 #[track_caller]
 fn stream(dir: &Path, options: &str) -> Value {
+    lab("stream", dir, options)
+}
+
+/// The document of one experiment.
+fn lab(experiment: &str, dir: &Path, options: &str) -> Value {
     let mut command = landfall();
-    command.args(["lab", "stream", "--json", "-", "--no-report", "--quiet"]);
+    command.args(["lab", experiment, "--json", "-", "--no-report", "--quiet"]);
     command.args(options.split_whitespace()).arg(dir);
     let ended: Ended = command.output().expect("the program can be run").into();
     ended.document()
@@ -85,7 +90,7 @@ fn every_method_and_allocation_writes_a_state_once_on_ext4_and_xfs() {
         let Some(made) = LoopFilesystem::new(filesystem_spec) else {
             return;
         };
-        let options = format!("--part sizes --size 16M --rounds 3 {ALL_METHODS} {ALL_ALLOCATIONS}");
+        let options = format!("--size 16M --rounds 3 {ALL_METHODS} {ALL_ALLOCATIONS}");
         let document = stream(made.path(), &options);
         assert_written_once(&document, 16.0);
         assert_eq!(
@@ -144,10 +149,7 @@ fn a_device_with_a_limit_of_its_own_is_found_out() {
     {
         return skip("this kernel has no strict limits for a device");
     }
-    let document = stream(
-        ext4.path(),
-        "--part sizes --size 48M --method write --rounds 1",
-    );
+    let document = stream(ext4.path(), "--size 48M --method write --rounds 1");
     let limits = &document["experiments"][0]["dirty_limits"];
     let own = limits["device_limit_bytes"].as_f64().expect("it is seen");
     assert_between(own, 33e6, 34e6, "device limit");
@@ -172,7 +174,7 @@ fn zeros_are_left_out_by_a_filesystem_that_compresses_and_random_bytes_are_not()
     }) else {
         return;
     };
-    let options = "--part sizes --size 32M --method write --rounds 3 --chunk 64K,1M";
+    let options = "--size 32M --method write --rounds 3 --chunk 64K,1M";
     let zeros = stream(btrfs.path(), &format!("{options} --data zeros"));
     let random = stream(btrfs.path(), options);
     for chunk in ["", "/chunk-64K"] {
@@ -190,9 +192,9 @@ fn a_dump_and_each_policy_cost_what_they_must_on_ext4() {
     let Some(ext4) = LoopFilesystem::new(EXT4) else {
         return;
     };
-    let options = "--part saving --state 8M --record 512 --updates 200 --seconds 1 --rounds 3";
-    let document = stream(ext4.path(), options);
-    let saving = &document["experiments"][0]["saving"];
+    let options = "--state 8M --record 512 --updates 200 --seconds 1 --rounds 3";
+    let document = lab("dump-vs-log", ext4.path(), options);
+    let saving = &document["experiments"][0];
     assert_eq!(saving["state_bytes"], 8 << 20);
     assert_eq!(saving["cold"], true);
     assert_eq!(saving["replay"]["records"], (8 << 20) / 512);
@@ -220,12 +222,6 @@ fn a_dump_and_each_policy_cost_what_they_must_on_ext4() {
     }
     let break_even = saving["break_even"].as_array().unwrap();
     assert_eq!(break_even.len(), 8, "four policies by two costs");
-    assert!(
-        document["experiments"][0]["series"]
-            .as_array()
-            .unwrap()
-            .is_empty()
-    );
 }
 
 /// In memory there is no device to count, no dirty data and nothing cold.
@@ -234,17 +230,12 @@ fn in_memory_everything_runs_and_nothing_is_durable() {
     let Ok(dir) = tempfile::tempdir_in("/dev/shm") else {
         return skip("there is no /dev/shm");
     };
-    let document = stream(
-        dir.path(),
-        "--size 4M --method write,mmap --rounds 5 --state 1M --updates 100 --seconds 0.2",
-    );
+    let document = stream(dir.path(), "--size 4M --method write,mmap --rounds 5");
     assert_eq!(notice(&document, "memory"), Some("danger"));
     let found = &document["experiments"][0];
     for claim in found["claims"].as_array().unwrap() {
         assert_eq!(claim["verdict"], "cannot-be-told", "{claim:#}");
     }
-    assert_eq!(found["saving"]["cold"], false);
-    assert_eq!(notice(&document, "warm-restart"), Some("warning"));
     let summary = &strategy(&document, "append/write/4M")["summary"];
     assert_eq!(summary["device_written_mib"], Value::Null);
     assert_eq!(
@@ -252,6 +243,10 @@ fn in_memory_everything_runs_and_nothing_is_durable() {
         Value::Null,
         "nothing was left to sync"
     );
+    let options = "--rounds 2 --state 1M --updates 100 --seconds 0.2";
+    let document = lab("dump-vs-log", dir.path(), options);
+    assert_eq!(document["experiments"][0]["cold"], false);
+    assert_eq!(notice(&document, "warm-restart"), Some("warning"));
     assert_eq!(names(dir.path()), [""; 0]);
 }
 
@@ -268,9 +263,9 @@ fn a_state_that_does_not_fit_is_refused_or_left_out_before_anything_is_written()
         run(ext4.beside(), words)
     };
     for options in [
-        "stream --part sizes --size 4G",
-        "stream --part sizes --size 16M,1G",
-        "stream --part saving --state 128M",
+        "stream --size 4G",
+        "stream --size 16M,1G",
+        "dump-vs-log --state 128M",
     ] {
         let ended = lab(options);
         ended.assert_refused(4);
@@ -282,7 +277,7 @@ fn a_state_that_does_not_fit_is_refused_or_left_out_before_anything_is_written()
         assert_eq!(names(ext4.path()), ["lost+found"]);
     }
     // Sizes that nobody asked for are left out, and it is said which.
-    let options = "--part sizes --method write --rounds 1";
+    let options = "--method write --rounds 1";
     let document = stream(ext4.path(), options);
     assert_eq!(notice(&document, "sizes-left-out"), Some("note"));
     let found = &document["experiments"][0];
@@ -296,7 +291,7 @@ fn a_state_that_does_not_fit_is_refused_or_left_out_before_anything_is_written()
     // Where not even the smallest fits, the plan says what would.
     let filled = fill(ext4.path(), "filler", 280 << 20);
     assert!(filled >= 240 << 20, "{filled}");
-    let ended = lab("stream --part sizes");
+    let ended = lab("stream");
     ended.assert_refused(4);
     assert!(ended.stderr.contains("name a smaller --size"), "{ended:#?}");
     assert_eq!(names(ext4.path()), ["filler", "lost+found"]);
@@ -306,18 +301,19 @@ fn a_state_that_does_not_fit_is_refused_or_left_out_before_anything_is_written()
 fn a_filesystem_that_fills_up_half_way_ends_the_run_in_good_order() {
     // A full disk is a bus error to a mapping, if one does not look out.
     for options in [
-        "--part sizes --size 24M --method write",
-        "--part sizes --size 24M --method mmap",
-        "--part sizes --size 24M --method mmap-populate",
-        "--part sizes --size 24M --method io_uring,direct+io_uring",
-        "--part saving --state 8M --updates 10000",
+        "stream --size 24M --method write",
+        "stream --size 24M --method mmap",
+        "stream --size 24M --method mmap-populate",
+        "stream --size 24M --method io_uring,direct+io_uring",
+        "dump-vs-log --state 8M --updates 10000",
     ] {
         let Some(ext4) = LoopFilesystem::new(SMALL_EXT4) else {
             return;
         };
         let child = landfall()
-            .args(["lab", "stream", "--no-report", "--rounds", "1000"])
+            .arg("lab")
             .args(options.split_whitespace())
+            .args(["--no-report", "--rounds", "1000"])
             .arg(ext4.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -360,13 +356,15 @@ fn the_standard_plan_of_a_small_filesystem_shrinks_and_keeps_its_shape() {
         .iter()
         .map(|e| e["experiment"].as_str().unwrap())
         .collect();
-    // sync keeps more files than this filesystem has room for; then only stream is measured.
+    // sync keeps more files than this filesystem has room for; then the others are measured.
     assert!(kinds.contains(&"stream"), "{kinds:?}");
     if !kinds.contains(&"sync") {
         assert_eq!(notice(&document, "not-measured"), Some("warning"));
     }
     assert_eq!(notice(&document, "sizes-left-out"), Some("note"));
-    let stream = experiments.last().unwrap();
+    assert!(kinds.contains(&"dump-vs-log"), "{kinds:?}");
+    let is_stream = |one: &&Value| one["experiment"] == "stream";
+    let stream = experiments.iter().find(is_stream).unwrap();
     assert_eq!(stream["series"].as_array().unwrap().len(), 21);
     assert!(report.path().join("index.html").is_file());
     assert_eq!(names(ext4.path()), ["lost+found"]);

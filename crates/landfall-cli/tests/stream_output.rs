@@ -1,4 +1,4 @@
-//! Proves that what `landfall lab stream` prints and writes is complete, fits the schema, and can be
+//! Proves that what `landfall lab stream` and `landfall lab dump-vs-log` print and write is complete, fits the schema, and can be
 //! compared.
 
 mod common;
@@ -10,8 +10,10 @@ use common::{names, run, scratch};
 use serde_json::Value;
 
 /// A little of everything that experiment `stream` does.
-const SMALL_STREAM: &str = "lab stream --size 1M,2M --method write,mmap,direct+write --rounds 2 \
-     --state 1M --updates 200 --seconds 0.1 --no-report";
+const SMALL_STREAM: &str =
+    "lab stream --size 1M,2M --method write,mmap,direct+write --rounds 2 --no-report";
+const SMALL_DUMP: &str =
+    "lab dump-vs-log --state 1M --updates 200 --seconds 0.1 --rounds 2 --no-report";
 
 #[test]
 fn a_stream_is_printed_and_written_in_every_form() {
@@ -29,7 +31,6 @@ fn a_stream_is_printed_and_written_in_every_form() {
         "hand-over",
         "write",
         "mmap",
-        "every-update",
         "Published claims",
         "main memory",
     ] {
@@ -42,8 +43,8 @@ fn a_stream_is_printed_and_written_in_every_form() {
     let strategies = document["experiments"][0]["series"].as_array().unwrap();
     assert_eq!(strategies.len(), 6);
 
-    // Two rounds of six strategies, a dump and four policies, in both separated forms.
-    let expected = 1 + 2 * (6 + 1 + 4);
+    // Two rounds of six strategies, in both separated forms.
+    let expected = 1 + 2 * 6;
     let csv = run(dir.path(), words("--csv -"));
     csv.assert_measured();
     let lines = lines_of(&csv.stdout, b',');
@@ -65,5 +66,44 @@ fn a_stream_is_printed_and_written_in_every_form() {
             compared.stdout
         );
     }
+    assert_eq!(names(dir.path()), ["results.json"]);
+}
+
+#[test]
+fn a_dump_and_its_logs_are_printed_and_written_in_every_form() {
+    let dir = scratch();
+    let words = |more: &'static str| {
+        let small = SMALL_DUMP.split_whitespace();
+        small.chain(more.split_whitespace())
+    };
+    let ended = run(dir.path(), words("--json results.json"));
+    ended.assert_measured();
+    assert_narrow(&ended.stdout);
+    assert_eq!(ended.stderr, "", "progress is for terminals");
+    for part in [
+        "Dump against log (1 MiB",
+        "every-update",
+        "by bytes written",
+    ] {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+    let text = fs::read_to_string(dir.path().join("results.json")).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_conforms(&document);
+    let found = &document["experiments"][0];
+    assert_eq!(found["experiment"], "dump-vs-log");
+    assert_eq!(found["plan"], "chosen");
+
+    // Two rounds of a dump and four policies, in both separated forms.
+    let expected = 1 + 2 * (1 + 4);
+    let csv = run(dir.path(), words("--csv -"));
+    csv.assert_measured();
+    let lines = lines_of(&csv.stdout, b',');
+    assert_eq!(lines.len(), expected, "{csv:#?}");
+    assert!(lines[1..].iter().all(|line| line[0] == "dump-vs-log"));
+    let tsv = run(dir.path(), words("--tsv"));
+    tsv.assert_measured();
+    let tabbed = lines_of(&tsv.stdout, b'\t');
+    assert_eq!((tabbed.len(), &tabbed[0]), (expected, &lines[0]));
     assert_eq!(names(dir.path()), ["results.json"]);
 }

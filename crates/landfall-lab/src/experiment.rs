@@ -10,11 +10,12 @@
 //! what the list makes here knows which experiments there are.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::time::Duration;
 
-use landfall_results::Series;
 use landfall_results::proof::ProofResults;
 use landfall_results::view::{Block, Part};
+use landfall_results::{Series, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +60,16 @@ pub trait Findings: Any {
     /// What was measured, series by series.
     fn series(&self) -> &[Series];
 
+    /// All trials, each with the key of what it is of: the lines of a spreadsheet.
+    fn trials(&self) -> Vec<(Cow<'_, str>, Cow<'_, Trial>)> {
+        let mut all = Vec::new();
+        for series in self.series() {
+            let trials = series.trials.iter();
+            all.extend(trials.map(|trial| (Cow::from(&series.key), Cow::Borrowed(trial))));
+        }
+        all
+    }
+
     /// The published claims, with verdicts.
     fn claims(&self) -> &[ClaimResult];
 
@@ -82,7 +93,8 @@ pub trait Findings: Any {
     }
 }
 
-/// All experiments, each with the folder that holds it and the type of what it finds: gives them to a macro.
+/// All experiments, each with the folder that holds it, the type of what it finds, and its name in the document and on
+/// the command line: gives them to a macro.
 ///
 /// What stands above each is what help says of it.
 #[macro_export]
@@ -90,31 +102,36 @@ macro_rules! experiments {
     ($then:ident) => {
         $then! {
             /// What does one durable write cost, by allocation, sync method, size and threads?
-            Sync: sync::SyncResults,
-            /// How fast can a large state be handed over and made durable, and when does a log of its changes
-            /// beat dumping it?
-            Stream: stream::StreamResults,
+            Sync: sync::SyncResults = "sync",
+            /// How fast can a large state be handed over and made durable?
+            Stream: stream::StreamResults = "stream",
+            /// What does it take to keep a state durable, and when does a log of its changes beat dumping it?
+            DumpVsLog: dump_vs_log::DumpVsLogResults = "dump-vs-log",
             /// What does replacing a small file cost, by how it is replaced, what is synced, and the filesystem?
-            Rename: rename::RenameResults,
+            Rename: rename::RenameResults = "rename",
             /// What does syncing a growing commit log cost MariaDB, by filesystem and clients, and what do
             /// PostgreSQL, Redis and etcd on the same disk?
-            Binlog: binlog::BinlogResults,
+            Binlog: binlog::BinlogResults = "binlog",
             /// What does protection against torn pages cost MariaDB and PostgreSQL, by disk, and does it protect?
-            Torn: torn::TornResults,
+            Torn: torn::TornResults = "torn",
             /// How many bytes reach the device per request of LinkBench: InnoDB by page size, compression and settings
             /// against MyRocks and others, and what that makes of a drive's flash?
-            Amplify: amplify::AmplifyResults,
+            Amplify: amplify::AmplifyResults = "amplify",
         }
     };
 }
 
 macro_rules! found {
-    ($($(#[$question:meta])* $name:ident: $module:ident::$results:ident,)+) => {
+    ($($(#[$question:meta])* $name:ident: $module:ident::$results:ident = $title:literal,)+) => {
         /// What one experiment found, or a proof.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "experiment", rename_all = "kebab-case")]
         pub enum Found {
-            $($(#[$question])* $name(Box<crate::$module::$results>),)+
+            $(
+                $(#[$question])*
+                #[serde(rename = $title)]
+                $name(Box<crate::$module::$results>),
+            )+
             /// What does a subject lose when the power is cut?
             Prove(Box<ProofResults>),
         }
@@ -127,12 +144,12 @@ macro_rules! found {
 
         impl Found {
             /// The experiments' names, in the order in which they are shown.
-            pub const EXPERIMENTS: &'static [&'static str] = &[$(stringify!($module),)+];
+            pub const EXPERIMENTS: &'static [&'static str] = &[$($title,)+];
 
             /// The experiment's name.
             pub fn name(&self) -> &'static str {
                 match self {
-                    $(Found::$name(_) => stringify!($module),)+
+                    $(Found::$name(_) => $title,)+
                     Found::Prove(_) => "prove",
                 }
             }

@@ -5,31 +5,20 @@
 
 use landfall_results::Row;
 
-use crate::Results;
-use crate::stream::StreamResults;
+use crate::{Findings, Results};
 
 /// All trials as comma-separated values, with a header line. An empty field was not measured.
 pub fn csv(results: &Results) -> String {
     let mut all = vec![header()];
     for experiment in &results.experiments {
-        for series in experiment.series() {
-            let rows = series.trials.iter().map(|trial| Row {
+        let trials = experiment.findings().map(Findings::trials);
+        for (series, trial) in trials.into_iter().flatten() {
+            let row = Row {
                 experiment: experiment.name(),
-                series: &series.key,
-                trial,
-            });
-            all.extend(rows.map(|row| row.fields().collect::<Vec<_>>()));
-        }
-        if let Some(stream) = experiment.of::<StreamResults>() {
-            let saving = stream.saving.iter().flat_map(|saving| saving.trials());
-            all.extend(saving.map(|(series, trial)| {
-                let row = Row {
-                    experiment: experiment.name(),
-                    series: &series,
-                    trial: &trial,
-                };
-                row.fields().collect()
-            }));
+                series: &series,
+                trial: &trial,
+            };
+            all.push(row.fields().collect());
         }
     }
     lines(b',', all)
@@ -63,16 +52,19 @@ fn lines(delimiter: u8, rows: Vec<Vec<String>>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::fixtures::{stream_results, with_saving_trials};
+    use crate::dump_vs_log::fixtures::{dump_vs_log_results, with_trials};
+    use crate::stream::fixtures::stream_results;
     use crate::sync::Strategy;
     use crate::sync::fixtures::{measured, results};
 
     #[test]
     fn every_trial_of_every_experiment_is_a_line_of_one_table() {
         let mut all = results(vec![measured(Strategy::BASELINE, &[1_000.0], 1.0, 1.0)]);
-        let stream = with_saving_trials(stream_results());
+        let stream = stream_results();
         let trials: usize = stream.series.iter().map(|one| one.trials.len()).sum();
         all.experiments.push(stream.into());
+        all.experiments
+            .push(with_trials(dump_vs_log_results()).into());
         let csv = csv(&all);
         // One of sync, those of stream, a dump and four policies.
         assert_eq!(csv.lines().count(), 1 + 1 + trials + 5);

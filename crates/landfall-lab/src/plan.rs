@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Experiment, stream, sync};
+use crate::{Experiment, dump_vs_log, stream, sync};
 
 /// Which plan of an experiment it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,10 +31,12 @@ impl PlanKind {
     }
 }
 
-/// What `landfall lab` runs unless an experiment is named: `sync`, then a short `stream`.
+/// What `landfall lab` runs unless an experiment is named: `sync`, then a short `stream` and a short
+/// `dump-vs-log`.
 pub fn standard_plans() -> Vec<Box<dyn Experiment>> {
     vec![
         Box::new(sync::Plan::standard()),
         Box::new(stream::Plan::short()),
+        Box::new(dump_vs_log::Plan::short()),
     ]
 }

@@ -24,8 +24,6 @@ pub(crate) struct Rounds {
     pub guess: Duration,
     /// Trials of the whole experiment.
     pub trials: usize,
-    /// What the experiment takes after the last round.
-    pub afterwards: Duration,
 }
 
 /// A group in one round, to whom its trials are told.
@@ -56,7 +54,6 @@ impl Rounds {
             groups: (0..series.len()).map(|index| vec![index]).collect(),
             guess,
             trials: series.len() * rounds as usize,
-            afterwards: Duration::ZERO,
         }
     }
 
@@ -88,7 +85,7 @@ impl Rounds {
                         progress: &mut *progress,
                         done,
                         total: self.trials,
-                        left: left + self.afterwards,
+                        left,
                     })?;
                     if waiting(group, series).is_empty() {
                         schedule.drop(index);

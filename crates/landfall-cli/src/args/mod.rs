@@ -47,8 +47,8 @@ pub enum Command {
     ///
     /// With no further word this runs the standard plan of experiment `sync` (every allocation and
     /// every sync method at 8 KiB, sizes from 512 bytes to 64 KiB, and 1 to 16 threads), then a short
-    /// `stream` (states of 128 to 512 MiB handed over and synced, and dumping one against logging its
-    /// changes). It takes two to three minutes, writes only inside a private subdirectory, and removes
+    /// `stream` (states of 128 to 512 MiB handed over and synced) and a short `dump-vs-log` (dumping a state
+    /// of 128 MiB against logging its changes). It takes two to three minutes, writes only inside a private subdirectory, and removes
     /// that.
     Lab(Box<Lab>),
     /// Cut the power thousands of times, and say what was lost.
@@ -132,10 +132,14 @@ impl TryFrom<Lab> for LabRequest {
 }
 
 macro_rules! experiment {
-    ($($(#[$question:meta])* $name:ident: $module:ident::$results:ident,)+) => {
+    ($($(#[$question:meta])* $name:ident: $module:ident::$results:ident = $title:literal,)+) => {
         #[derive(Subcommand)]
         pub enum LabExperiment {
-            $($(#[$question])* $name(Box<OneExperiment<landfall_lab::$module::Arguments>>),)+
+            $(
+                $(#[$question])*
+                #[command(name = $title)]
+                $name(Box<OneExperiment<landfall_lab::$module::Arguments>>),
+            )+
         }
 
         impl LabExperiment {
@@ -346,12 +350,15 @@ mod tests {
     }
 
     #[test]
-    fn lab_alone_runs_both_experiments_and_a_name_runs_one() {
+    fn lab_alone_runs_three_experiments_and_a_name_runs_one() {
         let names = |line: &str| -> Vec<&str> {
             let plans = request(line).plans;
             plans.iter().map(|plan| plan.name()).collect()
         };
-        assert_eq!(names("landfall lab /tmp"), ["sync", "stream"]);
+        assert_eq!(
+            names("landfall lab /tmp"),
+            ["sync", "stream", "dump-vs-log"]
+        );
         assert_eq!(names("landfall lab sync --rounds 3 /tmp"), ["sync"]);
         for name in Found::EXPERIMENTS {
             assert_eq!(names(&format!("landfall lab {name} /tmp")), [*name]);

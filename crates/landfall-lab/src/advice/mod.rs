@@ -41,7 +41,7 @@ pub use target::Target;
 use landfall_recorder::wear::Drive;
 
 use crate::rules;
-use crate::{Experiment, Results, Site, Weight, facts, proof, stream, sync};
+use crate::{Experiment, Results, Site, Weight, dump_vs_log, facts, proof, stream, sync};
 use evidence::Evidence;
 
 /// What is advised on what `results` are of. `report` is the directory that holds documents, for the commands
@@ -102,7 +102,11 @@ pub fn plans(site: &Site) -> (Vec<Box<dyn Experiment>>, Option<String>) {
         ..sync::Plan::standard()
     };
     (
-        vec![Box::new(sync), Box::new(stream::Plan::short())],
+        vec![
+            Box::new(sync),
+            Box::new(stream::Plan::short()),
+            Box::new(dump_vs_log::Plan::short()),
+        ],
         unproven,
     )
 }

@@ -8,6 +8,8 @@ mod sites;
 
 use std::path::PathBuf;
 
+use landfall_os::humanize::parse_size;
+
 use crate::{Error, Experiment, SiteSpec};
 
 pub use site::SiteArguments;
@@ -34,6 +36,14 @@ pub fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.001..=86_400.0).contains(&seconds) => Ok(seconds),
         _ => Err("a time is from 0.001 to 86400 seconds".into()),
+    }
+}
+
+/// Bytes of a state.
+pub fn state_size(text: &str) -> Result<u64, String> {
+    match parse_size(text)? {
+        size if (4096..=1 << 44).contains(&size) => Ok(size),
+        _ => Err("a state has from 4K to 16384G".into()),
     }
 }
 

@@ -137,7 +137,6 @@ impl Run<'_> {
             groups: starts.clone(),
             guess: Duration::from_secs_f64(plan.trial_seconds().min(86_400.0) + 1.5),
             trials: plan.trials(),
-            afterwards: Duration::ZERO,
         };
         let shuffled = |round| order(plan, &starts, round);
         rounds.run(series, &disturbance::WATCH, progress, shuffled, |group| {

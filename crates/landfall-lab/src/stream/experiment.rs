@@ -1,23 +1,23 @@
-//! The run: every strategy once a round, round after round; then dump against log.
+//! The run: every strategy once a round, round after round.
 //!
 //! Whatever does not fit is left out or refused before the first byte is written: a filesystem that
 //! fills up half-way would disturb everybody on it.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use landfall_os::{DirtyLimits, StreamCall, StreamMethod};
 
 use super::files::Workbench;
 use super::plan::required_bytes;
-use super::room::Room;
 use super::trial::{self, Task};
-use super::{Plan, Strategy, StreamResults, ceiling, claims, notices, saving, wall};
+use super::{Plan, Strategy, StreamResults, ceiling, claims, notices, wall};
 use crate::preparation::{Call, PrepareError};
+use crate::room::Room;
 use crate::rounds::Rounds;
 use crate::{Error, Experiment, Found, Notice, PlanKind, Progress, Site, Stop};
 use landfall_os::humanize::bytes_text;
-use landfall_results::{Metric, Row, Series, Trial};
+use landfall_results::{Metric, Series, Trial};
 
 /// Bytes of the pilot at most.
 const PILOT_BYTES: u64 = 64 << 20;
@@ -33,16 +33,8 @@ impl Experiment for Plan {
     }
 
     fn expected(&self) -> Duration {
-        let seconds = if self.sweep {
-            self.most_seconds.unwrap_or(600.0) * 0.6
-        } else {
-            0.0
-        };
-        let saving = self
-            .saving
-            .as_ref()
-            .map_or(Duration::ZERO, saving::Plan::expected);
-        saving + Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+        let seconds = self.most_seconds.unwrap_or(600.0) * 0.6;
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     }
 
     fn required_bytes(&self) -> u64 {
@@ -79,14 +71,9 @@ fn measure(
         trials_done: 0,
     };
     let room = Room::of(site)?;
-    let saving_plan = plan
-        .saving
-        .as_ref()
-        .map(|plan| room.saving(site, plan))
-        .transpose()?;
     let sizes = run.sizes(&room)?;
     let (strategies, excluded) = plan.strategies(&sizes);
-    if let (true, Some(excluded)) = (strategies.is_empty() && plan.sweep, excluded.first()) {
+    if let (true, Some(excluded)) = (strategies.is_empty(), excluded.first()) {
         return Err(Error::Usage(format!(
             "this plan leaves nothing to measure: {}",
             excluded.reason
@@ -98,22 +85,6 @@ fn measure(
         .map_err(Error::io("cannot measure what memory can do"))?;
     let results = run.rounds(&strategies, progress)?;
     let mut noticed = notices::of_plan(plan, &sizes, &excluded, &room);
-    noticed.extend(notices::of_smaller_state(plan, saving_plan.as_ref(), &room));
-    let saving = match &saving_plan {
-        Some(plan) => {
-            let (saving, more) = run.saving(plan, results.len(), progress)?;
-            noticed.extend(more);
-            for (key, trial) in saving.trials() {
-                progress.measured(&Row {
-                    experiment: "stream",
-                    series: &key,
-                    trial: &trial,
-                });
-            }
-            Some(saving)
-        }
-        None => None,
-    };
     progress.doing("done", plan.trials(), plan.trials(), Duration::ZERO);
     noticed.extend(notices::of_results(&results, &ceilings));
     let walls = wall::find(&results, limits.as_ref());
@@ -132,12 +103,11 @@ fn measure(
         dirty_limits: limits,
         sizes_left_out: all_sizes
             .into_iter()
-            .filter(|size| plan.sweep && !sizes.contains(size))
+            .filter(|size| !sizes.contains(size))
             .collect(),
         ceilings,
         series: results,
         walls,
-        saving,
         claims,
     };
     Ok((results, noticed))
@@ -160,9 +130,6 @@ struct Run<'a> {
 impl Run<'_> {
     /// The sizes that there is room and time for; refuses what the user chose and what leaves none.
     fn sizes(&mut self, room: &Room) -> Result<Vec<u64>, Error> {
-        if !self.plan.sweep {
-            return Ok(Vec::new());
-        }
         let remedy = "name a smaller --size";
         let sizes = self.plan.sizes();
         if self.plan.sizes_are_chosen() {
@@ -228,10 +195,8 @@ impl Run<'_> {
             .iter()
             .map(|strategy| Series::new((*strategy).into()))
             .collect();
-        let saving = self.plan.saving.as_ref();
         let rounds = Rounds {
             trials: self.plan.trials(),
-            afterwards: saving.map_or(Duration::ZERO, saving::Plan::expected),
             ..Rounds::each("stream", self.plan.rounds, &series, Duration::from_secs(1))
         };
         // In another order each time: what a trial finds of free memory is what the one before it
@@ -284,27 +249,6 @@ impl Run<'_> {
         let attempt = attempt.map_err(failed)?;
         removed.map_err(failed)?;
         Ok(attempt)
-    }
-
-    /// Dump against log.
-    fn saving(
-        &self,
-        plan: &saving::Plan,
-        strategies: usize,
-        progress: &mut dyn Progress,
-    ) -> Result<(saving::SavingResults, Vec<Notice>), Error> {
-        let total = self.plan.trials();
-        let before = strategies * self.plan.rounds as usize;
-        let trials = plan.trials();
-        let begin = Instant::now();
-        let mut tell = |what: &str, done: usize| {
-            let left = match done {
-                0 => plan.expected(),
-                _ => begin.elapsed() / done as u32 * trials.saturating_sub(done) as u32,
-            };
-            progress.doing(what, before + done, total.max(before + trials), left);
-        };
-        saving::run(self.site, plan, self.stop, &mut tell)
     }
 }
 

@@ -24,31 +24,14 @@ impl Plan {
             let _ = writeln!(text, "{key:<48} left out: {}", excluded.reason);
         }
         let bytes = self.written_bytes(&sizes);
-        let mut seconds = bytes as f64 / NOMINAL_BYTES;
-        let mut total = bytes;
-        if let Some(saving) = &self.saving {
-            let _ = writeln!(
-                text,
-                "{:<48} {:>8} in records of {}, {} updates a second",
-                "dump against log",
-                bytes_text(saving.state_bytes),
-                bytes_text(saving.record_bytes),
-                saving.updates_per_second
-            );
-            total = total.saturating_add(saving.written_bytes());
-            seconds +=
-                saving.expected().as_secs_f64() + saving.written_bytes() as f64 / NOMINAL_BYTES;
-        }
-        let strategies = match strategies.len() {
-            0 => String::new(),
-            count => format!("{count} strategies in "),
-        };
+        let seconds = bytes as f64 / NOMINAL_BYTES;
         let _ = writeln!(
             text,
-            "\n{strategies}{} rounds: about {} and {} written, at {} MB durable a second; sizes for which there is no room are left out.",
+            "\n{} strategies in {} rounds: about {} and {} written, at {} MB durable a second; sizes for which there is no room are left out.",
+            strategies.len(),
             self.rounds,
             duration_text(seconds),
-            bytes_text(total),
+            bytes_text(bytes),
             NOMINAL_BYTES / 1e6,
         );
         text

@@ -1,11 +1,9 @@
-//! Experiment `stream`: how fast can a large in-memory state be handed over and made durable, and
-//! when does an append-only log beat dumping it?
+//! Experiment `stream`: how fast can a large in-memory state be handed over and made durable?
 //!
 //! A trial has two phases. In the *hand-over* the program gives all its bytes to the kernel; when it
 //! ends, the program may go on. The *sync* lasts until the bytes are durable. [`Plan`] says what is
 //! measured; `trial` measures one strategy once; `wall` finds the size at which the page cache stops
-//! taking in data faster than the disk; `saving` holds a dump of the whole state against a log of its
-//! changes. `docs/experiment-stream.md` is the page for users.
+//! taking in data faster than the disk. `docs/experiment-stream.md` is the page for users.
 
 #[cfg(feature = "command-line")]
 mod arguments;
@@ -20,7 +18,6 @@ mod notices;
 mod plan;
 mod result;
 mod room;
-pub mod saving;
 mod sections;
 mod strategy;
 pub mod summary_text;

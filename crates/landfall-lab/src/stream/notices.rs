@@ -1,8 +1,8 @@
 //! What must be known before a figure of this experiment is believed.
 
 use super::ceiling::FAST_ENOUGH;
-use super::room::Room;
-use super::{Ceiling, Excluded, Plan, saving};
+use super::{Ceiling, Excluded, Plan};
+use crate::room::Room;
 use crate::stats::median;
 use crate::watch::{self, Watch};
 use crate::{Notice, PlanKind, Weight};
@@ -54,7 +54,7 @@ pub(super) fn of_plan(
     let missing: Vec<u64> = plan
         .sizes()
         .into_iter()
-        .filter(|size| plan.sweep && !sizes.contains(size))
+        .filter(|size| !sizes.contains(size))
         .collect();
     let largest = room.largest();
     if !missing.is_empty() {
@@ -82,24 +82,6 @@ pub(super) fn of_plan(
         excluded.map(|one| (one.strategy.key(), one.reason.as_str())),
     ));
     notices
-}
-
-/// Says so if the state of dump against log is smaller than the plan has it.
-pub(super) fn of_smaller_state(
-    plan: &Plan,
-    measured: Option<&saving::Plan>,
-    room: &Room,
-) -> Option<Notice> {
-    let (planned, measured) = plan.saving.as_ref().zip(measured)?;
-    let text = format!(
-        "Dump against log was measured with a state of {} instead of {}: {} are free and {} of memory available.",
-        bytes_text(measured.state_bytes),
-        bytes_text(planned.state_bytes),
-        bytes_text(room.free),
-        bytes_text(room.memory)
-    );
-    (measured.state_bytes < planned.state_bytes)
-        .then(|| Notice::new("smaller-state", Weight::Note, text))
 }
 
 /// What disturbed the trials, and what limits them besides the disk.
@@ -169,28 +151,6 @@ mod tests {
     use crate::stream::fixtures::{measured, stream_results};
     use crate::stream::{Data, Strategy};
     use landfall_os::StreamMethod;
-
-    #[test]
-    fn a_smaller_state_is_said() {
-        let room = Room {
-            free: 1 << 30,
-            memory: 2 << 30,
-            in_memory: false,
-        };
-        let plan = Plan::standard();
-        let mut measured = plan.saving.clone().unwrap();
-        assert_eq!(of_smaller_state(&plan, Some(&measured), &room), None);
-        measured.state_bytes /= 2;
-        let notice = of_smaller_state(&plan, Some(&measured), &room).unwrap();
-        assert!(
-            notice
-                .text
-                .contains("256 MiB instead of 512 MiB: 1.0 GiB are free"),
-            "{}",
-            notice.text
-        );
-        assert_eq!(of_smaller_state(&plan, None, &room), None);
-    }
 
     #[test]
     fn bytes_of_others_are_seen() {

@@ -2,7 +2,7 @@
 
 use landfall_os::{Allocation, StreamCall, StreamMethod};
 
-use super::{Data, Strategy, saving};
+use super::{Data, Strategy};
 use crate::PlanKind;
 
 const MIB: u64 = 1 << 20;
@@ -69,17 +69,13 @@ pub struct Plan {
     pub kind: PlanKind,
     /// What the user chose; empty in the plans that are not `Chosen`.
     pub selection: Selection,
-    /// Whether states are handed over and synced at all, or only `saving` is measured.
-    pub sweep: bool,
     /// What the bytes look like.
     pub data: Data,
     /// How often each strategy is measured.
     pub rounds: u32,
-    /// Seconds that the sweep should take at most; larger sizes are left out where the disk is too
+    /// Seconds that it should take at most; larger sizes are left out where the disk is too
     /// slow for them.
     pub most_seconds: Option<f64>,
-    /// Dump against log, if it is to be measured.
-    pub saving: Option<saving::Plan>,
 }
 
 impl Plan {
@@ -92,11 +88,9 @@ impl Plan {
         Plan {
             kind: PlanKind::Standard,
             selection: Selection::default(),
-            sweep: true,
             data: Data::Incompressible,
             rounds: Plan::ROUNDS,
             most_seconds: None,
-            saving: Some(saving::Plan::standard()),
         }
     }
 
@@ -105,7 +99,6 @@ impl Plan {
         Plan {
             kind: PlanKind::Short,
             most_seconds: Some(50.0),
-            saving: Some(saving::Plan::short()),
             ..Plan::standard()
         }
     }
@@ -164,11 +157,9 @@ impl Plan {
             .unwrap_or_else(|| halved(MOST_HALVINGS))
     }
 
-    /// Bytes that must be free for the largest size, and for dump against log.
+    /// Bytes that must be free for the largest size.
     pub fn required_bytes(&self) -> u64 {
-        let largest = self.sizes().last().copied().filter(|_| self.sweep);
-        let saving = self.saving.as_ref().map(saving::Plan::required_bytes);
-        largest.map(required_bytes).max(saving).unwrap_or(0)
+        self.sizes().last().copied().map_or(0, required_bytes)
     }
 
     /// Bytes that all rounds write where the state has these sizes.
@@ -182,10 +173,9 @@ impl Plan {
     pub fn strategies(&self, sizes: &[u64]) -> (Vec<Strategy>, Vec<Excluded>) {
         let mut strategies = Vec::new();
         let mut excluded = Vec::new();
-        let candidates = match (self.sweep, self.kind) {
-            (false, _) => Vec::new(),
-            (true, PlanKind::Chosen) => self.product(sizes),
-            (true, _) => self.axes(sizes),
+        let candidates = match self.kind {
+            PlanKind::Chosen => self.product(sizes),
+            _ => self.axes(sizes),
         };
         for strategy in candidates {
             match strategy.contradiction() {
@@ -285,8 +275,7 @@ impl Plan {
 
     /// Trials in all, if every size fits.
     pub fn trials(&self) -> usize {
-        let sweep = self.strategies(&self.sizes()).0.len() * self.rounds as usize;
-        sweep + self.saving.as_ref().map_or(0, saving::Plan::trials)
+        self.strategies(&self.sizes()).0.len() * self.rounds as usize
     }
 }
 

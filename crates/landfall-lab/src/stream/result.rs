@@ -8,7 +8,6 @@ use landfall_results::{Data, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::saving::SavingResults;
 use super::views;
 use crate::claim::ClaimResult;
 use crate::stats::Estimate;
@@ -34,8 +33,6 @@ pub struct StreamResults {
     pub series: Vec<Series>,
     /// Where hand-over collapses as the size grows; one for each method and allocation that does.
     pub walls: Vec<Wall>,
-    /// Dump against log; absent when it was not asked for.
-    pub saving: Option<SavingResults>,
     /// The published claims, with verdicts.
     pub claims: Vec<ClaimResult>,
 }
@@ -115,9 +112,5 @@ impl Findings for StreamResults {
 
     fn part(&self, results: &Results) -> Part {
         views::part(results, self)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.saving.is_none() && self.series.iter().all(|one| one.trials.is_empty())
     }
 }

@@ -2,7 +2,6 @@
 
 use landfall_os::DirtyLimits;
 
-use super::saving::{BreakEven, Cost, Policy, SavingResults};
 use super::{Ceiling, Data, StreamResults, Wall};
 use crate::numbers::{interval, short, thousands, two};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
@@ -120,35 +119,6 @@ pub fn ceilings(ceilings: &[Ceiling]) -> Option<String> {
     ))
 }
 
-/// Where the costs of a policy and of the dump meet.
-pub fn crossing(saving: &SavingResults, policy: Policy, cost: Cost) -> Option<&BreakEven> {
-    saving
-        .break_even
-        .iter()
-        .find(|point| (point.policy, point.cost) == (policy, cost))
-        .filter(|point| point.share.median.is_finite() && point.share.median > 0.0)
-}
-
-/// A share in percent, to about two digits.
-pub fn percent(share: f64) -> String {
-    let value = share * 100.0;
-    match value {
-        value if value >= 99.5 => format!("{}%", thousands(value)),
-        value if value >= 9.95 => format!("{value:.0}%"),
-        value if value >= 0.995 => format!("{value:.1}%"),
-        value if value >= 0.0995 => format!("{value:.2}%"),
-        value if value >= 0.00095 => {
-            format!("{value:.4}")
-                .trim_end_matches('0')
-                .trim_end_matches('.')
-                .to_owned()
-                + "%"
-        }
-        value if value > 0.0 => "under 0.001%".to_owned(),
-        _ => "0%".to_owned(),
-    }
-}
-
 /// Seconds, or milliseconds where those are few.
 pub fn seconds_text(seconds: f64) -> String {
     match seconds {
@@ -171,23 +141,6 @@ fn with_interval(estimate: &Estimate) -> String {
 mod tests {
     use super::*;
     use crate::stream::fixtures::stream_results;
-
-    #[test]
-    fn shares_have_two_digits() {
-        let texts = [23.0, 0.42, 0.0123, 0.00263, 0.00001234, 0.000001, 0.0].map(percent);
-        assert_eq!(
-            texts,
-            [
-                "2,300%",
-                "42%",
-                "1.2%",
-                "0.26%",
-                "0.0012%",
-                "under 0.001%",
-                "0%"
-            ]
-        );
-    }
 
     #[test]
     fn times_read_well() {
@@ -239,18 +192,5 @@ mod tests {
             "{text}"
         );
         assert_eq!(ceilings(&[]), None);
-    }
-
-    #[test]
-    fn a_crossing_at_nothing_is_none() {
-        let mut saving = stream_results().saving.unwrap();
-        let share = |saving: &SavingResults| {
-            crossing(saving, Policy::Never, Cost::Seconds).map(|point| point.share.median)
-        };
-        assert!(share(&saving).is_some_and(|share| (0.7..0.8).contains(&share)));
-        for point in &mut saving.break_even {
-            point.share.median = 0.0;
-        }
-        assert_eq!(share(&saving), None);
     }
 }

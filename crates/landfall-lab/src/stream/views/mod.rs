@@ -1,9 +1,7 @@
 //! What experiment `stream` gives to the page.
 
 pub(super) mod charts;
-pub(super) mod crossing;
 pub(super) mod prose;
-mod saving;
 pub(crate) mod tables;
 #[cfg(test)]
 mod tests;
@@ -20,7 +18,7 @@ use landfall_results::{Axis, Series};
 pub(crate) fn part(results: &Results, stream: &StreamResults) -> Part {
     let in_memory = results.is_in_memory();
     let sections = sections(stream);
-    let mut chapters: Vec<Chapter> = [
+    let chapters: Vec<Chapter> = [
         by_size(stream, &sections, in_memory),
         by_others(stream, &sections, in_memory),
         costs(&sections),
@@ -28,10 +26,7 @@ pub(crate) fn part(results: &Results, stream: &StreamResults) -> Part {
     .into_iter()
     .flatten()
     .collect();
-    if let Some(saving) = &stream.saving {
-        chapters.extend(saving::chapters(saving, in_memory));
-    }
-    let is_measured = stream.saving.is_some() || stream.series.iter().any(Series::is_measured);
+    let is_measured = stream.series.iter().any(Series::is_measured);
     Part {
         title: "What saving a large state costs".to_owned(),
         sentences: if is_measured {

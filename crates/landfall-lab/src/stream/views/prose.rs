@@ -1,10 +1,8 @@
 //! What the report says of experiment `stream` before anything else.
 
 use crate::Results;
-use crate::numbers::interval;
 use crate::stats::Estimate;
-use crate::stream::saving::{Cost, Policy, SavingResults};
-use crate::stream::summary_text::{crossing, percent, seconds_text, walls};
+use crate::stream::summary_text::{seconds_text, walls};
 use crate::stream::{StreamResults, centre_size};
 use landfall_os::humanize::bytes_text;
 use landfall_results::{Axis, Metric, Series};
@@ -13,8 +11,7 @@ use landfall_results::{Axis, Metric, Series};
 pub(crate) fn sentences(results: &Results, stream: &StreamResults) -> Vec<String> {
     let fastest = fastest(results, stream);
     let wall = first_wall(stream);
-    let saving = stream.saving.as_ref().and_then(break_even);
-    [fastest, wall, saving].into_iter().flatten().collect()
+    [fastest, wall].into_iter().flatten().collect()
 }
 
 /// How long the program stops and how long it takes until the state is durable, at the size at which
@@ -113,37 +110,4 @@ fn first_wall(stream: &StreamResults) -> Option<String> {
         text.push_str(&format!(" So it does with {}.", others.join(", ")));
     }
     Some(text)
-}
-
-fn break_even(saving: &SavingResults) -> Option<String> {
-    let share = |policy, cost| Some(crossing(saving, policy, cost)?.share);
-    let strict = share(Policy::EveryUpdate, Cost::Seconds)?;
-    let certain = if saving.rounds > 1 {
-        format!(" (95% interval {})", interval(&strict, percent))
-    } else {
-        String::new()
-    };
-    let repeated = if strict.median > 1.0 {
-        ", so only if records change more than once"
-    } else {
-        ""
-    };
-    let mut text = format!(
-        "Dumping {} takes the program less time than logging with a sync for every update once {}{certain} of the state changes between two saves{repeated}",
-        bytes_text(saving.state_bytes),
-        percent(strict.median),
-    );
-    if let Some(group) = share(Policy::Group, Cost::Seconds) {
-        text.push_str(&format!(
-            "; with updates synced in groups, once {}",
-            percent(group.median)
-        ));
-    }
-    if let Some(bytes) = share(Policy::EveryUpdate, Cost::Bytes) {
-        text.push_str(&format!(
-            "; and it writes fewer bytes once {}",
-            percent(bytes.median)
-        ));
-    }
-    Some(text + ".")
 }

@@ -6,7 +6,6 @@ use landfall_results::view::{
 };
 use landfall_results::{Axis, Metric, Series};
 
-use super::saving;
 use crate::numbers::{NOTHING, interval};
 use crate::section::Section;
 use crate::stream::{StreamResults, sections, summary_text};
@@ -105,9 +104,6 @@ pub(crate) fn brief(stream: &StreamResults) -> Vec<Block> {
     let data = summary_text::data(stream.data).map(str::to_owned);
     blocks.extend(Block::prose(1, ceilings.into_iter().chain(data)));
     blocks.extend(views::preparation_sentence(preparation(stream)));
-    if let Some(of_saving) = &stream.saving {
-        blocks.extend(saving::brief(of_saving));
-    }
     blocks
 }
 

@@ -1,7 +1,7 @@
 //! From single trials to figures over the rounds, and what must be said about them.
 
 use super::{
-    DumpResult, DumpTrial, LogResult, LogTrial, Plan, Policy, Replay, SavingResults, break_even,
+    DumpResult, DumpTrial, DumpVsLogResults, LogResult, LogTrial, Plan, Policy, Replay, break_even,
 };
 use crate::numbers::{short, thousands};
 use crate::stats::{Estimate, median};
@@ -26,7 +26,7 @@ pub(super) struct Measured {
 }
 
 /// The results, and what must be known about them; `None` if not one round was measured.
-pub(super) fn results(plan: &Plan, measured: Measured) -> Option<(SavingResults, Vec<Notice>)> {
+pub(super) fn results(plan: &Plan, measured: Measured) -> Option<(DumpVsLogResults, Vec<Notice>)> {
     let logs = measured
         .logs
         .into_iter()
@@ -38,7 +38,8 @@ pub(super) fn results(plan: &Plan, measured: Measured) -> Option<(SavingResults,
         .chain(warm(measured.cold))
         .chain(foreign_traffic(&measured.dumps, &logs))
         .collect();
-    let results = SavingResults {
+    let results = DumpVsLogResults {
+        plan: plan.kind,
         state_bytes: plan.saved_bytes(),
         record_bytes: plan.record_bytes,
         updates_per_second: plan.updates_per_second,
@@ -52,6 +53,7 @@ pub(super) fn results(plan: &Plan, measured: Measured) -> Option<(SavingResults,
             records: plan.records(),
             seconds: Estimate::of(&measured.replays)?,
         },
+        claims: Vec::new(),
     };
     Some((results, notices))
 }

@@ -1,4 +1,4 @@
-//! Dump against log: what does it take to keep a state durable, by writing all of it now and then or
+//! Experiment `dump-vs-log`: what does it take to keep a state durable, by writing all of it now and then or
 //! by logging its changes, and how much must change before the dump is cheaper?
 //!
 //! A state of [`Plan::state_bytes`] stands in memory in records of [`Plan::record_bytes`], and
@@ -8,30 +8,40 @@
 //! back what was saved, byte for byte: what does not is an error and never a figure.
 //!
 //! `record` and `state` hold what is saved; `dump`, `log` (paced by `pace`) and `restart` do what is timed;
-//! `experiment` puts them into rounds; `summary` and `break_even` make figures of them.
+//! `experiment` puts them into rounds; `summary` and `break_even` make figures of them, and `views` shows those.
+//! `docs/experiment-dump-vs-log.md` is the page for users.
 //!
 //! All of it runs on the calling thread, but for the thread that syncs under [`Policy::EverySecond`]. A
 //! request to stop is heard between any two calls to the kernel, though not within one: the sync of a large
 //! dump on a slow disk is waited for. A full disk, and anything else that fails, ends the run with an error;
 //! the files that are there by then go with the site's private directory.
 
+#[cfg(feature = "command-line")]
+mod arguments;
 mod break_even;
 mod dump;
 mod experiment;
+mod findings;
+#[cfg(test)]
+pub(crate) mod fixtures;
+mod listing;
 mod log;
 mod pace;
 mod plan;
 mod record;
 mod restart;
 mod result;
-mod row;
+mod room;
 mod state;
 mod summary;
+pub mod summary_text;
+pub(crate) mod views;
 
-pub use experiment::run;
+#[cfg(feature = "command-line")]
+pub use arguments::Arguments;
 pub use plan::Plan;
 pub use result::{
-    BreakEven, Cost, DumpResult, DumpTrial, LogResult, LogTrial, Policy, Replay, SavingResults,
+    BreakEven, Cost, DumpResult, DumpTrial, DumpVsLogResults, LogResult, LogTrial, Policy, Replay,
 };
 
 use std::io;

@@ -1,8 +1,10 @@
-//! Dump against log, as it stands in the results document.
+//! What the experiment found, as it stands in the results document.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::PlanKind;
+use crate::claim::ClaimResult;
 use crate::stats::Estimate;
 
 /// When the log is made durable.
@@ -52,9 +54,11 @@ impl Policy {
     }
 }
 
-/// Dump against log, for one state.
+/// Everything that experiment `dump-vs-log` found, of one state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SavingResults {
+pub struct DumpVsLogResults {
+    /// Which plan was run.
+    pub plan: PlanKind,
     /// Bytes of the state.
     pub state_bytes: u64,
     /// Bytes of a record of it, as they stand in the log with their header.
@@ -76,6 +80,8 @@ pub struct SavingResults {
     pub replay: Replay,
     /// How much must change before a dump is cheaper than each policy, by each cost.
     pub break_even: Vec<BreakEven>,
+    /// The published claims, with verdicts: so far there are none.
+    pub claims: Vec<ClaimResult>,
 }
 
 /// The whole state written to a temporary file, synced, renamed, and its directory synced.

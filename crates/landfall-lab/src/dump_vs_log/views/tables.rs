@@ -1,134 +1,30 @@
-//! Dump against log: its charts and tables.
+//! The tables of experiment `dump-vs-log`: those beneath its charts, and those of a terminal.
 
-use super::crossing;
+use crate::dump_vs_log::summary_text::{self, percent};
+use crate::dump_vs_log::{Cost, DumpVsLogResults, Policy};
 use crate::numbers::{NOTHING, Print, interval, short, thousands, two};
 use crate::stats::Estimate;
-use crate::stream::saving::{Cost, LogResult, Policy, SavingResults};
-use crate::stream::summary_text::{self, percent};
 use landfall_os::humanize::{bytes_text, duration_text};
-use landfall_results::view::chart::{Bar, Chart, Costs, Drawing, Panel};
-use landfall_results::view::{Block, Chapter, Column, Figure, Row, Table, or_nothing};
+use landfall_results::view::{Block, Column, Row, Table, or_nothing};
 
-/// The chapters of dump against log.
-pub(super) fn chapters(saving: &SavingResults, in_memory: bool) -> Vec<Chapter> {
-    let mut figures = Vec::new();
-    for (cost, heading) in [
-        (Cost::Seconds, "By the seconds that the program spends"),
-        (Cost::Bytes, "By the bytes that are written"),
-    ] {
-        let Some(chart) = crossing::chart(saving, cost) else {
-            continue;
-        };
-        let table = break_even_table(saving, cost, heading);
-        figures.push(Figure::new(heading, chart, "", table));
-    }
-    let introduction = "A dump costs the same whatever has changed since the last one; a log costs the more, the more changes. Policies differ in when the log is synced: never, every second, for a group of updates, or for every update. Left of a crossing the log is cheaper, right of it the dump; the figures beside the policies are those shares. Beyond 100% records have changed more than once. Both scales are logarithmic.";
-    let break_even =
-        Chapter::of_figures("When a dump is cheaper than a log", introduction, figures);
-    let costs = costs(saving)
-        .map(|chart| Figure::new(heading(saving), chart, losses(in_memory), table(saving)));
-    let introduction = "A dump stops the program for its hand-over, and a log for as long as an update waits to be accepted. A restart reads the last dump, and the log that came after it.";
-    let costs = costs.into_iter().collect();
-    let costs = Chapter::of_figures("What a dump and a log ask for", introduction, costs);
-    [break_even, costs].into_iter().flatten().collect()
-}
-
-fn heading(saving: &SavingResults) -> String {
+/// What was saved, and how it changed.
+pub(super) fn heading(found: &DumpVsLogResults) -> String {
     format!(
         "{} in records of {}, of which {} a second change for {}",
-        bytes_text(saving.state_bytes),
-        bytes_text(saving.record_bytes),
-        thousands(saving.updates_per_second),
-        duration_text(saving.log_seconds)
+        bytes_text(found.state_bytes),
+        bytes_text(found.record_bytes),
+        thousands(found.updates_per_second),
+        duration_text(found.log_seconds)
     )
 }
 
-/// What a power cut may take, by policy.
-fn losses(in_memory: bool) -> String {
-    if in_memory {
-        return "In main memory a power cut takes everything.".to_owned();
-    }
-    let policies = Policy::ALL.map(|policy| format!("{}: {}", policy.name(), policy.loses()));
-    format!(
-        "What a power cut may take. Dump: all changes since the last one; {}.",
-        policies.join("; ")
-    )
-}
-
-/// What each way asks for, a panel per kind; the dump has no cost per update.
-fn costs(saving: &SavingResults) -> Option<Chart> {
-    type Of = fn(&LogResult) -> Option<f64>;
-    let dump = &saving.dump;
-    let kinds: [(&'static str, Option<f64>, Of, Print); 5] = [
-        (
-            "longest stall, ms",
-            Some(dump.hand_over_seconds.median * 1e3),
-            |log| Some(log.longest_stall_ms.median),
-            short,
-        ),
-        (
-            "restart, seconds",
-            Some(dump.restart_seconds.median),
-            |log| Some(log.restart_seconds.median),
-            two,
-        ),
-        (
-            "µs per update",
-            None,
-            |log| Some(log.us_per_update.median),
-            short,
-        ),
-        (
-            "bytes per update",
-            None,
-            |log| log.device_bytes_per_update.or(Some(log.bytes_per_update)),
-            thousands,
-        ),
-        (
-            "flushes per update",
-            None,
-            |log| log.flushes_per_update,
-            two,
-        ),
-    ];
-    let panels: Vec<Panel> = kinds
-        .into_iter()
-        .map(|(name, of_dump, of_log, print)| {
-            let of_dump = of_dump.map(|value| ("dump", value));
-            let of_logs = saving
-                .logs
-                .iter()
-                .filter_map(|log| Some((log.policy.name(), of_log(log)?)));
-            let bars = of_dump.into_iter().chain(of_logs);
-            Panel {
-                name: name.into(),
-                bars: bars
-                    .map(|(label, value)| Bar {
-                        label: label.to_owned(),
-                        value,
-                        bound: false,
-                        text: print(value),
-                    })
-                    .collect(),
-            }
-        })
-        .filter(|panel| !panel.bars.is_empty())
-        .collect();
-    let policies = saving.logs.iter().map(|log| log.policy.name());
-    let labels = ["dump"].into_iter().chain(policies).map(str::to_owned);
-    let costs = Costs {
-        labels: labels.collect(),
-        panels,
-    };
-    Chart::new("saving-cost", Drawing::Costs(costs)).if_any()
-}
-
-fn table(saving: &SavingResults) -> Table {
+/// A dump, and a log by policy.
+pub(super) fn table(found: &DumpVsLogResults) -> Table {
     let both =
         |estimate: &Estimate, print: Print| vec![print(estimate.median), interval(estimate, print)];
     let if_any = |value: Option<f64>, print: Print| vec![or_nothing(value.map(print))];
     let nothing = |count| vec![NOTHING.to_owned(); count];
-    let dump = &saving.dump;
+    let dump = &found.dump;
     let ms = |estimate: &Estimate| Estimate {
         median: estimate.median * 1e3,
         low: estimate.low * 1e3,
@@ -146,7 +42,7 @@ fn table(saving: &SavingResults) -> Table {
         "dump (bytes and flushes of a whole one)",
         whole.concat(),
     )];
-    rows.extend(saving.logs.iter().map(|log| {
+    rows.extend(found.logs.iter().map(|log| {
         let behind = if log.kept_up { "" } else { " *" };
         let cells = [
             both(&log.longest_stall_ms, short),
@@ -164,14 +60,14 @@ fn table(saving: &SavingResults) -> Table {
         two(dump.seconds.median),
         interval(&dump.seconds, two),
         short(dump.longest_call_ms.median),
-        thousands(saving.replay.records as f64),
-        two(saving.replay.seconds.median),
-        interval(&saving.replay.seconds, two),
+        thousands(found.replay.records as f64),
+        two(found.replay.seconds.median),
+        interval(&found.replay.seconds, two),
     )];
-    if saving.logs.iter().any(|log| !log.kept_up) {
+    if found.logs.iter().any(|log| !log.kept_up) {
         notes.push("* Did not accept updates as fast as they came in.".to_owned());
     }
-    if !saving.cold {
+    if !found.cold {
         notes.push(
             "Restarts may have read from the page cache: files could not be evicted from it."
                 .to_owned(),
@@ -196,9 +92,10 @@ fn table(saving: &SavingResults) -> Table {
     table
 }
 
-fn break_even_table(saving: &SavingResults, cost: Cost, caption: &str) -> Table {
+/// Where a dump and each log cost the same.
+pub(super) fn break_even_table(found: &DumpVsLogResults, cost: Cost, caption: &str) -> Table {
     let rows = Policy::ALL.into_iter().filter_map(|policy| {
-        let point = summary_text::crossing(saving, policy, cost)?;
+        let point = summary_text::crossing(found, policy, cost)?;
         Some(Row::of(
             policy.name(),
             vec![
@@ -224,12 +121,12 @@ fn break_even_table(saving: &SavingResults, cost: Cost, caption: &str) -> Table 
 }
 
 /// What a terminal shows of it.
-pub(super) fn brief(saving: &SavingResults) -> Vec<Block> {
-    let title = format!("Dump against log ({})", heading(saving));
+pub(crate) fn brief(found: &DumpVsLogResults) -> Vec<Block> {
+    let title = format!("Dump against log ({})", heading(found));
     let mut blocks = vec![Block::Heading(title)];
-    blocks.extend(Block::prose(1, [of_dump(saving)]));
-    blocks.push(Block::Table(of_logs(saving)));
-    let crossings = crossings(saving);
+    blocks.extend(Block::prose(1, [of_dump(found)]));
+    blocks.push(Block::Table(of_logs(found)));
+    let crossings = crossings(found);
     if !crossings.rows.is_empty() {
         blocks.extend(Block::prose(1, [crossings.caption.clone()]));
         blocks.push(Block::Table(crossings));
@@ -237,8 +134,8 @@ pub(super) fn brief(saving: &SavingResults) -> Vec<Block> {
     blocks
 }
 
-fn of_dump(saving: &SavingResults) -> String {
-    let dump = &saving.dump;
+fn of_dump(found: &DumpVsLogResults) -> String {
+    let dump = &found.dump;
     let with_interval =
         |seconds: &Estimate| format!("{} s ({})", two(seconds.median), interval(seconds, two));
     let written = match (dump.device_kib, dump.flushes) {
@@ -253,13 +150,13 @@ fn of_dump(saving: &SavingResults) -> String {
         with_interval(&dump.hand_over_seconds),
         with_interval(&dump.seconds),
         with_interval(&dump.restart_seconds),
-        thousands(saving.replay.records as f64),
-        with_interval(&saving.replay.seconds),
+        thousands(found.replay.records as f64),
+        with_interval(&found.replay.seconds),
     )
 }
 
-fn of_logs(saving: &SavingResults) -> Table {
-    let rows = saving.logs.iter().map(|log| {
+fn of_logs(found: &DumpVsLogResults) -> Table {
+    let rows = found.logs.iter().map(|log| {
         let behind = if log.kept_up { "" } else { " *" };
         let bytes = log.device_bytes_per_update.unwrap_or(log.bytes_per_update);
         let cells = [
@@ -289,19 +186,19 @@ fn of_logs(saving: &SavingResults) -> Table {
         let (name, loses) = (policy.name(), policy.loses());
         table.note(format!("{name}: a power cut may take {loses}"));
     }
-    if saving.logs.iter().any(|log| !log.kept_up) {
+    if found.logs.iter().any(|log| !log.kept_up) {
         table.note("* did not accept updates as fast as they came in");
     }
-    if !saving.cold {
+    if !found.cold {
         table.note("restarts may have read from the page cache");
     }
     table
 }
 
-fn crossings(saving: &SavingResults) -> Table {
-    let known = |policy: &Policy| saving.break_even.iter().any(|one| one.policy == *policy);
+fn crossings(found: &DumpVsLogResults) -> Table {
+    let known = |policy: &Policy| found.break_even.iter().any(|one| one.policy == *policy);
     let rows = Policy::ALL.into_iter().filter(known).map(|policy| {
-        let cells = |cost| match summary_text::crossing(saving, policy, cost) {
+        let cells = |cost| match summary_text::crossing(found, policy, cost) {
             Some(point) => vec![
                 percent(point.share.median),
                 interval(&point.share, percent),

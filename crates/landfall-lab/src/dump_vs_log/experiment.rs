@@ -28,26 +28,82 @@ use landfall_os::DeviceCounters;
 
 use super::dump::{self, DUMP};
 use super::log::{self, Task};
+use super::room::of_smaller_state;
 use super::state::{Changes, State};
 use super::summary::{self, Measured};
-use super::{CHUNK, DumpTrial, LogTrial, Plan, Policy, SavingResults, interrupted_if, restart};
-use crate::{Error, Notice, Site, Stop};
+use super::{CHUNK, DumpTrial, DumpVsLogResults, LogTrial, Plan, Policy, interrupted_if, restart};
+use crate::room::Room;
+use crate::{Error, Experiment, Findings, Found, Notice, Progress, Site, Stop};
 use landfall_os::humanize::bytes_text;
+use landfall_results::Row;
 
 const LOG: &str = "log";
 /// The same changes in every run, so that one run can be held against another.
 const SEED: u64 = 1;
 
+impl Experiment for Plan {
+    fn name(&self) -> &'static str {
+        "dump-vs-log"
+    }
+
+    fn trials(&self) -> usize {
+        Plan::trials(self)
+    }
+
+    fn expected(&self) -> Duration {
+        Plan::expected(self)
+    }
+
+    fn required_bytes(&self) -> u64 {
+        Plan::required_bytes(self)
+    }
+
+    fn listing(&self) -> String {
+        Plan::listing(self)
+    }
+
+    fn run(
+        &self,
+        site: &Site,
+        stop: &Stop,
+        progress: &mut dyn Progress,
+    ) -> Result<(Found, Vec<Notice>), Error> {
+        let room = Room::of(site)?;
+        let plan = room.fitting(site, self)?;
+        let trials = plan.trials();
+        let begin = Instant::now();
+        let mut tell = |what: &str, done: usize| {
+            let left = match done {
+                0 => plan.expected(),
+                _ => begin.elapsed() / done as u32 * trials.saturating_sub(done) as u32,
+            };
+            progress.doing(what, done, trials, left);
+        };
+        let (found, more) = measure(site, &plan, stop, &mut tell)?;
+        for (series, trial) in found.trials() {
+            progress.measured(&Row {
+                experiment: "dump-vs-log",
+                series: &series,
+                trial: &trial,
+            });
+        }
+        progress.doing("done", trials, trials, Duration::ZERO);
+        let mut notices: Vec<Notice> = of_smaller_state(self, &plan, &room).into_iter().collect();
+        notices.extend(more);
+        Ok((found.into(), notices))
+    }
+}
+
 /// Runs `plan` on `site`; returns what was found and what must be known about it. `progress` hears what is
 /// about to be measured and how many of [`Plan::trials`] are done.
 ///
 /// Needs [`Plan::required_bytes`] of space, which the caller asks for, and memory for two states.
-pub fn run(
+fn measure(
     site: &Site,
     plan: &Plan,
     stop: &Stop,
     progress: &mut dyn FnMut(&str, usize),
-) -> Result<(SavingResults, Vec<Notice>), Error> {
+) -> Result<(DumpVsLogResults, Vec<Notice>), Error> {
     let state = State::new(plan)?;
     let mut run = Run {
         site,
@@ -326,7 +382,7 @@ mod tests {
         let site = Site::open(directory.path()).unwrap();
         let mut told = Vec::new();
         let mut progress = |what: &str, done: usize| told.push((what.to_owned(), done));
-        let (results, _) = run(&site, &tiny(), &Stop::default(), &mut progress).unwrap();
+        let (results, _) = measure(&site, &tiny(), &Stop::default(), &mut progress).unwrap();
 
         assert_eq!(results.dump.trials.len(), 2);
         assert_eq!(results.replay.records, 4096);
@@ -363,7 +419,7 @@ mod tests {
                 }
                 asked += 1;
             };
-            let error = run(&site, &tiny(), &stop, &mut progress).unwrap_err();
+            let error = measure(&site, &tiny(), &stop, &mut progress).unwrap_err();
             assert!(matches!(error, Error::Stopped), "{stop_at}: {error}");
             for entry in fs::read_dir(site.private()).unwrap() {
                 fs::remove_file(entry.unwrap().path()).unwrap();
@@ -384,7 +440,7 @@ mod tests {
                     fs::write(&path, bytes).unwrap();
                 }
             };
-            let error = run(&site, &tiny(), &Stop::default(), &mut progress).unwrap_err();
+            let error = measure(&site, &tiny(), &Stop::default(), &mut progress).unwrap_err();
             assert!(matches!(error, Error::Io { .. }), "{when}: {error}");
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Policy;
 use super::pace::Pace;
 use super::record::HEADER;
-use crate::Error;
+use crate::{Error, PlanKind};
 
 /// Seconds that a round takes besides logging, roughly.
 const OVERHEAD_SECONDS: f64 = 1.0;
@@ -13,6 +13,8 @@ const OVERHEAD_SECONDS: f64 = 1.0;
 /// A state and the updates to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
+    /// Which plan it is.
+    pub kind: PlanKind,
     /// Bytes of the state; rounded down to whole records.
     pub state_bytes: u64,
     /// Whether the user chose them: a state that does not fit is then refused instead of made smaller.
@@ -28,21 +30,26 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Rounds, unless chosen.
+    pub const ROUNDS: u32 = 5;
+
     /// A state of half a GiB in records of 256 bytes, of which a thousand a second change.
     pub fn standard() -> Plan {
         Plan {
+            kind: PlanKind::Standard,
             state_bytes: 512 << 20,
             state_is_chosen: false,
             record_bytes: 256,
             updates_per_second: 1_000.0,
             log_seconds: 3.0,
-            rounds: 5,
+            rounds: Plan::ROUNDS,
         }
     }
 
     /// A quarter of that, logged for as long as a sync every second needs to be seen.
     pub fn short() -> Plan {
         Plan {
+            kind: PlanKind::Short,
             state_bytes: 128 << 20,
             log_seconds: 1.5,
             ..Plan::standard()

@@ -3,9 +3,10 @@
 //! The crossings are those of the document, which pairs dumps and logs round by round; each log's line
 //! is drawn through its crossing, so that picture and figures cannot disagree.
 
+use crate::dump_vs_log::summary_text::{crossing, percent};
+use crate::dump_vs_log::{Cost, DumpVsLogResults, Policy};
 use crate::stats::Estimate;
-use crate::stream::saving::{Cost, Policy, SavingResults};
-use crate::stream::summary_text::{crossing, percent, seconds_text};
+use crate::stream::summary_text::seconds_text;
 use landfall_os::humanize::bytes_text;
 use landfall_results::view::chart::{Chart, Crossing, Drawing, DumpLine, LogLine, Meeting};
 
@@ -15,12 +16,12 @@ const SHARES: (f64, f64) = (1e-5, 10.0);
 const COSTS: (f64, f64) = (1e-3, 30.0);
 
 /// What a dump costs.
-fn dump_cost(saving: &SavingResults, cost: Cost) -> Estimate {
+fn dump_cost(found: &DumpVsLogResults, cost: Cost) -> Estimate {
     match cost {
-        Cost::Seconds => saving.dump.seconds,
+        Cost::Seconds => found.dump.seconds,
         Cost::Bytes => {
-            let written = saving.dump.device_kib.map(|kib| kib * 1024.0);
-            let bytes = written.unwrap_or(saving.state_bytes as f64);
+            let written = found.dump.device_kib.map(|kib| kib * 1024.0);
+            let bytes = written.unwrap_or(found.state_bytes as f64);
             Estimate {
                 median: bytes,
                 low: bytes,
@@ -31,8 +32,8 @@ fn dump_cost(saving: &SavingResults, cost: Cost) -> Estimate {
 }
 
 /// The chart of one cost, where a break-even by it is known.
-pub(super) fn chart(saving: &SavingResults, cost: Cost) -> Option<Chart> {
-    let dump = dump_cost(saving, cost);
+pub(super) fn chart(found: &DumpVsLogResults, cost: Cost) -> Option<Chart> {
+    let dump = dump_cost(found, cost);
     if !(dump.median.is_finite() && dump.median > 0.0) {
         return None;
     }
@@ -44,7 +45,7 @@ pub(super) fn chart(saving: &SavingResults, cost: Cost) -> Option<Chart> {
         .into_iter()
         .enumerate()
         .filter_map(|(index, policy)| {
-            let share = crossing(saving, policy, cost)?.share;
+            let share = crossing(found, policy, cost)?.share;
             let inside = (SHARES.0..=SHARES.1).contains(&share.median);
             Some(LogLine {
                 name: policy.name().into(),
@@ -80,7 +81,7 @@ pub(super) fn chart(saving: &SavingResults, cost: Cost) -> Option<Chart> {
             high: dump.high,
             text: format!(
                 "dump of {}: {}",
-                bytes_text(saving.state_bytes),
+                bytes_text(found.state_bytes),
                 text(dump.median)
             ),
         },
@@ -100,23 +101,23 @@ fn ends(slope: f64, costs: (f64, f64)) -> Option<[(f64, f64); 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::fixtures::saving_results;
+    use crate::dump_vs_log::fixtures::dump_vs_log_results;
 
     #[test]
     fn a_crossing_outside_the_picture_is_said_and_not_drawn() {
-        let mut saving = saving_results();
-        let marks = |saving: &SavingResults| chart(saving, Cost::Seconds).unwrap().expected();
-        assert_eq!(marks(&saving), 1 + 4 + 4);
-        for point in &mut saving.break_even {
+        let mut found = dump_vs_log_results();
+        let marks = |found: &DumpVsLogResults| chart(found, Cost::Seconds).unwrap().expected();
+        assert_eq!(marks(&found), 1 + 4 + 4);
+        for point in &mut found.break_even {
             point.share.median *= 1e9;
         }
-        assert_eq!(marks(&saving), 1);
-        let Drawing::BreakEven(crossing) = chart(&saving, Cost::Seconds).unwrap().drawing else {
+        assert_eq!(marks(&found), 1);
+        let Drawing::BreakEven(crossing) = chart(&found, Cost::Seconds).unwrap().drawing else {
             panic!("another chart");
         };
         assert!(crossing.logs[0].text.ends_with("outside the picture"));
-        saving.break_even.clear();
-        assert!(chart(&saving, Cost::Bytes).is_none());
+        found.break_even.clear();
+        assert!(chart(&found, Cost::Bytes).is_none());
     }
 
     #[test]
