@@ -238,7 +238,7 @@ fn a_plan_is_listed_without_running_it() {
         assert!(ended.stdout.contains(says), "{says}: {}", ended.stdout);
         let last = ended.stdout.lines().last().unwrap();
         assert!(
-            last.contains("about ") && last.contains("B written"),
+            last.contains("about ") && last.contains(" written"),
             "{last}"
         );
         assert_eq!(ended.stderr, "");
