@@ -150,7 +150,7 @@ pub fn reading(amplify: &AmplifyResults) -> String {
     let sites = amplify.measurements.sites.iter();
     let sites: Vec<&str> = sites.map(|site| site.key.as_str()).collect();
     format!(
-        "LinkBench with {} ids and {} clients on {}, each commit durable. KiB and writes are those that reached the device, per request, once that was steady; owed is what the database had still to write for them at the end, and then wrote. Sizes are without what an empty database has.",
+        "LinkBench with {} ids and {} clients on {}, each commit durable as the database understands it. KiB and writes are those that reached the device, per request, once that was steady; owed is what the database had still to write for them at the end, and then wrote. Sizes are without what an empty database has.",
         crate::numbers::thousands(amplify.ids as f64),
         amplify.clients,
         sites.join(", ")
