@@ -1,4 +1,4 @@
-//! Tables and prose for a terminal, at most 100 columns wide.
+//! Tables and prose for a terminal, at most 100 columns wide, or fewer.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use landfall_results::view::{Block, Cell, Column, Row, Table};
 
 use crate::style::{FAINT, STRONG, styled, toned};
 
-/// No line is wider, in columns.
+/// No line of tables is wider, in columns.
 const WIDTH: u16 = 100;
 /// Columns that the heading of a row gets at least, if it needs them: it is not broken, unless figures would be.
 const HEAD: usize = 31;
@@ -18,6 +18,11 @@ const LEAST_WORDS: usize = 12;
 
 /// Everything, with a blank line above each heading and between paragraphs and tables.
 pub fn text(blocks: &[Block]) -> String {
+    text_within(WIDTH, blocks)
+}
+
+/// The same, in lines of at most `width` columns; commands and addresses are never broken.
+pub fn text_within(width: u16, blocks: &[Block]) -> String {
     let mut text = String::new();
     let mut is_beneath_heading = false;
     for block in blocks {
@@ -30,7 +35,7 @@ pub fn text(blocks: &[Block]) -> String {
                     text.push('\n');
                 }
                 for (tone, sentence) in sentences {
-                    text.push_str(&wrapped(*indent, &toned(*tone, sentence)));
+                    text.push_str(&wrapped(width, *indent, &toned(*tone, sentence)));
                 }
             }
             Block::Command(command) => {
@@ -39,16 +44,16 @@ pub fn text(blocks: &[Block]) -> String {
             Block::Address(address) => {
                 let _ = writeln!(text, "    {}", styled(FAINT, address));
             }
-            Block::Table(one) => text.push_str(&table(one)),
+            Block::Table(one) => text.push_str(&table_within(width, one)),
         }
         is_beneath_heading = matches!(block, Block::Heading(_));
     }
     text
 }
 
-/// A paragraph, indented by this many columns.
-fn wrapped(indent: u16, text: &str) -> String {
-    let mut table = plain_table();
+/// A paragraph in lines of `width` columns, indented by `indent`.
+fn wrapped(width: u16, indent: u16, text: &str) -> String {
+    let mut table = plain_table(width);
     table.add_row(vec![text]);
     for column in table.column_iter_mut() {
         column.set_padding((indent, 0));
@@ -57,12 +62,12 @@ fn wrapped(indent: u16, text: &str) -> String {
 }
 
 /// A table without lines, no wider than a terminal.
-fn plain_table() -> comfy_table::Table {
+fn plain_table(width: u16) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(WIDTH);
+        .set_width(width);
     table
 }
 
@@ -76,9 +81,13 @@ fn lines(table: &comfy_table::Table) -> String {
 
 /// A table with its notes. What there is nothing of but a reason is said among them.
 pub fn table(table: &Table) -> String {
-    let layout = Layout::of(table);
+    table_within(WIDTH, table)
+}
+
+fn table_within(width: u16, table: &Table) -> String {
+    let layout = Layout::of(width, table);
     let mut text = String::new();
-    let mut under_way = plain_table();
+    let mut under_way = plain_table(width);
     let headings = headings(table, &layout.widths);
     if headings.iter().any(|heading| !heading.trim().is_empty()) {
         under_way.set_header(headings);
@@ -89,12 +98,12 @@ pub fn table(table: &Table) -> String {
         match row {
             Row::Group(head) => {
                 is_grouped = true;
-                text.push_str(&layout.lines(std::mem::replace(&mut under_way, plain_table())));
-                text.push_str(&wrapped(1, &toned(head.tone, &head.text)));
+                text.push_str(&layout.lines(std::mem::replace(&mut under_way, plain_table(width))));
+                text.push_str(&wrapped(width, 1, &toned(head.tone, &head.text)));
             }
             Row::Said(sentence) => {
-                text.push_str(&layout.lines(std::mem::replace(&mut under_way, plain_table())));
-                let said = wrapped(1 + indent.len() as u16, sentence);
+                text.push_str(&layout.lines(std::mem::replace(&mut under_way, plain_table(width))));
+                let said = wrapped(width, 1 + indent.len() as u16, sentence);
                 let _ = writeln!(text, "{}", styled(FAINT, said.trim_end()));
             }
             Row::Cells { head, cells } => {
@@ -112,7 +121,11 @@ pub fn table(table: &Table) -> String {
     }
     text.push_str(&layout.lines(under_way));
     for note in notes.iter().chain(&table.notes) {
-        let _ = writeln!(text, "{}", styled(FAINT, wrapped(2, note).trim_end()));
+        let _ = writeln!(
+            text,
+            "{}",
+            styled(FAINT, wrapped(width, 2, note).trim_end())
+        );
     }
     text
 }
@@ -120,6 +133,8 @@ pub fn table(table: &Table) -> String {
 /// How wide the columns of a table are.
 struct Layout<'a> {
     table: &'a Table,
+    /// Columns of the terminal.
+    width: u16,
     /// Columns that the headings of rows get at least.
     head: usize,
     /// Columns that each column needs; what it gets, where rows go across all of them.
@@ -129,22 +144,23 @@ struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    fn of(table: &Table) -> Layout<'_> {
+    fn of(width: u16, table: &Table) -> Layout<'_> {
         let widest = widest_head(table);
         // Headings are broken where there is not room for them.
         let mut widths = widths(table, |heading| heading.chars().count());
-        if total(&widths) + widest + 1 > WIDTH as usize {
+        if total(&widths) + widest + 1 > width as usize {
             widths = self::widths(table, longest_word);
         }
         let is_wide = |(width, column): (&usize, &Column)| column.is_text && *width > WORDS;
         let most_head = if widths.iter().zip(&table.columns).any(is_wide) {
             HEAD
         } else {
-            HEAD.max((WIDTH as usize - 1).saturating_sub(total(&widths)))
+            HEAD.max((width as usize - 1).saturating_sub(total(&widths)))
         };
         let goes_across = |row: &Row| matches!(row, Row::Group(_) | Row::Said(_));
         let mut layout = Layout {
             table,
+            width,
             head: widest.min(most_head),
             widths,
             is_fixed: table.rows.iter().any(goes_across),
@@ -158,7 +174,7 @@ impl Layout<'_> {
     /// Takes from the widest column of words until there is room for all, and from the headings of rows if that is not
     /// enough.
     fn fit(&mut self) {
-        let mut missing = (total(&self.widths) + self.head + 1).saturating_sub(WIDTH as usize);
+        let mut missing = (total(&self.widths) + self.head + 1).saturating_sub(self.width as usize);
         while missing > 0 {
             let columns = self.widths.iter_mut().zip(&self.table.columns);
             let words = columns.filter(|(width, column)| column.is_text && **width > LEAST_WORDS);

@@ -21,6 +21,8 @@ pub enum Verdict {
     DoesNotHold,
     /// The interval straddles the band's edge, or something needed for an answer is missing.
     CannotBeTold,
+    /// The claim is about something that is not here: another kind of filesystem, say.
+    DoesNotApply,
 }
 
 impl Verdict {
@@ -30,6 +32,7 @@ impl Verdict {
             Verdict::Holds => "holds",
             Verdict::DoesNotHold => "does not hold",
             Verdict::CannotBeTold => "cannot be told",
+            Verdict::DoesNotApply => "does not apply",
         }
     }
 }
@@ -98,16 +101,17 @@ pub struct Published {
 }
 
 impl Published {
-    /// The verdict on today's value of `quantity`, or why there is none; `why` is what else was seen.
+    /// The verdict on today's value of `quantity`, or the verdict that there is none with its reason; `why` is what else
+    /// was seen.
     pub fn judge(
         &self,
         quantity: String,
         today: Option<Estimate>,
-        obstacle: Option<String>,
+        obstacle: Option<(Verdict, String)>,
         why: impl FnOnce() -> String,
     ) -> ClaimResult {
         let (verdict, why) = match (obstacle, &today) {
-            (Some(obstacle), _) => (Verdict::CannotBeTold, obstacle),
+            (Some(obstacle), _) => obstacle,
             (None, None) => (
                 Verdict::CannotBeTold,
                 "the device's counters cannot be read".to_owned(),
@@ -121,7 +125,8 @@ impl Published {
             published: self.value,
             source: self.source.to_owned(),
             band: self.band,
-            today,
+            // What is not what the claim is about says nothing of it.
+            today: today.filter(|_| verdict != Verdict::DoesNotApply),
             verdict,
             why,
         }
@@ -177,7 +182,13 @@ pub trait Evidence<S> {
     /// The series that is selected, for a comparison with another one; `None`: it was not part of the plan.
     fn find(&self, wanted: &S, with: &S) -> Option<&Series>;
 
-    /// What keeps a claim from being judged here, if anything does.
+    /// Why a claim is not about what was measured here, if it is not.
+    fn elsewhere(&self, _claim: &Claim<S>) -> Option<String> {
+        None
+    }
+
+    /// What keeps a claim from being judged here, if anything does. What only weakens a verdict is no obstacle: it is
+    /// said by [`Evidence::explain`].
     fn obstacle(&self, claim: &Claim<S>, series: &[&Series]) -> Option<String>;
 
     /// What else was seen of it.
@@ -195,7 +206,11 @@ pub fn judge<S>(claims: &[Claim<S>], evidence: &impl Evidence<S>) -> Vec<ClaimRe
         let series = claim.series(evidence)?;
         let today = evidence.today(claim, &series);
         let today = today.or_else(|| claim.round_by_round(&series));
-        let obstacle = evidence.obstacle(claim, &series);
+        let elsewhere = evidence
+            .elsewhere(claim)
+            .map(|why| (Verdict::DoesNotApply, why));
+        let obstacle = || Some((Verdict::CannotBeTold, evidence.obstacle(claim, &series)?));
+        let obstacle = elsewhere.or_else(obstacle);
         let quantity = claim.quantity(&series);
         let why = || evidence.explain(claim, &series);
         Some(claim.published.judge(quantity, today, obstacle, why))

@@ -17,7 +17,9 @@ use super::catalogue::{
     SMALL_REDO, WRITE_OPTIMISED,
 };
 use super::summary_text;
-use crate::claim::{self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Published};
+use crate::claim::{
+    self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Published, Verdict,
+};
 use crate::configuration::Measurements;
 use crate::numbers::{short, two};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
@@ -171,7 +173,12 @@ pub(super) fn judge(measurements: &Measurements, ids: u64) -> Vec<ClaimResult> {
     if cases.clone().any(|case| case == WRITE_OPTIMISED) && cases.any(|case| case == PAGES_16) {
         let why = "not judged: how many settings somebody needs cannot be measured; what each of InnoDB's is worth is in the tables";
         let quantity = "settings that must be chosen".to_owned();
-        judged.push(OF_SETTINGS.judge(quantity, None, Some(why.to_owned()), String::new));
+        judged.push(OF_SETTINGS.judge(
+            quantity,
+            None,
+            Some((Verdict::CannotBeTold, why.to_owned())),
+            String::new,
+        ));
     }
     judged
 }

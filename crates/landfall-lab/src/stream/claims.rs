@@ -63,7 +63,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "hand-over-outruns-the-disk",
-            statement: "write(2) hands a small state over about ten times as fast as it becomes durable",
+            statement: "write(2) returns 10 times as fast as data is durable",
             source: SOURCE,
             // On the spinning disk, the middles of 1,196-1,378 and 103-113 MB/s.
             value: Some(1_287.0 / 108.0),
@@ -80,7 +80,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "hand-over-is-faster-than-durable",
-            statement: "Handing over is faster than becoming durable, whatever the factor",
+            statement: "write(2) returns before the data is durable",
             source: SOURCE,
             value: Some(1_287.0 / 108.0),
             band: Band::at_least(1.2),
@@ -96,7 +96,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "durable-rate-has-no-size",
-            statement: "With the sync, throughput is the same whatever the size",
+            statement: "With the sync, throughput does not depend on size",
             source: SOURCE,
             // 103 to 113 MB/s over all sizes.
             value: Some(1.0),
@@ -113,7 +113,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "mapping-as-fast-as-write",
-            statement: "With the sync, memset into a mapping is within a tenth of write(2)",
+            statement: "With the sync, mmap is within a tenth of write(2)",
             source: SOURCE,
             value: Some(1.0),
             band: Band::between(0.9, 1.1),
@@ -129,7 +129,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "write-hits-a-wall",
-            statement: "Beyond a size, write(2) hands over at a fraction of the pace: at 4 GB a seventh of that at 128 MB",
+            statement: "Beyond a size, write(2) slows to a fraction of its pace",
             source: SOURCE,
             value: Some(184.0 / 1_287.0),
             band: Band::at_most(0.5),
@@ -145,7 +145,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "mapping-keeps-its-pace",
-            statement: "Through a mapping 2 GB are handed over at two thirds of the pace at which write(2) hands over small states (SSD)",
+            statement: "mmap keeps 2/3 of write(2)'s small-state pace at 2 GB",
             source: SOURCE,
             value: Some(1_014.0 / 1_470.0),
             band: Band::between(0.5, 1.0),
@@ -165,7 +165,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "fallocate-costs-as-writing",
-            statement: "posix_fallocate takes as long as writing the data durably (SSD)",
+            statement: "posix_fallocate takes as long as a durable write",
             source: SOURCE,
             value: Some(1.0),
             band: Band::between(0.5, 2.0),

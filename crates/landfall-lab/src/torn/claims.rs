@@ -9,7 +9,9 @@ use landfall_results::{Metric, Series};
 use super::catalogue::{Condition, Protection, name};
 use super::sections::{disk_text, find};
 use super::{Plan, TornResults};
-use crate::claim::{self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Published};
+use crate::claim::{
+    self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Published, Verdict,
+};
 use crate::stats::Estimate;
 
 const FIRST: &str = "Y. Trudeau, \"How to improve InnoDB performance by 55% for write-bound loads\", Percona, 23 May 2014";
@@ -202,7 +204,7 @@ pub(super) fn judge(results: &TornResults) -> Vec<ClaimResult> {
         Some(published.judge(
             format!("crash states from which it did not recover, or recovered wrong, of {states}"),
             Estimate::of(&[(proof.damaged + proof.wrong) as f64]),
-            proof.not_proven.clone(),
+            proof.not_proven.clone().map(|why| (Verdict::CannotBeTold, why)),
             || match &proof.said {
                 Some(said) => first_sentence(said),
                 None => format!(

@@ -43,6 +43,7 @@ impl Claims {
                 Verdict::Holds => Tone::Good,
                 Verdict::DoesNotHold => Tone::Bad,
                 Verdict::CannotBeTold => Tone::Doubt,
+                Verdict::DoesNotApply => Tone::Faint,
             };
             Claim {
                 statement: claim.statement.clone(),
