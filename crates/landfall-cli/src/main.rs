@@ -29,6 +29,7 @@ fn main() -> std::process::ExitCode {
         Command::Log(log) => commands::log::run(&log),
         Command::State(state) => commands::state::run(&state),
         Command::Inspect(inspect) => commands::inspect::run(&inspect),
+        Command::Show(show) => commands::show::run(&show),
         Command::Compare(compare) => commands::compare::run(&compare),
         Command::Completions { shell } => commands::completions(shell),
         Command::Man { directory } => commands::man(directory.as_deref()),

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::ClaimResult;
 use crate::configuration::Measurements;
+use crate::views;
 use crate::{Error, Notice, PlanKind, Progress, Results, Site, Stop};
 
 /// A question and the plan that answers it.
@@ -81,7 +82,12 @@ pub trait Findings: Any {
         self.series().iter().all(|one| one.trials.is_empty())
     }
 
-    /// What a terminal shows of it, without claims and notices; `results` are the document that it stands in.
+    /// What it found, for one screen: a heading, a few rows, why. The sentences of its part, unless it has better.
+    fn answer(&self, results: &Results) -> Vec<Block> {
+        views::in_sentences(self.part(results))
+    }
+
+    /// All that a terminal shows of it, without claims and notices; `results` are the document that it stands in.
     fn brief(&self, results: &Results) -> Vec<Block>;
 
     /// Its part of the page.

@@ -393,15 +393,12 @@ pub fn notices(filesystem: &Filesystem) -> Vec<Notice> {
             ),
         );
     }
-    if matches!(kind.as_str(), "ext2" | "ext4") && storage.journal == Some(false) {
-        add(
-            "no-journal",
-            Weight::Warning,
-            format!(
-                "This {kind} has no journal: after a power cut e2fsck may ask a person what to do, and files that were made, grown or renamed lately may be gone, however they were synced."
-            ),
-        );
-    }
+    let has_none = storage.journal == Some(false);
+    let no_journal = (has_none && matches!(kind.as_str(), "ext2" | "ext4")).then(|| {
+        let text = format!("This {kind} has no journal: a power cut may take new, grown and renamed files, synced or not.");
+        let details = "After a power cut e2fsck may ask a person what to do.";
+        Notice::new("no-journal", Weight::Warning, text).because(details)
+    });
     let disks: Vec<&BlockDevice> = storage
         .devices
         .iter()
@@ -448,6 +445,7 @@ pub fn notices(filesystem: &Filesystem) -> Vec<Notice> {
             ),
         );
     }
+    notices.extend(no_journal);
     notices
 }
 

@@ -2,12 +2,19 @@
 
 use landfall_os::humanize::bytes_text;
 use landfall_results::view::chart::{Bar, Chart, Costs, Drawing, Panel};
-use landfall_results::view::{Block, Column, Row, Table};
+use landfall_results::view::{Block, Column, Part, Row, Table};
 use landfall_results::{Metric, Series, numbers};
 
 use crate::SiteResult;
 use crate::numbers::two;
 use crate::stats::median;
+
+/// A part's heading and sentences alone.
+pub(crate) fn in_sentences(part: Part) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading(part.title)];
+    blocks.extend(Block::prose(1, part.sentences));
+    blocks
+}
 
 /// Those that could not be measured, by key, and why; nothing if all were.
 pub(crate) fn unmeasured(series: &[Series]) -> Option<Table> {

@@ -115,7 +115,9 @@ pub(crate) fn busy_machine<'a>(series: impl Iterator<Item = &'a Series>) -> Opti
         .collect();
     let constant = median(&foreign).filter(|cpus| *cpus > 2.0 * CPU_SLACK)?;
     let text = format!(
-        "During a typical trial {constant:.1} processors were busy with something else (other programs, or the kernel's own threads): figures would be better on an idle machine."
+        "The machine was busy: {constant:.1} processors worked for something else in a typical trial."
     );
-    Some(Notice::new("busy-machine", Weight::Warning, text))
+    let details =
+        "Other programs or the kernel's own threads; figures would be better on an idle machine.";
+    Some(Notice::new("busy-machine", Weight::Warning, text).because(details))
 }

@@ -25,6 +25,7 @@ pub fn text(blocks: &[Block]) -> String {
 pub fn text_within(width: u16, blocks: &[Block]) -> String {
     let mut text = String::new();
     let mut is_beneath_heading = false;
+    let mut is_apart = false;
     for block in blocks {
         match block {
             Block::Heading(heading) => {
@@ -44,9 +45,15 @@ pub fn text_within(width: u16, blocks: &[Block]) -> String {
             Block::Address(address) => {
                 let _ = writeln!(text, "    {}", styled(FAINT, address));
             }
-            Block::Table(one) => text.push_str(&table_within(width, one)),
+            Block::Table(one) => {
+                if is_apart {
+                    text.push('\n');
+                }
+                text.push_str(&table_within(width, one));
+            }
         }
         is_beneath_heading = matches!(block, Block::Heading(_));
+        is_apart = matches!(block, Block::Prose { .. } | Block::Table(_));
     }
     text
 }
@@ -262,7 +269,11 @@ fn longest_word(heading: &str) -> usize {
 
 /// The headings, broken between words where they are wider than their columns, and all ending on one line.
 fn headings(table: &Table, widths: &[usize]) -> Vec<String> {
-    let mut all = vec![vec![table.corner.to_string()]];
+    let corner = match table.corner.as_ref() {
+        "" => String::new(),
+        corner => styled(STRONG, corner).to_string(),
+    };
+    let mut all = vec![vec![corner]];
     let columns = table.columns.iter().zip(widths);
     all.extend(columns.map(|(column, width)| broken(&column.heading, *width)));
     let height = all.iter().map(Vec::len).max().unwrap_or_default();

@@ -26,8 +26,11 @@ pub struct Notice {
     pub code: String,
     /// How much it matters.
     pub weight: Weight,
-    /// One sentence for people.
+    /// What was noticed, in one short sentence.
     pub text: String,
+    /// What that means, and what can be done; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub details: String,
 }
 
 impl Notice {
@@ -37,7 +40,22 @@ impl Notice {
             code: code.to_owned(),
             weight,
             text: text.into(),
+            details: String::new(),
         }
+    }
+
+    /// The same, with what it means and what can be done.
+    pub fn because(self, details: impl Into<String>) -> Notice {
+        Notice {
+            details: details.into(),
+            ..self
+        }
+    }
+
+    /// All that is to be said of it.
+    pub fn full(&self) -> String {
+        let both = [self.text.as_str(), self.details.as_str()];
+        both.join(" ").trim_end().to_owned()
     }
 }
 

@@ -74,6 +74,8 @@ pub enum Command {
     Clean(Clean),
     /// Show what a directory stands on, and what that means for durable writes.
     Inspect(Inspect),
+    /// Show a run again, from its results document.
+    Show(Show),
     /// Hold two runs against each other.
     Compare(Compare),
     /// Print shell completions.
@@ -201,6 +203,34 @@ pub struct Output {
     /// Print one tab-separated line per trial, as it is measured, instead of the table.
     #[arg(long)]
     pub tsv: bool,
+
+    /// Print all tables instead of the one screen.
+    #[arg(long)]
+    pub tables: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Show {
+    /// The results document.
+    #[arg(default_value = "landfall-report/results.json", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// Print all tables instead of the one screen.
+    #[arg(long)]
+    pub tables: bool,
+
+    /// Write the tables as Markdown to this file, '-' for standard output.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub markdown: Option<PathBuf>,
+
+    /// Write one line per trial, comma-separated, to this file, '-' for standard output.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub csv: Option<PathBuf>,
+
+    /// Write the report (index.html) and the results document into this directory.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub report: Option<PathBuf>,
 }
 
 #[derive(Args)]

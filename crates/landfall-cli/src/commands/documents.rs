@@ -1,6 +1,5 @@
 //! The files that results go to: the results document and the report.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use landfall_lab::advice::{Advice, advise};
@@ -64,19 +63,16 @@ impl Documents {
         Ok(())
     }
 
-    /// Prints the document or the Markdown if that was asked for, the tables otherwise.
-    pub fn print(&self, results: &Results) -> Result<(), Failure> {
-        let mut text = if is_stdout(&self.json) {
+    /// Prints the document or the Markdown if that was asked for; otherwise one screen, or all tables.
+    pub fn print(&self, results: &Results, tables: bool) -> Result<(), Failure> {
+        let text = if is_stdout(&self.json) {
             results.to_json()
         } else if is_stdout(&self.markdown) {
             markdown(&table::results(results))
         } else {
-            table::text(&table::results(results))
+            let page = (!self.no_report).then(|| self.report.join("index.html"));
+            table::shown(results, tables, page.as_deref())
         };
-        if !self.no_report && !is_stdout(&self.json) && !is_stdout(&self.markdown) {
-            let page = self.report.join("index.html");
-            let _ = writeln!(text, "\nReport: {}", page.display());
-        }
         print_bytes(text.as_bytes())?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `landfall lab`: runs an experiment, prints its table, writes its documents.
+//! `landfall lab`: runs an experiment, prints what it found, writes its documents.
 
 use std::path::Path;
 use std::time::Duration;
@@ -126,7 +126,7 @@ fn print(output: &Output, results: &Results) -> Result<(), Failure> {
     if is_stdout(&output.csv) {
         print_bytes(export::csv(results).as_bytes())?;
     } else if !output.tsv {
-        output.documents.print(results)?;
+        output.documents.print(results, output.tables)?;
     }
     Ok(())
 }
@@ -158,6 +158,7 @@ impl Progress for Display {
     }
 
     fn measured(&mut self, row: &Row<'_>) {
+        self.bar.measured(row);
         if !self.tsv {
             return;
         }

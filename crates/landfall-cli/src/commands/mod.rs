@@ -9,6 +9,7 @@ pub mod inspect;
 pub mod lab;
 pub mod log;
 pub mod prove;
+pub mod show;
 pub mod state;
 pub mod subjects;
 

@@ -86,7 +86,7 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         failure
     })?;
     documents.write(&results)?;
-    documents.print(&results)?;
+    documents.print(&results, true)?;
     Ok(code(&results, tests_itself))
 }
 

@@ -5,6 +5,7 @@ mod advice;
 mod page;
 mod prose;
 mod prove;
+mod screen;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -12,10 +13,11 @@ use landfall_results::view::Block;
 
 pub use advice::advice;
 pub use page::page;
+pub use screen::{Detail, screen};
 
 use crate::{Findings, Found, Results};
 
-/// What a terminal shows of every experiment, without claims, proofs and notices.
+/// All that a terminal shows of every experiment, without claims, proofs and notices.
 pub fn brief(results: &Results) -> Vec<Block> {
     let in_order = Found::EXPERIMENTS
         .iter()

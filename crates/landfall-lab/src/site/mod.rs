@@ -293,11 +293,16 @@ impl Site {
                 Weight::Note,
                 format!("This filesystem was made on an image file in {place}: what is counted is what reaches the image, and times are those of the disk below and of one filesystem more."),
             )),
-            (SiteKind::Recorder, None) => Some(Notice::new(
-                "made-on-recorder",
-                Weight::Warning,
-                "This filesystem was made on a recorder, a device in user space: writes, bytes and flushes are exact, and times say nothing about a disk; --latency gives it those of one.",
-            )),
+            (SiteKind::Recorder, None) => Some(
+                Notice::new(
+                    "made-on-recorder",
+                    Weight::Warning,
+                    "Measured on a recorder: writes, bytes and flushes are exact, times say nothing about a disk.",
+                )
+                .because(
+                    "A recorder is a block device in user space; --latency gives it the times of a disk.",
+                ),
+            ),
             (SiteKind::Recorder, Some(latency)) => Some(Notice::new(
                 "made-on-recorder",
                 Weight::Note,

@@ -63,7 +63,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "hand-over-outruns-the-disk",
-            statement: "write(2) returns 10 times as fast as data is durable",
+            statement: "Handing over is 10 times as fast as durable",
             source: SOURCE,
             // On the spinning disk, the middles of 1,196-1,378 and 103-113 MB/s.
             value: Some(1_287.0 / 108.0),
@@ -80,7 +80,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "hand-over-is-faster-than-durable",
-            statement: "write(2) returns before the data is durable",
+            statement: "Handing over is faster than durable",
             source: SOURCE,
             value: Some(1_287.0 / 108.0),
             band: Band::at_least(1.2),
@@ -96,7 +96,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "durable-rate-has-no-size",
-            statement: "With the sync, throughput does not depend on size",
+            statement: "Durable throughput does not depend on size",
             source: SOURCE,
             // 103 to 113 MB/s over all sizes.
             value: Some(1.0),
@@ -113,7 +113,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "mapping-as-fast-as-write",
-            statement: "With the sync, mmap is within a tenth of write(2)",
+            statement: "Durable, mmap is within a tenth of write(2)",
             source: SOURCE,
             value: Some(1.0),
             band: Band::between(0.9, 1.1),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::views;
 use crate::claim::ClaimResult;
 use crate::stats::Estimate;
+use crate::views::in_sentences;
 use crate::{Findings, PlanKind, Results};
 
 /// Everything that experiment `stream` found.
@@ -104,6 +105,11 @@ impl Findings for StreamResults {
 
     fn claims_mut(&mut self) -> &mut Vec<ClaimResult> {
         &mut self.claims
+    }
+
+    fn answer(&self, results: &Results) -> Vec<Block> {
+        let answer = views::answer::answer(results, self);
+        answer.unwrap_or_else(|| in_sentences(self.part(results)))
     }
 
     fn brief(&self, _: &Results) -> Vec<Block> {

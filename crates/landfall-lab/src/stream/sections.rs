@@ -35,8 +35,9 @@ pub fn sections(results: &StreamResults) -> Vec<Section<'_>> {
 }
 
 /// The size at which most strategies are, and the larger one of equals.
-pub(crate) fn centre_size(series: &[Series]) -> Option<u64> {
-    let sizes = || series.iter().filter_map(|one| one.axes.size);
+pub(crate) fn centre_size<'a>(series: impl IntoIterator<Item = &'a Series>) -> Option<u64> {
+    let sizes: Vec<u64> = series.into_iter().filter_map(|one| one.axes.size).collect();
+    let sizes = || sizes.iter().copied();
     sizes().max_by_key(|size| (sizes().filter(|other| other == size).count(), *size))
 }
 

@@ -99,7 +99,7 @@ static CLAIMS: [Claim<Strategy>; 8] = [
     Claim {
         published: Published {
             id: "preallocating-under-load-costs-half",
-            statement: "Preallocating 64 MiB at a time under load costs half",
+            statement: "Preallocating under load (64 MiB) costs half",
             source: SOURCE,
             value: Some(6_569.0 / 12_330.0),
             band: Band::between(0.4, 0.67),
@@ -135,7 +135,7 @@ static CLAIMS: [Claim<Strategy>; 8] = [
     Claim {
         published: Published {
             id: "partial-page-must-be-read",
-            statement: "An unaligned write of uncached blocks reads them first",
+            statement: "An unaligned write of cold pages must read first",
             source: DISCUSSION,
             value: None,
             band: Band::at_least(0.9),

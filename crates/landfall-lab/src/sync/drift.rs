@@ -45,10 +45,11 @@ fn within_trials(strategies: &[Series]) -> Option<Notice> {
         .collect();
     (!drifting.is_empty()).then(|| {
         let text = format!(
-            "Not steady, the last third of a trial ran at another rate than the first: {}. Longer trials (--seconds) tell which rate lasts.",
+            "Not steady: the last third of a trial ran at another rate than the first: {}.",
             drifting.join(", ")
         );
-        Notice::new("drift", Weight::Note, text)
+        let details = "Longer trials (--seconds) tell which rate lasts.";
+        Notice::new("drift", Weight::Note, text).because(details)
     })
 }
 
@@ -66,10 +67,14 @@ fn over_the_run(strategies: &[Series]) -> Option<Notice> {
     let drift = Estimate::of(&ratios)?;
     is_outside(&drift, &STEADY_RUN).then(|| {
         let text = format!(
-            "The machine changed during the run: the last third of the rounds ran at {:.2} times the rate of the first (95% interval {:.2} to {:.2} over the strategies). Ratios, which are formed within a round, suffer less than rates.",
-            drift.median, drift.low, drift.high
+            "The machine changed: the last third of the rounds ran at {:.2} times the rate of the first.",
+            drift.median
         );
-        Notice::new("run-drift", Weight::Warning, text)
+        let details = format!(
+            "The 95% interval over the strategies is {:.2} to {:.2}. Ratios are formed within a round, and suffer less than rates.",
+            drift.low, drift.high
+        );
+        Notice::new("run-drift", Weight::Warning, text).because(details)
     })
 }
 

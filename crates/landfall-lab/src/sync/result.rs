@@ -9,6 +9,7 @@ use landfall_results::Series;
 use super::Operations;
 use super::views;
 use crate::claim::ClaimResult;
+use crate::views::in_sentences;
 use crate::{Findings, PlanKind, Preparation, Results};
 
 /// Everything that experiment `sync` found.
@@ -63,6 +64,13 @@ impl Findings for SyncResults {
 
     fn claims_mut(&mut self) -> &mut Vec<ClaimResult> {
         &mut self.claims
+    }
+
+    fn answer(&self, results: &Results) -> Vec<Block> {
+        // In main memory nothing is durable, whatever it costs.
+        let answer = (!results.is_in_memory()).then(|| views::answer(results, self));
+        let answer = answer.flatten();
+        answer.unwrap_or_else(|| in_sentences(self.part(results)))
     }
 
     fn brief(&self, results: &Results) -> Vec<Block> {

@@ -200,7 +200,7 @@ fn none(ranking: &Ranking<'_>) -> String {
     }
 }
 
-fn lost_states(strategy: &Series) -> String {
+pub(crate) fn lost_states(strategy: &Series) -> String {
     let (losing, states) = strategy
         .proof
         .as_ref()

@@ -1,4 +1,4 @@
-//! Results as tables of at most 100 columns.
+//! What a run found: on one screen, or as tables of at most 100 columns.
 
 mod comparison;
 mod inspection;
@@ -8,9 +8,11 @@ mod subjects;
 mod timeline;
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use landfall_lab::facts::place;
-use landfall_lab::{Notice, Results, Weight, report};
+use landfall_lab::report::{self, Detail};
+use landfall_lab::{Notice, Results, Weight};
 use landfall_os::humanize::duration_text;
 use landfall_report::text;
 use landfall_results::view::{Block, Claims};
@@ -18,6 +20,33 @@ use landfall_results::view::{Block, Claims};
 pub use comparison::comparison;
 pub use inspection::inspection;
 pub use subjects::{settings, subjects};
+
+/// Columns and lines of the one screen.
+const SCREEN: (u16, usize) = (80, 40);
+
+/// What a terminal shows of a run: all tables if they are wanted, or one screen, with as much as there is room for. Proofs
+/// are shown whole. `report` is where the page is, if one was written.
+pub fn shown(results: &Results, tables: bool, report: Option<&Path>) -> String {
+    let report = report.map(|report| report.display().to_string());
+    if tables || results.has_only_proofs() {
+        let mut text = text(&self::results(results));
+        if let Some(report) = report {
+            let _ = writeln!(text, "\nReport: {report}");
+        }
+        return text;
+    }
+    let (width, height) = SCREEN;
+    let proofs = proof::proofs(&results.proofs().collect::<Vec<_>>());
+    let mut shown = String::new();
+    for detail in Detail::ALL {
+        let blocks = report::screen(results, &proofs, report.as_deref(), detail);
+        shown = text::text_within(width, &blocks);
+        if shown.trim_start().lines().count() <= height {
+            break;
+        }
+    }
+    shown.trim_start_matches('\n').to_owned()
+}
 
 /// These alone, from the first line on.
 pub fn text(blocks: &[Block]) -> String {

@@ -20,7 +20,7 @@ pub(super) fn of<'a>(notices: impl IntoIterator<Item = &'a Notice>) -> Block {
             Weight::Warning => (Tone::Doubt, "warning"),
             Weight::Note => (Tone::Faint, "note"),
         };
-        Row::of(Cell::toned(tone, word), [notice.text.as_str()])
+        Row::of(Cell::toned(tone, word), [notice.full()])
     });
     Block::Table(Table::new("", "", vec![Column::text("")]).with_rows(rows))
 }

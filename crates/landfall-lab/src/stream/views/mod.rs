@@ -1,5 +1,6 @@
 //! What experiment `stream` gives to the page.
 
+pub(crate) mod answer;
 pub(super) mod charts;
 pub(super) mod prose;
 pub(crate) mod tables;

@@ -17,20 +17,7 @@ pub(crate) fn sentences(results: &Results, stream: &StreamResults) -> Vec<String
 /// How long the program stops and how long it takes until the state is durable, at the size at which
 /// most was measured.
 fn fastest(results: &Results, stream: &StreamResults) -> Option<String> {
-    let measured = stream.series.iter().filter(|series| series.is_measured());
-    let measured: Vec<Series> = measured.cloned().collect();
-    let size = centre_size(&measured)?;
-    let rivals: Vec<Saved<'_>> = measured
-        .iter()
-        .filter(|series| series.axes.size == Some(size))
-        .filter_map(|series| {
-            Some(Saved {
-                series,
-                hand_over: series.estimate(Metric::HandOverSeconds)?,
-                total: series.estimate(Metric::Seconds)?,
-            })
-        })
-        .collect();
+    let (size, rivals) = saved(stream)?;
     let by_total = |a: &&Saved<'_>, b: &&Saved<'_>| a.total.median.total_cmp(&b.total.median);
     let by_hand_over =
         |a: &&Saved<'_>, b: &&Saved<'_>| a.hand_over.median.total_cmp(&b.hand_over.median);
@@ -76,10 +63,28 @@ fn fastest(results: &Results, stream: &StreamResults) -> Option<String> {
 }
 
 /// How long a save took, over the rounds.
-struct Saved<'a> {
-    series: &'a Series,
-    hand_over: Estimate,
-    total: Estimate,
+pub(super) struct Saved<'a> {
+    pub series: &'a Series,
+    pub hand_over: Estimate,
+    pub total: Estimate,
+}
+
+/// The size at which most was measured, and how long saving a state of it took by each strategy.
+pub(super) fn saved(stream: &StreamResults) -> Option<(u64, Vec<Saved<'_>>)> {
+    let measured = stream.series.iter().filter(|series| series.is_measured());
+    let measured: Vec<&Series> = measured.collect();
+    let size = centre_size(measured.iter().copied())?;
+    let at_size = measured
+        .iter()
+        .filter(|series| series.axes.size == Some(size));
+    let rivals = at_size.filter_map(|series| {
+        Some(Saved {
+            series,
+            hand_over: series.estimate(Metric::HandOverSeconds)?,
+            total: series.estimate(Metric::Seconds)?,
+        })
+    });
+    Some((size, rivals.collect()))
 }
 
 fn certainty(seconds: &Estimate, rounds: usize) -> String {

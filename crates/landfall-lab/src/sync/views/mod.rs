@@ -1,10 +1,12 @@
 //! What experiment `sync` gives to the page.
 
+mod answer;
 mod charts;
 mod prose;
 mod safety;
 mod tables;
 
+pub(crate) use answer::answer;
 pub(crate) use tables::brief;
 
 use landfall_results::view::chart::{Chart, Drawing, MOST_ROWS};

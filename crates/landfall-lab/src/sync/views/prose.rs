@@ -117,7 +117,7 @@ fn append_or_overwrite(sync: &SyncResults) -> String {
     }
 }
 
-fn cost(series: &Series) -> Option<String> {
+pub(super) fn cost(series: &Series) -> Option<String> {
     let writes = match series.median(Metric::Writes) {
         Some(writes) => count(writes, "write"),
         None => {
@@ -129,11 +129,16 @@ fn cost(series: &Series) -> Option<String> {
     Some(format!("{writes} and {flushes}"))
 }
 
-/// A rounded count with its noun: `1 write`, `2.5 writes`.
-fn count(value: f64, noun: &str) -> String {
+/// To one decimal, unless that is none.
+pub(super) fn rounded(value: f64) -> String {
     let number = format!("{value:.1}");
-    let number = number.strip_suffix(".0").unwrap_or(&number);
-    match (number, noun) {
+    number.strip_suffix(".0").unwrap_or(&number).to_owned()
+}
+
+/// A rounded count with its noun: `1 write`, `2.5 writes`.
+pub(super) fn count(value: f64, noun: &str) -> String {
+    let number = rounded(value);
+    match (number.as_str(), noun) {
         ("1", noun) => format!("1 {noun}"),
         (number, "flush") => format!("{number} flushes"),
         (number, noun) => format!("{number} {noun}s"),

@@ -1,0 +1,47 @@
+//! `landfall show`: a run again, from its results document.
+
+use std::path::Path;
+
+use landfall_lab::advice::advise;
+use landfall_lab::export;
+use landfall_report::markdown::markdown;
+
+use crate::args::Show;
+use crate::commands::compare::read;
+use crate::commands::documents::{is_stdout, prepare_report_in, write_report};
+use crate::commands::files::write_file;
+use crate::commands::print_bytes;
+use crate::exit::{Code, Failure};
+use crate::terminal::table;
+
+pub fn run(arguments: &Show) -> Result<Code, Failure> {
+    let outputs = [&arguments.markdown, &arguments.csv];
+    if outputs.into_iter().all(is_stdout) {
+        let text = "only one of --markdown - and --csv - can have standard output";
+        return Err(Failure::new(Code::Usage, text));
+    }
+    let results = read(&arguments.file)?;
+    if let Some(report) = &arguments.report {
+        let _unless_written = prepare_report_in(report)?;
+        let advice = advise(&results, &report.display().to_string(), None);
+        write_report(report, &results, &advice)?;
+    }
+    let text = |path: &Option<_>, text: &dyn Fn() -> String| -> Result<(), Failure> {
+        match path.as_deref() {
+            None => Ok(()),
+            Some(path) if path == Path::new("-") => print_bytes(text().as_bytes()).map(drop),
+            Some(path) => Ok(write_file(path, text().as_bytes())?),
+        }
+    };
+    text(&arguments.markdown, &|| markdown(&table::results(&results)))?;
+    text(&arguments.csv, &|| export::csv(&results))?;
+    if outputs.into_iter().any(is_stdout) {
+        return Ok(Code::Measured);
+    }
+    let page = arguments
+        .report
+        .as_ref()
+        .map(|report| report.join("index.html"));
+    let text = table::shown(&results, arguments.tables, page.as_deref());
+    print_bytes(text.as_bytes())
+}
