@@ -14,7 +14,7 @@ use landfall_databases::Presence;
 use serde_json::Value;
 
 const SMALL: &str =
-    "lab amplify --part databases --ids 1000 --clients 2 --seconds 0.4 --most-seconds 0.8";
+    "lab amplify --part databases --ids 1000 --clients 2 --seconds 0.4 --most-seconds 0.8 --tables";
 
 fn words<'a>(line: &'a str, more: &'a str) -> impl Iterator<Item = &'a str> {
     line.split_whitespace().chain(more.split_whitespace())

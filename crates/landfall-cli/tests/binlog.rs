@@ -15,7 +15,8 @@ use common::{Ended, landfall, names, run, scratch, skip, strategy, within};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-const SMALL: &str = "lab binlog --database mariadb --clients 1,2 --rows 1000 --seconds 0.5";
+const SMALL: &str =
+    "lab binlog --database mariadb --clients 1,2 --rows 1000 --seconds 0.5 --tables";
 
 fn words<'a>(line: &'a str, more: &'a str) -> impl Iterator<Item = &'a str> {
     line.split_whitespace().chain(more.split_whitespace())

@@ -11,9 +11,9 @@ use serde_json::Value;
 
 /// A little of everything that experiment `stream` does.
 const SMALL_STREAM: &str =
-    "lab stream --size 1M,2M --method write,mmap,direct+write --rounds 2 --no-report";
+    "lab stream --size 1M,2M --method write,mmap,direct+write --rounds 2 --no-report --tables";
 const SMALL_DUMP: &str =
-    "lab dump-vs-log --state 1M --updates 200 --seconds 0.1 --rounds 2 --no-report";
+    "lab dump-vs-log --state 1M --updates 200 --seconds 0.1 --rounds 2 --no-report --tables";
 
 #[test]
 fn a_stream_is_printed_and_written_in_every_form() {

@@ -13,7 +13,7 @@ use common::{names, run, scratch, skip};
 use serde_json::Value;
 
 const SMALL: &str =
-    "lab torn --part disks,postgres --latency none --rows 50000 --rounds 1 --seconds 2";
+    "lab torn --part disks,postgres --latency none --rows 50000 --rounds 1 --seconds 2 --tables";
 
 fn words<'a>(line: &'a str, more: &'a str) -> impl Iterator<Item = &'a str> {
     line.split_whitespace().chain(more.split_whitespace())

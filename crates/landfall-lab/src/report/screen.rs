@@ -12,6 +12,9 @@ use crate::{Found, Notice, Results, Weight, facts};
 /// Notices that are said.
 const MOST_NOTICES: usize = 3;
 
+/// Reasons that are said.
+const MOST_REASONS: usize = 2;
+
 /// How much is to be said: less, where that is more than there is room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
@@ -55,6 +58,7 @@ pub fn screen(
     blocks.extend_from_slice(proofs);
     blocks.extend(claims(results, detail));
     let mut rows: Vec<Row> = count_of_claims(results).into_iter().collect();
+    rows.extend(left_out(results));
     rows.extend(distrust(results));
     rows.extend(next(results));
     rows.extend(report.map(|report| Row::of("Report", [report])));
@@ -132,6 +136,23 @@ fn count_of_claims(results: &Results) -> Option<Row> {
         .map(|(count, name)| format!("{count} {name}"))
         .collect();
     (!counted.is_empty()).then(|| Row::of("Claims", [counted.join(", ")]))
+}
+
+/// Why series of the plan could not be measured, each reason once.
+fn left_out(results: &Results) -> Vec<Row> {
+    let series = results.findings().flat_map(|found| found.series());
+    let reasons = series.filter_map(|one| one.unsupported.as_deref());
+    let mut counted: Vec<(&str, usize)> = Vec::new();
+    for reason in reasons {
+        match counted.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((reason, 1)),
+        }
+    }
+    counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let shown = counted.iter().take(MOST_REASONS);
+    let lines = shown.map(|(reason, count)| Cell::from(format!("{count} not measured: {reason}")));
+    titled("Missing", lines)
 }
 
 /// The weightiest notices, and how many more there are.

@@ -341,7 +341,7 @@ mod tests {
         );
         assert!(
             text.starts_with(
-                "One other way is as fast within the noise, at best overwrite with fsync"
+                "One other way is as fast within the noise; highest median: overwrite with fsync"
             ),
             "{text}"
         );
