@@ -6,6 +6,7 @@ use super::{Ceiling, Data, StreamResults, Wall};
 use crate::numbers::{interval, short, thousands, two};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 use landfall_os::humanize::bytes_text;
+use landfall_results::{Metric, Series};
 
 const MIB: f64 = 1048576.0;
 /// Tries in memory that differ by more than this factor did not all find memory ready.
@@ -91,8 +92,13 @@ pub fn data(data: Data) -> Option<&'static str> {
 }
 
 /// What the measuring loop reaches without a disk, in the chunks that most strategies use; nothing
-/// where that was not measured.
-pub fn ceilings(ceilings: &[Ceiling]) -> Option<String> {
+/// where that was not measured. What a hand-over to the disk exceeded is no ceiling, and is not named.
+pub fn ceilings(stream: &StreamResults) -> Option<String> {
+    let ceilings: Vec<&Ceiling> = stream
+        .ceilings
+        .iter()
+        .filter(|ceiling| !is_exceeded(ceiling, &stream.series))
+        .collect();
     let uses = |chunk: u64| ceilings.iter().filter(|other| other.chunk == chunk).count();
     let usual = ceilings.iter().map(|c| c.chunk).max_by_key(|c| uses(*c))?;
     let reached: Vec<String> = ceilings
@@ -126,6 +132,22 @@ pub fn seconds_text(seconds: f64) -> String {
         seconds if seconds >= 0.00995 => format!("{:.0} ms", seconds * 1e3),
         seconds => format!("{} ms", two(seconds * 1e3)),
     }
+}
+
+/// Whether something was handed over faster than without a disk: memory was slower to be had when the ceiling was
+/// measured.
+fn is_exceeded(ceiling: &Ceiling, series: &[Series]) -> bool {
+    let is_below = |one: &&Series| {
+        one.axes.chunk == Some(ceiling.chunk)
+            && ceiling
+                .method
+                .is_none_or(|method| one.axes.stream_method == Some(method))
+    };
+    let mut rates = series
+        .iter()
+        .filter(is_below)
+        .filter_map(|one| one.median(Metric::HandOverMbPerS));
+    rates.any(|rate| rate > ceiling.mb_per_s)
 }
 
 fn with_interval(estimate: &Estimate) -> String {
@@ -181,16 +203,24 @@ mod tests {
 
     #[test]
     fn ceilings_are_named_after_what_reaches_them() {
-        let text = ceilings(&stream_results().ceilings).unwrap();
+        let mut stream = stream_results();
+        let text = ceilings(&stream).unwrap();
         assert!(text.contains("in chunks of 1 MiB"));
         assert!(text.ends_with("20,000 MB/s for making the bytes alone, 4,000 with write."));
-        let mut slow = stream_results().ceilings;
-        slow[1].slowest_mb_per_s = 400.0;
-        let text = ceilings(&slow).unwrap();
+        stream.ceilings[1].slowest_mb_per_s = 400.0;
+        let text = ceilings(&stream).unwrap();
         assert!(
             text.ends_with("4,000 with write (400 at the slowest)."),
             "{text}"
         );
-        assert_eq!(ceilings(&[]), None);
+        // What the disk exceeded bounds nothing.
+        stream.ceilings[1].mb_per_s = 10.0;
+        let text = ceilings(&stream).unwrap();
+        assert!(
+            text.ends_with("20,000 MB/s for making the bytes alone."),
+            "{text}"
+        );
+        stream.ceilings.clear();
+        assert_eq!(ceilings(&stream), None);
     }
 }

@@ -105,7 +105,7 @@ fn by_others(stream: &StreamResults, sections: &[Section<'_>], in_memory: bool) 
 }
 
 fn introduction(stream: &StreamResults, in_memory: bool) -> String {
-    let ceilings = summary_text::ceilings(&stream.ceilings);
+    let ceilings = summary_text::ceilings(stream);
     let texts = [
         Some(phases(in_memory)),
         Some(reading(stream)),

@@ -100,7 +100,7 @@ pub(crate) fn brief(stream: &StreamResults) -> Vec<Block> {
             blocks.extend(Block::prose(1, around_sizes(stream)));
         }
     }
-    let ceilings = summary_text::ceilings(&stream.ceilings);
+    let ceilings = summary_text::ceilings(stream);
     let data = summary_text::data(stream.data).map(str::to_owned);
     blocks.extend(Block::prose(1, ceilings.into_iter().chain(data)));
     blocks.extend(views::preparation_sentence(preparation(stream)));
