@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter};
 
 use askama::Template;
 use landfall_results::view::chart::Chart;
-use landfall_results::view::{Chapter, Figure, Page, Row, Table, Tone};
+use landfall_results::view::{Block, Chapter, Figure, Page, Reference, Row, Table, Tone};
 use landfall_results::{Fact, Weight};
 
 const STYLE: &str = concat!(
@@ -91,20 +91,46 @@ struct Filled<'a> {
     data: String,
 }
 
-impl Filled<'_> {
-    /// Rows of a table that are shown: more make a page that no browser likes.
-    const MOST_ROWS: usize = 400;
+/// Rows of a table that are shown: more make a page that no browser likes.
+const MOST_ROWS: usize = 400;
 
-    /// What the style knows a tone by.
-    fn class(tone: &Tone) -> &'static str {
-        match tone {
-            Tone::Good => "holds",
-            Tone::Bad => "fails",
-            Tone::Doubt => "doubt",
-            Tone::Plain | Tone::Strong | Tone::Faint => "",
-        }
+/// A table with its notes.
+#[derive(Template)]
+#[template(path = "table.html")]
+struct ShownTable<'a> {
+    table: &'a Table,
+}
+
+impl ShownTable<'_> {
+    fn of(table: &Table) -> ShownTable<'_> {
+        ShownTable { table }
     }
+}
 
+/// Blocks, one beneath the other; those of a fold are made the same way.
+#[derive(Template)]
+#[template(path = "blocks.html")]
+struct ShownBlocks<'a> {
+    blocks: &'a [Block],
+}
+
+impl ShownBlocks<'_> {
+    fn of(blocks: &[Block]) -> ShownBlocks<'_> {
+        ShownBlocks { blocks }
+    }
+}
+
+/// What the style knows a tone by.
+fn class(tone: &Tone) -> &'static str {
+    match tone {
+        Tone::Good => "holds",
+        Tone::Bad => "fails",
+        Tone::Doubt => "doubt",
+        Tone::Plain | Tone::Strong | Tone::Faint => "",
+    }
+}
+
+impl Filled<'_> {
     /// What says the same without colour.
     fn sign(tone: &Tone) -> &'static str {
         match tone {
@@ -151,6 +177,20 @@ impl Filled<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fold_is_closed_and_may_hold_another() {
+        let command = Block::Command("landfall prove sqlite".into());
+        let inner = Block::fold("1 command", vec![command]).expect("a fold");
+        let address = Block::Address("javascript:alert(1)".into());
+        let outer = Block::fold("1 fold & 1 address", vec![inner, address]);
+        let html = ShownBlocks::of(outer.as_slice()).render().expect("HTML");
+        assert_eq!(html.matches("<details>").count(), 2, "{html}");
+        assert!(html.contains("<summary>1 fold &#38; 1 address</summary>"));
+        assert!(html.contains("<pre><code>landfall prove sqlite</code></pre>"));
+        assert!(!html.contains("href"), "{html}");
+        assert_eq!(Block::fold("nothing", Vec::new()), None);
+    }
 
     #[test]
     fn embedded_json_cannot_end_its_element() {

@@ -28,6 +28,10 @@ pub fn markdown(blocks: &[Block]) -> String {
                 let _ = writeln!(text, "<{address}>\n");
             }
             Block::Table(one) => text.push_str(&table(one)),
+            Block::Fold { summary, blocks } => {
+                let _ = writeln!(text, "## {}\n", escaped(summary));
+                text.push_str(&markdown(blocks));
+            }
         }
     }
     text
@@ -114,5 +118,15 @@ c: not measured
 
 ";
         assert_eq!(markdown(&blocks), expected);
+    }
+
+    #[test]
+    fn a_fold_is_open() {
+        let inside = Block::prose(2, ["said inside".to_owned()]);
+        let blocks = Block::fold("2 systems", inside.into_iter().collect());
+        assert_eq!(
+            markdown(blocks.as_slice()),
+            "## 2 systems\n\nsaid inside\n\n"
+        );
     }
 }

@@ -24,7 +24,11 @@ pub fn text(blocks: &[Block]) -> String {
 /// The same, in lines of at most `width` columns; commands and addresses are never broken.
 pub fn text_within(width: u16, blocks: &[Block]) -> String {
     let mut text = String::new();
-    let mut is_beneath_heading = false;
+    add(&mut text, width, blocks, false);
+    text
+}
+
+fn add(text: &mut String, width: u16, blocks: &[Block], mut is_beneath_heading: bool) {
     let mut is_apart = false;
     for block in blocks {
         match block {
@@ -51,11 +55,15 @@ pub fn text_within(width: u16, blocks: &[Block]) -> String {
                 }
                 text.push_str(&table_within(width, one));
             }
+            // Nothing can be opened on paper or in a pipe: what is folded elsewhere has a heading here.
+            Block::Fold { summary, blocks } => {
+                let _ = write!(text, "\n{}\n", styled(STRONG, summary));
+                add(text, width, blocks, true);
+            }
         }
         is_beneath_heading = matches!(block, Block::Heading(_));
         is_apart = matches!(block, Block::Prose { .. } | Block::Table(_));
     }
-    text
 }
 
 /// A paragraph in lines of `width` columns, indented by `indent`.
@@ -353,6 +361,14 @@ mod tests {
             lines.iter().all(|line| line.chars().count() <= 100),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_fold_is_open() {
+        let inside = Block::prose(2, ["said inside".to_owned()]);
+        let blocks = Block::fold("2 systems", inside.into_iter().collect());
+        let shown = text(blocks.as_slice());
+        assert_eq!(plain(&shown), "\n2 systems\n  said inside\n");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is advised: settings, what a disk carries of a workload, and what configuration files risk.
 
-use super::{Cell, References, Table};
+use super::{Block, Cell, References, Table};
 
 /// Everything that is advised.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Advised {
     pub introduction: String,
     /// The settings of each system.
     pub groups: Vec<AdvisedGroup>,
+    /// What else a page shows beneath them, such as a fold of systems that are not installed.
+    pub beneath: Vec<Block>,
     /// What they rest on.
     pub documents: References,
     /// What is not known.

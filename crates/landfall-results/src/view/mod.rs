@@ -40,6 +40,13 @@ pub enum Block {
     Address(String),
     /// A table; its caption is for those who see no heading above it.
     Table(Table),
+    /// What is seldom read: a page shows its summary and opens the rest on demand, everything else shows all of it.
+    Fold {
+        /// What is in there, and how many.
+        summary: String,
+        /// What is in there.
+        blocks: Vec<Block>,
+    },
 }
 
 impl Block {
@@ -58,5 +65,11 @@ impl Block {
             return Vec::new();
         }
         vec![Block::Heading(table.caption.clone()), Block::Table(table)]
+    }
+
+    /// A fold, if there is anything in it.
+    pub fn fold(summary: impl Into<String>, blocks: Vec<Block>) -> Option<Block> {
+        let summary = summary.into();
+        (!blocks.is_empty()).then_some(Block::Fold { summary, blocks })
     }
 }

@@ -35,6 +35,7 @@ pub(super) fn advised(advice: &Advice) -> Advised {
             marks(advice)
         ),
         groups,
+        beneath: Vec::new(),
         documents,
         missing: advice.missing.iter().map(lacking).collect(),
         workload: advice.capacity.as_ref().map(workload),
