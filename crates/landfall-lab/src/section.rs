@@ -1,6 +1,6 @@
 //! Results in the order in which people read them: one axis at a time.
 
-use landfall_results::{Axis, Series};
+use landfall_results::{Axis, Series, Term};
 
 /// Series that differ along one axis only.
 #[derive(Clone, Debug)]
@@ -29,6 +29,34 @@ impl Section<'_> {
             let mark = if self.is_durable(series) { "" } else { " *" };
             (format!("{label}{mark}"), *series)
         })
+    }
+
+    /// The same, with words instead of a mark.
+    pub fn named(&self) -> impl Iterator<Item = (String, &Series)> {
+        self.rows.iter().map(|(label, series)| {
+            let mark = if self.is_durable(series) {
+                ""
+            } else {
+                ", not durable"
+            };
+            (format!("{label}{mark}"), *series)
+        })
+    }
+
+    /// What the names of its rows mean, where they do not say it themselves.
+    pub fn terms(&self) -> Vec<Term> {
+        let axes = match self.axis {
+            Some(axis) => vec![axis],
+            // Their names hold everything.
+            None => vec![Axis::Allocation, Axis::Method, Axis::Pages, Axis::Threads],
+        };
+        let mut terms = Vec::new();
+        for axis in axes {
+            for (_, series) in &self.rows {
+                terms.extend(series.axes.term(axis).filter(|term| !terms.contains(term)));
+            }
+        }
+        terms
     }
 
     /// Whether some of its rows have the mark.

@@ -56,6 +56,35 @@ impl Allocation {
         Allocation::Step { mib: 64 },
     ];
 
+    /// What it is, in a sentence for people who read its name.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Allocation::Append => "The file is empty at first and grows with every write.",
+            Allocation::Overwrite => {
+                "The file exists, and each of its blocks was written and synced before."
+            }
+            Allocation::ZeroFilled => {
+                "Zeros are written to the whole file, without a sync, just before the writes begin."
+            }
+            Allocation::ZeroFilledSettled => {
+                "Zeros are written to the whole file and reach the disk before the writes begin."
+            }
+            Allocation::Unwritten => {
+                "fallocate(2) reserves the space, in extents that are marked as unwritten."
+            }
+            Allocation::Sparse => "ftruncate(2) sets the file's size; it has no blocks yet.",
+            Allocation::WriteZeroes => {
+                "fallocate(2) with FALLOC_FL_WRITE_ZEROES: the device zeroes the blocks by itself."
+            }
+            Allocation::Recycled => {
+                "An old file of written blocks is renamed and overwritten, as databases reuse logs."
+            }
+            Allocation::Step { .. } => {
+                "The file grows by steps of so many MiB: zeros, written and synced when a write needs them."
+            }
+        }
+    }
+
     /// The size of a step in bytes, for an allocation that grows in steps.
     pub fn step_bytes(self) -> Option<u64> {
         match self {

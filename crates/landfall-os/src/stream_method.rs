@@ -40,6 +40,24 @@ const CALLS: [(StreamCall, &str); 5] = [
     (StreamCall::IoUring, "io_uring"),
 ];
 
+impl StreamCall {
+    fn meaning(self) -> &'static str {
+        match self {
+            StreamCall::Write => "write(2), chunk by chunk.",
+            StreamCall::Paced => {
+                "write(2), with sync_file_range(2) behind it: the kernel writes all the time, and little is left to sync."
+            }
+            StreamCall::Mmap => {
+                "Stores into a shared mapping: each first touch of a page is a page fault."
+            }
+            StreamCall::MmapPopulate => {
+                "Stores into a shared mapping whose pages madvise(MADV_POPULATE_WRITE) fetched before."
+            }
+            StreamCall::IoUring => "Writes through io_uring, several in flight.",
+        }
+    }
+}
+
 impl StreamMethod {
     /// `write(2)` through the page cache.
     pub const WRITE: StreamMethod = StreamMethod::buffered(StreamCall::Write);
@@ -65,6 +83,16 @@ impl StreamMethod {
         let buffered = CALLS.iter().map(|&(call, _)| StreamMethod::buffered(call));
         let direct = [StreamCall::Write, StreamCall::IoUring].map(StreamMethod::direct);
         buffered.chain(direct).collect()
+    }
+
+    /// What it is, in a sentence or two for people who read its name.
+    pub fn meaning(self) -> String {
+        let call = self.call.meaning();
+        if self.direct {
+            format!("O_DIRECT: the data bypasses the page cache. {call}")
+        } else {
+            call.to_owned()
+        }
     }
 
     /// Whether data is stored into a mapping of the file.

@@ -57,6 +57,28 @@ impl SyncCall {
         !matches!(self, SyncCall::SyncFileRange | SyncCall::None)
     }
 
+    fn meaning(self) -> &'static str {
+        match self {
+            SyncCall::Fdatasync => {
+                "write(2), then fdatasync(2): the data, and the metadata needed to find it again."
+            }
+            SyncCall::Fsync => "write(2), then fsync(2): also times and other metadata.",
+            SyncCall::ODsync => {
+                "The file is opened with O_DSYNC: each write acts as if fdatasync(2) followed."
+            }
+            SyncCall::OSync => {
+                "The file is opened with O_SYNC: each write acts as if fsync(2) followed."
+            }
+            SyncCall::RwfDsync => "pwritev2(2) with RWF_DSYNC: O_DSYNC for one write.",
+            SyncCall::IoUring => "A write and an fdatasync, linked, in one io_uring submission.",
+            SyncCall::Msync => "A store into a shared mapping, then msync(2) with MS_SYNC.",
+            SyncCall::SyncFileRange => {
+                "write(2), then sync_file_range(2). Not durable: metadata and the device's cache are not flushed."
+            }
+            SyncCall::None => "write(2) and no sync. Not durable: a power cut loses it.",
+        }
+    }
+
     fn name(self) -> &'static str {
         CALLS
             .iter()
@@ -101,6 +123,16 @@ impl SyncMethod {
     /// Whether a write that returned is meant to survive a power cut.
     pub fn is_durable(self) -> bool {
         self.call.is_durable()
+    }
+
+    /// What it is, in a sentence or two for people who read its name.
+    pub fn meaning(self) -> String {
+        let call = self.call.meaning();
+        if self.direct {
+            format!("O_DIRECT: the data bypasses the page cache. {call}")
+        } else {
+            call.to_owned()
+        }
     }
 }
 

@@ -42,6 +42,52 @@ pub enum CacheState {
     Cold,
 }
 
+impl Files {
+    /// What it is, in a sentence.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Files::Shared => "All threads write one file, each at its next position.",
+            Files::Each => "Every thread writes a file of its own.",
+        }
+    }
+}
+
+impl Placement {
+    /// What it is, in a sentence.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Placement::Sequential => "Writes follow one another, as in a log.",
+            Placement::Spaced => {
+                "Writes begin on page boundaries, a page apart: no two share a page."
+            }
+            Placement::Unaligned => {
+                "Writes begin 512 bytes into a page, a page apart: they fill their first and last page in part."
+            }
+        }
+    }
+}
+
+impl CacheState {
+    /// What it is, in a sentence.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            CacheState::Warm => "The file's pages are in the page cache.",
+            CacheState::Cold => {
+                "The file's pages were evicted from the page cache, so a page that is written in part is read first."
+            }
+        }
+    }
+}
+
+/// A name that a table or a chart uses, and what it means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// As it stands there.
+    pub name: String,
+    /// In a sentence or two.
+    pub meaning: String,
+}
+
 /// What the bytes of a state look like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -254,6 +300,28 @@ impl Axes {
             }),
         };
         text.unwrap_or_default()
+    }
+
+    /// The value on an axis and what it means, where its name does not say it.
+    pub fn term(&self, axis: Axis) -> Option<Term> {
+        let meaning = match axis {
+            Axis::Allocation => self.allocation?.meaning().to_owned(),
+            Axis::Method => match self.sync_method {
+                Some(method) => method.meaning(),
+                None => self.stream_method?.meaning(),
+            },
+            Axis::Pages => format!("{} {}", self.placement?.meaning(), self.cache?.meaning()),
+            Axis::Threads => self
+                .files
+                .filter(|_| self.threads > Some(1))?
+                .meaning()
+                .to_owned(),
+            Axis::Size | Axis::Chunk => return None,
+        };
+        Some(Term {
+            name: self.text(axis),
+            meaning,
+        })
     }
 
     /// Where the value belongs on an axis of numbers; 0 on others.

@@ -21,7 +21,7 @@ pub mod stats;
 mod trial;
 pub mod view;
 
-pub use axes::{Axes, Axis, CacheState, Data, Files, Placement};
+pub use axes::{Axes, Axis, CacheState, Data, Files, Placement, Term};
 pub use fact::Fact;
 pub use filesystem_spec::{FilesystemSpec, Kind};
 pub use metric::Metric;

@@ -47,6 +47,14 @@ pub fn state_size(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A help text that says of each name what it means, one a line.
+pub(crate) fn names(heading: &str, named: impl IntoIterator<Item = (String, String)>) -> String {
+    let lines = named
+        .into_iter()
+        .map(|(name, meaning)| format!("\n- {name}: {meaning}"));
+    format!("{heading}{}", lines.collect::<String>())
+}
+
 /// A setting and its value.
 pub fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {

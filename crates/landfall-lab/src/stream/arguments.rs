@@ -6,7 +6,7 @@ use landfall_os::{Allocation, StreamMethod};
 
 use super::{Data, Plan, Selection};
 use crate::Error;
-use crate::arguments::{ExperimentArguments, Request, SiteArguments, state_size};
+use crate::arguments::{ExperimentArguments, Request, SiteArguments, names, state_size};
 
 /// What experiment `stream` is asked for.
 #[derive(Args)]
@@ -33,14 +33,14 @@ impl ExperimentArguments for Arguments {
 struct Options {
     /// How the state is handed over: write, paced, mmap, mmap-populate, io_uring, direct+write,
     /// direct+io_uring.
-    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    #[arg(long, long_help = methods(), value_delimiter = ',', value_name = "NAME,…")]
     method: Vec<StreamMethod>,
 
     /// Bytes of the state [default: 128M, 256M, 512M, 1G, 2G, 4G, as far as there is room].
     #[arg(long, value_delimiter = ',', value_name = "SIZE,…", value_parser = state_size)]
     size: Vec<u64>,
 
-    /// Allocations: append (an empty file), sparse (ftruncate), unwritten (fallocate), zero-filled,
+    /// How the file comes by its space: append (an empty file), sparse (ftruncate), unwritten (fallocate), zero-filled,
     /// zero-filled-settled, overwrite (an existing file), write-zeroes.
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     allocation: Vec<Allocation>,
@@ -84,6 +84,12 @@ impl Options {
             ..plan
         }
     }
+}
+
+fn methods() -> String {
+    let all = StreamMethod::all().into_iter();
+    let named = all.map(|method| (method.to_string(), method.meaning()));
+    names("How the state is handed over:", named)
 }
 
 fn chunk_size(text: &str) -> Result<u64, String> {

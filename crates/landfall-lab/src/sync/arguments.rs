@@ -6,7 +6,7 @@ use landfall_os::{Allocation, SyncMethod};
 
 use super::{CacheState, Files, Operations, Placement, Plan, Selection};
 use crate::Error;
-use crate::arguments::{ExperimentArguments, Request, SiteArguments, seconds};
+use crate::arguments::{ExperimentArguments, Request, SiteArguments, names, seconds};
 
 /// What experiment `sync` is asked for.
 #[derive(Args)]
@@ -35,14 +35,14 @@ struct Options {
     #[arg(long)]
     full: bool,
 
-    /// Allocations: append, overwrite, zero-filled, zero-filled-settled, unwritten, sparse,
+    /// How the file comes by its space: append, overwrite, zero-filled, zero-filled-settled, unwritten, sparse,
     /// write-zeroes, recycled, step-4m, step-64m (or step-Nm, steps of N MiB).
-    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    #[arg(long, long_help = allocations(), value_delimiter = ',', value_name = "NAME,…")]
     allocation: Vec<Allocation>,
 
     /// Sync methods: fdatasync, fsync, o_dsync, o_sync, rwf_dsync, io_uring, msync,
     /// sync_file_range, none; direct+NAME for O_DIRECT.
-    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    #[arg(long, long_help = methods(), value_delimiter = ',', value_name = "NAME,…")]
     sync: Vec<SyncMethod>,
 
     /// Bytes in a write: 512, 8K, ….
@@ -53,7 +53,7 @@ struct Options {
     #[arg(long, value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Vec<u32>,
 
-    /// Whether threads write one file or a file each.
+    /// Whether threads write one file together or a file each.
     #[arg(long, value_delimiter = ',', value_name = "HOW,…")]
     files: Vec<FilesArgument>,
 
@@ -94,23 +94,27 @@ struct Options {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum FilesArgument {
+    #[value(help = Files::Shared.meaning())]
     Shared,
+    #[value(help = Files::Each.meaning())]
     Each,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum PlacementArgument {
-    /// One after the other.
+    #[value(help = Placement::Sequential.meaning())]
     Sequential,
-    /// On page boundaries, a page apart.
+    #[value(help = Placement::Spaced.meaning())]
     Spaced,
-    /// 512 bytes into a page, a page apart.
+    #[value(help = Placement::Unaligned.meaning())]
     Unaligned,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum CacheArgument {
+    #[value(help = CacheState::Warm.meaning())]
     Warm,
+    #[value(help = CacheState::Cold.meaning())]
     Cold,
 }
 
@@ -162,6 +166,21 @@ impl Options {
             ..plan
         }
     }
+}
+
+fn allocations() -> String {
+    let named = Allocation::ALL.map(|one| (one.to_string(), one.meaning().to_owned()));
+    let all = names("How the file comes by its space:", named);
+    format!("{all}\n\nstep-Nm grows by steps of N MiB.")
+}
+
+fn methods() -> String {
+    let named = SyncMethod::all()
+        .into_iter()
+        .filter(|method| !method.direct)
+        .map(|method| (method.to_string(), method.meaning()));
+    let all = names("What makes a write durable:", named);
+    format!("{all}\n\ndirect+NAME opens the file with O_DIRECT: the data bypasses the page cache.")
 }
 
 fn write_size(text: &str) -> Result<u64, String> {

@@ -18,7 +18,7 @@ pub use advised::{
 pub use claims::{Claim, Claims};
 pub use columns::{SeriesColumn, series_table, with_interval};
 pub use page::Page;
-pub use part::{Chapter, Figure, Part};
+pub use part::{Chapter, Figure, Part, Suggestion};
 pub use reference::{Reference, References};
 pub use table::{Cell, Column, Row, Table, Tone, or_nothing};
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::Table;
 use super::chart::Chart;
+use crate::Term;
 
 /// One experiment's share of a page.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,10 +86,31 @@ pub struct Figure {
     pub legend: String,
     /// What is drawn.
     pub chart: Chart,
-    /// The command that shows it again.
-    pub command: Option<String>,
+    /// A command that says more of it.
+    pub command: Option<Suggestion>,
+    /// What the names in it mean, each once; may be empty.
+    pub terms: Vec<Term>,
     /// The figures that the chart is drawn from, and more.
     pub table: Table,
+}
+
+/// A command, and what it is good for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suggestion {
+    /// Stands before it.
+    pub text: Cow<'static, str>,
+    /// What to type.
+    pub command: String,
+}
+
+impl Suggestion {
+    /// This command, for this.
+    pub fn new(text: impl Into<Cow<'static, str>>, command: impl Into<String>) -> Suggestion {
+        Suggestion {
+            text: text.into(),
+            command: command.into(),
+        }
+    }
 }
 
 impl Figure {
@@ -104,7 +126,18 @@ impl Figure {
             legend: legend.into(),
             chart,
             command: None,
+            terms: Vec::new(),
             table,
         }
+    }
+
+    /// The same with what the names in it mean.
+    pub fn with_terms(mut self, terms: impl IntoIterator<Item = Term>) -> Figure {
+        for term in terms {
+            if !self.terms.contains(&term) {
+                self.terms.push(term);
+            }
+        }
+        self
     }
 }

@@ -8,7 +8,7 @@ mod tests;
 
 use landfall_results::proof::summary_text::model;
 use landfall_results::proof::{FailingState, ProofResults};
-use landfall_results::view::{Chapter, Figure, Part};
+use landfall_results::view::{Chapter, Figure, Part, Suggestion};
 
 /// Timelines that are drawn of several proofs.
 const MOST_TIMELINES: usize = 12;
@@ -111,6 +111,6 @@ fn shown<'a>(
 fn figure(id: &str, title: String, state: &FailingState) -> Figure {
     let chart = charts::timeline(id.to_owned(), state);
     let mut figure = Figure::new(title, chart, prose::failing(state), tables::events(state));
-    figure.command = Some(state.command.clone());
+    figure.command = Some(Suggestion::new("See it again:", state.command.clone()));
     figure
 }

@@ -69,7 +69,10 @@ fn by_size(stream: &StreamResults, sections: &[Section<'_>], in_memory: bool) ->
         legend.extend(sizes.legend());
     }
     let table = tables::rates(section);
+    let methods = section.rows.iter();
+    let methods = methods.filter_map(|(_, series)| series.axes.term(Axis::Method));
     let figure = Figure::new(section.title.as_str(), chart, legend.join(" "), table);
+    let figure = figure.with_terms(methods);
     let introduction = introduction(stream, in_memory);
     Chapter::of_figures("MB per second by size", introduction, vec![figure])
 }
@@ -95,7 +98,7 @@ fn by_others(stream: &StreamResults, sections: &[Section<'_>], in_memory: bool) 
             String::new()
         };
         let table = tables::rates(section);
-        Some(Figure::new(section.title.as_str(), chart, legend, table))
+        Some(Figure::new(section.title.as_str(), chart, legend, table).with_terms(section.terms()))
     });
     let introduction = match title {
         "MB per second" => introduction(stream, in_memory),
@@ -124,7 +127,7 @@ fn costs(sections: &[Section<'_>]) -> Option<Chapter> {
     let figures = of_axes(sections, axes, |section| {
         let chart = charts::costs(section)?;
         let table = tables::costs(section);
-        Some(Figure::new(section.title.as_str(), chart, "", table))
+        Some(Figure::new(section.title.as_str(), chart, "", table).with_terms(section.terms()))
     });
     let introduction = "The longest stall is the longest single call of the hand-over: for so long the program cannot do anything else. Peak memory is that of this process, in which pages of a mapped file count. Medians over the rounds.";
     Chapter::of_figures("What it costs besides time", introduction, figures)

@@ -129,5 +129,5 @@ fn figure(chart: Chart, section: &Section<'_>) -> Figure {
         );
     }
     let table = tables::of(&chart, section);
-    Figure::new(section.title.as_str(), chart, legend.join(" "), table)
+    Figure::new(section.title.as_str(), chart, legend.join(" "), table).with_terms(section.terms())
 }
