@@ -7,8 +7,10 @@ use std::fmt::{self, Display, Formatter};
 
 use askama::Template;
 use landfall_results::view::chart::Chart;
-use landfall_results::view::{Block, Chapter, Figure, Page, Reference, Row, Table, Tone};
-use landfall_results::{Fact, Weight};
+use landfall_results::view::{
+    AdvisedGroup, Block, Chapter, Figure, Page, Reference, Row, Table, Tone,
+};
+use landfall_results::{Fact, Notice, Weight};
 
 const STYLE: &str = concat!(
     include_str!("../templates/report.css"),
@@ -156,6 +158,109 @@ impl Filled<'_> {
             "Chart. {}: {}. Its figures are in the data table beneath.",
             chapter.title, figure.title
         )
+    }
+
+    fn counted(count: usize, one: &str, several: &str) -> String {
+        format!("{count} {}", if count == 1 { one } else { several })
+    }
+
+    fn all_rows(chapter: &Chapter) -> usize {
+        chapter.tables.iter().map(|table| table.rows.len()).sum()
+    }
+
+    /// How many settings of a system are advised on, and how many of them are to be changed.
+    fn changes(group: &AdvisedGroup) -> String {
+        let settings = group.settings.iter();
+        let changes = settings.filter(|one| one.heading.tone == Tone::Good);
+        let (all, changed) = (group.settings.len(), changes.count());
+        let settings = Self::counted(all, "setting", "settings");
+        match changed {
+            0 => format!("{settings}, none to change"),
+            changed => format!("{settings}, {changed} to change"),
+        }
+    }
+
+    /// Whether anything is said of what to change.
+    fn advises(&self) -> bool {
+        let advised = &self.page.advised;
+        advised.refused.is_some()
+            || advised.workload.is_some()
+            || !(advised.groups.is_empty() && advised.files.is_empty())
+    }
+
+    /// What the claims came to: `15 claims: 2 hold, …`.
+    fn verdicts(&self) -> String {
+        let mut verdicts: Vec<(&str, usize)> = Vec::new();
+        for claim in &self.page.claims.rows {
+            let verdict = claim.verdict.text.as_str();
+            match verdicts.iter_mut().find(|(known, _)| *known == verdict) {
+                Some((_, count)) => *count += 1,
+                None => verdicts.push((verdict, 1)),
+            }
+        }
+        let verdicts = verdicts
+            .into_iter()
+            .map(|(verdict, count)| format!("{count} {verdict}"));
+        let claims = Self::counted(self.page.claims.rows.len(), "claim", "claims");
+        format!("{claims}: {}", verdicts.collect::<Vec<_>>().join(", "))
+    }
+
+    /// How many notices there are, for those who have read the verdict; nothing if there are none that matter.
+    fn doubts(&self) -> Option<String> {
+        let count = |weight| {
+            let notices = self.page.notices.iter();
+            notices.filter(|notice| notice.weight == weight).count()
+        };
+        let kinds = [
+            (count(Weight::Danger), "danger", "dangers"),
+            (count(Weight::Warning), "warning", "warnings"),
+            (count(Weight::Note), "note", "notes"),
+        ];
+        let kinds = kinds.into_iter().filter(|(count, ..)| *count > 0);
+        let counted: Vec<String> = kinds
+            .map(|(count, one, several)| Self::counted(count, one, several))
+            .collect();
+        (!counted.is_empty()).then(|| format!("Before you believe it: {}", counted.join(", ")))
+    }
+
+    /// Notices without which figures mislead.
+    fn weighty(&self) -> Vec<&Notice> {
+        let notices = self.page.notices.iter();
+        notices.filter(|one| one.weight > Weight::Note).collect()
+    }
+
+    /// The others.
+    fn notes(&self) -> Vec<&Notice> {
+        let notices = self.page.notices.iter();
+        notices.filter(|one| one.weight == Weight::Note).collect()
+    }
+
+    /// What there is on the page, and where.
+    fn contents(&self) -> Vec<(String, String)> {
+        let page = self.page;
+        let mut contents: Vec<(String, String)> = Vec::new();
+        if self.advises() {
+            contents.push(("change".to_owned(), "What to change".to_owned()));
+        }
+        if !page.notices.is_empty() {
+            let name = "Before you believe a figure".to_owned();
+            contents.push(("notices".to_owned(), name));
+        }
+        if page.parts.len() > 1 {
+            for (at, part) in page.parts.iter().enumerate() {
+                let name = match part.run {
+                    None => part.title.clone(),
+                    Some((1, of)) => format!("{}: {of} runs", part.title),
+                    Some(_) => continue,
+                };
+                contents.push((format!("part-{}", at + 1), name));
+            }
+        }
+        if !page.claims.rows.is_empty() {
+            contents.push(("claims".to_owned(), "Published claims".to_owned()));
+        }
+        contents.push(("foundation".to_owned(), page.foundation.clone()));
+        contents
     }
 
     fn preparations(&self) -> impl Iterator<Item = &Table> {

@@ -59,10 +59,35 @@
     fail(error);
   }
 
-  // Browsers without ::details-content print closed details as closed.
+  // A fold that holds the target of a link opens, and so do those around it.
+  function reveal() {
+    const target = location.hash ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
+    if (!target) {
+      return;
+    }
+    let fold = target.closest("details");
+    if (!fold) {
+      return;
+    }
+    for (; fold; fold = fold.parentElement.closest("details")) {
+      fold.open = true;
+    }
+    target.scrollIntoView();
+  }
+  addEventListener("hashchange", reveal);
+  // The same link again changes no address.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']");
+    if (link?.hash === location.hash) {
+      reveal();
+    }
+  });
+  reveal();
+
+  // On paper nothing can be opened; browsers without ::details-content print closed details as closed.
   let opened = [];
   addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("figure details:not([open])")];
+    opened = [...document.querySelectorAll("details:not([open]):not(.licences)")];
     opened.forEach((details) => { details.open = true; });
   });
   addEventListener("afterprint", () => {

@@ -166,6 +166,7 @@ pub(super) fn part(found: &RenameResults) -> Part {
         .flatten()
         .collect(),
         unmeasured: views::unmeasured(&found.series),
+        run: None,
         preparation: views::preparation("Bytes written and seconds taken to make filesystems", views::images(&found.sites)),
     }
 }

@@ -25,7 +25,7 @@ pub fn page(results: &Results, advice: &Advice) -> Page {
     if !proofs.is_empty() {
         parts.push(prove::part(&proofs));
     }
-    let sentences = prose::verdict(results, &mut parts, advice);
+    let sentences = prose::verdict(results, &mut parts);
     let front = parts.iter_mut().filter_map(|part| part.front.take());
     let front = front.collect();
     let has_only_proofs = results.has_only_proofs();
@@ -53,11 +53,8 @@ pub fn page(results: &Results, advice: &Advice) -> Page {
         },
         heading,
         subject,
-        circumstances: made
-            .into_iter()
-            .chain([place])
-            .chain(circumstances(results))
-            .collect(),
+        circumstances: made.into_iter().chain([place, when(results)]).collect(),
+        plans: plans(results),
         sentences,
         front,
         claims: Claims::of(results.claims()),
@@ -86,15 +83,16 @@ fn heading(parts: &[Part]) -> String {
     }
 }
 
-/// The kernel, the time, and how much was done.
-fn circumstances(results: &Results) -> Vec<String> {
-    let when = results
-        .started
-        .parse::<jiff::Timestamp>()
-        .map_or(results.started.clone(), |time| {
-            time.strftime("%-d %B %Y, %H:%M UTC").to_string()
-        });
-    let mut parts = vec![format!("Linux {}", results.host.kernel), when];
+fn when(results: &Results) -> String {
+    let time = results.started.parse::<jiff::Timestamp>();
+    time.map_or(results.started.clone(), |time| {
+        time.strftime("%-d %B %Y, %H:%M UTC").to_string()
+    })
+}
+
+/// The kernel, and how much was done.
+fn plans(results: &Results) -> Vec<String> {
+    let mut parts = vec![format!("Linux {}", results.host.kernel)];
     let experiments = results.experiments.iter();
     let plans: Vec<(&str, String)> = experiments
         .filter_map(|one| {

@@ -1,42 +1,32 @@
-//! The report's verdict: three sentences, computed from the results.
+//! The report's verdict: what stands on the first screen, above the picture.
 
-use crate::Results;
-use crate::advice::{Advice, sentence};
+use crate::{Results, Weight};
 use landfall_results::view::Part;
 
-/// What the report says before anything else: what was found first, which setting has most to gain, and what must
-/// be known before any of it is believed. The first is taken from the parts, whose sentences stand with them.
-pub(super) fn verdict(results: &Results, parts: &mut [Part], advice: &Advice) -> Vec<String> {
-    if parts.iter().all(|part| part.sentences.is_empty()) {
+/// Sentences that the verdict takes from the first part that has any.
+const MOST_SENTENCES: usize = 3;
+
+/// What the report says before anything else: what was found first, and what puts durability itself in doubt. The
+/// sentences are taken from their part, so that nothing is said twice.
+pub(super) fn verdict(results: &Results, parts: &mut [Part]) -> Vec<String> {
+    let Some(first) = parts.iter_mut().find(|part| !part.sentences.is_empty()) else {
         let text = "Nothing was measured: no strategy of this plan can be carried out here.";
         return vec![text.to_owned()];
-    }
+    };
     let mut sentences = Vec::new();
     if results.is_in_memory() && !results.has_only_proofs() {
-        sentences.push("This directory is in main memory, where nothing is durable: the figures below show what the software costs, and no disk.".to_owned());
-    } else {
-        sentences.extend(next(parts));
+        sentences.push("This directory is in main memory, where nothing is durable: the figures show what the software costs, and no disk.".to_owned());
     }
-    match sentence(advice) {
-        Some(sentence) => sentences.push(sentence),
-        None => sentences.extend(next(parts)),
-    }
-    let plain = "Nothing was noticed that keeps these figures from being taken at face value.";
-    match weightiest(results) {
-        Some(notice) => sentences.push(notice),
-        None if results.has_only_proofs() => sentences.extend(next(parts)),
-        None => sentences.push(plain.to_owned()),
+    let count = first.sentences.len().min(MOST_SENTENCES);
+    sentences.extend(first.sentences.drain(..count));
+    let mut notices = results.notices.iter();
+    let danger = notices.find(|notice| notice.weight == Weight::Danger);
+    match danger {
+        Some(danger) => sentences.push(format!("Before you believe it: {}", danger.text)),
+        None if results.notices.is_empty() && !results.has_only_proofs() => {
+            sentences.push("Nothing was noticed that puts these figures in doubt.".to_owned());
+        }
+        None => {}
     }
     sentences
-}
-
-/// The first sentence that a part has left.
-fn next(parts: &mut [Part]) -> Option<String> {
-    let part = parts.iter_mut().find(|part| !part.sentences.is_empty())?;
-    Some(part.sentences.remove(0))
-}
-
-fn weightiest(results: &Results) -> Option<String> {
-    let weightiest = results.notices.iter().rev().max_by_key(|n| n.weight)?;
-    Some(format!("Before you believe it: {}", weightiest.text))
 }

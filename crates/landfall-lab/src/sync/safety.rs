@@ -4,6 +4,7 @@
 //! Rates are compared only between writes of one size, by as many threads, to the same places. Nothing is
 //! called safe that was not proven, nor what is not meant to be durable: that it was not caught is luck.
 
+use landfall_os::{SyncCall, SyncMethod};
 use landfall_results::{Axes, Axis, CacheState, Metric, Placement, Series};
 
 use super::{Strategy, SyncResults};
@@ -52,11 +53,18 @@ pub fn lost_in(series: &Series) -> String {
 /// How a strategy makes a write durable, in words: `overwrite with fdatasync`.
 pub fn way(series: &Series) -> String {
     let axes = &series.axes;
-    let mut text = format!(
-        "{} with {}",
-        axes.text(Axis::Allocation),
-        axes.text(Axis::Method)
-    );
+    let allocation = axes.text(Axis::Allocation);
+    let mut text = match axes.sync_method {
+        Some(SyncMethod {
+            direct: false,
+            call: SyncCall::None,
+        }) => format!("{allocation}, not synced"),
+        Some(SyncMethod {
+            direct: true,
+            call: SyncCall::None,
+        }) => format!("{allocation} with O_DIRECT, not synced"),
+        _ => format!("{allocation} with {}", axes.text(Axis::Method)),
+    };
     if let Some(threads) = axes.threads.filter(|threads| *threads > 1) {
         text.push_str(&format!(", {threads} threads together"));
     }

@@ -1,4 +1,5 @@
-// Cost against safety: settings in groups by what power cuts did to them, by operations per second.
+// Cost against safety: settings in groups by what power cuts did to them, by operations per second. Groups stand in the
+// order of their rows.
 
 // By the index of the group: lost nothing, lost, not proven. Shapes say what colours repeat.
 const safetyColours = ["var(--good)", "var(--bad)", "var(--faint)"];
@@ -8,6 +9,9 @@ function drawSafety(chart, width) {
   const { groups, rows } = chart;
   // In bold a label is wider.
   const layout = rowLayout(rows.map((row) => (row.best ? `${row.label}mm` : row.label)), width);
+  if (layout.above) {
+    layout.step = 33;
+  }
   // A text stands beside its mark, or at the end of the line of its label where that is above the row.
   const textOf = (row) => {
     if (layout.above) {
@@ -20,12 +24,9 @@ function drawSafety(chart, width) {
   // A heading stands before the rows of each group, at a place of its own.
   const places = [];
   const heads = [];
-  groups.forEach((name, group) => {
-    const some = rows.filter((row) => row.group === group);
-    if (some.length) {
-      heads.push({ label: ` ${group}`, name, group });
-      places.push(` ${group}`, ...some.map((row) => row.label));
-    }
+  d3.group(rows, (row) => row.group).forEach((some, group) => {
+    heads.push({ label: ` ${group}`, name: groups[group], group });
+    places.push(` ${group}`, ...some.map((row) => row.label));
   });
   const best = rows.filter((row) => row.best);
   const colour = (row) => safetyColours[row.group];
@@ -36,7 +37,7 @@ function drawSafety(chart, width) {
   ].filter(([rest]) => rest.length).map(([rest, x, textAnchor, dx]) =>
     Plot.text(rest, { x, y: "label", text: textOf, textAnchor, dx, ...halo, fill: "var(--ink)", ...more }));
   const above = (those, more) =>
-    [Plot.text(those, { y: "label", text: textOf, frameAnchor: "right", textAnchor: "end", dy: -15, ...halo, fill: "var(--ink)", ...more })];
+    [Plot.text(those, { y: "label", text: textOf, frameAnchor: "right", textAnchor: "end", dy: -12, ...halo, fill: "var(--ink)", ...more })];
   const texts = layout.above ? above : beside;
   const dots = (group, more) => {
     const those = some((row) => row.group === group);
@@ -45,7 +46,7 @@ function drawSafety(chart, width) {
       : null;
   };
   const name = layout.above
-    ? { textAnchor: "start", dy: -15, fill: "var(--ink)", ...halo }
+    ? { textAnchor: "start", dy: -12, fill: "var(--ink)", ...halo }
     : { textAnchor: "end", dx: -8 };
   const filled = (row) => (row.durable ? colour(row) : "var(--page)");
   return plot({

@@ -7,6 +7,8 @@ use super::{Block, Cell, References, Table};
 pub struct Advised {
     /// Why nothing is.
     pub refused: Option<String>,
+    /// All of it in one sentence, if there is anything to say.
+    pub sentence: Option<String>,
     /// How what is said of settings is to be read.
     pub introduction: String,
     /// The settings of each system.

@@ -14,6 +14,8 @@ pub struct Page {
     pub subject: String,
     /// On what and when it was found, in short pieces.
     pub circumstances: Vec<String>,
+    /// Under what, by which plans and how often, in short pieces.
+    pub plans: Vec<String>,
     /// The verdict, in sentences.
     pub sentences: Vec<String>,
     /// Cost against safety.

@@ -9,8 +9,10 @@ use crate::Term;
 /// One experiment's share of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// Its heading, where there is more than one.
+    /// What it is of.
     pub title: String,
+    /// Which run of the experiment it is, and of how many, where there are several.
+    pub run: Option<(usize, usize)>,
     /// What was found, in sentences, what matters most first.
     pub sentences: Vec<String>,
     /// Its picture of cost against safety, which stands before all parts.
@@ -24,9 +26,17 @@ pub struct Part {
 }
 
 impl Part {
+    /// Its heading, where there is more than one.
+    pub fn heading(&self) -> String {
+        match self.run {
+            Some((run, of)) => format!("{}: run {run} of {of}", self.title),
+            None => self.title.clone(),
+        }
+    }
+
     /// Tells it from those of other runs of the same experiment: by its heading, and by the names of its charts.
     pub fn number(&mut self, run: usize, of: usize) {
-        self.title = format!("{}: run {run} of {of}", self.title);
+        self.run = Some((run, of));
         let chapters = self.chapters.iter_mut().chain(&mut self.front);
         for figure in chapters.flat_map(|chapter| &mut chapter.figures) {
             figure.chart.id.push_str(&format!("-run-{run}"));

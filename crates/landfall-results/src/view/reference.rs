@@ -55,6 +55,11 @@ impl References {
     }
 
     /// Whether nothing is cited.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

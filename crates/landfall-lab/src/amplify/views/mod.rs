@@ -29,6 +29,7 @@ pub(crate) fn part(amplify: &AmplifyResults) -> Part {
         front: None,
         chapters,
         unmeasured: views::unmeasured(&amplify.measurements.series),
+        run: None,
         preparation: preparation(&amplify.measurements),
     }
 }

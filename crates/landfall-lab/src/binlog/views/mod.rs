@@ -49,6 +49,7 @@ pub(crate) fn part(binlog: &BinlogResults) -> Part {
         front: None,
         chapters: chapters.into_iter().flatten().collect(),
         unmeasured: views::unmeasured(&binlog.measurements.series),
+        run: None,
         preparation: preparation(&binlog.measurements),
     }
 }

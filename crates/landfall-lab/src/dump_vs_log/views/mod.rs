@@ -21,6 +21,7 @@ pub(crate) fn part(results: &Results, found: &DumpVsLogResults) -> Part {
         front: None,
         chapters: chapters(found, results.is_in_memory()),
         unmeasured: None,
+        run: None,
         preparation: None,
     }
 }

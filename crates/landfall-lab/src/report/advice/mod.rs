@@ -13,7 +13,7 @@ use landfall_results::view::{
 use crate::advice::check::{Check, Concern};
 use crate::advice::{
     Advice, Capacity, Choice, Lack, Missing, Recommendation, Setting, System, Verdict, choice_text,
-    gain_text, marks, proof_text,
+    gain_text, marks, proof_text, sentence,
 };
 use crate::numbers::two;
 
@@ -30,6 +30,7 @@ pub(super) fn advised(advice: &Advice) -> Advised {
     let groups = groups.filter(|group| !group.settings.is_empty()).collect();
     Advised {
         refused: advice.refused.clone(),
+        sentence: sentence(advice),
         introduction: format!(
             "The fastest that lost nothing, as far as it was measured and proven here. What it gives is how many times as fast it is as the usual safe value, with its 95% interval; what it lost is the crash states in which something was missing or damaged, of those that were tried. What is unsafe is never advised, whatever it gives. {}",
             marks(advice)

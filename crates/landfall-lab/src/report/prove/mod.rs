@@ -18,12 +18,16 @@ pub(super) fn part(proofs: &[&ProofResults]) -> Part {
     Part {
         title: "What a power cut leaves".to_owned(),
         sentences: prose::sentences(proofs),
-        front: None,
+        front: match proofs {
+            [proof] => shortest(proof),
+            _ => None,
+        },
         chapters: match proofs {
             [proof] => of_one(proof),
             several => of_several(several),
         },
         unmeasured: None,
+        run: None,
         preparation: None,
     }
 }
@@ -36,13 +40,6 @@ fn of_one(proof: &ProofResults) -> Vec<Chapter> {
             table,
         )
     });
-    let shortest = proof.shortest.as_ref().and_then(|state| {
-        Chapter::of_figures(
-            "The shortest failing state",
-            format!("Of the failing states the one that lacks least. {READING}"),
-            vec![figure("timeline", format!("State {}", state.name), state)],
-        )
-    });
     let tried = Chapter::of_table(
         "What was tried",
         format!(
@@ -51,11 +48,18 @@ fn of_one(proof: &ProofResults) -> Vec<Chapter> {
         ),
         tables::tried(proof),
     );
-    let found = shortest.into_iter().chain(broken);
-    found.chain([tried]).collect()
+    broken.into_iter().chain([tried]).collect()
 }
 
-const READING: &str = "Events stand in the order in which they happened, each at its own place, whatever time lay between them. What was written since the last flush, on the shaded ground, the disk may have kept or not.";
+/// The picture of the failing state that lacks least.
+fn shortest(proof: &ProofResults) -> Option<Chapter> {
+    let state = proof.shortest.as_ref()?;
+    let title = format!("The shortest failing state: {}", state.name);
+    let figures = vec![figure("timeline", title, state)];
+    Chapter::of_figures("The shortest failing state", READING, figures)
+}
+
+const READING: &str = "Events stand in order, not to scale in time. On the shaded ground is what was written since the last flush: the disk may have kept it or not.";
 
 fn of_several(proofs: &[&ProofResults]) -> Vec<Chapter> {
     let mut models: Vec<&str> = proofs.iter().map(|proof| model(proof)).collect();

@@ -38,6 +38,7 @@ pub(crate) fn part(results: &Results, stream: &StreamResults) -> Part {
         front: None,
         chapters,
         unmeasured: views::unmeasured(&stream.series),
+        run: None,
         preparation: tables::preparation(stream),
     }
 }

@@ -24,10 +24,9 @@ pub(crate) fn part(results: &Results, sync: &SyncResults) -> Part {
     for section in &mut shown {
         section.in_memory = results.is_in_memory();
     }
-    let first = safety::of(results, sync);
-    let rest = chapters(&shown);
+    let proven = safety::of(results, sync);
     Part {
-        title: match first {
+        title: match proven {
             Some(_) => "What a durable write costs, and whether it is safe",
             None => "What a durable write costs",
         }
@@ -37,9 +36,10 @@ pub(crate) fn part(results: &Results, sync: &SyncResults) -> Part {
         } else {
             Vec::new()
         },
-        front: first,
-        chapters: rest,
+        front: safety::front(results, sync),
+        chapters: proven.into_iter().chain(chapters(&shown)).collect(),
         unmeasured: views::unmeasured(&sync.series),
+        run: None,
         preparation: tables::preparation(sync),
     }
 }
@@ -108,9 +108,6 @@ fn figure(chart: Chart, section: &Section<'_>) -> Figure {
     }
     if latency {
         legend.push("Microseconds against percentile.".to_owned());
-    }
-    if lax && latency {
-        legend.push("Panels marked * are not durable.".to_owned());
     }
     if rate && section.axis.is_none() && section.rows.len() > MOST_ROWS {
         legend.push(format!(

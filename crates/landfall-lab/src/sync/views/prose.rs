@@ -1,27 +1,168 @@
-//! What the report says of experiment `sync` before anything else.
+//! What the report says of experiment `sync` before anything else: what is cheapest and safe, why appending costs more,
+//! and what is not safe.
 //!
-//! Only a strategy whose writes are meant to survive a power cut is ever called the cheapest, and
-//! nothing is called durable without reserve where a notice puts durability itself in doubt.
+//! Only a strategy whose writes are meant to survive a power cut is ever called the cheapest, nothing is called safe
+//! that was not proven, and nothing durable without reserve where a notice puts durability itself in doubt.
 
 use crate::Results;
 use crate::numbers::{interval, thousands, two};
 use crate::stats::Estimate;
-use crate::sync::safety::{Timed, is_comparable, timed, way};
-use crate::sync::{Strategy, SyncResults, safety};
+use crate::sync::safety::{Ranking, Timed, is_comparable, lost_in, ranking, safety, timed, way};
+use crate::sync::{Safety, Strategy, SyncResults};
 use landfall_os::Allocation;
 use landfall_results::{Axes, Axis, Metric, Series};
 
+/// Strategies named in a sentence.
+const MOST_NAMED: usize = 2;
+
 /// What the report says of the experiment before anything else.
 pub(crate) fn sentences(results: &Results, sync: &SyncResults) -> Vec<String> {
-    let is_proven = sync.series.iter().any(|one| one.proof.is_some());
-    let mut sentences = match (results.is_in_memory(), is_proven) {
-        (true, false) => Vec::new(),
-        (true, true) => vec!["Which settings lose data was proven on the recorder; which of them is the fastest on a disk cannot be told in main memory.".to_owned()],
-        (false, true) => safety::sentences(sync),
-        (false, false) => vec![cheapest(results, sync)],
+    let append = append_or_overwrite(sync);
+    match (ranking(sync), results.is_in_memory()) {
+        (None, true) => vec![append],
+        (None, false) => vec![cheapest(results, sync), append, untested(sync)],
+        (Some(ranking), true) => vec![
+            "Which settings lose data was proven on the recorder; which is the fastest on a disk cannot be told in main memory.".to_owned(),
+            append,
+            not_safe(&ranking),
+        ],
+        (Some(ranking), false) => {
+            let mut all = vec![cheapest_safe(&ranking), append, not_safe(&ranking)];
+            all.extend(not_proven(&ranking));
+            all
+        }
+    }
+}
+
+/// The fastest that lost nothing, and what is as fast.
+fn cheapest_safe(ranking: &Ranking<'_>) -> String {
+    let Some((best, rate)) = &ranking.best else {
+        return if ranking.all.iter().any(|(one, _)| is_broken(one)) {
+            "No way of writing durably lost nothing here.".to_owned()
+        } else {
+            "No way of writing durably was proven to lose nothing.".to_owned()
+        };
     };
-    sentences.push(append_or_overwrite(sync));
-    sentences
+    let states = best.proof.as_ref().map_or(0, |proof| proof.states);
+    format!(
+        "{} It lost nothing in {} simulated power cuts.",
+        first("The cheapest safe write", best, rate, &ranking.equals),
+        thousands(states as f64),
+    )
+}
+
+fn is_broken(series: &Series) -> bool {
+    series.axes.is_durable() && safety(series) == Safety::Lost
+}
+
+/// The fastest of its kind, and what is as fast: of those the usual way is named, as people look for it.
+fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>]) -> String {
+    let what = format!("{what} of {}", best.axes.text(Axis::Size));
+    let (by, median) = (way(best), thousands(rate.median));
+    if best.trials.len() < 2 {
+        return format!(
+            "{what}: {by}, {median} a second; one round cannot say how far chance moved it."
+        );
+    }
+    let interval = interval(rate, thousands);
+    let Some((other, _)) = equals.first() else {
+        return format!("{what}: {by}, {median} a second (95% interval {interval}).");
+    };
+    let baseline = Axes::from(Strategy::BASELINE);
+    let usual = equals.iter().find(|(one, _)| one.axes == baseline);
+    let other = way(usual.map_or(other, |(usual, _)| usual));
+    let tied = match equals.len() {
+        1 => format!(
+            "{} ties with it: their intervals overlap.",
+            capitalized(&other)
+        ),
+        some => format!(
+            "{} and {} more tie with it: their intervals overlap.",
+            capitalized(&other),
+            some - 1
+        ),
+    };
+    format!("{what}: {by}, {median} a second (95% interval {interval}). {tied}")
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+/// What lost acknowledged writes: first what should not have.
+fn not_safe(ranking: &Ranking<'_>) -> String {
+    let lost = ranking
+        .all
+        .iter()
+        .filter(|(one, _)| safety(one) == Safety::Lost);
+    let (meant, lax): (Vec<&Timed<'_>>, Vec<_>) = lost.partition(|(one, _)| one.axes.is_durable());
+    if meant.is_empty() && lax.is_empty() {
+        return "Nothing that was tested lost an acknowledged write.".to_owned();
+    }
+    let mut said = Vec::new();
+    if !meant.is_empty() {
+        said.push(format!("Not safe, although it syncs: {}.", lost_by(&meant)));
+    }
+    if !lax.is_empty() {
+        said.push(format!("Not safe, whatever its speed: {}.", lost_by(&lax)));
+    }
+    said.join(" ")
+}
+
+fn lost_by(those: &[&Timed<'_>]) -> String {
+    listed(those, |(one, rate)| {
+        let rate = thousands(rate.median);
+        format!(
+            "{} ({rate} a second; lost in {} power cuts)",
+            way(one),
+            lost_in(one).replace('/', " of ")
+        )
+    })
+}
+
+fn not_proven(ranking: &Ranking<'_>) -> Option<String> {
+    let faster = ranking.faster.iter();
+    let those: Vec<&Timed<'_>> = faster
+        .filter(|(one, _)| safety(one) == Safety::NotProven)
+        .collect();
+    (!those.is_empty()).then(|| {
+        let listed = listed(&those, |(one, rate)| {
+            format!("{} ({} a second)", way(one), thousands(rate.median))
+        });
+        format!("Faster, and not proven: {listed}.")
+    })
+}
+
+/// The first of these, and how many more there are.
+fn listed(those: &[&Timed<'_>], text: impl Fn(&Timed<'_>) -> String) -> String {
+    let mut texts: Vec<String> = those.iter().take(MOST_NAMED).map(|one| text(one)).collect();
+    match those.len().saturating_sub(MOST_NAMED) {
+        0 => {}
+        1 => texts.push("one other".to_owned()),
+        some => texts.push(format!("{some} others")),
+    }
+    match texts.pop() {
+        Some(last) if !texts.is_empty() => format!("{} and {last}", texts.join(", ")),
+        last => last.unwrap_or_default(),
+    }
+}
+
+/// That nobody has tried what a power cut takes.
+fn untested(sync: &SyncResults) -> String {
+    let unsynced = timed(sync).filter(|(one, _)| !one.axes.is_durable());
+    let fastest = unsynced.max_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
+    let safety = "Whether the others survive a power cut was not tested here.";
+    match fastest {
+        Some((one, rate)) => format!(
+            "Not safe: {} ({} a second). {safety}",
+            way(one),
+            thousands(rate.median)
+        ),
+        None => "Which of these survive a power cut was not tested here.".to_owned(),
+    }
 }
 
 fn cheapest(results: &Results, sync: &SyncResults) -> String {
@@ -37,9 +178,10 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
         return "No durable write was measured: every strategy measured here leaves its writes to a power cut."
             .to_owned();
     };
-    let mut rivals: Vec<&Timed<'_>> = measured
+    let mut rivals: Vec<Timed<'_>> = measured
         .iter()
         .filter(|(series, _)| is_comparable(series, centre))
+        .copied()
         .collect();
     rivals.sort_by(|(_, a), (_, b)| b.median.total_cmp(&a.median));
     let Some((best, rate)) = rivals.first() else {
@@ -50,30 +192,13 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
     } else {
         "The cheapest durable write"
     };
-    let equals = rivals
+    let equals: Vec<Timed<'_>> = rivals
         .iter()
         .skip(1)
         .filter(|(_, other)| other.high >= rate.low)
-        .count();
-    let by = way(best);
-    let begin = format!(
-        "{reserve} of {} here: {} a second",
-        best.axes.text(Axis::Size),
-        thousands(rate.median)
-    );
-    if best.trials.len() < 2 {
-        return format!("{begin}, by {by}; one round cannot say how far chance moved it.");
-    }
-    let tail = match (rivals.len(), equals) {
-        (1, _) => "; nothing else of its kind was measured".to_owned(),
-        (_, 0) => "; the intervals of all others lie below its own".to_owned(),
-        (_, 1) => "; the interval of one other reaches into its own".to_owned(),
-        (_, some) => format!("; the intervals of {some} others reach into its own"),
-    };
-    format!(
-        "{begin} (95% interval {}), by {by}{tail}.",
-        interval(rate, thousands)
-    )
+        .copied()
+        .collect();
+    first(reserve, best, rate, &equals)
 }
 
 fn append_or_overwrite(sync: &SyncResults) -> String {
@@ -100,21 +225,38 @@ fn append_or_overwrite(sync: &SyncResults) -> String {
         1 => "one round".to_owned(),
         _ => format!("95% interval {}", interval(&ratio, two)),
     };
-    let times = format!("{} times as fast ({spread})", two(ratio.median));
-    let unclear = if append.trials.len() > 1 && ratio.low <= 1.0 && 1.0 <= ratio.high {
-        ", which shows no difference"
+    let times = two(ratio.median);
+    let is_clear = append.trials.len() < 2 || !(ratio.low..=ratio.high).contains(&1.0);
+    let (Some(over), Some(app)) = (cost(overwrite), cost(append)) else {
+        let counted = "writes and flushes could not be counted";
+        return if is_clear {
+            format!("Overwriting is {times} times as fast as appending ({spread}); {counted}.")
+        } else {
+            format!(
+                "Whether overwriting is faster than appending cannot be told here ({times} times as fast, {spread}); {counted}."
+            )
+        };
+    };
+    let why = if costs_more(append, overwrite) {
+        ", because the file's new size must be written too"
     } else {
         ""
     };
-    match (cost(overwrite), cost(append)) {
-        (Some(over), Some(app)) => {
-            format!("Overwriting costs {over}, appending {app}: overwriting is {times}{unclear}.")
-        }
-        _ => format!(
-            "Overwriting is {} times as fast as appending ({spread}){unclear}; writes and flushes could not be counted.",
-            two(ratio.median)
-        ),
-    }
+    let faster = if is_clear {
+        format!(" and is {times} times as fast ({spread})")
+    } else {
+        format!("; whether it is faster cannot be told here ({times} times as fast, {spread})")
+    };
+    format!("Appending costs {app}{why}. Overwriting costs {over}{faster}.")
+}
+
+/// Whether one takes more writes or flushes than another, by more than what others wrote meanwhile can explain.
+fn costs_more(one: &Series, other: &Series) -> bool {
+    const CLEARLY: f64 = 0.25;
+    [Metric::Writes, Metric::WriteRequests, Metric::Flushes]
+        .into_iter()
+        .filter_map(|metric| Some((one.median(metric)?, other.median(metric)?)))
+        .any(|(one, other)| one > other + CLEARLY)
 }
 
 pub(super) fn cost(series: &Series) -> Option<String> {

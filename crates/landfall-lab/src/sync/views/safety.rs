@@ -3,50 +3,196 @@
 use crate::Results;
 use crate::numbers::{NOTHING, interval, thousands};
 use crate::sync::safety::{Timed, is_comparable, lost_in, place, ranking, safety, timed};
-use crate::sync::{Safety, SyncResults};
+use crate::sync::{Safety, Strategy, SyncResults};
+use landfall_os::humanize::quoted;
+use landfall_os::{Allocation, SyncMethod};
 use landfall_results::view::chart::{
     Chart, Comparison, ComparisonMark, Drawing, MOST_ROWS, is_wide,
 };
-use landfall_results::view::{Chapter, Column, Figure, Row, Table};
-use landfall_results::{Axis, Series};
+use landfall_results::view::{Chapter, Column, Figure, Row, Suggestion, Table};
+use landfall_results::{Axes, Axis, Series, Term};
 
-/// The chapter that comes before all others, if anything was proven.
+/// Rows of the picture on the first screen.
+const MOST_IN_FRONT: usize = 7;
+
+/// Names of the groups of a comparison.
+const PROVEN: [&str; 3] = ["lost nothing", "lost acknowledged writes", "not proven"];
+/// The same where nothing was proven, so that only what a call promises is known.
+const PROMISED: [&str; 3] = [
+    "",
+    "not synced: a power cut loses them",
+    "synced, and not tested by power cuts",
+];
+/// The same in main memory.
+const IN_MEMORY: [&str; 3] = ["", "", "in main memory, where nothing is durable"];
+
+/// The picture that comes before everything else: cost against safety; or cost alone, with the command that adds safety.
+pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
+    let ranking = ranking(sync);
+    let is_proven = ranking.is_some();
+    let (all, best) = match &ranking {
+        Some(ranking) => (ranking.all.clone(), ranking.best.map(|(best, _)| best)),
+        None => (comparable(sync), None),
+    };
+    let (centre, _) = all.first()?;
+    let groups = match (is_proven, results.is_in_memory()) {
+        (true, _) => PROVEN,
+        (false, true) => IN_MEMORY,
+        (false, false) => PROMISED,
+    };
+    let group = |series: &Series| match (is_proven, results.is_in_memory()) {
+        (true, _) => safety(series) as usize,
+        (false, false) if !series.axes.is_durable() => Safety::Lost as usize,
+        (false, _) => Safety::NotProven as usize,
+    };
+    let terms = terms(&all);
+    let shown = telling(&all, best);
+    let hidden = all.len() - shown.len();
+    // In main memory the fastest says nothing of a disk.
+    let best = best.filter(|_| !results.is_in_memory());
+    let mut rows: Vec<ComparisonMark> = shown
+        .iter()
+        .map(|timed| {
+            mark(
+                timed,
+                group(timed.0),
+                best.map(|best| best.key.as_str()),
+                named,
+            )
+        })
+        .collect();
+    // What is not known to be lost stands above what is.
+    rows.sort_by_key(|row| match row.group {
+        1 => 2,
+        2 if !is_proven => 1,
+        2 => 3,
+        other => other,
+    });
+    let mut legend = Vec::new();
+    if is_proven {
+        legend.push("0/300 means: lost in 0 of 300 simulated power cuts.".to_owned());
+    }
+    if best.is_some() {
+        legend.push("Right of the dashed line is what is faster.".to_owned());
+    }
+    if hidden > 0 {
+        legend.push(format!("{hidden} more are in the data beneath."));
+    }
+    let comparison = Comparison {
+        log: is_wide(rows.iter().map(|row| row.value)),
+        groups: groups.map(Into::into).into(),
+        rows,
+    };
+    let title = writes_of(centre);
+    let chart = Chart::new("front", Drawing::Safety(comparison));
+    let mut figure = Figure::new(title, chart, legend.join(" "), table(&all)).with_terms(terms);
+    if !is_proven && !results.is_in_memory() {
+        let directory = quoted(&results.directory);
+        figure.command = Some(Suggestion::new(
+            "Which of these survive a power cut is not known yet. This command tests them:",
+            format!("sudo landfall lab sync --prove {directory}"),
+        ));
+    }
+    Chapter::of_figures("Cost against safety", "", vec![figure])
+}
+
+/// `Writes of 8 KiB a second, 1 thread`.
+fn writes_of(series: &Series) -> String {
+    let threads = match series.axes.threads {
+        None | Some(1) => "1 thread".to_owned(),
+        Some(some) => format!("{some} threads"),
+    };
+    format!(
+        "Writes of {} a second, {threads}",
+        series.axes.text(Axis::Size)
+    )
+}
+
+/// What was timed and can be compared with the centre of the plan, the fastest first.
+fn comparable(sync: &SyncResults) -> Vec<Timed<'_>> {
+    let baseline = Axes::from(Strategy::BASELINE);
+    let centre = timed(sync)
+        .find(|(one, _)| one.axes == baseline)
+        .or_else(|| timed(sync).next());
+    let Some((centre, _)) = centre else {
+        return Vec::new();
+    };
+    let mut all: Vec<Timed<'_>> = timed(sync)
+        .filter(|(one, _)| is_comparable(one, centre))
+        .collect();
+    all.sort_by(|(_, a), (_, b)| b.median.total_cmp(&a.median));
+    all
+}
+
+/// The few that tell most: the best, what syncs and is broken, the usual ways to write, what is not synced, and then
+/// the fastest of the rest. Sorted as they came.
+fn telling<'a>(all: &[Timed<'a>], best: Option<&Series>) -> Vec<Timed<'a>> {
+    let usual = |series: &Series| {
+        series.axes.sync_method == Some(SyncMethod::FDATASYNC)
+            && matches!(
+                series.axes.allocation,
+                Some(Allocation::Append | Allocation::Overwrite)
+            )
+    };
+    let is_best = |series: &Series| best.is_some_and(|best| best.key == series.key);
+    let is_unsynced = |series: &Series| !series.axes.is_durable();
+    let rank = |series: &Series| match () {
+        () if is_best(series) || usual(series) => 0,
+        () if !is_unsynced(series) && safety(series) == Safety::Lost => 1,
+        () if is_unsynced(series) => 2,
+        () => 3,
+    };
+    let mut places: Vec<usize> = (0..all.len()).collect();
+    places.sort_by_key(|place| rank(all[*place].0));
+    places.truncate(MOST_IN_FRONT);
+    places.sort_unstable();
+    places.into_iter().map(|place| all[place]).collect()
+}
+
+/// What the names of these mean.
+fn terms(those: &[Timed<'_>]) -> Vec<Term> {
+    let axes = [Axis::Allocation, Axis::Method];
+    let terms = axes
+        .into_iter()
+        .flat_map(|axis| those.iter().filter_map(move |(one, _)| one.axes.term(axis)));
+    terms.collect()
+}
+
+/// The chapter of everything that was proven, if anything was.
 pub(super) fn of(results: &Results, sync: &SyncResults) -> Option<Chapter> {
     let ranking = ranking(sync)?;
     let (centre, _) = ranking.all.first()?;
     let others: Vec<Timed<'_>> = timed(sync)
         .filter(|(one, _)| one.proof.is_some() && !is_comparable(one, centre))
         .collect();
-    let threads = match centre.axes.threads {
-        None | Some(1) => "1 thread".to_owned(),
-        Some(some) => format!("{some} threads"),
-    };
-    let title = format!("Writes of {}, {threads}", centre.axes.text(Axis::Size));
     // In main memory the fastest says nothing of a disk.
     let best = if results.is_in_memory() {
         None
     } else {
         ranking.best.map(|(best, _)| best.key.as_str())
     };
-    let main = figure("safety", &title, ranking.all, best, |one| {
-        let axes = &one.axes;
-        format!(
-            "{}, {}",
-            axes.text(Axis::Allocation),
-            axes.text(Axis::Method)
-        )
-    });
-    let mut figures = vec![main];
+    let title = writes_of(centre);
+    let mut figures = vec![figure("safety", &title, ranking.all, best, named)];
     if !others.is_empty() {
         let title = "Other sizes, threads and places, whose rates are not comparable";
         let by_key = |one: &Series| one.key.replace('/', " ");
         figures.push(figure("safety-others", title, others, None, by_key));
     }
     let introduction = format!(
-        "How fast each setting is, and in how many crash states, of those tried on the recorder, a write was missing that had been acknowledged: 240/300 is 240 of 300. {}",
+        "How fast each way of writing is, and in how many simulated power cuts it lost a write that had been acknowledged: 240/300 is 240 of 300. {}",
         place(results, sync)
     );
     Chapter::of_figures("Cost against safety", introduction, figures)
+}
+
+/// How it is called in the pictures: `overwrite, fdatasync`.
+fn named(series: &Series) -> String {
+    let axes = &series.axes;
+    format!(
+        "{}, {}",
+        axes.text(Axis::Allocation),
+        axes.text(Axis::Method)
+    )
 }
 
 fn figure(
@@ -63,14 +209,12 @@ fn figure(
     let rows: Vec<ComparisonMark> = those
         .iter()
         .take(MOST_ROWS)
-        .map(|timed| mark(timed, best, label))
+        .map(|timed| mark(timed, safety(timed.0) as usize, best, label))
         .collect();
+    let terms = terms(&those);
     let mut legend = Vec::new();
     if best.is_some() {
-        legend.push("The dashed line is the rate of the fastest that lost nothing: what lies to the right of it is faster, and at what price.".to_owned());
-    }
-    if rows.iter().any(|row| !row.durable) {
-        legend.push("What has a * is not meant to be durable, whatever it lost here.".to_owned());
+        legend.push("The dashed line is the rate of the fastest that lost nothing.".to_owned());
     }
     if those.len() > MOST_ROWS {
         legend.push(format!(
@@ -78,18 +222,18 @@ fn figure(
             those.len()
         ));
     }
-    let groups = ["lost nothing", "lost acknowledged writes", "not proven"];
     let comparison = Comparison {
         log: is_wide(rows.iter().map(|row| row.value)),
-        groups: groups.map(Into::into).into(),
+        groups: PROVEN.map(Into::into).into(),
         rows,
     };
     let chart = Chart::new(id, Drawing::Safety(comparison));
-    Figure::new(title, chart, legend.join(" "), table(&those))
+    Figure::new(title, chart, legend.join(" "), table(&those)).with_terms(terms)
 }
 
 fn mark(
     (strategy, rate): &Timed<'_>,
+    group: usize,
     best: Option<&str>,
     label: fn(&Series) -> String,
 ) -> ComparisonMark {
@@ -100,12 +244,8 @@ fn mark(
         _ => text.push_str(&format!(", {}", lost_in(strategy))),
     }
     ComparisonMark {
-        label: if strategy.axes.is_durable() {
-            label(strategy)
-        } else {
-            format!("{} *", label(strategy))
-        },
-        group: safety(strategy) as usize,
+        label: label(strategy),
+        group,
         durable: strategy.axes.is_durable(),
         best: is_best,
         value: rate.median,
@@ -117,7 +257,11 @@ fn mark(
 
 fn table(those: &[Timed<'_>]) -> Table {
     let rows = those.iter().map(|(strategy, rate)| {
-        let mark = if strategy.axes.is_durable() { "" } else { " *" };
+        let mark = if strategy.axes.is_durable() {
+            ""
+        } else {
+            ", not durable"
+        };
         let proof = strategy.proof.as_ref();
         let known = proof.filter(|_| safety(strategy) != Safety::NotProven);
         Row::of(
@@ -146,15 +290,10 @@ fn table(those: &[Timed<'_>]) -> Table {
         "proven on",
         "not proven because",
     ];
-    let mut table = Table::new(
+    Table::new(
         "Operations per second, crash states in which an acknowledged write was missing, and how many were missing in the worst of them",
         "Strategy",
         columns.map(Column::new).into(),
     )
-    .with_rows(rows);
-    let mut all = those.iter();
-    if all.any(|(strategy, _)| !strategy.axes.is_durable()) {
-        table.note("* Not meant to be durable.");
-    }
-    table
+    .with_rows(rows)
 }

@@ -51,10 +51,7 @@ pub(super) fn of(chart: &Chart, section: &Section<'_>) -> Table {
         ),
     };
     let caption = format!("{caption}. {}", section.title);
-    let mut table = series_table(caption, "Strategy", columns, section.marked());
-    if section.has_marks() {
-        table.note("* Not durable: a power cut loses these writes.");
-    }
+    let mut table = series_table(caption, "Strategy", columns, section.named());
     if is_proven(section) && table.columns.iter().any(|one| one.heading == LOST_IN) {
         table.note(format!(
             "Lost in: crash states in which an acknowledged write was missing, of those that were tried; {NOTHING} where nothing was proven."

@@ -31,6 +31,7 @@ pub(crate) fn part(torn: &TornResults) -> Part {
         front: None,
         chapters: chapters.into_iter().flatten().collect(),
         unmeasured: views::unmeasured(&torn.measurements.series),
+        run: None,
         preparation: preparation(&torn.measurements),
     }
 }
