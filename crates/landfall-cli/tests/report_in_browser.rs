@@ -13,7 +13,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 const LARGEST: u64 = 1_000_000;
-const CHARTS: [&str; 10] = [
+const CHARTS: [&str; 11] = [
+    "front",
     "rate-allocation",
     "rate-method",
     "rate-size",
@@ -70,6 +71,8 @@ fn open(browser: &Path, page: &Path, width: u32) -> Opened {
             "--disable-component-update",
             "--disable-sync",
             "--host-resolver-rules=MAP * ~NOTFOUND",
+            // A page that frames another one looks into it.
+            "--allow-file-access-from-files",
             "--enable-logging=stderr",
             "--virtual-time-budget=10000",
         ])
@@ -88,6 +91,81 @@ fn open(browser: &Path, page: &Path, width: u32) -> Opened {
             .filter(|line| line.contains("CONSOLE"))
             .map(str::to_owned)
             .collect(),
+    }
+}
+
+/// Frames a page at the size of a window and says where things are in it. A browser's own window cannot be as narrow as
+/// a phone.
+const FRAME: &str = r#"<!DOCTYPE html>
+<style>html, body { margin: 0 } iframe { border: 0 }</style>
+<iframe id="frame" width="WIDTH" height="HEIGHT" src="PAGE"></iframe>
+<pre id="found"></pre>
+<script>
+const frame = document.getElementById("frame");
+const look = () => {
+  const page = frame.contentDocument;
+  const root = page.documentElement;
+  if (root.dataset.report === "pending") {
+    setTimeout(look, 50);
+    return;
+  }
+  const box = (element) => {
+    const { top, bottom } = element?.getBoundingClientRect() ?? {};
+    return { top, bottom };
+  };
+  const folds = [...page.querySelectorAll("details")];
+  const found = {
+    report: root.dataset.report,
+    verdict: box(page.querySelector("#verdict")),
+    chart: box(page.querySelector("#front svg, #timeline svg")),
+    mark: box(page.querySelector(".counted > *")),
+    open: folds.filter((fold) => fold.open).map((fold) => fold.id),
+    target: box(page.querySelector(":target")),
+  };
+  folds.forEach((fold) => { fold.open = true; });
+  found.excess = root.scrollWidth - root.clientWidth;
+  document.getElementById("found").textContent = JSON.stringify(found);
+};
+frame.addEventListener("load", look);
+</script>
+"#;
+
+/// What a window of this size shows of a page at first, opened at an anchor such as `#notices`, or at its top.
+fn shown(browser: &Path, page: &Path, (width, height): (u32, u32), anchor: &str) -> Value {
+    let directory = tempfile::tempdir().expect("a directory");
+    let frame = directory.path().join("frame.html");
+    let html = FRAME
+        .replace("WIDTH", &width.to_string())
+        .replace("HEIGHT", &height.to_string())
+        .replace("PAGE", &format!("file://{}{anchor}", page.display()));
+    fs::write(&frame, html).expect("the frame is written");
+    let opened = open(browser, &frame, 1400);
+    let found = opened.dom.split("<pre id=\"found\">").nth(1);
+    let found = found.and_then(|rest| rest.split("</pre>").next());
+    serde_json::from_str(found.unwrap_or_default())
+        .unwrap_or_else(|error| panic!("{error}: {:?}", opened.complaints))
+}
+
+const DESKTOP: (u32, u32) = (1280, 800);
+const PHONE: (u32, u32) = (390, 844);
+
+/// The verdict and the picture are on the first screen, of a phone at least where the picture begins, and nothing is
+/// wider than the window, even when every fold is open.
+fn check_first_screen(browser: &Path, page: &Path) {
+    for size in [DESKTOP, PHONE] {
+        let found = shown(browser, page, size, "");
+        let at = |what: &str, side: &str| {
+            let number = found[what][side].as_f64();
+            number.unwrap_or_else(|| panic!("no {what}: {found}"))
+        };
+        assert_eq!(found["report"], "drawn", "{size:?}: {found}");
+        assert_eq!(found["excess"], 0, "{size:?}: {found}");
+        assert_eq!(found["open"], json!([]), "{size:?}: {found}");
+        let height = f64::from(size.1);
+        assert!(at("verdict", "top") >= 0.0, "{size:?}: {found}");
+        assert!(at("verdict", "bottom") <= at("chart", "top"), "{size:?}: {found}");
+        let last = if size == DESKTOP { "chart" } else { "mark" };
+        assert!(at(last, "bottom") <= height, "{size:?}: {found}");
     }
 }
 
@@ -141,7 +219,7 @@ fn faults(opened: &Opened, charts: &[&str]) -> String {
         .skip(1)
         .filter(|figure| {
             let figure = figure.split("</figure>").next().unwrap_or_default();
-            ["<details>", "<caption>", "scope=\"row\"", "<td"]
+            ["<details", "<caption>", "scope=\"row\"", "<td"]
                 .iter()
                 .all(|part| figure.contains(part))
         })
@@ -320,25 +398,49 @@ fn reports_of_what_power_cuts_leave_are_complete_too() {
             "not_proven": (index % 3 == 2).then_some("it was stopped"),
         });
     }
+    let page = directory.path().join("rendered.html");
     let charts = check_document(&browser, directory.path(), &proven);
-    assert_eq!(charts.first().map(String::as_str), Some("safety"));
+    assert_eq!(charts[..2], ["front", "safety"]);
+    check_first_screen(&browser, &page);
 
     let mut lost = measured;
     lost["experiments"] = json!([failing_proof("loses-nothing")]);
     let charts = check_document(&browser, directory.path(), &lost);
     assert_eq!(charts, ["timeline"]);
+    check_first_screen(&browser, &page);
     lost["experiments"] = json!([failing_proof("loses-nothing"), failing_proof("loses")]);
     let charts = check_document(&browser, directory.path(), &lost);
     assert_eq!(charts, ["timeline-1"]);
 
     // An event that is lost must be seen.
-    let page = directory.path().join("rendered.html");
     let html = fs::read_to_string(&page).expect("the page");
     let broken = html.replacen("\"kind\":\"flush\"", "\"kind\":\"flash\"", 1);
     assert_ne!(broken, html, "nothing was planted");
     fs::write(&page, broken).expect("the copy is written");
     let found = faults(&open(&browser, &page, 1280), &["timeline-1"]);
     assert!(found.contains("marks of"), "unseen: {found}");
+}
+
+#[test]
+fn an_anchor_opens_the_folds_around_it() {
+    let Some(browser) = browser() else {
+        return common::skip("no Chromium on PATH, and $CHROMIUM names none");
+    };
+    let directory = report("sync --ops 20 --rounds 2 --allocation overwrite,append --sync fdatasync,none");
+    let page = directory.path().join("report/index.html");
+    check_first_screen(&browser, &page);
+    for (anchor, fold) in [("#claims", "claims"), ("#source-1", "claims"), ("#foundation", "foundation")] {
+        let found = shown(&browser, &page, PHONE, anchor);
+        assert_eq!(found["open"], json!([fold]), "{anchor}: {found}");
+        let top = found["target"]["top"].as_f64().expect("a target");
+        assert!((0.0..f64::from(PHONE.1)).contains(&top), "{anchor}: {found}");
+    }
+    // The check must see what it is there for.
+    let html = fs::read_to_string(&page).expect("the page");
+    let broken = directory.path().join("broken.html");
+    let wide = html.replace("<main>", "<main><div style=\"width:600px\">.</div>");
+    fs::write(&broken, wide).expect("the copy is written");
+    assert_ne!(shown(&browser, &broken, PHONE, "")["excess"], 0);
 }
 
 #[test]

@@ -43,6 +43,14 @@ pub enum CacheState {
 }
 
 impl Files {
+    /// As it stands beside a number of threads.
+    fn name(self) -> &'static str {
+        match self {
+            Files::Shared => "one file",
+            Files::Each => "a file each",
+        }
+    }
+
     /// What it is, in a sentence.
     pub fn meaning(self) -> &'static str {
         match self {
@@ -286,8 +294,9 @@ impl Axes {
             Axis::Chunk => self.chunk.map(bytes_text),
             Axis::Threads => self.threads.map(|threads| match (threads, self.files) {
                 (1, _) => "1 thread".to_owned(),
-                (threads, Some(Files::Each)) => format!("{threads}, a file each"),
-                (threads, Some(Files::Shared) | None) => format!("{threads}, one file"),
+                (threads, files) => {
+                    format!("{threads}, {}", files.unwrap_or(Files::Shared).name())
+                }
             }),
             Axis::Pages => self.placement.map(|placement| {
                 let placement = match placement {
@@ -304,6 +313,7 @@ impl Axes {
 
     /// The value on an axis and what it means, where its name does not say it.
     pub fn term(&self, axis: Axis) -> Option<Term> {
+        let mut name = self.text(axis);
         let meaning = match axis {
             Axis::Allocation => self.allocation?.meaning().to_owned(),
             Axis::Method => match self.sync_method {
@@ -311,17 +321,14 @@ impl Axes {
                 None => self.stream_method?.meaning(),
             },
             Axis::Pages => format!("{} {}", self.placement?.meaning(), self.cache?.meaning()),
-            Axis::Threads => self
-                .files
-                .filter(|_| self.threads > Some(1))?
-                .meaning()
-                .to_owned(),
+            Axis::Threads => {
+                let files = self.files.filter(|_| self.threads > Some(1))?;
+                name = files.name().to_owned();
+                files.meaning().to_owned()
+            }
             Axis::Size | Axis::Chunk => return None,
         };
-        Some(Term {
-            name: self.text(axis),
-            meaning,
-        })
+        Some(Term { name, meaning })
     }
 
     /// Where the value belongs on an axis of numbers; 0 on others.

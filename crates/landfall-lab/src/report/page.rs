@@ -6,7 +6,7 @@ use crate::advice::Advice;
 use crate::{Findings, Found, Results, facts};
 use landfall_os::humanize::{bytes_text, duration_text};
 use landfall_results::proof::ProofResults;
-use landfall_results::view::{Cell, Claims, Page, Part};
+use landfall_results::view::{Cell, Chapter, Claims, Page, Part};
 
 /// The page of these results, with what is advised on them.
 pub fn page(results: &Results, advice: &Advice) -> Page {
@@ -26,8 +26,7 @@ pub fn page(results: &Results, advice: &Advice) -> Page {
         parts.push(prove::part(&proofs));
     }
     let sentences = prose::verdict(results, &mut parts);
-    let front = parts.iter_mut().filter_map(|part| part.front.take());
-    let front = front.collect();
+    let front = first_picture(&mut parts);
     let has_only_proofs = results.has_only_proofs();
     let heading = if has_only_proofs {
         prove::prose::heading(&proofs)
@@ -68,6 +67,17 @@ pub fn page(results: &Results, advice: &Advice) -> Page {
         schema: results.schema.clone(),
         has_only_proofs,
     }
+}
+
+/// The picture that belongs to the verdict. Those of other parts stand with their chapters.
+fn first_picture(parts: &mut [Part]) -> Option<Chapter> {
+    let mut pictures = parts.iter_mut().filter(|part| part.front.is_some());
+    let first = pictures.next()?.front.take();
+    for part in pictures {
+        let own = part.front.take();
+        part.chapters.splice(0..0, own);
+    }
+    first
 }
 
 fn recorder(proof: &ProofResults) -> String {

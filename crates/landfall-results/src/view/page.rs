@@ -18,8 +18,8 @@ pub struct Page {
     pub plans: Vec<String>,
     /// The verdict, in sentences.
     pub sentences: Vec<String>,
-    /// Cost against safety.
-    pub front: Vec<Chapter>,
+    /// The picture that belongs to the verdict: cost against safety, or what a power cut left.
+    pub front: Option<Chapter>,
     /// Published claims.
     pub claims: Claims,
     /// What is advised.

@@ -26,7 +26,7 @@ const CHARTS: [&str; 3] = ["break-even-seconds", "break-even-bytes", "saving-cos
 fn every_chart_stands_with_its_table() {
     let html = page(&document());
     assert_eq!(charts(&html), CHARTS);
-    assert_eq!(body(&html).matches("<summary>Data</summary>").count(), 3);
+    assert_eq!(body(&html).matches("<summary>Data: ").count(), 3);
     assert!(!body(&html).contains("data-expected=\"0\""));
     assert!(!html.contains("Nothing was measured"));
     for words in [

@@ -36,14 +36,14 @@ fn fastest(results: &Results, stream: &StreamResults) -> Option<String> {
         (false, false) => "durable",
     };
     let chance = match (rounds, equals, rivals.len()) {
-        (1, ..) => "; one round cannot say how far chance moved it".to_owned(),
-        (_, _, 1) => "; nothing else was measured at this size".to_owned(),
-        (_, 0, _) => "; the intervals of all others lie above its own".to_owned(),
-        (_, 1, _) => "; the interval of one other reaches into its own".to_owned(),
-        (_, some, _) => format!("; the intervals of {some} others reach into its own"),
+        (1, ..) => " One round cannot say how far chance moved it.".to_owned(),
+        (_, _, 1) => " Nothing else was measured at this size.".to_owned(),
+        (_, 0, _) => " No other is as quick.".to_owned(),
+        (_, 1, _) => " One other ties with it: their intervals overlap.".to_owned(),
+        (_, some, _) => format!(" {some} others tie with it: their intervals overlap."),
     };
     let mut text = format!(
-        "A state of {} is {durable} {} after the save begins at the earliest{}, by {}, which holds the program up for {}{chance}.",
+        "The quickest save of {} is {durable} after {}{}, by {}; the program waits {} of that.{chance}",
         bytes_text(size),
         seconds_text(soonest.total.median),
         certainty(&soonest.total, rounds),
@@ -52,10 +52,10 @@ fn fastest(results: &Results, stream: &StreamResults) -> Option<String> {
     );
     if shortest.series.key != soonest.series.key {
         text.push_str(&format!(
-            " The shortest hand-over is {}{}, by {}, {durable} after {}.",
+            " The program waits least with {}: {}{}; that save is {durable} after {}.",
+            way(shortest.series),
             seconds_text(shortest.hand_over.median),
             certainty(&shortest.hand_over, shortest.series.trials.len()),
-            way(shortest.series),
             seconds_text(shortest.total.median),
         ));
     }
@@ -98,7 +98,7 @@ fn certainty(seconds: &Estimate, rounds: usize) -> String {
 fn way(series: &Series) -> String {
     let axes = &series.axes;
     let (method, allocation) = (axes.text(Axis::Method), axes.text(Axis::Allocation));
-    format!("{method} on {allocation}")
+    format!("{method} ({allocation})")
 }
 
 /// The first wall in a sentence, and which methods have one too.

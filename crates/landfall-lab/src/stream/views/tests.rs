@@ -51,12 +51,12 @@ fn a_standard_run_of_stream_has_every_chart_with_its_table() {
     let html = page(&saved(standard_results()));
     assert!(html.len() < 1_000_000, "{}", html.len());
     assert_eq!(charts(&html), SAVED);
-    assert_eq!(body(&html).matches("<summary>Data</summary>").count(), 6);
+    assert_eq!(body(&html).matches("<summary>Data: ").count(), 6);
     assert!(!body(&html).contains("data-expected=\"0\""));
     assert!(html.contains("<h1>What saving a large state costs</h1>"));
     for words in [
-        "A state of 512 MiB is durable 1.02 s after the save begins at the earliest (95% interval",
-        "The shortest hand-over is",
+        "The quickest save of 512 MiB is durable after 1.02 s (95% interval",
+        "The program waits least with ",
         "The wall of write (append) is between 512 MiB and 1.0 GiB",
         "The dashed line stands at the dirty limit of 600 MiB.",
         "Left out for want of space, memory or time: 4.0 GiB.",
@@ -73,7 +73,7 @@ fn two_experiments_have_a_part_each() {
     both.experiments.push(standard_results().into());
     let html = page(&both);
     assert!(html.len() < 1_000_000, "{}", html.len());
-    assert_eq!(charts(&html).len(), 10 + SAVED.len());
+    assert_eq!(charts(&html).len(), 11 + SAVED.len());
     let at = |text: &str| {
         body(&html)
             .find(text)
@@ -81,13 +81,14 @@ fn two_experiments_have_a_part_each() {
     };
     let order = [
         "<h1>What it costs to make data durable</h1>",
-        "The cheapest durable write of 8 KiB here:",
-        "<h2>Settings</h2>",
-        "<h2 class=\"part\">What a durable write costs</h2>",
+        "The cheapest durable write of 8 KiB:",
+        "id=\"front\"",
+        "<h2 class=\"part\" id=\"change\">What to change</h2>",
+        "<h2 class=\"part\" id=\"part-1\">What a durable write costs</h2>",
         "<h3 class=\"chapter\">Durable writes per second</h3>",
         "<h4 class=\"title\">By allocation (fdatasync",
-        "<h2 class=\"part\">What saving a large state costs</h2>",
-        "A state of 512 MiB is durable",
+        "<h2 class=\"part\" id=\"part-2\">What saving a large state costs</h2>",
+        "The quickest save of 512 MiB is durable",
         "<h3 class=\"chapter\">MB per second by size</h3>",
         "<h2>What this directory stands on</h2>",
     ];
@@ -126,7 +127,7 @@ fn a_save_in_memory_is_not_called_durable() {
     }
     let html = page(&memory);
     assert!(html.contains("where nothing is durable"));
-    assert!(html.contains("A state of 512 MiB is handed over and synced"));
+    assert!(html.contains("The quickest save of 512 MiB is handed over and synced"));
     for words in [
         "512 MiB is durable",
         "until durable",
@@ -138,7 +139,7 @@ fn a_save_in_memory_is_not_called_durable() {
     let danger = Notice::new("x", Weight::Danger, "no");
     let mut doubtful = saved(standard_results());
     doubtful.notices = vec![danger];
-    assert!(page(&doubtful).contains("A state of 512 MiB is meant to be durable"));
+    assert!(page(&doubtful).contains("The quickest save of 512 MiB is meant to be durable"));
 }
 
 #[test]
@@ -159,7 +160,7 @@ fn a_stream_of_which_parts_are_missing_shows_the_rest() {
         ["stream-size", "stream-method", "stream-cost-method"]
     );
     assert!(html.contains("A mark is a single measurement."));
-    assert!(html.contains("one round cannot say how far chance moved it"));
+    assert!(html.contains("One round cannot say how far chance moved it"));
     assert!(html.contains("No wall was found"));
     assert!(!html.contains("dirty limit") || !body(&html).contains("dirty limit of"));
     // Nothing at all, and nothing that can be carried out.

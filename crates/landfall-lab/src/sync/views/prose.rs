@@ -43,12 +43,20 @@ fn cheapest_safe(ranking: &Ranking<'_>) -> String {
             "No way of writing durably was proven to lose nothing.".to_owned()
         };
     };
-    let states = best.proof.as_ref().map_or(0, |proof| proof.states);
-    format!(
-        "{} It lost nothing in {} simulated power cuts.",
-        first("The cheapest safe write", best, rate, &ranking.equals),
-        thousands(states as f64),
+    let lost = format!("; it lost nothing in {} power cuts", states(best));
+    first(
+        "The cheapest safe write",
+        best,
+        rate,
+        &ranking.equals,
+        &lost,
     )
+}
+
+/// Crash states that it was held against.
+fn states(series: &Series) -> String {
+    let states = series.proof.as_ref().map_or(0, |proof| proof.states);
+    thousands(states as f64)
 }
 
 fn is_broken(series: &Series) -> bool {
@@ -56,17 +64,17 @@ fn is_broken(series: &Series) -> bool {
 }
 
 /// The fastest of its kind, and what is as fast: of those the usual way is named, as people look for it.
-fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>]) -> String {
+fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>], more: &str) -> String {
     let what = format!("{what} of {}", best.axes.text(Axis::Size));
     let (by, median) = (way(best), thousands(rate.median));
     if best.trials.len() < 2 {
         return format!(
-            "{what}: {by}, {median} a second; one round cannot say how far chance moved it."
+            "{what}: {by}, {median} a second{more}. One round cannot say how far chance moved it."
         );
     }
     let interval = interval(rate, thousands);
     let Some((other, _)) = equals.first() else {
-        return format!("{what}: {by}, {median} a second (95% interval {interval}).");
+        return format!("{what}: {by}, {median} a second (95% interval {interval}){more}.");
     };
     let baseline = Axes::from(Strategy::BASELINE);
     let usual = equals.iter().find(|(one, _)| one.axes == baseline);
@@ -82,7 +90,7 @@ fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>]) -> St
             some - 1
         ),
     };
-    format!("{what}: {by}, {median} a second (95% interval {interval}). {tied}")
+    format!("{what}: {by}, {median} a second (95% interval {interval}){more}. {tied}")
 }
 
 fn capitalized(text: &str) -> String {
@@ -198,7 +206,7 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
         .filter(|(_, other)| other.high >= rate.low)
         .copied()
         .collect();
-    first(reserve, best, rate, &equals)
+    first(reserve, best, rate, &equals, "")
 }
 
 fn append_or_overwrite(sync: &SyncResults) -> String {

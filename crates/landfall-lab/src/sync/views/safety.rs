@@ -1,7 +1,7 @@
 //! Cost against safety: the picture of what is fast and lost nothing.
 
 use crate::Results;
-use crate::numbers::{NOTHING, interval, thousands};
+use crate::numbers::{interval, thousands};
 use crate::sync::safety::{Timed, is_comparable, lost_in, place, ranking, safety, timed};
 use crate::sync::{Safety, Strategy, SyncResults};
 use landfall_os::humanize::quoted;
@@ -9,7 +9,7 @@ use landfall_os::{Allocation, SyncMethod};
 use landfall_results::view::chart::{
     Chart, Comparison, ComparisonMark, Drawing, MOST_ROWS, is_wide,
 };
-use landfall_results::view::{Chapter, Column, Figure, Row, Suggestion, Table};
+use landfall_results::view::{Chapter, Column, Figure, Row, Suggestion, Table, or_nothing};
 use landfall_results::{Axes, Axis, Series, Term};
 
 /// Rows of the picture on the first screen.
@@ -59,6 +59,10 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
                 best.map(|best| best.key.as_str()),
                 named,
             )
+        })
+        .map(|mark| ComparisonMark {
+            durable: mark.durable && (is_proven || !results.is_in_memory()),
+            ..mark
         })
         .collect();
     // What is not known to be lost stands above what is.
@@ -256,44 +260,52 @@ fn mark(
 }
 
 fn table(those: &[Timed<'_>]) -> Table {
+    let is_proven = those.iter().any(|(one, _)| one.proof.is_some());
     let rows = those.iter().map(|(strategy, rate)| {
         let mark = if strategy.axes.is_durable() {
             ""
         } else {
             ", not durable"
         };
-        let proof = strategy.proof.as_ref();
-        let known = proof.filter(|_| safety(strategy) != Safety::NotProven);
-        Row::of(
-            format!("{}{mark}", strategy.key),
-            vec![
-                thousands(rate.median),
-                interval(rate, thousands),
-                lost_in(strategy),
-                known.map_or(NOTHING.to_owned(), |proof| {
-                    thousands(proof.worst_lost as f64)
-                }),
-                proof.map_or(NOTHING.to_owned(), |proof| {
-                    proof.filesystem_spec.to_string()
-                }),
-                proof
-                    .and_then(|proof| proof.not_proven.clone())
-                    .unwrap_or_default(),
+        let mut cells = vec![thousands(rate.median), interval(rate, thousands)];
+        if is_proven {
+            cells.extend(losses(strategy));
+        }
+        Row::of(format!("{}{mark}", strategy.key), cells)
+    });
+    let (caption, columns): (_, &[&'static str]) = if is_proven {
+        (
+            "Operations per second, crash states in which an acknowledged write was missing, and how many were missing in the worst of them",
+            &[
+                "ops/s",
+                "95% interval",
+                "lost in",
+                "at worst",
+                "proven on",
+                "not proven because",
             ],
         )
-    });
-    let columns = [
-        "ops/s",
-        "95% interval",
-        "lost in",
-        "at worst",
-        "proven on",
-        "not proven because",
-    ];
-    Table::new(
-        "Operations per second, crash states in which an acknowledged write was missing, and how many were missing in the worst of them",
-        "Strategy",
-        columns.map(Column::new).into(),
-    )
-    .with_rows(rows)
+    } else {
+        ("Operations per second", &["ops/s", "95% interval"])
+    };
+    let columns = columns
+        .iter()
+        .map(|heading| Column::new(*heading))
+        .collect();
+    Table::new(caption, "Strategy", columns).with_rows(rows)
+}
+
+/// What power cuts did to it, a cell for each column.
+fn losses(strategy: &Series) -> [String; 4] {
+    let proof = strategy.proof.as_ref();
+    let known = proof.filter(|_| safety(strategy) != Safety::NotProven);
+    let worst = known.map(|proof| thousands(proof.worst_lost as f64));
+    let spec = proof.map(|proof| proof.filesystem_spec.to_string());
+    let reason = proof.and_then(|proof| proof.not_proven.clone());
+    [
+        lost_in(strategy),
+        or_nothing(worst),
+        or_nothing(spec),
+        reason.unwrap_or_default(),
+    ]
 }
