@@ -1,7 +1,7 @@
 //! The `landfall` program: arguments in, tables and files out.
 //!
 //! Results go to standard output, progress and complaints to standard error. Exit codes are those
-//! of [`exit::Code`] and documented in `docs/exit-codes.md`.
+//! of [`exit::Code`] and documented in `docs/reference/exit-codes.md`.
 
 mod args;
 mod commands;

@@ -274,7 +274,7 @@ fn page_of_rules() -> String {
     use landfall_lab::rules::{self, System};
     use landfall_lab::rules::{Promise, Value};
     let mut page = String::from(
-        "# The rules of `landfall advise`\n\nMade from the table in `crates/landfall-lab/src/rules`; the documents were read in November 2026. When each of them\nspeaks, and by what it is decided, is in [advice.md](advice.md).\n",
+        "# The rules of `landfall advise`\n\nMade from the table in `crates/landfall-lab/src/rules`; the documents were read in November 2026. When each of them\nspeaks, and by what it is decided, is in [advice.md](../how-to/advice.md).\n",
     );
     for system in System::ALL {
         page += &format!("\n## {}\n\n", system.name());
@@ -296,9 +296,9 @@ fn page_of_rules() -> String {
                 }
             });
             let values: Vec<String> = values.collect();
-            // Ours is a file of the repository, and the page is in its `docs`.
+            // Ours is a file of the repository, and the page is in `docs/reference`.
             let source = match rule.source.address.strip_prefix("crates/") {
-                Some(own) => format!("../crates/{own}"),
+                Some(own) => format!("../../crates/{own}"),
                 None => rule.source.address.to_owned(),
             };
             page += &format!(
@@ -327,6 +327,6 @@ fn the_page_of_rules_is_that_of_the_table() {
     }
     assert!(
         fs::read_to_string(&path).unwrap_or_default() == page,
-        "docs/advice-rules.md is stale: LANDFALL_UPDATE=1 cargo test -p landfall-cli --test advise"
+        "docs/reference/advice-rules.md is stale: LANDFALL_UPDATE=1 cargo test -p landfall-cli --test advise"
     );
 }

@@ -45,7 +45,7 @@ fn the_schemas_in_the_documentation_are_the_programs_own() {
         let documented = fs::read_to_string(&path).unwrap_or_default();
         assert!(
             documented == schema,
-            "docs/{name}.schema.json is stale: LANDFALL_UPDATE=1 cargo test -p landfall-cli --test output"
+            "docs/reference/{name}.schema.json is stale: LANDFALL_UPDATE=1 cargo test -p landfall-cli --test output"
         );
     }
 }
@@ -87,7 +87,7 @@ fn the_page_of_metrics_is_that_of_the_table() {
     }
     assert!(
         fs::read_to_string(&path).unwrap_or_default() == page,
-        "docs/metrics.md is stale: LANDFALL_UPDATE=1 cargo test -p landfall-cli --test output"
+        "docs/reference/metrics.md is stale: LANDFALL_UPDATE=1 cargo test -p landfall-cli --test output"
     );
 }
 

@@ -130,7 +130,7 @@ fn each_model_is_held_to_what_it_says() {
     }
 }
 
-/// The example of docs/prove-your-program.md, as it stands there.
+/// The example of docs/how-to/prove-your-program.md, as it stands there.
 #[test]
 fn a_disk_that_writes_whole_pages_tears_none() {
     let cwd = scratch();

@@ -179,7 +179,7 @@ metrics! {
     DatabaseBytes "database_bytes", "B", "bytes of the database", "bytes of the database", Less, thousands, 0, Median, false,
         "Bytes of the database's files at the end.";
     NandKib "nand_kib", "KiB", "NAND, KiB", "flash KiB", Less, short, 3, Median, false,
-        "KiB programmed into the flash of the plan's drive per request, by the model of docs/wear-model.md; absent where no recorder could tell where was written.";
+        "KiB programmed into the flash of the plan's drive per request, by the model of docs/explanation/wear-model.md; absent where no recorder could tell where was written.";
     Amplification "amplification", "", "NAND over written", "NAND bytes per byte", Less, two, 3, Apart, false,
         "Bytes programmed per byte that the device was given: the product of the next two.";
     Rounding "rounding", "", "of rounding", "by rounding", Less, two, 3, Apart, false,

@@ -72,7 +72,7 @@ pub struct Window {
 /// Whether what a request cost the device still changed when the measured part of a trial began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steadiness {
-    /// Whether it did not, by the rule in `docs/experiment-amplify.md`.
+    /// Whether it did not, by the rule in `docs/reference/experiment-amplify.md`.
     pub reached: bool,
     /// Seconds that clients had asked by then.
     pub seconds: f64,

@@ -36,7 +36,7 @@ pub struct Advise {
     pub workload: Option<Target>,
 
     /// The drive whose wear is reckoned, by numbers: over-provisioning=28%,size=480GB,tbw=2PB; see
-    /// docs/wear-model.md.
+    /// docs/explanation/wear-model.md.
     #[arg(long, value_name = "DRIVE", requires = "workload")]
     pub drive: Option<Drive>,
 

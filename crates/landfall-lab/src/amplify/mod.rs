@@ -6,7 +6,7 @@
 //! PostgreSQL with the settings that matter where the data fits into memory ([`Plan`], `catalogue`). What
 //! is counted is steady, and the writes are played through a model of a drive's flash. `claims` holds what
 //! was published of it in 2014 and 2015 against today's measurement; [`sections`] and [`summary_text`] are
-//! what the terminal and the report show. `docs/experiment-amplify.md` is the page for users.
+//! what the terminal and the report show. `docs/reference/experiment-amplify.md` is the page for users.
 
 #[cfg(feature = "command-line")]
 mod arguments;

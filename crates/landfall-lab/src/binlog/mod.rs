@@ -4,7 +4,7 @@
 //! grows. [`Plan`] varies when each is synced, the clients and the filesystem; `claims` holds what was
 //! published of it in 2009 against today's measurement; `sections` and [`summary_text`] are what the terminal
 //! and the report show. PostgreSQL, Redis, etcd and SQLite stand beside it with the ways that they have.
-//! `docs/experiment-binlog.md` is the page for users.
+//! `docs/reference/experiment-binlog.md` is the page for users.
 
 #[cfg(feature = "command-line")]
 mod arguments;

@@ -9,7 +9,7 @@
 //!
 //! `record` and `state` hold what is saved; `dump`, `log` (paced by `pace`) and `restart` do what is timed;
 //! `experiment` puts them into rounds; `summary` and `break_even` make figures of them, and `views` shows those.
-//! `docs/experiment-dump-vs-log.md` is the page for users.
+//! `docs/reference/experiment-dump-vs-log.md` is the page for users.
 //!
 //! All of it runs on the calling thread, but for the thread that syncs under [`Policy::EverySecond`]. A
 //! request to stop is heard between any two calls to the kernel, though not within one: the sync of a large

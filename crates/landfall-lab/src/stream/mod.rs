@@ -3,7 +3,7 @@
 //! A trial has two phases. In the *hand-over* the program gives all its bytes to the kernel; when it
 //! ends, the program may go on. The *sync* lasts until the bytes are durable. [`Plan`] says what is
 //! measured; `trial` measures one strategy once; `wall` finds the size at which the page cache stops
-//! taking in data faster than the disk. `docs/experiment-stream.md` is the page for users.
+//! taking in data faster than the disk. `docs/reference/experiment-stream.md` is the page for users.
 
 #[cfg(feature = "command-line")]
 mod arguments;

@@ -4,7 +4,7 @@
 //! [`Plan`] says which strategies are measured; `trial` measures one once; `files` prepares what
 //! a trial writes to; `device_cost` turns kernel counters into writes and flushes per operation;
 //! `disturbance` finds what else was going on, `drift` whether the rate held; `claims` holds the
-//! published figures against today's; `safety` says which is the fastest that lost nothing. `docs/experiment-sync.md` is the page for users.
+//! published figures against today's; `safety` says which is the fastest that lost nothing. `docs/reference/experiment-sync.md` is the page for users.
 
 #[cfg(feature = "command-line")]
 mod arguments;

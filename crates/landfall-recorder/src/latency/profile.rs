@@ -46,7 +46,7 @@ const NAMED: &[(&str, &str)] = &[
 /// The times of a kind of device, written `hdd-7200`, `hdd-7200,cache=off` or `flush=1ms`: a name, and
 /// numbers that are not as the name says. The text of a profile is the shortest that makes it again.
 ///
-/// The numbers are in `docs/latency-profiles.md`.
+/// The numbers are in `docs/reference/latency-profiles.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     name: &'static str,
@@ -226,7 +226,7 @@ impl FromStr for Profile {
     }
 }
 
-/// The numbers of a name. Where each comes from is in `docs/latency-profiles.md`.
+/// The numbers of a name. Where each comes from is in `docs/reference/latency-profiles.md`.
 fn medium(name: &str) -> Option<Medium> {
     Some(match name {
         "hdd-7200" => Medium::Spinning(Spinning {

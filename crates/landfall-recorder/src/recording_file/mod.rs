@@ -1,4 +1,4 @@
-//! A recording as a file, in the format of `docs/recording-format.md`.
+//! A recording as a file, in the format of `docs/reference/recording-format.md`.
 //!
 //! A file is written beside its place and renamed to it once it is durable, so that under its name there
 //! is a whole recording or none. It ends with a checksum of everything in it, which is looked at before

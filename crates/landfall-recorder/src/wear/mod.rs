@@ -30,7 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What the model leaves out, and the values it is checked by, are in `docs/wear-model.md`.
+//! What the model leaves out, and the values it is checked by, are in `docs/explanation/wear-model.md`.
 
 mod drive;
 mod flash;

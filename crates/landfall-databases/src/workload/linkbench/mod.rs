@@ -1,7 +1,7 @@
 //! LinkBench: the load of a social graph's database, of nodes with links between them.
 //!
 //! Ours, from the facts of the original's default configuration: its tables, mix of requests,
-//! distributions and payloads. `docs/workloads.md` says where it differs, and why.
+//! distributions and payloads. `docs/reference/workloads.md` says where it differs, and why.
 //!
 //! - [`graph`], [`access`], [`payload`]: what there is and how often it is wanted, all from one seed;
 //! - [`request`]: what a client asks next; [`load`]: what there is before;

@@ -1,5 +1,5 @@
 //! Any program: one command runs transactions, another one says what is left of them after a power cut.
-//! `docs/prove-your-program.md` is how to write the two.
+//! `docs/how-to/prove-your-program.md` is how to write the two.
 //!
 //! The commands are split into words as a shell does it, and started without one: a signal then reaches
 //! the program and not a shell in front of it, a path needs no quotes, and a checker that is started
