@@ -4,11 +4,12 @@
 //! independently, and the interval of the ratio is wider than that of a ratio within one run.
 
 use landfall_results::Metric;
-use landfall_results::metric::METRICS;
+use landfall_results::metric::{Better, METRICS};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Results;
+use crate::dump_vs_log::DumpVsLogResults;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 use crate::stream::{self, StreamResults};
 use crate::sync::{Operations, SyncResults};
@@ -22,9 +23,9 @@ const EQUAL: std::ops::RangeInclusive<f64> = 0.97..=1.03;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Difference {
-    /// B is faster: the whole interval is above 1.
+    /// B is faster: the whole interval is above 1, of a time below it.
     Faster,
-    /// B is slower: the whole interval is below 1.
+    /// B is slower: the whole interval is below 1, of a time above it.
     Slower,
     /// The interval holds 1, or the ratio is next to it.
     NoneShown,
@@ -140,12 +141,18 @@ fn row(a: &Sample<'_>, b: &Sample<'_>) -> Option<Row> {
         Difference::TooFewRounds
     } else if EQUAL.contains(&ratio.median) {
         Difference::NoneShown
-    } else if ratio.low > 1.0 {
-        Difference::Faster
-    } else if ratio.high < 1.0 {
-        Difference::Slower
     } else {
-        Difference::NoneShown
+        let (is_more, is_less) = (ratio.low > 1.0, ratio.high < 1.0);
+        // Of a time more is worse.
+        let (is_better, is_worse) = match a.metric.description().better {
+            Better::Less => (is_less, is_more),
+            Better::More | Better::Neither => (is_more, is_less),
+        };
+        match (is_better, is_worse) {
+            (true, _) => Difference::Faster,
+            (_, true) => Difference::Slower,
+            _ => Difference::NoneShown,
+        }
     };
     Some(Row {
         key: a.key.to_owned(),
@@ -202,6 +209,18 @@ fn circumstances(a: &Results, b: &Results) -> Vec<String> {
             stream::Data::Zeros => "zeros".to_owned(),
         })
     };
+    let is_saved =
+        a.first::<DumpVsLogResults>().is_some() && b.first::<DumpVsLogResults>().is_some();
+    let updates = |results: &Results| {
+        let saved = results.first::<DumpVsLogResults>().filter(|_| is_saved);
+        saved.map_or(String::new(), |saved| {
+            format!(
+                "{} of {} a second",
+                saved.updates_per_second,
+                bytes_text(saved.record_bytes)
+            )
+        })
+    };
     let dirty = |results: &Results| {
         stream(results, |stream| {
             let limits = stream.dirty_limits.as_ref();
@@ -224,6 +243,7 @@ fn circumstances(a: &Results, b: &Results) -> Vec<String> {
         ("how zeros settled", settled(a), settled(b)),
         ("the data of large states", data(a), data(b)),
         ("the kernel's limit of dirty data", dirty(a), dirty(b)),
+        ("the updates that are logged", updates(a), updates(b)),
     ];
     pairs
         .into_iter()
@@ -235,6 +255,7 @@ fn circumstances(a: &Results, b: &Results) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dump_vs_log::fixtures::dump_vs_log_results;
     use crate::stream::fixtures::stream_results;
     use crate::sync::fixtures::results;
 
@@ -272,6 +293,32 @@ mod tests {
         assert!(compared.differences[0].contains("zeros in B"));
         let nothing = results(Vec::new());
         assert!(compare(&a, &nothing).is_err());
+    }
+
+    #[test]
+    fn of_a_time_less_is_faster() {
+        let mut a = results(Vec::new());
+        a.experiments = vec![dump_vs_log_results().into()];
+        let mut b = a.clone();
+        if let Some(saved) = b.experiments[0].of_mut::<DumpVsLogResults>() {
+            for trial in saved.series.iter_mut().flat_map(|s| &mut s.trials) {
+                let time = Metric::UsPerUpdate;
+                let twice = trial.get(time).map(|us| 2.0 * us);
+                trial.figures.set(time, twice);
+            }
+            saved.record_bytes = 512;
+        }
+        let compared = compare(&a, &b).unwrap();
+        let logs = compared.rows.iter();
+        let logs = logs.filter(|row| row.metric == Metric::UsPerUpdate);
+        assert_eq!(logs.clone().count(), 7, "five logs and two snapshots");
+        assert!(logs.clone().all(|row| row.difference == Difference::Slower));
+        let back = compare(&b, &a).unwrap();
+        let faster = back.rows.iter();
+        let faster = faster.filter(|row| row.difference == Difference::Faster);
+        assert_eq!(faster.count(), 7);
+        let differs = "the updates that are logged: 1000 of 256 bytes a second in A, 1000 of 512 bytes a second in B";
+        assert_eq!(compared.differences, [differs]);
     }
 
     #[test]

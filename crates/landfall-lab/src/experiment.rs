@@ -10,12 +10,11 @@
 //! what the list makes here knows which experiments there are.
 
 use std::any::Any;
-use std::borrow::Cow;
 use std::time::Duration;
 
+use landfall_results::Series;
 use landfall_results::proof::ProofResults;
 use landfall_results::view::{Block, Part};
-use landfall_results::{Series, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,16 +59,6 @@ pub trait Findings: Any {
 
     /// What was measured, series by series.
     fn series(&self) -> &[Series];
-
-    /// All trials, each with the key of what it is of: the lines of a spreadsheet.
-    fn trials(&self) -> Vec<(Cow<'_, str>, Cow<'_, Trial>)> {
-        let mut all = Vec::new();
-        for series in self.series() {
-            let trials = series.trials.iter();
-            all.extend(trials.map(|trial| (Cow::from(&series.key), Cow::Borrowed(trial))));
-        }
-        all
-    }
 
     /// The published claims, with verdicts.
     fn claims(&self) -> &[ClaimResult];

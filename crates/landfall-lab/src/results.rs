@@ -12,7 +12,7 @@ use landfall_results::proof::ProofResults;
 
 /// Name and version of the document's schema. The number is raised when a reader of the old one would
 /// misunderstand the new one.
-pub const SCHEMA_NAME: &str = "landfall-results/3";
+pub const SCHEMA_NAME: &str = "landfall-results/4";
 
 /// Everything that a run found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

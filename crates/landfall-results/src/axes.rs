@@ -10,6 +10,8 @@ use landfall_os::{Allocation, StreamMethod, SyncMethod};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::saving::Saving;
+
 /// Whether several threads write one file or a file each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -172,6 +174,9 @@ pub struct Axes {
     /// What the page cache held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheState>,
+    /// How a state was kept durable, or read back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saving: Option<Saving>,
     /// The site, by its key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
@@ -236,6 +241,7 @@ impl Axes {
             self.allocation.map(|allocation| allocation.to_string()),
             self.sync_method.map(|method| method.to_string()),
             self.stream_method.map(|method| method.to_string()),
+            self.saving.map(|saving| saving.name().to_owned()),
             self.size.map(size_name),
             threads,
             placement.map(str::to_owned),

@@ -16,6 +16,7 @@ pub mod metric;
 mod notice;
 pub mod numbers;
 pub mod proof;
+mod saving;
 pub mod series;
 pub mod stats;
 mod trial;
@@ -26,6 +27,7 @@ pub use fact::Fact;
 pub use filesystem_spec::{FilesystemSpec, Kind};
 pub use metric::Metric;
 pub use notice::{Notice, Weight, left_out};
+pub use saving::{Policy, Saving, Way};
 pub use series::{Row, Series, SeriesProof};
 pub use trial::{Disturbance, KindOfRequest, Steadiness, Trial, Window};
 

@@ -131,7 +131,9 @@ metrics! {
     SyncMbPerS "sync_mb_per_s", "MB/s", "sync, MB per second", "sync MB/s", More, thousands, 3, MedianOfMost, false,
         "MB per second of the sync, of what the hand-over had left; absent where that is next to nothing (under 5%).";
     LongestStallMs "longest_stall_ms", "ms", "longest stall, ms", "longest stall ms", Less, short, 3, Median, false,
-        "The longest single call of the hand-over, or time until an update was accepted, in milliseconds.";
+        "The longest single call of the hand-over; or the longest time until an update was accepted, which a dump keeps waiting for its whole hand-over. In milliseconds.";
+    LongestCaptureMs "longest_capture_ms", "ms", "longest capture, ms", "longest capture ms", Less, short, 3, Median, false,
+        "The longest time for which a snapshot kept a part of the state from being changed, in milliseconds.";
     P99StallMs "p99_stall_ms", "ms", "99th percentile of stalls, ms", "p99 stall ms", Less, short, 3, Median, false,
         "The 99th percentile of the times until an update was accepted, in milliseconds.";
     LeftMib "left_mib", "MiB", "left to sync, MiB", "left to sync MiB", Neither, short, 3, Median, false,
@@ -150,11 +152,11 @@ metrics! {
         "Write requests of the trial as the kernel counts them, empty flushes included.";
     DeviceFlushes "device_flushes", "", "flushes", "flushes", Less, short, 3, Median, false,
         "Flushes that the device executed in the trial.";
-    Updates "updates", "", "updates", "updates", Neither, thousands, 0, Apart, false,
-        "Updates that were accepted.";
-    UsPerUpdate "us_per_update", "µs", "µs per update", "µs per update", Less, short, 3, Median, false,
-        "Microseconds that the program spends in the log per update.";
-    RestartSeconds "restart_seconds", "s", "restart, s", "restart s", Less, two, 6, Median, false,
+    UsPerUpdate "us_per_update", "µs", "time per update, µs", "µs per update", Less, short, 3, Median, true,
+        "Microseconds that the program spends on making an update durable; what another thread spends is not in it.";
+    ProgramKib "program_kib", "KiB", "KiB of the program", "KiB of the program", Less, short, 3, Median, false,
+        "KiB that the program wrote, per update.";
+    RestartSeconds "restart_seconds", "s", "restart, s", "restart s", Less, two, 6, Median, true,
         "Seconds to read the state back.";
     Requests "requests", "", "requests", "requests", Neither, thousands, 0, Apart, false,
         "Requests done; those that were rolled back are not among them.";

@@ -2,7 +2,8 @@
 
 use landfall_os::humanize::{bytes_text, duration_text};
 
-use super::{Plan, Policy};
+use super::Plan;
+use landfall_results::Saving;
 
 /// Bytes per second that a dump becomes durable at, as is reckoned.
 const NOMINAL_BYTES: f64 = 500e6;
@@ -17,12 +18,12 @@ impl Plan {
             bytes_text(self.record_bytes),
             self.updates_per_second
         );
-        let policies = Policy::ALL.map(|policy| format!("log/{}", policy.name()));
+        let ways = Saving::ALL.map(Saving::name);
         let written = self.written_bytes();
         let seconds = self.expected().as_secs_f64() + written as f64 / NOMINAL_BYTES;
         format!(
-            "{what}\ndump\n{}\n\n{} rounds: about {} and {} written, at {} MB durable a second; a state for which there is no room is made smaller.\n",
-            policies.join("\n"),
+            "{what}\n{}\n\n{} rounds: about {} and {} written, at {} MB durable a second; a state for which there is no room is made smaller.\n",
+            ways.join("\n"),
             self.rounds,
             duration_text(seconds),
             bytes_text(written),

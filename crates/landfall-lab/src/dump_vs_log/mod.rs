@@ -2,30 +2,33 @@
 //! by logging its changes, and how much must change before the dump is cheaper?
 //!
 //! A state of [`Plan::state_bytes`] stands in memory in records of [`Plan::record_bytes`], and
-//! [`Plan::updates_per_second`] of them, chosen at random, get a new content every second. In each round
-//! the state is dumped and read back, a log of as many changes as there are records is replayed, and the
-//! updates are logged under each [`Policy`] and read back together with the dump. Every restart must bring
-//! back what was saved, byte for byte: what does not is an error and never a figure.
+//! [`Plan::updates_per_second`] of them, chosen at random, get a new content every second. The state is the engine's
+//! (`landfall::Journaled`), and updates are logged by the engine's log (`landfall::Log`), in each way of
+//! [`Saving`](landfall_results::Saving). Two plain variants stand beside them: a dump by `write` and `rename`, while
+//! which the program stands still, and a file to which each update is appended and which is synced for it.
 //!
-//! `record` and `state` hold what is saved; `dump`, `log` (paced by `pace`) and `restart` do what is timed;
-//! `experiment` puts them into rounds; `summary` and `break_even` make figures of them, and `views` shows those.
-//! `docs/reference/experiment-dump-vs-log.md` is the page for users.
+//! In each round the state is dumped and read back, a long log is replayed upon the dump, the updates are logged in each
+//! way and read back together with the dump, and the engine takes snapshots while updates go on. Every restart must
+//! bring back what was saved, byte for byte: what does not is an error and never a figure.
 //!
-//! All of it runs on the calling thread, but for the thread that syncs under [`Policy::EverySecond`]. A
-//! request to stop is heard between any two calls to the kernel, though not within one: the sync of a large
-//! dump on a slow disk is waited for. A full disk, and anything else that fails, ends the run with an error;
-//! the files that are there by then go with the site's private directory.
+//! `record` and `state` hold what is saved; `dump`, `updates` (paced by `pace`) and `restart` do what is timed;
+//! `experiment` puts them into rounds; `trial` makes figures of them, `break_even` and `notices` say what follows, and
+//! `views` shows it. `docs/experiment-dump-vs-log.md` is the page for users.
+//!
+//! **Threads.** All of it runs on the calling thread, but for the thread that commits once a second or takes a
+//! snapshot, and the engine's own. **Stopping.** A request to stop is heard between any two calls, though not within
+//! one: the sync of a large dump, or a snapshot, is waited for. **Failures.** A full disk, and anything else that fails,
+//! ends the run with an error; the files that are there by then go with the site's private directory.
 
 #[cfg(feature = "command-line")]
 mod arguments;
 mod break_even;
 mod dump;
 mod experiment;
-mod findings;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod listing;
-mod log;
+mod notices;
 mod pace;
 mod plan;
 mod record;
@@ -33,22 +36,21 @@ mod restart;
 mod result;
 mod room;
 mod state;
-mod summary;
 pub mod summary_text;
+mod trial;
+mod updates;
 pub(crate) mod views;
 
 #[cfg(feature = "command-line")]
 pub use arguments::Arguments;
 pub use plan::Plan;
-pub use result::{
-    BreakEven, Cost, DumpResult, DumpTrial, DumpVsLogResults, LogResult, LogTrial, Policy, Replay,
-};
+pub use result::{BreakEven, Cost, DumpVsLogResults};
 
 use std::io;
 
 use crate::Stop;
 
-/// Bytes that are written or read by one call, where there are as many.
+/// Bytes that are read by one call, where there are as many.
 const CHUNK: usize = 1 << 20;
 
 /// Fails as interrupted if somebody asked to stop.
@@ -58,4 +60,16 @@ fn interrupted_if(stop: &Stop) -> io::Result<()> {
     } else {
         Ok(())
     }
+}
+
+/// What the engine could not do, of the kind that the system gave it: a full disk stays one.
+fn engine(error: landfall::Error) -> io::Error {
+    let kind = match &error {
+        landfall::Error::NoSpace { .. } => io::ErrorKind::StorageFull,
+        landfall::Error::Io { source, .. } | landfall::Error::Poisoned { source, .. } => {
+            source.kind()
+        }
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, error)
 }

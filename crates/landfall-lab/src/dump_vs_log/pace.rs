@@ -44,6 +44,15 @@ impl Pace {
         }
     }
 
+    /// `per_second` updates a second until somebody ends it.
+    pub fn without_end(per_second: f64) -> Pace {
+        Pace {
+            per_second,
+            updates: u64::MAX,
+            time: Duration::MAX,
+        }
+    }
+
     /// When update `index` comes in, from the start.
     pub fn due(&self, index: u64) -> Duration {
         Duration::try_from_secs_f64(index as f64 / self.per_second).unwrap_or(Duration::MAX)

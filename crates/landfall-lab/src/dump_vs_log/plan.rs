@@ -2,13 +2,25 @@
 
 use std::time::Duration;
 
-use super::Policy;
+use landfall::Options;
+use landfall_results::Saving;
+
 use super::pace::Pace;
 use super::record::HEADER;
 use crate::{Error, PlanKind};
 
 /// Seconds that a round takes besides logging, roughly.
-const OVERHEAD_SECONDS: f64 = 1.0;
+const OVERHEAD_SECONDS: f64 = 1.5;
+/// Records of the log that is replayed, at most: enough to tell what one costs.
+const REPLAYED: u64 = 100_000;
+/// The granule of a log, where a device has large blocks: what an update takes that is committed on its own.
+const GRANULE: u64 = 4096;
+/// Bytes of a segment, from and to.
+const SEGMENTS: (u64, u64) = (1 << 20, 16 << 20);
+/// Segments ahead, at most, as the engine has it.
+const MOST_SPARE: u64 = 16;
+/// Segments of the state's log: the one in use, and those that are made ahead.
+const STATE_SPARE: u32 = 1;
 
 /// A state and the updates to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,19 +63,19 @@ impl Plan {
         Plan {
             kind: PlanKind::Short,
             state_bytes: 128 << 20,
-            log_seconds: 1.5,
+            log_seconds: 1.1,
             ..Plan::standard()
         }
     }
 
-    /// Trials in all: a dump, a replay and a log for each policy in each round.
+    /// Trials in all: each way in each round.
     pub fn trials(&self) -> usize {
-        (2 + Policy::ALL.len()) * self.rounds as usize
+        Saving::ALL.len() * self.rounds as usize
     }
 
     /// Roughly how long it takes.
     pub fn expected(&self) -> Duration {
-        let round = self.log_seconds * Policy::ALL.len() as f64 + OVERHEAD_SECONDS;
+        let round = self.log_seconds * Saving::LOGS.len() as f64 + OVERHEAD_SECONDS;
         Duration::try_from_secs_f64(round * f64::from(self.rounds)).unwrap_or(Duration::MAX)
     }
 
@@ -82,25 +94,64 @@ impl Plan {
         Pace::new(self.updates_per_second, self.log_seconds)
     }
 
-    /// Bytes that all rounds write: a dump, a log of every record, and a log of the updates for each
-    /// policy.
+    /// Records of the log that is replayed.
+    pub(super) fn replayed(&self) -> u64 {
+        self.records().min(REPLAYED)
+    }
+
+    /// Bytes that all rounds write: a dump, two snapshots, a long log whose segments are zeros first, and a log of the
+    /// updates in each way.
     pub fn written_bytes(&self) -> u64 {
-        let logs = self.log_bytes().saturating_mul(Policy::ALL.len() as u64);
-        let round = self.state_bytes.saturating_mul(2).saturating_add(logs);
+        let logs = self.log_bytes().saturating_mul(Saving::LOGS.len() as u64);
+        let replay = self.replay_bytes().saturating_mul(2);
+        let round = self.state_bytes.saturating_mul(3);
+        let round = round.saturating_add(replay).saturating_add(logs);
         round.saturating_mul(u64::from(self.rounds))
     }
 
-    /// Bytes of a log of all updates, if it keeps up.
+    /// Bytes of a log of all updates, if it keeps up and each is committed on its own.
     fn log_bytes(&self) -> u64 {
         let updates = (self.updates_per_second * self.log_seconds) as u64;
-        updates.saturating_mul(self.record_bytes)
+        let block = self.record_bytes.saturating_add(GRANULE) / GRANULE;
+        updates.saturating_mul(block.saturating_mul(GRANULE))
     }
 
-    /// Bytes that must be free: the dump that is, the one that is being written, a log of every record,
-    /// and a log of the updates; and a tenth and 8 MiB for the filesystem's own needs.
+    fn replay_bytes(&self) -> u64 {
+        self.replayed().saturating_mul(self.record_bytes)
+    }
+
+    /// Options of the log of updates: as much is written ahead as a trial needs, so that it does as a log does that has
+    /// been in use for long, whose segments come back when a dump has made them superfluous.
+    pub(super) fn log_options(&self) -> Options {
+        let spare = (self.log_bytes() / self.segment_bytes()).saturating_add(1);
+        let spare = spare.min(MOST_SPARE) as u32;
+        Options::default()
+            .segment_bytes(self.segment_bytes())
+            .spare_segments(spare)
+    }
+
+    /// Options of the log that is replayed, and of the state's own.
+    pub(super) fn other_log_options(&self) -> Options {
+        Options::default()
+            .segment_bytes(self.segment_bytes())
+            .spare_segments(STATE_SPARE)
+    }
+
+    fn segment_bytes(&self) -> u64 {
+        let (least, most) = SEGMENTS;
+        let wanted = self.log_bytes() / MOST_SPARE;
+        wanted.clamp(least, most).next_multiple_of(least)
+    }
+
+    /// Bytes that must be free: the dump that is, the last snapshot, whatever of both is being written, a long log,
+    /// and a log of the updates, with the segments that are made ahead; and a tenth and 8 MiB for the filesystem's own
+    /// needs.
     pub fn required_bytes(&self) -> u64 {
         let files = self.state_bytes.saturating_mul(3);
+        let files = files.saturating_add(self.replay_bytes());
         let files = files.saturating_add(self.log_bytes());
+        let ahead = u64::from(2 * (STATE_SPARE + 2) + 2);
+        let files = files.saturating_add(ahead * self.segment_bytes());
         (files / 10).saturating_mul(11).saturating_add(8 << 20)
     }
 

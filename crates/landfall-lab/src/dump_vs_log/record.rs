@@ -1,8 +1,9 @@
-//! A record as it stands in the state, in a dump and in a log: slot number, checksum, content.
+//! A record as it stands in the state, in a dump and in any log: slot number, checksum, content.
 //!
 //! The checksum covers the slot number and the content, so a record that was written in part, or that
 //! stands where another should, is not taken for one. A record of zeros, which is what a filesystem may
-//! leave at the end of a file after a power cut, has a wrong checksum too.
+//! leave at the end of a file after a power cut, has a wrong checksum too. The engine's log has checksums of its own;
+//! the plain file has only this one.
 
 use std::io;
 use std::ops::Range;
@@ -34,6 +35,13 @@ pub(super) fn slot(record: &[u8]) -> io::Result<u64> {
     let mut slot = [0; 8];
     slot.copy_from_slice(&record[SLOT]);
     Ok(u64::from_le_bytes(slot))
+}
+
+/// The checksum that a record has in it, of whatever content.
+pub(super) fn checksum_of(record: &[u8]) -> u32 {
+    let mut checksum = [0; 4];
+    checksum.copy_from_slice(&record[CHECKSUM]);
+    u32::from_le_bytes(checksum)
 }
 
 fn checksum(record: &[u8]) -> u32 {

@@ -1,23 +1,25 @@
-//! Bringing the state back: from a dump, and from a dump and the log of what changed since.
+//! Bringing the state back without the engine's snapshots: from a dump, and from a dump and the log of what changed
+//! since.
 //!
-//! A log is read from its beginning. What stands at its end and is no whole record is what a power cut
+//! The engine's log is opened and read to its end. A plain file is read from its beginning. What stands at its end and is no whole record is what a power cut
 //! left of the last write, and is not part of the log. A whole record with a wrong checksum is another
 //! matter: nothing here cuts the power, so it ends the restart with an error wherever it stands.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
 
+use landfall::{Log, Lsn, Options};
 use landfall_os::{evict, resident_share};
 
-use super::state::State;
-use super::{CHUNK, interrupted_if};
+use super::state::Restored;
+use super::{CHUNK, Plan, engine, interrupted_if};
 use crate::Stop;
 
 /// The share of a file that may still be in memory after it was evicted.
 const STILL_COLD: f64 = 0.01;
 
-/// What was found in a log.
+/// What was found in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Replayed {
     /// Whole records, all applied.
@@ -36,34 +38,57 @@ pub(super) fn make_cold(path: &Path) -> io::Result<bool> {
     Ok(resident_share(&file, len).is_ok_and(|share| share < STILL_COLD))
 }
 
-/// Reads a dump of `len` bytes into new memory.
-pub(super) fn read_dump(path: &Path, len: usize, stop: &Stop) -> io::Result<Vec<u8>> {
-    // The kernel gives zeroed pages when they are first touched: nothing is written twice.
-    let mut bytes = vec![0; len];
-    read_dump_into(path, &mut bytes, stop)?;
-    Ok(bytes)
+/// The same of every file in a directory.
+pub(super) fn make_all_cold(directory: &Path) -> io::Result<bool> {
+    let mut is_cold = true;
+    for entry in fs::read_dir(directory)? {
+        is_cold &= make_cold(&entry?.path())?;
+    }
+    Ok(is_cold)
 }
 
-/// Reads a dump into `bytes`, which must be as long.
-pub(super) fn read_dump_into(path: &Path, bytes: &mut [u8], stop: &Stop) -> io::Result<()> {
+/// Reads the dump of the plan's state into new memory.
+pub(super) fn read_dump(path: &Path, plan: &Plan, stop: &Stop) -> io::Result<Restored> {
     let mut file = File::open(path)?;
-    if file.metadata()?.len() != bytes.len() as u64 {
+    if file.metadata()?.len() != plan.saved_bytes() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
             "the dump is not as long as the state",
         ));
     }
-    for chunk in bytes.chunks_mut(CHUNK) {
+    let mut restored = Restored::empty(plan);
+    for bytes in restored.bytes_mut() {
         interrupted_if(stop)?;
-        file.read_exact(chunk)?;
+        file.read_exact(bytes)?;
     }
-    Ok(())
+    Ok(restored)
 }
 
-/// Applies the log to `state`, in the order in which it was written.
-pub(super) fn replay(path: &Path, state: &mut State, stop: &Stop) -> io::Result<Replayed> {
+/// Opens the engine's log and applies what it has from `first` on; returns it, and how many records that were.
+pub(super) fn replay_log(
+    directory: &Path,
+    options: Options,
+    first: Lsn,
+    restored: &mut Restored,
+) -> io::Result<(Log, u64)> {
+    let log = Log::open(directory, options).map_err(engine)?;
+    let mut reader = log.read(first).map_err(engine)?;
+    let mut records = 0;
+    while let Some(record) = reader.next().map_err(engine)? {
+        restored.apply(record.bytes)?;
+        records += 1;
+    }
+    Ok((log, records))
+}
+
+/// Applies a plain file of records, in the order in which it was written.
+pub(super) fn replay_file(
+    path: &Path,
+    record_bytes: usize,
+    restored: &mut Restored,
+    stop: &Stop,
+) -> io::Result<Replayed> {
     let mut file = File::open(path)?;
-    let record_bytes = state.record_bytes();
     let mut buffer = vec![0; (CHUNK / record_bytes).max(1) * record_bytes];
     let mut replayed = Replayed::default();
     loop {
@@ -72,7 +97,7 @@ pub(super) fn replay(path: &Path, state: &mut State, stop: &Stop) -> io::Result<
         let records = buffer[..filled].chunks_exact(record_bytes);
         replayed.torn_bytes = records.remainder().len();
         for record in records {
-            state.apply(record)?;
+            restored.apply(record)?;
             replayed.records += 1;
         }
         if filled < buffer.len() {
@@ -96,57 +121,40 @@ fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Refuses a restart that brought back anything but the state that had been saved.
-pub(super) fn verify(restored: &[u8], state: &State) -> io::Result<()> {
-    if restored == state.bytes() {
-        Ok(())
-    } else {
-        Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "it did not bring back the state that had been saved",
-        ))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::Plan;
-    use super::super::state::Changes;
+    use super::super::dump::{self, DUMP};
+    use super::super::state::tests::{plan, state};
+    use super::super::state::{Changed, Part};
     use super::*;
+    use landfall::Journaled;
     use std::path::PathBuf;
 
     const RECORD: usize = 100;
 
-    /// A state, a dump of it, and a log of changes that are made to the state after it.
+    /// A state, a dump of it, and a file of changes that are made after it.
     struct Saved {
         directory: tempfile::TempDir,
-        state: State,
+        state: Journaled<Part>,
+        changed: Changed,
         log: Vec<u8>,
     }
 
     impl Saved {
         fn with_changes(count: usize) -> Saved {
-            let plan = Plan {
-                state_bytes: 1000 * RECORD as u64,
-                record_bytes: RECORD as u64,
-                ..Plan::short()
-            };
-            let stop = Stop::default();
             let directory = tempfile::tempdir().unwrap();
-            let mut state = State::new(&plan).unwrap();
-            let mut changes = Changes::of(&state, 1);
-            state.fill(&mut changes, &stop).unwrap();
-            super::super::dump::write(state.bytes(), directory.path(), &stop).unwrap();
+            let (state, mut changes) = state(directory.path());
+            dump::write(&state, directory.path(), &Stop::default()).unwrap();
             let mut log = Vec::new();
-            for _ in 0..count {
-                changes.append(&mut log);
-            }
+            (0..count).for_each(|_| changes.append(&mut log));
+            let mut changed = Changed::default();
             for record in log.chunks(RECORD) {
-                state.apply(record).unwrap();
+                changed.note(record).unwrap();
             }
             Saved {
                 directory,
                 state,
+                changed,
                 log,
             }
         }
@@ -155,14 +163,12 @@ mod tests {
             self.directory.path().join(name)
         }
 
-        fn restart(&self) -> io::Result<(Replayed, Vec<u8>)> {
-            std::fs::write(self.path("log"), &self.log)?;
+        fn restart(&self) -> io::Result<(Replayed, Restored)> {
+            fs::write(self.path("file"), &self.log)?;
             let stop = Stop::default();
-            let dump = self.path(super::super::dump::DUMP);
-            let bytes = read_dump(&dump, self.state.bytes().len(), &stop)?;
-            let mut restored = self.state.like(bytes);
-            let replayed = replay(&self.path("log"), &mut restored, &stop)?;
-            Ok((replayed, restored.bytes().to_vec()))
+            let mut restored = read_dump(&self.path(DUMP), &plan(), &stop)?;
+            let replayed = replay_file(&self.path("file"), RECORD, &mut restored, &stop)?;
+            Ok((replayed, restored))
         }
     }
 
@@ -174,17 +180,8 @@ mod tests {
             let (replayed, restored) = saved.restart().unwrap();
             assert_eq!(replayed.records, count as u64);
             assert_eq!(replayed.torn_bytes, 0);
-            verify(&restored, &saved.state).unwrap();
+            restored.verify(&saved.state, &saved.changed).unwrap();
         }
-    }
-
-    #[test]
-    fn a_restart_without_the_last_record_is_refused() {
-        let mut saved = Saved::with_changes(50);
-        saved.log.truncate(49 * RECORD);
-        let (_, restored) = saved.restart().unwrap();
-        let error = verify(&restored, &saved.state).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 
     #[test]
@@ -199,7 +196,9 @@ mod tests {
                 torn_bytes,
             };
             assert_eq!(replayed, expected);
-            verify(&restored, &whole.state).unwrap();
+            restored.verify(&whole.state, &whole.changed).unwrap();
+            // Without the last one it is not what was saved.
+            assert!(restored.verify(&torn.state, &torn.changed).is_err());
         }
     }
 
@@ -208,7 +207,7 @@ mod tests {
         for position in [0, 9, 12, 24 * RECORD + 50, 50 * RECORD - 1] {
             let mut saved = Saved::with_changes(50);
             saved.log[position] ^= 0x10;
-            let error = saved.restart().unwrap_err();
+            let error = saved.restart().err().unwrap();
             assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{position}");
         }
     }
@@ -217,7 +216,7 @@ mod tests {
     fn what_is_evicted_is_cold_on_a_disk() {
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let path = directory.path().join("file");
-        std::fs::write(&path, vec![1; 5_000]).unwrap();
+        fs::write(&path, vec![1; 5_000]).unwrap();
         let file = File::options().read(true).write(true).open(&path).unwrap();
         evict(&file).unwrap();
         if resident_share(&file, 5_000).unwrap() > 0.0 {
@@ -225,12 +224,13 @@ mod tests {
             return;
         }
         assert!(make_cold(&path).unwrap());
+        assert!(make_all_cold(directory.path()).unwrap());
     }
 
     #[test]
     fn a_dump_of_another_length_is_refused() {
         let saved = Saved::with_changes(0);
-        std::fs::write(saved.path(super::super::dump::DUMP), b"short").unwrap();
+        fs::write(saved.path(DUMP), b"short").unwrap();
         assert!(saved.restart().is_err());
     }
 }

@@ -4,11 +4,11 @@ use landfall_os::humanize::bytes_text;
 
 use super::Plan;
 use crate::room::Room;
-use crate::{Error, Notice, Site, Weight};
+use crate::{Error, Site};
 
 /// Copies of a state in memory beside each other: the one that is kept, and the one that is read back.
 const KEPT: u64 = 2;
-/// Its files, where they are in memory too: two dumps and a log.
+/// Its files, where they are in memory too: the dump, the snapshot, and whatever is being written.
 const FILES: u64 = 3;
 /// The smallest state that is worth dumping.
 const SMALLEST_STATE: u64 = 1 << 20;
@@ -46,19 +46,6 @@ impl Room {
     }
 }
 
-/// Says so if the state is smaller than the plan has it.
-pub(super) fn of_smaller_state(planned: &Plan, measured: &Plan, room: &Room) -> Option<Notice> {
-    let text = format!(
-        "Dump against log was measured with a state of {} instead of {}: {} are free and {} of memory available.",
-        bytes_text(measured.state_bytes),
-        bytes_text(planned.state_bytes),
-        bytes_text(room.free),
-        bytes_text(room.memory)
-    );
-    (measured.state_bytes < planned.state_bytes)
-        .then(|| Notice::new("smaller-state", Weight::Note, text))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,26 +61,5 @@ mod tests {
         // There the files are in memory as well.
         room.in_memory = true;
         assert!(room.largest_kept() * (KEPT + FILES) <= 12 << 30);
-    }
-
-    #[test]
-    fn a_smaller_state_is_said() {
-        let room = Room {
-            free: 1 << 30,
-            memory: 2 << 30,
-            in_memory: false,
-        };
-        let plan = Plan::standard();
-        let mut measured = plan.clone();
-        assert_eq!(of_smaller_state(&plan, &measured, &room), None);
-        measured.state_bytes /= 2;
-        let notice = of_smaller_state(&plan, &measured, &room).unwrap();
-        assert!(
-            notice
-                .text
-                .contains("256 MiB instead of 512 MiB: 1.0 GiB are free"),
-            "{}",
-            notice.text
-        );
     }
 }

@@ -1,72 +1,73 @@
 //! The state in memory, and the changes that are made to it.
 //!
-//! Content is pseudo-random, different in every record and in every update of it: nothing on the way
-//! can make less of it, and a restart that brings back an older record is seen. Making a record of 256
-//! bytes takes about a tenth of a microsecond.
+//! The state is the engine's: a [`Journaled`] of [`Part`]s, each of which has every so manyth record. What a dump brings
+//! back is the same parts without the engine.
+//!
+//! Content is pseudo-random, different in every record and in every update of it: nothing on the way can make less of
+//! it, and a restart that brings back an older record is seen. A whole part gets a new content by one small command that
+//! names a seed, so that making a state does not write it.
 
-use std::io;
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::time::Duration;
 
-use super::record;
-use super::{Plan, interrupted_if};
-use crate::{Error, Stop};
+use landfall::{BoxedError, Journaled, Options, State, StateOptions};
 
-/// Records that are made between two looks at whether to stop.
-const FILLED_AT_ONCE: usize = 4096;
+use super::record::{self, HEADER};
+use super::{Plan, engine, interrupted_if};
+use crate::Stop;
 
-/// All records, one behind the other; that of slot `n` begins at `n` times their size.
-pub(super) struct State {
-    bytes: Vec<u8>,
+/// So many that nobody waits long for a snapshot: it captures one part after the other.
+const PARTS: u32 = 512;
+/// What says of a command in the log which it is.
+const PUT: u8 = 0;
+const FILL: u8 = 1;
+/// Longer than any restart here: no snapshot is taken but those that are measured.
+const NO_SNAPSHOTS: Duration = Duration::from_secs(365 * 86_400);
+
+/// Every record whose slot is the part's number modulo [`PARTS`], one behind the other.
+#[derive(Default, PartialEq)]
+pub(super) struct Part {
     record_bytes: usize,
+    bytes: Vec<u8>,
 }
 
-impl State {
-    /// A state of the plan's size, of zeros. Refuses what cannot be a state.
-    pub fn new(plan: &Plan) -> Result<State, Error> {
-        plan.check()?;
-        let len = usize::try_from(plan.saved_bytes()).unwrap_or(usize::MAX);
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(len).map_err(|_| {
-            Error::Refused(format!("there is no memory for a state of {len} bytes"))
-        })?;
-        bytes.resize(len, 0);
-        Ok(State {
-            bytes,
-            // It fits: the state is not smaller.
-            record_bytes: plan.record_bytes as usize,
-        })
-    }
+/// A change of the state.
+pub(super) enum Command {
+    /// This record stands where it belongs.
+    Put(Vec<u8>),
+    /// A part has these records.
+    Fill(Fill),
+}
 
-    /// A state of these bytes, in records like those of `self`.
-    pub fn like(&self, bytes: Vec<u8>) -> State {
-        State {
-            bytes,
-            record_bytes: self.record_bytes,
+/// Records of a part, made from a seed.
+pub(super) struct Fill {
+    part: u64,
+    records: u64,
+    record_bytes: u64,
+    seed: u64,
+}
+
+impl Part {
+    /// Room for all records of this part of the plan's state.
+    fn of(plan: &Plan, part: u32) -> Part {
+        let record_bytes = plan.record_bytes as usize;
+        Part {
+            record_bytes,
+            // The kernel gives zeroed pages when they are first touched: nothing is written twice.
+            bytes: vec![0; records_of(plan, part) as usize * record_bytes],
         }
     }
 
-    /// Gives every record a new content.
-    pub fn fill(&mut self, changes: &mut Changes, stop: &Stop) -> io::Result<()> {
-        for (slot, record) in self.bytes.chunks_exact_mut(self.record_bytes).enumerate() {
-            if slot.is_multiple_of(FILLED_AT_ONCE) {
-                interrupted_if(stop)?;
-            }
-            record::fill(record, slot as u64, &mut changes.random);
-        }
-        Ok(())
-    }
-
-    /// Puts `record` where it belongs; refuses one that is damaged, or of another state.
-    pub fn apply(&mut self, record: &[u8]) -> io::Result<()> {
-        let slot = record::slot(record)?;
-        let place = usize::try_from(slot)
-            .ok()
-            .and_then(|slot| slot.checked_mul(self.record_bytes))
-            .and_then(|start| self.bytes.get_mut(start..)?.get_mut(..record.len()));
+    fn put(&mut self, record: &[u8]) -> io::Result<()> {
+        let index = usize::try_from(record::slot(record)? / u64::from(PARTS)).ok();
+        let place = index
+            .and_then(|index| index.checked_mul(self.record_bytes))
+            .and_then(|start| self.bytes.get_mut(start..)?.get_mut(..self.record_bytes));
         match place {
-            Some(place) => place.copy_from_slice(record),
-            None => {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
+            Some(place) if place.len() == record.len() => place.copy_from_slice(record),
+            _ => {
+                return Err(invalid(
                     "a record belongs to a slot that the state does not have",
                 ));
             }
@@ -74,25 +75,149 @@ impl State {
         Ok(())
     }
 
-    /// The bytes of all records.
+    fn fill(&mut self, fill: &Fill) {
+        self.record_bytes = fill.record_bytes as usize;
+        self.bytes
+            .resize(fill.records as usize * self.record_bytes, 0);
+        let mut random = fastrand::Rng::with_seed(fill.seed);
+        for (index, record) in self.bytes.chunks_exact_mut(self.record_bytes).enumerate() {
+            let slot = index as u64 * u64::from(PARTS) + fill.part;
+            record::fill(record, slot, &mut random);
+        }
+    }
+
+    /// The bytes of all its records.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
+}
 
-    /// The same, to read them into.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes
+impl State for Part {
+    type Command = Command;
+    type Output = io::Result<()>;
+    type Capture = (u64, Vec<u8>);
+
+    const PARTS: u32 = PARTS;
+
+    fn part(command: &Command) -> u64 {
+        match command {
+            // What is no record is refused by whichever part.
+            Command::Put(record) => record::slot(record).unwrap_or(0),
+            Command::Fill(fill) => fill.part,
+        }
     }
 
-    /// Bytes of one record.
-    pub fn record_bytes(&self) -> usize {
-        self.record_bytes
+    fn apply(&mut self, command: Command) -> io::Result<()> {
+        match command {
+            Command::Put(record) => self.put(&record),
+            Command::Fill(fill) => {
+                self.fill(&fill);
+                Ok(())
+            }
+        }
     }
 
-    /// How many records there are.
-    pub fn records(&self) -> u64 {
-        (self.bytes.len() / self.record_bytes) as u64
+    fn encode(command: &Command, out: &mut Vec<u8>) -> Result<(), BoxedError> {
+        match command {
+            Command::Put(record) => {
+                out.push(PUT);
+                out.extend(record);
+            }
+            Command::Fill(fill) => {
+                out.push(FILL);
+                for number in [fill.part, fill.records, fill.record_bytes, fill.seed] {
+                    out.extend(number.to_le_bytes());
+                }
+            }
+        }
+        Ok(())
     }
+
+    fn decode(bytes: &[u8]) -> Result<Command, BoxedError> {
+        match bytes.split_first() {
+            Some((&PUT, record)) => Ok(Command::Put(record.to_vec())),
+            Some((&FILL, mut numbers)) => {
+                let mut next = || number(&mut numbers);
+                Ok(Command::Fill(Fill {
+                    part: next()?,
+                    records: next()?,
+                    record_bytes: next()?,
+                    seed: next()?,
+                }))
+            }
+            _ => Err("no command".into()),
+        }
+    }
+
+    fn capture(&self) -> (u64, Vec<u8>) {
+        (self.record_bytes as u64, self.bytes.clone())
+    }
+
+    fn write((record_bytes, bytes): (u64, Vec<u8>), out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(&record_bytes.to_le_bytes())?;
+        out.write_all(&bytes)
+    }
+
+    fn read(input: &mut dyn Read) -> io::Result<Part> {
+        let mut part = Part {
+            record_bytes: number(&mut *input)? as usize,
+            bytes: Vec::new(),
+        };
+        input.read_to_end(&mut part.bytes)?;
+        Ok(part)
+    }
+}
+
+fn number(mut input: impl Read) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    input.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+fn invalid(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+/// How many records of the plan's state a part has.
+fn records_of(plan: &Plan, part: u32) -> u64 {
+    let others = u64::from(PARTS - 1 - part);
+    (plan.records() + others) / u64::from(PARTS)
+}
+
+/// How the state is opened: whoever needs an update durable commits it.
+pub(super) fn options(log: Options) -> StateOptions {
+    StateOptions::default()
+        .policy(landfall::Policy::Interval(Duration::from_secs(1)))
+        .max_recovery_time(NO_SNAPSHOTS)
+        .keep_snapshots(1)
+        .log(log)
+}
+
+/// Gives every record of the plan's state a new content.
+pub(super) fn fill(
+    state: &Journaled<Part>,
+    plan: &Plan,
+    changes: &mut Changes,
+    stop: &Stop,
+) -> io::Result<()> {
+    for part in 0..PARTS {
+        interrupted_if(stop)?;
+        let fill = Fill {
+            part: part.into(),
+            records: records_of(plan, part),
+            record_bytes: plan.record_bytes,
+            seed: changes.random.u64(..),
+        };
+        state.apply(Command::Fill(fill)).map_err(engine)??;
+    }
+    state.commit().map_err(engine)
+}
+
+/// A checksum of the whole state.
+pub(super) fn checksum(state: &Journaled<Part>) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    state.read_all(|part| hasher.update(part.bytes()));
+    hasher.finalize()
 }
 
 /// Changes of random records.
@@ -103,13 +228,18 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Changes of `state`; the same `seed` gives the same ones.
-    pub fn of(state: &State, seed: u64) -> Changes {
+    /// Changes of the plan's state; the same `seed` gives the same ones.
+    pub fn of(plan: &Plan, seed: u64) -> Changes {
         Changes {
             random: fastrand::Rng::with_seed(seed),
-            records: state.records(),
-            record_bytes: state.record_bytes,
+            records: plan.records(),
+            record_bytes: plan.record_bytes as usize,
         }
+    }
+
+    /// Bytes of one record.
+    pub fn record_bytes(&self) -> usize {
+        self.record_bytes
     }
 
     /// Puts the new content of a random record behind what is in `log`.
@@ -121,11 +251,82 @@ impl Changes {
     }
 }
 
+/// What was changed since a dump: of each record only its checksum is kept, which no other content of it has.
+#[derive(Default)]
+pub(super) struct Changed(HashMap<u64, u32>);
+
+impl Changed {
+    /// A record was changed.
+    pub fn note(&mut self, record: &[u8]) -> io::Result<()> {
+        self.0
+            .insert(record::slot(record)?, record::checksum_of(record));
+        Ok(())
+    }
+}
+
+/// A state that was brought back without the engine.
+pub(super) struct Restored(pub Vec<Part>);
+
+impl Restored {
+    /// Room for the plan's state.
+    pub fn empty(plan: &Plan) -> Restored {
+        Restored((0..PARTS).map(|part| Part::of(plan, part)).collect())
+    }
+
+    /// All its bytes, to read them into, part by part.
+    pub fn bytes_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        self.0.iter_mut().map(|part| &mut part.bytes[..])
+    }
+
+    /// Puts a record where it belongs; refuses one that is damaged, or of another state.
+    pub fn apply(&mut self, record: &[u8]) -> io::Result<()> {
+        let part = record::slot(record)? % u64::from(PARTS);
+        self.0[part as usize].put(record)
+    }
+
+    /// Refuses anything but `state` with what was changed since.
+    pub fn verify(&self, state: &Journaled<Part>, changed: &Changed) -> io::Result<()> {
+        let mut found = 0;
+        for (number, part) in (0_u64..).zip(&self.0) {
+            state.read(number, |expected| -> io::Result<()> {
+                if changed.0.is_empty() {
+                    return same(part == expected);
+                }
+                same(part.bytes.len() == expected.bytes.len())?;
+                let records = |part: &'_ Part| part.record_bytes.max(HEADER);
+                let expected = expected.bytes.chunks_exact(records(expected));
+                let restored = part.bytes.chunks_exact(records(part));
+                for (restored, expected) in restored.zip(expected) {
+                    match changed.0.get(&record::slot(restored)?) {
+                        Some(checksum) => {
+                            found += 1;
+                            same(*checksum == record::checksum_of(restored))?;
+                        }
+                        None => same(restored == expected)?,
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        same(found == changed.0.len())
+    }
+}
+
+fn same(is_same: bool) -> io::Result<()> {
+    match is_same {
+        true => Ok(()),
+        false => Err(invalid(
+            "it did not bring back the state that had been saved",
+        )),
+    }
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn plan() -> Plan {
+    /// A state of a thousand records of 100 bytes.
+    pub fn plan() -> Plan {
         Plan {
             state_bytes: 100_000,
             record_bytes: 100,
@@ -133,91 +334,98 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_cannot_be_a_state_is_refused() {
-        let wrong = [
-            Plan {
-                record_bytes: 12,
-                ..plan()
-            },
-            Plan {
-                record_bytes: 100_001,
-                ..plan()
-            },
-            Plan {
-                updates_per_second: 0.0,
-                ..plan()
-            },
-            Plan {
-                updates_per_second: f64::NAN,
-                ..plan()
-            },
-            Plan {
-                log_seconds: f64::INFINITY,
-                ..plan()
-            },
-            Plan {
-                rounds: 0,
-                ..plan()
-            },
-        ];
-        for plan in wrong {
-            assert!(
-                matches!(State::new(&plan), Err(Error::Usage(_))),
-                "{plan:?}"
-            );
+    /// It in a directory, with a content.
+    pub fn state(directory: &std::path::Path) -> (Journaled<Part>, Changes) {
+        let log = Options::default().segment_bytes(1 << 20).spare_segments(1);
+        let state = Journaled::open(directory.join("state"), options(log)).unwrap();
+        let mut changes = Changes::of(&plan(), 1);
+        fill(&state, &plan(), &mut changes, &Stop::default()).unwrap();
+        (state, changes)
+    }
+
+    /// What a dump of it would bring back.
+    pub fn copy(state: &Journaled<Part>) -> Restored {
+        let mut copy = Restored::empty(&plan());
+        for (number, bytes) in (0..).zip(copy.bytes_mut()) {
+            state.read(number, |part| bytes.copy_from_slice(part.bytes()));
         }
-        let huge = Plan {
-            state_bytes: u64::MAX / 2,
-            ..plan()
-        };
-        assert!(matches!(State::new(&huge), Err(Error::Refused(_))));
+        copy
     }
 
     #[test]
-    fn a_state_has_whole_records_only() {
-        let odd = Plan {
-            state_bytes: 100_099,
-            ..plan()
-        };
-        assert_eq!(State::new(&odd).unwrap().bytes().len(), 100_000);
+    fn every_record_is_in_one_part_and_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let (state, _) = state(directory.path());
+        let mut slots = Vec::new();
+        state.read_all(|part| {
+            let records = part.bytes().chunks(100);
+            slots.extend(records.map(|record| record::slot(record).unwrap()));
+        });
+        slots.sort_unstable();
+        assert_eq!(slots, (0..1_000).collect::<Vec<u64>>());
     }
 
     #[test]
-    fn every_record_of_a_state_is_a_record_of_it() {
-        let mut state = State::new(&plan()).unwrap();
-        let mut changes = Changes::of(&state, 1);
-        state.fill(&mut changes, &Stop::default()).unwrap();
-        for (slot, record) in state.bytes().chunks(100).enumerate() {
-            assert_eq!(record::slot(record).unwrap(), slot as u64);
+    fn a_command_is_read_back_from_the_log_and_a_part_from_a_snapshot() {
+        let directory = tempfile::tempdir().unwrap();
+        let (state, mut changes) = state(directory.path());
+        state.snapshot().unwrap();
+        let mut record = Vec::new();
+        changes.append(&mut record);
+        state.apply(Command::Put(record.clone())).unwrap().unwrap();
+        let before = checksum(&state);
+        state.close().unwrap();
+
+        let log = Options::default().segment_bytes(1 << 20).spare_segments(1);
+        let again = Journaled::open(directory.path().join("state"), options(log)).unwrap();
+        assert_eq!(again.restart().commands, 1);
+        assert_eq!(checksum(&again), before);
+    }
+
+    #[test]
+    fn a_new_content_is_another_one_everywhere() {
+        let directory = tempfile::tempdir().unwrap();
+        let (state, mut changes) = state(directory.path());
+        let before = copy(&state);
+        fill(&state, &plan(), &mut changes, &Stop::default()).unwrap();
+        for (old, new) in before.0.iter().zip(copy(&state).0) {
+            for (old, new) in old.bytes.chunks(100).zip(new.bytes.chunks(100)) {
+                assert_ne!(old, new);
+            }
         }
     }
 
     #[test]
-    fn a_change_changes_its_record_and_no_other() {
-        let mut state = State::new(&plan()).unwrap();
-        let mut changes = Changes::of(&state, 1);
-        state.fill(&mut changes, &Stop::default()).unwrap();
-        let before = state.bytes().to_vec();
-        let mut log = Vec::new();
-        changes.append(&mut log);
-        state.apply(&log).unwrap();
-        let changed: Vec<u64> = before
-            .chunks(100)
-            .zip(state.bytes().chunks(100))
-            .filter(|(old, new)| old != new)
-            .map(|(_, new)| record::slot(new).unwrap())
-            .collect();
-        assert_eq!(changed, [record::slot(&log).unwrap()]);
+    fn what_was_brought_back_is_held_against_the_state_and_its_changes() {
+        let directory = tempfile::tempdir().unwrap();
+        let (state, mut changes) = state(directory.path());
+        let mut restored = copy(&state);
+        let mut changed = Changed::default();
+        restored.verify(&state, &changed).unwrap();
+        let mut record = Vec::new();
+        changes.append(&mut record);
+        changed.note(&record).unwrap();
+        // It is not there yet; then it is; then another record is not what it was.
+        assert!(restored.verify(&state, &changed).is_err());
+        restored.apply(&record).unwrap();
+        restored.verify(&state, &changed).unwrap();
+        assert!(restored.verify(&state, &Changed::default()).is_err());
+        let mut other = Vec::new();
+        changes.append(&mut other);
+        restored.apply(&other).unwrap();
+        assert!(restored.verify(&state, &changed).is_err());
     }
 
     #[test]
     fn a_record_of_a_larger_state_is_refused() {
-        let mut state = State::new(&plan()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let (state, _) = state(directory.path());
+        let mut restored = copy(&state);
         for slot in [1_000, u64::MAX, u64::MAX / 100] {
-            let mut stranger = [0; 100];
+            let mut stranger = vec![0; 100];
             record::fill(&mut stranger, slot, &mut fastrand::Rng::with_seed(1));
-            assert!(state.apply(&stranger).is_err(), "{slot}");
+            assert!(restored.apply(&stranger).is_err(), "{slot}");
+            assert!(state.apply(Command::Put(stranger)).unwrap().is_err());
         }
     }
 }

@@ -1,14 +1,31 @@
 //! What the terminal and the report say of the results in the same words.
 
-use super::{BreakEven, Cost, DumpVsLogResults, Policy};
+use super::{BreakEven, Cost, DumpVsLogResults};
 use crate::numbers::thousands;
+use landfall_results::{Policy, Saving, Way};
 
-/// Where the costs of a policy and of the dump meet.
-pub fn crossing(found: &DumpVsLogResults, policy: Policy, cost: Cost) -> Option<&BreakEven> {
+/// Which accepted updates a power cut may take, by what is promised: no power has been cut here to see it.
+pub fn loses(saving: Saving) -> &'static str {
+    let policy = match saving.way() {
+        Way::Dump | Way::Replay => return "all changes since the last dump",
+        Way::File(policy) | Way::Log(policy) | Way::Snapshot(policy) => policy,
+    };
+    match policy {
+        // What its options let the engine's log keep back, as long as nobody commits.
+        Policy::Never => "up to 64 MiB of updates, however old they are",
+        Policy::EverySecond => "up to a second of updates, and as long as a commit takes",
+        Policy::Group | Policy::EveryUpdate => {
+            "nothing that was accepted, if the disk keeps its word"
+        }
+    }
+}
+
+/// Where the costs of a log and of the dump meet.
+pub fn crossing(found: &DumpVsLogResults, log: Saving, cost: Cost) -> Option<&BreakEven> {
     found
         .break_even
         .iter()
-        .find(|point| (point.policy, point.cost) == (policy, cost))
+        .find(|point| (point.saving, point.cost) == (log, cost))
         .filter(|point| point.share.median.is_finite() && point.share.median > 0.0)
 }
 
@@ -58,7 +75,7 @@ mod tests {
     fn a_crossing_at_nothing_is_none() {
         let mut found = dump_vs_log_results();
         let share = |found: &DumpVsLogResults| {
-            crossing(found, Policy::Never, Cost::Seconds).map(|point| point.share.median)
+            crossing(found, Saving::LogNever, Cost::Seconds).map(|point| point.share.median)
         };
         assert!(share(&found).is_some_and(|share| (0.7..0.8).contains(&share)));
         for point in &mut found.break_even {

@@ -1,7 +1,7 @@
 //! Two runs against each other.
 
 use landfall_lab::compare::{Comparison, Difference};
-use landfall_lab::numbers::{interval, thousands, two};
+use landfall_lab::numbers::{interval, two};
 use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
 
 /// What `landfall compare` found.
@@ -17,11 +17,12 @@ pub fn comparison(comparison: &Comparison) -> Vec<Block> {
             Difference::Slower => Tone::Bad,
             Difference::NoneShown | Difference::TooFewRounds => Tone::Faint,
         };
+        let print = row.metric.description().print;
         rows.push(Row::of(
             row.key.as_str(),
             [
-                thousands(row.a.median).into(),
-                thousands(row.b.median).into(),
+                print(row.a.median).into(),
+                print(row.b.median).into(),
                 two(row.ratio.median).into(),
                 interval(&row.ratio, two).into(),
                 Cell::toned(tone, row.difference.name()),

@@ -4,11 +4,12 @@
 //! is drawn through its crossing, so that picture and figures cannot disagree.
 
 use crate::dump_vs_log::summary_text::{crossing, percent};
-use crate::dump_vs_log::{Cost, DumpVsLogResults, Policy};
+use crate::dump_vs_log::{Cost, DumpVsLogResults};
 use crate::stats::Estimate;
 use crate::stream::summary_text::seconds_text;
 use landfall_os::humanize::bytes_text;
 use landfall_results::view::chart::{Chart, Crossing, Drawing, DumpLine, LogLine, Meeting};
+use landfall_results::{Metric, Saving};
 
 /// Shares of the state that are drawn: from a thousandth of a percent to ten times the state.
 const SHARES: (f64, f64) = (1e-5, 10.0);
@@ -16,39 +17,42 @@ const SHARES: (f64, f64) = (1e-5, 10.0);
 const COSTS: (f64, f64) = (1e-3, 30.0);
 
 /// What a dump costs.
-fn dump_cost(found: &DumpVsLogResults, cost: Cost) -> Estimate {
-    match cost {
-        Cost::Seconds => found.dump.seconds,
+fn dump_cost(found: &DumpVsLogResults, cost: Cost) -> Option<Estimate> {
+    let dump = found.find(Saving::Dump)?;
+    let estimate = match cost {
+        Cost::Seconds => dump.estimate(Metric::Seconds)?,
         Cost::Bytes => {
-            let written = found.dump.device_kib.map(|kib| kib * 1024.0);
-            let bytes = written.unwrap_or(found.state_bytes as f64);
-            Estimate {
-                median: bytes,
-                low: bytes,
-                high: bytes,
+            let written = dump.estimate(Metric::DeviceWrittenMib);
+            let bytes = |mib: f64| mib * f64::from(1 << 20);
+            match written {
+                Some(mib) => Estimate {
+                    median: bytes(mib.median),
+                    low: bytes(mib.low),
+                    high: bytes(mib.high),
+                },
+                None => Estimate::of(&[found.state_bytes as f64])?,
             }
         }
-    }
+    };
+    let is_any = estimate.median.is_finite() && estimate.median > 0.0;
+    is_any.then_some(estimate)
 }
 
 /// The chart of one cost, where a break-even by it is known.
 pub(super) fn chart(found: &DumpVsLogResults, cost: Cost) -> Option<Chart> {
-    let dump = dump_cost(found, cost);
-    if !(dump.median.is_finite() && dump.median > 0.0) {
-        return None;
-    }
+    let dump = dump_cost(found, cost)?;
     let costs = (
         (dump.median * COSTS.0).min(dump.low.max(f64::MIN_POSITIVE)),
         (dump.median * COSTS.1).max(dump.high),
     );
-    let logs: Vec<LogLine> = Policy::ALL
+    let logs: Vec<LogLine> = Saving::LOGS
         .into_iter()
         .enumerate()
-        .filter_map(|(index, policy)| {
-            let share = crossing(found, policy, cost)?.share;
+        .filter_map(|(index, log)| {
+            let share = crossing(found, log, cost)?.share;
             let inside = (SHARES.0..=SHARES.1).contains(&share.median);
             Some(LogLine {
-                name: policy.name().into(),
+                name: log.name().into(),
                 policy: index,
                 ends: ends(dump.median / share.median, costs),
                 meets: inside.then_some(Meeting {
@@ -107,7 +111,7 @@ mod tests {
     fn a_crossing_outside_the_picture_is_said_and_not_drawn() {
         let mut found = dump_vs_log_results();
         let marks = |found: &DumpVsLogResults| chart(found, Cost::Seconds).unwrap().expected();
-        assert_eq!(marks(&found), 1 + 4 + 4);
+        assert_eq!(marks(&found), 1 + 5 + 5);
         for point in &mut found.break_even {
             point.share.median *= 1e9;
         }

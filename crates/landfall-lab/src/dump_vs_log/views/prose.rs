@@ -1,14 +1,15 @@
 //! What is said of experiment `dump-vs-log` in sentences.
 
-use crate::dump_vs_log::summary_text::{crossing, percent};
-use crate::dump_vs_log::{Cost, DumpVsLogResults, Policy};
-use crate::numbers::interval;
+use crate::dump_vs_log::summary_text::{crossing, loses, percent};
+use crate::dump_vs_log::{Cost, DumpVsLogResults};
+use crate::numbers::{interval, short};
 use landfall_os::humanize::bytes_text;
+use landfall_results::{Metric, Saving};
 
 /// How much must change before a dump takes less than a log.
 pub(super) fn break_even(found: &DumpVsLogResults) -> Option<String> {
-    let share = |policy, cost| Some(crossing(found, policy, cost)?.share);
-    let strict = share(Policy::EveryUpdate, Cost::Seconds)?;
+    let share = |log, cost| Some(crossing(found, log, cost)?.share);
+    let strict = share(Saving::LogEveryUpdate, Cost::Seconds)?;
     let certain = if found.rounds > 1 {
         format!(" (95% interval {})", interval(&strict, percent))
     } else {
@@ -24,13 +25,13 @@ pub(super) fn break_even(found: &DumpVsLogResults) -> Option<String> {
         bytes_text(found.state_bytes),
         percent(strict.median),
     );
-    if let Some(group) = share(Policy::Group, Cost::Seconds) {
+    if let Some(group) = share(Saving::LogGroup, Cost::Seconds) {
         text.push_str(&format!(
             "; with updates synced in groups, once {}",
             percent(group.median)
         ));
     }
-    if let Some(bytes) = share(Policy::EveryUpdate, Cost::Bytes) {
+    if let Some(bytes) = share(Saving::LogEveryUpdate, Cost::Bytes) {
         text.push_str(&format!(
             "; and it writes fewer bytes once {}",
             percent(bytes.median)
@@ -39,14 +40,25 @@ pub(super) fn break_even(found: &DumpVsLogResults) -> Option<String> {
     Some(text + ".")
 }
 
-/// What a power cut may take, by policy.
+/// How long a snapshot keeps an update waiting, beside a dump.
+pub(super) fn stalls(found: &DumpVsLogResults) -> Option<String> {
+    let stall = |saving| found.find(saving)?.median(Metric::LongestStallMs);
+    Some(format!(
+        "A dump stops the program for {} ms; while the engine takes a snapshot, an update waits {} ms at the longest if it is not synced, and {} ms if it is.",
+        short(stall(Saving::Dump)?),
+        short(stall(Saving::SnapshotEverySecond)?),
+        short(stall(Saving::SnapshotEveryUpdate)?),
+    ))
+}
+
+/// What a power cut may take, by log.
 pub(super) fn losses(in_memory: bool) -> String {
     if in_memory {
         return "In main memory a power cut takes everything.".to_owned();
     }
-    let policies = Policy::ALL.map(|policy| format!("{}: {}", policy.name(), policy.loses()));
-    format!(
-        "What a power cut may take. Dump: all changes since the last one; {}.",
-        policies.join("; ")
-    )
+    let all = [Saving::Dump].into_iter().chain(Saving::LOGS);
+    let all: Vec<String> = all
+        .map(|saving| format!("{}: {}", saving.name(), loses(saving)))
+        .collect();
+    format!("What a power cut may take. {}.", all.join("; "))
 }
