@@ -15,6 +15,7 @@ use args::{Arguments, Command};
 
 fn main() -> std::process::ExitCode {
     landfall_prove::uml::init();
+    landfall_prove::check_process::init();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return refuse(args::with_hint(error)),

@@ -244,6 +244,18 @@ fn a_failing_device_ends_the_workload_and_not_the_proof() {
     assert!(proof(&document)["workload"]["ended"].is_string());
 }
 
+/// In some states LMDB reads mapped pages that its file does not have, or aborts, and that would end us.
+#[test]
+fn a_linked_in_store_that_crashes_is_damaged() {
+    let cwd = scratch();
+    let lmdb = "lmdb --set sync=no --writeback --transactions 24 --states 600";
+    let Some(ended) = prove(cwd.path(), lmdb) else {
+        return;
+    };
+    let document = document(&ended, 3);
+    assert_eq!(proof(&document)["unchecked"], Value::Null);
+}
+
 #[test]
 fn nonsense_is_refused_in_one_sentence() {
     let cwd = scratch();

@@ -1,7 +1,7 @@
 //! What an experiment timed, held against power cuts: a subject that writes in the same way, on a recorder.
 
 use landfall_prove::scratch_fs::{self, FilesystemSpec, like};
-use landfall_prove::{Plan, Silent, prove, subjects};
+use landfall_prove::{Plan, Silent, prove};
 use landfall_results::SeriesProof;
 use landfall_results::proof::{Outcome, summary_text};
 
@@ -38,8 +38,8 @@ pub(crate) fn of(
     states: usize,
     stop: &Stop,
 ) -> Result<SeriesProof, Error> {
-    let subject = match subjects::named(subject, settings) {
-        Ok(subject) => subject,
+    let plan = match Plan::named(subject, settings, filesystem_spec.clone()) {
+        Ok(plan) => plan,
         // A size that no subject has, say.
         Err(Error::Usage(why)) => return Ok(not_proven(filesystem_spec, &why)),
         Err(error) => return Err(error),
@@ -48,7 +48,7 @@ pub(crate) fn of(
         directory: site.directory().to_owned(),
         transactions: TRANSACTIONS,
         states,
-        ..Plan::new(subject, filesystem_spec.clone())
+        ..plan
     };
     let proof = match prove(&plan, stop, &mut Silent) {
         Ok(proof) => proof.results,

@@ -70,7 +70,7 @@ pub use host::Host;
 pub use lmdb::{LmdbSync, open_lmdb};
 pub use loop_device::{AttachedLoop, LoopDevice, attached_loops};
 pub use memory::{available_memory, peak_resident, reset_peak_resident};
-pub use mount::{Mount, isolate_mounts, leave_mounts, mounts_under, unmount};
+pub use mount::{Mount, isolate_mounts, leave_mounts, mounts_under, share_mounts, unmount};
 pub use payload::{ALIGNMENT, Payload};
 pub use private_directory::{PrivateDirectory, abandoned_in};
 pub use process::Process;

@@ -1,9 +1,10 @@
 //! Mounting a filesystem where nobody else sees it.
 
 use std::cell::Cell;
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use procfs::FromRead as _;
@@ -16,6 +17,11 @@ use rustix::thread::UnshareFlags;
 /// a probe of the system's that looks at every new device.
 const BUSY_WAIT: Duration = Duration::from_secs(5);
 
+/// Names the mounts that a program shares with the one that started it.
+const SHARED: &str = "LANDFALL_SHARED_MOUNTS";
+/// Links to a name of the calling thread's mounts, which no others have.
+const NAMESPACE: &str = "/proc/thread-self/ns/mnt";
+
 thread_local! {
     static ISOLATED: Cell<bool> = const { Cell::new(false) };
 }
@@ -24,7 +30,7 @@ thread_local! {
 /// is seen by them and their children only, and is gone with the last of them, however they end. Needs
 /// root. The second call does nothing.
 pub fn isolate_mounts() -> io::Result<()> {
-    if ISOLATED.get() {
+    if ISOLATED.get() || std::env::var_os(SHARED).is_some_and(|shared| is_here(&shared)) {
         return Ok(());
     }
     // SAFETY: of what `unshare` can take away from other threads only the current directory and the
@@ -37,6 +43,18 @@ pub fn isolate_mounts() -> io::Result<()> {
     )?;
     ISOLATED.set(true);
     Ok(())
+}
+
+/// Has the program that `command` starts keep the calling thread's mounts: [`isolate_mounts`] does nothing there, while a
+/// copy would hold on to what this thread unmounts.
+pub fn share_mounts(command: &mut Command) -> io::Result<()> {
+    command.env(SHARED, std::fs::read_link(NAMESPACE)?);
+    Ok(())
+}
+
+/// Whether the calling thread has the mounts of this name.
+fn is_here(name: &OsStr) -> bool {
+    std::fs::read_link(NAMESPACE).is_ok_and(|here| here == name)
 }
 
 /// Takes all mounts away from the calling thread, and from those that it starts from now on; paths mean

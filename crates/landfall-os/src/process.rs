@@ -45,11 +45,16 @@ pub struct Process {
 impl Process {
     /// Starts it, with nothing to read.
     pub fn start(command: &mut Command) -> io::Result<Process> {
+        Process::start_with(command, Stdio::null())
+    }
+
+    /// Starts it with this standard input.
+    pub fn start_with(command: &mut Command, stdin: Stdio) -> io::Result<Process> {
         let memory = |name| memfd_create(name, MemfdFlags::CLOEXEC).map(File::from);
         let (stdout, stderr) = (memory("stdout")?, memory("stderr")?);
         let mut child = command
             .process_group(0)
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(stdout.try_clone()?)
             .stderr(stderr.try_clone()?)
             .spawn()?;
@@ -113,6 +118,11 @@ impl Process {
     /// Bytes of standard output so far.
     pub fn stdout_len(&self) -> io::Result<u64> {
         Ok(self.stdout.metadata()?.len())
+    }
+
+    /// Bytes of standard error so far, those that were forgotten included.
+    pub fn stderr_len(&self) -> io::Result<u64> {
+        Ok(self.stderr.metadata()?.len())
     }
 
     /// Standard output so far.

@@ -32,6 +32,8 @@ pub(crate) struct Tally {
     pub only_last: bool,
     /// Each kind of violation.
     pub violations: BTreeMap<Violation, ViolationCount>,
+    /// Whether the example of damage is a crash.
+    shows_crash: bool,
     /// States that could not be checked.
     pub unchecked: Option<Unchecked>,
     /// The failing state that lacks least, and what is wrong with it.
@@ -74,6 +76,12 @@ impl Tally {
                     detail,
                 });
             count.states += 1;
+            // Of all damage a crash is what a user must know of.
+            if *violation == Violation::Damaged && judgement.crashed && !self.shows_crash {
+                self.shows_crash = true;
+                count.example = state.name.to_string();
+                count.detail = judgement.detail(*violation);
+            }
         }
         let size = |state: &CrashState| (state.omitted, state.position);
         let shorter = |(best, _): &(CrashState, Judgement)| size(state) < size(best);

@@ -12,6 +12,8 @@ use crate::subject::{Promise, Recovered};
 pub struct Judgement {
     /// Promises that were broken.
     pub violations: BTreeSet<Violation>,
+    /// Whether the subject crashed.
+    pub crashed: bool,
     /// Acknowledged transactions that are not there.
     pub lost: BTreeSet<u64>,
     /// Whether no more is lost than the transaction acknowledged last.
@@ -69,7 +71,10 @@ fn is_only_last(lost: &BTreeSet<u64>, said: &Acknowledged) -> bool {
 
 /// Holds what was found against what had been said.
 pub fn judge(found: &Recovered, said: &Acknowledged, promise: Promise) -> Judgement {
-    let mut judgement = Judgement::default();
+    let mut judgement = Judgement {
+        crashed: found.crashed,
+        ..Judgement::default()
+    };
     let mut violation = |which, detail: String| {
         judgement.violations.insert(which);
         judgement.details.push((which, detail));

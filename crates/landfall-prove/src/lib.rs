@@ -7,6 +7,7 @@
 //! - `subject`: what is proven; `record` runs it on a recorder, with a `writeback` injector if asked for;
 //! - `history`: what was sent and acknowledged, and where among the device's writes;
 //! - `proof`: the whole of it; `explore`: the crash states, several `worker`s checking them; `judge` says what is lost;
+//! - `check_process`: another process, in which a linked-in store may crash on what a power cut left;
 //! - `shorten`, `timeline`: the failing state that is easiest to understand;
 //! - `scratch_fs`: the filesystems that all of it runs on;
 //! - `transactions`: what a store's own proof sends and recognises;
@@ -15,8 +16,9 @@
 //! - `subjects`, `self_test`: what can be proven by name, and known faults that must be caught (feature `subjects`).
 //!
 //! Threads: one runs the subject, then each worker has a device, a mount point and a walk through the
-//! recording of its own. All mounts are private to this process.
+//! recording of its own, and starts a process that does the subject's part of a check. All mounts are private to this process.
 
+pub mod check_process;
 mod error;
 mod explore;
 mod history;
@@ -39,6 +41,7 @@ pub mod uml;
 mod worker;
 mod writeback;
 
+pub use check_process::CheckIn;
 pub use error::Error;
 pub use landfall_os::Stop;
 pub use landfall_recorder::Fault;

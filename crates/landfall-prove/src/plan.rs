@@ -6,6 +6,7 @@ use std::time::Duration;
 use landfall_recorder::crash::{Model, StateName};
 use landfall_recorder::{AtomicUnit, Fault};
 
+use crate::check_process::CheckIn;
 use crate::scratch_fs::FilesystemSpec;
 use crate::subject::Subject;
 
@@ -13,6 +14,8 @@ use crate::subject::Subject;
 pub struct Plan {
     /// What is proven.
     pub subject: Box<dyn Subject>,
+    /// Where its crash states are checked, if it is linked in.
+    pub check_in: CheckIn,
     /// The filesystem that it runs on.
     pub filesystem: FilesystemSpec,
     /// Where the recording's spill and the mount points go.
@@ -53,10 +56,26 @@ impl Plan {
     /// States tried unless said otherwise.
     pub const STATES: usize = 2000;
 
+    /// A proof of the subject of this name, with these settings, on `filesystem`. Its crash states are checked in a
+    /// process of their own if this program [can be one](crate::check_process::init).
+    #[cfg(feature = "subjects")]
+    pub fn named(
+        name: &str,
+        settings: &[(String, String)],
+        filesystem: FilesystemSpec,
+    ) -> Result<Plan, crate::Error> {
+        let subject = crate::subjects::named(name, settings)?;
+        Ok(Plan {
+            check_in: CheckIn::for_named(name, settings),
+            ..Plan::new(subject, filesystem)
+        })
+    }
+
     /// A proof of `subject` on `filesystem`, with everything else as usual.
     pub fn new(subject: Box<dyn Subject>, filesystem: FilesystemSpec) -> Plan {
         Plan {
             subject,
+            check_in: CheckIn::ThisProcess,
             filesystem,
             directory: std::env::temp_dir(),
             transactions: Plan::TRANSACTIONS,

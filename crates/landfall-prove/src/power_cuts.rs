@@ -18,6 +18,7 @@ use landfall_os::humanize::quoted;
 use landfall_recorder::Fault;
 use landfall_results::proof::{Outcome, ProofResults, summary_text};
 
+use crate::check_process::{Call, CheckIn, serve_test};
 use crate::scratch_fs::{FilesystemSpec, Kind};
 use crate::uml::{self, Guest};
 use crate::{Error, Plan, Silent, Stop, Subject, prove};
@@ -55,6 +56,7 @@ const SKIPPED: i32 = 77;
 #[must_use = "nothing is tried before it is said what power cuts lose"]
 pub struct PowerCuts {
     plan: Plan,
+    is_in_this_process: bool,
 }
 
 /// What came of it, in words.
@@ -111,6 +113,13 @@ impl PowerCuts {
         self
     }
 
+    /// Checks crash states in the test's own process. Otherwise the test is run a second time, alone, up to these power
+    /// cuts, and that process checks: a store that crashes is damaged, and does not end the test.
+    pub fn in_this_process(mut self) -> PowerCuts {
+        self.is_in_this_process = true;
+        self
+    }
+
     /// Fails the test if a promise was broken in any crash state, with the state that lacks least, in words; and if
     /// nothing could be proven.
     #[track_caller]
@@ -128,8 +137,12 @@ impl PowerCuts {
     fn tell(self, said: Outcome) {
         // If this is the first process of User-mode Linux; it does not return then.
         uml::init();
+        let call = Call::next();
+        if serve_test(self.plan.subject.as_ref(), call) {
+            return;
+        }
         let test = test_name();
-        let verdict = match self.prove(said, test.as_deref()) {
+        let verdict = match self.prove(said, test.as_deref(), call) {
             Verdict::Unknown(why) if !uml::is_inside() && uml::is_installed() => {
                 inside(why, test.as_deref())
             }
@@ -146,10 +159,17 @@ impl PowerCuts {
     }
 
     /// Proves it in a thread of its own, and holds what came of it against what the test says.
-    fn prove(mut self, said: Outcome, test: Option<&str>) -> Verdict {
+    fn prove(mut self, said: Outcome, test: Option<&str>, call: Call) -> Verdict {
+        if let (Some(test), false) = (test, self.is_in_this_process) {
+            self.plan.check_in = CheckIn::for_test(test, call);
+        }
         if let Ok(name) = std::env::var(STATE) {
             match name.parse() {
-                Ok(state) => self.plan.only = Some(state),
+                // A debugger is looking at this process.
+                Ok(state) => {
+                    self.plan.only = Some(state);
+                    self.plan.check_in = CheckIn::ThisProcess;
+                }
                 Err(error) => return Verdict::Otherwise(format!("{STATE}={name}: {error}")),
             }
         }
@@ -185,7 +205,10 @@ impl PowerCuts {
 
 impl From<Plan> for PowerCuts {
     fn from(plan: Plan) -> PowerCuts {
-        PowerCuts { plan }
+        PowerCuts {
+            plan,
+            is_in_this_process: false,
+        }
     }
 }
 

@@ -61,6 +61,7 @@ pub fn prove(plan: &Plan, stop: &Stop, progress: &mut dyn Progress) -> Result<Pr
         History::of(&recorded.recording).map_err(Error::io("cannot read the acknowledgements"))?;
     let case = Case {
         subject: plan.subject.as_ref(),
+        check_in: &plan.check_in,
         filesystem: &plan.filesystem,
         recording: &recorded.recording,
         history: &history,

@@ -207,7 +207,7 @@ impl Case {
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
             .collect();
         let filesystem = self.filesystem.parse().map_err(Error::Usage)?;
-        let mut plan = Plan::new(subjects::named(self.subject, &settings)?, filesystem);
+        let mut plan = Plan::named(self.subject, &settings, filesystem)?;
         if let Some(directory) = directory {
             plan.directory = directory.to_owned();
         }

@@ -9,6 +9,7 @@ use landfall_recorder::Recording;
 use landfall_recorder::crash::{CrashDisk, StateName, Walker};
 
 use crate::Stop;
+use crate::check_process::{CheckIn, CheckProcess, check_here};
 use crate::history::{Acknowledged, History};
 use crate::judge::{Judgement, judge};
 use crate::scratch_fs::{FilesystemSpec, Kind, ext};
@@ -18,6 +19,8 @@ use crate::subject::Subject;
 pub(crate) struct Case<'a> {
     /// The subject.
     pub subject: &'a dyn Subject,
+    /// Where it is checked, if it is linked in.
+    pub check_in: &'a CheckIn,
     /// The filesystem, with its mount options.
     pub filesystem: &'a FilesystemSpec,
     /// What was recorded.
@@ -44,11 +47,14 @@ pub(crate) enum Checked {
 /// One worker, with a disk and a mount point of its own. Its states' epochs never go back.
 pub(crate) struct Worker<'a> {
     case: &'a Case<'a>,
+    /// What checks the subject, if that is not this process. Goes first: it could keep the rest.
+    check_process: Option<CheckProcess>,
     // Before the mount point, which it may still be mounted on.
     disk: CrashDisk,
     walker: Walker<'a>,
     mount_point: PathBuf,
-    /// Why the last state is still mounted: a filesystem mounted again would be that one.
+    /// Why nothing can be checked any more: the last state is still mounted, and a filesystem mounted again would be
+    /// that one; or nobody is there to check the subject.
     stuck: Option<String>,
     // Holds the mount point: goes last.
     _private: PrivateDirectory,
@@ -57,8 +63,15 @@ pub(crate) struct Worker<'a> {
 impl<'a> Worker<'a> {
     pub fn new(case: &'a Case<'a>) -> io::Result<Worker<'a>> {
         let private = PrivateDirectory::create_in(case.directory)?;
+        let check_process = match case.check_in {
+            CheckIn::AnotherProcess(program) if case.subject.is_linked_in() => {
+                Some(CheckProcess::new(program, private.path()))
+            }
+            _ => None,
+        };
         Ok(Worker {
             case,
+            check_process,
             disk: CrashDisk::start(case.recording, case.memory, case.directory)?,
             walker: Walker::new(case.recording)?,
             mount_point: private.open_directory("state")?,
@@ -188,8 +201,19 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn inspect(&self, root: &Path, said: &Acknowledged, known_errors: u32) -> Checked {
-        let found = match self.case.subject.check(&home(root), self.case.stop) {
+    fn inspect(&mut self, root: &Path, said: &Acknowledged, known_errors: u32) -> Checked {
+        let (directory, stop) = (home(root), self.case.stop);
+        let checked = match &mut self.check_process {
+            Some(process) => match process.check(&directory, stop) {
+                Ok(checked) => checked,
+                Err(why) => {
+                    self.stuck = Some(why.clone());
+                    return Checked::Unchecked(why);
+                }
+            },
+            None => check_here(self.case.subject, &directory, stop),
+        };
+        let found = match checked {
             Ok(found) => found,
             Err(error) => return Checked::Unchecked(error.to_string()),
         };

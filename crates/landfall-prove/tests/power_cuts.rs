@@ -111,6 +111,56 @@ impl Log {
     }
 }
 
+/// What becomes of a log's process, or of the thread, when it finds a record without an end.
+#[derive(Clone, Copy)]
+enum Fate {
+    /// A page of a mapped file is not there.
+    BusError,
+    Aborts,
+    Panics,
+    Exits,
+}
+
+/// A log that is not synced, and cannot bear what that leads to.
+struct Delicate(Fate);
+
+impl Subject for Delicate {
+    fn name(&self) -> SubjectName {
+        "a delicate log".into()
+    }
+
+    fn prepare(&self, directory: &Path, stop: &Stop) -> Result<(), SubjectError> {
+        Log(Habit::ForgetsToSync).prepare(directory, stop)
+    }
+
+    fn run(
+        &self,
+        directory: &Path,
+        sink: &mut dyn AckSink,
+        stop: &Stop,
+    ) -> Result<(), SubjectError> {
+        Log(Habit::ForgetsToSync).run(directory, sink, stop)
+    }
+
+    fn check(&self, directory: &Path, stop: &Stop) -> Result<Recovered, SubjectError> {
+        if fs::read(directory.join("log"))?.is_empty() {
+            match self.0 {
+                // Again: the first one only takes away the handler that Rust has for it.
+                Fate::BusError => loop {
+                    kill_process(rustix::process::getpid(), Signal::BUS)?;
+                },
+                Fate::Aborts => {
+                    eprintln!("no page 7");
+                    std::process::abort()
+                }
+                Fate::Panics => panic!("no page 8"),
+                Fate::Exits => std::process::exit(9),
+            }
+        }
+        Log(Habit::ForgetsToSync).check(directory, stop)
+    }
+}
+
 /// Pairs, each in a file of its own: nothing of it is atomic.
 struct Files;
 
@@ -239,7 +289,8 @@ fn what_was_lost_is_said_in_words() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let text = complaint(|| cuts(Log(Habit::Syncs)).lose_something());
+    let syncs = || cuts(Log(Habit::Syncs)).in_this_process();
+    let text = complaint(|| syncs().lose_something());
     assert!(text.starts_with("a log on ext4 lost nothing in "), "{text}");
 }
 
@@ -263,6 +314,54 @@ fn a_store_that_fails_fails_the_test_and_leaves_nothing() {
         let process = std::process::id();
         let made = (0..8).map(|number| path.join(format!(".landfall-{process}-{number}")));
         assert!(!is_attached(&made.collect::<Vec<_>>()));
+    }
+}
+
+/// One proof for each test: the second run of a test passes over those before it, and so is told of no loss.
+fn is_told_of(fate: Fate, said: &str) {
+    let Some(directory) = directory() else {
+        return;
+    };
+    let mut plan = Plan::new(Box::new(Delicate(fate)), FilesystemSpec::plain(Kind::Ext4));
+    plan.directory = directory.path().to_owned();
+    (plan.transactions, plan.states) = (12, 50);
+    let text = complaint(|| PowerCuts::from(plan).lose_nothing());
+    let said = format!("the subject did not recover, as in 1:0:none: {said}.\n");
+    assert!(text.contains(&said), "{said} {text}");
+    assert_eq!(private_directories(directory.path()), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_store_that_gets_a_bus_error_is_damaged() {
+    let said = "it crashed with SIGBUS: it touched a mapped page that its file does not have";
+    is_told_of(Fate::BusError, said);
+}
+
+#[test]
+fn a_store_that_aborts_is_damaged() {
+    let said = "it crashed with SIGABRT: it called abort(); its last words: no page 7";
+    is_told_of(Fate::Aborts, said);
+}
+
+#[test]
+fn a_store_that_panics_is_damaged() {
+    is_told_of(Fate::Panics, "it panicked: no page 8");
+}
+
+#[test]
+fn a_store_that_exits_is_damaged() {
+    is_told_of(Fate::Exits, "it ended its process with exit status: 9");
+}
+
+#[test]
+fn what_runs_in_this_process_panics_and_is_damaged_too() {
+    if directory().is_some() {
+        let text = complaint(|| {
+            cuts(Delicate(Fate::Panics))
+                .in_this_process()
+                .lose_nothing()
+        });
+        assert!(text.contains("it panicked: no page 8.\n"), "{text}");
     }
 }
 
@@ -325,7 +424,8 @@ fn a_test_that_dies_leaves_nothing_that_the_next_does_not_remove() {
         assert!(soon(
             || abandoned_in(path).unwrap() == private_directories(path)
         ));
-        within(path, Habit::Syncs).lose_nothing();
+        // A second run of this test would start victims too.
+        within(path, Habit::Syncs).in_this_process().lose_nothing();
         assert_eq!(private_directories(path), Vec::<PathBuf>::new());
     }
 }

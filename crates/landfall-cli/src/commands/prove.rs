@@ -49,13 +49,8 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
     let proven = if tests_itself {
         self_test(directory.as_deref(), &command, &stop, &mut display)
     } else {
-        let mut plan = Plan::new(
-            subjects::named(
-                subject.as_deref().unwrap_or("command"),
-                &settings(&workload),
-            )?,
-            workload.filesystem,
-        );
+        let name = subject.as_deref().unwrap_or("command");
+        let mut plan = Plan::named(name, &settings(&workload), workload.filesystem.clone())?;
         if let Some(directory) = directory {
             plan.directory = directory;
         }

@@ -13,7 +13,7 @@
 //!
 //! `record` and `state` hold what is saved; `dump`, `updates` (paced by `pace`) and `restart` do what is timed;
 //! `experiment` puts them into rounds; `trial` makes figures of them, `break_even` and `notices` say what follows, and
-//! `views` shows it. `docs/experiment-dump-vs-log.md` is the page for users.
+//! `views` shows it. `docs/reference/experiment-dump-vs-log.md` is the page for users.
 //!
 //! **Threads.** All of it runs on the calling thread, but for the thread that commits once a second or takes a
 //! snapshot, and the engine's own. **Stopping.** A request to stop is heard between any two calls, though not within

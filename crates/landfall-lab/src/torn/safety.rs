@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use landfall_prove::scratch_fs::{self, FilesystemSpec, Kind};
-use landfall_prove::{Plan, Silent, prove as prove_one, subjects};
+use landfall_prove::{Plan, Silent, prove as prove_one};
 use landfall_recorder::crash::Model;
 use landfall_results::proof::{Outcome, ProofResults, Violation, ViolationCount, summary_text};
 
@@ -167,14 +167,13 @@ fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof
         not_proven: Some(why),
         ..blank.clone()
     };
-    let subject = subjects::named(case.subject, &settings)?;
     let plan = Plan {
         directory: site.directory().to_owned(),
         transactions: TRANSACTIONS,
         states,
         model: case.model,
         again: blank.again.clone(),
-        ..Plan::new(subject, filesystem_spec)
+        ..Plan::named(case.subject, &settings, filesystem_spec)?
     };
     Ok(match prove_one(&plan, stop, &mut Silent) {
         Ok(proof) => of(&proof.results, &blank),

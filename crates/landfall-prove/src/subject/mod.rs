@@ -11,6 +11,8 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::Stop;
 
 pub use clients::at_the_same_time;
@@ -40,7 +42,7 @@ impl Promise {
 ///
 /// One value serves both sides, which may be different processes' worth of state: nothing may be
 /// carried over from [`run`](Subject::run) to [`check`](Subject::check) but the directory. Checks run
-/// in several threads, each with its own directory.
+/// in several processes or threads, each with its own directory.
 pub trait Subject: Send + Sync {
     /// What it is called, with its settings: `"my store".into()`, if it has none.
     fn name(&self) -> SubjectName;
@@ -48,6 +50,12 @@ pub trait Subject: Send + Sync {
     /// What it promises: everything, unless it says otherwise.
     fn promise(&self) -> Promise {
         Promise::STRICT
+    }
+
+    /// Whether the store is a part of this program, so that its crash would be this program's. Not so if
+    /// [`check`](Subject::check) starts it as a program of its own.
+    fn is_linked_in(&self) -> bool {
+        true
     }
 
     /// Bytes that it may need in its directory, if a small filesystem has not enough; 0: it has.
@@ -95,7 +103,7 @@ pub trait AckSink: Send {
 }
 
 /// What a subject still has after a power cut.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovered {
     /// Transactions that are there, whole; those that later ones have overwritten among them.
     pub whole: BTreeSet<u64>,
@@ -105,6 +113,8 @@ pub struct Recovered {
     pub invented: Vec<String>,
     /// What the subject's own integrity check complained of, or what it could not recover from.
     pub damage: Option<String>,
+    /// Whether the damage made it crash.
+    pub crashed: bool,
     /// In what its own record of its transactions, which replicas follow, differs from what it has.
     pub diverged: Option<String>,
 }
@@ -124,8 +134,16 @@ impl Recovered {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or(panic.downcast_ref::<&str>().copied());
             let text = text.unwrap_or("it said nothing");
-            Ok(Recovered::damaged(format!("it panicked: {text}")))
+            Ok(Recovered::crashed(format!("it panicked: {text}")))
         })
+    }
+
+    /// The subject crashed like this as it recovered: nothing is there.
+    pub(crate) fn crashed(how: impl Into<String>) -> Recovered {
+        Recovered {
+            crashed: true,
+            ..Recovered::damaged(how)
+        }
     }
 
     /// The subject could not recover, because of this: nothing is there.

@@ -185,7 +185,7 @@ pub struct ViolationCount {
     pub violation: Violation,
     /// In how many states.
     pub states: u64,
-    /// The first of them.
+    /// One of them: the first, but of damage the first crash.
     pub example: String,
     /// What was wrong there.
     pub detail: String,

@@ -2,7 +2,9 @@
 
 use landfall_os::humanize::bytes_text;
 
-use super::{FailingState, Happening, Moment, Outcome, ProofResults, SECTOR};
+use super::{
+    FailingState, Happening, Moment, Outcome, ProofResults, SECTOR, Violation, ViolationCount,
+};
 use crate::numbers::thousands;
 
 /// Moments before a cut that a timeline holds at least, if there were so many; of fewer it holds all
@@ -73,6 +75,25 @@ fn why_not_proven(proof: &ProofResults) -> String {
         None if proof.workload.acknowledged == 0 => "no transaction was acknowledged".to_owned(),
         None => "no crash state was checked".to_owned(),
     }
+}
+
+/// The promises that were broken, each with an example; none if the verdict says it all.
+pub fn violations(proof: &ProofResults) -> Vec<String> {
+    let is_loss = |one: &ViolationCount| one.violation == Violation::Lost;
+    if proof.violations.iter().all(is_loss) {
+        return Vec::new();
+    }
+    let sentence = |one: &ViolationCount| {
+        format!(
+            "{} of {}: {}, as in {}: {}.",
+            whole(one.states),
+            states(proof.coverage.checked),
+            one.violation.words(),
+            one.example,
+            one.detail
+        )
+    };
+    proof.violations.iter().map(sentence).collect()
 }
 
 /// What was recorded.
@@ -273,10 +294,14 @@ pub fn words(what: &Happening, place: impl Fn(u64) -> String) -> String {
 /// Everything, as a text of several lines: the verdict, what was recorded and tried, and the shortest failing state.
 pub fn of(proof: &ProofResults) -> String {
     let mut text = format!(
-        "{} on {} {}.\n{}\n{}\n",
+        "{} on {} {}.\n{}{}\n{}\n",
         full_subject(proof),
         proof.filesystem_spec,
         verdict(proof),
+        violations(proof)
+            .iter()
+            .map(|sentence| format!("{sentence}\n"))
+            .collect::<String>(),
         workload(proof),
         coverage(proof)
     );
@@ -390,8 +415,8 @@ fn whole(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proof::Unchecked;
     use crate::proof::fixtures::{failing, moment, proof, state, write};
-    use crate::proof::{Unchecked, Violation, ViolationCount};
 
     #[test]
     fn a_verdict_says_what_was_lost_and_in_how_many_states() {

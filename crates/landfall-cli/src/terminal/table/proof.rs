@@ -3,9 +3,9 @@
 use landfall_lab::Results;
 use landfall_os::humanize::{bytes_text, duration_text};
 use landfall_results::proof::summary_text::{
-    circumstances, coverage, full_subject, missing, short_subject, verdict, workload,
+    circumstances, coverage, full_subject, missing, short_subject, verdict, violations, workload,
 };
-use landfall_results::proof::{FailingState, Outcome, ProofResults, Violation};
+use landfall_results::proof::{FailingState, Outcome, ProofResults};
 
 use super::timeline::timeline;
 use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
@@ -49,23 +49,7 @@ fn one(proof: &ProofResults) -> Vec<Block> {
         indent: 0,
         sentences: vec![(tone(proof), says)],
     };
-    let mut sentences = Vec::new();
-    // A loss alone is what the verdict says already.
-    if proof
-        .violations
-        .iter()
-        .any(|one| one.violation != Violation::Lost)
-    {
-        sentences.extend(proof.violations.iter().map(|one| {
-            format!(
-                "{} of {} states: {}; first {}.",
-                one.states,
-                proof.coverage.checked,
-                one.violation.words(),
-                one.example
-            )
-        }));
-    }
+    let mut sentences = violations(proof);
     sentences.push(workload(proof));
     sentences.extend(circumstances(proof));
     sentences.push(coverage(proof));

@@ -72,7 +72,7 @@ pub(super) fn violations(proof: &ProofResults) -> Option<Table> {
             )
         })
         .collect();
-    let columns = ["Crash states", "First", "What was wrong there"];
+    let columns = ["Crash states", "Example", "What was wrong there"];
     (!rows.is_empty()).then(|| {
         Table::new(
             "Promises that were broken, the worst first",

@@ -165,6 +165,10 @@ impl Subject for AnyProgram {
         self.promise
     }
 
+    fn is_linked_in(&self) -> bool {
+        false
+    }
+
     fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
         let Some(command) = &self.prepare else {
             return Ok(());

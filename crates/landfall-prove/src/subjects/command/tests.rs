@@ -158,6 +158,7 @@ fn a_report_says_what_is_there() {
         partial: set(&[3, 4]),
         invented: vec!["key  x=7".into(), String::new()],
         damage: Some("bad sum".into()),
+        crashed: false,
         diverged: None,
     };
     assert_eq!(found, Ok(expected));

@@ -144,6 +144,7 @@ fn kind(database: &Kind<dyn Database, Listed>) -> Kind<dyn Subject> {
 
 struct DatabaseSubject {
     name: SubjectName,
+    is_linked_in: bool,
     database: Box<dyn Database>,
     clients: NonZeroU32,
     shape: Shape,
@@ -164,6 +165,7 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
     let clients = chosen.number("clients", 1, 64)?;
     Ok(Box::new(DatabaseSubject {
         name: name_of(chosen),
+        is_linked_in: landfall_databases::linked_in().any(|one| one.name == name),
         database: landfall_databases::named(name, &settings)?,
         clients: NonZeroU32::new(clients as u32).unwrap_or(NonZeroU32::MIN),
         shape: Shape {
@@ -255,6 +257,10 @@ impl Subject for DatabaseSubject {
         }
     }
 
+    fn is_linked_in(&self) -> bool {
+        self.is_linked_in
+    }
+
     fn capacity(&self) -> u64 {
         self.capacity
     }
@@ -293,12 +299,6 @@ impl Subject for DatabaseSubject {
     }
 
     fn check(&self, directory: &Path, stop: &Stop) -> Result<Recovered, SubjectError> {
-        Recovered::caught(|| self.look(directory, stop))
-    }
-}
-
-impl DatabaseSubject {
-    fn look(&self, directory: &Path, stop: &Stop) -> Result<Recovered, SubjectError> {
         let running = match self.database.start(directory, stop) {
             Ok(running) => running,
             // With these settings it was started before: what it complains of now is what it finds.
