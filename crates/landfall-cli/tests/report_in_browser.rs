@@ -96,7 +96,7 @@ fn open(browser: &Path, page: &Path, width: u32) -> Opened {
 
 /// Frames a page at the size of a window and says where things are in it. A browser's own window cannot be as narrow as
 /// a phone.
-const FRAME: &str = r#"<!DOCTYPE html>
+const FRAME: &str = r##"<!DOCTYPE html>
 <style>html, body { margin: 0 } iframe { border: 0 }</style>
 <iframe id="frame" width="WIDTH" height="HEIGHT" src="PAGE"></iframe>
 <pre id="found"></pre>
@@ -128,7 +128,7 @@ const look = () => {
 };
 frame.addEventListener("load", look);
 </script>
-"#;
+"##;
 
 /// What a window of this size shows of a page at first, opened at an anchor such as `#notices`, or at its top.
 fn shown(browser: &Path, page: &Path, (width, height): (u32, u32), anchor: &str) -> Value {
@@ -163,7 +163,10 @@ fn check_first_screen(browser: &Path, page: &Path) {
         assert_eq!(found["open"], json!([]), "{size:?}: {found}");
         let height = f64::from(size.1);
         assert!(at("verdict", "top") >= 0.0, "{size:?}: {found}");
-        assert!(at("verdict", "bottom") <= at("chart", "top"), "{size:?}: {found}");
+        assert!(
+            at("verdict", "bottom") <= at("chart", "top"),
+            "{size:?}: {found}"
+        );
         let last = if size == DESKTOP { "chart" } else { "mark" };
         assert!(at(last, "bottom") <= height, "{size:?}: {found}");
     }
@@ -426,14 +429,22 @@ fn an_anchor_opens_the_folds_around_it() {
     let Some(browser) = browser() else {
         return common::skip("no Chromium on PATH, and $CHROMIUM names none");
     };
-    let directory = report("sync --ops 20 --rounds 2 --allocation overwrite,append --sync fdatasync,none");
+    let directory =
+        report("sync --ops 20 --rounds 2 --allocation overwrite,append --sync fdatasync,none");
     let page = directory.path().join("report/index.html");
     check_first_screen(&browser, &page);
-    for (anchor, fold) in [("#claims", "claims"), ("#source-1", "claims"), ("#foundation", "foundation")] {
+    for (anchor, fold) in [
+        ("#claims", "claims"),
+        ("#source-1", "claims"),
+        ("#foundation", "foundation"),
+    ] {
         let found = shown(&browser, &page, PHONE, anchor);
         assert_eq!(found["open"], json!([fold]), "{anchor}: {found}");
         let top = found["target"]["top"].as_f64().expect("a target");
-        assert!((0.0..f64::from(PHONE.1)).contains(&top), "{anchor}: {found}");
+        assert!(
+            (0.0..f64::from(PHONE.1)).contains(&top),
+            "{anchor}: {found}"
+        );
     }
     // The check must see what it is there for.
     let html = fs::read_to_string(&page).expect("the page");

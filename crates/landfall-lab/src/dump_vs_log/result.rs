@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::views;
 use crate::claim::ClaimResult;
 use crate::stats::Estimate;
+use crate::views::in_sentences;
 use crate::{Findings, PlanKind, Results};
 
 /// A log that accepts less than this share of the updates that come in does not keep up.
@@ -111,6 +112,11 @@ impl Findings for DumpVsLogResults {
 
     fn claims_mut(&mut self) -> &mut Vec<ClaimResult> {
         &mut self.claims
+    }
+
+    fn answer(&self, results: &Results) -> Vec<Block> {
+        let answer = views::answer::answer(self);
+        answer.unwrap_or_else(|| in_sentences(self.part(results)))
     }
 
     fn brief(&self, _: &Results) -> Vec<Block> {

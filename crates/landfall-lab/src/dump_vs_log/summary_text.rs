@@ -15,7 +15,7 @@ pub fn loses(saving: Saving) -> &'static str {
         Policy::Never => "up to 64 MiB of updates, however old they are",
         Policy::EverySecond => "up to a second of updates, and as long as a commit takes",
         Policy::Group | Policy::EveryUpdate => {
-            "nothing that was accepted, if the disk keeps its word"
+            "nothing that was accepted, where filesystem and disk keep what a sync promises"
         }
     }
 }

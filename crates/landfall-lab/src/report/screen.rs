@@ -169,8 +169,12 @@ fn distrust(results: &Results) -> Vec<Row> {
         })
         .collect();
     let more = all.len() - said.len();
+    if results.is_too_noisy() {
+        let text = "Too noisy to conclude: most intervals are wider than their figures.";
+        said.insert(0, Cell::toned(Tone::Bad, text));
+    }
     if said.is_empty() {
-        said.push("nothing was noticed that speaks against these figures".into());
+        said.push("Nothing was noticed that speaks against these figures.".into());
     }
     if more > 0 {
         let notices = if more == 1 { "notice" } else { "notices" };

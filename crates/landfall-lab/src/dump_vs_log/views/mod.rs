@@ -1,5 +1,6 @@
 //! What experiment `dump-vs-log` gives to the page, and to a terminal.
 
+pub(crate) mod answer;
 mod charts;
 mod crossing;
 mod prose;
