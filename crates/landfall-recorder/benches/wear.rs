@@ -1,5 +1,5 @@
 //! What the wear model makes of loads that are known, and how fast it is: the tables of
-//! `docs/explanation/wear-model.md`.
+//! `docs/results/wear-model.md`.
 //!
 //! `cargo bench -p landfall-recorder --bench wear`; needs no root and takes a minute. Target: 100 million
 //! written pages in well under a minute.

@@ -8,7 +8,7 @@
 //! - `spinning`: a disk with an `arm` and perhaps a write `cache`.
 //! - `solid`: flash and volumes behind a network.
 //!
-//! What the models leave out is in `docs/reference/latency-profiles.md`.
+//! What the models leave out is in `docs/explanation/latency-models.md`.
 
 mod arm;
 mod cache;

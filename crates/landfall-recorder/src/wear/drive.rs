@@ -63,7 +63,7 @@ enum Room {
 /// | `tbw` | bytes that the host may write, by the drive's rating | 600TB |
 /// | `rated` | write amplification that the rating assumes | 1 |
 ///
-/// Why the defaults are what they are is in `docs/explanation/wear-model.md`.
+/// Why the defaults are what they are is in `docs/reference/drives.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drive {
     collector: Collector,

@@ -30,7 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What the model leaves out, and the values it is checked by, are in `docs/explanation/wear-model.md`.
+//! What the model leaves out is in `docs/explanation/wear-model.md`, and the values it is checked by in `docs/results/wear-model.md`.
 
 mod drive;
 mod flash;
