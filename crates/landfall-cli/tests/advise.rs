@@ -24,25 +24,80 @@ fn advice(dir: &Path, words: &[&str]) -> Value {
     document
 }
 
+/// Lines that a terminal breaks, and nobody else: commands, which are to be copied, and addresses.
+fn is_broken(line: &&str) -> bool {
+    let line = line.trim_start();
+    !["sudo ", "# ", "https://"]
+        .iter()
+        .any(|start| line.starts_with(start))
+}
+
+#[test]
+fn the_answer_comes_first_on_one_screen() {
+    let dir = scratch();
+    let disk = recorded("disk");
+    let systems = "mariadb,postgres,sqlite,redis,etcd,mount";
+    let ended = run(dir.path(), ["advise", &disk, "--for", systems]);
+    ended.assert_measured();
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    assert!(lines[2].contains("What to change here"), "{ended:#?}");
+    let binlog = lines.iter().find(|line| line.contains("sync_binlog"));
+    let binlog: Vec<&str> = binlog.expect("a change").split_whitespace().collect();
+    assert_eq!(binlog[..3], ["sync_binlog", "0", "1"], "{ended:#?}");
+    assert_eq!(binlog[5..], ["39", "of", "52"], "{ended:#?}");
+    assert!(ended.stdout.contains("Right as it is"), "{ended:#?}");
+    assert!(!ended.stdout.contains("Documents"), "{ended:#?}");
+    assert!(lines.len() <= 40, "{} lines: {ended:#?}", lines.len());
+    let wide = |line: &&&str| line.chars().count() > 80 && is_broken(line);
+    assert_eq!(lines.iter().find(wide), None);
+}
+
+#[test]
+fn what_is_not_installed_is_one_line_unless_it_is_named() {
+    let dir = scratch();
+    let disk = recorded("disk");
+    // Nobody has a Kafka broker where tests run.
+    let ended = run(dir.path(), ["advise", &disk]);
+    ended.assert_measured();
+    let mut folded = ended.stdout.lines();
+    let folded = folded.find(|line| line.contains("Kafka"));
+    assert!(
+        folded.is_some_and(|line| line.contains("not installed")),
+        "{ended:#?}"
+    );
+    assert!(!ended.stdout.contains("log.flush"), "{ended:#?}");
+    let ended = run(dir.path(), ["advise", &disk, "--for", "kafka"]);
+    assert!(ended.stdout.contains("log.flush"), "{ended:#?}");
+    assert!(!ended.stdout.contains("not installed"), "{ended:#?}");
+}
+
+/// What such writes to a plain file would gain is a bound, and no figure of a database.
+#[test]
+fn writes_to_a_file_are_not_shown_as_a_gain() {
+    let dir = scratch();
+    let ended = run(dir.path(), ["advise", &recorded("ext4"), "--tables"]);
+    ended.assert_measured();
+    assert!(!ended.stdout.contains('≤'), "{ended:#?}");
+    assert!(ended.stdout.contains("not measured here"), "{ended:#?}");
+}
+
 #[test]
 fn advice_is_a_table_and_a_document() {
     let dir = scratch();
     let disk = recorded("disk");
-    let ended = run(dir.path(), ["advise", &disk]);
+    let ended = run(dir.path(), ["advise", &disk, "--tables"]);
     ended.assert_measured();
     for words in [
         "MariaDB\n",
         "MySQL\n",
         "sync_binlog = 1",
         "unsafe",
-        "Not known here, and how to get it",
+        "Not known here",
         "Documents",
     ] {
         assert!(ended.stdout.contains(words), "{words}: {ended:#?}");
     }
-    let is_table =
-        |line: &&str| !line.trim_start().starts_with("sudo ") && !line.contains("https://");
-    let table: Vec<&str> = ended.stdout.lines().filter(is_table).collect();
+    let table: Vec<&str> = ended.stdout.lines().filter(is_broken).collect();
     assert_narrow(&table.join("\n"));
     let document = advice(dir.path(), &[&disk, "--for", "redis,etcd"]);
     let settings = document["settings"].as_array().unwrap();
@@ -67,18 +122,35 @@ fn where_nothing_is_durable_that_is_the_advice() {
     }
 }
 
+/// As a compiler does: a line for each finding, one for all of them, and nothing else.
 #[test]
 fn a_configuration_is_checked_and_a_risk_is_exit_3() {
     let dir = scratch();
     let disk = recorded("disk");
     let path = dir.path().join("my.cnf");
     fs::write(&path, "[mysqld]\ninnodb_flush_log_at_trx_commit=0\n").unwrap();
+    let words = ["advise", &disk, "--check", "mariadb=my.cnf"];
+    let ended = run(dir.path(), words);
+    assert_eq!(ended.code, Some(3), "{ended:#?}");
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    let [risk, summary] = lines.as_slice() else {
+        panic!("{ended:#?}");
+    };
+    assert_eq!(
+        *risk,
+        "my.cnf:2: innodb_flush_log_at_trx_commit=0 risks the commits of about the last second: lost in 45 of 53 power cuts; set 1"
+    );
+    assert!(
+        summary.starts_with("1 of ") && summary.contains(" settings risks data"),
+        "{summary}"
+    );
+    // What is not told by the file is told by what is installed, and both ways there is something to say.
     let ended = run(dir.path(), ["advise", &disk, "--check", "my.cnf"]);
     assert_eq!(ended.code, Some(3), "{ended:#?}");
     assert!(
         ended
             .stdout
-            .contains("my.cnf:2: innodb_flush_log_at_trx_commit=0 risks"),
+            .starts_with("my.cnf:2: innodb_flush_log_at_trx_commit=0 risks"),
         "{ended:#?}"
     );
     fs::write(&path, "[mysqld]\ninnodb_page_size=16K\n").unwrap();
@@ -150,15 +222,16 @@ fn a_workload_is_held_against_the_disk() {
     assert!(
         ended
             .stdout
-            .contains("This disk carries 20 durable commits"),
+            .starts_with("Yes: this disk carries 20 durable commits"),
         "{ended:#?}"
     );
+    assert!(!ended.stdout.contains("innodb_flush"), "{ended:#?}");
     // The page has what the terminal has, and names the directory that it is in.
     let mut with_report = words.to_vec();
     with_report.extend(["--report", "kept"]);
     run(dir.path(), with_report).assert_measured();
     let page = fs::read_to_string(dir.path().join("kept/index.html")).unwrap();
-    assert!(page.contains("This disk carries 20 durable commits"));
+    assert!(page.contains("Yes: this disk carries 20 durable commits"));
     assert!(page.contains("--json kept/") && !page.contains("landfall-report/"));
     for (workload, says) in [("commits=20", "needs size"), ("speed=3", "has no 'speed'")] {
         let ended = run(dir.path(), ["advise", &disk, "--workload", workload]);
@@ -214,6 +287,33 @@ fn what_is_known_of_a_directory_is_found_in_the_report() {
     let ended = run(dir.path(), [Path::new("advise"), &two[0], &two[1]]);
     assert_eq!(ended.code, Some(2), "{ended:#?}");
     assert!(ended.stderr.contains("of two machines"), "{ended:#?}");
+}
+
+/// A check is quick: where nothing is known of a directory, documentation is what it goes by.
+#[test]
+fn a_check_measures_nothing() {
+    let dir = scratch();
+    fs::write(dir.path().join("redis.conf"), "appendonly yes\n").unwrap();
+    let ended = run(dir.path(), ["advise", "--check", "redis.conf"]);
+    assert_eq!(ended.code, Some(3), "{ended:#?}");
+    let risk = "redis.conf: appendfsync=everysec (the default) risks the writes of about the last second, by its documentation; set always";
+    assert_eq!(ended.stdout.lines().next(), Some(risk), "{ended:#?}");
+    assert_eq!(names(dir.path()), ["redis.conf"], "nothing is written");
+}
+
+#[test]
+fn a_plan_is_listed_and_not_run() {
+    let dir = scratch();
+    let ended = run(dir.path(), ["advise", "--list"]);
+    ended.assert_measured();
+    assert!(ended.stdout.contains(" minutes: "), "{ended:#?}");
+    assert!(
+        ended.stdout.contains("overwrite/fdatasync/8K"),
+        "{ended:#?}"
+    );
+    assert_eq!(names(dir.path()), [""; 0], "nothing is left behind");
+    let ended = run(dir.path(), ["advise", "--list", &recorded("disk")]);
+    assert!(ended.stdout.starts_with("Nothing: "), "{ended:#?}");
 }
 
 #[test]

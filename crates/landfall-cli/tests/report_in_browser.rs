@@ -364,7 +364,8 @@ fn failing_proof(expected: &str) -> Value {
 fn check_document(browser: &Path, directory: &Path, document: &Value) -> Vec<String> {
     let results = landfall_lab::Results::from_json(&document.to_string()).expect("a document");
     let advice = landfall_lab::advice::advise(&results, "landfall-report", None);
-    let page = landfall_lab::report::page(&results, &advice);
+    let everything = landfall_lab::advice::Scope::of(landfall_lab::rules::System::ALL);
+    let page = landfall_lab::report::page(&results, &advice, &everything);
     let html = landfall_report::html::render(&page).expect("a report");
     let page = directory.join("rendered.html");
     fs::write(&page, &html).expect("the page is written");

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width, presets};
-use landfall_results::view::{Block, Cell, Column, Row, Table};
+use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
 
 use crate::style::{FAINT, STRONG, styled, toned};
 
@@ -26,6 +26,12 @@ pub fn text_within(width: u16, blocks: &[Block]) -> String {
     let mut text = String::new();
     add(&mut text, width, blocks, false);
     text
+}
+
+/// Lines that are not broken, as editors and scripts take them.
+pub fn lines(lines: &[(Tone, String)]) -> String {
+    let lines = lines.iter().map(|(tone, line)| toned(*tone, line) + "\n");
+    lines.collect()
 }
 
 fn add(text: &mut String, width: u16, blocks: &[Block], mut is_beneath_heading: bool) {
@@ -62,7 +68,7 @@ fn add(text: &mut String, width: u16, blocks: &[Block], mut is_beneath_heading: 
             }
         }
         is_beneath_heading = matches!(block, Block::Heading(_));
-        is_apart = matches!(block, Block::Prose { .. } | Block::Table(_));
+        is_apart = !is_beneath_heading;
     }
 }
 
@@ -73,7 +79,7 @@ fn wrapped(width: u16, indent: u16, text: &str) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((indent, 0));
     }
-    lines(&table)
+    laid_out(&table)
 }
 
 /// A table without lines, no wider than a terminal.
@@ -87,7 +93,7 @@ fn plain_table(width: u16) -> comfy_table::Table {
 }
 
 /// The table without trailing blanks.
-fn lines(table: &comfy_table::Table) -> String {
+fn laid_out(table: &comfy_table::Table) -> String {
     table
         .lines()
         .map(|line| line.trim_end().to_owned() + "\n")
@@ -225,7 +231,7 @@ impl Layout<'_> {
                 }
             }
         }
-        lines(&rows)
+        laid_out(&rows)
     }
 }
 

@@ -31,6 +31,15 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// Of one over it: of what is held against this, where this was held against that.
+    pub fn inverse(&self) -> Estimate {
+        Estimate {
+            median: 1.0 / self.median,
+            low: 1.0 / self.high,
+            high: 1.0 / self.low,
+        }
+    }
+
     /// The median of `values` and its interval; `None` of nothing.
     pub fn of(values: &[f64]) -> Option<Estimate> {
         let middle = median(values)?;

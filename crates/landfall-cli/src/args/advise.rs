@@ -20,17 +20,16 @@ conclude, 130 stopped by Ctrl-C.";
 pub struct Advise {
     /// Directory to advise on [default: the current one], or results documents of one machine to advise by.
     ///
-    /// Of a directory, everything counts that earlier runs found of it and that lies in the report's
-    /// directory. If its durable writes were not measured yet, they are, by the standard plan; and proven,
-    /// where root allows.
+    /// For a directory, the documents count that earlier runs left in the report's directory. If none measured its
+    /// durable writes, this runs the standard plan first, as root with a proof of each strategy.
     #[arg(value_hint = ValueHint::AnyPath)]
     pub path: Vec<PathBuf>,
 
-    /// Only on these: mariadb, mysql, myrocks, postgres, sqlite, rocksdb, redis, etcd, kafka, landfall, mount.
+    /// Only on these, installed or not: mariadb, mysql, myrocks, postgres, sqlite, rocksdb, redis, etcd, kafka, landfall, mount.
     #[arg(long = "for", value_delimiter = ',', value_name = "NAME,…")]
     pub systems: Vec<System>,
 
-    /// Say what this disk can carry of a workload, how long flash lasts, and what to change, as in
+    /// Say whether this disk carries a workload, what limits it, how long flash lasts, and nothing else, as in
     /// commits=5000,size=1K,clients=16,per-day=100G.
     #[arg(long, value_name = "WORKLOAD")]
     pub workload: Option<Target>,
@@ -40,21 +39,29 @@ pub struct Advise {
     #[arg(long, value_name = "DRIVE", requires = "workload")]
     pub drive: Option<Drive>,
 
-    /// Read a configuration, and say what it risks and what it leaves unused; may be given more than once.
-    /// Whose it is is told by its name, by what it says, or before it: postgres=FILE. An option file that may be
-    /// MariaDB's or MySQL's is checked as both.
+    /// Print what a configuration risks, a line for each setting, and nothing else; may be given more than once.
+    ///
+    /// The server is told by the file's name or contents, or named before it: postgres=FILE. An option file that fits
+    /// both MariaDB and MySQL is checked for the one that is installed. Nothing is measured for it.
     #[arg(long, value_name = "[NAME=]CONFIG", value_hint = ValueHint::FilePath)]
     pub check: Vec<NamedConfig>,
 
-    /// Write the advice as a part of a configuration, with the evidence as comments: mariadb.cnf,
-    /// postgresql.conf, redis.conf; may be given more than once. Whose it is is told by its name, or before it:
-    /// postgres=FILE.
+    /// Write the advice as a configuration file to be included, with the evidence as comments; may be given more than
+    /// once. The server is told by the file's name (mariadb.cnf, postgresql.conf), or named before it: postgres=FILE.
     #[arg(long, value_name = "[NAME=]FILE", value_parser = config_of_one, value_hint = ValueHint::FilePath)]
     pub write: Vec<(System, PathBuf)>,
 
-    /// Print every command that gets what is missing, and not only the first of each.
+    /// Print every command that measures or proves what is missing, not only a few.
     #[arg(long)]
     pub missing: bool,
+
+    /// Print all tables instead of the one screen: every value of every setting with its evidence.
+    #[arg(long)]
+    pub tables: bool,
+
+    /// Print what would be measured and proven first, with its expected time, and run nothing.
+    #[arg(long)]
+    pub list: bool,
 
     /// Write the advice as JSON to this file, '-' for standard output.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -57,12 +57,10 @@ pub enum Command {
     /// what a power cut could have left at each moment, mounts it, lets filesystem and subject recover,
     /// and looks for acknowledged transactions that are gone. Needs root, FUSE and loop devices.
     Prove(Box<Prove>),
-    /// Advise on settings of databases and on mount options: the fastest that lost nothing here, with the
-    /// evidence.
+    /// Say which settings of databases and mount options to change here: the fastest that lost nothing.
     ///
-    /// Goes by what earlier runs found, and measures the directory if none did. Says for each setting which
-    /// value to use, what it gives here, what others would give and lose, and which official document it rests
-    /// on; and the command that gets what is not known.
+    /// Begins with what to change: from, to, what it gives, and what the default lost in simulated power cuts. Goes by
+    /// what earlier runs found, and measures the directory if none did. Advises on what is installed, or named.
     Advise(Box<Advise>),
     /// Print the databases that can be measured and proven, with where they are, and what else can be proven.
     Subjects(Subjects),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use landfall_lab::advice::check::{Check, check};
 use landfall_lab::advice::fragment::{HEAD, fragment};
-use landfall_lab::advice::{Advice, advise, is_same_machine, merge, plans};
+use landfall_lab::advice::{Advice, Scope, advise, is_same_machine, merge, plans};
 use landfall_lab::config_file::ConfigFile;
 use landfall_lab::rules::System;
 use landfall_lab::sync::SyncResults;
@@ -32,14 +32,17 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
     if let Some(path) = json.filter(|path| *path != Path::new("-")) {
         check_file(path)?;
     }
-    // Before minutes of measuring, not after them.
-    let mut configurations: Vec<(System, &Path, ConfigFile)> = Vec::new();
-    for file in &arguments.check {
-        for system in &file.systems {
-            let read = ConfigFile::read(*system, &file.path)?;
-            configurations.push((*system, &file.path, read));
-        }
+    if arguments.list {
+        return print_bytes(listing(arguments)?.as_bytes());
     }
+    let here = Scope::here();
+    let scope = if arguments.systems.is_empty() {
+        here.clone()
+    } else {
+        Scope::named(&arguments.systems)
+    };
+    // Before minutes of measuring, not after them.
+    let configurations = configurations(arguments, &here)?;
     let Evidence {
         results,
         is_new,
@@ -63,37 +66,25 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
         .map(|(system, path, configuration)| check(*system, path, configuration, &advice))
         .collect();
     if let Some((directory, _unless_written)) = &report {
-        write_report(directory, &results, &advice)?;
+        write_report(directory, &results, &advice, &scope)?;
     }
     for (system, path) in &arguments.write {
         write_fragment(&advice, *system, path)?;
     }
-    if !arguments.systems.is_empty() {
-        let wanted = |system: &System| arguments.systems.contains(system);
-        advice.settings.retain(|setting| wanted(&setting.system));
-        // What MariaDB has not been asked, which stands in for MySQL, is missing for both.
-        let stands_in = |system: System| system == System::Mariadb && wanted(&System::Mysql);
-        advice
-            .missing
-            .retain(|missing| wanted(&missing.system) || stands_in(missing.system));
+    if let Some(path) = json.filter(|path| *path != Path::new("-")) {
+        write_file(path, document(&advice, &scope).as_bytes())?;
     }
-    match json {
-        Some(path) if path == Path::new("-") => {
-            print_bytes(advice.to_json().as_bytes())?;
-        }
-        json => {
-            if let Some(path) = json {
-                write_file(path, advice.to_json().as_bytes())?;
-            }
-            let details = !arguments.systems.is_empty();
-            let blocks = report::advice(&advice, details, arguments.missing);
-            let mut text = table::text(&blocks);
-            if let Some((directory, _)) = &report {
-                let page = directory.join("index.html");
-                text += &format!("\nReport: {}\n", page.display());
-            }
-            print_bytes(text.as_bytes())?;
-        }
+    let page = report.as_ref();
+    let page = page.map(|(directory, _)| directory.join("index.html").display().to_string());
+    let text = match json {
+        Some(path) if path == Path::new("-") => document(&advice, &scope),
+        _ => shown(arguments, &advice, &scope, page.as_deref()),
+    };
+    print_bytes(text.as_bytes())?;
+    if only_checks(arguments) && results.is_empty() && advice.refused.is_none() && !quiet {
+        remark(
+            "nothing is measured or proven here: the risks are those of the documentation; 'landfall advise' finds out more",
+        );
     }
     let risks = |check: &Check| !check.risks.is_empty();
     Ok(match &advice.refused {
@@ -102,6 +93,69 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
         None if is_new && results.is_too_noisy() => Code::TooNoisy,
         None => Code::Measured,
     })
+}
+
+/// The files that were named, each for every server that it may be meant for.
+fn configurations<'a>(
+    arguments: &'a Advise,
+    here: &Scope,
+) -> Result<Vec<(System, &'a Path, ConfigFile)>, Failure> {
+    let mut all: Vec<(System, &Path, ConfigFile)> = Vec::new();
+    for file in &arguments.check {
+        for system in here.likely(&file.systems) {
+            let read = ConfigFile::read(system, &file.path)?;
+            all.push((system, &file.path, read));
+        }
+    }
+    Ok(all)
+}
+
+/// Whether a configuration is to be checked, and nothing else wanted that takes measuring.
+fn only_checks(arguments: &Advise) -> bool {
+    !arguments.check.is_empty()
+        && arguments.workload.is_none()
+        && arguments.write.is_empty()
+        && !arguments.tables
+}
+
+/// The document; of systems that were named only their advice.
+fn document(advice: &Advice, scope: &Scope) -> String {
+    if !scope.is_named() {
+        return advice.to_json();
+    }
+    let mut advice = advice.clone();
+    advice.settings.retain(|setting| scope.has(setting.system));
+    advice
+        .missing
+        .retain(|missing| scope.serves(missing.system));
+    advice.to_json()
+}
+
+/// What a terminal shows: what was asked for by name, or all tables, or one screen.
+fn shown(arguments: &Advise, advice: &Advice, scope: &Scope, page: Option<&str>) -> String {
+    if arguments.tables {
+        let details = scope.is_named();
+        // What is not installed too, unless somebody named what is wanted.
+        let scope = if details {
+            scope.clone()
+        } else {
+            Scope::of(System::ALL)
+        };
+        let blocks = report::advice::tables(advice, &scope, details, arguments.missing);
+        let page = page.map(|page| format!("\nReport: {page}\n"));
+        return table::text(&blocks) + &page.unwrap_or_default();
+    }
+    if arguments.check.is_empty() && arguments.workload.is_none() {
+        let blocks = report::advice::answer(advice, scope, page, arguments.missing);
+        return table::screen(&blocks);
+    }
+    let workload = table::screen(&report::advice::workload(advice));
+    let checks = if arguments.check.is_empty() {
+        Vec::new()
+    } else {
+        report::advice::check(advice)
+    };
+    workload + &landfall_report::text::lines(&checks)
 }
 
 fn report_of(arguments: &Advise) -> PathBuf {
@@ -119,22 +173,29 @@ struct Evidence {
 }
 
 fn evidence(arguments: &Advise, quiet: bool) -> Result<Evidence, Failure> {
-    let (documents, directories): (Vec<&PathBuf>, Vec<&PathBuf>) =
-        arguments.path.iter().partition(|path| path.is_file());
-    let directory = match (documents.as_slice(), directories.as_slice()) {
-        (&[], &[]) => PathBuf::from("."),
-        (&[], &[directory]) => directory.clone(),
-        (_, &[]) => return of_documents(arguments, &documents),
-        _ => {
-            let text = "name one directory, or results documents of one machine";
-            return Err(Failure::new(Code::Usage, text));
-        }
-    };
-    of_directory(arguments, &directory, quiet)
+    match directory(arguments)? {
+        Some(directory) => of_directory(arguments, &directory, quiet),
+        None => of_documents(arguments),
+    }
 }
 
-fn of_documents(arguments: &Advise, paths: &[&PathBuf]) -> Result<Evidence, Failure> {
-    let documents = paths.iter().map(|path| read(path));
+/// The directory to advise on; `None` where documents are named instead.
+fn directory(arguments: &Advise) -> Result<Option<PathBuf>, Failure> {
+    let (documents, directories): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        arguments.path.iter().partition(|path| path.is_file());
+    match (documents.as_slice(), directories.as_slice()) {
+        (&[], &[]) => Ok(Some(PathBuf::from("."))),
+        (&[], &[directory]) => Ok(Some(directory.clone())),
+        (_, &[]) => Ok(None),
+        _ => {
+            let text = "name one directory, or results documents of one machine";
+            Err(Failure::new(Code::Usage, text))
+        }
+    }
+}
+
+fn of_documents(arguments: &Advise) -> Result<Evidence, Failure> {
+    let documents = arguments.path.iter().map(|path| read(path));
     let documents = documents.collect::<Result<Vec<Results>, Failure>>()?;
     let Some(results) = merge(documents)? else {
         let text = "there is no results document";
@@ -155,23 +216,35 @@ fn of_directory(arguments: &Advise, directory: &Path, quiet: bool) -> Result<Evi
     let report = report_of(arguments);
     let name = canonical_directory(directory)?.display().to_string();
     let mut documents = kept(&report, &name);
-    let is_of_it = |one: &Results| {
-        one.first::<SyncResults>().is_some() && one.site.kind == SiteKind::Directory
-    };
-    let is_measured = documents.iter().any(is_of_it);
+    let is_measured = documents.iter().any(is_of_writes);
+    if !is_measured && only_checks(arguments) {
+        documents.push(unmeasured(directory)?);
+        let results = merged(documents, &name)?;
+        return Ok(Evidence {
+            results,
+            is_new: false,
+            report: None,
+        });
+    }
     let unless_written = prepare_report_in(&report)?;
     if !is_measured {
         documents.push(measured(directory, quiet)?);
     }
-    let Some(results) = merge(documents)? else {
-        let text = format!("nothing is known of {name}");
-        return Err(Failure::new(Code::Failed, text));
-    };
     Ok(Evidence {
-        results,
+        results: merged(documents, &name)?,
         is_new: !is_measured,
         report: Some((report, unless_written)),
     })
+}
+
+/// Whether durable writes were measured in a directory itself.
+fn is_of_writes(one: &Results) -> bool {
+    one.first::<SyncResults>().is_some() && one.site.kind == SiteKind::Directory
+}
+
+fn merged(documents: Vec<Results>, name: &str) -> Result<Results, Failure> {
+    merge(documents)?
+        .ok_or_else(|| Failure::new(Code::Failed, format!("nothing is known of {name}")))
 }
 
 /// The documents in the report's directory that are of this directory, or of proofs on this machine.
@@ -199,18 +272,42 @@ fn measured(directory: &Path, quiet: bool) -> Result<Results, Failure> {
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
     let site = Site::make(&SiteSpec::Directory, directory, 0, &stop)?;
-    let (plans, unproven) = plans(&site);
+    let plans = plans(&site);
     if !quiet {
-        remark(&format!(
-            "nothing was measured in {} yet: running the standard plan, some minutes",
-            site.directory().display()
-        ));
-        if let Some(why) = unproven {
-            remark(&format!("it is not proven: {why}"));
-        }
+        remark(&plans.sentence(&site));
     }
-    let mut display = Display::new(quiet, plans.iter().map(|plan| plan.trials()).sum(), false);
-    measure(site, &plans, &command_line(), &stop, &mut display)
+    let trials = plans.plans.iter().map(|plan| plan.trials()).sum();
+    let mut display = Display::new(quiet, trials, false);
+    measure(site, &plans.plans, &command_line(), &stop, &mut display)
+}
+
+/// What is known of a directory before anything is measured in it.
+fn unmeasured(directory: &Path) -> Result<Results, Failure> {
+    let stop = Stop::default();
+    let site = Site::make(&SiteSpec::Directory, directory, 0, &stop)?;
+    let mut display = Display::new(true, 0, false);
+    measure(site, &[], &command_line(), &stop, &mut display)
+}
+
+/// What would be measured and proven, and how long that takes.
+fn listing(arguments: &Advise) -> Result<String, Failure> {
+    let Some(directory) = directory(arguments)? else {
+        return Ok("Nothing: advice goes by the documents that are named.\n".to_owned());
+    };
+    let name = canonical_directory(&directory)?.display().to_string();
+    if kept(&report_of(arguments), &name).iter().any(is_of_writes) {
+        let report = report_of(arguments).display().to_string();
+        return Ok(format!(
+            "Nothing: {report} has what was measured in {name}.\n"
+        ));
+    }
+    let site = Site::make(&SiteSpec::Directory, &directory, 0, &Stop::default())?;
+    let plans = plans(&site);
+    let sentence = plans.sentence(&site);
+    site.close()?;
+    let listings = plans.plans.iter().map(|plan| plan.listing());
+    let listings: Vec<String> = listings.collect();
+    Ok(format!("{sentence}\n\n{}", listings.join("\n")))
 }
 
 /// Finds out before anything is measured that a fragment has nowhere to go. What somebody else wrote is not

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use landfall_lab::advice::{Advice, advise};
+use landfall_lab::advice::{Advice, Scope, advise};
 use landfall_lab::{Error, Results, report};
 use landfall_os::humanize::quoted;
 use landfall_report::html;
@@ -51,7 +51,7 @@ impl Documents {
     pub fn write(&self, results: &Results) -> Result<(), Failure> {
         if !self.no_report {
             let advice = advise(results, &self.report.display().to_string(), None);
-            write_report(&self.report, results, &advice)?;
+            write_report(&self.report, results, &advice, &Scope::here())?;
         }
         let is_file = |path: &&PathBuf| path.as_path() != Path::new("-");
         if let Some(path) = self.json.as_ref().filter(is_file) {
@@ -80,7 +80,12 @@ impl Documents {
 
 /// Writes the report and its document in place of an earlier one's; what that had and this one has not is kept under
 /// another name, where advice finds it.
-pub fn write_report(directory: &Path, results: &Results, advice: &Advice) -> Result<(), Failure> {
+pub fn write_report(
+    directory: &Path,
+    results: &Results,
+    advice: &Advice,
+    scope: &Scope,
+) -> Result<(), Failure> {
     let path = directory.join("results.json");
     if let Ok(earlier) = read(&path)
         && !results.replaces(&earlier)
@@ -98,7 +103,7 @@ pub fn write_report(directory: &Path, results: &Results, advice: &Advice) -> Res
         remark(&format!("earlier results are now in {}", kept.display()));
     }
     replace(&path, results.to_json().as_bytes())?;
-    let page = html::render(&report::page(results, advice))
+    let page = html::render(&report::page(results, advice, scope))
         .map_err(|error| Failure::new(Code::Failed, error.to_string()))?;
     Ok(replace(&directory.join("index.html"), page.as_bytes())?)
 }

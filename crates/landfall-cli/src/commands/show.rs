@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use landfall_lab::advice::advise;
+use landfall_lab::advice::{Scope, advise};
 use landfall_lab::export;
 use landfall_report::markdown::markdown;
 
@@ -24,7 +24,7 @@ pub fn run(arguments: &Show) -> Result<Code, Failure> {
     if let Some(report) = &arguments.report {
         let _unless_written = prepare_report_in(report)?;
         let advice = advise(&results, &report.display().to_string(), None);
-        write_report(report, &results, &advice)?;
+        write_report(report, &results, &advice, &Scope::here())?;
     }
     let text = |path: &Option<_>, text: &dyn Fn() -> String| -> Result<(), Failure> {
         match path.as_deref() {

@@ -219,18 +219,14 @@ fn flash(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> Vec<Flash> 
     };
     let log = wear(drive, device as u64, false);
     if let Some(log) = log {
-        add(
-            "a log, each value flushed by itself".to_owned(),
-            device,
-            log,
-        );
+        add("a log that flushes each value".to_owned(), device, log);
     }
     if let (Some(log), Some(pages)) = (log, wear(drive, PAGE, true)) {
         let twice = 2.0 * PAGE as f64;
         let bytes = device + twice;
         add(
             format!(
-                "a log, and for each value a page of {} at random, written twice",
+                "a log, and a random page of {} written twice for each value",
                 bytes_text(PAGE)
             ),
             bytes,
@@ -243,7 +239,7 @@ fn flash(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> Vec<Flash> 
         if let Some((nand, kib)) = figures.filter(|(_, kib)| *kib > 0.0) {
             let workload = one.axes.workload.as_deref().unwrap_or_default();
             add(
-                format!("{}, measured with requests of {workload}", one.name()),
+                format!("{} ({workload})", one.name()),
                 kib * 1024.0,
                 nand / kib,
             );
@@ -286,6 +282,7 @@ fn rate(estimate: &Estimate) -> String {
     )
 }
 
+/// The verdict with what limits it, and then the figures.
 fn sentences(capacity: &Capacity) -> Vec<String> {
     let target = &capacity.target;
     let wanted = format!(
@@ -297,36 +294,36 @@ fn sentences(capacity: &Capacity) -> Vec<String> {
     let mut all = Vec::new();
     let (Some(each), Some(together)) = (&capacity.each, &capacity.together) else {
         all.push(format!(
-            "Whether this disk carries {wanted} is not known: what a durable write of any size costs was not measured."
+            "Not known: whether this disk carries {wanted}. Durable writes were not measured here; 'landfall lab sync' does."
         ));
         return all;
     };
     all.push(match capacity.verdict {
-        Verdict::Carries => format!("This disk carries {wanted}."),
-        Verdict::Together => {
-            format!("This disk carries {wanted}, if they share flushes (group commit).")
+        Verdict::Carries => {
+            format!("Yes: this disk carries {wanted}, with a flush for each commit.")
         }
-        Verdict::CannotBeTold => format!(
-            "Whether this disk carries {wanted} cannot be told: it lies within the interval of what they reach."
+        Verdict::Together => format!(
+            "Yes, if clients share flushes (group commit): this disk carries {wanted}. Its flushes limit it: one for each commit is too many."
         ),
-        _ => format!("This disk does not carry {wanted}."),
+        Verdict::CannotBeTold => format!(
+            "Cannot be told: {wanted} lies within the interval of what shared flushes reach."
+        ),
+        _ => format!(
+            "No: this disk does not carry {wanted}. Its flushes limit it, even if all clients share each one."
+        ),
     });
     all.push(format!(
-        "With a flush for each commit they reach {} a second; if one flush serves all of them, {} at most, which is reckoned.",
+        "A flush for each commit reaches {} commits a second. One flush for all {} reaches at most {} (computed).",
         rate(each),
+        clients(target.clients),
         rate(together)
     ));
-    if let Some(least) = capacity
-        .flash
-        .iter()
-        .min_by(|a, b| a.years.total_cmp(&b.years))
-        && let Some(most) = capacity
-            .flash
-            .iter()
-            .max_by(|a, b| a.years.total_cmp(&b.years))
-    {
+    let by_years = |a: &&Flash, b: &&Flash| a.years.total_cmp(&b.years);
+    let least = capacity.flash.iter().min_by(by_years);
+    let most = capacity.flash.iter().max_by(by_years);
+    if let (Some(least), Some(most)) = (least, most) {
         all.push(format!(
-            "The flash of the drive lasts {} ({}) to {} ({}), by its rating and the wear model.",
+            "The drive's flash lasts {} ({}) to {} ({}), by its rating and the wear model.",
             years(least.years),
             least.what,
             years(most.years),
@@ -347,7 +344,10 @@ fn years(years: f64) -> String {
     match years {
         years if years >= 100.0 => "more than 100 years".to_owned(),
         years if years >= 1.0 => format!("{} years", short(years)),
-        years => format!("{:.0} days", years * 365.25),
+        years => match (years * 365.25).round() {
+            1.0 => "1 day".to_owned(),
+            days => format!("{days:.0} days"),
+        },
     }
 }
 
@@ -362,7 +362,7 @@ fn changes(capacity: &Capacity, drive: &Drive, evidence: &Evidence<'_>) -> Vec<S
         let clients = f64::from(target.clients);
         let flushes = target.commits / clients;
         all.push(format!(
-            "A disk that writes and flushes for all of them within {}: {} times a second, and here it is {} to {}.",
+            "A disk that flushes within {}: {} times a second; this one does {} to {}.",
             microseconds(1e6 / flushes),
             thousands(flushes),
             thousands(together.low / clients),
@@ -370,20 +370,20 @@ fn changes(capacity: &Capacity, drive: &Drive, evidence: &Evidence<'_>) -> Vec<S
         ));
         let many = (target.commits / together.low).ceil();
         all.push(format!(
-            "Or {} values in each commit; or {} clients that commit at the same time.",
+            "Or {} values in each commit, or {} clients that commit at the same time.",
             thousands(many),
             thousands((clients * many).ceil())
         ));
     }
     if capacity.verdict == Verdict::Together {
-        all.push("Let clients commit at the same time: MariaDB, PostgreSQL and Landfall's log then share flushes by themselves; one that holds a lock while it syncs does not.".to_owned());
+        all.push("Let clients commit at the same time. MariaDB, PostgreSQL and Landfall's log then share flushes; a program that holds a lock while it syncs does not.".to_owned());
     }
     if (falls_short || capacity.verdict == Verdict::Together)
         && let Some(gain) =
             evidence.faster(FLUSH.synced(SyncMethod::buffered(SyncCall::None)), FLUSH)
     {
         all.push(format!(
-            "Not syncing at all would give {} times the rate, and loses what was acknowledged.",
+            "Not syncing is {} times as fast for plain writes, and loses acknowledged commits.",
             short(gain.times.median)
         ));
     }
@@ -398,13 +398,13 @@ fn changes(capacity: &Capacity, drive: &Drive, evidence: &Evidence<'_>) -> Vec<S
     {
         let needed = drive.tbw() as f64 * YEARS / worst.years;
         all.push(format!(
-            "For {YEARS:.0} years of {} the drive must be rated for {} TB written instead of {}.",
+            "For {YEARS:.0} years the drive must be rated for {1} TB written instead of {2} ({0}).",
             worst.what,
             thousands((needed / 1e12).ceil()),
             thousands(drive.tbw() as f64 / 1e12)
         ));
         if short_lived.len() < capacity.flash.len() {
-            all.push("Or write so that flash wears less: the other rows of the table.".to_owned());
+            all.push("Or write in a way that wears flash less: see the table.".to_owned());
         }
     }
     all

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::result::{Advice, Choice, Gain, Proof, Recommendation};
-use super::summary_text::evidence;
+use super::summary_text::{evidence, losses};
 use crate::config_file::ConfigFile;
 use crate::rules::{self, System, UNSET, Value, is_same};
 
@@ -63,20 +63,28 @@ pub struct Finding {
 }
 
 impl Check {
-    /// What was looked at; that there is no risk, where there is none.
-    pub fn summary(&self) -> Option<String> {
-        self.risks.is_empty().then(|| {
-            format!(
-                "Of {} settings, {} of which it sets, none is known to risk acknowledged data.",
-                self.looked_at, self.set
-            )
-        })
+    /// How many settings risk data, of how many that were looked at.
+    pub fn summary(&self) -> String {
+        format!(
+            "{} of {} settings {} data ({}; {} set in {})",
+            self.risks.len(),
+            self.looked_at,
+            if self.risks.len() == 1 {
+                "risks"
+            } else {
+                "risk"
+            },
+            self.system.name(),
+            self.set,
+            self.file.display()
+        )
     }
 
     /// Everything that was found, the weightiest first, in words.
     pub fn findings(&self) -> impl Iterator<Item = (Concern, &Finding, String)> {
         let of = |concern: Concern| {
-            move |finding| (concern, finding, Finding::sentence(finding, concern))
+            let file = self.file.display().to_string();
+            move |finding| (concern, finding, Finding::sentence(finding, concern, &file))
         };
         self.risks
             .iter()
@@ -87,8 +95,10 @@ impl Check {
 
     /// What was not read, in words.
     pub fn passed_over(&self) -> impl Iterator<Item = String> {
+        let file = self.file.display();
         let sections = self.passed_over.iter();
-        sections.map(|name| format!("[{name}] is not this server's section, and was not read."))
+        sections
+            .map(move |name| format!("{file}: [{name}] is for another server; it was not checked"))
     }
 }
 
@@ -104,30 +114,39 @@ pub enum Concern {
 }
 
 impl Finding {
-    /// What is wrong with it, what was seen here, and what to set.
-    fn sentence(&self, concern: Concern) -> String {
-        let at = self
-            .at
-            .as_ref()
-            .map_or(String::new(), |at| format!("{at}: "));
-        let unset = if self.at.is_none() { " (not set)" } else { "" };
-        let what = match concern {
-            Concern::Risk => format!("risks {}", self.risk),
-            Concern::Unused => "leaves something unused".to_owned(),
-            Concern::NotKnown => "has a value of which no rule knows".to_owned(),
+    /// In one line, as compilers have them: where, what is wrong, what was seen here, and what to set.
+    fn sentence(&self, concern: Concern, file: &str) -> String {
+        let at = self.at.as_deref().unwrap_or(file);
+        let unset = if self.at.is_none() {
+            " (the default)"
+        } else {
+            ""
         };
-        let mut line = format!("{at}{}={}{unset} {what}", self.setting, self.value);
-        if !self.evidence.is_empty() {
-            line += &format!("; here: {}", self.evidence);
-        }
+        let set = format!("{at}: {}={}{unset}", self.setting, self.value);
+        let mut line = match concern {
+            Concern::Risk => format!("{set} risks {}{}", self.risk, self.seen()),
+            Concern::Unused => format!("{set} could be faster: {}", self.evidence),
+            Concern::NotKnown => format!("{set} is a value that no rule knows"),
+        };
         match self.better.as_deref() {
             _ if !self.by_hand.is_empty() => line += &format!(". {}", self.by_hand),
-            Some(UNSET) => line += "; leave it alone",
-            Some(better) => line += &format!("; set {}={better}", self.setting),
-            None if self.risk.is_empty() => {}
-            None => line += "; no value of it was seen to lose nothing",
+            Some(UNSET) => line += "; leave it unset",
+            Some(better) => line += &format!("; set {better}"),
+            None if concern == Concern::Risk => line += "; every other value lost data here too",
+            None => {}
         }
         line
+    }
+
+    /// What power cuts did to a value that is a risk.
+    fn seen(&self) -> String {
+        match &self.proof {
+            None => ", by its documentation".to_owned(),
+            Some(proof) if proof.losing == 0 => {
+                format!(", by its documentation; it {} here", losses(proof))
+            }
+            Some(proof) => format!(": {}", losses(proof)),
+        }
     }
 }
 
@@ -219,7 +238,7 @@ pub fn check(system: System, file: &Path, configuration: &ConfigFile, advice: &A
         } else if !is_safe || (lost_here && !is_unsafe) {
             let risk = by_document.map_or("", |promise| promise.risk());
             let risk = match risk {
-                "" => "what was acknowledged: it lost some here, whatever its document says",
+                "" => "data, whatever its documentation says",
                 risk => risk,
             };
             let reference = match rule.reference().value {

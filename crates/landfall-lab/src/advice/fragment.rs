@@ -31,7 +31,7 @@ pub fn fragment(advice: &Advice, system: System) -> Option<String> {
         say(&format!("No setting is advised: {refused}"));
         return Some(text);
     }
-    say("The fastest that lost nothing, as far as it was measured and proven here.");
+    say("The fastest values that lost nothing here.");
     text.push('\n');
     if system.has_option_files() {
         text.push_str("[mysqld]\n");
@@ -45,16 +45,20 @@ pub fn fragment(advice: &Advice, system: System) -> Option<String> {
         .filter(|missing| missing.system == system)
         .collect();
     if !missing.is_empty() {
-        remark(&mut text, comment, "Not known here, and how to get it:");
+        remark(
+            &mut text,
+            comment,
+            "Not known here; these commands find out:",
+        );
         for missing in missing {
             let what = match missing.what {
-                Lack::Measurement => "measured",
-                Lack::Proof => "proven",
+                Lack::Measurement => "measures",
+                Lack::Proof => "proves",
             };
             remark(
                 &mut text,
                 comment,
-                &format!("- {} ({what}):", missing.settings.join(", ")),
+                &format!("- {what} {}:", missing.settings.join(", ")),
             );
             // A command is to be copied: it stays on its line.
             let _ = writeln!(text, "{comment}   {}", missing.command);
@@ -82,8 +86,8 @@ fn one(text: &mut String, comment: &str, setting: &Setting) {
         };
         let is_first = setting.choices.first() == Some(choice);
         let known = match known.as_str() {
-            "" if is_first => "what the others are held against".to_owned(),
-            "" => "nothing measured or proven here".to_owned(),
+            "" if is_first => "the others are compared with it".to_owned(),
+            "" => "not measured or proven here".to_owned(),
             known => known.to_owned(),
         };
         remark(
@@ -100,7 +104,7 @@ fn one(text: &mut String, comment: &str, setting: &Setting) {
     let rule = rules::all().find(|rule| rule.id == setting.rule);
     let since = rule.map_or("", |rule| rule.since);
     match setting.advised() {
-        None => remark(text, comment, "No value of it was seen to lose nothing."),
+        None => remark(text, comment, "Every value lost data here."),
         Some(choice) => {
             let with = choice
                 .with

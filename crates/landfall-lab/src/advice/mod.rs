@@ -4,6 +4,7 @@
 //! - `judge`: from both to [`Advice`], by one rule: the fastest that lost nothing;
 //! - [`mod@merge`]: several documents of one machine as one;
 //! - [`Target`], [`Capacity`]: what the disk can carry of a workload, and how long its flash lasts;
+//! - [`Change`]: what to change of what is usual, [`Scope`]: on which systems advice is shown;
 //! - [`fragment`]: advice as a configuration file;
 //! - [`mod@check`]: what a configuration file that is there risks, and leaves unused.
 //!
@@ -12,6 +13,7 @@
 //! only advice there is.
 
 mod capacity;
+mod change;
 pub mod check;
 mod commands;
 mod evidence;
@@ -21,6 +23,7 @@ pub mod fragment;
 mod judge;
 pub mod merge;
 mod result;
+mod scope;
 mod subject;
 mod summary_text;
 mod target;
@@ -29,14 +32,20 @@ mod tests;
 
 pub use crate::rules::System;
 pub use capacity::{Capacity, Flash, Verdict};
+pub use change::Change;
 pub use commands::Commands;
 pub use merge::{is_same_machine, merge};
 pub use result::{
     ADVICE_SCHEMA, Advice, Basis, Choice, Gain, Lack, Missing, Proof, Quantity, Recommendation,
     Setting, advice_schema,
 };
-pub use summary_text::{choice_text, gain_text, marks, proof_text, sentence};
+pub use scope::Scope;
+pub use summary_text::{
+    NOT_MEASURED, choice_text, gain_text, legend, losses, marks, proof_text, sentence,
+};
 pub use target::Target;
+
+use std::time::Duration;
 
 use landfall_recorder::wear::Drive;
 
@@ -88,9 +97,18 @@ fn refusal(results: &Results) -> Option<String> {
     Some(danger.text.clone())
 }
 
-/// What is measured in a directory of which nothing is known: the standard plan, with the proof of every
-/// strategy where one can be made; and why not, where it cannot.
-pub fn plans(site: &Site) -> (Vec<Box<dyn Experiment>>, Option<String>) {
+/// What is measured in a directory of which nothing is known.
+pub struct Plans {
+    /// The standard plan, in order.
+    pub plans: Vec<Box<dyn Experiment>>,
+    /// Strategies that are held against power cuts.
+    pub proofs: usize,
+    /// Why none is, if that is so.
+    pub unproven: Option<String>,
+}
+
+/// The standard plan, with the proof of every strategy where one can be made.
+pub fn plans(site: &Site) -> Plans {
     let unproven = proof::filesystem_like(site)
         .err()
         .map(|error| error.to_string());
@@ -101,12 +119,41 @@ pub fn plans(site: &Site) -> (Vec<Box<dyn Experiment>>, Option<String>) {
         proof_states: proven,
         ..sync::Plan::standard()
     };
-    (
-        vec![
+    Plans {
+        proofs: sync.proofs(),
+        plans: vec![
             Box::new(sync),
             Box::new(stream::Plan::short()),
             Box::new(dump_vs_log::Plan::short()),
         ],
         unproven,
-    )
+    }
+}
+
+impl Plans {
+    /// How long it takes.
+    pub fn expected(&self) -> Duration {
+        self.plans.iter().map(|plan| plan.expected()).sum()
+    }
+
+    /// What is done, and how long it takes, in a sentence or two.
+    pub fn sentence(&self, site: &Site) -> String {
+        let trials: usize = self.plans.iter().map(|plan| plan.trials()).sum();
+        let minutes = self.expected().as_secs().div_ceil(60);
+        let mut text = format!(
+            "nothing is measured in {} yet; this takes about {minutes} minutes: {trials} trials",
+            site.directory().display()
+        );
+        match &self.unproven {
+            None => {
+                text += &format!(
+                    ", and {} proofs of up to {} simulated power cuts each",
+                    self.proofs,
+                    sync::Plan::PROOF_STATES
+                );
+            }
+            Some(why) => text += &format!("; no proofs: {why}"),
+        }
+        text
+    }
 }

@@ -153,11 +153,9 @@ impl Basis {
         match self {
             Basis::System => "of the system itself",
             Basis::Alike => {
-                "of what works alike: MariaDB for MySQL, such a filesystem that was made or mounted otherwise"
+                "of what works alike: MariaDB for MySQL, or the same filesystem made or mounted otherwise"
             }
-            Basis::Writes => {
-                "of such writes to a plain file, and not of the system itself, which does other things besides"
-            }
+            Basis::Writes => "of plain writes of this kind, not of the system itself",
         }
     }
 }

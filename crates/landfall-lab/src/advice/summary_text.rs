@@ -1,25 +1,27 @@
 //! Advice in words, the same in the terminal, the report and configuration files.
 
 use super::result::{Advice, Basis, Choice, Gain, Proof, Quantity, Setting};
+use super::scope::Scope;
 use crate::numbers::{NOTHING, interval, short, thousands};
-use crate::stats::Estimate;
 
 /// Settings that a sentence names.
 const MOST_NAMED: usize = 3;
+/// What stands where a system itself was not measured.
+pub const NOT_MEASURED: &str = "not measured here";
 
-/// What a value gives: `1.85 (1.48–2.03)`; nothing if that was not measured.
+/// What a value gives: `1.85 (1.48–2.03)`; that of writes to a plain file is no gain of a system, which does other things
+/// besides.
 pub fn gain_text(gain: Option<&Gain>) -> String {
     let Some(gain) = gain else {
         return NOTHING.to_owned();
     };
+    if gain.basis == Basis::Writes {
+        return NOT_MEASURED.to_owned();
+    }
     let times = match gain.of {
         Quantity::Rate => gain.times,
         // As people think of bytes: how many are left.
-        Quantity::Bytes => Estimate {
-            median: 1.0 / gain.times.median,
-            low: 1.0 / gain.times.high,
-            high: 1.0 / gain.times.low,
-        },
+        Quantity::Bytes => gain.times.inverse(),
     };
     let spread = if gain.is_certain {
         interval(&times, short)
@@ -30,13 +32,7 @@ pub fn gain_text(gain: Option<&Gain>) -> String {
         Quantity::Rate => "",
         Quantity::Bytes => " bytes",
     };
-    // Its share of the disk is not all that a commit is made of.
-    let bound = if gain.basis != Basis::Writes || times.median < 1.0 {
-        ""
-    } else {
-        "≤ "
-    };
-    format!("{bound}{} ({spread}){unit}", short(times.median))
+    format!("{} ({spread}){unit}", short(times.median))
 }
 
 /// In how many crash states something was lost: `6 of 29`; nothing if that was not tried.
@@ -63,57 +59,62 @@ pub fn choice_text(choice: &Choice) -> String {
     text
 }
 
-/// All that is known of a value, in one line: what it gives, what it risks, what was lost.
+/// All that is known of a value, in one line: what it gives, and what was lost.
 pub fn evidence(setting: &Setting, choice: &Choice) -> String {
-    let mut parts = Vec::new();
-    let reference = setting.choices.first();
-    if let Some(gain) = &choice.gain {
-        let against = reference.map_or("", |first| first.value.as_str());
-        let of = match gain.of {
-            Quantity::Rate => "times as fast as",
-            Quantity::Bytes => "written by",
-        };
-        let mut text = format!("{} {of} {against}", gain_text(Some(gain)));
-        text += match gain.basis {
-            Basis::System => ", measured: ",
-            Basis::Alike => ", as measured in what works alike: ",
-            Basis::Writes => ", as such writes to a file are: ",
-        };
-        text += &gain.measured;
-        parts.push(text);
-    }
-    if let Some(proof) = &choice.proof {
-        let states = thousands(proof.states as f64);
-        let lost = match proof.losing {
-            0 => format!("lost nothing in {states} crash states"),
-            losing => format!(
-                "lost something in {} of {states} crash states",
-                thousands(losing as f64)
-            ),
-        };
-        let of = match proof.basis {
-            Basis::System => "",
-            Basis::Alike => "what works alike ",
-            Basis::Writes => "such writes to a file ",
-        };
-        parts.push(format!(
-            "{of}{lost} ({}, {})",
-            proof.subject, proof.filesystem_spec
-        ));
-    }
+    let measured = choice.gain.as_ref().and_then(|gain| speed(setting, gain));
+    let proven = choice.proof.as_ref().map(losses);
+    let parts: Vec<String> = measured.into_iter().chain(proven).collect();
     parts.join("; ")
 }
 
-/// What the marks of figures and proofs mean, as far as there are any; empty if there are none.
-pub fn marks(advice: &Advice) -> String {
-    let choices = advice.settings.iter().flat_map(|setting| &setting.choices);
+/// What a value gives against the one that all are held against; nothing where the system itself was not measured.
+fn speed(setting: &Setting, gain: &Gain) -> Option<String> {
+    let against = setting.choices.first()?.value.as_str();
+    let times = gain_text(Some(gain));
+    let text = match gain.of {
+        Quantity::Rate => format!("{times} times as fast as {against}"),
+        Quantity::Bytes => format!("writes {times} for each byte of {against}"),
+    };
+    let like = match gain.basis {
+        Basis::System => "",
+        Basis::Alike => "in a system that works alike: ",
+        Basis::Writes => return None,
+    };
+    Some(format!("{text} ({like}{})", gain.measured))
+}
+
+/// What power cuts did: `lost in 6 of 29 power cuts`.
+pub fn losses(proof: &Proof) -> String {
+    let cuts = thousands(proof.states as f64);
+    let lost = match proof.losing {
+        0 => format!("lost nothing in {cuts} power cuts"),
+        losing => format!("lost in {} of {cuts} power cuts", thousands(losing as f64)),
+    };
+    let of = match proof.basis {
+        Basis::System => String::new(),
+        Basis::Alike => format!(" of {} on {}", proof.subject, proof.filesystem_spec),
+        Basis::Writes => " of plain writes of this kind".to_owned(),
+    };
+    lost + &of
+}
+
+/// What the marks of these figures and proofs mean, as far as there are any; empty if there are none.
+pub fn marks<'a>(choices: impl IntoIterator<Item = &'a Choice>) -> String {
     let known: Vec<Basis> = choices
+        .into_iter()
         .flat_map(|choice| {
+            // What is only of writes is not shown as a gain.
             let gain = choice.gain.as_ref().map(|gain| gain.basis);
+            let gain = gain.filter(|basis| *basis != Basis::Writes);
             [gain, choice.proof.as_ref().map(|proof| proof.basis)]
         })
         .flatten()
         .collect();
+    legend(&known)
+}
+
+/// What the marks of proofs and figures of this kind mean; empty if they have none.
+pub fn legend(known: &[Basis]) -> String {
     let there = [Basis::Writes, Basis::Alike].into_iter();
     let there = there.filter(|basis| known.contains(basis));
     let marks: Vec<String> = there
@@ -122,62 +123,37 @@ pub fn marks(advice: &Advice) -> String {
     marks.join(" ")
 }
 
-/// What all of it comes to, in one sentence; nothing where there is no advice.
-pub fn sentence(advice: &Advice) -> Option<String> {
-    // What must not be changed on a server that has data is no headline.
-    let changes: Vec<&Setting> = advice
-        .settings
-        .iter()
-        .filter(|setting| setting.is_change() && setting.by_hand.is_empty())
-        .collect();
-    let best = changes
-        .iter()
-        .filter_map(|setting| {
-            let gain = setting.advised()?.gain.as_ref()?;
-            (gain.basis == Basis::System && gain.is_certain && gain.of == Quantity::Rate)
-                .then_some((*setting, gain))
-        })
-        .max_by(|a, b| a.1.times.low.total_cmp(&b.1.times.low));
-    if advice.settings.is_empty() {
+/// What all of it comes to for these systems, in one sentence; nothing where there is no advice.
+pub fn sentence(advice: &Advice, scope: &Scope) -> Option<String> {
+    if !advice.settings.iter().any(|one| scope.has(one.system)) {
         return None;
     }
-    Some(match (best, changes.as_slice()) {
-        (Some((setting, gain)), _) => format!(
-            "The setting with most to gain: {}={} in {}, {} times as fast here ({}).",
-            setting.setting,
-            setting.value.as_deref().unwrap_or_default(),
-            setting.system.name(),
-            gain_text(Some(gain)),
-            gain.measured
-        ),
-        (None, []) => {
-            "Of all settings that were looked at, what is usual is right here.".to_owned()
+    // What must not be changed on a server that has data is no headline.
+    let changes = advice.changes(scope);
+    let changes = changes.iter().filter_map(|change| {
+        let value = change.to.filter(|_| change.setting.by_hand.is_empty())?;
+        let text = format!("{}={value}", change.setting.setting);
+        Some((text, change.setting.system.name()))
+    });
+    // What is the same in several systems is said once.
+    let mut named: Vec<(String, Vec<&str>)> = Vec::new();
+    for (text, system) in changes {
+        match named.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, systems)) => systems.push(system),
+            None => named.push((text, vec![system])),
         }
-        (None, some) => {
-            // What is the same in several systems is said once.
-            let mut named: Vec<(String, Vec<&str>)> = Vec::new();
-            for setting in some {
-                let value = setting.value.as_deref().unwrap_or_default();
-                let text = format!("{}={value}", setting.setting);
-                let system = setting.system.name();
-                match named.iter_mut().find(|(known, _)| *known == text) {
-                    Some((_, systems)) => systems.push(system),
-                    None => named.push((text, vec![system])),
-                }
-            }
-            let more = match named.len().saturating_sub(MOST_NAMED) {
-                0 => String::new(),
-                more => format!(", and {more} more"),
-            };
-            let named: Vec<String> = named
-                .iter()
-                .take(MOST_NAMED)
-                .map(|(text, systems)| format!("{text} in {}", systems.join(" and ")))
-                .collect();
-            format!(
-                "What should be other than usual: {}{more}.",
-                named.join(", ")
-            )
-        }
-    })
+    }
+    if named.is_empty() {
+        return Some("All defaults that were looked at are right for this disk.".to_owned());
+    }
+    let more = match named.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let named: Vec<String> = named
+        .iter()
+        .take(MOST_NAMED)
+        .map(|(text, systems)| format!("{text} ({})", systems.join(", ")))
+        .collect();
+    Some(format!("Change: {}{more}.", named.join(", ")))
 }

@@ -1,7 +1,7 @@
 //! What is shown of results, as data: the page of all of it, and what a terminal shows. What either looks like is the
 //! matter of `landfall-report`.
 
-mod advice;
+pub mod advice;
 mod page;
 mod prose;
 mod prove;
@@ -11,7 +11,6 @@ pub(crate) mod tests;
 
 use landfall_results::view::Block;
 
-pub use advice::advice;
 pub use page::page;
 pub use screen::{Detail, screen};
 

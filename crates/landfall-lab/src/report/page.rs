@@ -2,14 +2,14 @@
 
 use super::advice::advised;
 use super::{prose, prove, runs};
-use crate::advice::Advice;
+use crate::advice::{Advice, Scope};
 use crate::{Findings, Found, Results, facts};
 use landfall_os::humanize::{bytes_text, duration_text};
 use landfall_results::proof::ProofResults;
 use landfall_results::view::{Cell, Chapter, Claims, Page, Part};
 
-/// The page of these results, with what is advised on them.
-pub fn page(results: &Results, advice: &Advice) -> Page {
+/// The page of these results, with what is advised on them; on systems out of scope it is folded.
+pub fn page(results: &Results, advice: &Advice, scope: &Scope) -> Page {
     let mut parts = Vec::new();
     for name in Found::EXPERIMENTS {
         let runs: Vec<&dyn Findings> = runs(results, name).collect();
@@ -57,7 +57,7 @@ pub fn page(results: &Results, advice: &Advice) -> Page {
         sentences,
         front,
         claims: Claims::of(results.claims()),
-        advised: advised(advice),
+        advised: advised(advice, scope),
         notices: results.notices.clone(),
         parts,
         foundation: foundation.to_owned(),

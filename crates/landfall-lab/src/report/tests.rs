@@ -5,7 +5,7 @@ use landfall_report::html;
 use landfall_results::{Axes, Metric, Series};
 
 use crate::advice::check::check;
-use crate::advice::{Advice, System, advise};
+use crate::advice::{Advice, Scope, System, advise};
 use crate::claim::{Band, ClaimResult, Verdict};
 use crate::config_file::ConfigFile;
 use crate::sync::fixtures::{
@@ -36,7 +36,11 @@ pub(crate) fn strategies(is_measured: impl Fn(&Series) -> bool) -> Vec<Series> {
 }
 
 fn rendered(results: &Results, advice: &Advice) -> String {
-    html::render(&super::page(results, advice)).expect("a report")
+    rendered_for(results, advice, &Scope::of(System::ALL))
+}
+
+fn rendered_for(results: &Results, advice: &Advice, scope: &Scope) -> String {
+    html::render(&super::page(results, advice, scope)).expect("a report")
 }
 
 pub(crate) fn page(results: &Results) -> String {
@@ -309,4 +313,23 @@ fn the_page_shows_the_advice_that_it_is_given() {
     }
     assert!(body.contains("innodb_flush_log_at_trx_commit=2 risks"));
     assert!(!page(&results).contains(">Workload"));
+}
+
+/// What is not installed is there for whoever looks for it, beneath what is.
+#[test]
+fn advice_on_what_is_not_installed_is_folded() {
+    let results = crate::advice::fixtures::recorded("disk");
+    let advice = advise(&results, "landfall-report", None);
+    let scope = Scope::of([System::Mariadb, System::Mount]);
+    let html = rendered_for(&results, &advice, &scope);
+    let body = body(&html);
+    let folded = body
+        .find("<summary>Not installed here: MySQL, ")
+        .expect("a fold");
+    let at = |text: &str| body.find(text).unwrap_or_else(|| panic!("no {text}"));
+    assert!(at("What to change here") < at("innodb_doublewrite"));
+    assert!(at("innodb_doublewrite") < folded && folded < at("appendfsync"));
+    // Nobody is told to run what is not there.
+    assert!(!body.contains("prove redis"), "{body}");
+    assert!(page(&results).contains("prove redis"));
 }

@@ -22,10 +22,10 @@ pub(super) static RULES: [Rule; 6] = [
         default: "no",
         choices: &[
             Choice::durable("yes", Some(APPEND)),
-            Choice::loses("no", Some(UNSYNCED), "all since the last snapshot"),
+            Choice::loses("no", Some(UNSYNCED), "all writes since the last snapshot"),
         ],
         measured_by: Some(Measured::Binlog),
-        by_hand: "On a server that has data: CONFIG SET appendonly yes while it runs, and then in its file. One that is started with it anew, and has no append-only file yet, may come up empty.",
+        by_hand: "On a server that has data: CONFIG SET appendonly yes while it runs, then set it in the file. A restart without an append-only file may come up empty.",
         ..REDIS
     },
     Rule {
@@ -34,8 +34,16 @@ pub(super) static RULES: [Rule; 6] = [
         default: "everysec",
         choices: &[
             Choice::durable("always", Some(APPEND)),
-            Choice::loses("everysec", Some(UNSYNCED), "about the last second"),
-            Choice::loses("no", Some(UNSYNCED), "about the last 30 seconds"),
+            Choice::loses(
+                "everysec",
+                Some(UNSYNCED),
+                "the writes of about the last second",
+            ),
+            Choice::loses(
+                "no",
+                Some(UNSYNCED),
+                "the writes of about the last 30 seconds",
+            ),
         ],
         idle_with: Some(("appendonly", "no")),
         measured_by: Some(Measured::Planned),
@@ -50,7 +58,7 @@ pub(super) static RULES: [Rule; 6] = [
             Choice::loses(
                 "yes",
                 Some(UNSYNCED),
-                "about 30 seconds, while the file is rewritten",
+                "the writes of about 30 seconds, while the file is rewritten",
             ),
         ],
         idle_with: Some(("appendonly", "no")),
@@ -92,7 +100,7 @@ pub(super) static RULES: [Rule; 6] = [
             title: "Frequently asked questions, etcd documentation",
             address: "https://etcd.io/docs/v3.6/faq/",
         },
-        note: "etcd asks for less than 10 ms for 99 of 100 syncs of its log, and for less than 25 ms for its backend's commits; beyond it leaders are lost.",
+        note: "etcd asks for a p99 below 10 ms for syncs of its log, and below 25 ms for commits of its backend. Slower disks cost leader elections.",
         ..Rule::BLANK
     },
     Rule {
@@ -103,14 +111,14 @@ pub(super) static RULES: [Rule; 6] = [
         choices: &[
             Choice {
                 promise: Promise::Replicated(
-                    "what was not written on any broker: it rests on replicas",
+                    "what no broker has written yet: durability rests on replicas",
                 ),
                 ..Choice::neutral(Value::Fixed(UNSET), Some(UNSYNCED))
             },
             Choice::durable("1", Some(APPEND)),
             Choice {
                 promise: Promise::Replicated(
-                    "as many messages as it says, on any broker: it rests on replicas",
+                    "that many messages on each broker: durability rests on replicas",
                 ),
                 ..Choice::loses_above(1, "")
             },
@@ -119,7 +127,7 @@ pub(super) static RULES: [Rule; 6] = [
             title: "Hardware and OS, Application vs. OS Flush Management, Kafka documentation",
             address: "https://kafka.apache.org/documentation/#appvsosflush",
         },
-        note: "Kafka's documentation: leave it unset, and use replication. That takes acks=all, a replication factor of 3 and min.insync.replicas=2. A broker that is alone loses what was not synced.",
+        note: "Kafka's documentation says to leave it unset and to use replication: acks=all, a replication factor of 3, min.insync.replicas=2. A single broker loses what was not synced.",
         ..Rule::BLANK
     },
 ];

@@ -16,7 +16,7 @@ pub(super) static RULES: [Rule; 4] = [
         default: "no",
         choices: &[
             Choice::durable("yes", Some(APPEND)),
-            Choice::loses("no", Some(UNSYNCED), "what the kernel had not written"),
+            Choice::loses("no", Some(UNSYNCED), "what the kernel has not written yet"),
         ],
         source: Source {
             title: "WriteOptions::sync in include/rocksdb/options.h",
@@ -44,7 +44,7 @@ pub(super) static RULES: [Rule; 4] = [
             title: "WAL Performance, RocksDB wiki",
             address: "https://github.com/facebook/rocksdb/wiki/WAL-Performance",
         },
-        note: "RocksDB takes it off without a word with wal_recovery_mode kTolerateCorruptedTailRecords and kAbsoluteConsistency, and from 2020 to 2024 (until pull request 12403) with kPointInTimeRecovery, which is usual; its LOG says what holds.",
+        note: "RocksDB silently ignores it with wal_recovery_mode kTolerateCorruptedTailRecords and kAbsoluteConsistency, and from 2020 to 2024 (until pull request 12403) also with the default, kPointInTimeRecovery. Its LOG file says whether it is on.",
         ..Rule::BLANK
     },
     Rule {
@@ -63,7 +63,7 @@ pub(super) static RULES: [Rule; 4] = [
             title: "Why a power cut loses nothing of a log, and damage is reported",
             address: "crates/landfall/docs/crash-argument-log.md",
         },
-        note: "What a commit of one thread costs; several that commit together share it.",
+        note: "For commits of one thread. Threads that commit together share a sync.",
         ..Rule::BLANK
     },
     Rule {
@@ -79,14 +79,14 @@ pub(super) static RULES: [Rule; 4] = [
             Choice::loses(
                 "Policy::Interval",
                 Some(UNSYNCED),
-                "all within the interval",
+                "all commits of the last interval",
             ),
         ],
         source: Source {
             title: "Why a power cut loses nothing of a state",
             address: "crates/landfall/docs/crash-argument-state.md",
         },
-        note: "With many in flight apply_async gives most of that, and loses nothing.",
+        note: "apply_async with many commits in flight is nearly as fast, and loses nothing.",
         ..Rule::BLANK
     },
 ];

@@ -22,8 +22,8 @@ const PAGE_FLUSHING: Source = Source {
     title: "InnoDB Page Flushing, MariaDB documentation",
     address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-page-flushing",
 };
-pub(super) const LAST_SECOND: &str = "about the last second";
-const NOT_IN_BINLOG: &str = "commits not yet in the binary log, there and in InnoDB";
+pub(super) const LAST_SECOND: &str = "the commits of about the last second";
+const NOT_IN_BINLOG: &str = "the commits not yet in the binary log, which InnoDB then rolls back";
 
 /// Pages that the device promises to write whole.
 pub(super) const UNTORN: Rule = Rule {
@@ -37,7 +37,7 @@ pub(super) const UNTORN: Rule = Rule {
         title: "Torn write prevention, Amazon EC2 User Guide",
         address: "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/storage-twp.html",
     },
-    note: "Takes innodb_flush_method=O_DIRECT, pages of 16 KiB or less, a filesystem that does not divide them (ext4 with bigalloc and clusters of 16 KiB), and volumes aligned to them.",
+    note: "Needs innodb_flush_method=O_DIRECT, pages of at most 16 KiB, aligned volumes, and a filesystem that does not split pages (ext4 with bigalloc and clusters of 16 KiB).",
     ..Rule::BLANK
 };
 /// The size of InnoDB's pages.
@@ -55,8 +55,8 @@ pub(super) const PAGE_SIZE: Rule = Rule {
         title: "InnoDB Startup Options and System Variables, MySQL 8.4 Reference Manual",
         address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_page_size",
     },
-    by_hand: "For a new server only: one that has data does not start with another.",
-    note: "Smaller pages write fewer bytes where rows are small and changed at random; rows and index keys must be smaller too.",
+    by_hand: "For a new server only: one that has data does not start with another page size.",
+    note: "Smaller pages write fewer bytes when small rows change at random. They limit the length of rows and index keys.",
     ..Rule::BLANK
 };
 /// Half of what the disk can do.
@@ -78,7 +78,7 @@ pub(super) const IO_CAPACITY: Rule = Rule {
         title: "Configuring InnoDB I/O Capacity, MySQL 8.4 Reference Manual",
         address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-configuring-io-capacity.html",
     },
-    note: "As low as practical, but not so low that background work falls behind. No less than 100 is taken. Half of what 16 threads can sync here is our own reckoning.",
+    note: "As low as possible while background work keeps up; at least 100. Landfall suggests half the page writes that 16 threads can sync here.",
     ..Rule::BLANK
 };
 
@@ -98,7 +98,7 @@ pub(super) static RULES: [Rule; 15] = [
             title: VARIABLES,
             address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-system-variables#innodb_flush_log_at_trx_commit",
         },
-        note: "With a binary log, 1 is durable only together with sync_binlog=1.",
+        note: "With a binary log, 1 is durable only with sync_binlog=1.",
         ..Rule::BLANK
     },
     Rule {
@@ -108,12 +108,12 @@ pub(super) static RULES: [Rule; 15] = [
         choices: &[
             Choice::durable("1", Some(APPEND)),
             Choice::loses("0", Some(UNSYNCED), NOT_IN_BINLOG),
-            Choice::loses_above(1, "as many of the last commits as it says"),
+            Choice::loses_above(1, "that many of the last commits"),
         ],
         idle_with: Some(("log_bin", "OFF")),
         measured_by: Some(Measured::Planned),
         source: GROUP_COMMIT,
-        note: "Where there is a binary log. MariaDB rolls back at recovery what the binary log lacks, and replicas part from their master.",
+        note: "Only with a binary log. Recovery rolls back what the binary log lacks, and replicas diverge.",
         ..Rule::BLANK
     },
     Rule {
@@ -139,7 +139,7 @@ pub(super) static RULES: [Rule; 15] = [
             title: "Replication and Binary Log System Variables, MariaDB documentation",
             address: "https://mariadb.com/docs/server/ha-and-performance/standard-replication/replication-and-binary-log-system-variables#binlog_commit_wait_usec",
         },
-        note: "For at least four clients that commit at the same time. To wait for as long as one flush takes is our own starting value.",
+        note: "For at least four clients that commit at the same time. Landfall suggests waiting as long as one flush takes.",
         ..Rule::BLANK
     },
     Rule {
@@ -148,8 +148,8 @@ pub(super) static RULES: [Rule; 15] = [
         default: "ON",
         choices: &[
             Choice::durable("ON", None),
-            Choice::damages("OFF", None, "pages that are torn"),
-            Choice::loses("fast", None, "pages in the disk's own cache").untried(),
+            Choice::damages("OFF", None, "pages torn by the power cut"),
+            Choice::loses("fast", None, "pages in the disk's cache").untried(),
         ],
         when: &[Condition::Torn(PAGE)],
         measured_by: Some(Measured::Torn("disks")),
@@ -157,7 +157,7 @@ pub(super) static RULES: [Rule; 15] = [
             title: VARIABLES,
             address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-system-variables#innodb_doublewrite",
         },
-        note: "To be taken off only where device, filesystem and alignment together promise that a page is written whole; that nothing was seen torn is no promise.",
+        note: "Turn it off only where device, filesystem and alignment guarantee that a page is written whole. A proof without torn pages is no guarantee.",
         ..Rule::BLANK
     },
     UNTORN,
@@ -181,14 +181,14 @@ pub(super) static RULES: [Rule; 15] = [
             Choice::loses(
                 "O_DIRECT_NO_FSYNC",
                 Some(overwrite(SyncMethod::direct(SyncCall::None))),
-                "pages in the disk's own cache, files that grew",
+                "pages in the disk's cache, and files that grew",
             ),
-            Choice::loses("littlesync", None, "what the kernel had not written").untried(),
-            Choice::loses("nosync", None, "what the kernel had not written").untried(),
+            Choice::loses("littlesync", None, "what the kernel has not written yet").untried(),
+            Choice::loses("nosync", None, "what the kernel has not written yet").untried(),
         ],
         measured_by: Some(Measured::Binlog),
         source: FLUSH_METHOD,
-        note: "O_DIRECT is usual since MariaDB 10.6, fsync before.",
+        note: "O_DIRECT is the default since MariaDB 10.6; before it was fsync.",
         ..Rule::BLANK
     },
     Rule {
@@ -219,7 +219,7 @@ pub(super) static RULES: [Rule; 15] = [
             title: "Configuring Buffer Pool Flushing, MySQL 8.4 Reference Manual",
             address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-buffer-pool-flushing.html",
         },
-        note: "MariaDB ignores it where the disk says that it does not rotate.",
+        note: "MariaDB ignores it on disks that report that they do not rotate.",
         ..Rule::BLANK
     },
     IO_CAPACITY,
@@ -236,7 +236,7 @@ pub(super) static RULES: [Rule; 15] = [
             title: "InnoDB Redo Log, MariaDB documentation",
             address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-redo-log",
         },
-        note: "Room for an hour of writes, by MySQL's manual on the same setting; --workload reckons it. Recovery takes longer.",
+        note: "MySQL's manual advises room for an hour of writes; --workload computes it. Recovery takes longer.",
         ..Rule::BLANK
     },
     Rule {
@@ -249,7 +249,7 @@ pub(super) static RULES: [Rule; 15] = [
         ],
         measured_by: Some(Measured::Amplify("knobs")),
         source: PAGE_FLUSHING,
-        note: "Few dirty pages make flushing even, and cost writes.",
+        note: "Fewer dirty pages make flushing smoother, and cost writes.",
         ..Rule::BLANK
     },
     PAGE_SIZE,
@@ -260,14 +260,18 @@ pub(super) static RULES: [Rule; 15] = [
         default: "1",
         choices: &[
             Choice::durable("1", Some(APPEND)),
-            Choice::loses("2", Some(UNSYNCED), "about the last second"),
-            Choice::loses("0", Some(UNSYNCED), "all since the log was synced"),
+            Choice::loses("2", Some(UNSYNCED), "the commits of about the last second"),
+            Choice::loses(
+                "0",
+                Some(UNSYNCED),
+                "all commits since the log was last synced",
+            ),
         ],
         source: Source {
             title: "MyRocks System Variables, MariaDB documentation",
             address: "https://mariadb.com/docs/server/server-usage/storage-engines/myrocks/myrocks-system-variables#rocksdb_flush_log_at_trx_commit",
         },
-        note: "With a binary log, 1 is durable only together with sync_binlog=1. Its log cannot be recycled: there is no such variable.",
+        note: "With a binary log, 1 is durable only together with sync_binlog=1. MyRocks cannot recycle its log.",
         ..Rule::BLANK
     },
     Rule {
@@ -278,14 +282,14 @@ pub(super) static RULES: [Rule; 15] = [
         choices: &[
             Choice::durable("1", Some(APPEND)),
             Choice::loses("0", Some(UNSYNCED), NOT_IN_BINLOG),
-            Choice::loses_above(1, "as many of the last commits as it says"),
+            Choice::loses_above(1, "that many of the last commits"),
         ],
         idle_with: Some(("log_bin", "OFF")),
         source: Source {
             title: "Configuring Crash Safe Master, MyRocks wiki",
             address: "https://github.com/facebook/mysql-5.6/wiki/Configuring-Crash-Safe-Master",
         },
-        note: "Where there is a binary log.",
+        note: "Only with a binary log.",
         ..Rule::BLANK
     },
     Rule {
@@ -298,7 +302,7 @@ pub(super) static RULES: [Rule; 15] = [
             title: "MyRocks Crash Recovery, MyRocks wiki",
             address: "https://github.com/facebook/mysql-5.6/wiki/MyRocks-Crash-Recovery",
         },
-        note: "With 1 the server does not start where the last entry of the log was torn; with 2 it goes by the log up to there, also where an entry in the middle is damaged.",
+        note: "With 1 the server does not start when the last entry of its log is torn. With 2 it recovers up to the first damaged entry, even in the middle of the log.",
         ..Rule::BLANK
     },
 ];

@@ -35,11 +35,11 @@ pub(super) static RULES: [Rule; 6] = [
             Choice::damages(
                 "0",
                 Some(UNSYNCED),
-                "the filesystem, and what the cache held",
+                "the filesystem, and what the disk's cache held",
             ),
         ],
         measured_by: Some(Measured::Binlog),
-        note: "Safe only where the disk's cache is protected from power cuts; where it is, and the disk says so, no flushes are sent anyway.",
+        note: "Safe only if the disk's cache survives a power cut. Linux sends no flushes to a disk that says so.",
         ..BLANK
     },
     Rule {
@@ -53,7 +53,7 @@ pub(super) static RULES: [Rule; 6] = [
             Choice::durable("writeback", None),
         ],
         measured_by: Some(Measured::Binlog),
-        note: "journal writes all data twice and takes O_DIRECT away, and does not keep a database's pages whole (InnoDB without doublewrite was damaged on it). With writeback files may show old data after a power cut where nobody synced.",
+        note: "journal writes all data twice, disables O_DIRECT, and does not prevent torn pages (InnoDB without doublewrite was damaged on it). With writeback, files that were not synced may show old data after a power cut.",
         ..BLANK
     },
     Rule {
@@ -69,7 +69,7 @@ pub(super) static RULES: [Rule; 6] = [
             title: "Journal (jbd2), The Linux Kernel documentation",
             address: "https://docs.kernel.org/filesystems/ext4/journal.html",
         },
-        note: "It would make appending cheaper. On Linux 6.18 it could not be mounted after a power cut at the wrong moment; what was found is in docs/findings/ext4-fast-commit.md.",
+        note: "It makes appending cheaper. On Linux 6.18 some power cuts left a filesystem that does not mount: docs/findings/ext4-fast-commit.md.",
         ..BLANK
     },
     Rule {
@@ -80,7 +80,7 @@ pub(super) static RULES: [Rule; 6] = [
             Choice::durable("off", Some(OVERWRITE)),
             Choice::damages("on", Some(UNSYNCED), "the filesystem"),
         ],
-        note: "Safe only where the disk's cache is protected from power cuts; where it is, and the disk says so, no flushes are sent anyway.",
+        note: "Safe only if the disk's cache survives a power cut. Linux sends no flushes to a disk that says so.",
         ..BTRFS
     },
     Rule {
@@ -88,7 +88,7 @@ pub(super) static RULES: [Rule; 6] = [
         setting: "nodatacow",
         default: "off",
         choices: &[Choice::durable("off", None), Choice::durable("on", None)],
-        note: "Of files that are made afterwards, on all of the filesystem and not one subvolume; chattr +C on a directory does the same for files made in it. They then have no checksums and are not compressed, and a block that is being overwritten in a power cut may be torn, as on filesystems that overwrite in place: for databases that mend torn pages themselves.",
+        note: "It holds for new files, on the whole filesystem; chattr +C does the same for one directory. Such files have no checksums and no compression, and a power cut can tear a block: for databases that repair torn pages themselves.",
         ..BTRFS
     },
     Rule {
@@ -99,7 +99,7 @@ pub(super) static RULES: [Rule; 6] = [
             Choice::damages(
                 "off",
                 None,
-                "the filesystem, with files that were made or renamed",
+                "the filesystem, and files that were created or renamed",
             ),
         ],
         when: &[Condition::Filesystem(&["ext4"]), Condition::NoJournal],
@@ -107,7 +107,7 @@ pub(super) static RULES: [Rule; 6] = [
             title: "ext4(5), e2fsprogs manual",
             address: "https://man7.org/linux/man-pages/man5/ext4.5.html",
         },
-        note: "tune2fs -O has_journal gives one to a filesystem that is not mounted. What was proven of settings here was so on filesystems that have one; what is lost without is in docs/findings/ext4-without-journal.md.",
+        note: "tune2fs -O has_journal adds one to an unmounted filesystem. Settings are proven on filesystems that have one; what is lost without one: docs/findings/ext4-without-journal.md.",
         ..BLANK
     },
 ];

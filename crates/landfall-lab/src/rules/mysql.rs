@@ -38,8 +38,8 @@ pub(super) static RULES: [Rule; 10] = [
         default: "1",
         choices: &[
             Choice::durable("1", Some(APPEND)),
-            Choice::loses("0", Some(UNSYNCED), "commits not yet in the binary log"),
-            Choice::loses_above(1, "as many of the last commits as it says"),
+            Choice::loses("0", Some(UNSYNCED), "the commits not yet in the binary log"),
+            Choice::loses_above(1, "that many of the last commits"),
         ],
         idle_with: Some(("log_bin", "OFF")),
         as_in: "mariadb-sync-binlog",
@@ -47,7 +47,7 @@ pub(super) static RULES: [Rule; 10] = [
             title: "Binary Logging Options and Variables, MySQL 8.4 Reference Manual",
             address: "https://dev.mysql.com/doc/refman/8.4/en/replication-options-binary-log.html#sysvar_sync_binlog",
         },
-        note: "There is a binary log unless it was taken off. Where many clients commit at the same time, binlog_group_commit_sync_delay has one sync serve more of them.",
+        note: "The binary log is on by default. With many clients, binlog_group_commit_sync_delay lets one sync serve more commits.",
         ..BLANK
     },
     Rule {
@@ -57,8 +57,13 @@ pub(super) static RULES: [Rule; 10] = [
         choices: &[
             Choice::durable("ON", None),
             Choice::durable("DETECT_AND_RECOVER", None).untried(),
-            Choice::damages("DETECT_ONLY", None, "pages that are torn, and says so").untried(),
-            Choice::damages("OFF", None, "pages that are torn"),
+            Choice::damages(
+                "DETECT_ONLY",
+                None,
+                "pages torn by the power cut, which it reports",
+            )
+            .untried(),
+            Choice::damages("OFF", None, "pages torn by the power cut"),
         ],
         when: &[Condition::Torn(PAGE)],
         as_in: "mariadb-doublewrite",
@@ -66,7 +71,7 @@ pub(super) static RULES: [Rule; 10] = [
             title: PARAMETERS,
             address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_doublewrite",
         },
-        note: "To be taken off only where device, filesystem and alignment together promise that a page is written whole; that nothing was seen torn is no promise.",
+        note: "Turn it off only where device, filesystem and alignment guarantee that a page is written whole. A proof without torn pages is no guarantee.",
         ..BLANK
     },
     Rule {
@@ -96,17 +101,17 @@ pub(super) static RULES: [Rule; 10] = [
             Choice::loses(
                 "O_DIRECT_NO_FSYNC",
                 Some(overwrite(SyncMethod::direct(SyncCall::None))),
-                "pages in the disk's own cache, where the redo log is on another disk",
+                "pages in the disk's cache, if the redo log is on another disk",
             ),
-            Choice::loses("littlesync", None, "what the kernel had not written").untried(),
-            Choice::loses("nosync", None, "what the kernel had not written").untried(),
+            Choice::loses("littlesync", None, "what the kernel has not written yet").untried(),
+            Choice::loses("nosync", None, "what the kernel has not written yet").untried(),
         ],
         as_in: "mariadb-flush-method",
         source: Source {
             title: PARAMETERS,
             address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_flush_method",
         },
-        note: "O_DIRECT is usual since MySQL 8.4, where the filesystem has it, and fsync before.",
+        note: "O_DIRECT is the default since MySQL 8.4, if the filesystem has it; before it was fsync.",
         ..BLANK
     },
     Rule {
@@ -125,7 +130,7 @@ pub(super) static RULES: [Rule; 10] = [
             title: PARAMETERS,
             address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_use_fdatasync",
         },
-        note: "Before MySQL 8.4 it is OFF unless set.",
+        note: "Before MySQL 8.4 the default is OFF.",
         ..BLANK
     },
     Rule {
@@ -136,7 +141,7 @@ pub(super) static RULES: [Rule; 10] = [
             Choice::neutral(Value::Fixed("10000"), None),
             mariadb::FITTING,
         ],
-        note: "10000 in MySQL 8.4 unless set, 200 before. As low as practical, but not so low that background work falls behind. No less than 100 is taken. Half of what 16 threads can sync here is our own reckoning.",
+        note: "The default is 10000 in MySQL 8.4; before it was 200. As low as possible while background work keeps up; at least 100. Landfall suggests half the page writes that 16 threads can sync here.",
         ..mariadb::IO_CAPACITY
     },
     Rule {
@@ -153,7 +158,7 @@ pub(super) static RULES: [Rule; 10] = [
             title: "Optimizing InnoDB Redo Logging, MySQL 8.4 Reference Manual",
             address: "https://dev.mysql.com/doc/refman/8.4/en/optimizing-innodb-logging.html",
         },
-        note: "--workload reckons it. Recovery takes longer. In older versions it is innodb_log_file_size, for each of its files.",
+        note: "--workload computes it. Recovery takes longer. Before MySQL 8.0.30 it is innodb_log_file_size, for each file.",
         ..BLANK
     },
     Rule {
@@ -169,7 +174,7 @@ pub(super) static RULES: [Rule; 10] = [
             title: PARAMETERS,
             address: "https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_max_dirty_pages_pct",
         },
-        note: "A target for flushing: fewer dirty pages cost writes.",
+        note: "A target for flushing. Fewer dirty pages cost writes.",
         ..BLANK
     },
     Rule {

@@ -45,7 +45,11 @@ pub(super) static RULES: [Rule; 10] = [
         default: "on",
         choices: &[
             Choice::durable("on", Some(OVERWRITE)),
-            Choice::loses("off", Some(UNSYNCED), "about the last 0.6 seconds"),
+            Choice::loses(
+                "off",
+                Some(UNSYNCED),
+                "the commits of about the last 0.6 seconds",
+            ),
             Choice::durable("local", None).untried(),
             Choice::durable("remote_apply", None).untried(),
             Choice::durable("remote_write", None).untried(),
@@ -55,7 +59,7 @@ pub(super) static RULES: [Rule; 10] = [
             title: "Asynchronous Commit, PostgreSQL documentation",
             address: "https://www.postgresql.org/docs/current/wal-async-commit.html",
         },
-        note: "Three times wal_writer_delay may be lost, and nothing is damaged. It can be set for single transactions that may be lost.",
+        note: "Up to three times wal_writer_delay is lost; nothing is damaged. Single transactions can set it.",
         ..BLANK
     },
     Rule {
@@ -82,7 +86,7 @@ pub(super) static RULES: [Rule; 10] = [
             title: "WAL Configuration, PostgreSQL documentation",
             address: "https://www.postgresql.org/docs/current/wal-configuration.html",
         },
-        note: "By the documentation all are equally reliable, and small differences may not matter (pg_test_fsync).",
+        note: "The documentation calls all of them equally reliable; small differences may not matter.",
         ..BLANK
     },
     Rule {
@@ -136,7 +140,7 @@ pub(super) static RULES: [Rule; 10] = [
         when: &[Condition::CopyOnWrite],
         measured_by: Some(Measured::Binlog),
         source: RECYCLE,
-        note: "On a copy-on-write filesystem new files may be faster, by the documentation. Files without copy-on-write (chattr +C) are no such files.",
+        note: "The documentation says that new files may be faster on copy-on-write filesystems. Files with chattr +C are not copied on write.",
         ..BLANK
     },
     Rule {
@@ -150,7 +154,7 @@ pub(super) static RULES: [Rule; 10] = [
         when: &[Condition::CopyOnWrite],
         measured_by: Some(Measured::Binlog),
         source: INIT_ZERO,
-        note: "A copy-on-write filesystem may gain nothing from zeros, by the documentation.",
+        note: "The documentation says that zeroing may gain nothing on copy-on-write filesystems.",
         ..BLANK
     },
     Rule {
@@ -171,7 +175,7 @@ pub(super) static RULES: [Rule; 10] = [
             title: "WAL Configuration, PostgreSQL documentation",
             address: "https://www.postgresql.org/docs/current/wal-configuration.html",
         },
-        note: "Microseconds. Half of a flush is the documentation's starting value; it waits only while commit_siblings (5) others are in the middle of a transaction.",
+        note: "In microseconds. The documentation suggests half of a flush. It waits only while commit_siblings (5) other transactions are active.",
         ..BLANK
     },
     Rule {
@@ -180,14 +184,14 @@ pub(super) static RULES: [Rule; 10] = [
         default: "on",
         choices: &[
             Choice::durable("on", None),
-            Choice::damages("off", None, "pages that are torn"),
+            Choice::damages("off", None, "pages torn by the power cut"),
         ],
         measured_by: Some(Measured::Torn("postgres")),
         source: Source {
             title: "Reliability, PostgreSQL documentation",
             address: "https://www.postgresql.org/docs/current/wal-reliability.html",
         },
-        note: "Off only on a filesystem that prevents torn pages itself, as ZFS does. PostgreSQL writes through the page cache, which no promise of the disk covers.",
+        note: "Turn it off only on a filesystem that prevents torn pages, as ZFS does. PostgreSQL writes through the page cache, so a guarantee of the disk does not cover it.",
         ..BLANK
     },
     Rule {
@@ -203,7 +207,7 @@ pub(super) static RULES: [Rule; 10] = [
             title: WAL,
             address: "https://www.postgresql.org/docs/current/wal-configuration.html",
         },
-        note: "Fewer checkpoints write fewer images of pages; recovery takes longer. An hour of writes is our own reckoning, by --workload.",
+        note: "Fewer checkpoints write fewer page images; recovery takes longer. --workload computes an hour of writes.",
         ..BLANK
     },
 ];

@@ -25,7 +25,7 @@ pub(super) static RULES: [Rule; 2] = [
             title: "Write-Ahead Logging, SQLite documentation",
             address: "https://www.sqlite.org/wal.html",
         },
-        note: "With synchronous=full it is not synced that the journal is gone; with synchronous=extra it is, and delete is durable.",
+        note: "synchronous=full does not sync the deletion of the journal. synchronous=extra does, which makes delete durable.",
         ..BLANK
     },
     Rule {
@@ -34,7 +34,11 @@ pub(super) static RULES: [Rule; 2] = [
         default: "full",
         choices: &[
             Choice::durable("full", Some(APPEND)),
-            Choice::loses("normal", Some(UNSYNCED), "all since the last checkpoint"),
+            Choice::loses(
+                "normal",
+                Some(UNSYNCED),
+                "all commits since the last checkpoint",
+            ),
             Choice::damages("off", Some(UNSYNCED), "the database"),
             Choice::durable("extra", Some(APPEND)),
         ],
@@ -42,7 +46,7 @@ pub(super) static RULES: [Rule; 2] = [
             title: "PRAGMA synchronous, SQLite documentation",
             address: "https://www.sqlite.org/pragma.html#pragma_synchronous",
         },
-        note: "For each connection anew. What is usual can differ by how it was built.",
+        note: "To be set for each connection. The default depends on how SQLite was built.",
         ..BLANK
     },
 ];

@@ -35,7 +35,9 @@ impl Experiment for Plan {
 
     fn expected(&self) -> Duration {
         let seconds = self.seconds * self.trials() as f64 * 1.2;
-        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+        Duration::try_from_secs_f64(seconds)
+            .unwrap_or(Duration::MAX)
+            .saturating_add(self.expected_of_proofs(self.proofs()))
     }
 
     fn required_bytes(&self) -> u64 {
@@ -58,9 +60,14 @@ impl Experiment for Plan {
         };
         let (mut found, mut notices) = measure(site, self, stop, progress)?;
         if let Some((filesystem_spec, states)) = proof {
-            let notice =
-                proof::strategies(site, &filesystem_spec, &mut found, states, stop, progress)?;
-            notices.extend(notice);
+            let proofs = proof::Proofs {
+                site,
+                plan: self,
+                filesystem_spec: &filesystem_spec,
+                states,
+                stop,
+            };
+            notices.extend(proofs.of(&mut found, progress)?);
         }
         notices.extend(notices::of_device(site, &found));
         Ok((found.into(), notices))

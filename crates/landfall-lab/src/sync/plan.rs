@@ -1,5 +1,8 @@
 //! Which strategies are measured, how often, and for how long.
 
+use std::collections::HashSet;
+use std::time::Duration;
+
 use landfall_os::{Allocation, SyncMethod};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +20,9 @@ const PUBLISHED_OPERATIONS: u64 = 131_072;
 const TRIAL_BYTES: u64 = 64 << 20;
 /// Operations that a trial has at least: fewer say nothing about a median.
 const FEWEST_OPERATIONS: u64 = 16;
+
+/// Milliseconds that a crash state takes to be made, recovered and looked at, on two processors.
+const MS_PER_STATE: u64 = 10;
 
 /// How many operations a trial has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -245,6 +251,22 @@ impl Plan {
             }
         };
         wanted.next_multiple_of(u64::from(strategy.threads))
+    }
+
+    /// Proofs that are made: several threads are not proven, and what writes in the same way is proven once.
+    pub fn proofs(&self) -> usize {
+        if self.proof_states.is_none() {
+            return 0;
+        }
+        let proven = self.strategies.iter().filter(|one| one.threads == 1);
+        let ways = proven.map(|one| (one.method, one.allocation, one.size));
+        ways.collect::<HashSet<_>>().len()
+    }
+
+    /// How long so many proofs take, before anything is known about the machine.
+    pub fn expected_of_proofs(&self, proofs: usize) -> Duration {
+        let states = self.proof_states.unwrap_or(0) * proofs;
+        Duration::from_millis(states as u64 * MS_PER_STATE)
     }
 
     /// Seconds and bytes that the plan takes where a durable write takes `1/rate` seconds, without

@@ -1,69 +1,87 @@
 //! Proves the strategies that were measured: what was timed is held against power cuts here.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::Instant;
 
 use landfall_os::{Allocation, SyncMethod};
-use landfall_results::{FilesystemSpec, Series, SeriesProof};
+use landfall_results::{FilesystemSpec, SeriesProof};
 
-use super::SyncResults;
+use super::{Plan, SyncResults};
 use crate::{Error, Notice, Progress, Site, Stop, Weight, proof};
 
 /// What a proof depends on.
 type Written = (Option<SyncMethod>, Option<Allocation>, Option<u64>);
 
-/// Proves each strategy that was measured, with at most `states` crash states each.
-pub(super) fn strategies(
-    site: &Site,
-    filesystem_spec: &FilesystemSpec,
-    found: &mut SyncResults,
-    states: usize,
-    stop: &Stop,
-    progress: &mut dyn Progress,
-) -> Result<Option<Notice>, Error> {
-    let mut known: HashMap<Written, SeriesProof> = HashMap::new();
-    let measured: Vec<&mut Series> = found
-        .series
-        .iter_mut()
-        .filter(|series| series.is_measured())
-        .collect();
-    let all = measured.len();
-    for (index, strategy) in measured.into_iter().enumerate() {
-        let what = format!("cutting the power on {}", strategy.key);
-        progress.doing(&what, index, all, Duration::ZERO);
-        let written = (
-            strategy.axes.sync_method,
-            strategy.axes.allocation,
-            strategy.axes.size,
-        );
-        let proven = match known.get(&written) {
-            _ if strategy.axes.threads > Some(1) => {
-                proof::not_proven(filesystem_spec, "several threads are not proven")
-            }
-            Some(proven) => proven.clone(),
-            None => {
-                let proven = one(site, filesystem_spec, written, states, stop)?;
-                known.insert(written, proven.clone());
-                proven
-            }
-        };
-        strategy.proof = Some(proven);
+/// What proofs of strategies go by.
+pub(super) struct Proofs<'a> {
+    pub site: &'a Site,
+    pub plan: &'a Plan,
+    pub filesystem_spec: &'a FilesystemSpec,
+    /// Crash states at most, of each.
+    pub states: usize,
+    pub stop: &'a Stop,
+}
+
+impl Proofs<'_> {
+    /// Proves each strategy that was measured; what several have in common is proven once.
+    pub fn of(
+        &self,
+        found: &mut SyncResults,
+        progress: &mut dyn Progress,
+    ) -> Result<Option<Notice>, Error> {
+        let mut known: HashMap<Written, SeriesProof> = HashMap::new();
+        let measured = found.series.iter_mut().filter(|one| one.is_measured());
+        let (all, trials) = (self.plan.proofs(), self.plan.trials());
+        let begin = Instant::now();
+        for strategy in measured {
+            let written = (
+                strategy.axes.sync_method,
+                strategy.axes.allocation,
+                strategy.axes.size,
+            );
+            let proven = match known.get(&written) {
+                _ if strategy.axes.threads > Some(1) => {
+                    proof::not_proven(self.filesystem_spec, "several threads are not proven")
+                }
+                Some(proven) => proven.clone(),
+                None => {
+                    let done = known.len();
+                    let what = format!("proof {} of {all}: {}", done + 1, strategy.key);
+                    let left = all.saturating_sub(done);
+                    let left = match u32::try_from(done) {
+                        Ok(done) if done > 0 => begin.elapsed() / done * left as u32,
+                        _ => self.plan.expected_of_proofs(left),
+                    };
+                    progress.doing(&what, trials, trials, left);
+                    let proven = one(self, written)?;
+                    known.insert(written, proven.clone());
+                    proven
+                }
+            };
+            strategy.proof = Some(proven);
+        }
+        Ok(notice(self.site, self.filesystem_spec))
     }
-    Ok((site.filesystem_spec().is_none()).then(|| {
+}
+
+/// That the filesystem which was proven is another one than that which was measured, where it is.
+fn notice(site: &Site, filesystem_spec: &FilesystemSpec) -> Option<Notice> {
+    (site.filesystem_spec().is_none()).then(|| {
         let text = format!(
             "What was timed in this directory was proven on another filesystem of the same type and options, '{filesystem_spec}', on a recorder: that shows what filesystem and kernel do, and not whether this disk honours a flush."
         );
         Notice::new("proven-elsewhere", Weight::Note, text)
-    }))
+    })
 }
 
-fn one(
-    site: &Site,
-    filesystem_spec: &FilesystemSpec,
-    (method, allocation, size): Written,
-    states: usize,
-    stop: &Stop,
-) -> Result<SeriesProof, Error> {
+fn one(proofs: &Proofs<'_>, (method, allocation, size): Written) -> Result<SeriesProof, Error> {
+    let Proofs {
+        site,
+        filesystem_spec,
+        states,
+        stop,
+        ..
+    } = *proofs;
     let set = |key: &str, value: Option<String>| Some((key.to_owned(), value?));
     let settings: Vec<(String, String)> = [
         set("method", method.map(|method| method.to_string())),

@@ -9,6 +9,8 @@ pub struct Advised {
     pub refused: Option<String>,
     /// All of it in one sentence, if there is anything to say.
     pub sentence: Option<String>,
+    /// What to change, if there is anything.
+    pub changes: Option<Table>,
     /// How what is said of settings is to be read.
     pub introduction: String,
     /// The settings of each system.
@@ -99,8 +101,8 @@ pub struct CheckedFile {
     pub findings: Vec<CheckedSetting>,
     /// What was not looked at, and why.
     pub passed_over: Vec<String>,
-    /// What was looked at, where nothing of it is a risk.
-    pub summary: Option<String>,
+    /// How many settings risk data, of how many.
+    pub summary: Cell,
 }
 
 /// A setting of a file.

@@ -48,6 +48,14 @@ pub fn shown(results: &Results, tables: bool, report: Option<&Path>) -> String {
     shown.trim_start_matches('\n').to_owned()
 }
 
+/// These alone, from the first line on, as wide as the one screen.
+pub fn screen(blocks: &[Block]) -> String {
+    let (width, _) = SCREEN;
+    text::text_within(width, blocks)
+        .trim_start_matches('\n')
+        .to_owned()
+}
+
 /// These alone, from the first line on.
 pub fn text(blocks: &[Block]) -> String {
     text::text(blocks).trim_start_matches('\n').to_owned()

@@ -110,7 +110,7 @@ impl<'a> Evidence<'a> {
             Condition::Rare { of, per_second } => match estimate(of, Metric::OpsPerSecond) {
                 None => Holds::Unknown,
                 Some(rate) if rate.high < per_second => Holds::Yes(format!(
-                    "{of} does {:.0} writes a second here, fewer than {per_second:.0}",
+                    "{of} reaches {:.0} writes a second here, fewer than {per_second:.0}",
                     rate.median
                 )),
                 Some(_) => Holds::No,
@@ -120,7 +120,7 @@ impl<'a> Evidence<'a> {
                 Some(latency) if latency.low > us => {
                     let ms = |us: f64| us / 1e3;
                     Holds::Yes(format!(
-                        "the 99th percentile of {of} is {:.1} ms here, above {:.0}",
+                        "the p99 of {of} is {:.1} ms here, above {:.0} ms",
                         ms(latency.median),
                         ms(us)
                     ))
@@ -134,7 +134,7 @@ impl<'a> Evidence<'a> {
             Condition::InPlace => is(!storage.copy_on_write, ""),
             Condition::Untorn(bytes) => is(
                 self.results.filesystem.atomic_write_bytes >= bytes,
-                "the device promises that such writes are not torn",
+                "the device guarantees that such writes are not torn",
             ),
             Condition::Torn(bytes) => is(self.results.filesystem.atomic_write_bytes < bytes, ""),
             Condition::Journal => is(storage.journal != Some(false), ""),
@@ -150,7 +150,7 @@ impl<'a> Evidence<'a> {
 /// What was seen, in words.
 fn said(of: Strategy, over: Strategy, gain: &Gain) -> String {
     format!(
-        "{of} does {:.2} ({:.2}–{:.2}) times as many writes a second as {over} here",
+        "here {of} is {:.2} ({:.2}–{:.2}) times as fast as {over}",
         gain.times.median, gain.times.low, gain.times.high
     )
 }

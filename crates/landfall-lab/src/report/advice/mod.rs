@@ -1,8 +1,15 @@
-//! What is advised, as data.
+//! What is advised, as data: first what to change, then everything that it rests on.
+//!
+//! - [`answer`]: one screen for a terminal, with what to change on top;
+//! - [`check`], [`workload`]: what was asked for by name, and nothing else;
+//! - [`tables`]: every setting with its values, for a terminal;
+//! - `advised`: the same for a page, which folds what is not installed.
 
-mod brief;
+mod answer;
+mod tables;
 
-pub use brief::advice;
+pub use answer::{answer, check, workload};
+pub use tables::tables;
 
 use landfall_os::humanize::bytes_text;
 use landfall_results::view::{
@@ -12,43 +19,57 @@ use landfall_results::view::{
 
 use crate::advice::check::{Check, Concern};
 use crate::advice::{
-    Advice, Capacity, Choice, Lack, Missing, Recommendation, Setting, System, Verdict, choice_text,
-    gain_text, marks, proof_text, sentence,
+    Advice, Basis, Capacity, Choice, Lack, Missing, Recommendation, Scope, Setting, System,
+    Verdict, choice_text, gain_text, marks, proof_text, sentence,
 };
 use crate::numbers::two;
 
-/// Everything that is advised.
-pub(super) fn advised(advice: &Advice) -> Advised {
+/// Everything that is advised: on what is in scope, and folded beneath it on everything else.
+pub(super) fn advised(advice: &Advice, scope: &Scope) -> Advised {
     let mut documents = References::default();
-    let groups = System::ALL.into_iter().map(|system| AdvisedGroup {
-        name: system.name().to_owned(),
-        settings: advice
-            .of(system)
-            .map(|one| setting(one, &mut documents))
-            .collect(),
-    });
-    let groups = groups.filter(|group| !group.settings.is_empty()).collect();
+    let (here, elsewhere): (Vec<System>, Vec<System>) = System::ALL
+        .into_iter()
+        .partition(|system| scope.has(*system));
+    let groups = groups(advice, &here, &mut documents);
+    let others = self::groups(advice, &elsewhere, &mut documents);
+    let shown = advice.settings.iter().filter(|one| scope.has(one.system));
+    let missing = advice.missing.iter().filter(|one| scope.serves(one.system));
     Advised {
         refused: advice.refused.clone(),
-        sentence: sentence(advice),
+        sentence: sentence(advice, scope),
+        changes: answer::changes(advice, scope),
         introduction: format!(
-            "The fastest that lost nothing, as far as it was measured and proven here. What it gives is how many times as fast it is as the usual safe value, with its 95% interval; what it lost is the crash states in which something was missing or damaged, of those that were tried. What is unsafe is never advised, whatever it gives. {}",
-            marks(advice)
+            "{INTRODUCTION} {}",
+            marks(shown.flat_map(|one| &one.choices))
         ),
         groups,
-        beneath: Vec::new(),
+        beneath: tables::elsewhere(&others),
         documents,
-        missing: advice.missing.iter().map(lacking).collect(),
-        workload: advice.capacity.as_ref().map(workload),
+        missing: missing.map(lacking).collect(),
+        workload: advice.capacity.as_ref().map(capacity),
         files: advice.checks.iter().map(file).collect(),
     }
+}
+
+/// How tables of settings are to be read.
+const INTRODUCTION: &str = "Advised is the fastest value that lost nothing here. Gives: how many times as fast it is as the safe default, with its 95% interval. Lost in: the simulated power cuts after which data was missing or damaged, of those that were tried.";
+
+fn groups(advice: &Advice, systems: &[System], documents: &mut References) -> Vec<AdvisedGroup> {
+    let groups = systems.iter().map(|system| AdvisedGroup {
+        name: system.name().to_owned(),
+        settings: advice
+            .of(*system)
+            .map(|one| setting(one, documents))
+            .collect(),
+    });
+    groups.filter(|group| !group.settings.is_empty()).collect()
 }
 
 fn setting(setting: &Setting, documents: &mut References) -> AdvisedSetting {
     let name = &setting.setting;
     let heading = match &setting.value {
-        None => format!("{name}: no value was seen to lose nothing"),
-        Some(value) if setting.is_default => format!("{name} = {value}, as it is unless set"),
+        None => format!("{name}: every value lost data here"),
+        Some(value) if setting.is_default => format!("{name} = {value} (default)"),
         Some(value) => format!("{name} = {value}"),
     };
     let tone = if setting.is_change() {
@@ -84,7 +105,11 @@ fn choice(choice: &Choice) -> AdvisedChoice {
         Recommendation::NoGain => Tone::Plain,
     };
     let gain = choice.gain.as_ref();
-    let mark = gain.map_or("", |gain| gain.basis.mark());
+    let mark = match gain {
+        // Not measured, so there is nothing to mark.
+        Some(gain) if gain.basis != Basis::Writes => gain.basis.mark(),
+        _ => "",
+    };
     AdvisedChoice {
         value: choice_text(choice),
         recommendation: Cell::toned(tone, choice.recommendation.name()),
@@ -96,12 +121,12 @@ fn choice(choice: &Choice) -> AdvisedChoice {
 
 fn lacking(missing: &Missing) -> Lacking {
     let what = match missing.what {
-        Lack::Measurement => "what it gives",
-        Lack::Proof => "what it loses",
+        Lack::Measurement => "measures",
+        Lack::Proof => "proves",
     };
     Lacking {
         text: format!(
-            "{}: {} ({what})",
+            "{what} {}: {}",
             missing.system.name(),
             missing.settings.join(", ")
         ),
@@ -109,7 +134,7 @@ fn lacking(missing: &Missing) -> Lacking {
     }
 }
 
-fn workload(capacity: &Capacity) -> Workload {
+fn capacity(capacity: &Capacity) -> Workload {
     let tone = match capacity.verdict {
         Verdict::Carries | Verdict::Together => Tone::Good,
         Verdict::CannotCarry => Tone::Bad,
@@ -133,12 +158,12 @@ fn flash(capacity: &Capacity) -> Option<Table> {
     });
     let columns = ["Years", "At the device, a day", "× in flash"];
     let mut table = Table::new(
-        "How long the flash lasts, by how values are written",
+        "How long the flash lasts",
         "What writes",
         columns.map(Column::text).into(),
     )
     .with_rows(rows);
-    table.note(format!("A drive with {}.", capacity.drive));
+    table.note(format!("The drive: {}.", capacity.drive.replace(',', ", ")));
     (!capacity.flash.is_empty()).then_some(table)
 }
 
@@ -153,10 +178,15 @@ fn file(check: &Check) -> CheckedFile {
             address: finding.address.clone(),
         }
     });
+    let tone = if check.risks.is_empty() {
+        Tone::Good
+    } else {
+        Tone::Bad
+    };
     CheckedFile {
         name: format!("{} ({})", check.file.display(), check.system.name()),
         findings: findings.collect(),
         passed_over: check.passed_over().collect(),
-        summary: check.summary(),
+        summary: Cell::toned(tone, check.summary()),
     }
 }

@@ -1,0 +1,311 @@
+//! What a terminal shows of advice unless tables are wanted: what to change, what is right as it is, and what to run next;
+//! or what was asked for by name, and nothing else.
+
+use landfall_results::view::{
+    Block, Cell, CheckedFile, Column, Lacking, Row, Table, Tone, Workload,
+};
+
+use super::{capacity, lacking};
+use crate::advice::{
+    Advice, Basis, Change, Lack, Missing, NOT_MEASURED, Scope, Setting, System, gain_text, legend,
+    losses, proof_text,
+};
+use crate::numbers::NOTHING;
+
+/// Commands that one screen has room for.
+const MOST_COMMANDS: usize = 3;
+/// The columns of changes; the last one only where something was proven.
+const COLUMNS: [&str; 4] = ["from", "to", "times as fast", "lost in"];
+const GAIN: &str = "times as fast: 'to' against 'from', with its 95% interval.";
+const LOSS: &str = "lost in: simulated power cuts that lost data with 'from'.";
+/// Columns for the settings of a system that are right as they are.
+const RIGHT: usize = 60;
+
+/// One screen; with every command that gets what is missing if `all` are wanted. `report` is where the page is.
+pub fn answer(advice: &Advice, scope: &Scope, report: Option<&str>, all: bool) -> Vec<Block> {
+    let mut blocks: Vec<Block> = place(advice).into_iter().collect();
+    let mut next = Vec::new();
+    if let Some(refused) = &advice.refused {
+        blocks.push(refusal(refused));
+    } else {
+        match changes(advice, scope) {
+            Some(table) => blocks.push(Block::Table(table)),
+            None => blocks.extend(nothing_to_change(advice, scope)),
+        }
+        blocks.extend(right(advice, scope));
+        blocks.extend(if all {
+            missing(advice, scope, true)
+        } else {
+            commands(advice, scope)
+        });
+        next.push(Row::of(
+            "More",
+            ["--tables: every value with its evidence; --missing: all commands"],
+        ));
+    }
+    next.extend(report.map(|report| Row::of("Report", [report])));
+    if !next.is_empty() {
+        let table = Table::new("", "", vec![Column::text("")]).with_rows(next);
+        blocks.push(Block::Table(table));
+    }
+    blocks
+}
+
+/// What configuration files risk, a line each, and nothing else.
+pub fn check(advice: &Advice) -> Vec<(Tone, String)> {
+    let mut lines = Vec::new();
+    for file in advice.checks.iter().map(super::file) {
+        let findings = file.findings.into_iter().map(|one| one.finding);
+        let passed_over = file.passed_over.into_iter().map(Cell::from);
+        let all = findings.chain(passed_over).chain([file.summary]);
+        lines.extend(all.map(|line| (line.tone, line.text)));
+    }
+    let refused = advice.refused.iter();
+    lines.extend(refused.map(|why| (Tone::Bad, format!("No evidence was looked at: {why}"))));
+    lines
+}
+
+/// Whether the disk carries a workload that was named, and nothing else.
+pub fn workload(advice: &Advice) -> Vec<Block> {
+    let workload = advice.capacity.as_ref().map(capacity);
+    let refused = advice.refused.iter().map(|why| refusal(why));
+    let blocks = workload.iter().flat_map(of_workload);
+    blocks.chain(refused).collect()
+}
+
+/// Where, and on what.
+pub(super) fn place(advice: &Advice) -> Option<Block> {
+    let text = format!("Advice for {}: {}.", advice.directory, advice.place);
+    Block::prose(0, [text])
+}
+
+pub(super) fn refusal(why: &str) -> Block {
+    let headline = (Tone::Bad, "No setting is advised here.".to_owned());
+    Block::Prose {
+        indent: 0,
+        sentences: vec![headline, (Tone::Plain, why.to_owned())],
+    }
+}
+
+/// What to change of these systems: from, to, what it gives, and what the value that is usual lost.
+pub(super) fn changes(advice: &Advice, scope: &Scope) -> Option<Table> {
+    let changes = advice.changes(scope);
+    let mut rows = Vec::new();
+    for system in System::ALL {
+        let mut own = changes.iter().filter(|one| one.setting.system == system);
+        if let Some(first) = own.next() {
+            rows.push(Row::Group(Cell::toned(Tone::Strong, system.name())));
+            rows.extend([first].into_iter().chain(own).flat_map(change));
+        }
+    }
+    let known: Vec<Basis> = changes.iter().flat_map(bases).collect();
+    let is_proven = changes.iter().any(|change| change.proof.is_some());
+    let (columns, meaning) = if is_proven {
+        (COLUMNS.as_slice(), format!("{GAIN} {LOSS}"))
+    } else {
+        for row in &mut rows {
+            if let Row::Cells { cells, .. } = row {
+                cells.pop();
+            }
+        }
+        (&COLUMNS[..3], GAIN.to_owned())
+    };
+    let title = "What to change here";
+    let columns = columns.iter().copied().map(Column::text).collect();
+    let mut table = Table::new(title, title, columns).with_rows(rows);
+    table.note(format!("{meaning} {}", legend(&known)).trim_end());
+    (!changes.is_empty()).then_some(table)
+}
+
+fn bases(change: &Change<'_>) -> impl Iterator<Item = Basis> + use<> {
+    let gain = change.gain.as_ref().map(|gain| gain.basis);
+    let proof = change.proof.map(|proof| proof.basis);
+    gain.into_iter().chain(proof)
+}
+
+fn change(change: &Change<'_>) -> Vec<Row> {
+    let setting = change.setting;
+    let gain = match &change.gain {
+        None if change.to.is_none() => NOTHING.to_owned(),
+        None => NOT_MEASURED.to_owned(),
+        Some(gain) => format!("{}{}", gain_text(Some(gain)), gain.basis.mark()),
+    };
+    let cells = [
+        Cell::from(change.from),
+        change.to.map_or_else(
+            || Cell::toned(Tone::Bad, "none is safe"),
+            |to| Cell::toned(Tone::Good, to),
+        ),
+        Cell::from(gain),
+        Cell::from(proof_text(change.proof)),
+    ];
+    let said = if change.risk.is_empty() {
+        setting.because.clone()
+    } else {
+        format!("{} risks {}", change.from, change.risk)
+    };
+    let said = [said, also_lost(change), setting.by_hand.clone()];
+    let said = said.into_iter().filter(|sentence| !sentence.is_empty());
+    [Row::of(setting.setting.as_str(), cells)]
+        .into_iter()
+        .chain(said.map(Row::Said))
+        .collect()
+}
+
+/// What the value that is meant to be safe lost, where none was.
+fn also_lost(change: &Change<'_>) -> String {
+    let first = change.setting.choices.first();
+    let first = first.filter(|first| change.to.is_none() && first.value != change.from);
+    let lost = first.and_then(|first| Some((&first.value, first.proof.as_ref()?)));
+    lost.map_or_else(String::new, |(value, proof)| {
+        format!("{value} is meant to be safe: {}", losses(proof))
+    })
+}
+
+fn nothing_to_change(advice: &Advice, scope: &Scope) -> Option<Block> {
+    let is_known = advice.settings.iter().any(|one| scope.has(one.system));
+    let text = if is_known {
+        "Nothing to change: every default that was looked at is right for this disk."
+    } else {
+        "Nothing is known of these systems here; the commands below find out."
+    };
+    Block::prose(0, [text.to_owned()])
+}
+
+/// The settings that are right as they are, a line for each system, and what is not installed.
+fn right(advice: &Advice, scope: &Scope) -> Option<Block> {
+    let systems = System::ALL.into_iter();
+    let (here, elsewhere): (Vec<System>, Vec<System>) = systems.partition(|one| scope.has(*one));
+    let mut rows: Vec<Row> = here
+        .into_iter()
+        .filter_map(|system| {
+            let right = advice.right(system);
+            (!right.is_empty()).then(|| Row::of(system.name(), [names(&right)]))
+        })
+        .collect();
+    let elsewhere: Vec<&str> = elsewhere.into_iter().map(System::name).collect();
+    if !scope.is_named() && !elsewhere.is_empty() {
+        let text = format!("{}; --for NAME advises on one", elsewhere.join(", "));
+        rows.push(Row::of("not installed", [text]));
+    }
+    let title = "Right as it is";
+    let table = Table::new(title, title, vec![Column::text("")]).with_rows(rows);
+    (!table.rows.is_empty()).then_some(Block::Table(table))
+}
+
+/// As many settings as there is room for, and how many there are besides.
+fn names(settings: &[&Setting]) -> String {
+    let mut text = String::new();
+    for (index, setting) in settings.iter().enumerate() {
+        let value = setting.value.as_deref().unwrap_or_default();
+        let one = format!("{}={value}", setting.setting);
+        let left = settings.len() - index;
+        let rest = match left {
+            1 => String::new(),
+            left => format!(" and {} more", left - 1),
+        };
+        if index > 0 && text.len() + ", ".len() + one.len() + rest.len() > RIGHT {
+            return format!("{text} and {left} more");
+        }
+        if index > 0 {
+            text += ", ";
+        }
+        text += &one;
+    }
+    text
+}
+
+/// A few commands: first those that find out what is missing of a setting that is to be changed.
+fn commands(advice: &Advice, scope: &Scope) -> Vec<Block> {
+    let changes = advice.changes(scope);
+    let is_open = |change: &Change<'_>, what| match what {
+        Lack::Measurement => change.gain.is_none(),
+        Lack::Proof => change
+            .proof
+            .is_none_or(|proof| proof.basis != Basis::System),
+    };
+    let serves_change = |missing: &Missing| {
+        changes.iter().any(|change| {
+            change.setting.system == missing.system
+                && missing.settings.contains(&change.setting.setting)
+                && is_open(change, missing.what)
+        })
+    };
+    let mut all: Vec<&Missing> = in_scope(advice, scope).collect();
+    all.sort_by_key(|missing| !serves_change(missing));
+    let more = all.len().saturating_sub(MOST_COMMANDS);
+    shown(all.into_iter().take(MOST_COMMANDS), more)
+}
+
+/// What is not known of these systems, and how to get it: the first of a kind, which serves most settings, or everything.
+pub(super) fn missing(advice: &Advice, scope: &Scope, all: bool) -> Vec<Block> {
+    let mut kinds: Vec<(System, Lack)> = Vec::new();
+    let (mut first, mut more) = (Vec::new(), 0);
+    for one in in_scope(advice, scope) {
+        if !all && kinds.contains(&(one.system, one.what)) {
+            more += 1;
+            continue;
+        }
+        kinds.push((one.system, one.what));
+        first.push(one);
+    }
+    first.sort_by_key(|one| System::ALL.iter().position(|system| *system == one.system));
+    shown(first, more)
+}
+
+fn in_scope<'a>(advice: &'a Advice, scope: &Scope) -> impl Iterator<Item = &'a Missing> {
+    let missing = advice.missing.iter();
+    missing.filter(|one| scope.serves(one.system))
+}
+
+fn shown<'a>(some: impl IntoIterator<Item = &'a Missing>, more: usize) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for one in some {
+        let Lacking { text, command } = lacking(one);
+        // To be copied along with the command.
+        blocks.push(Block::Command(format!("# {text}")));
+        blocks.push(Block::Command(command));
+    }
+    if !blocks.is_empty() {
+        let title = match more {
+            0 => "Not known here".to_owned(),
+            more => format!("Not known here (and {more} more: --missing)"),
+        };
+        blocks.insert(0, Block::Heading(title));
+    }
+    blocks
+}
+
+/// The verdict, why, and what would change it.
+pub(super) fn of_workload(workload: &Workload) -> Vec<Block> {
+    let reasons = workload.reasons.iter().cloned();
+    let answer = (workload.answer.tone, workload.answer.text.clone());
+    let mut blocks = vec![Block::Prose {
+        indent: 0,
+        sentences: [answer]
+            .into_iter()
+            .chain(reasons.map(|reason| (Tone::Plain, reason)))
+            .collect(),
+    }];
+    let changes = workload.changes.iter();
+    blocks.extend(Block::prose(0, changes.map(|change| format!("- {change}"))));
+    blocks.extend(workload.flash.clone().map(Block::Table));
+    blocks
+}
+
+/// What a configuration file risks, among other advice.
+pub(super) fn file(file: &CheckedFile) -> Vec<Block> {
+    let prose = |tone, sentence: &str| Block::Prose {
+        indent: 1,
+        sentences: vec![(tone, sentence.to_owned())],
+    };
+    let mut blocks = vec![Block::Heading(file.name.clone())];
+    for one in &file.findings {
+        blocks.push(prose(one.finding.tone, &one.finding.text));
+        blocks.push(Block::Address(one.address.clone()));
+    }
+    let passed_over = file.passed_over.iter();
+    blocks.extend(passed_over.map(|sentence| prose(Tone::Doubt, sentence)));
+    blocks.push(prose(file.summary.tone, &file.summary.text));
+    blocks
+}
