@@ -267,7 +267,7 @@ fn a_run_ends_with_one_screen_and_its_tables_fit_a_hundred_columns() {
         "One durable write of 8 KiB",
         "append with fdatasync",
         "16 threads",
-        "unsafe: no sync",
+        "not synced",
         "Distrust",
         "sudo landfall lab sync --prove",
         "landfall-report/index.html",

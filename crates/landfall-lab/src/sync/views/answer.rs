@@ -249,7 +249,7 @@ fn danger(series: &Series) -> String {
             thousands(proof.states as f64)
         ),
         // What was not caught, or not tried, is still not meant to be durable.
-        _ => "unsafe: no sync".to_owned(),
+        _ => "unsafe".to_owned(),
     }
 }
 
@@ -336,7 +336,7 @@ mod tests {
                 "overwrite with fdatasync: cheapest, tied",
                 "append with fdatasync: 1 flush more",
                 "16 threads, one file: flushes shared",
-                "overwrite with none: unsafe: no sync",
+                "overwrite, not synced: unsafe",
             ]
         );
         assert!(
