@@ -443,7 +443,8 @@ fn an_anchor_opens_the_folds_around_it() {
         assert_eq!(found["open"], json!([fold]), "{anchor}: {found}");
         let top = found["target"]["top"].as_f64().expect("a target");
         assert!(
-            (0.0..f64::from(PHONE.1)).contains(&top),
+            // It may be scrolled to a fraction of a pixel.
+            (-1.0..f64::from(PHONE.1)).contains(&top),
             "{anchor}: {found}"
         );
     }

@@ -106,7 +106,7 @@ function drawLatency(chart, width) {
       row: Math.floor(index / columns),
     })));
   const titles = chart.curves.map((curve, index) => ({
-    text: curve.durable ? curve.label : `${curve.label}, not durable`,
+    text: curve.durable ? curve.label : `✕ ${curve.label}`,
     column: index % columns,
     row: Math.floor(index / columns),
   }));

@@ -48,12 +48,16 @@ function logTicks(low, high, roomy) {
 function rowLayout(labels, width) {
   const wide = widest(labels);
   const above = wide > width * 0.42;
-  return { above, left: above ? 4 : wide + 14, step: above ? 40 : 26 };
+  return { above, width, left: above ? 4 : wide + 14, step: above ? 40 : 26 };
 }
 
 function rowLabels(layout, rows, dy = -15) {
   return layout.above
-    ? Plot.text(rows, { y: "label", text: "label", frameAnchor: "left", textAnchor: "start", dy })
+    // What is too long even there is cut in its middle; its title and the table have all of it.
+    ? Plot.text(rows, {
+        y: "label", text: "label", frameAnchor: "left", textAnchor: "start", dy,
+        lineWidth: layout.width / 14, textOverflow: "ellipsis-middle",
+      })
     : Plot.axisY({ tickSize: 0, label: null, tickPadding: 8 });
 }
 

@@ -109,6 +109,9 @@ fn figure(chart: Chart, section: &Section<'_>) -> Figure {
     if latency {
         legend.push("Microseconds against percentile.".to_owned());
     }
+    if lax && latency {
+        legend.push("✕ before a name: not durable, a power cut loses these writes.".to_owned());
+    }
     if rate && section.axis.is_none() && section.rows.len() > MOST_ROWS {
         legend.push(format!(
             "The fastest {MOST_ROWS} of {} strategies, durable ones first.",
