@@ -18,7 +18,7 @@ use crate::exit::Failure;
 
 pub use advise::Advise;
 pub use log::{Log, LogCommand, LogDirectory, LogSalvage};
-pub use prove::{Prove, Workload};
+pub use prove::{Prove, States, Workload};
 pub use state::{State, StateCommand};
 
 const EXIT_CODES: &str = "\
@@ -242,7 +242,8 @@ pub struct Documents {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub markdown: Option<PathBuf>,
 
-    /// Directory for the report (index.html) and the results document (results.json).
+    /// Directory for the report (index.html), the results document (results.json) and those of the last 20 runs
+    /// (history/).
     #[arg(long, value_name = "DIR", default_value = "landfall-report", value_hint = ValueHint::DirPath)]
     pub report: PathBuf,
 
@@ -291,13 +292,18 @@ pub struct Clean {
 #[derive(Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Compare {
-    /// Results document of the first run.
+    /// Results document of the first run. Without it, the last measurement in the report's directory is compared with
+    /// the one before it that measured the same.
     #[arg(value_hint = ValueHint::FilePath)]
-    pub a: PathBuf,
+    pub a: Option<PathBuf>,
 
-    /// Results document of the second run.
+    /// Results document of the second run [default: the last one in the report's directory that measured the same].
     #[arg(value_hint = ValueHint::FilePath)]
-    pub b: PathBuf,
+    pub b: Option<PathBuf>,
+
+    /// Directory of the report in whose history earlier runs are.
+    #[arg(long, value_name = "DIR", default_value = "landfall-report", value_hint = ValueHint::DirPath)]
+    pub report: PathBuf,
 
     /// Print the comparison as JSON.
     #[arg(long)]

@@ -16,13 +16,11 @@ use crate::args::Advise;
 use crate::commands::compare::read;
 use crate::commands::documents::{EmptyDirectories, command_line, prepare_report_in, write_report};
 use crate::commands::files::{check_file, write_file};
+use crate::commands::history::{self, REPORT};
 use crate::commands::lab::{Display, measure};
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 use crate::terminal::{remark, table};
-
-/// Where reports are, unless somebody says.
-const REPORT: &str = "landfall-report";
 
 pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
     for (system, path) in &arguments.write {
@@ -228,7 +226,9 @@ fn of_directory(arguments: &Advise, directory: &Path, quiet: bool) -> Result<Evi
     }
     let unless_written = prepare_report_in(&report)?;
     if !is_measured {
-        documents.push(measured(directory, quiet)?);
+        let measured = measured(directory, quiet)?;
+        history::keep(&report, &measured)?;
+        documents.push(measured);
     }
     Ok(Evidence {
         results: merged(documents, &name)?,
@@ -247,7 +247,7 @@ fn merged(documents: Vec<Results>, name: &str) -> Result<Results, Failure> {
         .ok_or_else(|| Failure::new(Code::Failed, format!("nothing is known of {name}")))
 }
 
-/// The documents in the report's directory that are of this directory, or of proofs on this machine.
+/// The documents in the report's directory and in its history that are of this directory, or of proofs on this machine.
 fn kept(report: &Path, directory: &str) -> Vec<Results> {
     let Ok(entries) = fs::read_dir(report) else {
         return Vec::new();
@@ -261,6 +261,7 @@ fn kept(report: &Path, directory: &str) -> Vec<Results> {
         })
         // Whatever else is kept there is none of our business.
         .filter_map(|path| read(&path).ok());
+    let documents = history::evidence(report).into_iter().chain(documents);
     documents
         .filter(|one| one.directory == directory || one.has_only_proofs())
         .filter(|one| is_same_machine(&one.host, &host))

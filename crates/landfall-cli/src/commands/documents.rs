@@ -9,11 +9,11 @@ use landfall_report::html;
 use landfall_report::markdown::markdown;
 
 use crate::args::Documents;
-use crate::commands::compare::read;
 use crate::commands::files::{check_file, replace, write_file};
+use crate::commands::history;
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
-use crate::terminal::{remark, table};
+use crate::terminal::table;
 
 /// Whether standard output is meant.
 pub fn is_stdout(path: &Option<PathBuf>) -> bool {
@@ -52,6 +52,7 @@ impl Documents {
         if !self.no_report {
             let advice = advise(results, &self.report.display().to_string(), None);
             write_report(&self.report, results, &advice, &Scope::here())?;
+            history::keep(&self.report, results)?;
         }
         let is_file = |path: &&PathBuf| path.as_path() != Path::new("-");
         if let Some(path) = self.json.as_ref().filter(is_file) {
@@ -78,30 +79,15 @@ impl Documents {
     }
 }
 
-/// Writes the report and its document in place of an earlier one's; what that had and this one has not is kept under
-/// another name, where advice finds it.
+/// Writes the report and its document in place of an earlier one's, which the history keeps.
 pub fn write_report(
     directory: &Path,
     results: &Results,
     advice: &Advice,
     scope: &Scope,
 ) -> Result<(), Failure> {
-    let path = directory.join("results.json");
-    if let Ok(earlier) = read(&path)
-        && !results.replaces(&earlier)
-    {
-        let digits: String = earlier
-            .started
-            .chars()
-            .filter(char::is_ascii_digit)
-            .collect();
-        let kept = directory.join(format!("results-{digits}.json"));
-        std::fs::rename(&path, &kept).map_err(|error| {
-            let text = format!("cannot keep {}: {error}", path.display());
-            Failure::new(Code::Failed, text)
-        })?;
-        remark(&format!("earlier results are now in {}", kept.display()));
-    }
+    history::take_over(directory)?;
+    let path = directory.join(history::NEWEST);
     replace(&path, results.to_json().as_bytes())?;
     let page = html::render(&report::page(results, advice, scope))
         .map_err(|error| Failure::new(Code::Failed, error.to_string()))?;
@@ -133,7 +119,12 @@ pub fn prepare_report_in(report: &Path) -> Result<EmptyDirectories, Failure> {
         );
         return Err(Failure::new(Code::Usage, text));
     }
-    can_be_written(report).map_err(|error| {
+    let history = history::directory(report);
+    let written = can_be_written(report).and_then(|()| match history.exists() {
+        true => can_be_written(&history),
+        false => Ok(()),
+    });
+    written.map_err(|error| {
         let mut failure = Failure::from(error);
         if failure.code == Code::Failed {
             failure.code = Code::Usage;

@@ -5,6 +5,7 @@ pub mod clean;
 pub mod compare;
 mod documents;
 mod files;
+pub mod history;
 pub mod inspect;
 pub mod lab;
 pub mod log;

@@ -3,15 +3,16 @@
 mod in_uml;
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 use landfall_lab::Results;
 use landfall_lab::prove::{prove, self_test};
 use landfall_os::humanize::quoted;
-use landfall_prove::{Plan, Progress, Stop, subjects, uml};
+use landfall_prove::{Plan, Progress, Stop, subjects};
 use landfall_results::proof::{Outcome, ProofResults};
 
-use crate::args::{Prove, Workload};
+use crate::args::{Prove, States, Workload};
 use crate::commands::documents::{command_line, prepare_report};
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
@@ -34,41 +35,34 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         ("--keep-recording", workload.keep_recording.as_deref()),
         ("--keep-image", states.keep_image.as_deref()),
     ])?;
-    let stop = Stop::default();
-    crate::terminal::stop_on_signals(&stop)?;
-    if asks_for_uml && !uml::is_inside() {
-        return in_uml::run(&stop);
-    }
-    let _unless_written = prepare_report(&documents)?;
-    let mut display = Display(Bar::new(quiet, states.states as usize));
-    let command = command_line();
     let directory = workload.directory.as_deref();
     let directory = directory
         .map(landfall_lab::canonical_directory)
         .transpose()?;
-    let proven = if tests_itself {
-        self_test(directory.as_deref(), &command, &stop, &mut display)
+    // What is wrong with the command line is said before anything is started.
+    let plan = if tests_itself {
+        None
     } else {
-        let name = subject.as_deref().unwrap_or("command");
-        let mut plan = Plan::named(name, &settings(&workload), workload.filesystem.clone())?;
-        if let Some(directory) = directory {
-            plan.directory = directory;
-        }
-        plan.again = again(std::env::args().skip(1));
-        plan.transactions = workload.transactions;
-        plan.writeback = workload.writeback;
-        plan.faults = workload.faults;
-        plan.keep_recording = workload.keep_recording;
-        plan.recorded = workload.recording;
-        plan.states = states.states as usize;
-        plan.most_time = states.minutes;
-        plan.model = states.model;
-        plan.atomic = states.atomic;
-        plan.seed = states.seed;
-        plan.workers = states.workers.map(|workers| workers as usize);
-        plan.only = states.only;
-        plan.keep_image = states.keep_image;
-        prove(&plan, &command, &stop, &mut display)
+        Some(plan(
+            subject.as_deref(),
+            workload,
+            states,
+            directory.as_deref(),
+        )?)
+    };
+    let place = directory.clone().unwrap_or_else(std::env::temp_dir);
+    let stop = Stop::default();
+    crate::terminal::stop_on_signals(&stop)?;
+    if in_uml::is_needed(asks_for_uml, &place, quiet)? {
+        return in_uml::run(&stop);
+    }
+    let _unless_written = prepare_report(&documents)?;
+    let most = plan.as_ref().map_or(Plan::STATES, |plan| plan.states);
+    let mut display = Display(Bar::new(quiet, most));
+    let command = command_line();
+    let proven = match &plan {
+        Some(plan) => prove(plan, &command, &stop, &mut display),
+        None => self_test(directory.as_deref(), &command, &stop, &mut display),
     };
     display.0.finish();
     let results = proven.map_err(|error| {
@@ -76,13 +70,43 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         // Whatever kept it from being proven: it is not proven.
         if failure.code == Code::Refused {
             failure.code = Code::Failed;
-            failure.text += &in_uml::hint();
+            failure.text += &in_uml::hint(&place);
         }
         failure
     })?;
     documents.write(&results)?;
     documents.print(&results, true)?;
     Ok(code(&results, tests_itself))
+}
+
+/// What the command line asks to be proven.
+fn plan(
+    subject: Option<&str>,
+    workload: Workload,
+    states: States,
+    directory: Option<&Path>,
+) -> Result<Plan, Failure> {
+    let name = subject.unwrap_or("command");
+    let settings = settings(&workload);
+    let mut plan = Plan::named(name, &settings, workload.filesystem)?;
+    if let Some(directory) = directory {
+        plan.directory = directory.to_owned();
+    }
+    plan.again = again(std::env::args().skip(1));
+    plan.transactions = workload.transactions;
+    plan.writeback = workload.writeback;
+    plan.faults = workload.faults;
+    plan.keep_recording = workload.keep_recording;
+    plan.recorded = workload.recording;
+    plan.states = states.states as usize;
+    plan.most_time = states.minutes;
+    plan.model = states.model;
+    plan.atomic = states.atomic;
+    plan.seed = states.seed;
+    plan.workers = states.workers.map(|workers| workers as usize);
+    plan.only = states.only;
+    plan.keep_image = states.keep_image;
+    Ok(plan)
 }
 
 /// The command line without what says which states are tried, what is kept, and where results go; with

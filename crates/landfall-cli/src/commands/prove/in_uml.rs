@@ -1,23 +1,58 @@
-//! `landfall prove --in-uml`: the same command inside [User-mode Linux](landfall_prove::uml).
+//! `landfall prove --in-uml`: the same command inside [User-mode Linux](landfall_prove::uml), which an ordinary user gets
+//! without asking.
 
+use std::ffi::OsString;
+use std::path::Path;
+
+use landfall_prove::scratch_fs::require_recorder;
 use landfall_prove::uml::{self, Guest, PACKAGE};
 use landfall_prove::{Error, Stop};
 
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
+use crate::terminal::remark;
 
-/// What a user without root can do, to be added to a sentence that refuses; nothing for others.
-pub fn hint() -> String {
-    if uml::is_inside() || rustix::process::geteuid().is_root() {
-        return String::new();
+/// The option, which the inner command line always has: so the one that shows a state again has it too.
+const OPTION: &str = "--in-uml";
+
+/// Whether the proof is to run inside: it was asked for, or this user can make no recorded filesystem in `directory`. An
+/// ordinary user who cannot go inside either is refused.
+pub fn is_needed(is_asked_for: bool, directory: &Path, quiet: bool) -> Result<bool, Failure> {
+    if uml::is_inside() || is_asked_for {
+        return Ok(is_asked_for && !uml::is_inside());
     }
-    format!(", or add --in-uml ({PACKAGE})")
+    // Capabilities would do.
+    if rustix::process::geteuid().is_root() || require_recorder(directory).is_ok() {
+        return Ok(false);
+    }
+    if !uml::is_installed() {
+        let text = format!(
+            "a proof needs root, or User-mode Linux: run it with sudo, or install {PACKAGE}"
+        );
+        return Err(Failure::new(Code::Failed, text));
+    }
+    if !quiet {
+        remark(
+            "you are not root: the proof runs inside User-mode Linux, on that kernel's filesystems",
+        );
+    }
+    Ok(true)
+}
+
+/// What root can do whose machine lacks what a recorder needs, to be added to a sentence that refuses.
+pub fn hint(directory: &Path) -> String {
+    let helps = !uml::is_inside() && uml::is_installed() && require_recorder(directory).is_err();
+    if helps {
+        format!(", or add {OPTION}")
+    } else {
+        String::new()
+    }
 }
 
 /// Runs this process's own command line inside; `stop` is raised by Ctrl-C.
 pub fn run(stop: &Stop) -> Result<Code, Failure> {
     let guest = Guest {
-        arguments: std::env::args_os().skip(1).collect(),
+        arguments: arguments(std::env::args_os().skip(1).collect()),
         ..Guest::default()
     };
     let ended = uml::run(&guest, stop).map_err(|error| match error {
@@ -27,6 +62,15 @@ pub fn run(stop: &Stop) -> Result<Code, Failure> {
     })?;
     print_bytes(&ended.stdout)?;
     Ok(code(ended.status))
+}
+
+/// The command line with the option.
+fn arguments(mut words: Vec<OsString>) -> Vec<OsString> {
+    if !words.iter().any(|word| word == OPTION) {
+        let command = words.iter().position(|word| word == "prove");
+        words.insert(command.map_or(0, |at| at + 1), OPTION.into());
+    }
+    words
 }
 
 /// The exit code that the command inside had.
