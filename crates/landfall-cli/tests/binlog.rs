@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use common::documents::{assert_conforms, assert_narrow, lines_of};
-use common::{Ended, landfall, names, run, scratch, skip, strategy, within};
+use common::{Ended, comes_true, landfall, names, run, scratch, skip, strategy};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -218,7 +218,7 @@ fn a_signal_stops_the_server_too_and_nothing_is_left() {
             .expect("the program can be run");
         let mut ended = || matches!(child.try_wait(), Ok(Some(_)));
         // A server of a trial or of the load: both must go.
-        let began = within(120, || !servers_in(dir.path()).is_empty() || ended());
+        let began = comes_true(|| !servers_in(dir.path()).is_empty() || ended());
         assert!(began, "no server was ever started");
         std::thread::sleep(std::time::Duration::from_millis(300));
         if !ended() {

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use common::{
-    EXT4, Ended, FilesystemSpec, LoopFilesystem, Overlay, SMALL_EXT4, fill, has_begun, landfall,
-    measure, names, notice, run, strategy, within,
+    EXT4, Ended, FilesystemSpec, LoopFilesystem, Overlay, SMALL_EXT4, comes_true, fill, has_begun,
+    landfall, measure, names, notice, run, strategy,
 };
 use landfall_os::Space;
 use serde_json::Value;
@@ -438,7 +438,7 @@ fn a_filesystem_that_fills_up_half_way_ends_the_run_in_good_order() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program can be run");
-        assert!(within(10, || has_begun(ext4.path())), "it never began");
+        assert!(comes_true(|| has_begun(ext4.path())), "it never began");
         fill(ext4.path(), "filler", u64::MAX);
         let ended: Ended = child.wait_with_output().expect("it ends").into();
         ended.assert_refused(4);

@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{Ended, landfall, names, run, scratch, skip, within};
+use common::{Ended, comes_true, landfall, names, run, scratch, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -55,9 +55,9 @@ fn a_signal_stops_it_and_nothing_is_left() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    assert!(within(10, || !names(temporary.path()).is_empty()));
+    assert!(comes_true(|| !names(temporary.path()).is_empty()));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let ends = within(60, || matches!(child.try_wait(), Ok(Some(_))));
+    let ends = comes_true(|| matches!(child.try_wait(), Ok(Some(_))));
     if !ends {
         let _ = child.kill();
     }

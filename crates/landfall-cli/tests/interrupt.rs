@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use common::{Ended, has_begun, landfall, measure, names, notice, scratch, within};
+use common::{Ended, comes_true, has_begun, landfall, measure, names, notice, scratch};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Starts a run that would take hours, and waits until it has made its first files.
@@ -21,7 +21,7 @@ fn start(dir: &Path, cwd: &Path, options: &str) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program can be run");
-    if !within(10, || has_begun(dir)) {
+    if !comes_true(|| has_begun(dir)) {
         let _ = child.kill();
         panic!("it never began: {:?}", child.wait_with_output());
     }
@@ -34,10 +34,10 @@ fn send(child: &Child, signal: Signal) {
 }
 
 /// Waits for the end; a child that does not end is killed, and the test fails.
-fn end(mut child: Child, seconds: u64) -> Ended {
-    if !within(seconds, || matches!(child.try_wait(), Ok(Some(_)))) {
+fn end(mut child: Child) -> Ended {
+    if !comes_true(|| matches!(child.try_wait(), Ok(Some(_)))) {
         let _ = child.kill();
-        panic!("still running after {seconds} s");
+        panic!("it does not end");
     }
     child.wait_with_output().expect("it has ended").into()
 }
@@ -47,7 +47,7 @@ fn assert_stops_cleanly(options: &str, signal: Signal) {
     let (dir, cwd) = (scratch(), scratch());
     let child = start(dir.path(), cwd.path(), options);
     send(&child, signal);
-    let ended = end(child, 5);
+    let ended = end(child);
     ended.assert_refused(130);
     assert!(ended.stderr.contains("stopped"), "{ended:#?}");
     assert_eq!(names(dir.path()), [""; 0], "left in the directory");
@@ -103,7 +103,7 @@ fn what_was_there_before_stays() {
         let child = start(dir.path(), cwd.path(), &format!("{options} {report}"));
         assert!(cwd.path().join(report).is_dir(), "made before measuring");
         send(&child, Signal::INT);
-        end(child, 5).assert_refused(130);
+        end(child).assert_refused(130);
         assert_eq!(names(dir.path()), ["mine"]);
         assert_eq!(names(&cwd.path().join("reports")), left);
     }
@@ -123,7 +123,7 @@ fn a_killed_run_is_mentioned_by_the_next_which_does_not_touch_what_it_left() {
     assert_eq!(notice(&meanwhile, "leftover"), None);
 
     send(&child, Signal::KILL);
-    assert_eq!(end(child, 5).code, None);
+    assert_eq!(end(child).code, None);
     let left = names(dir.path());
     assert_eq!(left.len(), 1, "{left:?}");
     assert!(left[0].starts_with(".landfall-"), "{left:?}");
@@ -163,7 +163,7 @@ fn a_signal_before_anything_was_measured_is_no_crash() {
             .expect("the program can be run");
         std::thread::sleep(Duration::from_millis(delay));
         send(&child, Signal::INT);
-        let ended = end(child, 5);
+        let ended = end(child);
         // Before the handler is in place the signal itself ends the program: nothing was made yet.
         assert!(matches!(ended.code, Some(130) | None), "{ended:#?}");
         assert_eq!(names(dir.path()), [""; 0]);

@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{Ended, is_root, landfall, names, scratch, skip, within};
+use common::{Ended, comes_true, is_root, landfall, names, scratch, skip};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A process that was told of this directory.
@@ -36,7 +36,7 @@ fn begin(subject: &str, temporary: &Path, cwd: &Path) -> Result<Child, Ended> {
         .spawn()
         .expect("the program can be run");
     let mut ended = false;
-    let began = within(60, || {
+    let began = comes_true(|| {
         ended = matches!(child.try_wait(), Ok(Some(_)));
         ended || process_with(temporary).is_some()
     });
@@ -79,7 +79,7 @@ fn a_proof_of_a_server_is_stopped_at_any_moment_and_leaves_nothing() {
             };
             thread::sleep(Duration::from_millis(milliseconds));
             kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-            let has_ended = within(60, || matches!(child.try_wait(), Ok(Some(_))));
+            let has_ended = comes_true(|| matches!(child.try_wait(), Ok(Some(_))));
             if !has_ended {
                 child.kill().unwrap();
             }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use common::{Ended, landfall, names, run, scratch, skip, within};
+use common::{Ended, comes_true, landfall, names, run, scratch, skip};
 use landfall_os::attached_loops;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -85,13 +85,13 @@ fn a_killed_run_dies_with_its_mount_and_its_device_and_the_rest_is_cleaned() {
             let process = child.id();
             send(&child, Signal::KILL);
             assert!(
-                within(20, || has_ended(&mut child)),
+                comes_true(|| has_ended(&mut child)),
                 "{site}: it does not die"
             );
             let ended: Ended = child.wait_with_output().expect("it has ended").into();
             assert_eq!(ended.code, None, "{site}: {ended:#?}");
             assert!(!is_mounted(process), "{site}");
-            let gone = within(5, || devices_of(process, dir.path()).is_empty());
+            let gone = comes_true(|| devices_of(process, dir.path()).is_empty());
             assert!(gone, "{site}: {:?}", devices_of(process, dir.path()));
         }
         let left = names(dir.path());
@@ -123,7 +123,7 @@ fn a_run_that_is_stopped_leaves_nothing() {
             let process = child.id();
             send(&child, Signal::INT);
             assert!(
-                within(20, || has_ended(&mut child)),
+                comes_true(|| has_ended(&mut child)),
                 "{site}: still running"
             );
             let ended: Ended = child.wait_with_output().expect("it has ended").into();
@@ -141,12 +141,12 @@ fn what_is_in_use_is_not_cleaned() {
         return;
     };
     let mut child = start(dir.path(), "recorder:ext4");
-    assert!(within(10, || names(dir.path()).len() == 2));
+    assert!(comes_true(|| names(dir.path()).len() == 2));
     let cleaned = run(dir.path(), ["clean", "."]);
     assert_eq!(cleaned.stdout, "nothing was left\n");
     assert_eq!(names(dir.path()).len(), 2);
     assert!(!has_ended(&mut child));
     send(&child, Signal::INT);
-    assert!(within(20, || has_ended(&mut child)));
+    assert!(comes_true(|| has_ended(&mut child)));
     assert_eq!(names(dir.path()), [""; 0]);
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Ended, is_root, landfall, run, scratch, skip, within};
+use common::{Ended, comes_true, is_root, landfall, run, scratch, skip};
 use serde_json::Value;
 
 /// Runs a proof that writes its document to standard output; nothing where none can be made.
@@ -346,7 +346,7 @@ fn a_signal_ends_a_proof_and_leaves_nothing() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    assert!(within(60, || !common::names(cwd.path()).is_empty()));
+    assert!(comes_true(|| !common::names(cwd.path()).is_empty()));
     std::thread::sleep(std::time::Duration::from_millis(700));
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();

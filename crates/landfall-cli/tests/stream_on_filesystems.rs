@@ -12,8 +12,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use common::{
-    EXT4, Ended, FilesystemSpec, LoopFilesystem, SMALL_EXT4, fill, has_begun, landfall, names,
-    notice, run, scratch, skip, strategy, within,
+    EXT4, Ended, FilesystemSpec, LoopFilesystem, SMALL_EXT4, comes_true, fill, has_begun, landfall,
+    names, notice, run, scratch, skip, strategy,
 };
 use serde_json::Value;
 
@@ -319,11 +319,11 @@ fn a_filesystem_that_fills_up_half_way_ends_the_run_in_good_order() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program can be run");
-        assert!(within(10, || has_begun(ext4.path())), "it never began");
+        assert!(comes_true(|| has_begun(ext4.path())), "it never began");
         // Whatever a trial gives back is taken before the next one.
         let mut child = child;
         let mut fillers = 0;
-        let ended = within(60, || {
+        let ended = comes_true(|| {
             fillers += 1;
             fill(ext4.path(), &format!("filler-{fillers}"), u64::MAX);
             matches!(child.try_wait(), Ok(Some(_)))

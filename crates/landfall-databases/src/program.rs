@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_program_is_run_to_its_end() {
-        let long = Duration::from_secs(60);
+        let long = Duration::from_secs(600);
         let stop = Stop::default();
         assert_eq!(sh("echo a", long, &stop).unwrap().stdout, "a\n");
         let error = sh("echo first >&2; echo last >&2; exit 3", long, &stop);

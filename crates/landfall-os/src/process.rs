@@ -230,7 +230,7 @@ mod tests {
     }
 
     fn outcome(process: &mut Process) -> ExitStatus {
-        process.wait(Duration::from_secs(60)).unwrap().unwrap()
+        process.wait(Duration::from_secs(600)).unwrap().unwrap()
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
     /// Whether it is gone, sooner or later.
     fn dies(pid: &str) -> bool {
         let begin = Instant::now();
-        while is_alive(pid) && begin.elapsed() < Duration::from_secs(60) {
+        while is_alive(pid) && begin.elapsed() < Duration::from_secs(600) {
             thread::sleep(Duration::from_millis(1));
         }
         !is_alive(pid)

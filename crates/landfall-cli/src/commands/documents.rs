@@ -120,9 +120,12 @@ pub fn prepare_report_in(report: &Path) -> Result<EmptyDirectories, Failure> {
         return Err(Failure::new(Code::Usage, text));
     }
     let history = history::directory(report);
-    let written = can_be_written(report).and_then(|()| match history.exists() {
-        true => can_be_written(&history),
-        false => Ok(()),
+    let written = can_be_written(report).and_then(|()| {
+        if history.exists() {
+            can_be_written(&history)
+        } else {
+            Ok(())
+        }
     });
     written.map_err(|error| {
         let mut failure = Failure::from(error);
