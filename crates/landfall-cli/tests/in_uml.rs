@@ -2,10 +2,12 @@
 
 mod common;
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use common::{Ended, comes_true, landfall, names, run, scratch, skip};
+use common::{Ended, comes_true, is_root, landfall, names, run, scratch, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -39,6 +41,51 @@ fn what_was_lost_is_found_by_a_kernel_of_its_own() {
 
     let refused = prove(cwd.path(), "nosuch");
     refused.assert_refused(2);
+}
+
+#[test]
+fn an_ordinary_user_gets_there_without_asking() {
+    if !is_installed() {
+        return;
+    }
+    if !is_root() {
+        return skip("only root can be another user");
+    }
+    // The build's directory may be closed to others.
+    let place = tempfile::tempdir_in("/tmp").unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = place.path().join("landfall");
+    fs::copy(landfall().get_program(), &program).unwrap();
+    let prove = |subject: &str| -> Ended {
+        let output = Command::new("setpriv")
+            .args([
+                "--reuid",
+                "65534",
+                "--regid",
+                "65534",
+                "--clear-groups",
+                "--",
+            ])
+            .arg(&program)
+            .args(["prove", subject, "--no-report"])
+            .args(["--transactions", "4", "--states", "20"])
+            .current_dir("/")
+            .env_remove("TMPDIR")
+            .output();
+        output.unwrap().into()
+    };
+    let ended = prove("landfall-log");
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    assert!(ended.stdout.contains("lost nothing in"), "{ended:#?}");
+    let said = "you are not root: the proof runs inside User-mode Linux";
+    assert!(ended.stderr.starts_with(said), "{ended:#?}");
+
+    let refused = prove("mariadb");
+    refused.assert_refused(1);
+    assert!(
+        refused.stderr.contains("mariadb needs root"),
+        "{refused:#?}"
+    );
 }
 
 #[test]

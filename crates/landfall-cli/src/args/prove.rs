@@ -32,8 +32,8 @@ pub struct Prove {
     #[arg(long, conflicts_with_all = ["subject", "settings", "command", "check", "only", "faults"])]
     pub self_test: bool,
 
-    /// Prove inside User-mode Linux, a kernel that runs as an ordinary program: then no root is needed.
-    /// Debian has it as package user-mode-linux.
+    /// Prove inside User-mode Linux, a kernel that runs as an ordinary program and needs no root. Without root that is
+    /// done by itself, where Debian package user-mode-linux is installed.
     #[arg(long)]
     pub in_uml: bool,
 

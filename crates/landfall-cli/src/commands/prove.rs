@@ -53,7 +53,7 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
     let place = directory.clone().unwrap_or_else(std::env::temp_dir);
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
-    if in_uml::is_needed(asks_for_uml, &place, quiet)? {
+    if in_uml::is_needed(asks_for_uml, subject.as_deref(), &place, quiet)? {
         return in_uml::run(&stop);
     }
     let _unless_written = prepare_report(&documents)?;

@@ -15,9 +15,17 @@ use crate::terminal::remark;
 /// The option, which the inner command line always has: so the one that shows a state again has it too.
 const OPTION: &str = "--in-uml";
 
+/// Subjects that do not start inside.
+const DO_NOT_START: [&str; 2] = ["mariadb", "myrocks"];
+
 /// Whether the proof is to run inside: it was asked for, or this user can make no recorded filesystem in `directory`. An
 /// ordinary user who cannot go inside either is refused.
-pub fn is_needed(is_asked_for: bool, directory: &Path, quiet: bool) -> Result<bool, Failure> {
+pub fn is_needed(
+    is_asked_for: bool,
+    subject: Option<&str>,
+    directory: &Path,
+    quiet: bool,
+) -> Result<bool, Failure> {
     if uml::is_inside() || is_asked_for {
         return Ok(is_asked_for && !uml::is_inside());
     }
@@ -28,6 +36,13 @@ pub fn is_needed(is_asked_for: bool, directory: &Path, quiet: bool) -> Result<bo
     if !uml::is_installed() {
         let text = format!(
             "a proof needs root, or User-mode Linux: run it with sudo, or install {PACKAGE}"
+        );
+        return Err(Failure::new(Code::Failed, text));
+    }
+    if let Some(subject) = subject.filter(|subject| DO_NOT_START.contains(subject)) {
+        let text = format!(
+            "{subject} needs root: MariaDB reserves more addresses than a process has inside User-mode Linux; run it \
+             with sudo, or try an older MariaDB with {OPTION}"
         );
         return Err(Failure::new(Code::Failed, text));
     }
