@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod documents;
+pub mod pages;
 
 use std::ffi::OsStr;
 use std::fs;
