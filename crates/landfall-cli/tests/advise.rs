@@ -374,7 +374,7 @@ fn page_of_rules() -> String {
     use landfall_lab::rules::{self, System};
     use landfall_lab::rules::{Promise, Value};
     let mut page = String::from(
-        "# The rules of `landfall advise`\n\nMade from the table in `crates/landfall-lab/src/rules`; the documents were read in November 2026. When each of them\nspeaks, and by what it is decided, is in [advice.md](../how-to/advice.md).\n",
+        "# The rules of `landfall advise`\n\nMade from the table in `crates/landfall-lab/src/rules`; the documents were read in November 2026. When each of them\nspeaks, and by what it is decided, is in [advice.md](advice.md).\n",
     );
     for system in System::ALL {
         page += &format!("\n## {}\n\n", system.name());
