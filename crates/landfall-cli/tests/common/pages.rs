@@ -39,6 +39,11 @@ pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// Whether this is the repository; a package has none of its pages.
+pub fn are_here() -> bool {
+    repository().join("docs/README.md").exists()
+}
+
 /// Every page but the history, each once: a symbolic link is another name of one.
 pub fn pages() -> Vec<PathBuf> {
     let mut found = Vec::new();
