@@ -64,7 +64,7 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
         .map(|(system, path, configuration)| check(*system, path, configuration, &advice))
         .collect();
     if let Some((directory, _unless_written)) = &report {
-        write_report(directory, &results, &advice, &scope)?;
+        write_report(directory, &results, &advice, &here.and(&arguments.systems))?;
     }
     for (system, path) in &arguments.write {
         write_fragment(&advice, *system, path)?;
@@ -147,7 +147,11 @@ fn shown(arguments: &Advise, advice: &Advice, scope: &Scope, page: Option<&str>)
         let blocks = report::advice::answer(advice, scope, page, arguments.missing);
         return table::screen(&blocks);
     }
-    let workload = table::screen(&report::advice::workload(advice));
+    let workload = if arguments.workload.is_none() {
+        String::new()
+    } else {
+        table::screen(&report::advice::workload(advice))
+    };
     let checks = if arguments.check.is_empty() {
         Vec::new()
     } else {

@@ -94,7 +94,11 @@ impl Flash {
 /// Holds the target against what was measured.
 pub(super) fn capacity(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> Capacity {
     let each = each(target, evidence);
-    let together = together(target, evidence);
+    // Whoever shares flushes does no worse than whoever does not.
+    let together = together(target, evidence).map(|together| match each {
+        Some(each) if each.median > together.median => each,
+        _ => together,
+    });
     let verdict = match (&each, &together) {
         (None, _) | (_, None) => Verdict::NotKnown,
         (Some(each), _) if target.commits <= each.low => Verdict::Carries,
@@ -312,12 +316,18 @@ fn sentences(capacity: &Capacity) -> Vec<String> {
             "No: this disk does not carry {wanted}. Its flushes limit it, even if all clients share each one."
         ),
     });
-    all.push(format!(
-        "A flush for each commit reaches {} commits a second. One flush for all {} reaches at most {} (computed).",
-        rate(each),
-        clients(target.clients),
-        rate(together)
-    ));
+    let mut reached = format!(
+        "A flush for each commit reaches {} commits a second.",
+        rate(each)
+    );
+    if together != each {
+        reached += &format!(
+            " One flush for all {} reaches at most {} (computed).",
+            clients(target.clients),
+            rate(together)
+        );
+    }
+    all.push(reached);
     let by_years = |a: &&Flash, b: &&Flash| a.years.total_cmp(&b.years);
     let least = capacity.flash.iter().min_by(by_years);
     let most = capacity.flash.iter().max_by(by_years);

@@ -84,7 +84,14 @@ impl Check {
     pub fn findings(&self) -> impl Iterator<Item = (Concern, &Finding, String)> {
         let of = |concern: Concern| {
             let file = self.file.display().to_string();
-            move |finding| (concern, finding, Finding::sentence(finding, concern, &file))
+            let system = self.system;
+            move |finding| {
+                (
+                    concern,
+                    finding,
+                    Finding::sentence(finding, concern, system, &file),
+                )
+            }
         };
         self.risks
             .iter()
@@ -115,7 +122,7 @@ pub enum Concern {
 
 impl Finding {
     /// In one line, as compilers have them: where, what is wrong, what was seen here, and what to set.
-    fn sentence(&self, concern: Concern, file: &str) -> String {
+    fn sentence(&self, concern: Concern, system: System, file: &str) -> String {
         let at = self.at.as_deref().unwrap_or(file);
         let unset = if self.at.is_none() {
             " (the default)"
@@ -124,7 +131,7 @@ impl Finding {
         };
         let set = format!("{at}: {}={}{unset}", self.setting, self.value);
         let mut line = match concern {
-            Concern::Risk => format!("{set} risks {}{}", self.risk, self.seen()),
+            Concern::Risk => format!("{set} risks {}{}", self.risk, self.seen(system)),
             Concern::Unused => format!("{set} could be faster: {}", self.evidence),
             Concern::NotKnown => format!("{set} is a value that no rule knows"),
         };
@@ -139,13 +146,13 @@ impl Finding {
     }
 
     /// What power cuts did to a value that is a risk.
-    fn seen(&self) -> String {
+    fn seen(&self, system: System) -> String {
         match &self.proof {
             None => ", by its documentation".to_owned(),
             Some(proof) if proof.losing == 0 => {
-                format!(", by its documentation; it {} here", losses(proof))
+                format!(", by its documentation; it {} here", losses(system, proof))
             }
-            Some(proof) => format!(": {}", losses(proof)),
+            Some(proof) => format!(": {}", losses(system, proof)),
         }
     }
 }

@@ -141,7 +141,7 @@ impl Plans {
         let trials: usize = self.plans.iter().map(|plan| plan.trials()).sum();
         let minutes = self.expected().as_secs().div_ceil(60);
         let mut text = format!(
-            "nothing is measured in {} yet; this takes about {minutes} minutes: {trials} trials",
+            "Nothing is measured in {} yet. That takes about {minutes} minutes: {trials} trials",
             site.directory().display()
         );
         match &self.unproven {
@@ -152,7 +152,7 @@ impl Plans {
                     sync::Plan::PROOF_STATES
                 );
             }
-            Some(why) => text += &format!("; no proofs: {why}"),
+            Some(why) => text += &format!(". No proofs: {why}"),
         }
         text
     }

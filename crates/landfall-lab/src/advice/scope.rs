@@ -55,6 +55,11 @@ impl Scope {
         }
     }
 
+    /// What is installed, and these besides.
+    pub fn and(&self, named: &[System]) -> Scope {
+        Scope::of(self.systems.iter().chain(named).copied())
+    }
+
     /// Whether advice on this system is shown.
     pub fn has(&self, system: System) -> bool {
         self.systems.contains(&system)

@@ -3,6 +3,7 @@
 use super::result::{Advice, Basis, Choice, Gain, Proof, Quantity, Setting};
 use super::scope::Scope;
 use crate::numbers::{NOTHING, interval, short, thousands};
+use crate::rules::System;
 
 /// Settings that a sentence names.
 const MOST_NAMED: usize = 3;
@@ -62,7 +63,8 @@ pub fn choice_text(choice: &Choice) -> String {
 /// All that is known of a value, in one line: what it gives, and what was lost.
 pub fn evidence(setting: &Setting, choice: &Choice) -> String {
     let measured = choice.gain.as_ref().and_then(|gain| speed(setting, gain));
-    let proven = choice.proof.as_ref().map(losses);
+    let proven = choice.proof.as_ref();
+    let proven = proven.map(|proof| losses(setting.system, proof));
     let parts: Vec<String> = measured.into_iter().chain(proven).collect();
     parts.join("; ")
 }
@@ -83,8 +85,8 @@ fn speed(setting: &Setting, gain: &Gain) -> Option<String> {
     Some(format!("{text} ({like}{})", gain.measured))
 }
 
-/// What power cuts did: `lost in 6 of 29 power cuts`.
-pub fn losses(proof: &Proof) -> String {
+/// What power cuts did to a system: `lost in 6 of 29 power cuts`.
+pub fn losses(system: System, proof: &Proof) -> String {
     let cuts = thousands(proof.states as f64);
     let lost = match proof.losing {
         0 => format!("lost nothing in {cuts} power cuts"),
@@ -92,7 +94,11 @@ pub fn losses(proof: &Proof) -> String {
     };
     let of = match proof.basis {
         Basis::System => String::new(),
-        Basis::Alike => format!(" of {} on {}", proof.subject, proof.filesystem_spec),
+        // Landfall does not run MySQL.
+        Basis::Alike if system == System::Mysql => {
+            format!(" of MariaDB on {}", proof.filesystem_spec)
+        }
+        Basis::Alike => format!(" on {}", proof.filesystem_spec),
         Basis::Writes => " of plain writes of this kind".to_owned(),
     };
     lost + &of

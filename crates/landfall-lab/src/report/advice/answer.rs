@@ -158,7 +158,10 @@ fn also_lost(change: &Change<'_>) -> String {
     let first = first.filter(|first| change.to.is_none() && first.value != change.from);
     let lost = first.and_then(|first| Some((&first.value, first.proof.as_ref()?)));
     lost.map_or_else(String::new, |(value, proof)| {
-        format!("{value} is meant to be safe: {}", losses(proof))
+        format!(
+            "{value} is meant to be safe: {}",
+            losses(change.setting.system, proof)
+        )
     })
 }
 
