@@ -15,6 +15,19 @@ const SMALL_STREAM: &str =
 const SMALL_DUMP: &str =
     "lab dump-vs-log --state 1M --updates 200 --seconds 0.1 --rounds 2 --no-report --tables";
 
+/// Every way of keeping a state, in the document's order.
+const SAVED: [&str; 9] = [
+    "dump",
+    "replay",
+    "log/never",
+    "log/every-second",
+    "log/group",
+    "log/every-update",
+    "file/every-update",
+    "snapshot/every-second",
+    "snapshot/every-update",
+];
+
 #[test]
 fn a_stream_is_printed_and_written_in_every_form() {
     let dir = scratch();
@@ -89,9 +102,15 @@ fn a_dump_and_its_logs_are_printed_and_written_in_every_form() {
     let found = &document["experiments"][0];
     assert_eq!(found["experiment"], "dump-vs-log");
     assert_eq!(found["plan"], "chosen");
+    let series = found["series"].as_array().unwrap();
+    let saved: Vec<&str> = series
+        .iter()
+        .map(|one| one["axes"]["saving"].as_str().unwrap())
+        .collect();
+    assert_eq!(saved, SAVED);
 
-    // Two rounds of a dump and four policies, in both separated forms.
-    let expected = 1 + 2 * (1 + 4);
+    // Two rounds of each way, in both separated forms.
+    let expected = 1 + 2 * SAVED.len();
     let csv = run(dir.path(), words("--csv -"));
     csv.assert_measured();
     let lines = lines_of(&csv.stdout, b',');
@@ -101,5 +120,17 @@ fn a_dump_and_its_logs_are_printed_and_written_in_every_form() {
     tsv.assert_measured();
     let tabbed = lines_of(&tsv.stdout, b'\t');
     assert_eq!((tabbed.len(), &tabbed[0]), (expected, &lines[0]));
+
+    // A run can be held against itself, by times as well as by rates.
+    let compared = run(dir.path(), ["compare", "results.json", "results.json"]);
+    assert_eq!(compared.code, Some(0), "{compared:#?}");
+    assert_narrow(&compared.stdout);
+    for part in ["log/every-update/1M", "time per update", "restart, s"] {
+        assert!(
+            compared.stdout.contains(part),
+            "{part}: {}",
+            compared.stdout
+        );
+    }
     assert_eq!(names(dir.path()), ["results.json"]);
 }
