@@ -56,7 +56,7 @@ pub fn sections(results: &BinlogResults) -> Vec<Section<'_>> {
                 let find = |sync| all.find(&site.key, &name(sync, flush_log), clients);
                 let (without, with) = (find("0")?, find("1")?);
                 Some(Sides {
-                    label: label(&site.key).to_owned(),
+                    label: site.label.clone(),
                     has_barrier: site
                         .filesystem
                         .as_ref()
@@ -100,11 +100,6 @@ fn title(flush_log: u32, clients: u32) -> String {
     }
 }
 
-/// A site without what goes without saying.
-pub(crate) fn label(site: &str) -> &str {
-    site.strip_prefix("loop:").unwrap_or(site)
-}
-
 /// What was measured of the other databases, by database: what it is called, and where it stood. MariaDB is
 /// among them where settings of it were tried.
 pub fn beside(results: &BinlogResults) -> Vec<(String, Vec<&Series>)> {
@@ -124,7 +119,9 @@ pub fn beside(results: &BinlogResults) -> Vec<(String, Vec<&Series>)> {
             let rows: Vec<&Series> = of_database(all, database).collect();
             let axes = &rows.first()?.axes;
             let (site, workload) = (axes.site.as_deref()?, axes.workload.as_deref()?);
-            let title = format!("{title} on {} ({workload})", label(site));
+            let mut sites = results.measurements.sites.iter();
+            let site = &sites.find(|one| one.key == site)?.label;
+            let title = format!("{title} on {site} ({workload})");
             Some((title, rows))
         })
         .collect()

@@ -5,9 +5,9 @@ use landfall_results::metric::Figures;
 use landfall_results::{Axes, Metric, Series, Trial};
 
 use super::Measurements;
-use crate::SiteResult;
 use crate::sync::fixtures::filesystem;
 use crate::{Preparation, SiteDescription};
+use crate::{SiteResult, SiteSpec};
 
 /// A trial of one second.
 pub(crate) fn trial(round: u32, rate: f64, kib: f64, flushes: f64) -> Trial {
@@ -76,6 +76,9 @@ pub(crate) fn measurements(series: Vec<Series>) -> Measurements {
     keys.dedup();
     let sites = keys.iter().map(|key| SiteResult {
         key: (*key).to_owned(),
+        label: key
+            .parse()
+            .map_or_else(|_| (*key).to_owned(), |spec: SiteSpec| spec.label()),
         description: SiteDescription::default(),
         filesystem: Some(filesystem("ext4", Medium::Device)),
         refused: None,

@@ -16,6 +16,8 @@ use crate::{Error, Preparation, Stop};
 pub struct SiteResult {
     /// Its name, as it is asked for: `dir`, `loop:ext3,data=journal`.
     pub key: String,
+    /// The same for people, without what goes without saying: `ext3,data=journal`.
+    pub label: String,
     /// What sort of site it is.
     pub description: SiteDescription,
     /// What it stands on; absent when it could not be made.
@@ -73,6 +75,7 @@ impl<'a> Sites<'a> {
                     let site = made.as_ref().unwrap_or(self.directory);
                     SiteResult {
                         key: spec.key(),
+                        label: spec.label(),
                         description: site.description().clone(),
                         filesystem: Some(site.filesystem().clone()),
                         refused: None,
@@ -88,6 +91,7 @@ impl<'a> Sites<'a> {
                     first_refusal.get_or_insert(text.clone());
                     SiteResult {
                         key: spec.key(),
+                        label: spec.label(),
                         description: SiteDescription::default(),
                         filesystem: None,
                         refused: Some(text),

@@ -32,6 +32,14 @@ impl SiteSpec {
             _ => self.to_string(),
         }
     }
+
+    /// The same for people: that a filesystem was made on an image goes without saying.
+    pub fn label(&self) -> String {
+        match self {
+            SiteSpec::Loop(filesystem) => filesystem.to_string(),
+            _ => self.key(),
+        }
+    }
 }
 
 impl FromStr for SiteSpec {
