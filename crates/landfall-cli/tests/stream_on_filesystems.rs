@@ -229,7 +229,14 @@ fn what_a_durable_update_costs_is_counted_exactly_on_a_recorder() {
     let dir = scratch();
     // The journal is not committed meanwhile but by whoever syncs: the kernel does of its own accord every so many seconds.
     let options = "--on recorder:ext4,commit=300 --state 2M --updates 100 --seconds 0.5 --rounds 3";
-    let mut words = vec!["lab", "dump-vs-log", "--no-report", "--quiet", "--json", "-"];
+    let mut words = vec![
+        "lab",
+        "dump-vs-log",
+        "--no-report",
+        "--quiet",
+        "--json",
+        "-",
+    ];
     words.extend(options.split_whitespace());
     let ended = run(dir.path(), words);
     if ended.code == Some(4) {

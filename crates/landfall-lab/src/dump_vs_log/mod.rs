@@ -11,9 +11,10 @@
 //! way and read back together with the dump, and the engine takes snapshots while updates go on. Every restart must
 //! bring back what was saved, byte for byte: what does not is an error and never a figure.
 //!
-//! `record` and `state` hold what is saved; `dump`, `updates` (paced by `pace`) and `restart` do what is timed;
-//! `experiment` puts them into rounds; `trial` makes figures of them, `break_even` and `notices` say what follows, and
-//! `views` shows it. `docs/reference/experiment-dump-vs-log.md` is the page for users.
+//! `record` and `state` hold what is saved; `dump`, `updates` (paced by `pace`) and `restart` do what is timed, and
+//! `restored` is what comes back; `run` makes trials of them and `experiment` rounds; `trial` makes figures of them,
+//! `break_even` and `notices` say what follows, and `views` shows it. `docs/reference/experiment-dump-vs-log.md` is the
+//! page for users.
 //!
 //! **Threads.** All of it runs on the calling thread, but for the thread that commits once a second or takes a
 //! snapshot, and the engine's own. **Stopping.** A request to stop is heard between any two calls, though not within
@@ -33,8 +34,10 @@ mod pace;
 mod plan;
 mod record;
 mod restart;
+mod restored;
 mod result;
 mod room;
+mod run;
 mod state;
 pub mod summary_text;
 mod trial;

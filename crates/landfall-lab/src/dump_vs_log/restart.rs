@@ -12,7 +12,7 @@ use std::path::Path;
 use landfall::{Log, Lsn, Options};
 use landfall_os::{evict, resident_share};
 
-use super::state::Restored;
+use super::restored::Restored;
 use super::{CHUNK, Plan, engine, interrupted_if};
 use crate::Stop;
 
@@ -124,8 +124,9 @@ fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::super::dump::{self, DUMP};
+    use super::super::restored::Changed;
+    use super::super::state::Part;
     use super::super::state::tests::{plan, state};
-    use super::super::state::{Changed, Part};
     use super::*;
     use landfall::Journaled;
     use std::path::PathBuf;

@@ -1,24 +1,22 @@
 //! The state in memory, and the changes that are made to it.
 //!
-//! The state is the engine's: a [`Journaled`] of [`Part`]s, each of which has every so manyth record. What a dump brings
-//! back is the same parts without the engine.
+//! The state is the engine's: a [`Journaled`] of [`Part`]s, each of which has every so manyth record.
 //!
 //! Content is pseudo-random, different in every record and in every update of it: nothing on the way can make less of
 //! it, and a restart that brings back an older record is seen. A whole part gets a new content by one small command that
 //! names a seed, so that making a state does not write it.
 
-use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use landfall::{BoxedError, Journaled, Options, State, StateOptions};
 
-use super::record::{self, HEADER};
+use super::record;
 use super::{Plan, engine, interrupted_if};
 use crate::Stop;
 
 /// So many that nobody waits long for a snapshot: it captures one part after the other.
-const PARTS: u32 = 512;
+pub(super) const PARTS: u32 = 512;
 /// What says of a command in the log which it is.
 const PUT: u8 = 0;
 const FILL: u8 = 1;
@@ -28,8 +26,8 @@ const NO_SNAPSHOTS: Duration = Duration::from_secs(365 * 86_400);
 /// Every record whose slot is the part's number modulo [`PARTS`], one behind the other.
 #[derive(Default, PartialEq)]
 pub(super) struct Part {
-    record_bytes: usize,
-    bytes: Vec<u8>,
+    pub record_bytes: usize,
+    pub bytes: Vec<u8>,
 }
 
 /// A change of the state.
@@ -50,7 +48,7 @@ pub(super) struct Fill {
 
 impl Part {
     /// Room for all records of this part of the plan's state.
-    fn of(plan: &Plan, part: u32) -> Part {
+    pub fn of(plan: &Plan, part: u32) -> Part {
         let record_bytes = plan.record_bytes as usize;
         Part {
             record_bytes,
@@ -59,7 +57,7 @@ impl Part {
         }
     }
 
-    fn put(&mut self, record: &[u8]) -> io::Result<()> {
+    pub fn put(&mut self, record: &[u8]) -> io::Result<()> {
         let index = usize::try_from(record::slot(record)? / u64::from(PARTS)).ok();
         let place = index
             .and_then(|index| index.checked_mul(self.record_bytes))
@@ -174,7 +172,7 @@ fn number(mut input: impl Read) -> io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-fn invalid(what: &str) -> io::Error {
+pub(super) fn invalid(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
@@ -251,78 +249,9 @@ impl Changes {
     }
 }
 
-/// What was changed since a dump: of each record only its checksum is kept, which no other content of it has.
-#[derive(Default)]
-pub(super) struct Changed(HashMap<u64, u32>);
-
-impl Changed {
-    /// A record was changed.
-    pub fn note(&mut self, record: &[u8]) -> io::Result<()> {
-        self.0
-            .insert(record::slot(record)?, record::checksum_of(record));
-        Ok(())
-    }
-}
-
-/// A state that was brought back without the engine.
-pub(super) struct Restored(pub Vec<Part>);
-
-impl Restored {
-    /// Room for the plan's state.
-    pub fn empty(plan: &Plan) -> Restored {
-        Restored((0..PARTS).map(|part| Part::of(plan, part)).collect())
-    }
-
-    /// All its bytes, to read them into, part by part.
-    pub fn bytes_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
-        self.0.iter_mut().map(|part| &mut part.bytes[..])
-    }
-
-    /// Puts a record where it belongs; refuses one that is damaged, or of another state.
-    pub fn apply(&mut self, record: &[u8]) -> io::Result<()> {
-        let part = record::slot(record)? % u64::from(PARTS);
-        self.0[part as usize].put(record)
-    }
-
-    /// Refuses anything but `state` with what was changed since.
-    pub fn verify(&self, state: &Journaled<Part>, changed: &Changed) -> io::Result<()> {
-        let mut found = 0;
-        for (number, part) in (0_u64..).zip(&self.0) {
-            state.read(number, |expected| -> io::Result<()> {
-                if changed.0.is_empty() {
-                    return same(part == expected);
-                }
-                same(part.bytes.len() == expected.bytes.len())?;
-                let records = |part: &'_ Part| part.record_bytes.max(HEADER);
-                let expected = expected.bytes.chunks_exact(records(expected));
-                let restored = part.bytes.chunks_exact(records(part));
-                for (restored, expected) in restored.zip(expected) {
-                    match changed.0.get(&record::slot(restored)?) {
-                        Some(checksum) => {
-                            found += 1;
-                            same(*checksum == record::checksum_of(restored))?;
-                        }
-                        None => same(restored == expected)?,
-                    }
-                }
-                Ok(())
-            })?;
-        }
-        same(found == changed.0.len())
-    }
-}
-
-fn same(is_same: bool) -> io::Result<()> {
-    match is_same {
-        true => Ok(()),
-        false => Err(invalid(
-            "it did not bring back the state that had been saved",
-        )),
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::restored::tests::copy;
     use super::*;
 
     /// A state of a thousand records of 100 bytes.
@@ -341,15 +270,6 @@ pub(super) mod tests {
         let mut changes = Changes::of(&plan(), 1);
         fill(&state, &plan(), &mut changes, &Stop::default()).unwrap();
         (state, changes)
-    }
-
-    /// What a dump of it would bring back.
-    pub fn copy(state: &Journaled<Part>) -> Restored {
-        let mut copy = Restored::empty(&plan());
-        for (number, bytes) in (0..).zip(copy.bytes_mut()) {
-            state.read(number, |part| bytes.copy_from_slice(part.bytes()));
-        }
-        copy
     }
 
     #[test]
@@ -392,40 +312,6 @@ pub(super) mod tests {
             for (old, new) in old.bytes.chunks(100).zip(new.bytes.chunks(100)) {
                 assert_ne!(old, new);
             }
-        }
-    }
-
-    #[test]
-    fn what_was_brought_back_is_held_against_the_state_and_its_changes() {
-        let directory = tempfile::tempdir().unwrap();
-        let (state, mut changes) = state(directory.path());
-        let mut restored = copy(&state);
-        let mut changed = Changed::default();
-        restored.verify(&state, &changed).unwrap();
-        let mut record = Vec::new();
-        changes.append(&mut record);
-        changed.note(&record).unwrap();
-        // It is not there yet; then it is; then another record is not what it was.
-        assert!(restored.verify(&state, &changed).is_err());
-        restored.apply(&record).unwrap();
-        restored.verify(&state, &changed).unwrap();
-        assert!(restored.verify(&state, &Changed::default()).is_err());
-        let mut other = Vec::new();
-        changes.append(&mut other);
-        restored.apply(&other).unwrap();
-        assert!(restored.verify(&state, &changed).is_err());
-    }
-
-    #[test]
-    fn a_record_of_a_larger_state_is_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        let (state, _) = state(directory.path());
-        let mut restored = copy(&state);
-        for slot in [1_000, u64::MAX, u64::MAX / 100] {
-            let mut stranger = vec![0; 100];
-            record::fill(&mut stranger, slot, &mut fastrand::Rng::with_seed(1));
-            assert!(restored.apply(&stranger).is_err(), "{slot}");
-            assert!(state.apply(Command::Put(stranger)).unwrap().is_err());
         }
     }
 }

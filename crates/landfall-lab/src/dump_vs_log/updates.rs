@@ -25,7 +25,8 @@ use landfall::{Journaled, Log};
 use landfall_results::Policy;
 
 use super::pace::{Pace, wait_until};
-use super::state::{Changed, Changes, Command, Part};
+use super::restored::Changed;
+use super::state::{Changes, Command, Part};
 use super::{CHUNK, engine, interrupted_if};
 use crate::Stop;
 
@@ -246,7 +247,8 @@ pub(super) fn commit_every_second(target: Target<'_>, ended: &AtomicBool) -> io:
 #[cfg(test)]
 mod tests {
     use super::super::restart;
-    use super::super::state::tests::{copy, plan, state};
+    use super::super::restored::tests::copy;
+    use super::super::state::tests::{plan, state};
     use super::*;
     use landfall::{Lsn, Options};
     use std::path::Path;
