@@ -334,7 +334,7 @@ fn a_filesystem_that_fills_up_half_way_ends_the_run_in_good_order() {
         "stream --size 24M --method mmap",
         "stream --size 24M --method mmap-populate",
         "stream --size 24M --method io_uring,direct+io_uring",
-        "dump-vs-log --state 8M --updates 10000",
+        "dump-vs-log --state 4M --updates 5000",
     ] {
         let Some(ext4) = LoopFilesystem::new(SMALL_EXT4) else {
             return;

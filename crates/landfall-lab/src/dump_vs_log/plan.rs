@@ -13,8 +13,11 @@ use crate::{Error, PlanKind};
 const OVERHEAD_SECONDS: f64 = 1.5;
 /// Records of the log that is replayed, at most: enough to tell what one costs.
 const REPLAYED: u64 = 100_000;
-/// The granule of a log, where a device has large blocks: what an update takes that is committed on its own.
-const GRANULE: u64 = 4096;
+/// The granule of a log on nearly every device: an update that is committed on its own takes as many whole ones as it
+/// needs. Where blocks are larger, logs take more space than is reckoned here.
+const GRANULE: u64 = 512;
+/// Bytes that the log adds to a record, at most.
+const BLOCK_HEADER: u64 = 64;
 /// Bytes of a segment, from and to.
 const SEGMENTS: (u64, u64) = (1 << 20, 16 << 20);
 /// Segments ahead, at most, as the engine has it.
@@ -112,8 +115,11 @@ impl Plan {
     /// Bytes of a log of all updates, if it keeps up and each is committed on its own.
     fn log_bytes(&self) -> u64 {
         let updates = (self.updates_per_second * self.log_seconds) as u64;
-        let block = self.record_bytes.saturating_add(GRANULE) / GRANULE;
-        updates.saturating_mul(block.saturating_mul(GRANULE))
+        let granules = self
+            .record_bytes
+            .saturating_add(BLOCK_HEADER)
+            .div_ceil(GRANULE);
+        updates.saturating_mul(granules.saturating_mul(GRANULE))
     }
 
     fn replay_bytes(&self) -> u64 {
