@@ -91,8 +91,6 @@ fn wrong_words_are_named() {
         ("lab sync one two", "two"),
         ("inspect one two", "two"),
         ("inspect --deep", "--deep"),
-        ("compare", "no results of a measurement"),
-        ("compare one", "cannot read one"),
         ("completions", "<SHELL>"),
         ("completions dosshell", "dosshell"),
     ] {

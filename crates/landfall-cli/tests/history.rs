@@ -101,6 +101,9 @@ fn compare_finds_the_run_before() {
     alone.assert_refused(2);
     assert!(alone.stderr.contains("once more"), "{alone:#?}");
     compare(cwd, "landfall-report/results.json").assert_refused(2);
+    let missing = compare(cwd, "one");
+    missing.assert_refused(2);
+    assert!(missing.stderr.contains("cannot read one"), "{missing:#?}");
 
     // Another directory's is not the one before.
     put(&history(cwd), &newest(cwd), 2, Some("/other"));
