@@ -20,7 +20,8 @@ const GRANULE: u64 = 512;
 const BLOCK_HEADER: u64 = 64;
 /// Bytes of a segment, from and to.
 const SEGMENTS: (u64, u64) = (1 << 20, 16 << 20);
-/// Segments ahead, at most, as the engine has it.
+/// Segments ahead: a few more than are reckoned, where blocks are larger; and at most as many as the engine allows.
+const LEAST_SPARE: u64 = 4;
 const MOST_SPARE: u64 = 16;
 /// Segments of the state's log: the one in use, and those that are made ahead.
 const STATE_SPARE: u32 = 1;
@@ -130,7 +131,7 @@ impl Plan {
     /// been in use for long, whose segments come back when a dump has made them superfluous.
     pub(super) fn log_options(&self) -> Options {
         let spare = (self.log_bytes() / self.segment_bytes()).saturating_add(1);
-        let spare = spare.min(MOST_SPARE) as u32;
+        let spare = spare.clamp(LEAST_SPARE, MOST_SPARE) as u32;
         Options::default()
             .segment_bytes(self.segment_bytes())
             .spare_segments(spare)
@@ -156,7 +157,7 @@ impl Plan {
         let files = self.state_bytes.saturating_mul(3);
         let files = files.saturating_add(self.replay_bytes());
         let files = files.saturating_add(self.log_bytes());
-        let ahead = u64::from(2 * (STATE_SPARE + 2) + 2);
+        let ahead = u64::from(2 * (STATE_SPARE + 2)) + LEAST_SPARE + 2;
         let files = files.saturating_add(ahead * self.segment_bytes());
         (files / 10).saturating_mul(11).saturating_add(8 << 20)
     }

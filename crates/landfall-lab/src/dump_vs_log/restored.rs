@@ -71,12 +71,12 @@ impl Restored {
 }
 
 fn same(is_same: bool) -> io::Result<()> {
-    match is_same {
-        true => Ok(()),
-        false => Err(invalid(
-            "it did not bring back the state that had been saved",
-        )),
+    if is_same {
+        return Ok(());
     }
+    Err(invalid(
+        "it did not bring back the state that had been saved",
+    ))
 }
 
 #[cfg(test)]
