@@ -23,7 +23,7 @@ const PAGE_FLUSHING: Source = Source {
     address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-page-flushing",
 };
 pub(super) const LAST_SECOND: &str = "the commits of about the last second";
-const NOT_IN_BINLOG: &str = "the commits not yet in the binary log, which InnoDB then rolls back";
+const NOT_IN_BINLOG: &str = "the commits not yet in the binary log";
 
 /// Pages that the device promises to write whole.
 pub(super) const UNTORN: Rule = Rule {

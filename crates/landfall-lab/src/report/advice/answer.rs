@@ -142,7 +142,7 @@ fn change(change: &Change<'_>) -> Vec<Row> {
     let said = if change.risk.is_empty() {
         setting.because.clone()
     } else {
-        format!("{} risks {}", change.from, change.risk)
+        format!("risks: {}", change.risk)
     };
     let said = [said, also_lost(change), setting.by_hand.clone()];
     let said = said.into_iter().filter(|sentence| !sentence.is_empty());
