@@ -266,7 +266,7 @@ fn a_run_ends_with_one_screen_and_its_tables_fit_a_hundred_columns() {
     for part in [
         "One durable write of 8 KiB",
         "append with fdatasync",
-        "16 threads",
+        " threads, ",
         "not synced",
         "Distrust",
         "sudo landfall lab sync --prove",

@@ -1,9 +1,9 @@
 // Dump against log: where their costs meet.
 
-// By the index of the policy, the laxest first.
-const policyColours = ["var(--doubt)", "var(--good)", "var(--second)", accent];
-const policySymbols = ["diamond", "triangle", "square", "circle"];
-const policyShapes = [d3.symbolDiamond, d3.symbolTriangle, d3.symbolSquare, d3.symbolCircle];
+// By the index of the log, the laxest first.
+const policyColours = ["var(--doubt)", "var(--good)", "var(--second)", accent, "var(--faint)"];
+const policySymbols = ["diamond", "triangle", "square", "circle", "star"];
+const policyShapes = [d3.symbolDiamond, d3.symbolTriangle, d3.symbolSquare, d3.symbolCircle, d3.symbolStar];
 const policyColour = (log) => policyColours[log.policy];
 
 const shareFormat = (share) => `${+(share * 100).toPrecision(3)}%`;
