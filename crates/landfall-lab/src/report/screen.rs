@@ -18,6 +18,8 @@ const MOST_REASONS: usize = 2;
 /// How much is to be said: less, where that is more than there is room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
+    /// Of claims only how many got which verdict.
+    Least,
     /// Claims that do not hold, and how many others there are.
     Surprises,
     /// Every claim that was judged.
@@ -28,7 +30,12 @@ pub enum Detail {
 
 impl Detail {
     /// The most first.
-    pub const ALL: [Detail; 3] = [Detail::Tables, Detail::Claims, Detail::Surprises];
+    pub const ALL: [Detail; 4] = [
+        Detail::Tables,
+        Detail::Claims,
+        Detail::Surprises,
+        Detail::Least,
+    ];
 }
 
 /// One screen, with `proofs`, which are shown whole, and where the report was written.
@@ -58,7 +65,9 @@ pub fn screen(
     blocks.extend_from_slice(proofs);
     blocks.extend(claims(results, detail));
     let mut rows: Vec<Row> = count_of_claims(results).into_iter().collect();
-    rows.extend(left_out(results));
+    if detail > Detail::Surprises || results.is_empty() {
+        rows.extend(left_out(results));
+    }
     rows.extend(distrust(results));
     rows.extend(next(results));
     rows.extend(report.map(|report| Row::of("Report", [report])));
@@ -73,8 +82,8 @@ fn measured(results: &Results) -> String {
     let directory = &results.directory;
     let place = facts::place(&results.filesystem);
     let place = match results.site.text() {
-        Some(made) => format!("on {made}, made in {directory}: {place}"),
-        None => format!("in {directory}: {place}"),
+        Some(made) => format!("On {made}, made in {directory}: {place}"),
+        None => format!("In {directory}: {place}"),
     };
     let rounds = results.findings().map(|found| found.rounds());
     let rounds: Vec<u32> = rounds.collect();
@@ -85,7 +94,7 @@ fn measured(results: &Results) -> String {
         _ => "no rounds".to_owned(),
     };
     format!(
-        "Measured {place}, Linux {}; {rounds}, {}.",
+        "{place}, Linux {}; {rounds}, {}.",
         results.host.kernel,
         duration_text(results.seconds)
     )
@@ -95,9 +104,9 @@ fn measured(results: &Results) -> String {
 fn claims(results: &Results, detail: Detail) -> Option<Block> {
     let judged = results.claims().filter_map(|claim| {
         let tone = match claim.verdict {
-            Verdict::DoesNotHold => Tone::Bad,
+            Verdict::DoesNotHold if detail > Detail::Least => Tone::Bad,
             Verdict::Holds if detail > Detail::Surprises => Tone::Good,
-            Verdict::Holds | Verdict::CannotBeTold | Verdict::DoesNotApply => return None,
+            _ => return None,
         };
         let figure = |value: Option<f64>| value.map_or_else(|| NOTHING.to_owned(), two);
         let today = claim.today.map(|today| today.median);

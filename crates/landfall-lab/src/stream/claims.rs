@@ -63,7 +63,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "hand-over-outruns-the-disk",
-            statement: "Handing over is 10 times as fast as durable",
+            statement: "write(2) is 10 times as fast as with its sync",
             source: SOURCE,
             // On the spinning disk, the middles of 1,196-1,378 and 103-113 MB/s.
             value: Some(1_287.0 / 108.0),
@@ -80,7 +80,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "hand-over-is-faster-than-durable",
-            statement: "Handing over is faster than durable",
+            statement: "write(2) is faster than with its sync",
             source: SOURCE,
             value: Some(1_287.0 / 108.0),
             band: Band::at_least(1.2),
@@ -96,7 +96,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "durable-rate-has-no-size",
-            statement: "Durable throughput does not depend on size",
+            statement: "With sync, throughput does not depend on size",
             source: SOURCE,
             // 103 to 113 MB/s over all sizes.
             value: Some(1.0),
@@ -113,7 +113,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "mapping-as-fast-as-write",
-            statement: "Durable, mmap is within a tenth of write(2)",
+            statement: "mmap with sync is within a tenth of write(2)",
             source: SOURCE,
             value: Some(1.0),
             band: Band::between(0.9, 1.1),

@@ -11,11 +11,10 @@ use crate::numbers::NOTHING;
 use crate::stream::summary_text::seconds_text;
 
 /// What stands beside each way.
-const SHOWN: [(Saving, &str); 4] = [
+const SHOWN: [(Saving, &str); 3] = [
     (Saving::Dump, "dump, program stopped"),
     (Saving::LogEveryUpdate, "log, each update synced"),
-    (Saving::LogGroup, "log, synced in groups"),
-    (Saving::SnapshotEveryUpdate, "snapshot meanwhile"),
+    (Saving::SnapshotEveryUpdate, "snapshot, program goes on"),
 ];
 
 /// The answer; nothing where none of these was measured.
@@ -28,7 +27,10 @@ pub(crate) fn answer(found: &DumpVsLogResults) -> Option<Vec<Block>> {
         };
         let cheaper = crossing(found, *saving, Cost::Seconds);
         let cheaper = cheaper.map_or_else(String::new, |point| {
-            format!("cheaper below {} changed", percent(point.share.median))
+            format!(
+                "cheaper if less than {} changes",
+                percent(point.share.median)
+            )
         });
         Some(Row::of(
             *label,
@@ -41,7 +43,7 @@ pub(crate) fn answer(found: &DumpVsLogResults) -> Option<Vec<Block>> {
     });
     let rows: Vec<Row> = rows.collect();
     let mut columns: Vec<Column> = ["stall", "restart"].map(Column::new).into();
-    columns.push(Column::text("than a dump"));
+    columns.push(Column::text(""));
     let title = format!("Dump or log, {}", bytes_text(found.state_bytes));
     let table = Table::new(title.clone(), title, columns).with_rows(rows);
     (!table.rows.is_empty()).then(|| vec![Block::Table(table)])

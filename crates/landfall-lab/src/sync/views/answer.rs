@@ -52,8 +52,6 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
 /// The way that stands first, and those that cannot be told from it.
 struct Lead<'a> {
     series: &'a Series,
-    /// The fastest of all that are safe: itself, unless a plainer way is as fast.
-    fastest: Timed<'a>,
     /// How many others are as fast, by their intervals.
     ties: usize,
     is_proven: bool,
@@ -83,7 +81,6 @@ impl<'a> Lead<'a> {
         let plain = rivals.iter().find(|(series, _)| series.axes == baseline);
         Some(Lead {
             series: plain.filter(|_| has_spread).unwrap_or(&fastest).0,
-            fastest,
             ties: if has_spread { rivals.len() - 1 } else { 0 },
             is_proven,
         })
@@ -94,22 +91,10 @@ impl<'a> Lead<'a> {
         if self.series.trials.len() < 2 {
             return Some("One round cannot say how far chance moved these figures.".to_owned());
         }
-        let (fastest, rate) = &self.fastest;
-        let best = if fastest.key == self.series.key {
-            String::new()
-        } else {
-            format!(
-                "; highest median: {}, {}",
-                way(fastest),
-                thousands(rate.median)
-            )
-        };
         let tie = match self.ties {
             0 => None,
-            1 => Some(format!("One other way is as fast within the noise{best}.")),
-            some => Some(format!(
-                "{some} other ways are as fast within the noise{best}."
-            )),
+            1 => Some("One other way is as fast within the noise.".to_owned()),
+            some => Some(format!("{some} other ways are as fast within the noise.")),
         };
         let proof = self.is_proven.then(|| {
             format!(
@@ -340,9 +325,7 @@ mod tests {
             ]
         );
         assert!(
-            text.starts_with(
-                "One other way is as fast within the noise; highest median: overwrite with fsync"
-            ),
+            text.starts_with("One other way is as fast within the noise."),
             "{text}"
         );
         assert!(
