@@ -15,7 +15,7 @@
 //! Invariants: between two checks the other process has no file of a crash state open. It never outlives the thread that
 //! started it, however that ends.
 //!
-//! Failure modes: a store that dies of a signal, aborts, exits, or has not answered after [`ANSWERING`] has recovered
+//! Failure modes: a store that dies of a signal, aborts, exits, or has not answered after a minute has recovered
 //! nothing, which is damage. A process that cannot be started, or that somebody else killed, says nothing of the state.
 
 mod death;
