@@ -206,7 +206,7 @@ fn next(results: &Results) -> Vec<Row> {
     if measures_sync && !is_proven && !results.is_in_memory() {
         let directory = quoted(&results.directory);
         commands.push(format!(
-            "sudo landfall lab sync --prove {directory}   # cut the power"
+            "sudo landfall lab sync --prove {directory}   # simulate power cuts"
         ));
     }
     commands.push("sudo landfall advise   # settings of the databases here".to_owned());

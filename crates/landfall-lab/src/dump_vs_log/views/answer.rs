@@ -42,7 +42,7 @@ pub(crate) fn answer(found: &DumpVsLogResults) -> Option<Vec<Block>> {
         ))
     });
     let rows: Vec<Row> = rows.collect();
-    let mut columns: Vec<Column> = ["stall", "restart"].map(Column::new).into();
+    let mut columns: Vec<Column> = ["longest stall", "restart takes"].map(Column::new).into();
     columns.push(Column::text(""));
     let title = format!("Dump or log, {}", bytes_text(found.state_bytes));
     let table = Table::new(title.clone(), title, columns).with_rows(rows);

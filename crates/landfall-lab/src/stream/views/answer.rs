@@ -46,7 +46,9 @@ pub(crate) fn answer(results: &Results, stream: &StreamResults) -> Option<Vec<Bl
         shown.push(&one.series.key);
         rows.push(row(one, remark, one.series.key == soonest.series.key));
     }
-    let mut columns: Vec<Column> = ["program waits", durable, "stall"].map(Column::new).into();
+    let mut columns: Vec<Column> = ["program waits", durable, "longest stall"]
+        .map(Column::new)
+        .into();
     columns.push(Column::text(""));
     let title = format!("Saving a state of {}", bytes_text(size));
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);

@@ -94,7 +94,9 @@ impl<'a> Lead<'a> {
         let tie = match self.ties {
             0 => None,
             1 => Some("One other way is as fast within the noise.".to_owned()),
-            some => Some(format!("{some} other ways are as fast within the noise.")),
+            some => Some(format!(
+                "{some} other ways are as fast within the noise (--tables)."
+            )),
         };
         let proof = self.is_proven.then(|| {
             format!(
