@@ -149,8 +149,11 @@ impl Storage for Portable {
     }
 
     fn unlock(&self) {
-        // It goes with the handle.
-        *self.locked() = None;
+        // A program that is being started beside has a copy of the handle until it runs: closing alone would unlock
+        // only then.
+        if let Some(file) = self.locked().take() {
+            let _ = file.unlock();
+        }
     }
 
     fn create(&self, name: &str) -> io::Result<PortableFile> {
@@ -202,4 +205,23 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
         return Ok(());
     }
     File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_unlocked_although_a_child_has_a_copy_of_the_handle() {
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let first = Portable::new(directory.path(), false);
+        assert!(first.lock().unwrap());
+        // What a child has between fork and exec.
+        let copy = first.locked().as_ref().unwrap().try_clone().unwrap();
+        let second = Portable::new(directory.path(), false);
+        assert!(!second.lock().unwrap());
+        first.unlock();
+        assert!(second.lock().unwrap());
+        drop(copy);
+    }
 }
