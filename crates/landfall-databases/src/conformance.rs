@@ -225,3 +225,76 @@ fn has_all_keys(fixture: &Fixture) {
         "{name}"
     );
 }
+
+/// What the database can be told to do it does, by its own count, and what was committed is there afterwards.
+pub(super) fn is_maintained(name: &str, settings: &str, expected: &[Maintenance]) {
+    let stop = Stop::default();
+    let fixture = fixture(name, settings);
+    let running = &*fixture.running;
+    let known = |running: &dyn Running| -> Vec<Maintenance> {
+        let counts = running.maintenance().unwrap();
+        let told = counts.into_iter().filter(|count| count.is_told);
+        told.map(|count| count.what).collect()
+    };
+    assert_eq!(known(running), expected);
+    let count = |what: Maintenance| {
+        let counts = running.maintenance().unwrap();
+        let found = counts.into_iter().find(|count| count.what == what);
+        found.unwrap().times
+    };
+    let write = |round: usize| match running.session().unwrap() {
+        Session::Sql(mut sql) => sql
+            .run(&format!(
+                "CREATE TABLE written_{round} (n BIGINT PRIMARY KEY)"
+            ))
+            .unwrap(),
+        Session::Keys(mut keys) => {
+            let mut batch = Batch::default();
+            batch.put([round as u8], vec![7; 1000]);
+            keys.commit(&batch).unwrap();
+        }
+    };
+    for (round, &what) in expected.iter().enumerate() {
+        write(round);
+        let before = count(what);
+        running.maintain(what, &stop).unwrap();
+        assert!(count(what) > before, "{what:?}");
+    }
+    let other = [
+        Maintenance::Checkpoint,
+        Maintenance::LogRewrite,
+        Maintenance::Compaction,
+    ];
+    let other = other.into_iter().find(|other| !expected.contains(other));
+    assert!(running.maintain(other.unwrap(), &stop).is_err());
+    assert_eq!(running.verify(&stop).unwrap(), None);
+}
+
+/// Whether a server is installed here; says so if not.
+fn is_here(name: &str) -> bool {
+    let kind = KINDS.iter().find(|kind| kind.description.name == name);
+    let is_here =
+        kind.is_some_and(|kind| matches!((kind.listed.presence)(), Presence::Here { .. }));
+    if !is_here {
+        eprintln!("skipped: {name} is not installed");
+    }
+    is_here
+}
+
+#[test]
+fn servers_do_what_they_can_be_told() {
+    use Maintenance::{Checkpoint, Compaction, Defragmentation, LogRewrite, LogRotation, Snapshot};
+    let all: [(&str, &str, &[Maintenance]); 6] = [
+        ("etcd", "", &[Compaction, Defragmentation]),
+        ("redis", "", &[LogRewrite, Snapshot]),
+        ("redis", "appendonly=no", &[Snapshot]),
+        ("postgres", "", &[Checkpoint]),
+        ("mariadb", "", &[Checkpoint]),
+        ("mariadb", "sync_binlog=1", &[Checkpoint, LogRotation]),
+    ];
+    for (name, settings, expected) in all {
+        if is_here(name) {
+            is_maintained(name, settings, expected);
+        }
+    }
+}

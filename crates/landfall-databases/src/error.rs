@@ -27,6 +27,9 @@ pub enum DatabaseError {
     /// lock that was not got in time, a serialisation failure.
     #[error("{0}")]
     Conflict(String),
+    /// It answers, and only that it had no time: on a machine that does too much else, or because it never will.
+    #[error("{0}")]
+    Late(String),
     /// The user asked to stop.
     #[error("stopped")]
     Stopped,

@@ -188,12 +188,73 @@ pub trait Running: Send + Sync {
     /// looked at while waiting.
     fn drain(&self, stop: &Stop) -> Result<(), DatabaseError>;
 
+    /// What it does besides committing, each with how often it has by its own count. What the count began with is its own
+    /// business: only differences say something.
+    fn maintenance(&self) -> Result<Vec<MaintenanceCount>, DatabaseError> {
+        Ok(Vec::new())
+    }
+
+    /// Tells it to do that, and returns when it has. Clients may go on meanwhile. `stop` is looked at where it takes long.
+    fn maintain(&self, what: Maintenance, _stop: &Stop) -> Result<(), DatabaseError> {
+        Err(DatabaseError::Failed(format!(
+            "it cannot be told to do this: {what:?}"
+        )))
+    }
+
     /// Its own check of everything that it holds, as far as it has one; says what it complains of.
     /// `stop` is looked at where that takes long.
     fn verify(&self, stop: &Stop) -> Result<Option<String>, DatabaseError>;
 
     /// Ends it in order.
     fn stop(self: Box<Self>) -> Result<(), DatabaseError>;
+}
+
+/// What a database does besides committing: all of it writes over old data, or removes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maintenance {
+    /// What is in the log is written to where it stays.
+    Checkpoint,
+    /// A new file of the log is begun.
+    LogRotation,
+    /// The log is rewritten to a new, shorter one.
+    LogRewrite,
+    /// Everything is written to a new file.
+    Snapshot,
+    /// Old versions are removed.
+    Compaction,
+    /// The file is made anew without what is free in it.
+    Defragmentation,
+}
+
+/// How often a database did something besides committing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaintenanceCount {
+    /// What.
+    pub what: Maintenance,
+    /// How often.
+    pub times: u64,
+    /// Whether it does it when it is [told to](Running::maintain), and not only by itself.
+    pub is_told: bool,
+}
+
+impl MaintenanceCount {
+    /// Of what it can be told to do.
+    #[cfg_attr(
+        not(any(
+            feature = "mariadb",
+            feature = "postgres",
+            feature = "redis",
+            feature = "etcd"
+        )),
+        expect(dead_code, reason = "servers alone can be told")
+    )]
+    pub(crate) fn told(what: Maintenance, times: u64) -> MaintenanceCount {
+        MaintenanceCount {
+            what,
+            times,
+            is_told: true,
+        }
+    }
 }
 
 /// What a database has still to write for what was already committed; `None`: it does not say, or has

@@ -124,14 +124,17 @@ pub(super) fn telling_lines(lines: &[String]) -> String {
         "\"level\":\"panic\"",
         "panic: ",
     ];
-    let complains = |line: &String| COMPLAINTS.iter().any(|sign| line.contains(sign));
+    // Said to whoever tries to connect too early, as we do.
+    const TOO_EARLY: &str = "the database system is starting up";
+    let lines: Vec<&str> = lines
+        .iter()
+        .map(|line| &**line)
+        .filter(|line| !line.contains(TOO_EARLY))
+        .collect();
+    let complains = |line: &&str| COMPLAINTS.iter().any(|sign| line.contains(sign));
     let last = lines.len().saturating_sub(SHOWN);
     let first = lines.iter().position(complains).unwrap_or(last);
-    let shown: Vec<&str> = lines[first..]
-        .iter()
-        .take(SHOWN)
-        .map(|line| &**line)
-        .collect();
+    let shown: Vec<&str> = lines[first..].iter().take(SHOWN).copied().collect();
     if shown.is_empty() {
         " without a word".into()
     } else {
@@ -186,6 +189,13 @@ mod tests {
             .store(true, std::sync::atomic::Ordering::Relaxed);
         let stopped = sh("exec sleep 600", Duration::MAX, &stop).err();
         assert_eq!(stopped, Some(DatabaseError::Stopped));
+    }
+
+    #[test]
+    fn what_is_said_to_whoever_comes_too_early_is_no_complaint() {
+        let early = "FATAL:  the database system is starting up".to_owned();
+        let lines = [early.clone(), "PANIC:  invalid page".to_owned(), early];
+        assert_eq!(telling_lines(&lines), "; it says:\n  PANIC:  invalid page");
     }
 
     #[test]

@@ -104,6 +104,20 @@ pub(super) fn socket_path(
     Ok(path)
 }
 
+/// Why a server that is starting has not taken a connection.
+pub(super) enum NoConnection {
+    /// It may yet.
+    NotYet(String),
+    /// It never will: it has started, and says no.
+    Refused(String),
+}
+
+impl From<String> for NoConnection {
+    fn from(why: String) -> NoConnection {
+        NoConnection::NotYet(why)
+    }
+}
+
 impl Server {
     /// Starts it; whether it takes connections is another matter.
     pub fn start(
@@ -148,19 +162,25 @@ impl Server {
         })
     }
 
-    /// Tries to `connect` until that works; a reason why it does not yet is said if it never does.
+    /// Tries to `connect` until that works, or the server refuses; a reason why it does not yet is said if it never does.
     /// `explain` may know from its log why the server ended.
     pub fn connect<T>(
         &self,
         stop: &Stop,
-        mut connect: impl FnMut() -> Result<T, String>,
+        mut connect: impl FnMut() -> Result<T, NoConnection>,
         explain: impl FnOnce(&[String]) -> Option<DatabaseError>,
     ) -> Result<T, DatabaseError> {
         let begin = Instant::now();
         loop {
             let why_not = match connect() {
                 Ok(connection) => return Ok(connection),
-                Err(why_not) => why_not,
+                Err(NoConnection::NotYet(why_not)) => why_not,
+                Err(NoConnection::Refused(why_not)) => {
+                    let (title, end) = (self.own.0.title, telling_lines(&self.log()));
+                    return Err(DatabaseError::DoesNotStart(format!(
+                        "{title} runs and refuses every connection ({why_not}){end}"
+                    )));
+                }
             };
             if stop.is_requested() {
                 return Err(DatabaseError::Stopped);

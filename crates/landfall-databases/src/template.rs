@@ -1,7 +1,7 @@
 //! Empty data directories, made once and copied.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use landfall_os::PrivateDirectory;
 
 use super::DatabaseError;
 use landfall_os::Stop;
-use landfall_os::copy_directory;
+use landfall_os::{copy_directory, sync_filesystem};
 
 /// Empty data directories, each made when it is first asked for; removed when dropped. To make one takes
 /// a server seconds, to copy it a fraction of one.
@@ -66,7 +66,10 @@ impl Templates {
                 template
             }
         };
-        let copied = copy_directory(&template, target, stop).map_err(|error| {
+        let copied = copy_directory(&template, target, stop);
+        // It stands for one that was installed long before.
+        let durable = copied.and_then(|_| sync_filesystem(&File::open(target)?));
+        durable.map_err(|error| {
             let target = target.display();
             DatabaseError::Refused(match error.kind() {
                 io::ErrorKind::Interrupted => return DatabaseError::Stopped,
@@ -75,8 +78,7 @@ impl Templates {
                 ),
                 _ => format!("cannot copy an empty database to {target}: {error}"),
             })
-        });
-        copied.map(drop)
+        })
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Request, Status};
+use tonic::{Code, Request, Status};
 use tonic_prost::ProstCodec;
 
 /// Keys from `key` on that are less than `range_end`; `key` alone if that is empty.
@@ -31,7 +31,16 @@ pub(super) struct RangeRequest {
 }
 
 #[derive(Clone, PartialEq, Message)]
+pub(super) struct ResponseHeader {
+    /// Of the last change.
+    #[prost(int64, tag = "3")]
+    pub revision: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
 pub(super) struct RangeResponse {
+    #[prost(message, optional, tag = "1")]
+    pub header: Option<ResponseHeader>,
     #[prost(message, repeated, tag = "2")]
     pub kvs: Vec<KeyValue>,
     /// Whether there are more than were wanted.
@@ -83,7 +92,20 @@ pub(super) struct TxnRequest {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct HashRequest {}
+struct HashRequest {}
+
+/// Versions that are older than at this revision are removed.
+#[derive(Clone, PartialEq, Message)]
+struct CompactionRequest {
+    #[prost(int64, tag = "1")]
+    revision: i64,
+    /// Whether the answer waits until they are.
+    #[prost(bool, tag = "2")]
+    physical: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct DefragmentRequest {}
 
 /// An answer of which nothing is looked at.
 #[derive(Clone, PartialEq, Message)]
@@ -148,6 +170,30 @@ impl Connection {
     /// Has everything committed to the pages, and all of them read.
     pub fn hash(&mut self) -> Result<(), Status> {
         self.call("/etcdserverpb.Maintenance/Hash", HashRequest {})
+            .map(|Done {}| ())
+    }
+
+    /// Has all versions removed but the last of each key; waits until they are.
+    pub fn compact(&mut self) -> Result<(), Status> {
+        let nothing = RangeRequest {
+            key: vec![0],
+            ..RangeRequest::default()
+        };
+        let header = self.range(nothing)?.header.unwrap_or_default();
+        let request = CompactionRequest {
+            revision: header.revision,
+            physical: true,
+        };
+        match self.call("/etcdserverpb.KV/Compact", request) {
+            // Nothing has changed since the last time.
+            Err(status) if status.code() == Code::OutOfRange => Ok(()),
+            done => done.map(|Done {}| ()),
+        }
+    }
+
+    /// Has the file of its pages made anew, without those that are free.
+    pub fn defragment(&mut self) -> Result<(), Status> {
+        self.call("/etcdserverpb.Maintenance/Defragment", DefragmentRequest {})
             .map(|Done {}| ())
     }
 

@@ -5,6 +5,7 @@
 //! them relative to it, for it keeps its own address in its data.
 
 mod api;
+mod metrics;
 mod options;
 mod running;
 

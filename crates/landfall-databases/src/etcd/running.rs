@@ -11,9 +11,10 @@ use super::TITLE;
 use super::api::{
     Connection, DeleteRangeRequest, Op, PutRequest, RangeRequest, RequestOp, TxnRequest,
 };
+use super::metrics::Metrics;
 use super::options::Options;
 use crate::server::{Ending, Server, Watch};
-use crate::{Batch, DatabaseError, KeyValue, Running};
+use crate::{Batch, DatabaseError, KeyValue, Maintenance, MaintenanceCount, Running};
 use landfall_os::Stop;
 use landfall_os::sync_directory;
 
@@ -21,6 +22,27 @@ use landfall_os::sync_directory;
 const PAGES: [i64; 2] = [10, 1000];
 /// How often it is asked again when it says that it was too slow to answer.
 const MOST_TRIES: u32 = 3;
+
+/// What it does besides committing, by which counter it is known, and whether it can be told to. It has no other counters
+/// of compactions than those for debugging.
+const COUNTERS: [(Maintenance, &str, bool); 3] = [
+    (
+        Maintenance::Compaction,
+        "etcd_debugging_mvcc_db_compaction_total_duration_milliseconds_count",
+        true,
+    ),
+    (
+        Maintenance::Defragmentation,
+        "etcd_disk_backend_defrag_duration_seconds_count",
+        true,
+    ),
+    // Of its log, after so many transactions as `snapshot-count` says.
+    (
+        Maintenance::Snapshot,
+        "etcd_snap_fsync_duration_seconds_count",
+        false,
+    ),
+];
 
 pub(super) struct Etcd {
     // Dropped before the server.
@@ -94,6 +116,28 @@ impl Running for Etcd {
             let doing = format!("cannot sync what is in {}", self.directory.display());
             DatabaseError::io(&doing, &error)
         })
+    }
+
+    fn maintenance(&self) -> Result<Vec<MaintenanceCount>, DatabaseError> {
+        let metrics = Metrics::of(&self.socket)?;
+        let kinds = COUNTERS.map(|(what, counter, is_told)| MaintenanceCount {
+            what,
+            times: metrics.counter(counter).unwrap_or(0),
+            is_told,
+        });
+        Ok(kinds.to_vec())
+    }
+
+    fn maintain(&self, what: Maintenance, _: &Stop) -> Result<(), DatabaseError> {
+        let done = match what {
+            Maintenance::Compaction => self.own().compact(),
+            Maintenance::Defragmentation => self.own().defragment(),
+            other => {
+                let text = format!("{TITLE} cannot be told to do this: {other:?}");
+                return Err(DatabaseError::Failed(text));
+            }
+        };
+        done.map_err(|status| self.server.watch().explain(failed(&status)))
     }
 
     fn verify(&self, _: &Stop) -> Result<Option<String>, DatabaseError> {
@@ -208,7 +252,7 @@ fn failed(status: &Status) -> DatabaseError {
     if is_about_space {
         DatabaseError::no_space(text)
     } else if is_late(status) {
-        DatabaseError::Refused(format!(
+        DatabaseError::Late(format!(
             "{text}: it had no answer in time, as on a machine that does too much else"
         ))
     } else {

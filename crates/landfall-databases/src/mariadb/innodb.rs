@@ -15,6 +15,9 @@ use crate::{DatabaseError, PendingWrites};
 use crate::{Form, Listed};
 use landfall_os::Stop;
 
+/// Bytes in the log of a checkpoint itself.
+const CHECKPOINT_RECORD: u64 = 64;
+
 pub(crate) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "mariadb",
@@ -102,6 +105,21 @@ pub(super) fn pending_writes(server: &mut Conn) -> Result<PendingWrites, Databas
 
 /// Has every dirty page written.
 pub(super) fn drain(server: &Mutex<Conn>, stop: &Stop) -> Result<(), DatabaseError> {
+    without_dirty_pages(server, || {
+        wait_until(stop, || {
+            Ok(match dirty_bytes(&mut lock(server))? {
+                0 => Progress::Done,
+                bytes => Progress::Left(bytes, "bytes of dirty pages"),
+            })
+        })
+    })
+}
+
+/// Has dirty pages written as soon as there are any, while it waits.
+fn without_dirty_pages(
+    server: &Mutex<Conn>,
+    wait: impl FnOnce() -> Result<(), DatabaseError>,
+) -> Result<(), DatabaseError> {
     let (most, low): (f64, f64) = first(
         &mut lock(server),
         "SELECT @@GLOBAL.innodb_max_dirty_pages_pct, @@GLOBAL.innodb_max_dirty_pages_pct_lwm",
@@ -116,11 +134,44 @@ pub(super) fn drain(server: &Mutex<Conn>, stop: &Stop) -> Result<(), DatabaseErr
         run(&mut lock(server), &sql)
     };
     set(0.0, 0.0)?;
-    let drained = wait_until(stop, || {
-        Ok(match dirty_bytes(&mut lock(server))? {
-            0 => Progress::Done,
-            bytes => Progress::Left(bytes, "bytes of dirty pages"),
+    wait().and(set(most, low))
+}
+
+/// Has every page written that is newer than in its file by now, and the log freed so far. Returns whether the last
+/// checkpoint is another one than before.
+///
+/// Servers that can be told so (10.11 can) write pages until nobody commits for a moment, and at once; others take
+/// up to a second to begin.
+pub(super) fn checkpoint(server: &Mutex<Conn>, stop: &Stop) -> Result<bool, DatabaseError> {
+    let now = || -> Result<(u64, u64), DatabaseError> {
+        let sql = "SELECT CAST(SUM(IF(variable_name = 'Innodb_lsn_current', variable_value, 0)) AS UNSIGNED), \
+                          CAST(SUM(IF(variable_name = 'Innodb_lsn_last_checkpoint', variable_value, 0)) AS UNSIGNED) \
+                   FROM information_schema.global_status \
+                   WHERE variable_name LIKE 'Innodb_lsn_%'";
+        first(&mut lock(server), sql)
+    };
+    let (wanted, before) = now()?;
+    let can_be_told = "SELECT COUNT(*) > 0 FROM information_schema.system_variables \
+                       WHERE variable_name = 'innodb_log_checkpoint_now'";
+    if first(&mut lock(server), can_be_told)? {
+        run(
+            &mut lock(server),
+            "SET GLOBAL innodb_log_checkpoint_now = ON",
+        )?;
+        return Ok(now()?.1 > before);
+    }
+    without_dirty_pages(server, || {
+        wait_until(stop, || {
+            let (_, last) = now()?;
+            // It has a record of its own in the log, after what it is about.
+            let left = wanted
+                .saturating_sub(CHECKPOINT_RECORD)
+                .saturating_sub(last);
+            Ok(match left {
+                0 => Progress::Done,
+                bytes => Progress::Left(bytes, "bytes of the log"),
+            })
         })
-    });
-    drained.and(set(most, low))
+    })?;
+    Ok(now()?.1 > before)
 }

@@ -1,6 +1,7 @@
 //! A server of MariaDB that runs.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,8 +13,8 @@ use super::options::Options;
 pub(super) use super::session::run;
 use super::session::{Session, failed};
 use super::{Engine, SCHEMA, TITLE, innodb, myrocks};
-use crate::server::{Ending, Server};
-use crate::{DatabaseError, PendingWrites, Running};
+use crate::server::{Ending, NoConnection, Server};
+use crate::{DatabaseError, Maintenance, MaintenanceCount, PendingWrites, Running};
 use landfall_os::Stop;
 use landfall_os::humanize::duration_text;
 
@@ -32,6 +33,8 @@ pub(super) struct Mariadb {
     socket: PathBuf,
     engine: Engine,
     server: Server,
+    /// Checkpoints that were asked for and moved InnoDB's last one on; it does not count them itself.
+    checkpoints: AtomicU64,
 }
 
 impl Mariadb {
@@ -45,7 +48,7 @@ impl Mariadb {
     ) -> Result<Mariadb, DatabaseError> {
         let own = server.connect(
             stop,
-            || connect(&socket).map_err(|error| error.to_string()),
+            || connect(&socket).map_err(|error| NoConnection::NotYet(error.to_string())),
             |log| options.complaint(log),
         )?;
         // What writes the binary log waits for space, and everybody for it.
@@ -55,6 +58,7 @@ impl Mariadb {
             socket,
             engine,
             server,
+            checkpoints: AtomicU64::new(0),
         };
         match running.read_back(options) {
             Ok(()) => Ok(running),
@@ -149,6 +153,35 @@ impl Running for Mariadb {
             Engine::MyRocks => myrocks::drain(&self.own, stop),
         };
         drained.map_err(|error| self.server.watch().explain(error))
+    }
+
+    fn maintenance(&self) -> Result<Vec<MaintenanceCount>, DatabaseError> {
+        let mut server = self.own();
+        let mut all = Vec::new();
+        if self.engine == Engine::InnoDb {
+            let checkpoints = self.checkpoints.load(Ordering::Relaxed);
+            all.push(MaintenanceCount::told(Maintenance::Checkpoint, checkpoints));
+        }
+        if first(&mut server, "SELECT @@GLOBAL.log_bin")? {
+            let files: Vec<mysql::Row> = rows(&mut server, "SHOW BINARY LOGS")?;
+            let files = files.len() as u64;
+            all.push(MaintenanceCount::told(Maintenance::LogRotation, files));
+        }
+        Ok(all)
+    }
+
+    fn maintain(&self, what: Maintenance, stop: &Stop) -> Result<(), DatabaseError> {
+        let done = match (what, self.engine) {
+            (Maintenance::Checkpoint, Engine::InnoDb) => {
+                innodb::checkpoint(&self.own, stop).map(|has_moved| {
+                    self.checkpoints
+                        .fetch_add(has_moved.into(), Ordering::Relaxed);
+                })
+            }
+            (Maintenance::LogRotation, _) => run(&mut self.own(), "FLUSH BINARY LOGS"),
+            (other, _) => Err(DatabaseError::Failed(format!("{TITLE} has no {other:?}"))),
+        };
+        done.map_err(|error| self.server.watch().explain(error))
     }
 
     fn verify(&self, stop: &Stop) -> Result<Option<String>, DatabaseError> {

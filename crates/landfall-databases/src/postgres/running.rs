@@ -2,14 +2,17 @@
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
+use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 
+use super::TITLE;
 use super::options::Options;
 use super::session::{Session, failed};
-use crate::server::{Ending, Server};
-use crate::{DatabaseError, PendingWrites, Running};
+use crate::server::{Ending, NoConnection, Server};
+use crate::{DatabaseError, Maintenance, MaintenanceCount, PendingWrites, Running};
 use landfall_os::Stop;
 
 /// What looks at buffers, and what checks tables and indexes; both are in Debian's package of the server,
@@ -19,6 +22,8 @@ const EXTENSIONS: [&str; 2] = ["pg_buffercache", "amcheck"];
 const CHECKPOINTS: usize = 5;
 /// Bytes of a page, unless somebody compiled it otherwise.
 const PAGE: u64 = 8192;
+/// How often it is looked whether a checkpoint was counted.
+const LOOK: Duration = Duration::from_millis(2);
 
 pub(super) struct Postgres {
     // Dropped before the server.
@@ -35,7 +40,19 @@ impl Postgres {
         options: &Options,
         stop: &Stop,
     ) -> Result<Postgres, DatabaseError> {
-        let connect = || connect(&sockets).map_err(|error| failed(error).to_string());
+        let connect = || {
+            connect(&sockets).map_err(|error| {
+                // What has a code was said by the server itself.
+                let is_said = error.code().is_some();
+                let is_for_now = error.code() == Some(&SqlState::CANNOT_CONNECT_NOW);
+                let why = failed(error).to_string();
+                if is_said && !is_for_now {
+                    NoConnection::Refused(why)
+                } else {
+                    NoConnection::NotYet(why)
+                }
+            })
+        };
         let own = server.connect(stop, connect, |log| options.complaint(log))?;
         let running = Postgres {
             own: Mutex::new(own),
@@ -75,6 +92,22 @@ impl Postgres {
         let sql = "SELECT FROM pg_extension WHERE extname = $1";
         let rows = self.own().query(sql, &[&extension]).map_err(failed)?;
         Ok(!rows.is_empty())
+    }
+
+    /// How many checkpoints there were, as the server counts them.
+    fn checkpoints(&self) -> Result<u64, DatabaseError> {
+        let explained = |error| self.server.watch().explain(failed(error));
+        // Since version 17 they are in a view of their own.
+        let has_view = "SELECT to_regclass('pg_stat_checkpointer') IS NOT NULL";
+        let has_view = self.own().query_one(has_view, &[]).map_err(explained)?;
+        let sql = if has_view.try_get(0).map_err(failed)? {
+            "SELECT num_timed + num_requested FROM pg_stat_checkpointer"
+        } else {
+            "SELECT checkpoints_timed + checkpoints_req FROM pg_stat_bgwriter"
+        };
+        let row = self.own().query_one(sql, &[]).map_err(explained)?;
+        let checkpoints: i64 = row.try_get(0).map_err(failed)?;
+        Ok(checkpoints as u64)
     }
 
     fn own(&self) -> MutexGuard<'_, Client> {
@@ -152,6 +185,31 @@ impl Running for Postgres {
             if self.pending_writes()?.dirty_bytes.unwrap_or(0) == 0 {
                 break;
             }
+        }
+        Ok(())
+    }
+
+    fn maintenance(&self) -> Result<Vec<MaintenanceCount>, DatabaseError> {
+        let checkpoints = self.checkpoints()?;
+        Ok(vec![MaintenanceCount::told(
+            Maintenance::Checkpoint,
+            checkpoints,
+        )])
+    }
+
+    fn maintain(&self, what: Maintenance, stop: &Stop) -> Result<(), DatabaseError> {
+        if what != Maintenance::Checkpoint {
+            return Err(DatabaseError::Failed(format!("{TITLE} has no {what:?}")));
+        }
+        let before = self.checkpoints()?;
+        let done = self.own().batch_execute("CHECKPOINT");
+        done.map_err(|error| self.server.watch().explain(failed(error)))?;
+        // It is counted a moment later than it is done.
+        while self.checkpoints()? == before {
+            if stop.is_requested() {
+                return Err(DatabaseError::Stopped);
+            }
+            thread::sleep(LOOK);
         }
         Ok(())
     }

@@ -9,8 +9,10 @@ use redis::{Client, Connection, ConnectionAddr, IntoConnectionInfo, RedisError};
 
 use super::options::Options;
 use super::{Programs, TITLE};
-use crate::server::{Ending, Server, Watch};
-use crate::{Batch, DatabaseError, KeyValue, PendingWrites, Running, program};
+use crate::server::{Ending, NoConnection, Server, Watch};
+use crate::{
+    Batch, DatabaseError, KeyValue, Maintenance, MaintenanceCount, PendingWrites, Running, program,
+};
 use landfall_os::Stop;
 use landfall_os::sync_directory;
 
@@ -41,7 +43,7 @@ impl Redis {
         options: &Options,
         stop: &Stop,
     ) -> Result<Redis, DatabaseError> {
-        let connect = || connect(&socket).map_err(|error| error.to_string());
+        let connect = || connect(&socket).map_err(|error| NoConnection::NotYet(error.to_string()));
         let mut own = server.connect(stop, connect, |log| options.complaint(log))?;
         for (name, _) in options.asked() {
             let mut ask = redis::cmd("CONFIG");
@@ -135,6 +137,42 @@ impl Running for Redis {
             let doing = format!("cannot sync what is in {}", self.directory.display());
             DatabaseError::io(&doing, &error)
         })
+    }
+
+    fn maintenance(&self) -> Result<Vec<MaintenanceCount>, DatabaseError> {
+        // Counted since version 7.
+        let told = self.persistence()?;
+        let mut all = Vec::new();
+        if field(&told, "aof_enabled") == 1 {
+            let rewrites = field(&told, "aof_rewrites");
+            all.push(MaintenanceCount::told(Maintenance::LogRewrite, rewrites));
+        }
+        let saves = field(&told, "rdb_saves");
+        all.push(MaintenanceCount::told(Maintenance::Snapshot, saves));
+        Ok(all)
+    }
+
+    fn maintain(&self, what: Maintenance, stop: &Stop) -> Result<(), DatabaseError> {
+        let (command, under_way) = match what {
+            Maintenance::LogRewrite => (
+                "BGREWRITEAOF",
+                ["aof_rewrite_in_progress", "aof_rewrite_scheduled"],
+            ),
+            Maintenance::Snapshot => ("BGSAVE", ["rdb_bgsave_in_progress"; 2]),
+            other => return Err(DatabaseError::Failed(format!("{TITLE} has no {other:?}"))),
+        };
+        let told = redis::cmd(command).exec(&mut *self.own());
+        told.map_err(|error| self.server.watch().explain(failed(error)))?;
+        loop {
+            let told = self.persistence()?;
+            if under_way.iter().all(|name| field(&told, name) == 0) {
+                return Ok(());
+            }
+            if stop.is_requested() {
+                return Err(DatabaseError::Stopped);
+            }
+            thread::sleep(LOOK);
+        }
     }
 
     fn verify(&self, stop: &Stop) -> Result<Option<String>, DatabaseError> {
