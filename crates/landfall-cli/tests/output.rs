@@ -142,7 +142,10 @@ fn every_trial_is_one_line() {
 
     let ended = run(dir.path(), small(&["--no-report", "--csv", "trials.csv"]));
     ended.assert_measured();
-    assert!(ended.stdout.contains("ops/s"), "and the table as usual");
+    assert!(
+        ended.stdout.contains("Durable writes of"),
+        "and the screen as usual"
+    );
     let written = fs::read_to_string(dir.path().join("trials.csv")).unwrap();
     assert_eq!(lines_of(&written, b',').len(), 1 + 2 * 2);
     assert_eq!(names(dir.path()), ["trials.csv"]);
@@ -264,7 +267,7 @@ fn a_run_ends_with_one_screen_and_its_tables_fit_a_hundred_columns() {
     assert_eq!(ended.stderr, "", "progress is for terminals");
     let screen = &ended.stdout;
     for part in [
-        "One durable write of 8 KiB",
+        "Durable writes of 8 KiB",
         "append with fdatasync",
         " threads, ",
         "not synced",

@@ -318,6 +318,12 @@ fn is_nearly_full(filesystem: &Filesystem) -> bool {
     space.total_bytes > 0 && (space.available_bytes as f64) < NEARLY_FULL * space.total_bytes as f64
 }
 
+/// Whether a power cut may take new, grown and renamed files, synced or not: nothing brings their names and sizes back.
+pub(crate) fn may_lose_new_files(filesystem: &Filesystem) -> bool {
+    let storage = filesystem.storage();
+    storage.journal == Some(false) && matches!(storage.kind.as_str(), "ext2" | "ext4")
+}
+
 /// What must be known about a target before a figure measured on it is believed.
 pub fn notices(filesystem: &Filesystem) -> Vec<Notice> {
     let storage = filesystem.storage();
@@ -393,9 +399,8 @@ pub fn notices(filesystem: &Filesystem) -> Vec<Notice> {
             ),
         );
     }
-    let has_none = storage.journal == Some(false);
-    let no_journal = (has_none && matches!(kind.as_str(), "ext2" | "ext4")).then(|| {
-        let text = format!("This {kind} has no journal: a power cut may take new, grown and renamed files, synced or not.");
+    let no_journal = may_lose_new_files(filesystem).then(|| {
+        let text = format!("This {kind} has no journal: a power cut can lose new, grown and renamed files, synced or not.");
         let details = "After a power cut e2fsck may ask a person what to do.";
         Notice::new("no-journal", Weight::Warning, text).because(details)
     });

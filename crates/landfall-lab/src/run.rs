@@ -50,7 +50,7 @@ pub fn run(
             1 => notice,
             // Of which experiment it speaks.
             _ => Notice {
-                text: format!("{}: {}", plan.name(), notice.text),
+                text: format!("{}: {}", subject(plan.name()), notice.text),
                 ..notice
             },
         }));
@@ -72,6 +72,16 @@ pub fn run(
         notices,
         experiments,
     })
+}
+
+/// What an experiment is about, before what is to be known of it alone.
+fn subject(name: &'static str) -> &'static str {
+    match name {
+        "sync" => "Durable writes",
+        "stream" => "Saving a state",
+        "dump-vs-log" => "Dump or log",
+        name => name,
+    }
 }
 
 /// One experiment's place in the whole run.

@@ -7,6 +7,7 @@ use landfall_lab::advice::check::{Check, check};
 use landfall_lab::advice::fragment::{HEAD, fragment};
 use landfall_lab::advice::{Advice, Scope, advise, is_same_machine, merge, plans};
 use landfall_lab::config_file::ConfigFile;
+use landfall_lab::report::advice::Detail;
 use landfall_lab::rules::System;
 use landfall_lab::sync::SyncResults;
 use landfall_lab::{Results, Site, SiteKind, SiteSpec, Stop, canonical_directory, report};
@@ -144,8 +145,12 @@ fn shown(arguments: &Advise, advice: &Advice, scope: &Scope, page: Option<&str>)
         return table::text(&blocks) + &page.unwrap_or_default();
     }
     if arguments.check.is_empty() && arguments.workload.is_none() {
-        let blocks = report::advice::answer(advice, scope, page, arguments.missing);
-        return table::screen(&blocks);
+        let of = |detail| report::advice::answer(advice, scope, page, detail);
+        return if arguments.missing {
+            table::screen(&of(Detail::ALL_COMMANDS))
+        } else {
+            table::one_screen(Detail::LEVELS.map(of))
+        };
     }
     let workload = if arguments.workload.is_none() {
         String::new()

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use landfall_lab::advice::{Advice, Scope, advise};
-use landfall_lab::{Error, Results, report};
+use landfall_lab::report::{self, Kept};
+use landfall_lab::{Error, Results};
 use landfall_os::humanize::quoted;
 use landfall_report::html;
 use landfall_report::markdown::markdown;
@@ -14,6 +15,9 @@ use crate::commands::history;
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 use crate::terminal::table;
+
+/// The report's page in its directory.
+pub const PAGE: &str = "index.html";
 
 /// Whether standard output is meant.
 pub fn is_stdout(path: &Option<PathBuf>) -> bool {
@@ -71,12 +75,34 @@ impl Documents {
         } else if is_stdout(&self.markdown) {
             markdown(&table::results(results))
         } else {
-            let page = (!self.no_report).then(|| self.report.join("index.html"));
-            table::shown(results, tables, page.as_deref())
+            let in_report = |name| (!self.no_report).then(|| self.report.join(name));
+            let document = in_report(history::NEWEST).or_else(|| self.json.clone());
+            shown(
+                results,
+                tables,
+                document.as_deref(),
+                in_report(PAGE).as_deref(),
+            )
         };
         print_bytes(text.as_bytes())?;
         Ok(())
     }
+}
+
+/// What a terminal shows of a run, whose document and page are there.
+pub fn shown(
+    results: &Results,
+    tables: bool,
+    document: Option<&Path>,
+    page: Option<&Path>,
+) -> String {
+    let text = |path: &Path| path.display().to_string();
+    let (document, page) = (document.map(text), page.map(text));
+    let kept = Kept {
+        document: document.as_deref(),
+        page: page.as_deref(),
+    };
+    table::shown(results, tables, kept)
 }
 
 /// Writes the report and its document in place of an earlier one's, which the history keeps.
@@ -91,7 +117,7 @@ pub fn write_report(
     replace(&path, results.to_json().as_bytes())?;
     let page = html::render(&report::page(results, advice, scope))
         .map_err(|error| Failure::new(Code::Failed, error.to_string()))?;
-    Ok(replace(&directory.join("index.html"), page.as_bytes())?)
+    Ok(replace(&directory.join(PAGE), page.as_bytes())?)
 }
 
 /// Makes the report's directory, if there is to be a report. What this returns removes it again when dropped, if

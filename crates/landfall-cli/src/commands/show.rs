@@ -8,8 +8,9 @@ use landfall_report::markdown::markdown;
 
 use crate::args::Show;
 use crate::commands::compare::read;
-use crate::commands::documents::{is_stdout, prepare_report_in, write_report};
+use crate::commands::documents::{PAGE, is_stdout, prepare_report_in, shown, write_report};
 use crate::commands::files::write_file;
+use crate::commands::history::NEWEST;
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 use crate::terminal::table;
@@ -38,10 +39,21 @@ pub fn run(arguments: &Show) -> Result<Code, Failure> {
     if outputs.into_iter().any(is_stdout) {
         return Ok(Code::Measured);
     }
-    let page = arguments
-        .report
-        .as_ref()
-        .map(|report| report.join("index.html"));
-    let text = table::shown(&results, arguments.tables, page.as_deref());
+    // One that was written with the document lies beside it.
+    let report = arguments.report.as_deref();
+    let beside = || {
+        arguments
+            .file
+            .parent()
+            .filter(|_| arguments.file.ends_with(NEWEST))
+    };
+    let page = report.or_else(beside).map(|report| report.join(PAGE));
+    let page = page.filter(|page| page.exists());
+    let text = shown(
+        &results,
+        arguments.tables,
+        Some(&arguments.file),
+        page.as_deref(),
+    );
     print_bytes(text.as_bytes())
 }

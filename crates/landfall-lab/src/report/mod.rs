@@ -12,7 +12,7 @@ pub(crate) mod tests;
 use landfall_results::view::Block;
 
 pub use page::page;
-pub use screen::{Detail, screen};
+pub use screen::{Detail, Kept, screen};
 
 use crate::{Findings, Found, Results};
 

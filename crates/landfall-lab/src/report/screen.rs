@@ -1,8 +1,10 @@
 //! One screen of what was found: the answers, what was claimed, what to distrust, what to run next. All figures are in the
 //! tables, which [`super::brief`] has.
 
+use std::collections::BTreeSet;
+
 use landfall_os::humanize::{duration_text, quoted};
-use landfall_results::claim::Verdict;
+use landfall_results::claim::{ClaimResult, Verdict};
 use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
 
 use super::runs;
@@ -16,35 +18,44 @@ const MOST_NOTICES: usize = 3;
 const MOST_REASONS: usize = 2;
 
 /// How much is to be said: less, where that is more than there is room for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Detail {
-    /// Of claims only how many got which verdict.
-    Least,
-    /// Claims that do not hold, and how many others there are.
-    Surprises,
-    /// Every claim that was judged.
-    Claims,
-    /// The tables too.
-    Tables,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// Why something was not measured.
+    reasons: bool,
+    /// Claims that have a line each, what does not hold before what holds; the rest is counted.
+    claims: usize,
 }
 
 impl Detail {
-    /// The most first.
-    pub const ALL: [Detail; 4] = [
-        Detail::Tables,
-        Detail::Claims,
-        Detail::Surprises,
-        Detail::Least,
-    ];
+    /// All that may be said of these, the most first.
+    pub fn all(results: &Results) -> Vec<Detail> {
+        let of = |verdict| {
+            results
+                .claims()
+                .filter(|claim| claim.verdict == verdict)
+                .count()
+        };
+        let surprises = of(Verdict::DoesNotHold);
+        let judged = surprises + of(Verdict::Holds);
+        let with = |reasons, claims| Detail { reasons, claims };
+        let most = (surprises..=judged).rev();
+        let mut all: Vec<Detail> = most.map(|claims| with(true, claims)).collect();
+        all.extend((0..=surprises).rev().map(|claims| with(false, claims)));
+        all
+    }
 }
 
-/// One screen, with `proofs`, which are shown whole, and where the report was written.
-pub fn screen(
-    results: &Results,
-    proofs: &[Block],
-    report: Option<&str>,
-    detail: Detail,
-) -> Vec<Block> {
+/// Where what was found is kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Kept<'a> {
+    /// The results document.
+    pub document: Option<&'a str>,
+    /// The report's page.
+    pub page: Option<&'a str>,
+}
+
+/// One screen, with `proofs`, which are shown whole, and where all of it is kept.
+pub fn screen(results: &Results, proofs: &[Block], kept: Kept<'_>, detail: Detail) -> Vec<Block> {
     let mut blocks: Vec<Block> = Block::prose(0, [measured(results)]).into_iter().collect();
     for name in Found::EXPERIMENTS {
         for found in runs(results, name) {
@@ -59,18 +70,18 @@ pub fn screen(
             }
         }
     }
-    if detail == Detail::Tables {
-        blocks.extend(super::brief(results));
-    }
     blocks.extend_from_slice(proofs);
     blocks.extend(claims(results, detail));
-    let mut rows: Vec<Row> = count_of_claims(results).into_iter().collect();
-    if detail > Detail::Surprises || results.is_empty() {
+    let mut rows = Vec::new();
+    if detail.claims == 0 {
+        rows.extend(rest_of_claims(results, detail).map(|rest| Row::of("Claims", [rest])));
+    }
+    if detail.reasons || results.is_empty() {
         rows.extend(left_out(results));
     }
     rows.extend(distrust(results));
-    rows.extend(next(results));
-    rows.extend(report.map(|report| Row::of("Report", [report])));
+    rows.extend(next(results, kept));
+    rows.extend(kept.page.map(|page| Row::of("Report", [page])));
     blocks.push(Block::Table(
         Table::new("", "", vec![Column::text("")]).with_rows(rows),
     ));
@@ -100,51 +111,71 @@ fn measured(results: &Results) -> String {
     )
 }
 
-/// Claims that were judged, a line each.
+/// Claims that were judged, a line each, as far as there is room.
 fn claims(results: &Results, detail: Detail) -> Option<Block> {
-    let judged = results.claims().filter_map(|claim| {
+    let of = |verdict| {
+        results
+            .claims()
+            .filter(move |claim| claim.verdict == verdict)
+    };
+    let judged = of(Verdict::DoesNotHold).chain(of(Verdict::Holds));
+    let shown: Vec<&ClaimResult> = judged.take(detail.claims).collect();
+    let rows = shown.iter().map(|claim| {
         let tone = match claim.verdict {
-            Verdict::DoesNotHold if detail > Detail::Least => Tone::Bad,
-            Verdict::Holds if detail > Detail::Surprises => Tone::Good,
-            _ => return None,
+            Verdict::Holds => Tone::Good,
+            _ => Tone::Bad,
         };
         let figure = |value: Option<f64>| value.map_or_else(|| NOTHING.to_owned(), two);
         let today = claim.today.map(|today| today.median);
         let cells = [figure(claim.published).into(), figure(today).into()];
         let verdict = Cell::toned(tone, claim.verdict.name());
-        Some(Row::of(
-            claim.statement.as_str(),
-            cells.into_iter().chain([verdict]),
-        ))
+        let cells = cells.into_iter().chain([verdict]);
+        Row::of(claim.statement.as_str(), cells)
     });
-    let judged: Vec<Row> = judged.collect();
     let mut columns: Vec<Column> = ["published", "here"].map(Column::new).into();
     columns.push(Column::text(""));
-    let title = "Published claims";
-    let table = Table::new(title, title, columns).with_rows(judged);
+    let sources: BTreeSet<&str> = shown.iter().map(|claim| claim.source.as_str()).collect();
+    let title = match sources.len() {
+        1 => "Claims of one publication, as ratios".to_owned(),
+        some => format!("Claims of {some} publications, as ratios"),
+    };
+    let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
+    rest_of_claims(results, detail)
+        .into_iter()
+        .for_each(|rest| table.note(rest));
     (!table.rows.is_empty()).then_some(Block::Table(table))
 }
 
-/// How many claims got which verdict.
-fn count_of_claims(results: &Results) -> Option<Row> {
-    let verdicts = [
-        (Verdict::Holds, "hold"),
-        (Verdict::DoesNotHold, "do not"),
-        (Verdict::CannotBeTold, "cannot be told"),
-        (Verdict::DoesNotApply, "not about this filesystem"),
-    ];
+/// How many claims that have no line got which verdict.
+fn rest_of_claims(results: &Results, detail: Detail) -> Option<String> {
     let count = |verdict| {
         results
             .claims()
             .filter(|claim| claim.verdict == verdict)
             .count()
     };
-    let counted = verdicts.map(|(verdict, name)| (count(verdict), name));
-    let counted = counted.iter().filter(|(count, _)| *count > 0);
+    let mut shown = detail.claims;
+    let mut rest = |verdict| {
+        let all = count(verdict);
+        let of_it = shown.min(all);
+        shown -= of_it;
+        all - of_it
+    };
+    let more = if detail.claims > 0 { " more" } else { "" };
+    let counted = [
+        (rest(Verdict::DoesNotHold), format!("{more} do not hold")),
+        (rest(Verdict::Holds), format!("{more} hold")),
+        (count(Verdict::CannotBeTold), " cannot be told".to_owned()),
+        (
+            count(Verdict::DoesNotApply),
+            " not about this filesystem".to_owned(),
+        ),
+    ];
+    let counted = counted.into_iter().filter(|(count, _)| *count > 0);
     let counted: Vec<String> = counted
-        .map(|(count, name)| format!("{count} {name}"))
+        .map(|(count, name)| format!("{count}{name}"))
         .collect();
-    (!counted.is_empty()).then(|| Row::of("Claims", [counted.join(", ")]))
+    (!counted.is_empty()).then(|| format!("{} (--tables)", counted.join(", ")))
 }
 
 /// Why series of the plan could not be measured, each reason once.
@@ -196,7 +227,7 @@ fn distrust(results: &Results) -> Vec<Row> {
 }
 
 /// What to run next, by what was not done yet.
-fn next(results: &Results) -> Vec<Row> {
+fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
     let is_proven = results
         .findings()
         .flat_map(|found| found.series())
@@ -209,8 +240,13 @@ fn next(results: &Results) -> Vec<Row> {
             "sudo landfall lab sync --prove {directory}   # simulate power cuts"
         ));
     }
-    commands.push("sudo landfall advise   # settings of the databases here".to_owned());
-    commands.push("landfall show --tables   # all figures of this run".to_owned());
+    commands.push("sudo landfall advise   # settings of the databases installed here".to_owned());
+    if let Some(document) = kept.document.map(quoted) {
+        commands.push(format!("landfall show --tables {document}"));
+        if kept.page.is_none() {
+            commands.push(format!("landfall show --report DIR {document}   # charts"));
+        }
+    }
     titled("Next", commands.into_iter().map(Cell::from))
 }
 

@@ -165,7 +165,7 @@ static CLAIMS: [Claim<Way>; 7] = [
     Claim {
         published: Published {
             id: "fallocate-costs-as-writing",
-            statement: "posix_fallocate takes as long as a durable write",
+            statement: "posix_fallocate takes the time of a durable write",
             source: SOURCE,
             value: Some(1.0),
             band: Band::between(0.5, 2.0),

@@ -1,12 +1,12 @@
 //! What the terminal and the report say of the results in the same words.
 
-use landfall_os::DirtyLimits;
+use landfall_os::{Allocation, DirtyLimits, StreamCall, StreamMethod};
 
 use super::{Ceiling, Data, StreamResults, Wall};
-use crate::numbers::{interval, short, thousands, two};
+use crate::numbers::{Print, interval, short, thousands, two};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 use landfall_os::humanize::bytes_text;
-use landfall_results::{Metric, Series};
+use landfall_results::{Axes, Metric, Series};
 
 const MIB: f64 = 1048576.0;
 /// Tries in memory that differ by more than this factor did not all find memory ready.
@@ -134,6 +134,54 @@ pub fn seconds_text(seconds: f64) -> String {
     }
 }
 
+/// The same with its interval, if chance was seen to move it: `65 (61–72) ms`.
+pub fn seconds_with_interval(seconds: &Estimate) -> String {
+    let text = seconds_text(seconds.median);
+    if seconds.low >= seconds.high {
+        return text;
+    }
+    let print: Print = match seconds.median {
+        median if median >= 0.9995 => short,
+        median if median >= 0.00995 => |seconds| format!("{:.0}", seconds * 1e3),
+        _ => |seconds| two(seconds * 1e3),
+    };
+    let (median, unit) = text.split_at(text.find(' ').unwrap_or(text.len()));
+    format!("{median} ({}){unit}", interval(seconds, print))
+}
+
+/// How a state is saved, in words: `write(2) into a new file`.
+pub fn way(axes: &Axes) -> String {
+    let method = axes.stream_method.map_or_else(String::new, method_words);
+    let allocation = match axes.allocation {
+        Some(Allocation::Append) => "into a new file",
+        Some(Allocation::Overwrite) => "over an old file",
+        Some(Allocation::ZeroFilled) => "over zeros just written",
+        Some(Allocation::ZeroFilledSettled) => "over blocks synced before",
+        Some(Allocation::Unwritten) => "into fallocated space",
+        Some(Allocation::Sparse) => "into a sparse file",
+        Some(Allocation::WriteZeroes) => "over zeros made by fallocate",
+        Some(Allocation::Recycled) => "over a recycled file",
+        Some(Allocation::Step { mib }) => return format!("{method}, preallocated by {mib} MiB"),
+        None => return method,
+    };
+    format!("{method} {allocation}")
+}
+
+fn method_words(method: StreamMethod) -> String {
+    let call = match method.call {
+        StreamCall::Write => "write(2)",
+        StreamCall::Paced => "paced write(2)",
+        StreamCall::Mmap => "mmap",
+        StreamCall::MmapPopulate => "populated mmap",
+        StreamCall::IoUring => "io_uring",
+    };
+    if method.direct {
+        format!("O_DIRECT {call}")
+    } else {
+        call.to_owned()
+    }
+}
+
 /// Whether something was handed over faster than without a disk: memory was slower to be had when the ceiling was
 /// measured.
 fn is_exceeded(ceiling: &Ceiling, series: &[Series]) -> bool {
@@ -168,6 +216,14 @@ mod tests {
     fn times_read_well() {
         let texts = [12.345, 1.0, 0.12345, 0.001234].map(seconds_text);
         assert_eq!(texts, ["12.3 s", "1.00 s", "123 ms", "1.23 ms"]);
+        let estimate = |median: f64, low, high| Estimate { median, low, high };
+        let spread = estimate(0.0651, 0.0614, 0.072);
+        assert_eq!(seconds_with_interval(&spread), "65 (61–72) ms");
+        assert_eq!(
+            seconds_with_interval(&estimate(1.5, 0.98, 2.0)),
+            "1.50 (0.98–2.00) s"
+        );
+        assert_eq!(seconds_with_interval(&estimate(1.5, 1.5, 1.5)), "1.50 s");
     }
 
     #[test]

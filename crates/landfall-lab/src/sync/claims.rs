@@ -75,7 +75,7 @@ static CLAIMS: [Claim<Strategy>; 8] = [
     Claim {
         published: Published {
             id: "at-once-costs-half",
-            statement: "Overwriting fresh zeros at once runs at half speed",
+            statement: "Overwriting zeros just written runs at half the rate",
             source: SOURCE,
             value: Some(6_569.0 / 12_330.0),
             band: Band::between(0.4, 0.67),
@@ -99,7 +99,7 @@ static CLAIMS: [Claim<Strategy>; 8] = [
     Claim {
         published: Published {
             id: "preallocating-under-load-costs-half",
-            statement: "Preallocating under load (64 MiB) costs half",
+            statement: "Preallocating 64 MiB at a time halves the rate",
             source: SOURCE,
             value: Some(6_569.0 / 12_330.0),
             band: Band::between(0.4, 0.67),

@@ -100,6 +100,35 @@ fn what_is_no_data_directory_is_not_started_in() {
 }
 
 #[test]
+fn a_server_that_refuses_every_connection_is_not_waited_for() {
+    let _alone = alone();
+    if !servers().contains(&"postgres") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    create(&*with("postgres", &[]).unwrap(), directory.path());
+    // It starts without this, and nobody can be let into a database.
+    for database in fs::read_dir(directory.path().join("base"))
+        .unwrap()
+        .flatten()
+    {
+        fs::remove_file(database.path().join("PG_VERSION")).unwrap();
+    }
+    let outcome = start("postgres", &[], directory.path(), &Stop::default());
+    match outcome.err() {
+        Some(DatabaseError::DoesNotStart(text)) => {
+            assert!(text.contains("refuses every connection"), "{text}");
+            assert!(
+                text.contains("PG_VERSION") || text.contains("data directory"),
+                "{text}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    left::assert_nothing(directory.path());
+}
+
+#[test]
 fn a_start_is_given_up_when_the_user_asks_for_it() {
     let _alone = alone();
     let stop = Stop::default();

@@ -8,10 +8,9 @@ mod subjects;
 mod timeline;
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use landfall_lab::facts::place;
-use landfall_lab::report::{self, Detail};
+use landfall_lab::report::{self, Detail, Kept};
 use landfall_lab::{Notice, Results, Weight};
 use landfall_os::humanize::duration_text;
 use landfall_report::text;
@@ -25,27 +24,31 @@ pub use subjects::{settings, subjects};
 const SCREEN: (u16, usize) = (80, 40);
 
 /// What a terminal shows of a run: all tables if they are wanted, or one screen, with as much as there is room for. Proofs
-/// are shown whole. `report` is where the page is, if one was written.
-pub fn shown(results: &Results, tables: bool, report: Option<&Path>) -> String {
-    let report = report.map(|report| report.display().to_string());
+/// are shown whole.
+pub fn shown(results: &Results, tables: bool, kept: Kept<'_>) -> String {
     if tables || results.has_only_proofs() {
         let mut text = text(&self::results(results));
-        if let Some(report) = report {
-            let _ = writeln!(text, "\nReport: {report}");
+        if let Some(page) = kept.page {
+            let _ = writeln!(text, "\nReport: {page}");
         }
         return text;
     }
-    let (width, height) = SCREEN;
     let proofs = proof::proofs(&results.proofs().collect::<Vec<_>>());
+    let details = Detail::all(results).into_iter();
+    one_screen(details.map(|detail| report::screen(results, &proofs, kept, detail)))
+}
+
+/// The first of these that fits on one screen, or else the last.
+pub fn one_screen(levels: impl IntoIterator<Item = Vec<Block>>) -> String {
+    let (_, height) = SCREEN;
     let mut shown = String::new();
-    for detail in Detail::ALL {
-        let blocks = report::screen(results, &proofs, report.as_deref(), detail);
-        shown = text::text_within(width, &blocks);
-        if shown.trim_start().lines().count() <= height {
+    for blocks in levels {
+        shown = screen(&blocks);
+        if shown.lines().count() <= height {
             break;
         }
     }
-    shown.trim_start_matches('\n').to_owned()
+    shown
 }
 
 /// These alone, from the first line on, as wide as the one screen.
@@ -138,5 +141,62 @@ mod tests {
                 assert!(width <= 100, "{name}, {width} columns: {line}");
             }
         }
+    }
+
+    #[test]
+    fn one_screen_says_where_everything_is_and_fits() {
+        let kept = Kept {
+            document: Some("landfall-report/results.json"),
+            page: Some("landfall-report/index.html"),
+        };
+        for name in ["ext4", "btrfs", "spinning", "memory", "no-barrier"] {
+            let shown = shown(&recorded(name), false, kept);
+            let text = anstream::adapter::strip_str(&shown).to_string();
+            for part in [
+                "Distrust",
+                "Next",
+                kept.document.unwrap(),
+                kept.page.unwrap(),
+            ] {
+                assert!(text.contains(part), "{name}, {part}: {text}");
+            }
+            assert!(text.lines().count() <= 40, "{name}: {text}");
+            let wide = text.lines().find(|line| line.chars().count() > 80);
+            assert_eq!(wide, None, "{name}: {text}");
+        }
+    }
+
+    /// A run with so many claims that do not hold and as many that hold.
+    fn with_claims(count: usize) -> Results {
+        let mut document: serde_json::Value =
+            serde_json::from_str(&recorded("ext4").to_json()).expect("JSON");
+        let claim = |index: usize, verdict: &str| {
+            serde_json::json!({
+                "id": "", "statement": format!("Claim {index} that {verdict}"), "quantity": "", "published": 4.0,
+                "source": "somebody", "band": {"at_least": 3.0, "at_most": null},
+                "today": {"median": 1.0, "low": 1.0, "high": 1.0}, "verdict": verdict, "why": "",
+            })
+        };
+        let claims = (0..count).flat_map(|at| [claim(at, "holds"), claim(at, "does-not-hold")]);
+        document["experiments"][0]["claims"] = claims.collect();
+        Results::from_json(&document.to_string()).expect("results")
+    }
+
+    #[test]
+    fn as_many_claims_as_there_is_room_for_have_a_line_each_and_the_rest_is_counted() {
+        let text = |count| {
+            let shown = shown(&with_claims(count), false, Kept::default());
+            anstream::adapter::strip_str(&shown).to_string()
+        };
+        let few = text(2);
+        assert_eq!(few.matches("Claim ").count(), 4, "{few}");
+        assert!(!few.contains(" more hold"), "{few}");
+        let many = text(30);
+        assert!(many.lines().count() <= 40, "{many}");
+        let lines = many.matches("that does-not-hold").count();
+        assert!((1..30).contains(&lines), "{many}");
+        assert!(!many.contains("that holds"), "{many}");
+        let rest = format!("{} more do not hold, 30 more hold", 30 - lines);
+        assert!(many.contains(&rest), "{rest}: {many}");
     }
 }

@@ -1,8 +1,8 @@
 //! Whether to dump a state or to log its changes, on one screen: how long the program stands still, how long a restart
-//! takes, and where the cheaper one changes.
+//! takes, and when the log costs less.
 
 use landfall_os::humanize::bytes_text;
-use landfall_results::view::{Block, Column, Row, Table};
+use landfall_results::view::{Block, Cell, Column, Row, Table};
 use landfall_results::{Metric, Saving};
 
 use crate::dump_vs_log::summary_text::{crossing, percent};
@@ -11,40 +11,55 @@ use crate::numbers::NOTHING;
 use crate::stream::summary_text::seconds_text;
 
 /// What stands beside each way.
-const SHOWN: [(Saving, &str); 3] = [
-    (Saving::Dump, "dump, program stopped"),
-    (Saving::LogEveryUpdate, "log, each update synced"),
-    (Saving::SnapshotEveryUpdate, "snapshot, program goes on"),
+const SHOWN: [(Saving, &str, &str); 3] = [
+    (
+        Saving::Dump,
+        "dump, the program stopped",
+        "all since the dump",
+    ),
+    (Saving::LogEveryUpdate, "log, each update synced", "nothing"),
+    (
+        Saving::SnapshotEveryUpdate,
+        "the same during a snapshot",
+        "nothing",
+    ),
 ];
 
 /// The answer; nothing where none of these was measured.
 pub(crate) fn answer(found: &DumpVsLogResults) -> Option<Vec<Block>> {
-    let rows = SHOWN.iter().filter_map(|(saving, label)| {
+    let rows = SHOWN.iter().filter_map(|(saving, label, lost)| {
         let series = found.find(*saving).filter(|one| one.is_measured())?;
         let time = |metric, unit: f64| {
             let time = series.median(metric).map(|time| seconds_text(time * unit));
             time.unwrap_or_else(|| NOTHING.to_owned())
         };
-        let cheaper = crossing(found, *saving, Cost::Seconds);
-        let cheaper = cheaper.map_or_else(String::new, |point| {
-            format!(
-                "cheaper if less than {} changes",
-                percent(point.share.median)
-            )
-        });
+        let stall = time(Metric::LongestStallMs, 1e-3);
+        let restart = time(Metric::RestartSeconds, 1.0);
         Some(Row::of(
             *label,
-            [
-                time(Metric::LongestStallMs, 1e-3),
-                time(Metric::RestartSeconds, 1.0),
-                cheaper,
-            ],
+            [stall.into(), restart.into(), Cell::from(*lost)],
         ))
     });
     let rows: Vec<Row> = rows.collect();
-    let mut columns: Vec<Column> = ["longest stall", "restart takes"].map(Column::new).into();
-    columns.push(Column::text(""));
-    let title = format!("Dump or log, {}", bytes_text(found.state_bytes));
-    let table = Table::new(title.clone(), title, columns).with_rows(rows);
+    let mut columns: Vec<Column> = ["longest stop", "restart"].map(Column::new).into();
+    columns.push(Column::text("a power cut loses"));
+    let title = format!("Dump or log {}", bytes_text(found.state_bytes));
+    let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
+    cheaper(found).into_iter().for_each(|text| table.note(text));
     (!table.rows.is_empty()).then(|| vec![Block::Table(table)])
+}
+
+/// Below which changes a log of every update costs less than dumping everything.
+fn cheaper(found: &DumpVsLogResults) -> Option<String> {
+    let below = |cost| {
+        let point = crossing(found, Saving::LogEveryUpdate, cost)?;
+        Some(percent(point.share.median))
+    };
+    let (share, what) = match below(Cost::Seconds) {
+        Some(share) => (share, "takes less time in all"),
+        None => (below(Cost::Bytes)?, "writes less"),
+    };
+    Some(format!(
+        "Syncing each update {what} than a dump if under {share} changes in between."
+    ))
 }

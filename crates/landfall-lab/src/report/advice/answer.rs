@@ -12,8 +12,6 @@ use crate::advice::{
 };
 use crate::numbers::NOTHING;
 
-/// Commands that one screen has room for.
-const MOST_COMMANDS: usize = 3;
 /// The columns of changes; the last one only where something was proven.
 const COLUMNS: [&str; 4] = ["from", "to", "times as fast", "lost in"];
 const GAIN: &str = "times as fast: 'to' against 'from', with its 95% interval.";
@@ -21,8 +19,34 @@ const LOSS: &str = "lost in: simulated power cuts that lost data with 'from'.";
 /// Columns for the settings of a system that are right as they are.
 const RIGHT: usize = 60;
 
-/// One screen; with every command that gets what is missing if `all` are wanted. `report` is where the page is.
-pub fn answer(advice: &Advice, scope: &Scope, report: Option<&str>, all: bool) -> Vec<Block> {
+/// How much is said besides what to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// Whether what is right as it is has a line for each system; otherwise it is counted.
+    rows: bool,
+    /// Commands that get what is missing; all if `None`.
+    commands: Option<usize>,
+}
+
+impl Detail {
+    /// With every command.
+    pub const ALL_COMMANDS: Detail = Detail::with(true, None);
+    /// What may be left out where there is no room, the most first.
+    pub const LEVELS: [Detail; 5] = [
+        Detail::with(true, Some(3)),
+        Detail::with(true, Some(1)),
+        Detail::with(false, Some(2)),
+        Detail::with(false, Some(1)),
+        Detail::with(false, Some(0)),
+    ];
+
+    const fn with(rows: bool, commands: Option<usize>) -> Detail {
+        Detail { rows, commands }
+    }
+}
+
+/// One screen, with as much `detail` as there is room for. `report` is where the page is.
+pub fn answer(advice: &Advice, scope: &Scope, report: Option<&str>, detail: Detail) -> Vec<Block> {
     let mut blocks: Vec<Block> = place(advice).into_iter().collect();
     let mut next = Vec::new();
     if let Some(refused) = &advice.refused {
@@ -32,11 +56,14 @@ pub fn answer(advice: &Advice, scope: &Scope, report: Option<&str>, all: bool) -
             Some(table) => blocks.push(Block::Table(table)),
             None => blocks.extend(nothing_to_change(advice, scope)),
         }
-        blocks.extend(right(advice, scope));
-        blocks.extend(if all {
-            missing(advice, scope, true)
+        blocks.extend(if detail.rows {
+            right(advice, scope)
         } else {
-            commands(advice, scope)
+            how_many_are_right(advice, scope)
+        });
+        blocks.extend(match detail.commands {
+            None => missing(advice, scope, true),
+            Some(most) => commands(advice, scope, most),
         });
         next.push(Row::of(
             "More",
@@ -196,6 +223,33 @@ fn right(advice: &Advice, scope: &Scope) -> Option<Block> {
     (!table.rows.is_empty()).then_some(Block::Table(table))
 }
 
+/// The same in two sentences.
+fn how_many_are_right(advice: &Advice, scope: &Scope) -> Option<Block> {
+    let systems = System::ALL.into_iter();
+    let (here, elsewhere): (Vec<System>, Vec<System>) = systems.partition(|one| scope.has(*one));
+    let right: Vec<(&str, usize)> = here
+        .into_iter()
+        .map(|system| (system.name(), advice.right(system).len()))
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    let count: usize = right.iter().map(|(_, count)| count).sum();
+    let names: Vec<&str> = right.iter().map(|(name, _)| *name).collect();
+    let right = format!(
+        "Right as it is: {count} settings of {} (--tables).",
+        names.join(", ")
+    );
+    let elsewhere: Vec<&str> = elsewhere.into_iter().map(System::name).collect();
+    let not_installed = format!(
+        "Systems not installed: {}; --for NAME advises on one.",
+        elsewhere.join(", ")
+    );
+    let said = [
+        (count > 0).then_some(right),
+        (!scope.is_named() && !elsewhere.is_empty()).then_some(not_installed),
+    ];
+    Block::prose(0, said.into_iter().flatten())
+}
+
 /// As many settings as there is room for, and how many there are besides.
 fn names(settings: &[&Setting]) -> String {
     let mut text = String::new();
@@ -219,7 +273,7 @@ fn names(settings: &[&Setting]) -> String {
 }
 
 /// A few commands: first those that find out what is missing of a setting that is to be changed.
-fn commands(advice: &Advice, scope: &Scope) -> Vec<Block> {
+fn commands(advice: &Advice, scope: &Scope, most: usize) -> Vec<Block> {
     let changes = advice.changes(scope);
     let is_open = |change: &Change<'_>, what| match what {
         Lack::Measurement => change.gain.is_none(),
@@ -236,8 +290,8 @@ fn commands(advice: &Advice, scope: &Scope) -> Vec<Block> {
     };
     let mut all: Vec<&Missing> = in_scope(advice, scope).collect();
     all.sort_by_key(|missing| !serves_change(missing));
-    let more = all.len().saturating_sub(MOST_COMMANDS);
-    shown(all.into_iter().take(MOST_COMMANDS), more)
+    let more = all.len().saturating_sub(most);
+    shown(all.into_iter().take(most), more)
 }
 
 /// What is not known of these systems, and how to get it: the first of a kind, which serves most settings, or everything.

@@ -8,7 +8,7 @@
 mod answer;
 mod tables;
 
-pub use answer::{answer, check, workload};
+pub use answer::{Detail, answer, check, workload};
 pub use tables::tables;
 
 use landfall_os::humanize::bytes_text;

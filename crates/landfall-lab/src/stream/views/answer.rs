@@ -1,12 +1,12 @@
 //! What saving a large state costs here, on one screen: how long the program waits, and when the state is durable.
 
-use landfall_os::StreamMethod;
 use landfall_os::humanize::bytes_text;
+use landfall_os::{Allocation, StreamMethod};
 use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
-use landfall_results::{Axis, Metric, Series};
 
 use crate::Results;
-use crate::stream::summary_text::seconds_text;
+use crate::facts::may_lose_new_files;
+use crate::stream::summary_text::{seconds_text, seconds_with_interval, way};
 use crate::stream::views::prose::{Saved, saved};
 use crate::stream::{StreamResults, summary_text};
 
@@ -24,31 +24,36 @@ pub(crate) fn answer(results: &Results, stream: &StreamResults) -> Option<Vec<Bl
         one.series.axes.stream_method == Some(StreamMethod::WRITE)
             && one.series.axes.has_usual_chunk()
     });
-    let durable = match (results.is_in_memory(), results.is_in_doubt()) {
-        (true, _) | (false, true) => "synced",
-        (false, false) => "durable",
+    let durable = if results.is_in_memory() || results.is_in_doubt() {
+        "synced after"
+    } else {
+        "durable after"
     };
-    let mut rows: Vec<Row> = Vec::new();
-    let mut shown: Vec<&str> = Vec::new();
-    let is_same = soonest.series.key == shortest.series.key;
+    // Only where it is shown to be shorter.
+    let is_shorter = shortest.hand_over.high < soonest.hand_over.low;
     let remarks = [
-        (
-            Some(soonest),
-            if is_same { "both soonest" } else { "soonest" },
-        ),
-        (Some(shortest).filter(|_| !is_same), "shortest wait"),
-        (plain, "plain write(2)"),
+        (Some(soonest), "soonest"),
+        (Some(shortest).filter(|_| is_shorter), "shortest wait"),
+        (plain, "usual"),
     ];
+    let mut shown: Vec<&Saved<'_>> = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     for (one, remark) in remarks {
-        let Some(one) = one.filter(|one| !shown.contains(&one.series.key.as_str())) else {
-            continue;
-        };
-        shown.push(&one.series.key);
-        rows.push(row(one, remark, one.series.key == soonest.series.key));
+        let is_shown =
+            |one: &&Saved<'_>| shown.iter().any(|other| other.series.key == one.series.key);
+        if let Some(one) = one.filter(|one| !is_shown(one)) {
+            let is_new = one.series.axes.allocation == Some(Allocation::Append);
+            let remark = match remark {
+                _ if is_new && may_lose_new_files(&results.filesystem) => {
+                    format!("{remark}, at risk")
+                }
+                _ => remark.to_owned(),
+            };
+            rows.push(row(one, &remark, shown.is_empty()));
+            shown.push(one);
+        }
     }
-    let mut columns: Vec<Column> = ["program waits", durable, "longest stall"]
-        .map(Column::new)
-        .into();
+    let mut columns: Vec<Column> = ["waits", durable].map(Column::new).into();
     columns.push(Column::text(""));
     let title = format!("Saving a state of {}", bytes_text(size));
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
@@ -62,26 +67,14 @@ pub(crate) fn answer(results: &Results, stream: &StreamResults) -> Option<Vec<Bl
 }
 
 fn row(one: &Saved<'_>, remark: &str, is_best: bool) -> Row {
-    let stall = one.series.median(Metric::LongestStallMs);
-    let stall = stall.map_or_else(String::new, |ms| seconds_text(ms / 1e3));
     let tone = if is_best { Tone::Good } else { Tone::Plain };
     Row::of(
-        way(one.series),
+        way(&one.series.axes),
         [
             seconds_text(one.hand_over.median).into(),
-            seconds_text(one.total.median).into(),
-            stall.into(),
+            seconds_with_interval(&one.total).into(),
             Cell::toned(tone, remark),
         ],
-    )
-}
-
-fn way(series: &Series) -> String {
-    let axes = &series.axes;
-    format!(
-        "{}, {}",
-        axes.text(Axis::Method),
-        axes.text(Axis::Allocation)
     )
 }
 

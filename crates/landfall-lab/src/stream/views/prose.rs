@@ -2,10 +2,10 @@
 
 use crate::Results;
 use crate::stats::Estimate;
-use crate::stream::summary_text::{seconds_text, walls};
+use crate::stream::summary_text::{seconds_text, walls, way};
 use crate::stream::{StreamResults, centre_size};
 use landfall_os::humanize::bytes_text;
-use landfall_results::{Axis, Metric, Series};
+use landfall_results::{Metric, Series};
 
 /// What the report says of the experiment before anything else.
 pub(crate) fn sentences(results: &Results, stream: &StreamResults) -> Vec<String> {
@@ -40,20 +40,20 @@ fn fastest(results: &Results, stream: &StreamResults) -> Option<String> {
         (_, _, 1) => " Nothing else was measured at this size.".to_owned(),
         (_, 0, _) => " No other is as quick.".to_owned(),
         (_, 1, _) => " One other ties with it: their intervals overlap.".to_owned(),
-        (_, some, _) => format!(" {some} others tie with it: their intervals overlap."),
+        (_, some, _) => format!(" {some} others are not shown to differ: their intervals overlap."),
     };
     let mut text = format!(
         "The quickest save of {} is {durable} after {}{}, by {}; the program waits {} of that.{chance}",
         bytes_text(size),
         seconds_text(soonest.total.median),
         certainty(&soonest.total, rounds),
-        way(soonest.series),
+        way(&soonest.series.axes),
         seconds_text(soonest.hand_over.median),
     );
     if shortest.series.key != soonest.series.key {
         text.push_str(&format!(
             " The program waits least with {}: {}{}; that save is {durable} after {}.",
-            way(shortest.series),
+            way(&shortest.series.axes),
             seconds_text(shortest.hand_over.median),
             certainty(&shortest.hand_over, shortest.series.trials.len()),
             seconds_text(shortest.total.median),
@@ -93,12 +93,6 @@ fn certainty(seconds: &Estimate, rounds: usize) -> String {
     }
     let (low, high) = (seconds_text(seconds.low), seconds_text(seconds.high));
     format!(" (95% interval {low} to {high})")
-}
-
-fn way(series: &Series) -> String {
-    let axes = &series.axes;
-    let (method, allocation) = (axes.text(Axis::Method), axes.text(Axis::Allocation));
-    format!("{method} ({allocation})")
 }
 
 /// The first wall in a sentence, and which methods have one too.

@@ -9,41 +9,40 @@ use landfall_results::{Axes, Axis, Files, Metric, Series};
 
 use super::prose::{count, rounded};
 use crate::Results;
-use crate::numbers::{NOTHING, thousands, two};
-use crate::sync::safety::{Safety, Timed, is_comparable, lost_states, safety, timed, way};
+use crate::facts::may_lose_new_files;
+use crate::numbers::{NOTHING, Print, interval, thousands, two};
+use crate::stats::Estimate;
+use crate::sync::safety::{Safety, Timed, cheapest, is_comparable, safety, timed, way};
 use crate::sync::{Strategy, SyncResults};
 
 /// The answer; nothing where no durable write was measured.
 pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>> {
     let lead = Lead::of(sync)?;
     let meant = if results.is_in_doubt() {
-        "write that is meant to be durable"
+        "Writes meant to be durable, of"
     } else {
-        "durable write"
+        "Durable writes of"
     };
-    let size = lead.series.axes.text(Axis::Size);
-    let cheapest = if lead.ties > 0 {
-        "cheapest, tied"
-    } else {
-        "cheapest"
-    };
-    let mut rows = vec![lead.row(way(lead.series), lead.series, cheapest)];
-    let mut notes: Vec<String> = lead.standing().into_iter().collect();
+    let mut rows = vec![lead.row(way(lead.series), lead.series, "cheapest")];
+    let mut notes = vec![lead.legend()];
+    notes.extend(lead.standing());
     if let Some(append) = lead.append(sync) {
-        let more = lead.more_of(append);
-        rows.push(lead.row(way(append), append, &more.remark()));
-        notes.extend(lead.why_append(append, &more, results));
+        let is_at_risk = may_lose_new_files(&results.filesystem);
+        rows.push(lead.row(way(append), append, if is_at_risk { "at risk" } else { "" }));
+        notes.extend(lead.why_append(append, results));
     }
     if let Some((one, many)) = lead.threads(sync) {
-        rows.push(lead.row(threads(many), many, sharing(one, many)));
+        rows.push(lead.row(threads(many), many, ""));
+        notes.extend(gain(one, many));
     }
     if let Some(unsafe_one) = lead.fastest_unsafe(sync) {
-        rows.push(lead.row(way(unsafe_one), unsafe_one, &danger(unsafe_one)));
+        rows.push(lead.row(way(unsafe_one), unsafe_one, "unsafe"));
+        notes.extend(danger(unsafe_one));
     }
-    let columns = ["a second", "ratio", "µs", "writes", "flushes"];
+    let columns = ["a second", "ratio", "writes", "flushes"];
     let mut columns: Vec<Column> = columns.map(Column::new).into();
     columns.push(Column::text(""));
-    let title = format!("One {meant} of {size}");
+    let title = format!("{meant} {}", lead.series.axes.text(Axis::Size));
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
     notes.into_iter().for_each(|note| table.note(note));
     Some(vec![Block::Table(table)])
@@ -58,8 +57,7 @@ struct Lead<'a> {
 }
 
 impl<'a> Lead<'a> {
-    /// The fastest safe way; of those that cannot be told from it the plain one, overwriting with fdatasync, if it is among
-    /// them.
+    /// The cheapest safe way: what was proven where anything was, and otherwise what is meant to be durable.
     fn of(sync: &'a SyncResults) -> Option<Lead<'a>> {
         let is_proven = timed(sync).any(|(series, _)| safety(series) != Safety::NotProven);
         let is_safe = |(series, _): &Timed<'_>| {
@@ -69,54 +67,64 @@ impl<'a> Lead<'a> {
         let safe: Vec<Timed<'a>> = timed(sync).filter(is_safe).collect();
         let plain = safe.iter().find(|(series, _)| series.axes == baseline);
         let (centre, _) = plain.or(safe.first())?;
-        let mut rivals: Vec<Timed<'a>> = safe
+        let rivals = safe
             .iter()
-            .filter(|(series, _)| is_comparable(series, centre))
-            .copied()
-            .collect();
-        rivals.sort_by(|(_, a), (_, b)| b.median.total_cmp(&a.median));
-        let fastest = *rivals.first()?;
-        let has_spread = fastest.0.trials.len() > 1;
-        rivals.retain(|(_, rate)| !has_spread || rate.high >= fastest.1.low);
-        let plain = rivals.iter().find(|(series, _)| series.axes == baseline);
+            .filter(|(series, _)| is_comparable(series, centre));
+        let ((series, _), ties) = cheapest(rivals.copied().collect())?;
         Some(Lead {
-            series: plain.filter(|_| has_spread).unwrap_or(&fastest).0,
-            ties: if has_spread { rivals.len() - 1 } else { 0 },
+            series,
+            ties: ties.len(),
             is_proven,
         })
     }
 
+    fn has_spread(&self) -> bool {
+        self.series.trials.len() > 1
+    }
+
+    /// What the columns are.
+    fn legend(&self) -> String {
+        let spread = if self.has_spread() {
+            ": median of rounds, 95% interval"
+        } else {
+            ""
+        };
+        format!("Ratio to the first row{spread}. Counts are per write.")
+    }
+
     /// What is to be known of the first row: that others are as fast, and what it was proven by.
     fn standing(&self) -> Option<String> {
-        if self.series.trials.len() < 2 {
+        if !self.has_spread() {
             return Some("One round cannot say how far chance moved these figures.".to_owned());
         }
         let tie = match self.ties {
             0 => None,
-            1 => Some("One other way is as fast within the noise.".to_owned()),
-            some => Some(format!(
-                "{some} other ways are as fast within the noise (--tables)."
-            )),
+            1 => Some("One other way ties (--tables).".to_owned()),
+            some => Some(format!("{some} other ways tie (--tables).")),
         };
-        let proof = self.is_proven.then(|| {
-            format!(
-                "The cheapest lost acknowledged writes in {}.",
-                lost_states(self.series)
-            )
+        let untested =
+            (!self.is_proven).then(|| "No power was cut: durable is as documented.".to_owned());
+        let states = self.series.proof.as_ref().map(|proof| proof.states as f64);
+        let proof = states.filter(|_| self.is_proven).map(|states| {
+            let states = thousands(states);
+            format!("The cheapest lost nothing in {states} simulated power cuts.")
         });
-        let said: Vec<String> = [proof, tie].into_iter().flatten().collect();
+        let said: Vec<String> = [proof, tie, untested].into_iter().flatten().collect();
         (!said.is_empty()).then(|| said.join(" "))
     }
 
     /// A series beside the first row.
     fn row(&self, label: String, series: &Series, remark: &str) -> Row {
+        let is_lead = series.key == self.series.key;
         let ratio = series.ratio(self.series, Metric::OpsPerSecond);
-        let ratio = ratio.map_or_else(
-            || NOTHING.to_owned(),
-            |ratio| format!("{}×", short(ratio.median)),
-        );
+        let ratio = match ratio {
+            _ if is_lead => "1".to_owned(),
+            Some(ratio) if self.has_spread() => with_interval(&ratio),
+            Some(ratio) => digits(ratio.median)(ratio.median),
+            None => NOTHING.to_owned(),
+        };
         let is_safe = series.axes.is_durable() && safety(series) != Safety::Lost;
-        let tone = match (series.key == self.series.key, is_safe) {
+        let tone = match (is_lead, is_safe) {
             (true, _) => Tone::Good,
             (false, true) => Tone::Plain,
             (false, false) => Tone::Bad,
@@ -130,7 +138,6 @@ impl<'a> Lead<'a> {
             [
                 series.text(Metric::OpsPerSecond).into(),
                 ratio.into(),
-                series.text(Metric::P50Us).into(),
                 count(Metric::Writes).into(),
                 count(Metric::Flushes).into(),
                 Cell::toned(tone, remark),
@@ -153,30 +160,27 @@ impl<'a> Lead<'a> {
             .filter(|one| one.key != self.series.key)
     }
 
-    /// What it costs the device beyond the first row.
-    fn more_of(&self, series: &Series) -> More {
-        let more = |metric| {
-            let more = series.median(metric)? - self.series.median(metric)?;
-            Some(more).filter(|more| *more >= 0.5)
-        };
-        More {
-            writes: more(Metric::Writes),
-            flushes: more(Metric::Flushes),
-        }
-    }
-
     /// Why appending costs more, by what was counted.
-    fn why_append(&self, append: &Series, more: &More, results: &Results) -> Option<String> {
+    fn why_append(&self, append: &Series, results: &Results) -> Option<String> {
         let ratio = append.ratio(self.series, Metric::OpsPerSecond)?;
-        if append.trials.len() > 1 && ratio.high >= 1.0 {
-            return Some("Appending is not shown to cost more here.".to_owned());
+        if self.has_spread() && ratio.high >= 1.0 {
+            return Some("Appending is not shown to be slower here.".to_owned());
         }
-        let is_counted = more.writes.is_some() || more.flushes.is_some();
-        let what = match results.filesystem.storage().journal {
-            Some(true) => "commits that to the journal",
-            _ => "writes its metadata too",
+        let more = |metric, noun| {
+            let more = append.median(metric)? - self.series.median(metric)?;
+            (more >= 0.5).then(|| count(more, noun))
         };
-        is_counted.then(|| format!("Appending costs more: the file grows, and each sync {what}."))
+        let more = [
+            more(Metric::Writes, "write"),
+            more(Metric::Flushes, "flush"),
+        ];
+        let more: Vec<String> = more.into_iter().flatten().collect();
+        let what = match results.filesystem.storage().journal {
+            Some(true) => "commits the new size",
+            _ => "also writes the new size",
+        };
+        let more = more.join(" and ");
+        (!more.is_empty()).then(|| format!("Appending costs {more} more: each sync {what}."))
     }
 
     /// One thread and the number of threads that writes most, with the same call.
@@ -217,52 +221,52 @@ fn threads(series: &Series) -> String {
     }
 }
 
-/// What several threads make of their flushes.
-fn sharing(one: &Series, many: &Series) -> &'static str {
-    let flushes = many.median(Metric::Flushes);
-    match flushes.zip(one.median(Metric::Flushes)) {
-        Some((many, one)) if many < 0.9 * one => "flushes shared",
-        Some((_, one)) if one >= 0.5 => "none shared",
-        _ => "",
+/// What several threads gain.
+fn gain(one: &Series, many: &Series) -> Option<String> {
+    let ratio = many.ratio(one, Metric::OpsPerSecond)?;
+    let threads = many.axes.threads?;
+    if many.trials.len() > 1 && (ratio.low..=ratio.high).contains(&1.0) {
+        return Some(format!(
+            "{threads} threads are not shown to write more often than one."
+        ));
     }
+    let flushes = |series: &Series| series.median(Metric::Flushes);
+    let shares = flushes(many).zip(flushes(one));
+    let why = match shares {
+        Some((many, one)) if many < 0.9 * one => ": they share flushes",
+        Some((_, one)) if one >= 0.5 => ", and share no flushes",
+        _ => "",
+    };
+    let times = digits(ratio.median)(ratio.median);
+    Some(format!(
+        "{threads} threads together write {times} times as often as one{why}."
+    ))
 }
 
-/// Why a way is not safe.
-fn danger(series: &Series) -> String {
-    match (safety(series), &series.proof) {
-        (Safety::Lost, Some(proof)) => format!(
-            "unsafe: lost in {} of {}",
+/// What power cuts did to a way that is not safe. What was not caught, or not tried, is still not meant to be durable.
+fn danger(series: &Series) -> Option<String> {
+    let proof = series.proof.as_ref()?;
+    (safety(series) == Safety::Lost).then(|| {
+        format!(
+            "Unsafe: it lost acknowledged writes in {} of {} simulated power cuts.",
             thousands(proof.losing as f64),
             thousands(proof.states as f64)
-        ),
-        // What was not caught, or not tried, is still not meant to be durable.
-        _ => "unsafe".to_owned(),
-    }
-}
-
-/// What a way costs the device beyond another one; nothing of less than half a write or flush.
-struct More {
-    writes: Option<f64>,
-    flushes: Option<f64>,
-}
-
-impl More {
-    fn remark(&self) -> String {
-        match (self.writes, self.flushes) {
-            (_, Some(flushes)) => format!("{} more", count(flushes, "flush")),
-            (Some(writes), None) => format!("{} more", count(writes, "write")),
-            (None, None) => String::new(),
-        }
-    }
+        )
+    })
 }
 
 /// Two digits, more only where they are before the point.
-fn short(ratio: f64) -> String {
+fn digits(ratio: f64) -> Print {
     match ratio {
-        ratio if ratio >= 9.95 => thousands(ratio),
-        ratio if ratio >= 0.995 => format!("{ratio:.1}"),
-        ratio => two(ratio),
+        ratio if ratio >= 9.95 => thousands,
+        ratio if ratio >= 0.995 => |ratio| format!("{ratio:.1}"),
+        _ => two,
     }
+}
+
+fn with_interval(ratio: &Estimate) -> String {
+    let print = digits(ratio.median);
+    format!("{} ({})", print(ratio.median), interval(ratio, print))
 }
 
 #[cfg(test)]
@@ -273,6 +277,9 @@ mod tests {
 
     const FSYNC: SyncMethod = SyncMethod::buffered(SyncCall::Fsync);
     const NONE: SyncMethod = SyncMethod::buffered(SyncCall::None);
+    const LEGEND: &str =
+        "Ratio to the first row: median of rounds, 95% interval. Counts are per write.";
+    const UNTESTED: &str = "No power was cut: durable is as documented.";
     const RATES: [f64; 5] = [1_000.0, 1_010.0, 990.0, 1_005.0, 995.0];
 
     fn by(strategy: Strategy, factor: f64, writes: f64, flushes: f64) -> Series {
@@ -320,18 +327,42 @@ mod tests {
         assert_eq!(
             rows,
             [
-                "overwrite with fdatasync: cheapest, tied",
-                "append with fdatasync: 1 flush more",
-                "16 threads, one file: flushes shared",
+                "overwrite with fdatasync: cheapest",
+                "append with fdatasync: ",
+                "16 threads, one file: ",
                 "overwrite, not synced: unsafe",
             ]
         );
+        let expected = [
+            LEGEND,
+            "One other way ties (--tables). No power was cut: durable is as documented.",
+            "Appending costs 2 writes and 1 flush more: each sync also writes the new size.",
+            "16 threads together write 4.0 times as often as one: they share flushes.",
+        ];
+        assert_eq!(text, expected.join("\n"));
+    }
+
+    #[test]
+    fn ratios_have_their_intervals_and_what_threads_do_not_gain_is_said() {
+        let noisy = Strategy {
+            threads: 4,
+            ..Strategy::BASELINE
+        };
+        let results = results(Vec::new());
+        let found = sync_results(vec![
+            by(Strategy::BASELINE, 1.0, 1.0, 1.0),
+            measured(noisy, &[900.0, 1_100.0, 1_000.0, 1_050.0, 950.0], 1.0, 1.0),
+        ]);
+        let lead = Lead::of(&found).expect("a durable write");
+        let row = lead.row(String::new(), &found.series[1], "");
+        let Row::Cells { cells, .. } = row else {
+            panic!("no cells: {row:?}");
+        };
+        assert_eq!(cells[1].text, "1.0 (0.9–1.1)");
+        let blocks = answer(&results, &found).expect("an answer");
+        let text = format!("{blocks:?}");
         assert!(
-            text.starts_with("One other way is as fast within the noise."),
-            "{text}"
-        );
-        assert!(
-            text.ends_with("each sync writes its metadata too."),
+            text.contains("4 threads are not shown to write more often than one."),
             "{text}"
         );
     }
@@ -343,7 +374,7 @@ mod tests {
             by(Strategy::BASELINE.synced(FSYNC), 2.0, 1.0, 1.0),
         ]);
         assert_eq!(rows, ["overwrite with fsync: cheapest"]);
-        assert_eq!(text, "");
+        assert_eq!(text, format!("{LEGEND}\n{UNTESTED}"));
     }
 
     #[test]
@@ -357,9 +388,16 @@ mod tests {
             rows,
             [
                 "overwrite with fdatasync: cheapest",
-                "overwrite with fsync: unsafe: lost in 7 of 300"
+                "overwrite with fsync: unsafe"
             ]
         );
-        assert!(text.contains("in 0 of 300 crash states"), "{text}");
+        assert!(
+            text.contains("lost nothing in 300 simulated power cuts"),
+            "{text}"
+        );
+        assert!(
+            text.contains("lost acknowledged writes in 7 of 300 simulated"),
+            "{text}"
+        );
     }
 }

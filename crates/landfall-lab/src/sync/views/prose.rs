@@ -7,7 +7,9 @@
 use crate::Results;
 use crate::numbers::{interval, thousands, two};
 use crate::stats::Estimate;
-use crate::sync::safety::{Ranking, Timed, is_comparable, lost_in, ranking, safety, timed, way};
+use crate::sync::safety::{
+    self, Ranking, Timed, is_comparable, lost_in, ranking, safety, timed, way,
+};
 use crate::sync::{Safety, Strategy, SyncResults};
 use landfall_os::Allocation;
 use landfall_results::{Axes, Axis, Metric, Series};
@@ -34,7 +36,7 @@ pub(crate) fn sentences(results: &Results, sync: &SyncResults) -> Vec<String> {
     }
 }
 
-/// The fastest that lost nothing, and what is as fast.
+/// The cheapest that lost nothing, and what is as cheap.
 fn cheapest_safe(ranking: &Ranking<'_>) -> String {
     let Some((best, rate)) = &ranking.best else {
         return if ranking.all.iter().any(|(one, _)| is_broken(one)) {
@@ -63,7 +65,7 @@ fn is_broken(series: &Series) -> bool {
     series.axes.is_durable() && safety(series) == Safety::Lost
 }
 
-/// The fastest of its kind, and what is as fast: of those the usual way is named, as people look for it.
+/// The cheapest of its kind, and what cannot be told from it.
 fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>], more: &str) -> String {
     let what = format!("{what} of {}", best.axes.text(Axis::Size));
     let (by, median) = (way(best), thousands(rate.median));
@@ -73,24 +75,19 @@ fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>], more:
         );
     }
     let interval = interval(rate, thousands);
-    let Some((other, _)) = equals.first() else {
-        return format!("{what}: {by}, {median} a second (95% interval {interval}){more}.");
-    };
-    let baseline = Axes::from(Strategy::BASELINE);
-    let usual = equals.iter().find(|(one, _)| one.axes == baseline);
-    let other = way(usual.map_or(other, |(usual, _)| usual));
-    let tied = match equals.len() {
-        1 => format!(
-            "{} ties with it: their intervals overlap.",
-            capitalized(&other)
+    let tied = match equals {
+        [] => String::new(),
+        [(other, _)] => format!(
+            " {} is not shown to differ: their intervals overlap.",
+            capitalized(&way(other))
         ),
-        some => format!(
-            "{} and {} more tie with it: their intervals overlap.",
-            capitalized(&other),
-            some - 1
+        [(other, _), rest @ ..] => format!(
+            " {} and {} more are not shown to differ: their intervals overlap.",
+            capitalized(&way(other)),
+            rest.len()
         ),
     };
-    format!("{what}: {by}, {median} a second (95% interval {interval}){more}. {tied}")
+    format!("{what}: {by}, {median} a second (95% interval {interval}){more}.{tied}")
 }
 
 fn capitalized(text: &str) -> String {
@@ -162,14 +159,13 @@ fn listed(those: &[&Timed<'_>], text: impl Fn(&Timed<'_>) -> String) -> String {
 fn untested(sync: &SyncResults) -> String {
     let unsynced = timed(sync).filter(|(one, _)| !one.axes.is_durable());
     let fastest = unsynced.max_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
-    let safety = "Whether the others survive a power cut was not tested here.";
     match fastest {
         Some((one, rate)) => format!(
-            "Not safe: {} ({} a second). {safety}",
+            "Not safe: what is not synced, as {} ({} a second). Whether what is synced survives a power cut was not tested here.",
             way(one),
             thousands(rate.median)
         ),
-        None => "Which of these survive a power cut was not tested here.".to_owned(),
+        None => "Whether they survive a power cut was not tested here.".to_owned(),
     }
 }
 
@@ -186,27 +182,18 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
         return "No durable write was measured: every strategy measured here leaves its writes to a power cut."
             .to_owned();
     };
-    let mut rivals: Vec<Timed<'_>> = measured
+    let rivals = measured
         .iter()
-        .filter(|(series, _)| is_comparable(series, centre))
-        .copied()
-        .collect();
-    rivals.sort_by(|(_, a), (_, b)| b.median.total_cmp(&a.median));
-    let Some((best, rate)) = rivals.first() else {
+        .filter(|(series, _)| is_comparable(series, centre));
+    let Some(((best, rate), equals)) = safety::cheapest(rivals.copied().collect()) else {
         return String::new();
     };
     let reserve = if results.is_in_doubt() {
         "The cheapest write that is meant to be durable"
     } else {
-        "The cheapest durable write"
+        "Among the cheapest synced writes"
     };
-    let equals: Vec<Timed<'_>> = rivals
-        .iter()
-        .skip(1)
-        .filter(|(_, other)| other.high >= rate.low)
-        .copied()
-        .collect();
-    first(reserve, best, rate, &equals, "")
+    first(reserve, best, &rate, &equals, "")
 }
 
 fn append_or_overwrite(sync: &SyncResults) -> String {

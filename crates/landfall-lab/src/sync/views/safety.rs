@@ -5,7 +5,7 @@ use crate::numbers::{interval, thousands};
 use crate::sync::safety::{Timed, is_comparable, lost_in, place, ranking, safety, timed};
 use crate::sync::{Safety, Strategy, SyncResults};
 use landfall_os::humanize::quoted;
-use landfall_os::{Allocation, SyncMethod};
+use landfall_os::{Allocation, SyncCall, SyncMethod};
 use landfall_results::view::chart::{
     Chart, Comparison, ComparisonMark, Drawing, MOST_ROWS, is_wide,
 };
@@ -20,8 +20,8 @@ const PROVEN: [&str; 3] = ["lost nothing", "lost acknowledged writes", "not prov
 /// The same where nothing was proven, so that only what a call promises is known.
 const PROMISED: [&str; 3] = [
     "",
-    "not synced: a power cut loses them",
-    "synced, and not tested by power cuts",
+    "not synced: a power cut may lose data",
+    "synced; no power cut was tested yet",
 ];
 /// The same in main memory.
 const IN_MEMORY: [&str; 3] = ["", "", "in main memory, where nothing is durable"];
@@ -72,7 +72,7 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         2 => 3,
         other => other,
     });
-    let mut legend = Vec::new();
+    let mut legend = vec!["Bars are 95% intervals.".to_owned()];
     if is_proven {
         legend.push("0/300 means: lost in 0 of 300 simulated power cuts.".to_owned());
     }
@@ -80,7 +80,7 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         legend.push("Right of the dashed line is what is faster.".to_owned());
     }
     if hidden > 0 {
-        legend.push(format!("{hidden} more are in the data beneath."));
+        legend.push(format!("{hidden} more rows are under Data."));
     }
     let comparison = Comparison {
         log: is_wide(rows.iter().map(|row| row.value)),
@@ -93,21 +93,21 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
     if !is_proven && !results.is_in_memory() {
         let directory = quoted(&results.directory);
         figure.command = Some(Suggestion::new(
-            "Which of these survive a power cut is not known yet. This command tests them:",
+            "Which synced ones survive a power cut is not known yet. This simulates power cuts:",
             format!("sudo landfall lab sync --prove {directory}"),
         ));
     }
     Chapter::of_figures("Cost against safety", "", vec![figure])
 }
 
-/// `Writes of 8 KiB a second, 1 thread`.
+/// `8 KiB writes a second, 1 thread`.
 fn writes_of(series: &Series) -> String {
     let threads = match series.axes.threads {
         None | Some(1) => "1 thread".to_owned(),
         Some(some) => format!("{some} threads"),
     };
     format!(
-        "Writes of {} a second, {threads}",
+        "{} writes a second, {threads}",
         series.axes.text(Axis::Size)
     )
 }
@@ -192,11 +192,12 @@ pub(super) fn of(results: &Results, sync: &SyncResults) -> Option<Chapter> {
 /// How it is called in the pictures: `overwrite, fdatasync`.
 fn named(series: &Series) -> String {
     let axes = &series.axes;
-    format!(
-        "{}, {}",
-        axes.text(Axis::Allocation),
-        axes.text(Axis::Method)
-    )
+    let method = match axes.sync_method {
+        Some(method) if method.call == SyncCall::None && method.direct => "direct, no sync".into(),
+        Some(method) if method.call == SyncCall::None => "no sync".into(),
+        _ => axes.text(Axis::Method),
+    };
+    format!("{}, {method}", axes.text(Axis::Allocation))
 }
 
 fn figure(
