@@ -14,6 +14,16 @@ pub struct Span {
     pub len: u32,
 }
 
+impl Span {
+    /// Of bytes that are being written down: only their length is; their place is known when they are read back.
+    pub(crate) fn of(bytes: &[u8]) -> Span {
+        Span {
+            start: 0,
+            len: bytes.len() as u32,
+        }
+    }
+}
+
 /// One thing that happened to the device, in the order in which it happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -33,8 +43,12 @@ pub enum EventKind {
         /// The data.
         data: Span,
     },
-    /// Everything written before this is on the medium from now on.
-    Flush,
+    /// Everything written before this is on the medium from now on, but for the writes in flight.
+    Flush {
+        /// The writes that had not been answered when the flush arrived, as a list of
+        /// [events](crate::Recording::list): a disk need not have counted them in.
+        in_flight: Span,
+    },
     /// A flush that the device said it had done, and had not: see
     /// [`Fault::LyingFlush`](crate::Fault::LyingFlush).
     LyingFlush,
@@ -46,6 +60,23 @@ pub enum EventKind {
 
 /// Bytes of an event in the spill file, without its data.
 pub(crate) const HEADER: usize = 24;
+/// Bytes of an event's number in a list.
+pub(crate) const NUMBER: usize = 8;
+
+impl EventKind {
+    /// A flush that found no write in flight.
+    pub const FLUSH: EventKind = EventKind::Flush {
+        in_flight: Span { start: 0, len: 0 },
+    };
+}
+
+/// A list of events as it stands in the spill file.
+pub(crate) fn list_bytes(events: &[u64]) -> Vec<u8> {
+    events
+        .iter()
+        .flat_map(|event| event.to_le_bytes())
+        .collect()
+}
 
 impl Event {
     /// The event as it stands in the spill file in front of its data: kind, three bytes of nothing, the
@@ -53,7 +84,7 @@ impl Event {
     pub(crate) fn header(&self) -> [u8; HEADER] {
         let (kind, len, offset) = match self.kind {
             EventKind::Write { offset, data } => (1, data.len, offset),
-            EventKind::Flush => (2, 0, 0),
+            EventKind::Flush { in_flight } => (2, in_flight.len, 0),
             EventKind::LyingFlush => (3, 0, 0),
             EventKind::Refused => (4, 0, 0),
             EventKind::Mark(data) => (5, data.len, 0),
@@ -83,14 +114,19 @@ impl Event {
                 offset: number(8..16),
                 data,
             },
-            2 => EventKind::Flush,
+            2 => EventKind::Flush { in_flight: data },
             3 => EventKind::LyingFlush,
             4 => EventKind::Refused,
             5 => EventKind::Mark(data),
             _ => return None,
         };
-        let bare = !matches!(kind, EventKind::Write { .. } | EventKind::Mark(_));
-        if header[1..4] != [0; 3] || (bare && data.len > 0) {
+        let is_bare = matches!(kind, EventKind::LyingFlush | EventKind::Refused);
+        let is_list = matches!(kind, EventKind::Flush { .. });
+        let len = data.len as usize;
+        if header[1..4] != [0; 3]
+            || (is_bare && len > 0)
+            || (is_list && !len.is_multiple_of(NUMBER))
+        {
             return None;
         }
         Some(Event {
@@ -102,8 +138,10 @@ impl Event {
     /// Bytes in the spill file after the header.
     pub(crate) fn data_len(&self) -> u64 {
         match self.kind {
-            EventKind::Write { data, .. } | EventKind::Mark(data) => u64::from(data.len),
-            _ => 0,
+            EventKind::Write { data, .. }
+            | EventKind::Mark(data)
+            | EventKind::Flush { in_flight: data } => u64::from(data.len),
+            EventKind::LyingFlush | EventKind::Refused => 0,
         }
     }
 }

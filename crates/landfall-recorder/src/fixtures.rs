@@ -3,7 +3,7 @@
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use crate::event::{SECTOR, Span};
+use crate::event::{SECTOR, Span, list_bytes};
 use crate::spill_file::{SpillFile, nameless};
 use crate::{Event, EventKind, Recording};
 
@@ -47,7 +47,17 @@ impl RecordingBuilder {
     }
 
     pub fn flush(self) -> RecordingBuilder {
-        self.event(EventKind::Flush, Vec::new())
+        self.flush_but(&[])
+    }
+
+    /// A flush that arrives while these writes are in flight: the places of their events.
+    pub fn flush_but(self, in_flight: &[u64]) -> RecordingBuilder {
+        self.event(EventKind::FLUSH, list_bytes(in_flight))
+    }
+
+    /// How many events there are so far.
+    pub fn len(&self) -> u64 {
+        self.events.len() as u64
     }
 
     pub fn lying_flush(self) -> RecordingBuilder {
@@ -84,6 +94,7 @@ impl RecordingBuilder {
             let kind = match kind {
                 EventKind::Write { offset, .. } => EventKind::Write { offset, data },
                 EventKind::Mark(_) => EventKind::Mark(data),
+                EventKind::Flush { .. } => EventKind::Flush { in_flight: data },
                 other => other,
             };
             let at = Duration::from_micros(number);

@@ -40,6 +40,15 @@ const MARK: INodeNo = INodeNo(3);
 /// When a request that has been done is answered; `None`: at once.
 pub(crate) type Due = Option<Instant>;
 
+/// What became of a write.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Written {
+    /// When it is answered.
+    pub due: Due,
+    /// What [`Device::answering`] is told of it; `None`: nothing.
+    pub event: Option<u64>,
+}
+
 /// What is behind the file `disk`.
 pub(crate) trait Device: Send + Sync + 'static {
     /// Its size in bytes.
@@ -47,7 +56,9 @@ pub(crate) trait Device: Send + Sync + 'static {
     /// Fills `into` from `offset`.
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<Due, Refusal>;
     /// Writes the bytes at `offset`.
-    fn write(&self, offset: u64, bytes: &[u8]) -> Result<Due, Refusal>;
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<Written, Refusal>;
+    /// A write is about to be answered: a flush that arrives later counts it in.
+    fn answering(&self, event: u64);
     /// Makes durable what was written.
     fn flush(&self) -> Result<Due, Refusal>;
     /// Takes a client's mark. The client waits until `answer` is dropped.
@@ -160,12 +171,13 @@ fn serve(
     ];
     // A subject may run as another user, and its acknowledgements are marks.
     config.acl = SessionACL::All;
+    let behind = device.clone();
     let front = Front { device, later };
     let session = fuser::Session::new(front, mount, &config)?;
     leave_mounts()?;
     let answers = std::thread::Builder::new()
         .name("landfall-answer".into())
-        .spawn(move || answer(&due))?;
+        .spawn(move || answer(behind.as_ref(), &due))?;
     let _ = ready.send(());
     drop(ready);
     let result = session.run();
@@ -181,15 +193,22 @@ struct Later {
 }
 
 enum Reply {
-    Written(ReplyWrite, u32),
+    /// How many bytes, and what the device is told of it.
+    Written(ReplyWrite, u32, Option<u64>),
     Read(ReplyData, Vec<u8>),
     Flushed(ReplyEmpty),
 }
 
 impl Reply {
-    fn send(self) {
+    fn send(self, device: &dyn Device) {
         match self {
-            Reply::Written(reply, len) => reply.written(len),
+            Reply::Written(reply, len, event) => {
+                // First: the kernel may send a flush as soon as it has the answer.
+                if let Some(event) = event {
+                    device.answering(event);
+                }
+                reply.written(len);
+            }
             Reply::Read(reply, bytes) => reply.data(&bytes),
             Reply::Flushed(reply) => reply.ok(),
         }
@@ -218,13 +237,13 @@ impl PartialEq for Later {
 impl Eq for Later {}
 
 /// Sends each answer when it is due, until nobody is left who might want one sent.
-fn answer(arriving: &Receiver<Later>) {
+fn answer(device: &dyn Device, arriving: &Receiver<Later>) {
     let mut waiting: BinaryHeap<Later> = BinaryHeap::new();
     loop {
         let now = Instant::now();
         while waiting.peek().is_some_and(|first| first.due <= now) {
             if let Some(first) = waiting.pop() {
-                first.reply.send();
+                first.reply.send(device);
             }
         }
         let next = match waiting.peek() {
@@ -249,7 +268,7 @@ struct Front {
 impl Front {
     fn answer(&self, due: Due, reply: Reply) {
         match due {
-            None => reply.send(),
+            None => reply.send(self.device.as_ref()),
             // Fails when the answering thread is gone, and the client with it.
             Some(due) => drop(self.later.send(Later { due, reply })),
         }
@@ -392,14 +411,14 @@ impl Filesystem for Front {
         if node == MARK {
             let later = Later {
                 due: Instant::now(),
-                reply: Reply::Written(reply, len),
+                reply: Reply::Written(reply, len, None),
             };
             self.device
                 .mark(bytes, Answer(Some((self.later.clone(), later))));
             return;
         }
         match self.device.write(offset, bytes) {
-            Ok(due) => self.answer(due, Reply::Written(reply, len)),
+            Ok(Written { due, event }) => self.answer(due, Reply::Written(reply, len, event)),
             Err(refusal) => reply.error(errno(refusal)),
         }
     }

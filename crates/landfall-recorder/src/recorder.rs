@@ -7,13 +7,13 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use landfall_os::{LoopDevice, PrivateDirectory};
 
-use crate::event::Span;
+use crate::event::{Span, list_bytes};
 use crate::fault::{Faults, FlushFate, Refusal};
-use crate::fuse_device::{Answer, Device, Due, FuseDevice};
+use crate::fuse_device::{Answer, Device, Due, FuseDevice, Written};
 use crate::latency::{Latency, Profile, Request};
 use crate::recording::copy_written;
 use crate::spill_file::{SpillFile, nameless};
@@ -36,6 +36,10 @@ pub struct Options {
     pub directory: PathBuf,
     /// How long the device takes; `None`: as long as it takes.
     pub latency: Option<Profile>,
+    /// How long a write is held back unanswered, where `latency` says nothing. A flush that arrives
+    /// meanwhile [does not count it in](EventKind::Flush): the longer, the more of a program's races
+    /// between a write and a flush are recorded.
+    pub hold: Duration,
 }
 
 impl Options {
@@ -47,6 +51,7 @@ impl Options {
             memory: DEFAULT_MEMORY,
             directory: std::env::temp_dir(),
             latency: None,
+            hold: Duration::ZERO,
         }
     }
 }
@@ -96,12 +101,17 @@ struct State {
     counts: Counts,
     faults: Faults,
     latency: Option<Latency>,
+    hold: Duration,
     /// The beginning of the latency's clock, which never goes back.
     started: Instant,
     /// The beginning of the recording's.
     begin: Instant,
     spill: SpillFile,
     recording: Stage,
+    /// Events recorded.
+    events: u64,
+    /// The recorded writes that have not been answered, in order.
+    in_flight: Vec<u64>,
     /// Where was written, if anybody asked for that.
     writes: Option<Writes>,
     listener: Option<Sender<ClientMark>>,
@@ -131,10 +141,13 @@ impl Recorder {
                     .latency
                     .as_ref()
                     .map(|profile| Latency::new(profile, size)),
+                hold: options.hold,
                 started: Instant::now(),
                 begin: Instant::now(),
                 spill,
                 recording: Stage::Before,
+                events: 0,
+                in_flight: Vec::new(),
                 writes: None,
                 listener: None,
             }),
@@ -258,9 +271,10 @@ impl Shared {
 }
 
 impl State {
-    fn put(&mut self, kind: EventKind, bytes: &[u8]) {
+    /// Records an event, if anything is recorded; returns its place.
+    fn put(&mut self, kind: EventKind, bytes: &[u8]) -> Option<u64> {
         if !matches!(self.recording, Stage::Recording(_)) {
-            return;
+            return None;
         }
         let at = self.begin.elapsed();
         let header = Event { kind, at }.header();
@@ -271,26 +285,23 @@ impl State {
         if let Err(error) = put {
             self.recording = Stage::Failed(error);
         }
+        self.events += 1;
+        Some(self.events - 1)
     }
 
     fn mark(&mut self, bytes: &[u8]) {
-        self.put(EventKind::Mark(span(bytes)), bytes);
+        self.put(EventKind::Mark(Span::of(bytes)), bytes);
     }
 
     fn due(&mut self, request: Request) -> Due {
-        let latency = self.latency.as_mut()?;
+        let Some(latency) = &mut self.latency else {
+            let is_held = matches!(request, Request::Write { .. }) && !self.hold.is_zero();
+            return is_held.then(|| Instant::now() + self.hold);
+        };
         let now = self.started.elapsed();
         let finished = latency.finish(now, request);
         // What takes no time must not be handed to another thread, which takes some.
         (finished > now).then(|| self.started + finished)
-    }
-}
-
-/// Only the length goes into the spill file; the place is known when it is read back.
-fn span(bytes: &[u8]) -> Span {
-    Span {
-        start: 0,
-        len: bytes.len() as u32,
     }
 }
 
@@ -310,7 +321,7 @@ impl Device for Shared {
         Ok(state.due(Request::Read { offset, len }))
     }
 
-    fn write(&self, offset: u64, bytes: &[u8]) -> Result<Due, Refusal> {
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<Written, Refusal> {
         let len = bytes.len() as u64;
         let mut state = self.lock();
         state.counts.writes += 1;
@@ -331,23 +342,34 @@ impl Device for Shared {
         if let Some(writes) = &mut state.writes {
             writes.push(offset, len);
         }
-        let data = span(bytes);
-        state.put(EventKind::Write { offset, data }, bytes);
-        Ok(state.due(Request::Write { offset, len }))
+        let data = Span::of(bytes);
+        let event = state.put(EventKind::Write { offset, data }, bytes);
+        state.in_flight.extend(event);
+        let due = state.due(Request::Write { offset, len });
+        Ok(Written { due, event })
+    }
+
+    fn answering(&self, event: u64) {
+        self.lock().in_flight.retain(|&other| other != event);
     }
 
     fn flush(&self) -> Result<Due, Refusal> {
         let mut state = self.lock();
         state.counts.flushes += 1;
-        let kind = match state.faults.flush() {
-            FlushFate::Done => EventKind::Flush,
-            FlushFate::Lie => EventKind::LyingFlush,
+        match state.faults.flush() {
+            FlushFate::Done => {
+                let in_flight = list_bytes(&state.in_flight);
+                let list = Span::of(&in_flight);
+                state.put(EventKind::Flush { in_flight: list }, &in_flight);
+            }
+            FlushFate::Lie => {
+                state.put(EventKind::LyingFlush, &[]);
+            }
             FlushFate::Refused(refusal) => {
                 state.put(EventKind::Refused, &[]);
                 return Err(refusal);
             }
-        };
-        state.put(kind, &[]);
+        }
         Ok(state.due(Request::Flush))
     }
 

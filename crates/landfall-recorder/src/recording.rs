@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use crate::event::{HEADER, Span};
+use crate::event::{HEADER, NUMBER, Span};
 use crate::spill_file::SpillFile;
 use crate::{AtomicUnit, Counts, Event, EventKind};
 
@@ -35,14 +35,33 @@ impl Recording {
         if place != spill.len() {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        Ok(Recording {
+        let recording = Recording {
             size,
             atomic_unit: AtomicUnit::default(),
             base,
             events,
             spill,
             note: String::new(),
-        })
+        };
+        recording.check_lists()?;
+        Ok(recording)
+    }
+
+    /// Whether each list is of writes before it, in order.
+    fn check_lists(&self) -> io::Result<()> {
+        for (place, event) in self.events.iter().enumerate() {
+            let EventKind::Flush { in_flight } = event.kind else {
+                continue;
+            };
+            let list = self.list(in_flight)?;
+            let is_write =
+                |&number: &usize| matches!(self.events[number].kind, EventKind::Write { .. });
+            let is_before = list.last().is_none_or(|&last| last < place);
+            if !is_before || !list.is_sorted_by(|a, b| a < b) || !list.iter().all(is_write) {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+        }
+        Ok(())
     }
 
     /// The recording with a note of its maker's, such as what was recorded, which is saved with it.
@@ -94,6 +113,15 @@ impl Recording {
         Ok(bytes)
     }
 
+    /// A list of events, by their places, in order.
+    pub fn list(&self, span: Span) -> io::Result<Vec<usize>> {
+        let bytes = self.bytes(span)?;
+        let numbers = bytes.as_chunks::<NUMBER>().0;
+        let place = |number: &[u8; NUMBER]| usize::try_from(u64::from_le_bytes(*number));
+        let places: Result<Vec<usize>, _> = numbers.iter().map(place).collect();
+        places.map_err(|_| io::ErrorKind::InvalidData.into())
+    }
+
     /// The events as they were recorded.
     pub(crate) fn spill(&self) -> &SpillFile {
         &self.spill
@@ -113,7 +141,7 @@ impl Recording {
                     counts.writes += 1;
                     counts.written_bytes += u64::from(data.len);
                 }
-                EventKind::Flush | EventKind::LyingFlush => counts.flushes += 1,
+                EventKind::Flush { .. } | EventKind::LyingFlush => counts.flushes += 1,
                 EventKind::Refused | EventKind::Mark(_) => {}
             }
         }

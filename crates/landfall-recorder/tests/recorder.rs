@@ -2,7 +2,8 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::time::Duration;
 
 use landfall_recorder::wear::{Drive, Wear};
 use landfall_recorder::{Counts, EventKind, Fault, Options, Recorder};
@@ -53,6 +54,7 @@ fn writes_flushes_and_marks_are_recorded_in_order() {
                 format!("write {} at {offset} of {}", bytes.len(), bytes[0])
             }
             EventKind::Mark(data) => String::from_utf8(recording.bytes(data).unwrap()).unwrap(),
+            EventKind::Flush { in_flight } if in_flight.len == 0 => "Flush".to_owned(),
             other => format!("{other:?}"),
         });
     }
@@ -82,6 +84,60 @@ fn writes_flushes_and_marks_are_recorded_in_order() {
     let mount = recorder.mark_path().parent().unwrap().to_owned();
     drop(recorder);
     assert!(fs::metadata(mount).is_err());
+}
+
+/// The write is answered after `HOLD`, unless this machine stands still for so long the flush finds it in flight.
+#[test]
+fn a_flush_says_which_writes_had_not_been_answered_when_it_arrived() {
+    const HOLD: Duration = Duration::from_millis(100);
+    for _ in 0..50 {
+        let options = Options {
+            hold: HOLD,
+            ..Options::new(16 << 20)
+        };
+        let Some(recorder) = recorder(&options) else {
+            return;
+        };
+        let path = recorder.device().path().to_owned();
+        let write = |offset: u64| {
+            let mut direct = OpenOptions::new();
+            let direct = direct
+                .write(true)
+                .custom_flags(0o40000)
+                .open(&path)
+                .unwrap();
+            #[repr(align(4096))]
+            struct Page([u8; 4096]);
+            direct.write_all_at(&Page([7; 4096]).0, offset).unwrap();
+        };
+        let other = OpenOptions::new().write(true).open(&path).unwrap();
+        recorder.record().unwrap();
+        let before = recorder.counts().writes;
+        // Answered before the flush.
+        write(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| write(8192));
+            while recorder.counts().writes < before + 2 {
+                std::thread::yield_now();
+            }
+            other.sync_all().unwrap();
+        });
+        other.sync_all().unwrap();
+        let recording = recorder.finish().unwrap();
+        let lists: Vec<Vec<usize>> = recording
+            .events()
+            .iter()
+            .filter_map(|event| match event.kind {
+                EventKind::Flush { in_flight } => Some(recording.list(in_flight).unwrap()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(lists.last().unwrap(), &[0; 0]);
+        if lists.contains(&vec![1]) {
+            return;
+        }
+    }
+    panic!("no flush arrived while a write was in flight");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::changes::Changes;
+use super::changes::{Change, Changes};
 use super::epoch::Epoch;
 use super::sample::sample;
 use super::{Choice, Identity, Piece, StateName, Walker};
@@ -30,6 +30,8 @@ pub struct WriteFate {
     /// For each sector of it that is changed, in order, whether it arrived. The others make no
     /// difference. A name chooses among `fragments`.
     pub arrived: Vec<bool>,
+    /// Which sector of the write each of those is.
+    pub places: Vec<u32>,
     /// How many of those arrive together, each time: in the order of `arrived`, which they add up to.
     pub fragments: Vec<usize>,
 }
@@ -42,6 +44,10 @@ pub(super) fn fates(walker: &Walker<'_>, name: &StateName) -> io::Result<Vec<Wri
     let fates = writes.map(|(write, &event)| WriteFate {
         event,
         arrived: arrived[changes.of_write(write)].to_vec(),
+        places: changes.list()[changes.of_write(write)]
+            .iter()
+            .map(|change| change.place)
+            .collect(),
         fragments: changes
             .fragments_of_write(write)
             .map(|fragment| changes.of_fragment(fragment).len())
@@ -50,7 +56,8 @@ pub(super) fn fates(walker: &Walker<'_>, name: &StateName) -> io::Result<Vec<Wri
     Ok(fates.collect())
 }
 
-fn arrived_in(walker: &Walker<'_>, name: &StateName) -> io::Result<Vec<bool>> {
+/// Which changes of the epoch in which the walker is arrived.
+pub(super) fn arrived_in(walker: &Walker<'_>, name: &StateName) -> io::Result<Vec<bool>> {
     let sectors = |write: u32| {
         let write = walker.write(write as usize);
         write.map_or(0, |(_, data)| data.len / SECTOR as u32)
@@ -82,7 +89,8 @@ pub(super) fn position(epoch: &Epoch, choice: Choice) -> usize {
         Choice::First { writes, .. } => epoch.writes.get(writes as usize).copied(),
         _ => None,
     }
-    .unwrap_or(epoch.events.end)
+    // One that is carried was under way when the epoch began.
+    .map_or(epoch.events.end, |event| event.max(epoch.events.start))
 }
 
 /// Which changes arrived; `sectors` says how many a write has, changed or not.
@@ -108,17 +116,28 @@ fn arrived(
         ..=63 if bits >> count != 0 => Err(format!("its epoch has {count} {what}")),
         _ => Ok(()),
     };
+    let is_part = |write: u32, part: u32| {
+        has_write(write)?;
+        match sectors(write) {
+            all if (1..all).contains(&part) => Ok(()),
+            all => Err(format!("that write has {all} sectors")),
+        }
+    };
     let arrived = match name.choice {
         Choice::None => vec![false; list.len()],
         Choice::First {
+            writes: whole,
+            sectors: more,
+        }
+        | Choice::Upto {
             writes: whole,
             sectors: more,
         } => {
             if whole as usize > writes || (whole as usize == writes && more > 0) {
                 return Err(format!("its epoch has {writes} writes"));
             }
-            if more > 0 && more >= sectors(whole) {
-                return Err(format!("that write has {} sectors", sectors(whole)));
+            if more > 0 {
+                is_part(whole, more)?;
             }
             let arrives = |write, place| write < whole || (write == whole && place < more);
             list.iter().map(|c| arrives(c.write, c.place)).collect()
@@ -131,9 +150,19 @@ fn arrived(
             has_write(number)?;
             list.iter().map(|c| c.write == number).collect()
         }
+        Choice::OnlyFirst { write, sectors } => {
+            is_part(write, sectors)?;
+            let arrives = |c: &Change| c.write == write && c.place < sectors;
+            list.iter().map(arrives).collect()
+        }
         Choice::Without(number) => {
             has_write(number)?;
             list.iter().map(|c| c.write != number).collect()
+        }
+        Choice::WithoutRest { write, sectors } => {
+            is_part(write, sectors)?;
+            let arrives = |c: &Change| c.write != write || c.place < sectors;
+            list.iter().map(arrives).collect()
         }
         Choice::Sectors(bits) => {
             has_bits(
@@ -149,7 +178,7 @@ fn arrived(
 }
 
 /// Changes that arrived together, from the first to the last: sectors between them that are no changes
-/// make no difference.
+/// make no difference. Not so of a carried write, which may have been written over there.
 fn pieces(walker: &Walker<'_>, arrived: &[bool]) -> Vec<Piece> {
     let changes = walker.changes();
     let list = changes.list();
@@ -163,7 +192,12 @@ fn pieces(walker: &Walker<'_>, arrived: &[bool]) -> Vec<Piece> {
             .iter()
             .zip(&arrived[own])
             .collect::<Vec<_>>();
-        for run in runs.split(|(_, arrived)| !**arrived) {
+        let is_carried = (write as usize) < walker.epoch().carried();
+        let together = |(one, arrived): &(&Change, &bool), (other, next): &(&Change, &bool)| {
+            **arrived && **next && (!is_carried || one.place + 1 == other.place)
+        };
+        let runs = runs.chunk_by(together);
+        for run in runs.filter(|run| *run[0].1) {
             if let [(first, _), ..] = run
                 && let [.., (last, _)] = run
             {
@@ -231,10 +265,17 @@ mod tests {
             ("w1", [2, 5, 3]),
             ("w2", [1, 5, 3]),
             ("w4", [1, 0, 3]),
+            ("upto0", [1, 0, 3]),
+            ("upto0+1", [2, 0, 3]),
+            ("upto1", [2, 5, 3]),
+            ("upto1+1", [1, 5, 3]),
             ("only0", [2, 5, 3]),
+            ("only0+1", [2, 0, 3]),
             ("only1", [1, 5, 3]),
             ("without0", [1, 5, 3]),
+            ("without0+1", [1, 5, 3]),
             ("without1", [2, 5, 3]),
+            ("without1+1", [1, 5, 3]),
             // The changes are: 2 and 5 of the first write, 1 and 5 of the second.
             ("s1", [2, 0, 3]),
             ("s2", [1, 5, 3]),
@@ -265,6 +306,9 @@ mod tests {
             ("s3", 8),
             ("only0", 8),
             ("without0", 8),
+            ("without0+1", 8),
+            ("upto0", 8),
+            ("upto0+2", 8),
             ("r0", 8),
         ] {
             let composition = composition(&recording, &format!("7:1:{choice}")).unwrap();
@@ -299,7 +343,12 @@ mod tests {
             "7:1:first2+1",
             "7:1:w8",
             "7:1:only3",
+            "7:1:only0+0",
+            "7:1:only0+3",
             "7:1:without3",
+            "7:1:without0+3",
+            "7:1:upto3+1",
+            "7:1:upto0+3",
             "7:1:s10",
             "7:2:only0",
             "7:2:s1",

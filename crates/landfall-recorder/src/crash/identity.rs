@@ -17,7 +17,7 @@ pub struct Identity(u128);
 
 impl Identity {
     /// What was on the device when the recording began.
-    pub(super) const BASE: Identity = Identity(0);
+    pub const BASE: Identity = Identity(0);
 
     /// The image with other contents in one sector or in several.
     pub(super) fn with(self, delta: Delta) -> Identity {

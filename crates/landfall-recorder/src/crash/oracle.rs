@@ -1,5 +1,6 @@
 //! Crash states made in the plainest way, to hold the others against.
 
+use std::collections::HashMap;
 use std::os::unix::fs::FileExt;
 
 use super::{Piece, epochs};
@@ -15,7 +16,7 @@ pub(super) struct SectorWrite {
     pub bytes: Vec<u8>,
 }
 
-/// Every sector written in an epoch, changed or not, in order.
+/// Every sector written in an epoch, changed or not, in order, that may make a difference.
 pub(super) fn sector_writes(recording: &Recording, cut: u32) -> Vec<SectorWrite> {
     let epoch = &epochs(recording).unwrap()[cut as usize];
     let mut found = Vec::new();
@@ -24,7 +25,10 @@ pub(super) fn sector_writes(recording: &Recording, cut: u32) -> Vec<SectorWrite>
             panic!("event {event} is no write");
         };
         let bytes = recording.bytes(data).unwrap();
-        for (sector, bytes) in (offset / 512..).zip(bytes.chunks(SECTOR)) {
+        for (place, (sector, bytes)) in (0..).zip((offset / 512..).zip(bytes.chunks(SECTOR))) {
+            if !epoch.counts(write, place) {
+                continue;
+            }
             found.push(SectorWrite {
                 write,
                 sector,
@@ -39,9 +43,22 @@ pub(super) fn sector_writes(recording: &Recording, cut: u32) -> Vec<SectorWrite>
 pub(super) fn durable(recording: &Recording, cut: u32) -> Vec<u8> {
     let mut disk = vec![0; usize::try_from(recording.size()).unwrap()];
     recording.base().read_exact_at(&mut disk, 0).unwrap();
-    for earlier in 0..cut {
-        for write in sector_writes(recording, earlier) {
-            put(&mut disk, write.sector * SECTOR as u64, &write.bytes);
+    // Of each sector the last write that counts, by its place in the recording.
+    let mut last: HashMap<u64, usize> = HashMap::new();
+    let epochs = epochs(recording).unwrap();
+    for pair in epochs[..=cut as usize].windows(2) {
+        let carried = |event| pair[1].events.start > event && pair[1].writes.contains(&event);
+        for &event in &pair[0].writes {
+            let EventKind::Write { offset, data } = recording.events()[event].kind else {
+                panic!("event {event} is no write");
+            };
+            let bytes = recording.bytes(data).unwrap();
+            for (sector, bytes) in (offset / 512..).zip(bytes.chunks(SECTOR)) {
+                if !carried(event) && last.get(&sector).is_none_or(|&last| last < event) {
+                    last.insert(sector, event);
+                    put(&mut disk, sector * SECTOR as u64, bytes);
+                }
+            }
         }
     }
     disk

@@ -10,11 +10,11 @@ use std::os::unix::fs::FileExt;
 
 use super::changes::Changes;
 use super::composition::{WriteFate, fates};
-use super::epoch::{Epoch, epochs};
+use super::epoch::{Epoch, epochs, write_of};
 use super::identity::{Content, Delta, Identity};
 use super::{Composition, StateName};
 use crate::event::{SECTOR, Span};
-use crate::{EventKind, Recording};
+use crate::{Event, Recording};
 
 /// Goes through the epochs of a recording and says how their crash states are made.
 #[derive(Debug)]
@@ -87,13 +87,20 @@ impl<'a> Walker<'a> {
         self.durable
     }
 
+    /// What was durable in a sector when this epoch began; `None` if nothing was written to it by the end of this epoch.
+    pub(super) fn durable_at(&self, sector: u64) -> Option<Content> {
+        self.sectors.get(&sector).map(|sector| sector.durable)
+    }
+
+    /// The events of the recording.
+    pub(super) fn events(&self) -> &'a [Event] {
+        self.recording.events()
+    }
+
     /// Where on the device a write of this epoch goes, and its data in the spill file.
     pub(super) fn write(&self, write: usize) -> Option<(u64, Span)> {
         let &event = self.epoch().writes.get(write)?;
-        match self.recording.events()[event].kind {
-            EventKind::Write { offset, data } => Some((offset, data)),
-            _ => None,
-        }
+        write_of(self.recording, event)
     }
 
     /// Goes to an epoch.
@@ -119,16 +126,23 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// Everything written in this epoch is durable.
+    /// Everything written in this epoch is durable that is not carried into the next.
     fn settle(&mut self) {
-        for change in self.changes.list() {
+        let (epoch, next) = (&self.epochs[self.current], &self.epochs[self.current + 1]);
+        let writes = (0..epoch.writes.len()).map(|write| epoch.settles(write, next));
+        let settles: Vec<bool> = writes.collect();
+        let list = self.changes.list();
+        for change in list {
             if let Some(sector) = self.sectors.get_mut(&change.sector) {
-                // The last one stays.
-                sector.durable = change.content;
+                if settles[change.write as usize] {
+                    // The last one stays.
+                    sector.durable = change.content;
+                }
                 sector.latest = None;
             }
         }
-        self.durable = self.changes.all(self.durable);
+        let settles = |change: usize| settles[list[change].write as usize];
+        self.durable = self.changes.select(self.durable, settles).image;
     }
 
     fn read_epoch(&mut self) -> io::Result<()> {
@@ -155,7 +169,8 @@ impl<'a> Walker<'a> {
             let Some(known) = self.sectors.get_mut(&sector) else {
                 continue;
             };
-            if known.latest.is_none() && content == known.durable {
+            let is_change = known.latest.is_some() || content != known.durable;
+            if !is_change || !self.epochs[self.current].counts(write as usize, place) {
                 continue;
             }
             let delta = Delta::of(sector, known.durable, content);

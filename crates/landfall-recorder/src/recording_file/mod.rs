@@ -15,13 +15,15 @@ use std::path::Path;
 
 use twox_hash::xxhash3_128::Hasher;
 
-use crate::Recording;
 use crate::recorder::DEFAULT_MEMORY;
 use crate::recording::next_written;
 use crate::spill_file::{SpillFile, nameless};
+use crate::{Event, EventKind, Recording};
 
 const MAGIC: [u8; 8] = *b"LFRECORD";
-const VERSION: u32 = 1;
+/// The newest version, of recordings in which a flush found writes in flight. All others are of version 1, which differs
+/// in nothing else.
+const VERSION: u32 = 2;
 /// Magic, version, the note's length, the device's size.
 const HEADER: usize = 24;
 /// Longest note in bytes.
@@ -72,7 +74,13 @@ impl Recording {
 
     fn write_to(&self, writer: &mut impl Write) -> io::Result<()> {
         writer.write_all(&MAGIC)?;
-        writer.write_all(&VERSION.to_le_bytes())?;
+        let found_some = |event: &Event| matches!(event.kind, EventKind::Flush { in_flight } if in_flight.len > 0);
+        let version = if self.events().iter().any(found_some) {
+            VERSION
+        } else {
+            1
+        };
+        writer.write_all(&version.to_le_bytes())?;
         let note = self.note().as_bytes();
         let len = u32::try_from(note.len())
             .ok()
@@ -215,7 +223,7 @@ fn check(mut file: &File) -> io::Result<u64> {
         return refused(DAMAGED);
     }
     // All versions have the checksum at the end, so that a newer one is told from a damaged one.
-    if header[8..12] != VERSION.to_le_bytes() {
+    if !(1..=VERSION).any(|version| header[8..12] == version.to_le_bytes()) {
         return refused("was written by another version of Landfall, in a format not known here");
     }
     Ok(len)

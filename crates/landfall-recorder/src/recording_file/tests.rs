@@ -73,6 +73,31 @@ fn what_is_saved_is_loaded() {
 }
 
 #[test]
+fn only_a_recording_with_writes_in_flight_needs_version_2() {
+    let version = |path: &Path| fs::read(path).unwrap()[8];
+    let (_directory, path) = saved(&small());
+    assert_eq!(version(&path), 1);
+    let overlapping = RecordingBuilder::new(4096)
+        .sector(0, 1)
+        .flush_but(&[0])
+        .build();
+    let (_directory, path) = saved(&overlapping);
+    assert_eq!(version(&path), 2);
+    assert_equal(&overlapping, &load(&path).unwrap());
+}
+
+#[test]
+fn a_flush_that_names_what_is_no_earlier_write_is_refused() {
+    for in_flight in [vec![1], vec![2], vec![3], vec![9], vec![0, 0]] {
+        let text = std::panic::catch_unwind(|| {
+            let recording = RecordingBuilder::new(4096).sector(0, 1).mark(b"m");
+            recording.flush_but(&in_flight).sector(1, 1).build()
+        });
+        assert!(text.is_err(), "{in_flight:?}");
+    }
+}
+
+#[test]
 fn nothing_but_zeros_takes_no_room() {
     let size = 64 << 20;
     let contents = [vec![7; 5000], vec![0; 3 << 20], vec![9; (1 << 20) + 1]].concat();
@@ -146,7 +171,7 @@ fn a_file_that_is_whole_and_yet_no_recording_is_refused() {
     };
     fs::write(&path, with(0, &[])).unwrap();
     assert_equal(&small(), &load(&path).unwrap());
-    assert!(refusal_of(with(8, &[2])).contains("another version"));
+    assert!(refusal_of(with(8, &[3])).contains("another version"));
     // The extent's place and length, the spill file's length, and the kind and length of an event.
     let spill = HEADER + 16 + 4096 + 16;
     let cases = [

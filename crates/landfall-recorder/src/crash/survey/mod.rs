@@ -11,10 +11,14 @@
 //!
 //! The recording is read twice: first to see how large the epochs are, then to list their states. States
 //! are at most the limit, of 64 bytes each and as much again to find equal ones.
+//!
+//! They are tried by epoch, or those first that [stand for many](representative): then the recording is read twice more.
 
 mod budget;
 mod collection;
+mod order;
 mod prefix;
+mod representative;
 mod subset;
 #[cfg(test)]
 mod tests;
@@ -25,10 +29,12 @@ use fastrand::Rng;
 
 use super::composition::position;
 use super::identity::seed_of;
-use super::{Choice, Identity, Model, StateName, Walker};
+use super::{Choice, Identity, Layout, Model, StateName, Walker};
 use crate::Recording;
 use budget::{shares, spaced};
 use collection::Collection;
+pub use order::Order;
+use order::joined;
 
 /// Changes looked at for draws, over the whole survey: some seconds' worth. Without this, a million
 /// draws from an epoch of a million changes would take hours, and days to be tried.
@@ -70,8 +76,10 @@ pub struct Coverage {
 /// The crash states of a recording that are tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Survey {
-    /// By epoch and choice; no two have the same image.
+    /// In the order in which they are tried; no two have the same image.
     pub states: Vec<CrashState>,
+    /// How many of them are tried first since they stand for many; those after them are by epoch and choice.
+    pub leading: usize,
     /// How much of what is possible they are.
     pub coverage: Coverage,
 }
@@ -112,6 +120,7 @@ impl Survey {
                 image: composition.image,
                 omitted: composition.omitted,
             }],
+            leading: 0,
             coverage: Coverage {
                 epochs: walker.epochs().len(),
                 surveyed: 1,
@@ -124,8 +133,34 @@ impl Survey {
         })
     }
 
+    /// The states of a disk that writes in any order, those first that stand for many (one of each kind of write): at most half of
+    /// `limit`, if not all that are possible can be tried. The rest is as in [`of`](Survey::of).
+    ///
+    /// Fails as [`of`](Survey::of) does.
+    pub fn representative(
+        recording: &Recording,
+        layout: &Layout,
+        seed: u64,
+        limit: usize,
+    ) -> io::Result<Survey> {
+        let mut walker = Walker::new(recording)?;
+        let mut first = representative::states(&mut walker, layout, seed, limit)?;
+        let survey = Survey::of(recording, Model::Subset, seed, limit)?;
+        if survey.states.len() < limit {
+            // Those that stand for many are among them, unless it would have taken long to list them all.
+            first.truncate(limit);
+            let rest = survey.states;
+            return Ok(joined(first, rest, survey.coverage, limit));
+        }
+        first.truncate(limit / 2);
+        let rest = Survey::of(recording, Model::Subset, seed, limit - first.len())?;
+        // Where some of the rest were among the first, there is room for more.
+        let more = rest.states.into_iter().chain(survey.states).collect();
+        Ok(joined(first, more, rest.coverage, limit))
+    }
+
     /// The states of `model` that are tried, at most `limit`: fewer if there are fewer, or if it would
-    /// take long to draw so many from epochs of very many changes.
+    /// take long to draw so many from epochs of very many changes. They are in order of epoch and choice.
     ///
     /// Fails as [`epochs`](super::epochs) does, or if the recording cannot be read.
     pub fn of(recording: &Recording, model: Model, seed: u64, limit: usize) -> io::Result<Survey> {
@@ -175,7 +210,11 @@ impl Survey {
         coverage.duplicates = found.duplicates;
         let (states, sampled) = found.finish();
         coverage.sampled = sampled;
-        Ok(Survey { states, coverage })
+        Ok(Survey {
+            states,
+            leading: 0,
+            coverage,
+        })
     }
 }
 

@@ -9,12 +9,20 @@ use proptest::prelude::{
 use super::{CrashState, Survey};
 use crate::crash::composition::position;
 use crate::crash::oracle::{durable, image_of, put, sector_writes};
-use crate::crash::{Choice, Model, StateName, Walker, epochs};
+use crate::crash::{Choice, Layout, Model, StateName, Stretch, Walker, epochs};
 use crate::fixtures::RecordingBuilder;
 use crate::{AtomicUnit, Recording};
 
 /// Each image, and the latest position at which the disk could have held it.
 type Images = HashMap<Vec<u8>, usize>;
+
+fn stretch(bytes: std::ops::Range<u64>, file: &str) -> Stretch {
+    Stretch {
+        bytes,
+        from: 0,
+        file: file.to_owned(),
+    }
+}
 
 fn survey(recording: &Recording, model: Model, limit: usize) -> Survey {
     Survey::of(recording, model, 7, limit).unwrap()
@@ -95,7 +103,8 @@ fn possible(recording: &Recording, model: Model) -> Images {
 #[derive(Clone, Debug)]
 enum Step {
     Write(u64, Vec<u8>),
-    Flush,
+    /// A flush; which of the last three writes are in flight, as bits.
+    Flush(u8),
     /// A mark, and what changes nothing.
     Nothing,
 }
@@ -110,7 +119,8 @@ fn stories() -> impl Strategy<Value = Story> {
             fills.truncate(4 - first as usize);
             Step::Write(first, fills)
         }),
-        1 => Just(Step::Flush),
+        1 => Just(Step::Flush(0)),
+        1 => (0_u8..8).prop_map(Step::Flush),
         1 => Just(Step::Nothing),
     ];
     (
@@ -128,6 +138,7 @@ fn record((base, steps): &Story) -> Recording {
     let base: Vec<u8> = base.iter().flat_map(|&fill| [fill; 512]).collect();
     let mut builder = RecordingBuilder::new(2048).base(0, base);
     let mut sectors = 0;
+    let mut writes: Vec<u64> = Vec::new();
     for step in steps {
         if let Step::Write(_, fills) = step {
             // No more in an epoch than can be tried one by one.
@@ -138,8 +149,17 @@ fn record((base, steps): &Story) -> Recording {
             }
         }
         builder = match step {
-            Step::Write(first, fills) => builder.sectors(*first, fills),
-            Step::Flush => builder.flush(),
+            Step::Write(first, fills) => {
+                writes.push(builder.len());
+                builder.sectors(*first, fills)
+            }
+            Step::Flush(bits) => {
+                let last = &writes[writes.len().saturating_sub(3)..];
+                let in_flight = last.iter().enumerate();
+                let in_flight = in_flight.filter(|(place, _)| bits >> place & 1 == 1);
+                let in_flight: Vec<u64> = in_flight.map(|(_, &event)| event).collect();
+                builder.flush_but(&in_flight)
+            }
             Step::Nothing => builder.lying_flush().refused().mark(b"m"),
         };
     }
@@ -186,6 +206,25 @@ proptest! {
             prop_assert_eq!(survey.coverage.surveyed, limit.min(survey.coverage.epochs));
             prop_assert_eq!(Survey::of(&recording, model, seed, limit).unwrap(), survey);
         }
+    }
+
+    #[test]
+    fn those_that_stand_for_many_come_first_and_change_nothing_else(
+        story in stories(), unit in units(), limit in 0_usize..40, seed in any::<u64>()
+    ) {
+        let recording = record(&story).with_atomic_unit(unit);
+        let layout = Layout::new([stretch(0..1024, "data")]);
+        let survey = |limit| Survey::representative(&recording, &layout, seed, limit).unwrap();
+        let expected = possible(&recording, Model::Subset);
+        prop_assert_eq!(made(&recording, &survey(usize::MAX)), expected.clone());
+        let few = survey(limit);
+        let by_epochs = Survey::of(&recording, Model::Subset, seed, limit).unwrap();
+        prop_assert!(few.states.len() >= by_epochs.states.len());
+        prop_assert!(few.states.len() <= limit);
+        for image in made(&recording, &few).keys() {
+            prop_assert!(expected.contains_key(image));
+        }
+        prop_assert_eq!(survey(limit), few);
     }
 
     #[test]
@@ -426,4 +465,83 @@ fn an_epoch_of_too_many_writes_for_its_share_is_tried_at_some_of_its_extremes_an
     assert!((40..=60).contains(&drawn), "{drawn}");
     let survey = Survey::of(&recording, Model::Prefix, 7, 100).unwrap();
     assert_eq!((survey.states.len(), survey.coverage.sampled), (100, 99));
+}
+
+/// A log that grows by 100 synced writes of two pages, and once, in the midst of it, two durable pages that are overwritten.
+fn a_log_and_one_overwrite() -> Recording {
+    let page = |fill: u8| vec![fill; 8192];
+    let mut builder = RecordingBuilder::new(4 << 20).base(0, page(9));
+    for number in 0..100_u64 {
+        if number == 40 {
+            builder = builder.write(0, page(8)).flush();
+        }
+        let at = 65_536 + number * 8192;
+        builder = builder.write(at, page(1)).flush().mark(b"ack");
+    }
+    builder.build()
+}
+
+#[test]
+fn a_durable_page_that_is_torn_once_in_a_long_recording_is_among_the_first() {
+    let recording = a_log_and_one_overwrite();
+    let layout = Layout::new([stretch(0..8192, "data"), stretch(65_536..1 << 20, "log")]);
+    for seed in 0..10 {
+        let survey = Survey::representative(&recording, &layout, seed, 200).unwrap();
+        let is_torn = |state: &CrashState| {
+            let torn = matches!(state.name.choice, Choice::Upto { sectors, .. } if sectors > 0);
+            torn && state.name.cut == 40
+        };
+        let place = survey.states.iter().position(is_torn);
+        assert!(place.is_some_and(|place| place < 16), "{place:?}");
+        // By epochs it has to wait for its turn, and is torn by chance only.
+        let survey = Survey::of(&recording, Model::Subset, seed, 200).unwrap();
+        let place = survey.states.iter().position(|state| state.name.cut == 40);
+        assert!(place.is_some_and(|place| place > 40), "{place:?}");
+    }
+}
+
+#[test]
+fn passes_through_the_recording_go_forward() {
+    let survey = Survey::representative(&a_log_and_one_overwrite(), &Layout::default(), 7, 300);
+    let cuts: Vec<u32> = survey
+        .unwrap()
+        .states
+        .iter()
+        .map(|state| state.name.cut)
+        .collect();
+    let backward = cuts.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    assert!(backward < 8, "{backward} times back among {}", cuts.len());
+}
+
+/// A write is in flight while another thread flushes, and acknowledged after that flush.
+#[test]
+fn a_write_in_flight_is_lost_after_the_flush_and_before_the_next() {
+    let with = |in_flight: &[u64]| {
+        RecordingBuilder::new(2048)
+            .sector(0, 1)
+            .sector(1, 1)
+            .flush_but(in_flight)
+            .mark(b"ack")
+            .sector(2, 1)
+            .flush()
+            .build()
+    };
+    let loses_what_was_acknowledged = |recording: &Recording, model| {
+        let images = made(recording, &survey(recording, model, usize::MAX));
+        let is_lost = |(disk, position): (&Vec<u8>, &usize)| disk[0] == 0 && *position > 3;
+        images.iter().any(is_lost)
+    };
+    // A disk that writes in order has it once it is answered.
+    for model in [Model::Flushed, Model::Subset] {
+        assert!(loses_what_was_acknowledged(&with(&[0]), model), "{model}");
+        // Had it been answered, it would be durable; so are both from the next flush on.
+        assert!(!loses_what_was_acknowledged(&with(&[1]), model), "{model}");
+        assert!(!loses_what_was_acknowledged(&with(&[]), model), "{model}");
+        let last = with(&[0]);
+        let end = survey(&last, model, usize::MAX)
+            .states
+            .into_iter()
+            .filter(|state| state.name.cut == 2);
+        assert!(end.count() <= 1, "{model}");
+    }
 }
