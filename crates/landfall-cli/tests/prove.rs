@@ -101,6 +101,30 @@ fn a_lost_transaction_is_shown_again_and_kept() {
 }
 
 #[test]
+fn a_proof_says_which_pages_it_tore() {
+    let cwd = scratch();
+    let happened = |arguments: &str, code: i32, what: &str| {
+        let found = document(&prove(cwd.path(), arguments)?, code);
+        let all = proof(&found)["exercised"].as_array().unwrap();
+        let one = all.iter().find(|one| one["what"] == what).unwrap().clone();
+        Some((one["happened"].as_u64(), one["states"].as_u64()))
+    };
+    let Some(torn) = happened("pages --transactions 6 --states 60", 3, "page-torn") else {
+        return;
+    };
+    assert_eq!(torn.0, Some(6));
+    assert!(torn.1 > Some(20), "{torn:?}");
+    // Sectors that nobody has written before hold nothing that could be torn.
+    let appended = "files --set allocation=append --transactions 6 --states 60";
+    assert_eq!(happened(appended, 0, "page-torn"), Some((Some(0), Some(0))));
+    // What is written whole is written over all the same.
+    let small = "pages --set size=512 --transactions 6 --states 60";
+    assert_eq!(happened(small, 0, "page-torn"), Some((Some(0), Some(0))));
+    let over = happened(small, 0, "page-overwritten").unwrap();
+    assert!(over.0 == Some(6) && over.1 > Some(4), "{over:?}");
+}
+
+#[test]
 fn a_proof_of_nothing_is_none() {
     let cwd = scratch();
     // The first write fails, so that nothing is ever acknowledged.

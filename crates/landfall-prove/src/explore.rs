@@ -1,11 +1,12 @@
 //! Checks the planned states with several workers, and counts what was lost.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use landfall_recorder::crash::CrashState;
+use landfall_recorder::crash::{CrashState, StateName};
 use landfall_results::proof::{Unchecked, Violation, ViolationCount};
 
 use crate::judge::Judgement;
@@ -22,6 +23,11 @@ const PASSES: usize = 16;
 pub(crate) struct Tally {
     /// States checked.
     pub checked: u64,
+    /// Names of those that one power cut has left.
+    pub names: Vec<StateName>,
+    /// The place of the first state, of those that one power cut has left, in which a promise was broken; the first of all
+    /// states is 1.
+    pub first_failing: Option<usize>,
     /// States in which a promise was broken.
     pub failing: u64,
     /// States in which something acknowledged was not there.
@@ -43,20 +49,39 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, state: &CrashState, checked: Checked) {
+    fn add(&mut self, place: usize, state: &CrashState, checked: Checked) {
+        if !self.count(&state.name, &checked) {
+            self.first_failing = Some(self.first_failing.map_or(place, |first| first.min(place)));
+        }
+        if matches!(checked, Checked::Judged(_)) {
+            self.names.push(state.name);
+        }
+        let size = |state: &CrashState| (state.omitted, state.position);
+        let shorter = |(best, _): &(CrashState, Judgement)| size(state) < size(best);
+        if let Checked::Judged(judgement) = checked
+            && !judgement.kept()
+            && self.shortest.as_ref().is_none_or(shorter)
+        {
+            self.shortest = Some((*state, judgement));
+        }
+    }
+
+    /// Counts a state of this name; returns whether it kept every promise, as far as is known.
+    pub fn count(&mut self, name: &dyn Display, checked: &Checked) -> bool {
         let judgement = match checked {
             Checked::Judged(judgement) => judgement,
             Checked::Unchecked(reason) => {
-                let unchecked = self
-                    .unchecked
-                    .get_or_insert(Unchecked { states: 0, reason });
+                let unchecked = self.unchecked.get_or_insert_with(|| Unchecked {
+                    states: 0,
+                    reason: reason.clone(),
+                });
                 unchecked.states += 1;
-                return;
+                return true;
             }
         };
         self.checked += 1;
         if judgement.kept() {
-            return;
+            return true;
         }
         self.failing += 1;
         if !judgement.lost.is_empty() {
@@ -72,22 +97,18 @@ impl Tally {
                 .or_insert_with(|| ViolationCount {
                     violation: *violation,
                     states: 0,
-                    example: state.name.to_string(),
+                    example: name.to_string(),
                     detail,
                 });
             count.states += 1;
             // Of all damage a crash is what a user must know of.
             if *violation == Violation::Damaged && judgement.crashed && !self.shows_crash {
                 self.shows_crash = true;
-                count.example = state.name.to_string();
+                count.example = name.to_string();
                 count.detail = judgement.detail(*violation);
             }
         }
-        let size = |state: &CrashState| (state.omitted, state.position);
-        let shorter = |(best, _): &(CrashState, Judgement)| size(state) < size(best);
-        if self.shortest.as_ref().is_none_or(shorter) {
-            self.shortest = Some((*state, judgement));
-        }
+        false
     }
 }
 
@@ -101,24 +122,35 @@ pub(crate) fn spread<T: Copy>(states: &[T]) -> Vec<T> {
         .collect()
 }
 
-/// Checks `states` with `workers` workers until `deadline`. Each time that their epochs go back costs
+/// Which states are enough.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Until {
+    /// Those that are tried until then, or all.
+    Deadline(Option<Instant>),
+    /// Those up to the first that fails.
+    FirstFailing,
+}
+
+/// Checks `states` with `workers` workers, as many as are enough. Each time that their epochs go back costs
 /// every worker a new beginning. `heard` is told now and then how many have been checked, and how many of them failed.
 pub(crate) fn explore(
     case: &Case<'_>,
     states: &[CrashState],
     workers: usize,
-    deadline: Option<Instant>,
+    until: Until,
     stop: &Stop,
     heard: &mut dyn FnMut(&Tally),
 ) -> Result<Tally, Error> {
     let begin = Instant::now();
     let next = AtomicUsize::new(0);
     let enough = AtomicBool::new(false);
+    // Those behind it need not be tried; those before it all are, whoever is faster.
+    let last = AtomicUsize::new(usize::MAX);
     let mut tally = Tally::default();
     let result = std::thread::scope(|scope| {
         let (sender, receiver) = channel();
         for _ in 0..workers {
-            let (sender, next, enough) = (sender.clone(), &next, &enough);
+            let (sender, next, enough, last) = (sender.clone(), &next, &enough, &last);
             scope.spawn(move || {
                 let mut worker: Option<Worker<'_>> = None;
                 let mut cut = 0;
@@ -127,8 +159,8 @@ pub(crate) fn explore(
                     let Some(rest) = states.get(first..).filter(|rest| !rest.is_empty()) else {
                         return;
                     };
-                    for state in rest.iter().take(HANDFUL) {
-                        if enough.load(Ordering::Relaxed) {
+                    for (place, state) in (first..).zip(rest.iter().take(HANDFUL)) {
+                        if enough.load(Ordering::Relaxed) || place > last.load(Ordering::Relaxed) {
                             return;
                         }
                         if state.name.cut < cut {
@@ -140,8 +172,13 @@ pub(crate) fn explore(
                             Err(error) => return drop(sender.send(Err(error))),
                         };
                         let checked = worker.check(&state.name, state.position);
+                        let fails =
+                            matches!(&checked, Checked::Judged(judgement) if !judgement.kept());
+                        if fails && matches!(until, Until::FirstFailing) {
+                            last.fetch_min(place, Ordering::Relaxed);
+                        }
                         // Nobody listens any more once the run has ended.
-                        let _ = sender.send(Ok((state, checked)));
+                        let _ = sender.send(Ok((place, state, checked)));
                     }
                 }
             });
@@ -149,14 +186,14 @@ pub(crate) fn explore(
         drop(sender);
         for message in receiver {
             match message {
-                Ok((state, checked)) => tally.add(state, checked),
+                Ok((place, state, checked)) => tally.add(place + 1, state, checked),
                 Err(error) => {
                     enough.store(true, Ordering::Relaxed);
                     return Err(Error::io("cannot make a disk for crash states")(error));
                 }
             }
             tally.took = begin.elapsed();
-            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            if matches!(until, Until::Deadline(Some(deadline)) if Instant::now() > deadline) {
                 enough.store(true, Ordering::Relaxed);
             }
             if stop.is_requested() {

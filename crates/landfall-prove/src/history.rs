@@ -2,14 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::Range;
 
 use landfall_recorder::{EventKind, Recording};
+use landfall_results::proof::Hazard;
 
 use crate::subject::{Mark, parse_marks};
 
 /// Everything said during a recording, in order, each with the number of events before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
+    /// What had been said before the recording began.
+    before: Acknowledged,
     marks: Vec<(usize, Mark)>,
 }
 
@@ -24,12 +28,59 @@ impl History {
                 marks.extend(said.into_iter().map(|mark| (index, mark)));
             }
         }
-        Ok(History { marks })
+        let before = Acknowledged::default();
+        Ok(History { before, marks })
+    }
+
+    /// Of a recording during which nothing is said, since the power had gone before.
+    pub fn ended(before: Acknowledged) -> History {
+        let marks = Vec::new();
+        History { before, marks }
+    }
+
+    /// How often something happened, as far as that was said: between which events, and how often in all.
+    pub fn times(&self, hazard: Hazard) -> Times {
+        let (mut times, mut under_way, mut begin) = (Times::default(), 0, 0);
+        for (index, mark) in &self.marks {
+            match mark {
+                Mark::Began(what) if *what == hazard => {
+                    if under_way == 0 {
+                        begin = *index;
+                    }
+                    under_way += 1;
+                }
+                // What ends without having begun says nothing.
+                Mark::Ended(what) if *what == hazard && under_way > 0 => {
+                    under_way -= 1;
+                    times.ended += 1;
+                    if under_way == 0 {
+                        times.spans.push(begin..*index);
+                    }
+                }
+                Mark::Counted(what, count) if *what == hazard => times.counted = Some(*count),
+                _ => {}
+            }
+        }
+        if under_way > 0 {
+            times.spans.push(begin..usize::MAX);
+        }
+        times
+    }
+
+    /// Everything that was said to have happened.
+    pub fn hazards(&self) -> BTreeSet<Hazard> {
+        let marks = self.marks.iter();
+        marks
+            .filter_map(|(_, mark)| match mark {
+                Mark::Began(what) | Mark::Counted(what, _) => Some(*what),
+                _ => None,
+            })
+            .collect()
     }
 
     /// What had been said when `position` events had happened.
     pub fn at(&self, position: usize) -> Acknowledged {
-        let mut known = Acknowledged::default();
+        let mut known = self.before.clone();
         for (index, mark) in &self.marks {
             if *index >= position {
                 break;
@@ -41,6 +92,7 @@ impl History {
                     known.sent.insert(transaction);
                     known.acknowledged.insert(transaction)
                 }
+                Mark::Began(_) | Mark::Ended(_) | Mark::Counted(..) => continue,
             };
         }
         known
@@ -63,6 +115,17 @@ impl History {
     }
 }
 
+/// How often something happened, as far as that was said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Between which events; where several were under way at the same time, they are one.
+    pub spans: Vec<Range<usize>>,
+    /// How often it was said to have begun and ended.
+    pub ended: u64,
+    /// How often it happened, as the subject counted itself.
+    pub counted: Option<u64>,
+}
+
 /// Transactions that had been sent and acknowledged at some moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acknowledged {
@@ -77,8 +140,39 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_happens_at_the_same_time_is_one_span() {
+        let (one, other) = (Hazard::Checkpoint, Hazard::Snapshot);
+        let history = History {
+            before: Acknowledged::default(),
+            marks: vec![
+                (1, Mark::Ended(one)),
+                (2, Mark::Began(one)),
+                (3, Mark::Began(one)),
+                (4, Mark::Began(other)),
+                (5, Mark::Ended(one)),
+                (7, Mark::Ended(one)),
+                (9, Mark::Began(one)),
+                (9, Mark::Ended(one)),
+                (9, Mark::Counted(one, 5)),
+            ],
+        };
+        let times = history.times(one);
+        assert_eq!(times.spans, [2..7, 9..9]);
+        assert_eq!((times.ended, times.counted), (3, Some(5)));
+        // It was cut off.
+        assert_eq!(
+            history.times(other).spans,
+            std::slice::from_ref(&(4..usize::MAX))
+        );
+        assert_eq!(history.times(Hazard::Compaction), Times::default());
+        assert_eq!(history.hazards(), [one, other].into());
+        assert_eq!(history.whole(), Acknowledged::default());
+    }
+
+    #[test]
     fn what_was_said_later_is_not_counted() {
         let history = History {
+            before: Acknowledged::default(),
             marks: vec![
                 (0, Mark::Sent(1)),
                 (4, Mark::Acknowledged(1)),
@@ -96,5 +190,16 @@ mod tests {
         assert_eq!(history.whole(), history.at(6));
         let said = history.between(1, 6);
         assert_eq!((said.sent.len(), said.acknowledged.len()), (1, 2));
+    }
+
+    #[test]
+    fn what_was_said_before_the_recording_is_known_at_each_moment() {
+        let before = Acknowledged {
+            sent: [1, 2].into(),
+            acknowledged: [1].into(),
+        };
+        let history = History::ended(before.clone());
+        assert_eq!(history.between(0, 0), before);
+        assert_eq!(history.whole(), before);
     }
 }

@@ -7,20 +7,33 @@
 //! - `subject`: what is proven; `record` runs it on a recorder, with a `writeback` injector if asked for;
 //! - `history`: what was sent and acknowledged, and where among the device's writes;
 //! - `proof`: the whole of it; `explore`: the crash states, several `worker`s checking them; `judge` says what is lost;
+//! - `checks`: what was found in which files, told apart by `file_identity`: equal files are checked once;
 //! - `check_process`: another process, in which a linked-in store may crash on what a power cut left;
+//! - `second_cut`: the power goes again, while filesystem and subject recover;
+//! - `exercised`: what happened that a subject must be protected from, and in how many states;
 //! - `shorten`, `timeline`: the failing state that is easiest to understand;
 //! - `scratch_fs`: the filesystems that all of it runs on;
 //! - `transactions`: what a store's own proof sends and recognises;
 //! - `power_cuts`: all of that as one call of a `#[test]`;
 //! - `uml`: a program inside User-mode Linux, where an ordinary user is root;
-//! - `subjects`, `self_test`: what can be proven by name, and known faults that must be caught (feature `subjects`).
+//! - `subjects`, `cases`: what can be proven by name, and what is known of it; `self_test` tells the safe from the unsafe, and
+//!   `catalogue` says how soon known faults are caught (feature `subjects`).
 //!
 //! Threads: one runs the subject, then each worker has a device, a mount point and a walk through the
 //! recording of its own, and starts a process that does the subject's part of a check. All mounts are private to this process.
 
+#[cfg(feature = "subjects")]
+pub mod cases;
+#[cfg(feature = "subjects")]
+pub mod catalogue;
 pub mod check_process;
+mod checks;
+mod cut_name;
 mod error;
+mod exercised;
 mod explore;
+mod file_identity;
+mod file_layout;
 mod history;
 mod judge;
 mod plan;
@@ -29,6 +42,7 @@ mod progress;
 mod proof;
 mod record;
 pub mod scratch_fs;
+mod second_cut;
 #[cfg(feature = "subjects")]
 pub mod self_test;
 mod shorten;
@@ -42,9 +56,11 @@ mod worker;
 mod writeback;
 
 pub use check_process::CheckIn;
+pub use cut_name::CutName;
 pub use error::Error;
 pub use landfall_os::Stop;
 pub use landfall_recorder::Fault;
+pub use landfall_results::proof::Hazard;
 pub use plan::Plan;
 pub use power_cuts::PowerCuts;
 pub use progress::{Progress, Silent};

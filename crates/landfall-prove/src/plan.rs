@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use landfall_recorder::crash::{Model, StateName};
+use landfall_recorder::crash::{Model, Order};
 use landfall_recorder::{AtomicUnit, Fault};
 
+use crate::CutName;
 use crate::check_process::CheckIn;
 use crate::scratch_fs::FilesystemSpec;
 use crate::subject::Subject;
@@ -24,22 +25,33 @@ pub struct Plan {
     pub transactions: u64,
     /// Which crash states are tried.
     pub model: Model,
+    /// In which order they are tried; states of disks that write in any order alone have one but that of the recording.
+    pub order: Order,
     /// What the disk writes whole or not at all.
     pub atomic: AtomicUnit,
     /// Most states that are tried.
     pub states: usize,
+    /// Whether no more states are tried than up to the first that fails.
+    pub until_first: bool,
     /// How long states are tried at most.
     pub most_time: Option<Duration>,
     /// What random choices are made from.
     pub seed: u64,
     /// What goes wrong with the device besides losing power.
     pub faults: Vec<Fault>,
+    /// Whether the power is cut while the subject is created too. Until it has acknowledged something, all that is left of
+    /// it may be damaged.
+    pub creation: bool,
     /// Whether write-back is injected: dirty pages are forced out between transactions.
     pub writeback: bool,
     /// Workers; `None`: as many as there are processors.
     pub workers: Option<usize>,
+    /// Whether the subject checks every state, also those whose files are equal after recovery.
+    pub check_all: bool,
+    /// Most states of a second power cut, during the recovery from the first, that are tried; 0: none.
+    pub second_cuts: usize,
     /// Only this state is tried.
-    pub only: Option<StateName>,
+    pub only: Option<CutName>,
     /// A recording to try, instead of making one.
     pub recorded: Option<PathBuf>,
     /// The command line that tries one of its states again, without the state's name.
@@ -80,13 +92,18 @@ impl Plan {
             directory: std::env::temp_dir(),
             transactions: Plan::TRANSACTIONS,
             model: Model::Subset,
+            order: Order::default(),
             atomic: AtomicUnit::default(),
             states: Plan::STATES,
+            until_first: false,
             most_time: None,
             seed: 1,
             faults: Vec::new(),
+            creation: false,
             writeback: false,
             workers: None,
+            check_all: false,
+            second_cuts: 0,
             only: None,
             recorded: None,
             again: String::new(),

@@ -30,6 +30,8 @@ const STATE: &str = "LANDFALL_STATE";
 /// A file that keeps what is recorded, and is tried instead of a new recording once it is there: the name of a state
 /// holds for one recording.
 const RECORDING: &str = "LANDFALL_RECORDING";
+/// Inside User-mode Linux: the one call of the test that proves something there.
+const CALL: &str = "LANDFALL_CALL";
 /// How a test ends inside User-mode Linux that was not as it says, or was skipped.
 const FAILED: i32 = 1;
 const SKIPPED: i32 = 77;
@@ -88,6 +90,13 @@ impl PowerCuts {
         self
     }
 
+    /// Cuts the power a second time, while filesystem and subject recover from the first cut, and tries this many of the
+    /// states that this leaves at most; none, unless it is called.
+    pub fn second_cuts(mut self, states: usize) -> PowerCuts {
+        self.plan.second_cuts = states;
+        self
+    }
+
     /// What random choices are made from.
     pub fn seed(mut self, seed: u64) -> PowerCuts {
         self.plan.seed = seed;
@@ -97,6 +106,12 @@ impl PowerCuts {
     /// The filesystem that the subject runs on.
     pub fn filesystem(mut self, filesystem: FilesystemSpec) -> PowerCuts {
         self.plan.filesystem = filesystem;
+        self
+    }
+
+    /// Cuts the power while the subject is prepared too. Until it has acknowledged something, it may be damaged.
+    pub fn creation(mut self) -> PowerCuts {
+        self.plan.creation = true;
         self
     }
 
@@ -141,10 +156,13 @@ impl PowerCuts {
         if serve_test(self.plan.subject.as_ref(), call) {
             return;
         }
+        if std::env::var(CALL).is_ok_and(|wanted| wanted != call.name()) {
+            return;
+        }
         let test = test_name();
         let verdict = match self.prove(said, test.as_deref(), call) {
             Verdict::Unknown(why) if !uml::is_inside() && uml::is_installed() => {
-                inside(why, test.as_deref())
+                inside(why, test.as_deref(), call)
             }
             verdict => verdict,
         };
@@ -238,8 +256,8 @@ fn test_name() -> Option<String> {
     name.map(str::to_owned)
 }
 
-/// Runs the test, alone, inside User-mode Linux, since this machine cannot tell, and `why`.
-fn inside(why: String, test: Option<&str>) -> Verdict {
+/// Runs the test, alone, inside User-mode Linux, up to this call, since this machine cannot tell, and `why`.
+fn inside(why: String, test: Option<&str>, call: Call) -> Verdict {
     let Some(test) = test else {
         return Verdict::Unknown(why);
     };
@@ -247,6 +265,7 @@ fn inside(why: String, test: Option<&str>) -> Verdict {
     let guest = Guest {
         arguments: arguments.to_vec(),
         init_arguments: arguments.to_vec(),
+        variables: vec![format!("{CALL}={}", call.name()).into()],
         keeps_stderr: true,
     };
     match uml::run(&guest, &Stop::default()) {

@@ -5,23 +5,27 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use landfall_os::Filesystem;
-use landfall_recorder::crash::{CrashState, Survey, Walker};
+use landfall_recorder::crash::{Layout, Model, Order, Survey};
 use landfall_recorder::{Options, Recording};
-use landfall_results::proof::{Coverage, FailingState, ProofResults, Violation, Workload};
+use landfall_results::proof::{Coverage, ProofResults, Violation, Workload};
 
-use crate::explore::{Tally, explore, spread};
+use crate::checks::Checks;
+use crate::exercised::exercised;
+use crate::explore::{Tally, Until, explore, spread};
 use crate::history::History;
-use crate::judge::Judgement;
 use crate::plan::Plan;
 use crate::record::{self, Recorded, record};
 use crate::scratch_fs::{BackingDevice, FilesystemSpec, Kind, ScratchFilesystem};
+use crate::second_cut::{SecondCut, Wanted};
 use crate::shorten::shorten;
-use crate::timeline;
+use crate::timeline::failing;
 use crate::worker::{Case, Worker};
 use crate::{Error, Progress, Stop};
 
 /// Bytes of recording and of each disk's contents that are kept in memory.
 const MEMORY: u64 = 256 << 20;
+/// How long the recorded disk holds a write back unanswered: long enough for another thread's flush to arrive.
+const HOLD: Duration = Duration::from_micros(200);
 
 /// What power cuts did to a subject, and on what.
 #[derive(Clone, Debug)]
@@ -59,20 +63,24 @@ pub fn prove(plan: &Plan, stop: &Stop, progress: &mut dyn Progress) -> Result<Pr
     };
     let history =
         History::of(&recorded.recording).map_err(Error::io("cannot read the acknowledgements"))?;
+    let checks = Checks::default();
     let case = Case {
         subject: plan.subject.as_ref(),
         check_in: &plan.check_in,
         filesystem: &plan.filesystem,
         recording: &recorded.recording,
+        creation: plan.creation,
+        checks: (!plan.check_all && plan.only.is_none()).then_some(&checks),
         history: &history,
         stop,
         directory: &plan.directory,
         memory: MEMORY,
     };
-    let filesystem = Worker::new(&case)
-        .and_then(|mut worker| worker.look())
+    let look = |mut worker: Worker<'_>| Ok((worker.look()?, worker.layout()));
+    let (filesystem, layout) = Worker::new(&case)
+        .and_then(look)
         .map_err(Error::io("cannot mount the filesystem as it was recorded"))?;
-    let results = examine(plan, &case, recorded.ended, stop, progress)?;
+    let results = examine(plan, &case, &layout, recorded.ended, stop, progress)?;
     Ok(Proof {
         results,
         filesystem,
@@ -106,6 +114,7 @@ fn run_workload(plan: &Plan, stop: &Stop) -> Result<Recorded, Error> {
         memory: MEMORY,
         directory: plan.directory.clone(),
         latency: None,
+        hold: HOLD,
     };
     let backing = BackingDevice::recorder(&options, 0)?;
     let made = ScratchFilesystem::make(&plan.filesystem, backing, stop)?;
@@ -116,6 +125,7 @@ fn run_workload(plan: &Plan, stop: &Stop) -> Result<Recorded, Error> {
     };
     let workload = record::Workload {
         transactions: plan.transactions,
+        creation: plan.creation,
         faults: &plan.faults,
         writeback: plan.writeback.then_some(plan.seed),
     };
@@ -138,19 +148,25 @@ fn run_workload(plan: &Plan, stop: &Stop) -> Result<Recorded, Error> {
 fn examine(
     plan: &Plan,
     case: &Case<'_>,
+    layout: &Layout,
     ended: Option<String>,
     stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<ProofResults, Error> {
     let recording = case.recording;
-    let survey = match plan.only {
-        None => Survey::of(recording, plan.model, plan.seed, plan.states),
-        Some(name) => Survey::only(recording, name),
+    let only = plan.only.map(|name| name.first);
+    let survey = match (only, plan.order, plan.model) {
+        (Some(name), ..) => Survey::only(recording, name),
+        (None, Order::Representative, Model::Subset) => {
+            Survey::representative(recording, layout, plan.seed, plan.states)
+        }
+        (None, ..) => Survey::of(recording, plan.model, plan.seed, plan.states),
     };
     let Survey {
-        states,
+        mut states,
+        leading,
         coverage: planned,
-    } = survey.map_err(|error| match (plan.only, error.kind()) {
+    } = survey.map_err(|error| match (only, error.kind()) {
         // It is the name that is wrong.
         (Some(_), io::ErrorKind::InvalidInput) => Error::Usage(format!("no such state: {error}")),
         _ => Error::io("cannot plan the crash states")(error),
@@ -160,22 +176,55 @@ fn examine(
     } else {
         1
     };
-    let states = match plan.most_time {
-        Some(_) => spread(&states),
-        None => states,
-    };
+    if plan.most_time.is_some() {
+        let rest = spread(&states[leading..]);
+        states.truncate(leading);
+        states.extend(rest);
+    }
     let deadline = plan.most_time.map(|time| Instant::now() + time);
-    let tally = explore(
-        case,
-        &states,
-        workers.min(states.len().max(1)),
-        deadline,
-        stop,
-        &mut |tally| tell(progress, tally, states.len()),
-    )?;
+    let second_of_only = plan.only.and_then(|name| name.second);
+    let mut tally = match second_of_only {
+        Some(_) => Tally::default(),
+        None => explore(
+            case,
+            &states,
+            workers.min(states.len().max(1)),
+            if plan.until_first {
+                Until::FirstFailing
+            } else {
+                Until::Deadline(deadline)
+            },
+            stop,
+            &mut |tally| tell(progress, tally, states.len() + plan.second_cuts),
+        )?,
+    };
+    let wanted = match (second_of_only, plan.only, plan.second_cuts) {
+        (Some(name), ..) => Some(Wanted::Only(name)),
+        (None, Some(_), _) | (None, None, 0) => None,
+        (None, None, most) => Some(Wanted::Most(most)),
+    };
+    let seen = match wanted {
+        None => None,
+        Some(wanted) => {
+            let second = SecondCut {
+                case,
+                firsts: &spread(&states),
+                wanted,
+                model: plan.model,
+                seed: plan.seed,
+                workers,
+                deadline,
+                again: &plan.again,
+                keep_image: plan.keep_image.as_deref(),
+                stop,
+            };
+            let all = states.len() + plan.second_cuts;
+            Some(second.explore(&mut tally, &mut |tally, _| tell(progress, tally, all))?)
+        }
+    };
     let shortest = match &tally.shortest {
-        // It was asked for, and no other one.
-        Some(only) if plan.only.is_some() => Some(only.clone()),
+        // It was asked for, and no other one; or none was.
+        Some(only) if plan.only.is_some() || plan.until_first => Some(only.clone()),
         Some((state, judgement)) => {
             let all = states.len();
             progress.doing("shortening the failing state", all, all, Duration::ZERO);
@@ -186,7 +235,11 @@ fn examine(
         }
         None => None,
     };
-    let kept = shortest.as_ref().map(|(state, _)| state.name).or(plan.only);
+    let only_first = only.filter(|_| second_of_only.is_none());
+    let kept = shortest
+        .as_ref()
+        .map(|(state, _)| state.name)
+        .or(only_first);
     if let (Some(path), Some(name)) = (&plan.keep_image, kept) {
         let saved = Worker::new(case).and_then(|mut worker| {
             worker.load(&name)?;
@@ -195,9 +248,20 @@ fn examine(
         saved.map_err(Error::io(format!("cannot write {}", path.display())))?;
     }
     let shortest = match shortest {
-        Some((state, judgement)) => Some(failing(recording, &state, &judgement, &plan.again)?),
-        None => None,
+        Some((state, judgement)) => {
+            let name = state.name.into();
+            Some(failing(recording, &name, &state, &judgement, &plan.again)?)
+        }
+        None => seen.as_ref().and_then(|seen| seen.failing.clone()),
     };
+    let second_cuts = seen.map(|seen| seen.counts);
+    let planned_firsts = if second_of_only.is_some() {
+        0
+    } else {
+        states.len() as u64
+    };
+    let exercised = exercised(case, layout, &tally.names)
+        .map_err(Error::io("cannot tell what was exercised"))?;
     let whole = case.history.whole();
     let counts = recording.counts(0, recording.events().len());
     Ok(ProofResults {
@@ -210,6 +274,7 @@ fn examine(
         atomic_bytes: plan.atomic.bytes(),
         seed: plan.seed,
         faults: plan.faults.iter().map(ToString::to_string).collect(),
+        creation: plan.creation,
         writeback: plan.writeback,
         workload: Workload {
             sent: whole.sent.len() as u64,
@@ -226,17 +291,21 @@ fn examine(
             every_write: planned.whole_writes as u64,
             every_sector: planned.changed_sectors as u64,
             possible: planned.possible,
-            planned: states.len() as u64,
+            planned: planned_firsts + second_cuts.map_or(0, |second| second.planned),
             sampled: planned.sampled as u64,
             equal: planned.duplicates as u64,
+            equal_files: case.checks.map_or(0, Checks::equal),
             checked: tally.checked,
             states_per_minute: tally.checked as f64 / tally.took.as_secs_f64().max(1e-6) * 60.0,
             workers: workers as u64,
+            second_cuts,
         },
+        exercised,
         violations: Violation::ALL
             .into_iter()
             .filter_map(|violation| tally.violations.get(&violation).cloned())
             .collect(),
+        first_failing: tally.first_failing.map(|place| place as u64),
         failing_states: tally.failing,
         losing_states: tally.losing,
         worst_lost: tally.worst_lost,
@@ -260,32 +329,13 @@ fn processors() -> usize {
 fn tell(progress: &mut dyn Progress, tally: &Tally, planned: usize) {
     let done = (tally.checked + tally.unchecked.as_ref().map_or(0, |u| u.states)) as usize;
     let seconds = tally.took.as_secs_f64();
-    let left = Duration::try_from_secs_f64(seconds / done.max(1) as f64 * (planned - done) as f64);
+    let left = Duration::try_from_secs_f64(
+        seconds / done.max(1) as f64 * planned.saturating_sub(done) as f64,
+    );
     let rate = done as f64 / seconds.max(1e-6) * 60.0;
     let what = match tally.failing {
         0 => format!("{rate:.0} states a minute, nothing lost so far"),
         failing => format!("{rate:.0} states a minute, {failing} failing so far"),
     };
     progress.doing(&what, done, planned, left.unwrap_or_default());
-}
-
-fn failing(
-    recording: &Recording,
-    state: &CrashState,
-    judgement: &Judgement,
-    again: &str,
-) -> Result<FailingState, Error> {
-    let timeline = Walker::new(recording)
-        .and_then(|mut walker| walker.fates(&state.name))
-        .and_then(|fates| timeline::around(recording, state.name.cut, state.position, &fates));
-    Ok(FailingState {
-        name: state.name.to_string(),
-        command: format!("{again} --state {}", state.name),
-        details: judgement
-            .details
-            .iter()
-            .map(|(_, detail)| detail.clone())
-            .collect(),
-        timeline: timeline.map_err(Error::io("cannot read the recording"))?,
-    })
 }

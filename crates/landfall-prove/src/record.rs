@@ -18,6 +18,8 @@ use crate::{Error, Stop};
 pub(crate) struct Workload<'a> {
     /// Transactions that it may send.
     pub transactions: u64,
+    /// Whether the subject's creation is recorded too.
+    pub creation: bool,
     /// What goes wrong with the device besides losing power.
     pub faults: &'a [Fault],
     /// Whether write-back is injected between transactions, and from which seed.
@@ -31,7 +33,7 @@ pub(crate) struct Recorded {
     pub ended: Option<String>,
 }
 
-/// Prepares the subject on the filesystem mounted at `root`, then records what it does there.
+/// Prepares the subject on the filesystem mounted at `root`, and records what it does there: then, or from the beginning.
 pub(crate) fn record(
     recorder: &Recorder,
     root: &Path,
@@ -41,6 +43,17 @@ pub(crate) fn record(
 ) -> Result<Recorded, Error> {
     let home = home(root);
     fs::create_dir(&home).map_err(Error::io("cannot create the subject's directory"))?;
+    let begin = || {
+        File::open(root)
+            .and_then(|root| sync_filesystem(&root))
+            .map_err(Error::io("cannot sync the filesystem"))?;
+        recorder
+            .record()
+            .map_err(Error::io("cannot begin to record"))
+    };
+    if workload.creation {
+        begin()?;
+    }
     subject.prepare(&home, stop).map_err(|error| {
         if stop.is_requested() {
             Error::Stopped
@@ -55,12 +68,9 @@ pub(crate) fn record(
         ),
         None => None,
     };
-    File::open(root)
-        .and_then(|root| sync_filesystem(&root))
-        .map_err(Error::io("cannot sync the filesystem"))?;
-    recorder
-        .record()
-        .map_err(Error::io("cannot begin to record"))?;
+    if !workload.creation {
+        begin()?;
+    }
     recorder.set_faults(workload.faults.to_vec());
     let runner = WorkloadRunner {
         recorder,
@@ -170,6 +180,10 @@ impl AckSink for &WorkloadRunner<'_> {
 
     fn acknowledge(&mut self, transaction: u64) {
         let mark = Mark::Acknowledged(transaction);
+        self.recorder.mark(format!("{mark}\n").as_bytes());
+    }
+
+    fn tell(&mut self, mark: Mark) {
         self.recorder.mark(format!("{mark}\n").as_bytes());
     }
 

@@ -100,6 +100,7 @@ mod tests {
         let fate = |arrived: &[bool]| WriteFate {
             event: 0,
             arrived: arrived.to_vec(),
+            places: (0..arrived.len() as u32).collect(),
             fragments: vec![1; arrived.len()],
         };
         let fates = [fate(&[true, false]), fate(&[]), fate(&[true; 3])];
@@ -109,6 +110,7 @@ mod tests {
         let eight = WriteFate {
             event: 0,
             arrived: [[true; 3], [false; 3]].concat(),
+            places: (0..6).collect(),
             fragments: vec![2, 1, 3],
         };
         assert_eq!(fragments(&eight), [true, true, false]);

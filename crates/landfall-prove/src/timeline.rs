@@ -1,12 +1,15 @@
-//! What happened to the device around a power cut.
+//! A failing state as it is shown: what happened to the device around the power cut.
 
 use std::collections::HashMap;
 use std::io;
 
-use landfall_recorder::crash::WriteFate;
+use landfall_recorder::crash::{CrashState, Walker, WriteFate};
 use landfall_recorder::{EventKind, Recording, SECTOR};
-use landfall_results::proof::{Happening, Moment};
+use landfall_results::proof::{FailingState, Happening, Moment};
 
+use crate::Error;
+use crate::cut_name::CutName;
+use crate::judge::Judgement;
 use crate::subject::{Mark, parse_marks};
 
 /// Events shown after the cut, and epochs shown before it.
@@ -16,7 +19,7 @@ const EPOCHS_BEFORE: u32 = 2;
 const MOST_BEFORE: usize = 60;
 
 /// The events around a cut after `position` events in epoch `cut`, with what became of its writes.
-pub(crate) fn around(
+fn around(
     recording: &Recording,
     cut: u32,
     position: usize,
@@ -33,7 +36,7 @@ pub(crate) fn around(
     let mut epoch = 0;
     let mut begin = 0;
     for (index, event) in events.iter().enumerate() {
-        if event.kind == EventKind::Flush {
+        if matches!(event.kind, EventKind::Flush { .. }) {
             epoch += 1;
             if epoch + EPOCHS_BEFORE == cut {
                 begin = index + 1;
@@ -65,18 +68,44 @@ pub(crate) fn around(
                     missing: missing.get(&index).copied().unwrap_or(0),
                 });
             }
-            EventKind::Flush => push(Happening::Flush),
+            EventKind::Flush { .. } => push(Happening::Flush),
             EventKind::LyingFlush => push(Happening::LyingFlush),
             EventKind::Refused => push(Happening::Refused),
             EventKind::Mark(bytes) => {
                 for mark in parse_marks(&recording.bytes(bytes)?).unwrap_or_default() {
-                    push(match mark {
-                        Mark::Sent(transaction) => Happening::Send { transaction },
-                        Mark::Acknowledged(transaction) => Happening::Acknowledge { transaction },
-                    });
+                    match mark {
+                        Mark::Sent(transaction) => push(Happening::Send { transaction }),
+                        Mark::Acknowledged(transaction) => {
+                            push(Happening::Acknowledge { transaction });
+                        }
+                        Mark::Began(_) | Mark::Ended(_) | Mark::Counted(..) => {}
+                    }
                 }
             }
         }
     }
     Ok(moments)
+}
+
+/// A failing state of this name, as it is shown.
+pub(crate) fn failing(
+    recording: &Recording,
+    name: &CutName,
+    state: &CrashState,
+    judgement: &Judgement,
+    again: &str,
+) -> Result<FailingState, Error> {
+    let timeline = Walker::new(recording)
+        .and_then(|mut walker| walker.fates(&state.name))
+        .and_then(|fates| around(recording, state.name.cut, state.position, &fates));
+    Ok(FailingState {
+        name: name.to_string(),
+        command: format!("{again} --state {name}"),
+        details: judgement
+            .details
+            .iter()
+            .map(|(_, detail)| detail.clone())
+            .collect(),
+        timeline: timeline.map_err(Error::io("cannot read the recording"))?,
+    })
 }

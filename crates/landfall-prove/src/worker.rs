@@ -6,14 +6,17 @@ use std::path::{Path, PathBuf};
 
 use landfall_os::{DeviceKind, Filesystem, Mount, PrivateDirectory};
 use landfall_recorder::Recording;
-use landfall_recorder::crash::{CrashDisk, StateName, Walker};
+use landfall_recorder::crash::{Choice, CrashDisk, Layout, StateName, Stretch, Walker};
 
 use crate::Stop;
 use crate::check_process::{CheckIn, CheckProcess, check_here};
+use crate::checks::Checks;
+use crate::file_identity::FileIdentity;
+use crate::file_layout::files_below;
 use crate::history::{Acknowledged, History};
 use crate::judge::{Judgement, judge};
 use crate::scratch_fs::{FilesystemSpec, Kind, ext};
-use crate::subject::Subject;
+use crate::subject::{Recovered, Subject, SubjectError};
 
 /// What all workers share.
 pub(crate) struct Case<'a> {
@@ -25,6 +28,10 @@ pub(crate) struct Case<'a> {
     pub filesystem: &'a FilesystemSpec,
     /// What was recorded.
     pub recording: &'a Recording,
+    /// Whether the subject's creation is a part of that.
+    pub creation: bool,
+    /// What was found in which files, if equal ones are to be checked once.
+    pub checks: Option<&'a Checks>,
     /// What was said.
     pub history: &'a History,
     /// Whether to stop.
@@ -44,6 +51,16 @@ pub(crate) enum Checked {
     Unchecked(String),
 }
 
+/// What a state's recovery came to, and what it wrote.
+pub(crate) struct Recovery {
+    /// What became of the state.
+    pub checked: Checked,
+    /// What had been said before the power went.
+    pub said: Acknowledged,
+    /// What was written to the disk since.
+    pub recording: Recording,
+}
+
 /// One worker, with a disk and a mount point of its own. Its states' epochs never go back.
 pub(crate) struct Worker<'a> {
     case: &'a Case<'a>,
@@ -56,6 +73,8 @@ pub(crate) struct Worker<'a> {
     /// Why nothing can be checked any more: the last state is still mounted, and a filesystem mounted again would be
     /// that one; or nobody is there to check the subject.
     stuck: Option<String>,
+    /// Whether what recovery writes is being recorded.
+    records: bool,
     // Holds the mount point: goes last.
     _private: PrivateDirectory,
 }
@@ -76,6 +95,7 @@ impl<'a> Worker<'a> {
             walker: Walker::new(case.recording)?,
             mount_point: private.open_directory("state")?,
             stuck: None,
+            records: false,
             _private: private,
         })
     }
@@ -93,14 +113,14 @@ impl<'a> Worker<'a> {
     }
 
     /// Makes the state and checks it; `position` events had happened when the power went. A state that
-    /// fails is made and checked once more: what fails only once says nothing about power cuts.
+    /// fails is made and checked once more, by the subject itself: what fails only once says nothing about power cuts.
     pub fn check(&mut self, name: &StateName, position: usize) -> Checked {
-        let first = self.check_once(name, position);
+        let first = self.check_once(name, position, self.case.checks);
         match &first {
             Checked::Judged(judgement) if !judgement.kept() => {}
             _ => return first,
         }
-        match (first, self.check_once(name, position)) {
+        match (first, self.check_once(name, position, None)) {
             (Checked::Judged(first), Checked::Judged(second)) if second.kept() => {
                 let detail = first.detail(first.worst());
                 Checked::Unchecked(format!(
@@ -111,20 +131,62 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn check_once(&mut self, name: &StateName, position: usize) -> Checked {
+    /// Makes the state and checks it, as [`check`](Worker::check) does for the first time, and records what is written
+    /// to the disk meanwhile: by the filesystem's recovery, the subject's, and whoever ends them in order.
+    pub fn record_recovery(
+        &mut self,
+        name: &StateName,
+        position: usize,
+    ) -> Result<Recovery, String> {
+        let said = self.make(name, position)?;
+        let begun = self.disk.record();
+        begun.map_err(|error| format!("its recovery cannot be recorded: {error}"))?;
+        self.records = true;
+        let checked = self.recover(name, &said, None);
+        self.records = false;
+        let recording = self.disk.finish();
+        Ok(Recovery {
+            checked,
+            said,
+            recording: recording
+                .map_err(|error| format!("its recovery cannot be recorded: {error}"))?
+                .with_atomic_unit(self.case.recording.atomic_unit()),
+        })
+    }
+
+    fn check_once(
+        &mut self,
+        name: &StateName,
+        position: usize,
+        checks: Option<&Checks>,
+    ) -> Checked {
+        match self.make(name, position) {
+            Ok(said) => self.recover(name, &said, checks),
+            Err(why) => Checked::Unchecked(why),
+        }
+    }
+
+    /// Makes the state; returns what had been said, or why it cannot be made.
+    fn make(&mut self, name: &StateName, position: usize) -> Result<Acknowledged, String> {
         if let Some(why) = &self.stuck {
-            return Checked::Unchecked(why.clone());
+            return Err(why.clone());
         }
-        if let Err(error) = self.load(name) {
-            return Checked::Unchecked(format!("the state cannot be made: {error}"));
-        }
-        let said = match self.written(name) {
-            Ok(written) => self.case.history.between(written, position),
-            Err(error) => return Checked::Unchecked(format!("the state cannot be made: {error}")),
-        };
+        let cannot = |error: io::Error| format!("the state cannot be made: {error}");
+        self.load(name).map_err(cannot)?;
+        let written = self.written(name).map_err(cannot)?;
+        Ok(self.case.history.between(written, position))
+    }
+
+    /// Lets filesystem and subject recover from the state that was loaded last.
+    fn recover(
+        &mut self,
+        name: &StateName,
+        said: &Acknowledged,
+        checks: Option<&Checks>,
+    ) -> Checked {
         let known_errors = match self.recover_without_journal() {
             Ok(Ok(errors)) => errors,
-            Ok(Err(problem)) => return Checked::Judged(Judgement::of_filesystem(&said, problem)),
+            Ok(Err(problem)) => return Checked::Judged(Judgement::of_filesystem(said, problem)),
             Err(error) => return Checked::Unchecked(format!("e2fsck cannot be run: {error}")),
         };
         let mount = self.mount();
@@ -132,10 +194,10 @@ impl<'a> Worker<'a> {
             Ok(mount) => mount,
             Err(error) => {
                 let problem = format!("the filesystem cannot be mounted: {error}");
-                return Checked::Judged(Judgement::of_filesystem(&said, problem));
+                return Checked::Judged(Judgement::of_filesystem(said, problem));
             }
         };
-        let checked = self.inspect(mount.target(), &said, known_errors);
+        let checked = self.inspect(mount.target(), said, known_errors, checks);
         match mount.unmount() {
             Ok(()) => checked,
             Err(error) => {
@@ -178,6 +240,39 @@ impl<'a> Worker<'a> {
         Ok(filesystem)
     }
 
+    /// Which files lie where, at the end of the recording and at its beginning; nothing where the filesystem does not
+    /// say.
+    pub fn layout(&mut self) -> Layout {
+        // Of btrfs the addresses are its own.
+        if self.case.filesystem.kind == Kind::Btrfs {
+            return Layout::default();
+        }
+        let before = self.files().unwrap_or_default();
+        let at_end = self.load_end().and_then(|()| self.files());
+        Layout::new(at_end.unwrap_or_default().into_iter().chain(before))
+    }
+
+    /// Makes what the disk held in the end if everything arrived.
+    fn load_end(&mut self) -> io::Result<()> {
+        let Some(last) = self.walker.epochs().last() else {
+            return Ok(());
+        };
+        let choice = Choice::Upto {
+            writes: last.writes.len() as u32,
+            sectors: 0,
+        };
+        let (cut, seed) = (last.cut, 0);
+        self.load(&StateName { seed, cut, choice })
+    }
+
+    /// The blocks of the subject's files on the state that was loaded last.
+    fn files(&self) -> io::Result<Vec<Stretch>> {
+        let mount = self.mount()?;
+        let files = files_below(&home(mount.target()));
+        mount.unmount()?;
+        files
+    }
+
     /// Repairs a filesystem without a journal, as a system does that boots. Returns how many errors the
     /// filesystem knew of before the cut, or what is wrong with it.
     fn recover_without_journal(&self) -> io::Result<Result<u32, String>> {
@@ -201,19 +296,33 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn inspect(&mut self, root: &Path, said: &Acknowledged, known_errors: u32) -> Checked {
-        let (directory, stop) = (home(root), self.case.stop);
-        let checked = match &mut self.check_process {
-            Some(process) => match process.check(&directory, stop) {
-                Ok(checked) => checked,
-                Err(why) => {
-                    self.stuck = Some(why.clone());
-                    return Checked::Unchecked(why);
+    fn inspect(
+        &mut self,
+        root: &Path,
+        said: &Acknowledged,
+        known_errors: u32,
+        checks: Option<&Checks>,
+    ) -> Checked {
+        let directory = home(root);
+        let checked = match checks {
+            // It was being created: of that nothing is promised, and some servers never start on it.
+            _ if self.case.creation && said.sent.is_empty() => Ok(Recovered::default()),
+            // What a full filesystem leaves room for is not told by its files.
+            Some(checks) if !is_full(root) => {
+                match FileIdentity::of(&directory, self.case.subject.reads_times()) {
+                    Ok(files) => checks.once(files, || self.ask(&directory)),
+                    // The subject may say more of it.
+                    Err(_) => self.ask(&directory),
                 }
-            },
-            None => check_here(self.case.subject, &directory, stop),
+            }
+            _ => self.ask(&directory),
         };
         let found = match checked {
+            // Nobody was told that it is there.
+            Ok(found) if self.case.creation && said.acknowledged.is_empty() => Recovered {
+                damage: None,
+                ..found
+            },
             Ok(found) => found,
             Err(error) => return Checked::Unchecked(error.to_string()),
         };
@@ -224,12 +333,30 @@ impl<'a> Worker<'a> {
         Checked::Judged(judgement)
     }
 
+    /// Has the subject recover and read everything back.
+    fn ask(&mut self, directory: &Path) -> Result<Recovered, SubjectError> {
+        let stop = self.case.stop;
+        match &mut self.check_process {
+            Some(process) => process.check(directory, stop).unwrap_or_else(|why| {
+                self.stuck = Some(why.clone());
+                Err(SubjectError(why))
+            }),
+            None => check_here(self.case.subject, directory, stop),
+        }
+    }
+
     /// Whether the filesystem recovered for good: it can be written to, and has found no error in
     /// itself since. Those that it knew of before are what an injected fault has left.
     fn filesystem_works(&self, root: &Path, known_errors: u32) -> Result<(), String> {
         let probe = root.join(".landfall-probe");
         let write = || {
-            File::create(&probe)?.write_all(b"probe")?;
+            let mut file = File::create(&probe)?;
+            file.write_all(b"probe")?;
+            if self.records {
+                // As any other program's: it commits what the filesystem's journal has of the subject's changes,
+                // be their data written or not.
+                file.sync_all()?;
+            }
             fs::remove_file(&probe)
         };
         match write() {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use landfall_lab::arguments::setting;
-use landfall_prove::Plan;
 use landfall_prove::scratch_fs::FilesystemSpec;
-use landfall_recorder::crash::{Model, StateName};
+use landfall_prove::{CutName, Plan};
+use landfall_recorder::crash::{Model, Order};
 use landfall_recorder::{AtomicUnit, Fault};
 
 use super::Documents;
@@ -20,7 +20,7 @@ by Ctrl-C.";
 #[command(after_help = EXIT_CODES)]
 pub struct Prove {
     /// What is proven; --list says what there is. With --cmd it may be left out.
-    #[arg(required_unless_present_any = ["self_test", "list", "command"], value_name = "SUBJECT")]
+    #[arg(required_unless_present_any = ["self_test", "catalogue", "list", "command"], value_name = "SUBJECT")]
     pub subject: Option<String>,
 
     /// Print the subjects with their settings, and prove nothing.
@@ -31,6 +31,15 @@ pub struct Prove {
     /// from the other. A prover that catches nothing proves nothing.
     #[arg(long, conflicts_with_all = ["subject", "settings", "command", "check", "only", "faults"])]
     pub self_test: bool,
+
+    /// Try every known fault, or those of SUBJECT, and print how many crash states it takes until each is caught, in either
+    /// order of states. It takes half an hour, or more.
+    #[arg(long, conflicts_with_all = ["self_test", "settings", "command", "check", "only", "faults", "recording"])]
+    pub catalogue: bool,
+
+    /// Seeds that the catalogue tries each fault with: each makes a recording.
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "catalogue", value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub seeds: u64,
 
     /// Prove inside User-mode Linux, a kernel that runs as an ordinary program and needs no root. Without root that is
     /// done by itself, where Debian package user-mode-linux is installed.
@@ -72,6 +81,10 @@ pub struct Workload {
     #[arg(long, value_name = "N", default_value_t = Plan::TRANSACTIONS, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub transactions: u64,
 
+    /// Cut the power while the subject is created too. Until it has acknowledged something, it may be damaged.
+    #[arg(long)]
+    pub creation: bool,
+
     /// Inject write-back: force pages that the subject leaves dirty out to the device, now and then.
     #[arg(long)]
     pub writeback: bool,
@@ -91,7 +104,7 @@ pub struct Workload {
     pub keep_recording: Option<PathBuf>,
 
     /// Cut the power in this recording instead of making one.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["keep_recording", "writeback", "faults", "transactions"])]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["keep_recording", "creation", "writeback", "faults", "transactions"])]
     pub recording: Option<PathBuf>,
 }
 
@@ -111,6 +124,11 @@ pub struct States {
     #[arg(long, value_name = "MODEL", default_value_t = Model::Subset)]
     pub model: Model,
 
+    /// In which order they are tried: representative (one of each kind first, the dangerous and the rare kinds before
+    /// the others), epochs (as they were recorded).
+    #[arg(long, value_name = "ORDER", default_value_t)]
+    pub order: Order,
+
     /// Bytes that the disk writes whole or not at all: 512, 4K for one with such physical sectors, 16K
     /// for one that promises it.
     #[arg(long, value_name = "SIZE", default_value_t)]
@@ -124,9 +142,18 @@ pub struct States {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub workers: Option<u32>,
 
-    /// Try this state only, by its name, as 1:12:s2a0.
+    /// Let the subject check every state, also those whose files are equal after recovery.
+    #[arg(long)]
+    pub check_all: bool,
+
+    /// Cut the power a second time, while filesystem and subject recover from the first cut, and try this many of the
+    /// states that this leaves at most.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
+    pub second_cuts: u32,
+
+    /// Try this state only, by its name, as 1:12:s2a0; after a second cut, 1:12:s2a0/1:3:none.
     #[arg(long = "state", value_name = "NAME")]
-    pub only: Option<StateName>,
+    pub only: Option<CutName>,
 
     /// Write the image of the shortest failing state to this file.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -1,5 +1,6 @@
 //! `landfall prove`: cuts the power, and says what was lost.
 
+mod catalogue;
 mod in_uml;
 
 use std::fmt::Write as _;
@@ -23,6 +24,8 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         subject,
         list,
         self_test: tests_itself,
+        catalogue: lists_faults,
+        seeds,
         in_uml: asks_for_uml,
         workload,
         states,
@@ -40,7 +43,7 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         .map(landfall_lab::canonical_directory)
         .transpose()?;
     // What is wrong with the command line is said before anything is started.
-    let plan = if tests_itself {
+    let plan = if tests_itself || lists_faults {
         None
     } else {
         Some(plan(
@@ -55,6 +58,15 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
     crate::terminal::stop_on_signals(&stop)?;
     if in_uml::is_needed(asks_for_uml, subject.as_deref(), &place, quiet)? {
         return in_uml::run(&stop);
+    }
+    if lists_faults {
+        return catalogue::run(
+            subject.as_deref(),
+            seeds,
+            directory.as_deref(),
+            quiet,
+            &stop,
+        );
     }
     let _unless_written = prepare_report(&documents)?;
     let most = plan.as_ref().map_or(Plan::STATES, |plan| plan.states);
@@ -94,6 +106,7 @@ fn plan(
     }
     plan.again = again(std::env::args().skip(1));
     plan.transactions = workload.transactions;
+    plan.creation = workload.creation;
     plan.writeback = workload.writeback;
     plan.faults = workload.faults;
     plan.keep_recording = workload.keep_recording;
@@ -101,9 +114,12 @@ fn plan(
     plan.states = states.states as usize;
     plan.most_time = states.minutes;
     plan.model = states.model;
+    plan.order = states.order;
     plan.atomic = states.atomic;
     plan.seed = states.seed;
     plan.workers = states.workers.map(|workers| workers as usize);
+    plan.check_all = states.check_all;
+    plan.second_cuts = states.second_cuts as usize;
     plan.only = states.only;
     plan.keep_image = states.keep_image;
     Ok(plan)
@@ -112,19 +128,22 @@ fn plan(
 /// The command line without what says which states are tried, what is kept, and where results go; with
 /// the recording instead of its making, if it was kept.
 fn again(words: impl Iterator<Item = String>) -> String {
-    const DROPPED: [&str; 9] = [
+    const DROPPED: [&str; 12] = [
         "--state",
         "--states",
         "--minutes",
         "--model",
+        "--order",
         "--workers",
+        "--check-all",
+        "--second-cuts",
         "--keep-image",
         "--json",
         "--report",
         "--no-report",
     ];
     const OF_MAKING: [&str; 3] = ["--transactions", "--fault", "--writeback"];
-    const WITHOUT_VALUE: [&str; 2] = ["--no-report", "--writeback"];
+    const WITHOUT_VALUE: [&str; 3] = ["--no-report", "--writeback", "--check-all"];
     let words: Vec<String> = words.collect();
     let kept = words
         .iter()

@@ -149,6 +149,9 @@ impl Finding {
     fn seen(&self, system: System) -> String {
         match &self.proof {
             None => ", by its documentation".to_owned(),
+            Some(proof) if !proof.is_evidence() => {
+                format!(", by its documentation; it was {}", losses(system, proof))
+            }
             Some(proof) if proof.losing == 0 => {
                 format!(", by its documentation; it {} here", losses(system, proof))
             }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::commands::Commands;
 use super::evidence::{Evidence, Holds};
-use super::result::{Basis, Choice, Lack, Missing, Recommendation, Setting};
+use super::result::{Basis, Choice, Lack, Missing, Proof, Recommendation, Setting};
 use crate::rules::{self, Promise, Rule, System, Value};
 
 /// Nobody changes a setting for less, and an interval of few rounds is too narrow.
@@ -57,7 +57,8 @@ pub(super) fn judge(rule: &Rule, evidence: &Evidence<'_>, commands: &Commands<'_
             // Where there is no journal a setting is proven on a filesystem that has one.
             let has_none = evidence.has_no_journal() && rule.as_in.is_empty();
             proof.is_some_and(|proof| {
-                proof.basis == Basis::System || (has_none && proof.basis == Basis::Alike)
+                let is_of_it = proof.basis == Basis::System;
+                proof.is_evidence() && (is_of_it || (has_none && proof.basis == Basis::Alike))
             })
         };
         if choice.is_tried && !choices.is_empty() && !is_measured(&known) {
@@ -167,11 +168,12 @@ fn known(rule: &Rule, choice: &rules::Choice, evidence: &Evidence<'_>) -> Option
     let is_faster = gain
         .as_ref()
         .is_some_and(|gain| gain.is_certain && gain.times.low > LEAST_GAIN);
+    let is_proven = proof.as_ref().is_some_and(Proof::is_evidence);
     let needs_proof = choice.promise.is_about_durability() && !is_replicated;
     let recommendation = match &gain {
         _ if choice.promise.is_unsafe() || (lost && !is_replicated) => Recommendation::Unsafe,
         _ if is_reference => Recommendation::NoGain,
-        Some(_) if !is_faster || !needs_proof || proof.is_some() => Recommendation::NoGain,
+        Some(_) if !is_faster || !needs_proof || is_proven => Recommendation::NoGain,
         _ => Recommendation::NotShown,
     };
     Some(Choice {
@@ -190,7 +192,11 @@ fn best(choices: &[(&rules::Choice, Choice)]) -> Option<usize> {
     let is_safe = |known: &Choice| known.recommendation != Recommendation::Unsafe;
     let first = choices.first().filter(|(_, first)| is_safe(first));
     // What the first one lost, another is cleared of by as good a proof and by no weaker one.
-    let basis = |known: &Choice| known.proof.as_ref().map(|proof| proof.basis);
+    let basis = |known: &Choice| {
+        let proof = known.proof.as_ref();
+        let proof = proof.filter(|proof| proof.is_evidence());
+        proof.map(|proof| proof.basis)
+    };
     let condemned = match (choices.first(), first) {
         (Some((_, lost)), None) => basis(lost),
         _ => None,
@@ -200,7 +206,7 @@ fn best(choices: &[(&rules::Choice, Choice)]) -> Option<usize> {
     };
     let weight = |(choice, known): &(&rules::Choice, Choice)| match &known.gain {
         _ if choice.promise == Promise::Fits => Some(f64::INFINITY),
-        _ if choice.promise.is_about_durability() && known.proof.is_none() => None,
+        _ if choice.promise.is_about_durability() && basis(known).is_none() => None,
         Some(gain) if gain.is_certain && gain.times.low > LEAST_GAIN => Some(gain.times.median),
         _ if first.is_none() => Some(0.0),
         _ => None,

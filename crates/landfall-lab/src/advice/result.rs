@@ -1,6 +1,7 @@
 //! Advice, as it stands in its own document: made from results and from nothing else.
 
 use landfall_results::FilesystemSpec;
+use landfall_results::proof::Hazard;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -183,6 +184,10 @@ pub struct Proof {
     pub losing: u64,
     /// What was proven: the system itself, or what stands in for it.
     pub basis: Basis,
+    /// What the setting is there to protect from, if no crash state fell into it as far as is known: then that nothing
+    /// was lost says nothing of the setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untried: Option<Hazard>,
 }
 
 /// Something that was not measured or proven.
@@ -208,6 +213,13 @@ pub enum Lack {
     Measurement,
     /// What its values lose.
     Proof,
+}
+
+impl Proof {
+    /// Whether it says something of the value: it lost something, or met what the setting protects from.
+    pub fn is_evidence(&self) -> bool {
+        self.losing > 0 || self.untried.is_none()
+    }
 }
 
 impl Setting {

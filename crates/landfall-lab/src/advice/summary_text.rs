@@ -40,6 +40,7 @@ pub fn gain_text(gain: Option<&Gain>) -> String {
 pub fn proof_text(proof: Option<&Proof>) -> String {
     match proof {
         None => NOTHING.to_owned(),
+        Some(proof) if !proof.is_evidence() => "not tried".to_owned(),
         Some(proof) => {
             let mark = proof.basis.mark();
             format!(
@@ -88,9 +89,10 @@ fn speed(setting: &Setting, gain: &Gain) -> Option<String> {
 /// What power cuts did to a system: `lost in 6 of 29 power cuts`.
 pub fn losses(system: System, proof: &Proof) -> String {
     let cuts = thousands(proof.states as f64);
-    let lost = match proof.losing {
-        0 => format!("lost nothing in {cuts} power cuts"),
-        losing => format!("lost in {} of {cuts} power cuts", thousands(losing as f64)),
+    let lost = match (proof.losing, proof.untried) {
+        (0, Some(what)) => format!("not tried: in {cuts} power cuts {}", what.unmet()),
+        (0, None) => format!("lost nothing in {cuts} power cuts"),
+        (losing, _) => format!("lost in {} of {cuts} power cuts", thousands(losing as f64)),
     };
     let of = match proof.basis {
         Basis::System => String::new(),

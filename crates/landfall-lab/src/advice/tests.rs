@@ -3,10 +3,13 @@
 
 use super::fixtures::recorded;
 use super::*;
+use crate::Found;
 use crate::advice::check::check;
 use crate::advice::fragment::fragment;
 use crate::config_file::ConfigFile;
 use crate::rules::{Promise, Value};
+use landfall_results::proof::Hazard;
+use landfall_results::proof::fixtures::exercised;
 
 fn advice_on(name: &str) -> Advice {
     advise(&recorded(name), "landfall-report", None)
@@ -382,13 +385,96 @@ fn what_is_missing_has_a_command_and_what_is_known_has_none() {
         one.command
             .starts_with("sudo landfall lab sync /srv/data --prove")
     }));
-    let disk = advice_on("disk");
+    let disk = advise(&torn(System::Mariadb, 3), "landfall-report", None);
     assert!(
         !disk
             .missing
             .iter()
             .any(|one| one.command.ends_with("landfall-report/prove-mariadb.json"))
     );
+}
+
+/// The disk, whose proofs of one system tore pages in so many states; nobody knows of the others.
+fn torn(system: System, states: u64) -> Results {
+    let mut results = recorded("disk");
+    for one in &mut results.experiments {
+        if let Found::Prove(proof) = one
+            && proof.subject.name == system.key()
+        {
+            proof.exercised = vec![exercised(Hazard::PageTorn, 300, states, &[])];
+        }
+    }
+    results
+}
+
+#[test]
+fn a_proof_that_tore_no_page_says_nothing_of_what_protects_pages() {
+    let of = |results: &Results, system: System, rule: &str| {
+        let advice = advise(results, "landfall-report", None);
+        let known = advice.settings.iter().find(|one| one.rule == rule).unwrap();
+        let proof = known.choices[0].proof.clone().unwrap();
+        let file = format!("landfall-report/prove-{}.json", system.key());
+        let is_missing = advice.missing.iter().any(|one| {
+            one.what == Lack::Proof
+                && one.settings.contains(&known.setting)
+                && one.command.ends_with(&file)
+        });
+        (summary_text::losses(system, &proof), is_missing)
+    };
+    for (system, rule) in [
+        (System::Postgres, "postgres-full-page-writes"),
+        (System::Mariadb, "mariadb-doublewrite"),
+    ] {
+        for unknown in [recorded("disk"), torn(system, 0)] {
+            let (said, is_missing) = of(&unknown, system, rule);
+            assert!(said.starts_with("not tried: in "), "{said}");
+            assert!(
+                said.ends_with("no page was torn while it was written over"),
+                "{said}"
+            );
+            assert!(is_missing);
+        }
+        let (said, is_missing) = of(&torn(system, 3), system, rule);
+        assert!(said.starts_with("lost nothing in "), "{said}");
+        assert!(!is_missing);
+    }
+    // What was lost was lost, whatever was tried.
+    let mut losing = recorded("disk");
+    for one in &mut losing.experiments {
+        if let Found::Prove(proof) = one
+            && proof.subject == "postgres".into()
+        {
+            (proof.failing_states, proof.losing_states) = (3, 3);
+        }
+    }
+    let (said, _) = of(&losing, System::Postgres, "postgres-full-page-writes");
+    assert!(said.starts_with("lost in 3 of "), "{said}");
+}
+
+#[test]
+fn a_value_is_not_advised_for_what_was_not_tried() {
+    let advised = |states: u64| {
+        let mut results = recorded("untorn");
+        let of_it = results
+            .proofs()
+            .find(|one| one.subject.name == "mariadb" && one.failing_states == 0);
+        let mut proof = of_it.unwrap().clone();
+        proof.subject = "mariadb innodb_doublewrite=OFF".to_owned().into();
+        proof.atomic_bytes = 16 << 10;
+        proof.exercised = vec![exercised(Hazard::PageOverwritten, 300, states, &[])];
+        let found = Found::Prove(Box::new(proof));
+        results.experiments.push(found);
+        let advice = advise(&results, "r", None);
+        let known = advice
+            .settings
+            .iter()
+            .find(|one| one.rule == "mariadb-doublewrite-untorn");
+        let off = known.and_then(|known| known.choices.iter().find(|one| one.value == "OFF"));
+        off.and_then(|off| off.proof.clone())
+            .map(|proof| proof.is_evidence())
+    };
+    assert_eq!(advised(0), Some(false));
+    assert_eq!(advised(40), Some(true));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! MariaDB with InnoDB, and with MyRocks.
 
 use landfall_os::{SyncCall, SyncMethod};
+use landfall_results::proof::Hazard;
 
 use super::{APPEND, DEAR_FLUSH, OVERWRITE, PAGE_WRITES, UNSYNCED, overwrite};
 use crate::rules::{Choice, Condition, Measured, Promise, Rule, Source, System, Value};
@@ -33,6 +34,8 @@ pub(super) const UNTORN: Rule = Rule {
     choices: &[Choice::durable("ON", None), Choice::durable("OFF", None)],
     when: &[Condition::Untorn(PAGE)],
     measured_by: Some(Measured::Torn("disks")),
+    // On such a disk none is torn.
+    protects_from: Some(Hazard::PageOverwritten),
     source: Source {
         title: "Torn write prevention, Amazon EC2 User Guide",
         address: "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/storage-twp.html",
@@ -153,6 +156,7 @@ pub(super) static RULES: [Rule; 15] = [
         ],
         when: &[Condition::Torn(PAGE)],
         measured_by: Some(Measured::Torn("disks")),
+        protects_from: Some(Hazard::PageTorn),
         source: Source {
             title: VARIABLES,
             address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-system-variables#innodb_doublewrite",

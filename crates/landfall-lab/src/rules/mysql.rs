@@ -3,6 +3,7 @@
 //! It is not tried here: what MariaDB did, which has InnoDB from the same root, stands in for it.
 
 use landfall_os::{SyncCall, SyncMethod};
+use landfall_results::proof::Hazard;
 
 use super::mariadb::{self, LAST_SECOND, PAGE};
 use super::{APPEND, OVERWRITE, UNSYNCED, overwrite};
@@ -66,6 +67,7 @@ pub(super) static RULES: [Rule; 10] = [
             Choice::damages("OFF", None, "pages torn by the power cut"),
         ],
         when: &[Condition::Torn(PAGE)],
+        protects_from: Some(Hazard::PageTorn),
         as_in: "mariadb-doublewrite",
         source: Source {
             title: PARAMETERS,

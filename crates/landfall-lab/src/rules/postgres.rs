@@ -1,6 +1,7 @@
 //! PostgreSQL.
 
 use landfall_os::{SyncCall, SyncMethod};
+use landfall_results::proof::Hazard;
 
 use super::{APPEND, DEAR_FLUSH, OVERWRITE, RECYCLED, SPARSE, UNSYNCED, overwrite};
 use crate::rules::{Choice, Condition, Measured, Rule, Source, System, Value};
@@ -187,6 +188,7 @@ pub(super) static RULES: [Rule; 10] = [
             Choice::damages("off", None, "pages torn by the power cut"),
         ],
         measured_by: Some(Measured::Torn("postgres")),
+        protects_from: Some(Hazard::PageTorn),
         source: Source {
             title: "Reliability, PostgreSQL documentation",
             address: "https://www.postgresql.org/docs/current/wal-reliability.html",

@@ -3,6 +3,7 @@
 //!
 //! Rules are data; `advice` is the only code that makes advice of them.
 
+use landfall_results::proof::Hazard;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -143,6 +144,9 @@ pub struct Rule {
     pub in_code: bool,
     /// A value that is safe only with another setting at another value: `(value, setting, its value)`.
     pub safe_with: Option<(&'static str, &'static str, &'static str)>,
+    /// What it is there to protect from: a proof whose states did not fall into that says nothing of it, as long as it
+    /// lost nothing.
+    pub protects_from: Option<Hazard>,
     /// What it rests on.
     pub source: Source,
     /// What else must be known; empty if nothing.
@@ -330,6 +334,7 @@ impl Rule {
         by_hand: "",
         in_code: false,
         safe_with: None,
+        protects_from: None,
         source: Source {
             title: "",
             address: "",

@@ -2,6 +2,8 @@
 
 use landfall_results::FilesystemSpec;
 use landfall_results::Series;
+use landfall_results::proof::Hazard;
+use landfall_results::proof::fixtures::exercised;
 
 use super::catalogue::{Condition, Protection, name, postgres_name, site};
 use super::plan::latency;
@@ -80,6 +82,12 @@ pub(crate) fn torn_results() -> TornResults {
         damaged,
         wrong: 0,
         losing: damaged,
+        exercised: vec![exercised(
+            Hazard::PageTorn,
+            300,
+            60,
+            &["innodb_doublewrite"],
+        )],
         said: (damaged > 0).then(|| "MariaDB does not start".to_owned()),
         again: "landfall prove mariadb".to_owned(),
         not_proven: None,

@@ -1,6 +1,6 @@
 //! What the experiment found, as it stands in the results document.
 
-use landfall_results::proof::SubjectName;
+use landfall_results::proof::{Exercised, SubjectName};
 use landfall_results::view::{Block, Part};
 use landfall_results::{FilesystemSpec, Series};
 use schemars::JsonSchema;
@@ -50,6 +50,10 @@ pub struct TornProof {
     pub wrong: u64,
     /// States in which an acknowledged transaction was missing, those above among them.
     pub losing: u64,
+    /// What happened that the database must be protected from, and in how many states. Empty in documents of the time
+    /// before it was counted.
+    #[serde(default)]
+    pub exercised: Vec<Exercised>,
     /// What the database said of the first such state.
     pub said: Option<String>,
     /// The command that makes the proof again, from a recording of its own.

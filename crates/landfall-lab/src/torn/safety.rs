@@ -159,6 +159,7 @@ fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof
         damaged: 0,
         wrong: 0,
         losing: 0,
+        exercised: Vec::new(),
         said: None,
         again: again(case, &filesystem_spec, states),
         not_proven: None,
@@ -212,6 +213,7 @@ fn of(proof: &ProofResults, blank: &TornProof) -> TornProof {
         damaged: states(damaged),
         wrong: states(wrong),
         losing: proof.losing_states,
+        exercised: proof.exercised.clone(),
         said: damaged.or(wrong).map(|count| count.detail.clone()),
         not_proven: (proof.outcome() == Outcome::NotProven).then(|| summary_text::verdict(proof)),
         ..blank.clone()

@@ -14,6 +14,7 @@ pub(crate) mod ext;
 mod matching_spec;
 mod mkfs;
 mod requirements;
+pub(crate) mod superblock;
 
 pub use backing_device::{BackingDevice, Image, Memory};
 pub use landfall_results::{FilesystemSpec, Kind};

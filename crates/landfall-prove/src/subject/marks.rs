@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use landfall_results::proof::Hazard;
+
 /// One report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
@@ -9,6 +11,12 @@ pub enum Mark {
     Sent(u64),
     /// This transaction is durable: `ack N`, or `N` alone.
     Acknowledged(u64),
+    /// Something begins that a power cut should meet: `begin checkpoint`.
+    Began(Hazard),
+    /// It is over: `end checkpoint`.
+    Ended(Hazard),
+    /// It happened so often since the recording began, as the subject counts itself: `count checkpoint N`.
+    Counted(Hazard, u64),
 }
 
 impl fmt::Display for Mark {
@@ -16,6 +24,9 @@ impl fmt::Display for Mark {
         match self {
             Mark::Sent(transaction) => write!(f, "send {transaction}"),
             Mark::Acknowledged(transaction) => write!(f, "ack {transaction}"),
+            Mark::Began(what) => write!(f, "begin {}", what.name()),
+            Mark::Ended(what) => write!(f, "end {}", what.name()),
+            Mark::Counted(what, times) => write!(f, "count {} {times}", what.name()),
         }
     }
 }
@@ -24,7 +35,7 @@ impl fmt::Display for Mark {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' was written to {{ack}}, and is no mark: a write there has whole lines, each 'send N' or \
-     'ack N' with N counted from 1"
+     'ack N' with N counted from 1, or 'begin checkpoint' and the like"
 )]
 pub struct MarkError(String);
 
@@ -42,6 +53,9 @@ fn parse(line: &str) -> Option<Mark> {
     let mark = match words.next()? {
         "send" => Mark::Sent(number(words.next()?)?),
         "ack" => Mark::Acknowledged(number(words.next()?)?),
+        "begin" => Mark::Began(hazard(words.next()?)?),
+        "end" => Mark::Ended(hazard(words.next()?)?),
+        "count" => Mark::Counted(hazard(words.next()?)?, natural(words.next()?)?),
         alone => Mark::Acknowledged(number(alone)?),
     };
     words.next().is_none().then_some(mark)
@@ -49,10 +63,17 @@ fn parse(line: &str) -> Option<Mark> {
 
 /// The number of a transaction.
 pub(crate) fn number(word: &str) -> Option<u64> {
+    natural(word).filter(|number| *number > 0)
+}
+
+fn natural(word: &str) -> Option<u64> {
     // Not "+1", which Rust would take.
     let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
-    let number = word.parse().ok().filter(|_| is_number)?;
-    (number > 0).then_some(number)
+    word.parse().ok().filter(|_| is_number)
+}
+
+fn hazard(name: &str) -> Option<Hazard> {
+    Hazard::ALL.into_iter().find(|hazard| hazard.name() == name)
 }
 
 #[cfg(test)]
@@ -76,6 +97,11 @@ mod tests {
             Ok(vec![Acknowledged(1), Sent(2), Acknowledged(3)])
         );
         assert_eq!(parsed(""), Ok(vec![]));
+        for what in Hazard::ALL {
+            let all = [Mark::Began(what), Mark::Ended(what), Mark::Counted(what, 0)];
+            let text: String = all.iter().map(|mark| format!("{mark}\n")).collect();
+            assert_eq!(parsed(&text), Ok(all.to_vec()));
+        }
     }
 
     #[test]
@@ -93,6 +119,11 @@ mod tests {
             "ack 1.0",
             "ACK 1",
             "99999999999999999999",
+            "begin",
+            "begin 1",
+            "end checkpoints",
+            "count checkpoint",
+            "count checkpoint -1",
         ] {
             let error = parsed(&format!("ack 1\n{wrong}\n"))
                 .unwrap_err()

@@ -8,6 +8,7 @@ mod marks;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -16,10 +17,13 @@ use serde::{Deserialize, Serialize};
 use crate::Stop;
 
 pub use clients::at_the_same_time;
-pub use landfall_results::proof::SubjectName;
+pub use landfall_results::proof::{Hazard, SubjectName};
 #[cfg(feature = "subjects")]
 pub(crate) use marks::number;
 pub use marks::{Mark, MarkError, parse_marks};
+
+/// Bytes that a file without pages of its own is written over by: pages of the kernel's cache.
+pub(crate) const PAGE: u64 = 4096;
 
 /// What a subject says of itself, beyond that what it has acknowledged is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +62,24 @@ pub trait Subject: Send + Sync {
         true
     }
 
+    /// Whether it finds something else in files that differ in their times alone. Unless it says that it does not, only
+    /// files with equal times are taken to be equal, of which one check is enough.
+    fn reads_times(&self) -> bool {
+        true
+    }
+
+    /// What can happen in it that a power cut should meet, the most important first, with the settings that are to
+    /// protect it then. A proof says how often each happened, and which setting it did not try.
+    fn hazards(&self) -> Vec<(Hazard, &'static [&'static str])> {
+        vec![(Hazard::PageTorn, &[]), (Hazard::PageOverwritten, &[])]
+    }
+
+    /// Bytes of a page in a file that is written over in pages, by the file's path below the directory, in which each
+    /// number is `#`; `None` if the file has no pages.
+    fn page_size(&self, _file: &str) -> Option<NonZeroU64> {
+        NonZeroU64::new(PAGE)
+    }
+
     /// Bytes that it may need in its directory, if a small filesystem has not enough; 0: it has.
     fn capacity(&self) -> u64 {
         0
@@ -87,6 +109,9 @@ pub trait AckSink: Send {
 
     /// The subject says that this transaction is durable.
     fn acknowledge(&mut self, transaction: u64);
+
+    /// What else happens: something begins or ends that a power cut should meet, or was counted.
+    fn tell(&mut self, _mark: Mark) {}
 
     /// For a subject whose transactions another process runs: the file to which that process reports
     /// them instead of calling [`send`](AckSink::send) and [`acknowledge`](AckSink::acknowledge). Each

@@ -199,6 +199,10 @@ impl Subject for Files {
         }
     }
 
+    fn reads_times(&self) -> bool {
+        false
+    }
+
     fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
         self.make_file(directory).map_err(|error| match error {
             PrepareError::Unsupported(why) => SubjectError(why),

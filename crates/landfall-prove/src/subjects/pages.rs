@@ -4,10 +4,15 @@
 //! Transaction n overwrites page n modulo the number of pages. A page must hold one version whole; one
 //! with sectors of two is torn: the newer transaction is there in part, and the older one is gone, which
 //! was acknowledged long before.
+//!
+//! With a redo log each page is appended to that first, and synced there; the page itself is not. A check replays the log
+//! and empties it. Unless it syncs the pages in between, a second power cut finds neither.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::num::NonZeroU64;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use landfall_os::{Payload, SyncMethod, SyncedFile, WriteCall};
@@ -21,6 +26,7 @@ use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 use landfall_os::humanize::size_name;
 
 const FILE: &str = "pages";
+const LOG: &str = "log";
 
 pub(super) static KIND: Kind<dyn Subject> = Kind {
     listed: (),
@@ -48,6 +54,12 @@ pub(super) static KIND: Kind<dyn Subject> = Kind {
                 always_shown: true,
             },
             Setting {
+                name: "log",
+                default: Some("no"),
+                about: "a redo log: 'synced' syncs pages before it is emptied, 'unsynced' does not; or 'no'",
+                always_shown: false,
+            },
+            Setting {
                 name: "pages",
                 default: Some("4"),
                 about: "how many pages there are",
@@ -64,6 +76,16 @@ struct Pages {
     size: usize,
     pages: u64,
     atomic: bool,
+    log: Option<Replay>,
+}
+
+/// How a redo log is replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Replay {
+    /// Pages are durable before the log is emptied.
+    Synced,
+    /// They are not: a mistake that one power cut does not show.
+    Unsynced,
 }
 
 fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
@@ -73,6 +95,14 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
         size: chosen.sectors("size", 4 << 20)?,
         pages: chosen.number("pages", 1, 256)?,
         atomic: chosen.whether("atomic")?,
+        log: chosen.one_of(
+            "log",
+            &[
+                ("no", None),
+                ("synced", Some(Replay::Synced)),
+                ("unsynced", Some(Replay::Unsynced)),
+            ],
+        )?,
     };
     if pages.atomic && !pages.size.is_power_of_two() {
         return Err(chosen.wrong("size", "an atomic write has a power of two of bytes"));
@@ -101,6 +131,42 @@ impl Pages {
             sink.acknowledge(transaction);
         }
         Ok(())
+    }
+
+    /// Appends each page to the log, durably, and leaves the page itself to the kernel.
+    fn write_log(&self, directory: &Path, sink: &mut dyn AckSink) -> io::Result<()> {
+        let mut log = File::options().append(true).open(directory.join(LOG))?;
+        let pages = File::options().write(true).open(directory.join(FILE))?;
+        let mut page = vec![0; self.size];
+        while let Some(transaction) = sink.send() {
+            let place = transaction % self.pages;
+            content::fill(&mut page, transaction, place);
+            log.write_all(&page)?;
+            log.sync_data()?;
+            sink.acknowledge(transaction);
+            pages.write_all_at(&page, place * self.size as u64)?;
+        }
+        Ok(())
+    }
+
+    /// Writes to the pages what the log has of them, up to the first that is not whole, and empties the log.
+    fn replay(&self, directory: &Path, replay: Replay) -> io::Result<()> {
+        let logged = fs::read(directory.join(LOG))?;
+        let pages = File::options().write(true).open(directory.join(FILE))?;
+        for (page, transaction) in logged.chunks(self.size).zip(1..) {
+            let place = transaction % self.pages;
+            let contents = Contents::of_place(page, 0, self.size, place);
+            if contents.whole() != Some(transaction) {
+                break;
+            }
+            pages.write_all_at(page, place * self.size as u64)?;
+        }
+        if replay == Replay::Synced {
+            pages.sync_data()?;
+        }
+        let log = File::options().write(true).open(directory.join(LOG))?;
+        log.set_len(0)?;
+        log.sync_data()
     }
 
     /// Why this system cannot do it, if that is what the error means.
@@ -169,16 +235,33 @@ impl Subject for Pages {
         Promise::STRICT
     }
 
+    fn reads_times(&self) -> bool {
+        false
+    }
+
+    fn page_size(&self, _: &str) -> Option<NonZeroU64> {
+        NonZeroU64::new(self.size as u64)
+    }
+
     fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
         let mut old = vec![0; self.len()];
         for (place, page) in (0..).zip(old.chunks_mut(self.size)) {
             content::fill(page, 0, place);
         }
-        fs::write(directory.join(FILE), old).map_err(|error| failed("cannot write pages", error))
+        fs::write(directory.join(FILE), old)
+            .map_err(|error| failed("cannot write pages", error))?;
+        if self.log.is_some() {
+            let made = File::create(directory.join(LOG));
+            made.map_err(|error| failed("cannot make the log", error))?;
+        }
+        Ok(())
     }
 
     fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
-        let written = self.write_pages(&directory.join(FILE), sink);
+        let written = match self.log {
+            Some(_) => self.write_log(directory, sink),
+            None => self.write_pages(&directory.join(FILE), sink),
+        };
         written.map_err(|error| match self.unsupported(&error) {
             Some(why) => SubjectError(why),
             None => failed("cannot write a page", error),
@@ -186,6 +269,13 @@ impl Subject for Pages {
     }
 
     fn check(&self, directory: &Path, _: &Stop) -> Result<Recovered, SubjectError> {
+        if let Some(replay) = self.log
+            && let Err(error) = self.replay(directory, replay)
+        {
+            return Ok(Recovered::damaged(format!(
+                "cannot replay the log: {error}"
+            )));
+        }
         let bytes = match read_back(&directory.join(FILE), self.len() as u64) {
             Ok(bytes) => bytes,
             Err(damage) => return Ok(Recovered::damaged(damage)),
@@ -204,8 +294,6 @@ impl Subject for Pages {
 mod tests {
     use super::super::fixtures::*;
     use super::*;
-    use std::fs::File;
-    use std::os::unix::fs::FileExt;
 
     const PAGE: usize = 16384;
 
@@ -216,6 +304,8 @@ mod tests {
         }
         runs_and_finds_all("pages", "pages=1 size=512 method=fsync");
         runs_and_finds_all("pages", "pages=7");
+        runs_and_finds_all("pages", "log=synced");
+        runs_and_finds_all("pages", "log=unsynced pages=7");
     }
 
     #[test]

@@ -149,6 +149,10 @@ impl Subject for Replace {
         Promise::STRICT
     }
 
+    fn reads_times(&self) -> bool {
+        false
+    }
+
     fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
         let mut old = vec![0; self.size];
         content::fill(&mut old, 0, 0);

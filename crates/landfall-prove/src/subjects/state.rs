@@ -103,6 +103,13 @@ struct Command {
     size: usize,
 }
 
+/// What a check applies.
+const PROBE: Command = Command {
+    transaction: 0,
+    place: 0,
+    size: HEAD,
+};
+
 impl Command {
     fn bytes(self) -> Vec<u8> {
         let mut bytes = vec![0; self.size];
@@ -222,7 +229,8 @@ impl<const PARTS: u32> InParts<PARTS> {
         let mut found = Recovered::default();
         let mut places: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
         state.read_all(|cells| {
-            for command in &cells.0 {
+            // A check has recovered from this once, and the power went again.
+            for command in cells.0.iter().filter(|command| **command != PROBE) {
                 let (transaction, place) = (command.transaction, command.place);
                 if !places.entry(transaction).or_default().insert(place) {
                     let text = format!("command {place} of transaction {transaction} twice");
@@ -277,12 +285,7 @@ impl<const PARTS: u32> Subject for InParts<PARTS> {
             }
             let found = self.read(&state);
             // What was recovered must take more.
-            let command = Command {
-                transaction: 0,
-                place: 0,
-                size: HEAD,
-            };
-            state.apply(command)?;
+            state.apply(PROBE)?;
             state.snapshot()?;
             Ok(found)
         });

@@ -55,6 +55,8 @@ pub struct Guest {
     pub arguments: Vec<OsString>,
     /// Arguments of the same program as the first process: what makes its `main` come to [`init`].
     pub init_arguments: Vec<OsString>,
+    /// Variables of its environment besides ours, as `NAME=value`.
+    pub variables: Vec<OsString>,
     /// Whether what it says to standard error is kept, or else passed on at once.
     pub keeps_stderr: bool,
 }
@@ -166,6 +168,7 @@ fn hand_over(guest: &Guest, shared: &Path) -> io::Result<()> {
         .map(|(name, value)| joined(&name, &value))
         .collect();
     environment.push("TMPDIR=/dev/shm".into());
+    environment.extend(guest.variables.iter().cloned());
     environment.push(joined(OsStr::new(INSIDE), shared.as_os_str()));
     if io::stdout().is_terminal() {
         // Inside it is a file.

@@ -3,7 +3,8 @@
 use crate::{FilesystemSpec, Kind};
 
 use super::{
-    Coverage, FailingState, Happening, Moment, ProofResults, Violation, ViolationCount, Workload,
+    Coverage, Exercised, FailingState, Happening, Hazard, Moment, ProofResults, Violation,
+    ViolationCount, Workload,
 };
 
 /// A proof in which nothing was lost.
@@ -18,6 +19,7 @@ pub fn proof() -> ProofResults {
         seed: 1,
         faults: Vec::new(),
         atomic_bytes: 512,
+        creation: false,
         writeback: false,
         workload: Workload {
             sent: 24,
@@ -37,11 +39,15 @@ pub fn proof() -> ProofResults {
             planned: 1_234,
             sampled: 300,
             equal: 7,
+            equal_files: 0,
             checked: 1_234,
             states_per_minute: 6_000.0,
             workers: 2,
+            second_cuts: None,
         },
+        exercised: vec![exercised(Hazard::PageTorn, 40, 12, &[])],
         violations: Vec::new(),
+        first_failing: None,
         failing_states: 0,
         losing_states: 0,
         worst_lost: 0,
@@ -49,6 +55,16 @@ pub fn proof() -> ProofResults {
         shortest: None,
         unchecked: None,
         expected: None,
+    }
+}
+
+/// Something that happened so often, in so many crash states.
+pub fn exercised(what: Hazard, happened: u64, states: u64, protected_by: &[&str]) -> Exercised {
+    Exercised {
+        what,
+        happened: Some(happened),
+        states: Some(states),
+        protected_by: protected_by.iter().map(|&name| name.to_owned()).collect(),
     }
 }
 

@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::FilesystemSpec;
 
+mod exercised;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 mod subject_name;
 pub mod summary_text;
 
+pub use exercised::{Exercised, Hazard, has_tried};
 pub use subject_name::SubjectName;
 
 /// Bytes that any disk writes whole or not at all.
@@ -39,14 +41,25 @@ pub struct ProofResults {
     pub seed: u64,
     /// What else went wrong with the device.
     pub faults: Vec<String>,
+    /// Whether the power was cut while the subject was created too.
+    #[serde(default)]
+    pub creation: bool,
     /// Whether write-back was injected: dirty pages forced out between transactions.
     pub writeback: bool,
     /// What was recorded.
     pub workload: Workload,
     /// Which crash states there are, and which were checked.
     pub coverage: Coverage,
+    /// What happened that the subject must be protected from, and what did not: the most important first. Empty in
+    /// documents of the time before it was counted.
+    #[serde(default)]
+    pub exercised: Vec<Exercised>,
     /// Promises that were broken, the worst first; empty if nothing was lost.
     pub violations: Vec<ViolationCount>,
+    /// The place of the first state in which a promise was broken, in the order in which they were tried; the first of all
+    /// is 1. States of a second power cut have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_failing: Option<u64>,
     /// States in which any promise was broken.
     pub failing_states: u64,
     /// States in which an acknowledged transaction was not there.
@@ -82,6 +95,8 @@ pub enum Expectation {
     LosesOnlyLast,
     /// Transactions are half-applied.
     Tears,
+    /// The subject does not recover.
+    Damages,
 }
 
 /// What was recorded.
@@ -122,12 +137,37 @@ pub struct Coverage {
     pub sampled: u64,
     /// States that equal another one, and were planned once.
     pub equal: u64,
+    /// Checked states whose recovered files were equal to another's: of those the subject checked again only what failed.
+    #[serde(default)]
+    pub equal_files: u64,
     /// Distinct states that were checked.
     pub checked: u64,
     /// States checked per minute, by all workers together.
     pub states_per_minute: f64,
     /// Workers.
     pub workers: u64,
+    /// What of all this was after a second power cut, if any was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_cuts: Option<SecondCuts>,
+}
+
+/// States that a second power cut has left, during the recovery from the first. They are among those planned and checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SecondCuts {
+    /// Recoveries that were recorded, each from another crash state, and cut off.
+    pub recoveries: u64,
+    /// Writes that they made, all together.
+    pub writes: u64,
+    /// Flushes that they made, all together.
+    pub flushes: u64,
+    /// States that were planned.
+    pub planned: u64,
+    /// States that were left out since they tear the filesystem's superblock, which has nothing to do with the subject.
+    pub torn_superblocks: u64,
+    /// States that were checked.
+    pub checked: u64,
+    /// States in which a promise was broken.
+    pub failing: u64,
 }
 
 /// A way of breaking a promise.
@@ -296,6 +336,7 @@ impl ProofResults {
             Expectation::Loses => self.losing_states > 0,
             Expectation::LosesOnlyLast => self.losing_states > 0 && self.only_last,
             Expectation::Tears => has(Violation::HalfApplied),
+            Expectation::Damages => has(Violation::Damaged),
         })
     }
 }

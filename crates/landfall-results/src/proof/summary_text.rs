@@ -3,7 +3,8 @@
 use landfall_os::humanize::bytes_text;
 
 use super::{
-    FailingState, Happening, Moment, Outcome, ProofResults, SECTOR, Violation, ViolationCount,
+    Exercised, FailingState, Happening, Hazard, Moment, Outcome, ProofResults, SECTOR, Violation,
+    ViolationCount,
 };
 use crate::numbers::thousands;
 
@@ -62,6 +63,49 @@ pub fn verdict(proof: &ProofResults) -> String {
             )
         }
     }
+}
+
+/// The verdict with what it says nothing of: `lost nothing in 400 crash states; no page was torn while it was written over,
+/// so full_page_writes was not tried`.
+pub fn full_verdict(proof: &ProofResults) -> String {
+    match untried(proof) {
+        Some(untried) if proof.outcome() == Outcome::LostNothing => {
+            format!("{}; {untried}", verdict(proof))
+        }
+        _ => verdict(proof),
+    }
+}
+
+/// The most important of what no crash state tried, with the settings that a proof therefore says nothing of.
+pub fn untried(proof: &ProofResults) -> Option<String> {
+    let guarded = |one: &&Exercised| !one.protected_by.is_empty();
+    proof.exercised.iter().filter(guarded).find_map(|one| {
+        let were = be(one.protected_by.len() as u64);
+        let settings = one.protected_by.join(" and ");
+        Some(format!("{}, so {settings} {were} not tried", one.gap()?))
+    })
+}
+
+/// What happened that the subject must be protected from, and in how many states; nothing where nothing is known.
+pub fn exercised(proof: &ProofResults) -> Option<String> {
+    let said = |one: &Exercised| {
+        let [single, many] = one.what.counted();
+        if one.happened == Some(0) {
+            return Some(format!("no {single}"));
+        }
+        let torn = if one.what == Hazard::PageTorn {
+            "torn in "
+        } else {
+            ""
+        };
+        let states = one
+            .states
+            .map(|count| format!(" ({torn}{})", states(count)));
+        let states = states.unwrap_or_default();
+        Some(format!("{}{states}", counted(one.happened?, single, many)))
+    };
+    let happened: Vec<String> = proof.exercised.iter().filter_map(said).collect();
+    (!happened.is_empty()).then(|| format!("Exercised: {}.", happened.join("; ")))
 }
 
 fn why_not_proven(proof: &ProofResults) -> String {
@@ -137,6 +181,30 @@ pub fn coverage(proof: &ProofResults) -> String {
         let (more, were) = (whole(coverage.equal), be(coverage.equal));
         text.push_str(&format!(" ({more} more {were} equal to one of them)"));
     }
+    if coverage.equal_files > 0 {
+        let (files, had) = (
+            whole(coverage.equal_files),
+            "had recovered the same files as another",
+        );
+        text.push_str(&format!("; {files} of them {had}"));
+    }
+    if let Some(second) = &coverage.second_cuts {
+        text.push_str(&format!(
+            "; {} of them {} left by a second power cut, in {} that made {} and {}",
+            whole(second.checked),
+            be(second.checked),
+            counted(second.recoveries, "recovery", "recoveries"),
+            counted(second.writes, "write", "writes"),
+            counted(second.flushes, "flush", "flushes"),
+        ));
+        if second.torn_superblocks > 0 {
+            let torn = whole(second.torn_superblocks);
+            text.push_str(&format!(
+                " ({torn} with a torn superblock {} left out)",
+                be(second.torn_superblocks)
+            ));
+        }
+    }
     let unchecked = proof.unchecked.as_ref();
     if let Some(unchecked) = unchecked {
         text.push_str(&format!(
@@ -210,6 +278,10 @@ pub fn model(proof: &ProofResults) -> &'static str {
 pub fn circumstances(proof: &ProofResults) -> Option<String> {
     let faults = (!proof.faults.is_empty())
         .then(|| format!("Besides the power cut: {}.", proof.faults.join(", ")));
+    let creation = proof.creation.then(|| {
+        "The power was cut while the subject was created too; until it had acknowledged something, it might be damaged."
+            .to_owned()
+    });
     let writeback = proof.writeback.then(|| {
         "Pages that the subject left dirty were forced out to the device now and then.".to_owned()
     });
@@ -219,7 +291,12 @@ pub fn circumstances(proof: &ProofResults) -> Option<String> {
             bytes_text(proof.atomic_bytes)
         )
     });
-    let texts: Vec<String> = faults.into_iter().chain(writeback).chain(atomic).collect();
+    let texts: Vec<String> = faults
+        .into_iter()
+        .chain(creation)
+        .chain(writeback)
+        .chain(atomic)
+        .collect();
     (!texts.is_empty()).then(|| texts.join(" "))
 }
 
@@ -297,7 +374,7 @@ pub fn of(proof: &ProofResults) -> String {
         "{} on {} {}.\n{}{}\n{}\n",
         full_subject(proof),
         proof.filesystem_spec,
-        verdict(proof),
+        full_verdict(proof),
         violations(proof)
             .iter()
             .map(|sentence| format!("{sentence}\n"))
@@ -305,6 +382,9 @@ pub fn of(proof: &ProofResults) -> String {
         workload(proof),
         coverage(proof)
     );
+    if let Some(exercised) = exercised(proof) {
+        text.push_str(&format!("{exercised}\n"));
+    }
     if let Some(circumstances) = circumstances(proof) {
         text.push_str(&format!("{circumstances}\n"));
     }
@@ -416,7 +496,7 @@ fn whole(count: u64) -> String {
 mod tests {
     use super::*;
     use crate::proof::Unchecked;
-    use crate::proof::fixtures::{failing, moment, proof, state, write};
+    use crate::proof::fixtures::{exercised as happened, failing, moment, proof, state, write};
 
     #[test]
     fn a_verdict_says_what_was_lost_and_in_how_many_states() {
@@ -442,8 +522,50 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_names_the_setting_that_no_state_tried() {
+        let mut proof = proof();
+        assert_eq!(full_verdict(&proof), verdict(&proof));
+        assert_eq!(
+            exercised(&proof).unwrap(),
+            "Exercised: 40 overwritten pages that can be torn (torn in 12 crash states)."
+        );
+        proof.exercised = vec![
+            happened(Hazard::PageTorn, 7, 0, &["full_page_writes"]),
+            happened(Hazard::PageOverwritten, 7, 3, &[]),
+            happened(Hazard::Checkpoint, 0, 0, &["a", "b"]),
+        ];
+        assert_eq!(
+            full_verdict(&proof),
+            "lost nothing in 1,234 crash states; no page was torn while it was written over, so full_page_writes was not tried"
+        );
+        proof.exercised.remove(0);
+        assert!(
+            full_verdict(&proof).ends_with("; no checkpoint was made, so a and b were not tried")
+        );
+        proof.exercised[1].happened = Some(2);
+        let said = untried(&proof).unwrap();
+        assert!(
+            said.starts_with("the power was never cut during a checkpoint"),
+            "{said}"
+        );
+        proof.exercised[0].happened = Some(0);
+        assert_eq!(
+            exercised(&proof).unwrap(),
+            "Exercised: no overwritten page; 2 checkpoints (0 crash states)."
+        );
+        proof.exercised[0].happened = Some(7);
+        // What nobody knows is not said.
+        proof.exercised[1].states = None;
+        assert_eq!(untried(&proof), None);
+        assert_eq!(
+            exercised(&proof).unwrap(),
+            "Exercised: 7 overwritten pages (3 crash states); 2 checkpoints."
+        );
+    }
+
+    #[test]
     fn the_whole_text_has_the_failing_state_with_its_cut() {
-        assert_eq!(of(&proof()).lines().count(), 3);
+        assert_eq!(of(&proof()).lines().count(), 4);
         let text = of(&failing());
         let (before, after) = text.split_once("the power is cut\n").unwrap();
         assert!(before.contains("transaction 7, the last one acknowledged, is not there\n"));
@@ -507,6 +629,24 @@ mod tests {
         let mut sampled = proof();
         (sampled.coverage.every_write, sampled.coverage.every_sector) = (0, 0);
         assert!(coverage(&sampled).contains("None of 50 epochs was tried exhaustively"));
+        let mut equal = proof();
+        equal.coverage.equal_files = 1_000;
+        assert!(coverage(&equal).contains(
+            "equal to one of them); 1,000 of them had recovered the same files as another. Of 50"
+        ));
+        let mut twice = proof();
+        twice.coverage.second_cuts = Some(crate::proof::SecondCuts {
+            recoveries: 30,
+            writes: 1_500,
+            flushes: 240,
+            planned: 200,
+            torn_superblocks: 17,
+            checked: 200,
+            failing: 0,
+        });
+        assert!(coverage(&twice).contains(
+            "; 200 of them were left by a second power cut, in 30 recoveries that made 1,500 writes and 240 flushes (17 with a torn superblock were left out). Of 50"
+        ));
         let mut unfinished = proof();
         unfinished.coverage.planned += 5;
         assert_eq!(

@@ -3,7 +3,8 @@
 use landfall_lab::Results;
 use landfall_os::humanize::{bytes_text, duration_text};
 use landfall_results::proof::summary_text::{
-    circumstances, coverage, full_subject, missing, short_subject, verdict, violations, workload,
+    circumstances, coverage, exercised, full_subject, full_verdict, missing, short_subject,
+    verdict, violations, workload,
 };
 use landfall_results::proof::{FailingState, Outcome, ProofResults};
 
@@ -43,7 +44,7 @@ fn one(proof: &ProofResults) -> Vec<Block> {
         "{} on {} {}",
         short_subject(proof),
         proof.filesystem_spec,
-        verdict(proof)
+        full_verdict(proof)
     );
     let verdict = Block::Prose {
         indent: 0,
@@ -53,6 +54,7 @@ fn one(proof: &ProofResults) -> Vec<Block> {
     sentences.push(workload(proof));
     sentences.extend(circumstances(proof));
     sentences.push(coverage(proof));
+    sentences.extend(exercised(proof));
     let mut blocks = vec![verdict];
     blocks.extend(Block::prose(2, sentences));
     if let Some(shortest) = &proof.shortest {

@@ -8,7 +8,9 @@ use crate::rules::{self, Choice, Rule, System, is_same};
 use crate::sync::safety::way;
 use crate::torn::TornResults;
 use landfall_results::FilesystemSpec;
-use landfall_results::proof::{Outcome, ProofResults, SubjectName, Violation};
+use landfall_results::proof::{
+    Exercised, Hazard, Outcome, ProofResults, SubjectName, Violation, has_tried,
+};
 
 /// What would happen by chance no oftener than this is no chance.
 const CHANCE: f64 = 0.05;
@@ -37,6 +39,7 @@ impl Evidence<'_> {
                 states: proof.states,
                 losing: proof.losing,
                 basis: Basis::Writes,
+                untried: None,
             })
         })
     }
@@ -61,6 +64,7 @@ impl Evidence<'_> {
                 states: proof.coverage.checked,
                 losing: lost(rule, proof),
                 basis: Basis::System,
+                untried: untried(rule, &proof.exercised),
             },
         });
         let torn = self
@@ -79,6 +83,7 @@ impl Evidence<'_> {
                     states: proof.states,
                     losing: proof.damaged + proof.wrong,
                     basis: Basis::System,
+                    untried: untried(rule, &proof.exercised),
                 },
             });
         let mut all: Vec<Found<'_>> = of_proofs.chain(of_torn).collect();
@@ -91,6 +96,10 @@ impl Evidence<'_> {
         if nearest.is_some_and(|(_, is_mounted_alike)| !is_mounted_alike) {
             all.iter_mut()
                 .for_each(|one| one.proof.basis = Basis::Alike);
+        }
+        // What did not meet what the setting protects from says something only where nothing else does.
+        if all.iter().any(|one| one.proof.is_evidence()) {
+            all.retain(|one| one.proof.is_evidence());
         }
         let losing: Vec<(Tested, f64)> = all
             .iter()
@@ -142,6 +151,12 @@ fn tested(system: System, found: &Found<'_>) -> Tested {
     let mounted =
         rules::of_mounting(filesystem.kind.name()).map(|rule| option_of(filesystem, rule.setting));
     settings.chain(mounted).collect()
+}
+
+/// What the setting protects from, unless crash states are known to have fallen into it.
+fn untried(rule: &Rule, exercised: &[Exercised]) -> Option<Hazard> {
+    rule.protects_from
+        .filter(|what| has_tried(exercised, *what) != Some(true))
 }
 
 /// States in which a proof lost or damaged something that the rule is about. That replicas part from their master is

@@ -48,7 +48,14 @@ fn of_one(proof: &ProofResults) -> Vec<Chapter> {
         ),
         tables::tried(proof),
     );
-    broken.into_iter().chain([tried]).collect()
+    let exercised = tables::exercised(proof).map(|table| {
+        Chapter::of_table(
+            "What was exercised",
+            "A setting that protects from something was tried only if the power was cut while that happened.",
+            table,
+        )
+    });
+    broken.into_iter().chain([tried]).chain(exercised).collect()
 }
 
 /// The picture of the failing state that lacks least.

@@ -2,7 +2,8 @@
 
 use super::tables::upper;
 use landfall_results::proof::summary_text::{
-    circumstances, coverage, missing, short_subject, short_verdict, verdict, workload,
+    circumstances, coverage, exercised, full_verdict, missing, short_subject, short_verdict,
+    workload,
 };
 use landfall_results::proof::{FailingState, Outcome, ProofResults};
 use landfall_results::view::{Cell, Tone};
@@ -90,7 +91,7 @@ fn one(proof: &ProofResults) -> Vec<String> {
         "{} on {} {}.",
         proof.subject,
         proof.filesystem_spec,
-        verdict(proof)
+        full_verdict(proof)
     )];
     if let Some(shortest) = &proof.shortest {
         let details = shortest.details.join("; ");
@@ -99,6 +100,7 @@ fn one(proof: &ProofResults) -> Vec<String> {
         sentences.push(text.trim_end().to_owned());
     }
     sentences.push(format!("{} {}", workload(proof), coverage(proof)));
+    sentences.extend(exercised(proof));
     sentences.extend(circumstances(proof));
     sentences
 }

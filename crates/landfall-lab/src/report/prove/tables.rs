@@ -53,6 +53,7 @@ fn in_words(expectation: Expectation) -> &'static str {
         Expectation::Loses => "loses",
         Expectation::LosesOnlyLast => "loses only the last",
         Expectation::Tears => "tears",
+        Expectation::Damages => "damages",
     }
 }
 
@@ -77,6 +78,32 @@ pub(super) fn violations(proof: &ProofResults) -> Option<Table> {
         Table::new(
             "Promises that were broken, the worst first",
             "Violation",
+            columns.map(Column::text).into(),
+        )
+        .with_rows(rows)
+    })
+}
+
+/// What happened that the subject must be protected from, if anything is known of it.
+pub(super) fn exercised(proof: &ProofResults) -> Option<Table> {
+    let known = |count: Option<u64>| count.map_or_else(|| "not known".to_owned(), whole);
+    let rows = proof.exercised.iter().map(|one| {
+        let [_, many] = one.what.counted();
+        let protection = match one.protected_by.as_slice() {
+            [] => NOTHING.to_owned(),
+            settings => settings.join(", "),
+        };
+        Row::of(
+            upper(many),
+            vec![known(one.happened), known(one.states), protection],
+        )
+    });
+    let rows: Vec<Row> = rows.collect();
+    let columns = ["In the recording", "Crash states in it", "Protected by"];
+    (!rows.is_empty()).then(|| {
+        Table::new(
+            "What the subject did besides appending, and how often the power was cut then",
+            "What",
             columns.map(Column::text).into(),
         )
         .with_rows(rows)
@@ -116,6 +143,10 @@ pub(super) fn tried(proof: &ProofResults) -> Table {
     row("Distinct crash states planned", whole(coverage.planned));
     row("Equal to one of those", whole(coverage.equal));
     row("Checked", whole(coverage.checked));
+    row(
+        "Recovered the same files as another",
+        whole(coverage.equal_files),
+    );
     if let Some(unchecked) = &proof.unchecked {
         row(
             "Could not be checked",

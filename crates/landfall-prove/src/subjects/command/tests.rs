@@ -22,7 +22,7 @@ impl Marked {
     fn acknowledged(&self) -> Vec<u64> {
         let number = |mark| match mark {
             Mark::Acknowledged(transaction) => Some(transaction),
-            Mark::Sent(_) => None,
+            _ => None,
         };
         self.marks().into_iter().filter_map(number).collect()
     }

@@ -6,6 +6,8 @@
 //! read back, and it is asked to check itself.
 //!
 //! - `tables`, `keys`: how a transaction, which is of a [`shape`](crate::transactions), is said to databases of either kind;
+//! - `hazards`: what can happen in which, and where it has pages;
+//! - `maintenance`: what it is told to do between transactions;
 //! - `binlog`: what MariaDB has written for replicas.
 //!
 //! A database that does not start on a crash state, or ends while it is read, is damaged; one that cannot
@@ -15,18 +17,23 @@
 //! among the device's writes; the lock is never held while the database is asked.
 
 mod binlog;
+mod hazards;
 mod keys;
+mod maintenance;
 mod tables;
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use landfall_os::humanize::duration_text;
 
 use super::name_of;
 use crate::Stop;
 use crate::subject::{
-    AckSink, Promise, Recovered, Subject, SubjectError, SubjectName, at_the_same_time,
+    AckSink, Hazard, Promise, Recovered, Subject, SubjectError, SubjectName, at_the_same_time,
 };
 use crate::transactions::shape::{Remains, Shape};
 use landfall_databases::registry::Kind;
@@ -34,12 +41,15 @@ use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 use landfall_databases::{
     Database, DatabaseError, Form, Interface, Listed, Running, Session, Templates,
 };
+use maintenance::Maintained;
 
 const MIB: u64 = 1 << 20;
 /// Times that a transaction is tried again after conflicts with others.
 const MOST_TRIES: u32 = 20;
+/// How long a database may say that it has no time, before it counts as one that never will.
+const ANSWERING: Duration = Duration::from_secs(10 * 60);
 
-static SETTINGS: [Setting; 4] = [
+static SETTINGS: [Setting; 5] = [
     Setting {
         name: "clients",
         default: Some("3"),
@@ -59,12 +69,21 @@ static SETTINGS: [Setting; 4] = [
         always_shown: false,
     },
     Setting {
+        name: "checkpoint-every",
+        default: Some("20"),
+        about: "transactions between two checkpoints, or what else the database can be told to do that writes over old data or removes it; 0: it is told nothing",
+        always_shown: false,
+    },
+    Setting {
         name: "ending",
         default: Some("kill"),
         about: "how a server ends after the last transaction: 'kill', or 'stop', so that the power is cut while it stops in order too; what is linked in always closes in order",
         always_shown: false,
     },
 ];
+
+/// Who is told what clients say, one at a time.
+type Sink<'a> = Mutex<&'a mut dyn AckSink>;
 
 /// What is different from database to database.
 struct Small {
@@ -148,8 +167,13 @@ struct DatabaseSubject {
     database: Box<dyn Database>,
     clients: NonZeroU32,
     shape: Shape,
+    /// Transactions between two times that it is told to do what it does besides.
+    checkpoint_every: Option<NonZeroU64>,
     stops: bool,
     capacity: u64,
+    known: Option<&'static hazards::Known>,
+    /// Bytes of its pages, if it has any.
+    page: Option<NonZeroU64>,
 }
 
 fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
@@ -163,6 +187,7 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
         }
     }
     let clients = chosen.number("clients", 1, 64)?;
+    let known = hazards::of(name);
     Ok(Box::new(DatabaseSubject {
         name: name_of(chosen),
         is_linked_in: landfall_databases::linked_in().any(|one| one.name == name),
@@ -172,8 +197,11 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
             rows: chosen.number("rows", 2, 1 << 16)?,
             size: chosen.size("size", 16, 8 << 10)? as usize,
         },
+        checkpoint_every: NonZeroU64::new(chosen.number("checkpoint-every", 0, 1_000_000)?),
         stops: chosen.one_of("ending", &[("kill", false), ("stop", true)])?,
         capacity,
+        known,
+        page: known.and_then(|known| known.page(&settings)),
     }))
 }
 
@@ -208,8 +236,10 @@ impl DatabaseSubject {
         &self,
         session: Session,
         client: u32,
-        sink: &Mutex<&mut dyn AckSink>,
+        sink: &Sink<'_>,
+        maintained: &Maintained<'_>,
         ended: &AtomicBool,
+        stop: &Stop,
     ) -> Result<(), SubjectError> {
         let mut client: Box<dyn Commit> = match session {
             Session::Sql(sql) => Box::new(tables::Client::new(sql, client).map_err(failed)?),
@@ -233,6 +263,7 @@ impl DatabaseSubject {
                 }
             }
             locked().acknowledge(transaction);
+            maintained.after(transaction, sink, stop).map_err(failed)?;
         }
         Ok(())
     }
@@ -265,6 +296,20 @@ impl Subject for DatabaseSubject {
         self.capacity
     }
 
+    fn reads_times(&self) -> bool {
+        false
+    }
+
+    fn hazards(&self) -> Vec<(Hazard, &'static [&'static str])> {
+        self.known
+            .map_or_else(Vec::new, |known| known.hazards.to_vec())
+    }
+
+    fn page_size(&self, file: &str) -> Option<NonZeroU64> {
+        self.page
+            .filter(|_| self.known.is_some_and(|known| (known.has_pages)(file)))
+    }
+
     fn prepare(&self, directory: &Path, stop: &Stop) -> Result<(), SubjectError> {
         let templates = Templates::new(&std::env::temp_dir());
         let make = || {
@@ -285,12 +330,16 @@ impl Subject for DatabaseSubject {
         let running = self.database.start(directory, stop).map_err(failed)?;
         let ended = AtomicBool::new(false);
         let sink = Mutex::new(sink);
+        let maintained =
+            Maintained::new(running.as_ref(), self.checkpoint_every).map_err(failed)?;
         at_the_same_time(self.clients.get(), |client| {
             let session = running.session().map_err(failed);
             session
-                .and_then(|session| self.client(session, client, &sink, &ended))
+                .and_then(|session| self.client(session, client, &sink, &maintained, &ended, stop))
                 .inspect_err(|_| ended.store(true, Ordering::Relaxed))
         })?;
+        maintained.tell_counts(&sink).map_err(failed)?;
+        drop(maintained);
         if self.stops {
             running.stop().map_err(failed)
         } else {
@@ -307,7 +356,8 @@ impl Subject for DatabaseSubject {
             }
             Err(error) => return Err(failed(error)),
         };
-        let (remains, diverged) = match self.read(running.as_ref()) {
+        let read = until_answered(ANSWERING, stop, || self.read(running.as_ref()));
+        let (remains, diverged) = match read {
             Ok(read) => read,
             Err(DatabaseError::Failed(why)) => return Ok(Recovered::damaged(why)),
             Err(error) => return Err(failed(error)),
@@ -328,6 +378,56 @@ impl Subject for DatabaseSubject {
     }
 }
 
+/// What is answered, asked again for as long as the database says that it has no time; one that says nothing else is
+/// damaged.
+fn until_answered<T>(
+    most: Duration,
+    stop: &Stop,
+    mut ask: impl FnMut() -> Result<T, DatabaseError>,
+) -> Result<T, DatabaseError> {
+    let begin = Instant::now();
+    loop {
+        match ask() {
+            Err(DatabaseError::Late(why)) if begin.elapsed() >= most => {
+                let most = duration_text(most.as_secs_f64());
+                return Err(DatabaseError::Failed(format!(
+                    "it recovers, and answers for {most} that it has no time ({why})"
+                )));
+            }
+            Err(DatabaseError::Late(_)) if stop.is_requested() => {
+                return Err(DatabaseError::Stopped);
+            }
+            Err(DatabaseError::Late(_)) => {}
+            answered => return answered,
+        }
+    }
+}
+
 fn failed(error: DatabaseError) -> SubjectError {
     SubjectError(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_only_says_that_it_has_no_time_is_damaged_in_the_end() {
+        let stop = Stop::default();
+        let late = || DatabaseError::Late("request timed out".into());
+        let never = until_answered::<()>(Duration::ZERO, &stop, || Err(late()));
+        let Err(DatabaseError::Failed(why)) = never else {
+            panic!("{never:?}");
+        };
+        assert!(
+            why.ends_with("that it has no time (request timed out)"),
+            "{why}"
+        );
+        let mut asked = 0;
+        let answered = until_answered(ANSWERING, &stop, || {
+            asked += 1;
+            if asked < 3 { Err(late()) } else { Ok(asked) }
+        });
+        assert_eq!(answered, Ok(3));
+    }
 }

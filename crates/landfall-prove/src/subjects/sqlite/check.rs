@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{SLOTS, failed, payload, slots};
@@ -34,9 +33,6 @@ pub(super) fn check(path: &Path) -> Result<Recovered, SubjectError> {
 }
 
 fn read(connection: &Connection, found: &mut Recovered) -> Result<(), SubjectError> {
-    // What the log holds has been read and checked by then; to copy it is only work.
-    let no_checkpoint = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
-    note(found, "configuring", no_checkpoint.map(|_| ()))?;
     let sound = check_integrity(connection, found);
     note(found, "integrity_check", sound)?;
     let history = read_history(connection, found);

@@ -10,13 +10,16 @@
 
 mod check;
 
+use std::num::NonZeroU64;
 use std::path::Path;
 
 use rusqlite::{Connection, types::Value};
 
 use super::name_of;
 use crate::Stop;
-use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError, SubjectName};
+use crate::subject::{
+    AckSink, Hazard, Mark, Promise, Recovered, Subject, SubjectError, SubjectName,
+};
 use crate::transactions::pseudo_random;
 use landfall_databases::registry::Kind;
 use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
@@ -45,6 +48,12 @@ pub(super) static KIND: Kind<dyn Subject> = Kind {
             },
             options::MMAP_SIZE,
             options::WAL_AUTOCHECKPOINT,
+            Setting {
+                name: "checkpoint-every",
+                default: Some("20"),
+                about: "transactions between two checkpoints of a write-ahead log, after which it is written from its beginning again; 0: none is asked for",
+                always_shown: false,
+            },
         ],
     },
     make,
@@ -53,6 +62,9 @@ pub(super) static KIND: Kind<dyn Subject> = Kind {
 struct Sqlite {
     name: SubjectName,
     options: Options,
+    has_wal: bool,
+    /// Transactions between two checkpoints that are asked for.
+    checkpoint_every: Option<NonZeroU64>,
 }
 
 fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
@@ -64,6 +76,8 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
     Ok(Box::new(Sqlite {
         name: name_of(chosen),
         options,
+        has_wal: chosen.text("journal_mode") == "wal",
+        checkpoint_every: NonZeroU64::new(chosen.number("checkpoint-every", 0, 1_000_000)?),
     }))
 }
 
@@ -86,6 +100,17 @@ impl Sqlite {
         let connection = self.options.connect(path, is_new);
         connection.map_err(|error| SubjectError(error.to_string()))
     }
+}
+
+/// Writes what is in the write-ahead log to the pages, so that the next transaction writes the log from its beginning.
+/// Returns whether it did all of it.
+fn checkpoint(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "PRAGMA wal_checkpoint(RESTART)";
+    connection.query_row(sql, (), |row| {
+        let (is_busy, pages): (bool, i64) = (row.get(0)?, row.get(1)?);
+        let written: i64 = row.get(2)?;
+        Ok(!is_busy && pages > 0 && written == pages)
+    })
 }
 
 /// One transaction of several rows.
@@ -133,6 +158,26 @@ impl Subject for Sqlite {
         Promise::STRICT
     }
 
+    fn reads_times(&self) -> bool {
+        false
+    }
+
+    fn hazards(&self) -> Vec<(Hazard, &'static [&'static str])> {
+        let mut hazards: Vec<(Hazard, &'static [&'static str])> = vec![
+            (Hazard::PageTorn, &["journal_mode"]),
+            (Hazard::PageOverwritten, &[]),
+        ];
+        if self.has_wal {
+            hazards.push((Hazard::Checkpoint, &["synchronous"]));
+        }
+        hazards
+    }
+
+    fn page_size(&self, file: &str) -> Option<NonZeroU64> {
+        let size = NonZeroU64::new(self.options.page_size.into());
+        size.filter(|_| file == DATABASE)
+    }
+
     fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
         let connection = self.connect(&directory.join(DATABASE), true)?;
         create(&connection).map_err(|error| failed("cannot create tables", &error))?;
@@ -141,10 +186,22 @@ impl Subject for Sqlite {
 
     fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
         let connection = self.connect(&directory.join(DATABASE), false)?;
+        let mut checkpoints = 0;
         while let Some(transaction) = sink.send() {
             commit(&connection, transaction)
                 .map_err(|error| failed(&format!("cannot commit {transaction}"), &error))?;
             sink.acknowledge(transaction);
+            let is_time = |every: NonZeroU64| transaction.is_multiple_of(every.get());
+            if self.has_wal && self.checkpoint_every.is_some_and(is_time) {
+                sink.tell(Mark::Began(Hazard::Checkpoint));
+                let is_done = checkpoint(&connection);
+                checkpoints +=
+                    u64::from(is_done.map_err(|error| failed("cannot checkpoint", &error))?);
+                sink.tell(Mark::Ended(Hazard::Checkpoint));
+            }
+        }
+        if self.has_wal {
+            sink.tell(Mark::Counted(Hazard::Checkpoint, checkpoints));
         }
         close(connection)
     }

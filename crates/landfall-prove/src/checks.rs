@@ -1,0 +1,167 @@
+//! What checks have found, by the files that they found it in: equal files are checked by the subject once.
+//!
+//! What is kept is what was *found*, before it is judged: of two states with equal files more may have been acknowledged
+//! before the one than before the other.
+//!
+//! Threads: all workers share it. Who meets files that another worker is just checking waits for that, since a server
+//! takes longer to start than to be waited for; a check that comes to nothing lets the next one try.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::file_identity::FileIdentity;
+use crate::subject::Recovered;
+
+/// What was found in which files.
+#[derive(Debug, Default)]
+pub(crate) struct Checks {
+    by_files: Mutex<HashMap<FileIdentity, Found>>,
+    changed: Condvar,
+    equal: AtomicU64,
+}
+
+#[derive(Clone, Debug)]
+enum Found {
+    /// Somebody is looking.
+    UnderWay,
+    This(Recovered),
+}
+
+impl Checks {
+    /// What was found in these files, or is found there now by `check`.
+    pub fn once<E>(
+        &self,
+        files: FileIdentity,
+        check: impl FnOnce() -> Result<Recovered, E>,
+    ) -> Result<Recovered, E> {
+        let mut by_files = self.lock();
+        loop {
+            match by_files.get(&files) {
+                Some(Found::This(found)) => {
+                    self.equal.fetch_add(1, Ordering::Relaxed);
+                    return Ok(found.clone());
+                }
+                Some(Found::UnderWay) => {
+                    by_files = self
+                        .changed
+                        .wait(by_files)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+                None => break,
+            }
+        }
+        by_files.insert(files, Found::UnderWay);
+        drop(by_files);
+        let mut claim = Claim {
+            checks: self,
+            files,
+            found: None,
+        };
+        let found = check()?;
+        claim.found = Some(found.clone());
+        Ok(found)
+    }
+
+    /// How often something was known already.
+    pub fn equal(&self) -> u64 {
+        self.equal.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<FileIdentity, Found>> {
+        self.by_files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right to check these files; whoever waits for it goes on when it is dropped, also by a panic.
+struct Claim<'a> {
+    checks: &'a Checks,
+    files: FileIdentity,
+    found: Option<Recovered>,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut by_files = self.checks.lock();
+        match self.found.take() {
+            Some(found) => by_files.insert(self.files, Found::This(found)),
+            None => by_files.remove(&self.files),
+        };
+        drop(by_files);
+        self.checks.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Barrier;
+
+    use super::*;
+
+    fn files(content: &str) -> FileIdentity {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("file"), content).unwrap();
+        let path = directory.path().join("file");
+        let time = std::time::SystemTime::UNIX_EPOCH;
+        for path in [path.as_path(), directory.path()] {
+            fs::File::open(path).unwrap().set_modified(time).unwrap();
+        }
+        FileIdentity::of(directory.path(), true).unwrap()
+    }
+
+    fn found(transaction: u64) -> Recovered {
+        Recovered {
+            whole: [transaction].into(),
+            ..Recovered::default()
+        }
+    }
+
+    #[test]
+    fn equal_files_are_checked_once_and_others_by_themselves() {
+        let checks = Checks::default();
+        let calls = AtomicU64::new(0);
+        let check = |content: &str| {
+            let check = || Ok::<_, ()>(found(calls.fetch_add(1, Ordering::Relaxed)));
+            checks.once(files(content), check).unwrap()
+        };
+        assert_eq!(check("one"), found(0));
+        assert_eq!(check("one"), found(0));
+        assert_eq!(check("two"), found(1));
+        assert_eq!(checks.equal(), 1);
+    }
+
+    #[test]
+    fn who_meets_a_check_under_way_waits_for_it() {
+        let checks = Checks::default();
+        let (files, begun) = (files("one"), Barrier::new(2));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let check = || {
+                    begun.wait();
+                    Ok::<_, ()>(found(7))
+                };
+                checks.once(files, check).unwrap();
+            });
+            begun.wait();
+            let second = checks.once(files, || Err("checked a second time"));
+            assert_eq!(second, Ok(found(7)));
+        });
+        assert_eq!(checks.equal(), 1);
+    }
+
+    #[test]
+    fn a_check_that_came_to_nothing_is_made_again() {
+        let checks = Checks::default();
+        let files = files("one");
+        assert!(checks.once(files, || Err("no memory")).is_err());
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _ = checks.once(files, || -> Result<Recovered, ()> {
+                panic!("a planted one")
+            });
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(checks.once(files, || Ok::<_, ()>(found(3))), Ok(found(3)));
+        assert_eq!(checks.equal(), 0);
+    }
+}

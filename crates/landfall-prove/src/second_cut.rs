@@ -1,0 +1,337 @@
+//! Cuts the power a second time, while filesystem and subject recover from the first: as outages do that come in pairs.
+//!
+//! A crash state is made, and everything that is written while it is mounted, recovered, checked and unmounted again is
+//! recorded, flushes too. Of that recording crash states are tried as of any other. What had been acknowledged before the
+//! first cut must be there after the second too; nothing has been acknowledged since.
+//!
+//! States in which the filesystem's superblock is torn are left out, and counted: every recovery writes it, and that some
+//! filesystems cannot be mounted then has nothing to do with the subject.
+//!
+//! Only recoveries from states in which nothing is lost are cut off: of the others the loss is known already. A few states
+//! of many recoveries are tried rather than many of a few.
+//!
+//! Threads: each worker takes one first state after the other, with a disk of its own for it and one for what its recovery
+//! leaves. Which states are tried does not depend on who is faster, but what a recovery writes, and when, may.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Instant;
+
+use landfall_recorder::crash::{CrashState, Identity, Layout, Model, StateName, Survey, Walker};
+use landfall_recorder::{Counts, Recording};
+use landfall_results::proof::{FailingState, SecondCuts};
+
+use crate::cut_name::CutName;
+use crate::explore::Tally;
+use crate::history::History;
+use crate::judge::Judgement;
+use crate::scratch_fs::superblock::is_torn;
+use crate::shorten::shorten;
+use crate::timeline::failing;
+use crate::worker::{Case, Checked, Worker};
+use crate::{Error, Stop};
+
+/// States of one recovery that are tried at most.
+const OF_ONE: usize = 8;
+
+/// Which states are tried.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted {
+    /// So many at most.
+    Most(usize),
+    /// This one.
+    Only(StateName),
+}
+
+/// What is tried, and how.
+pub(crate) struct SecondCut<'a> {
+    pub case: &'a Case<'a>,
+    /// What a first cut has left, in the order in which it is tried.
+    pub firsts: &'a [CrashState],
+    pub wanted: Wanted,
+    pub model: Model,
+    pub seed: u64,
+    pub workers: usize,
+    pub deadline: Option<Instant>,
+    /// The command line that tries one of the states again, without its name.
+    pub again: &'a str,
+    /// Where the image of a failing state is kept, unless the first cut had one.
+    pub keep_image: Option<&'a Path>,
+    pub stop: &'a Stop,
+}
+
+/// What was seen, beside what the tally has of it.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub counts: SecondCuts,
+    /// A failing state, as short as it could be made.
+    pub failing: Option<FailingState>,
+}
+
+/// What a worker has to say.
+enum Heard {
+    /// A recovery was recorded, of which so many states are tried.
+    Recovery {
+        counts: Counts,
+        planned: usize,
+        left_out: usize,
+    },
+    /// A state was checked.
+    State(CutName, Checked),
+    /// A failing one was made shorter.
+    Shortened(FailingState),
+    Failed(Error),
+}
+
+impl SecondCut<'_> {
+    /// Tries them, and adds what becomes of each to the tally.
+    pub fn explore(
+        &self,
+        tally: &mut Tally,
+        heard: &mut dyn FnMut(&Tally, &SecondCuts),
+    ) -> Result<Seen, Error> {
+        let begin = Instant::now();
+        let before = tally.took;
+        let mut seen = Seen::default();
+        let is_shortened = AtomicBool::new(tally.failing > 0);
+        let mut rest = self.firsts;
+        let most = match self.wanted {
+            Wanted::Most(most) => most,
+            Wanted::Only(_) => 1,
+        };
+        while (seen.counts.planned as usize) < most && !rest.is_empty() && !self.is_over() {
+            let left = most - seen.counts.planned as usize;
+            let (batch, others) = rest.split_at(left.div_ceil(OF_ONE).min(rest.len()));
+            rest = others;
+            let next = AtomicUsize::new(0);
+            std::thread::scope(|scope| {
+                let (sender, receiver) = channel();
+                for _ in 0..self.workers.min(batch.len()) {
+                    let (sender, next, is_shortened) = (sender.clone(), &next, &is_shortened);
+                    scope.spawn(move || {
+                        loop {
+                            let number = next.fetch_add(1, Ordering::Relaxed);
+                            let Some(first) = batch.get(number) else {
+                                return;
+                            };
+                            let most = OF_ONE.min(left - number * OF_ONE);
+                            let tried = self.recovery(first, most, is_shortened, &sender);
+                            if let Err(error) = tried {
+                                // Nobody listens any more once the run has ended.
+                                let _ = sender.send(Heard::Failed(error));
+                            }
+                            if self.is_over() {
+                                return;
+                            }
+                        }
+                    });
+                }
+                drop(sender);
+                for message in receiver {
+                    match message {
+                        Heard::Recovery {
+                            counts,
+                            planned,
+                            left_out,
+                        } => {
+                            seen.counts.recoveries += 1;
+                            seen.counts.writes += counts.writes;
+                            seen.counts.flushes += counts.flushes;
+                            seen.counts.planned += planned as u64;
+                            seen.counts.torn_superblocks += left_out as u64;
+                        }
+                        Heard::State(name, checked) => {
+                            seen.counts.checked += u64::from(matches!(checked, Checked::Judged(_)));
+                            let kept = tally.count(&name, &checked);
+                            seen.counts.failing += u64::from(!kept);
+                        }
+                        Heard::Shortened(state) => seen.failing = Some(state),
+                        Heard::Failed(error) => return Err(error),
+                    }
+                    tally.took = before + begin.elapsed();
+                    heard(tally, &seen.counts);
+                }
+                Ok(())
+            })?;
+        }
+        if self.stop.is_requested() {
+            return Err(Error::Stopped);
+        }
+        Ok(seen)
+    }
+
+    fn is_over(&self) -> bool {
+        let is_late = self
+            .deadline
+            .is_some_and(|deadline| Instant::now() > deadline);
+        is_late || self.stop.is_requested()
+    }
+
+    /// Records one recovery, and cuts it off.
+    fn recovery(
+        &self,
+        first: &CrashState,
+        most: usize,
+        is_shortened: &AtomicBool,
+        sender: &Sender<Heard>,
+    ) -> Result<(), Error> {
+        let cannot = "cannot make a disk for crash states";
+        let named = |second| CutName {
+            first: first.name,
+            second: Some(second),
+        };
+        let say = |heard| {
+            let _ = sender.send(heard);
+        };
+        let mut worker = Worker::new(self.case).map_err(Error::io(cannot))?;
+        let recovery = match worker.record_recovery(&first.name, first.position) {
+            Ok(recovery) => recovery,
+            Err(why) => {
+                say(Heard::State(first.name.into(), Checked::Unchecked(why)));
+                return Ok(());
+            }
+        };
+        drop(worker);
+        if !matches!(&recovery.checked, Checked::Judged(judgement) if judgement.kept()) {
+            return Ok(());
+        }
+        let recording = &recovery.recording;
+        let (states, left_out) = self.states(recording, most)?;
+        say(Heard::Recovery {
+            counts: recording.counts(0, recording.events().len()),
+            planned: states.len(),
+            left_out,
+        });
+        let history = History::ended(recovery.said);
+        let case = Case {
+            recording,
+            history: &history,
+            ..*self.case
+        };
+        let mut worker: Option<Worker<'_>> = None;
+        let mut cut = 0;
+        let mut worst: Option<(CrashState, Judgement)> = None;
+        for state in states {
+            if self.is_over() {
+                return Ok(());
+            }
+            if state.name.cut < cut {
+                worker = None;
+            }
+            cut = state.name.cut;
+            let worker = match worker.take().map_or_else(|| Worker::new(&case), Ok) {
+                Ok(new) => worker.insert(new),
+                Err(error) => return Err(Error::io(cannot)(error)),
+            };
+            let checked = worker.check(&state.name, state.position);
+            if let Checked::Judged(judgement) = &checked
+                && !judgement.kept()
+                && worst.is_none()
+            {
+                worst = Some((state, judgement.clone()));
+            }
+            say(Heard::State(named(state.name), checked));
+        }
+        drop(worker);
+        if let Some((state, judgement)) = worst
+            && !is_shortened.swap(true, Ordering::Relaxed)
+        {
+            let failing = self.shorter(&case, first, state, judgement)?;
+            say(Heard::Shortened(failing));
+        }
+        Ok(())
+    }
+
+    /// The states of a recovery that are tried, `most` of them, and how many are left out since the superblock is torn in them. Without the
+    /// one in which nothing of the recovery arrived: that is the first cut's.
+    fn states(
+        &self,
+        recording: &Recording,
+        most: usize,
+    ) -> Result<(Vec<CrashState>, usize), Error> {
+        let cannot_plan = Error::io("cannot plan the crash states");
+        let survey = match self.wanted {
+            Wanted::Only(name) => {
+                return match Survey::only(recording, name) {
+                    Ok(survey) => Ok((survey.states, 0)),
+                    Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(Error::Usage(
+                        format!("the recovery has no such state this time: {error}"),
+                    )),
+                    Err(error) => Err(cannot_plan(error)),
+                };
+            }
+            Wanted::Most(_) if self.model == Model::Subset => {
+                Survey::representative(recording, &Layout::default(), self.seed, 2 * OF_ONE)
+            }
+            Wanted::Most(_) => Survey::of(recording, self.model, self.seed, 2 * OF_ONE),
+        };
+        let tried = survey.and_then(|survey| self.tried(recording, survey, most));
+        tried.map_err(cannot_plan)
+    }
+
+    fn tried(
+        &self,
+        recording: &Recording,
+        survey: Survey,
+        most: usize,
+    ) -> io::Result<(Vec<CrashState>, usize)> {
+        let mut walker = Walker::new(recording)?;
+        let (mut tried, mut left_out) = (Vec::new(), 0);
+        for state in survey.states {
+            if tried.len() == most {
+                break;
+            }
+            if state.image == Identity::BASE {
+                continue;
+            }
+            if is_torn(
+                self.case.filesystem.kind,
+                recording,
+                &walker.fates(&state.name)?,
+            ) {
+                left_out += 1;
+            } else {
+                tried.push(state);
+            }
+        }
+        Ok((tried, left_out))
+    }
+
+    fn shorter(
+        &self,
+        case: &Case<'_>,
+        first: &CrashState,
+        state: CrashState,
+        judgement: Judgement,
+    ) -> Result<FailingState, Error> {
+        let shorter = match self.wanted {
+            // It was asked for, and no other one.
+            Wanted::Only(_) => None,
+            Wanted::Most(_) => shorten(case, &state, judgement.worst(), self.stop)
+                .map_err(Error::io("cannot shorten the failing state"))?,
+        };
+        let (state, judgement) = shorter.unwrap_or((state, judgement));
+        if let Some(path) = self.keep_image {
+            let saved = Worker::new(case).and_then(|mut worker| {
+                worker.load(&state.name)?;
+                worker.save(path)
+            });
+            saved.map_err(Error::io(format!("cannot write {}", path.display())))?;
+        }
+        let name = CutName {
+            first: first.name,
+            second: Some(state.name),
+        };
+        let mut failing = failing(case.recording, &name, &state, &judgement, self.again)?;
+        failing.details.insert(
+            0,
+            format!(
+                "the power had gone in {}, and went again while filesystem and subject recovered from that",
+                first.name
+            ),
+        );
+        Ok(failing)
+    }
+}

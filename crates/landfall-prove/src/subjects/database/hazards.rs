@@ -1,0 +1,141 @@
+//! What can happen in each database that a power cut should meet, and in which of its files it has pages.
+
+use std::num::NonZeroU64;
+
+use landfall_os::humanize::parse_size;
+
+use crate::subject::Hazard;
+
+/// What is known of a database.
+pub(super) struct Known {
+    /// What can happen in it, with the settings that are to protect it then.
+    pub hazards: &'static [(Hazard, &'static [&'static str])],
+    /// Whether it has pages in a file of this path, in which each number is `#`.
+    pub has_pages: fn(&str) -> bool,
+    /// Bytes of a page, unless set otherwise.
+    pub page: u64,
+    /// The setting that says how large a page is, if one does.
+    pub page_setting: &'static str,
+}
+
+/// What is known of the database of this name; of one that only appends, nothing.
+pub(super) fn of(name: &str) -> Option<&'static Known> {
+    KNOWN
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, known)| known)
+}
+
+const PAGES: [(Hazard, &[&str]); 2] = [(Hazard::PageTorn, &[]), (Hazard::PageOverwritten, &[])];
+
+static KNOWN: [(&str, Known); 6] = [
+    (
+        "postgres",
+        Known {
+            hazards: &[
+                (Hazard::PageTorn, &["full_page_writes"]),
+                (Hazard::PageOverwritten, &[]),
+                (Hazard::Checkpoint, &[]),
+            ],
+            // Tables and indexes; maps of free space are not protected, and need not be.
+            has_pages: |file| file == "base/#/#" || file == "global/#",
+            page: 8192,
+            page_setting: "",
+        },
+    ),
+    (
+        "mariadb",
+        Known {
+            hazards: &[
+                (Hazard::PageTorn, &["innodb_doublewrite"]),
+                (Hazard::PageOverwritten, &[]),
+                (Hazard::Checkpoint, &[]),
+            ],
+            // The doublewrite buffer is in the system tablespace: to tear that destroys nothing.
+            has_pages: |file| file.ends_with(".ibd"),
+            page: 16 << 10,
+            page_setting: "innodb_page_size",
+        },
+    ),
+    (
+        "redis",
+        Known {
+            hazards: &[(Hazard::LogRewrite, &[]), (Hazard::Snapshot, &[])],
+            has_pages: |_| false,
+            page: 4096,
+            page_setting: "",
+        },
+    ),
+    (
+        "etcd",
+        Known {
+            hazards: &[
+                (Hazard::PageTorn, &[]),
+                (Hazard::PageOverwritten, &[]),
+                (Hazard::Snapshot, &[]),
+                (Hazard::Compaction, &[]),
+                (Hazard::Defragmentation, &[]),
+            ],
+            has_pages: |file| file == "member/snap/db",
+            page: 4096,
+            page_setting: "",
+        },
+    ),
+    (
+        "lmdb",
+        Known {
+            hazards: &PAGES,
+            has_pages: |file| file == "data.mdb",
+            page: 4096,
+            page_setting: "",
+        },
+    ),
+    (
+        "redb",
+        Known {
+            hazards: &PAGES,
+            has_pages: |_| true,
+            page: 4096,
+            page_setting: "",
+        },
+    ),
+];
+
+impl Known {
+    /// Bytes of a page with these settings.
+    pub fn page(&self, settings: &[(String, String)]) -> Option<NonZeroU64> {
+        let set = settings.iter().rfind(|(name, _)| name == self.page_setting);
+        let set = set.and_then(|(_, value)| parse_size(value).ok());
+        NonZeroU64::new(set.unwrap_or(self.page))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_in_tables_and_not_in_logs() {
+        for (name, file, expected) in [
+            ("postgres", "base/#/#", true),
+            ("postgres", "pg_wal/#", false),
+            ("postgres", "base/#/#_fsm", false),
+            ("mariadb", "landfall/slots.ibd", true),
+            ("mariadb", "ibdata#", false),
+            ("etcd", "member/wal/#-#.wal", false),
+        ] {
+            let known = of(name).unwrap();
+            assert_eq!((known.has_pages)(file), expected, "{name}: {file}");
+        }
+        assert!(of("fjall").is_none());
+    }
+
+    #[test]
+    fn a_page_is_as_large_as_it_was_set_to_be() {
+        let known = of("mariadb").unwrap();
+        let page = |settings: &[(String, String)]| known.page(settings).map(NonZeroU64::get);
+        assert_eq!(page(&[]), Some(16 << 10));
+        let set = ("innodb_page_size".to_owned(), "4K".to_owned());
+        assert_eq!(page(&[set]), Some(4096));
+    }
+}
