@@ -88,6 +88,31 @@ fn an_ordinary_user_gets_there_without_asking() {
     );
 }
 
+/// Few kernels have network block devices loaded: it goes inside by itself, also as root.
+#[test]
+fn a_disk_with_force_unit_access_makes_single_writes_durable() {
+    if !is_installed() {
+        return;
+    }
+    let cwd = scratch();
+    let output = landfall()
+        .args(["prove", "files", "--fua", "--no-report"])
+        .args([
+            "--set",
+            "method=direct+o_dsync",
+            "--set",
+            "allocation=overwrite",
+        ])
+        .args(["--transactions", "12", "--states", "30"])
+        .current_dir(cwd.path())
+        .output();
+    let ended: Ended = output.unwrap().into();
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    let forced = "12 single writes were durable when answered";
+    assert!(ended.stdout.contains(forced), "{ended:#?}");
+    assert!(ended.stdout.contains("and 0 flushes"), "{ended:#?}");
+}
+
 #[test]
 fn a_signal_stops_it_and_nothing_is_left() {
     if !is_installed() {

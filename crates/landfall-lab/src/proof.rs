@@ -1,7 +1,7 @@
 //! What an experiment timed, held against power cuts: a subject that writes in the same way, on a recorder.
 
 use landfall_prove::scratch_fs::{self, FilesystemSpec, like};
-use landfall_prove::{Plan, Silent, prove};
+use landfall_prove::{Offer, Plan, Silent, prove};
 use landfall_results::SeriesProof;
 use landfall_results::proof::{Outcome, summary_text};
 
@@ -25,7 +25,7 @@ pub(crate) fn filesystem_like(site: &Site) -> Result<FilesystemSpec, Error> {
             ))
         })?,
     };
-    scratch_fs::require_recorder(site.directory())?;
+    scratch_fs::require_recorder(site.directory(), Offer::Flushes)?;
     Ok(filesystem_spec)
 }
 

@@ -7,7 +7,7 @@
 //! - [`Allocation`]: every way to come by the space that is written;
 //! - [`Host`], [`Filesystem`], [`BlockDevice`]: what a directory really stands on;
 //! - [`DeviceCounters`], [`JournalCounter`], [`CpuTimes`]: what the kernel did for it;
-//! - [`LoopDevice`], [`Mount`], [`PrivateDirectory`]: filesystems of our own to try it on;
+//! - [`LoopDevice`], [`NbdDevice`], [`Mount`], [`PrivateDirectory`]: filesystems of our own to try it on;
 //! - [`Process`], [`copy_directory`], [`StartBarrier`], [`Stop`]: programs, directories and threads that a run
 //!   goes through, and how it is told to end; [`humanize`]: sizes and times as people write them;
 //! - [`DirtyLimits`], [`dirty_bytes_of`], [`peak_resident`]: what it holds in memory.
@@ -20,6 +20,7 @@
 //! errors in our own mappings into errors.
 
 mod allocation;
+mod block_node;
 mod bus_error;
 mod cache;
 mod child;
@@ -41,6 +42,7 @@ mod memory;
 mod mount;
 #[cfg(feature = "serde")]
 mod names;
+mod nbd_device;
 mod payload;
 mod private_directory;
 mod process;
@@ -57,6 +59,7 @@ mod write_ring;
 pub use allocation::{
     Allocation, PrepareError, allocate_unwritten, allocate_write_zeroes, reserve, zero_fill,
 };
+pub use block_node::BlockNode;
 pub use cache::{evict, load, resident_share, sync_filesystem, write_out};
 pub use child::end_with_this_thread;
 pub use copy_directory::{copy_directory, directory_bytes, sync_directory};
@@ -71,6 +74,7 @@ pub use lmdb::{LmdbSync, open_lmdb};
 pub use loop_device::{AttachedLoop, LoopDevice, attached_loops};
 pub use memory::{available_memory, peak_resident, reset_peak_resident};
 pub use mount::{Mount, isolate_mounts, leave_mounts, mounts_under, share_mounts, unmount};
+pub use nbd_device::NbdDevice;
 pub use payload::{ALIGNMENT, Payload};
 pub use private_directory::{PrivateDirectory, abandoned_in};
 pub use process::Process;

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::allocation::allocate_unwritten;
+use crate::block_node::BlockNode;
 use crate::dirty::cached_pages;
 
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
@@ -39,7 +40,7 @@ const FORGET_WAIT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct LoopDevice {
     device: File,
-    path: PathBuf,
+    node: BlockNode,
 }
 
 /// `struct loop_info64` of `linux/loop.h`.
@@ -111,23 +112,9 @@ impl LoopDevice {
         attach_file(&file, MEMORY.as_bytes(), 0)
     }
 
-    /// The device's path, `/dev/loopN`.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The device's name, `loopN`.
-    pub fn name(&self) -> &str {
-        self.path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or_default()
-    }
-
-    /// Has the kernel say of the device that it rotates, which some databases and filesystems ask before
-    /// they decide what to write. It is forgotten when the device is detached.
-    pub fn set_rotational(&self) -> io::Result<()> {
-        fs::write(format!("/sys/block/{}/queue/rotational", self.name()), "1")
+    /// The block device, `/dev/loopN`.
+    pub fn node(&self) -> &BlockNode {
+        &self.node
     }
 
     /// Writes out and forgets whatever the page cache holds of the device, so that the next mount reads
@@ -165,7 +152,10 @@ fn attach_file(file: &File, called: &[u8], flags: u32) -> io::Result<LoopDevice>
         let path = PathBuf::from(format!("/dev/loop{number}"));
         let device = OpenOptions::new().read(true).write(true).open(&path)?;
         match configure(device.as_raw_fd(), file.as_raw_fd(), name, flags) {
-            Ok(()) => return Ok(LoopDevice { device, path }),
+            Ok(()) => {
+                let node = BlockNode::new(path);
+                return Ok(LoopDevice { device, node });
+            }
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => result = Err(error),
             Err(error) => return Err(error),
         }

@@ -59,7 +59,7 @@ pub use check_process::CheckIn;
 pub use cut_name::CutName;
 pub use error::Error;
 pub use landfall_os::Stop;
-pub use landfall_recorder::Fault;
+pub use landfall_recorder::{Fault, Offer};
 pub use landfall_results::proof::Hazard;
 pub use plan::Plan;
 pub use power_cuts::PowerCuts;

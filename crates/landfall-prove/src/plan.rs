@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use landfall_recorder::crash::{Model, Order};
-use landfall_recorder::{AtomicUnit, Fault};
+use landfall_recorder::{AtomicUnit, Fault, Offer};
 
 use crate::CutName;
 use crate::check_process::CheckIn;
@@ -37,6 +37,8 @@ pub struct Plan {
     pub most_time: Option<Duration>,
     /// What random choices are made from.
     pub seed: u64,
+    /// What the disk offers the kernel besides writes and flushes.
+    pub offer: Offer,
     /// What goes wrong with the device besides losing power.
     pub faults: Vec<Fault>,
     /// Whether the power is cut while the subject is created too. Until it has acknowledged something, all that is left of
@@ -98,6 +100,7 @@ impl Plan {
             until_first: false,
             most_time: None,
             seed: 1,
+            offer: Offer::default(),
             faults: Vec::new(),
             creation: false,
             writeback: false,

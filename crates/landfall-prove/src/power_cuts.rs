@@ -15,7 +15,7 @@ use std::thread;
 
 use landfall_os::abandoned_in;
 use landfall_os::humanize::quoted;
-use landfall_recorder::Fault;
+use landfall_recorder::{Fault, Offer};
 use landfall_results::proof::{Outcome, ProofResults, summary_text};
 
 use crate::check_process::{Call, CheckIn, serve_test};
@@ -112,6 +112,13 @@ impl PowerCuts {
     /// Cuts the power while the subject is prepared too. Until it has acknowledged something, it may be damaged.
     pub fn creation(mut self) -> PowerCuts {
         self.plan.creation = true;
+        self
+    }
+
+    /// The disk offers to make single writes durable by themselves (force unit access, FUA), as many do. The kernel must have
+    /// network block devices; where it has none the test runs inside User-mode Linux, where that is installed.
+    pub fn force_unit_access(mut self) -> PowerCuts {
+        self.plan.offer = Offer::ForceUnitAccess;
         self
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use landfall_os::Filesystem;
 use landfall_recorder::crash::{Layout, Model, Order, Survey};
-use landfall_recorder::{Options, Recording};
+use landfall_recorder::{Offer, Options, Recording};
 use landfall_results::proof::{Coverage, ProofResults, Violation, Workload};
 
 use crate::checks::Checks;
@@ -115,6 +115,7 @@ fn run_workload(plan: &Plan, stop: &Stop) -> Result<Recorded, Error> {
         directory: plan.directory.clone(),
         latency: None,
         hold: HOLD,
+        offer: plan.offer,
     };
     let backing = BackingDevice::recorder(&options, 0)?;
     let made = ScratchFilesystem::make(&plan.filesystem, backing, stop)?;
@@ -282,6 +283,8 @@ fn examine(
             writes: counts.writes,
             written_bytes: counts.written_bytes,
             flushes: counts.flushes,
+            forced_writes: (plan.offer == Offer::ForceUnitAccess)
+                .then(|| recording.forced_writes()),
             spilled_bytes: recording.spilled(),
             ended,
         },

@@ -36,7 +36,7 @@ fn around(
     let mut epoch = 0;
     let mut begin = 0;
     for (index, event) in events.iter().enumerate() {
-        if matches!(event.kind, EventKind::Flush { .. }) {
+        if event.kind.ends_epoch() {
             epoch += 1;
             if epoch + EPOCHS_BEFORE == cut {
                 begin = index + 1;
@@ -69,6 +69,13 @@ fn around(
                 });
             }
             EventKind::Flush { .. } => push(Happening::Flush),
+            EventKind::Forced { writes } => {
+                for write in recording.list(writes)? {
+                    if let EventKind::Write { offset, .. } = events[write].kind {
+                        push(Happening::Forced { offset });
+                    }
+                }
+            }
             EventKind::LyingFlush => push(Happening::LyingFlush),
             EventKind::Refused => push(Happening::Refused),
             EventKind::Mark(bytes) => {

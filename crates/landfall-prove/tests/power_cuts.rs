@@ -15,7 +15,7 @@ use landfall_os::{AttachedLoop, abandoned_in, attached_loops};
 use landfall_prove::scratch_fs::{FilesystemSpec, Kind, require_recorder};
 use landfall_prove::transactions::{pairs, record};
 use landfall_prove::{
-    AckSink, Plan, PowerCuts, Recovered, Stop, Subject, SubjectError, SubjectName,
+    AckSink, Offer, Plan, PowerCuts, Recovered, Stop, Subject, SubjectError, SubjectName,
 };
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process};
@@ -269,7 +269,7 @@ fn cuts(subject: impl Subject + 'static) -> PowerCuts {
 /// Where a test that looks at what is left has its mount points; nothing, with a word, where none can be made.
 fn directory() -> Option<TempDir> {
     let directory = tempfile::tempdir().unwrap();
-    match require_recorder(directory.path()) {
+    match require_recorder(directory.path(), Offer::Flushes) {
         Ok(()) => Some(directory),
         Err(error) => {
             skip(&error.to_string());

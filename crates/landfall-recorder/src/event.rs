@@ -49,6 +49,12 @@ pub enum EventKind {
         /// [events](crate::Recording::list): a disk need not have counted them in.
         in_flight: Span,
     },
+    /// These writes were answered, and are on the medium from now on, whatever became of others: writes that are durable
+    /// by themselves (force unit access, FUA).
+    Forced {
+        /// A list of [events](crate::Recording::list).
+        writes: Span,
+    },
     /// A flush that the device said it had done, and had not: see
     /// [`Fault::LyingFlush`](crate::Fault::LyingFlush).
     LyingFlush,
@@ -68,6 +74,11 @@ impl EventKind {
     pub const FLUSH: EventKind = EventKind::Flush {
         in_flight: Span { start: 0, len: 0 },
     };
+
+    /// Whether something is durable from now on: then an [epoch](crate::crash::Epoch) ends.
+    pub fn ends_epoch(&self) -> bool {
+        matches!(self, EventKind::Flush { .. } | EventKind::Forced { .. })
+    }
 }
 
 /// A list of events as it stands in the spill file.
@@ -88,6 +99,7 @@ impl Event {
             EventKind::LyingFlush => (3, 0, 0),
             EventKind::Refused => (4, 0, 0),
             EventKind::Mark(data) => (5, data.len, 0),
+            EventKind::Forced { writes } => (6, writes.len, 0),
         };
         let mut header = [0; HEADER];
         header[0] = kind;
@@ -118,10 +130,11 @@ impl Event {
             3 => EventKind::LyingFlush,
             4 => EventKind::Refused,
             5 => EventKind::Mark(data),
+            6 => EventKind::Forced { writes: data },
             _ => return None,
         };
         let is_bare = matches!(kind, EventKind::LyingFlush | EventKind::Refused);
-        let is_list = matches!(kind, EventKind::Flush { .. });
+        let is_list = matches!(kind, EventKind::Flush { .. } | EventKind::Forced { .. });
         let len = data.len as usize;
         if header[1..4] != [0; 3]
             || (is_bare && len > 0)
@@ -140,6 +153,7 @@ impl Event {
         match self.kind {
             EventKind::Write { data, .. }
             | EventKind::Mark(data)
+            | EventKind::Forced { writes: data }
             | EventKind::Flush { in_flight: data } => u64::from(data.len),
             EventKind::LyingFlush | EventKind::Refused => 0,
         }

@@ -55,6 +55,12 @@ impl RecordingBuilder {
         self.event(EventKind::FLUSH, list_bytes(in_flight))
     }
 
+    /// These writes are answered, and durable by themselves: the places of their events.
+    pub fn forced(self, writes: &[u64]) -> RecordingBuilder {
+        let nowhere = Span { start: 0, len: 0 };
+        self.event(EventKind::Forced { writes: nowhere }, list_bytes(writes))
+    }
+
     /// How many events there are so far.
     pub fn len(&self) -> u64 {
         self.events.len() as u64
@@ -95,6 +101,7 @@ impl RecordingBuilder {
                 EventKind::Write { offset, .. } => EventKind::Write { offset, data },
                 EventKind::Mark(_) => EventKind::Mark(data),
                 EventKind::Flush { .. } => EventKind::Flush { in_flight: data },
+                EventKind::Forced { .. } => EventKind::Forced { writes: data },
                 other => other,
             };
             let at = Duration::from_micros(number);

@@ -1,20 +1,17 @@
-//! A device served to the kernel: a FUSE filesystem with two files in it, and a loop device on one.
+//! A FUSE filesystem with two files in it: `disk` is the device, to which a loop device is attached, and `mark` takes
+//! clients' marks.
 //!
-//! `disk` is the device, `mark` takes clients' marks. One thread takes the requests, in the order in
-//! which the kernel sends them, and does each at once; a second one sends the answers that are due
-//! later. Both have descriptors of their own (see [`serve_block_device`]) and no mounts (see
+//! One thread takes the requests, in the order in which the kernel sends them, and does each at once; a second one sends
+//! the answers that are due later. Both have descriptors of their own (see [`serve_block_device`]) and no mounts (see
 //! [`leave_mounts`]), so that they can always die, and what hangs on the device with them.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::mpsc::Sender;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{
     BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
@@ -22,12 +19,13 @@ use fuser::{
     ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, SessionACL, TimeOrNow,
     WriteFlags,
 };
-use landfall_os::{LoopDevice, isolate_mounts, leave_mounts, serve_block_device, unmount};
+use landfall_os::{isolate_mounts, leave_mounts, serve_block_device, unmount};
 
+use crate::answer::{Answers, Reply};
+use crate::device::{Access, Device, LARGEST_REQUEST, Written};
 use crate::fault::Refusal;
+use crate::server::Server;
 
-/// The largest request; larger ones are split by the kernel.
-const MOST_BYTES: u32 = 1 << 20;
 /// Requests that the kernel may have under way.
 const IN_FLIGHT: u16 = 256;
 /// Nothing changes behind the kernel's back.
@@ -37,121 +35,41 @@ const ROOT: INodeNo = INodeNo::ROOT;
 const DISK: INodeNo = INodeNo(2);
 const MARK: INodeNo = INodeNo(3);
 
-/// When a request that has been done is answered; `None`: at once.
-pub(crate) type Due = Option<Instant>;
-
-/// What became of a write.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Written {
-    /// When it is answered.
-    pub due: Due,
-    /// What [`Device::answering`] is told of it; `None`: nothing.
-    pub event: Option<u64>,
-}
-
-/// What is behind the file `disk`.
-pub(crate) trait Device: Send + Sync + 'static {
-    /// Its size in bytes.
-    fn size(&self) -> u64;
-    /// Fills `into` from `offset`.
-    fn read(&self, offset: u64, into: &mut [u8]) -> Result<Due, Refusal>;
-    /// Writes the bytes at `offset`.
-    fn write(&self, offset: u64, bytes: &[u8]) -> Result<Written, Refusal>;
-    /// A write is about to be answered: a flush that arrives later counts it in.
-    fn answering(&self, event: u64);
-    /// Makes durable what was written.
-    fn flush(&self) -> Result<Due, Refusal>;
-    /// Takes a client's mark. The client waits until `answer` is dropped.
-    fn mark(&self, bytes: &[u8], answer: Answer);
-}
-
-/// Lets a client that has written a mark go on, when dropped.
-pub struct Answer(Option<(Sender<Later>, Later)>);
-
-impl Drop for Answer {
-    fn drop(&mut self) {
-        if let Some((sender, later)) = self.0.take() {
-            // Without a server there is no client either.
-            let _ = sender.send(later);
-        }
-    }
-}
-
-/// A device that the kernel is served.
+/// The filesystem, and the thread that serves it; unmounted when dropped.
 #[derive(Debug)]
-pub(crate) struct FuseDevice {
-    // Dropped in this order: the loop device lets go of the file, then nothing holds the mount.
-    device: LoopDevice,
+pub(crate) struct FuseMount {
+    mount: PathBuf,
     server: Server,
 }
 
-impl FuseDevice {
-    /// Serves `device` at the empty directory `mount`, and attaches a loop device to it. `keep` is what
-    /// the device reads and writes: it must use no other descriptor, and keep these open. The mount is
-    /// seen by the calling thread and by those that it starts afterwards.
-    pub fn start(
-        device: Arc<dyn Device>,
-        keep: Vec<RawFd>,
-        mount: &Path,
-    ) -> io::Result<FuseDevice> {
+impl FuseMount {
+    /// Serves `device` at the empty directory `mount`. `keep` is what the device reads and writes: it must use no other
+    /// descriptor, and keep these open. The mount is seen by the calling thread and by those that it starts afterwards.
+    pub fn start(device: Arc<dyn Device>, keep: Vec<RawFd>, mount: &Path) -> io::Result<FuseMount> {
         isolate_mounts()?;
-        let server = Server::start(device, keep, mount)?;
-        let device = LoopDevice::attach(&mount.join("disk"))?;
-        // So that no request is split between the filesystem and here.
-        let limit = format!("/sys/block/{}/queue/max_sectors_kb", device.name());
-        std::fs::write(limit, (MOST_BYTES >> 10).to_string())?;
-        Ok(FuseDevice { device, server })
+        let place = mount.to_owned();
+        let (server, ()) = Server::start(move |ready| serve(device, &keep, &place, ready))?;
+        Ok(FuseMount {
+            mount: mount.to_owned(),
+            server,
+        })
     }
 
-    /// The block device.
-    pub fn device(&self) -> &LoopDevice {
-        &self.device
+    /// The file that is the device.
+    pub fn disk_path(&self) -> PathBuf {
+        self.mount.join("disk")
     }
 
     /// The file that takes marks.
     pub fn mark_path(&self) -> PathBuf {
-        self.server.mount.join("mark")
+        self.mount.join("mark")
     }
 }
 
-/// The thread that serves, and where it is mounted; unmounted when dropped.
-#[derive(Debug)]
-struct Server {
-    mount: PathBuf,
-    thread: Option<JoinHandle<io::Result<()>>>,
-}
-
-impl Server {
-    fn start(device: Arc<dyn Device>, keep: Vec<RawFd>, mount: &Path) -> io::Result<Server> {
-        let (ready, is_ready) = channel();
-        let place = mount.to_owned();
-        let thread = std::thread::Builder::new()
-            .name("landfall-device".into())
-            .spawn(move || serve(device, &keep, &place, ready))?;
-        let mut server = Server {
-            mount: mount.to_owned(),
-            thread: Some(thread),
-        };
-        if is_ready.recv().is_err() {
-            // It never came so far: its result says why.
-            server.join()?;
-        }
-        Ok(server)
-    }
-
-    fn join(&mut self) -> io::Result<()> {
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(result)) => result,
-            Some(Err(_)) => Err(io::Error::other("the device's server panicked")),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Drop for Server {
+impl Drop for FuseMount {
     fn drop(&mut self) {
-        if self.thread.is_some() && unmount(&self.mount).is_ok() {
-            let _ = self.join();
+        if unmount(&self.mount).is_ok() {
+            let _ = self.server.join();
         }
     }
 }
@@ -163,7 +81,6 @@ fn serve(
     ready: Sender<()>,
 ) -> io::Result<()> {
     serve_block_device(keep)?;
-    let (later, due) = channel();
     let mut config = Config::default();
     config.mount_options = vec![
         MountOption::FSName("landfall-recorder".into()),
@@ -171,113 +88,27 @@ fn serve(
     ];
     // A subject may run as another user, and its acknowledgements are marks.
     config.acl = SessionACL::All;
-    let behind = device.clone();
-    let front = Front { device, later };
-    let session = fuser::Session::new(front, mount, &config)?;
+    let (answers, thread) = Answers::start(device)?;
+    let session = fuser::Session::new(Front { answers }, mount, &config)?;
     leave_mounts()?;
-    let answers = std::thread::Builder::new()
-        .name("landfall-answer".into())
-        .spawn(move || answer(behind.as_ref(), &due))?;
     let _ = ready.send(());
     drop(ready);
     let result = session.run();
-    // The last sender went with the session.
-    let _ = answers.join();
+    // The answers went with the session.
+    let _ = thread.join();
     result
-}
-
-/// An answer that is not sent at once.
-struct Later {
-    due: Instant,
-    reply: Reply,
-}
-
-enum Reply {
-    /// How many bytes, and what the device is told of it.
-    Written(ReplyWrite, u32, Option<u64>),
-    Read(ReplyData, Vec<u8>),
-    Flushed(ReplyEmpty),
-}
-
-impl Reply {
-    fn send(self, device: &dyn Device) {
-        match self {
-            Reply::Written(reply, len, event) => {
-                // First: the kernel may send a flush as soon as it has the answer.
-                if let Some(event) = event {
-                    device.answering(event);
-                }
-                reply.written(len);
-            }
-            Reply::Read(reply, bytes) => reply.data(&bytes),
-            Reply::Flushed(reply) => reply.ok(),
-        }
-    }
-}
-
-/// The one that is due first is the greatest.
-impl Ord for Later {
-    fn cmp(&self, other: &Later) -> Ordering {
-        other.due.cmp(&self.due)
-    }
-}
-
-impl PartialOrd for Later {
-    fn partial_cmp(&self, other: &Later) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Later {
-    fn eq(&self, other: &Later) -> bool {
-        self.due == other.due
-    }
-}
-
-impl Eq for Later {}
-
-/// Sends each answer when it is due, until nobody is left who might want one sent.
-fn answer(device: &dyn Device, arriving: &Receiver<Later>) {
-    let mut waiting: BinaryHeap<Later> = BinaryHeap::new();
-    loop {
-        let now = Instant::now();
-        while waiting.peek().is_some_and(|first| first.due <= now) {
-            if let Some(first) = waiting.pop() {
-                first.reply.send(device);
-            }
-        }
-        let next = match waiting.peek() {
-            Some(first) => arriving.recv_timeout(first.due.saturating_duration_since(now)),
-            None => arriving.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        };
-        match next {
-            Ok(later) => waiting.push(later),
-            Err(RecvTimeoutError::Timeout) => {}
-            // Whoever could be answered is gone.
-            Err(RecvTimeoutError::Disconnected) => return,
-        }
-    }
 }
 
 /// The filesystem that the kernel sees.
 struct Front {
-    device: Arc<dyn Device>,
-    later: Sender<Later>,
+    answers: Answers,
 }
 
 impl Front {
-    fn answer(&self, due: Due, reply: Reply) {
-        match due {
-            None => reply.send(self.device.as_ref()),
-            // Fails when the answering thread is gone, and the client with it.
-            Some(due) => drop(self.later.send(Later { due, reply })),
-        }
-    }
-
     fn attributes(&self, node: INodeNo) -> Option<FileAttr> {
         let (kind, perm, size) = match node {
             ROOT => (FileType::Directory, 0o755, 0),
-            DISK => (FileType::RegularFile, 0o600, self.device.size()),
+            DISK => (FileType::RegularFile, 0o600, self.answers.device().size()),
             MARK => (FileType::RegularFile, 0o666, 0),
             _ => return None,
         };
@@ -321,7 +152,7 @@ impl Filesystem for Front {
         // Several requests of the loop device at once.
         let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
         // Each names the nearest possible value if this one is not, and that will do.
-        let _ = config.set_max_write(MOST_BYTES);
+        let _ = config.set_max_write(LARGEST_REQUEST);
         let _ = config.set_max_background(IN_FLIGHT);
         Ok(())
     }
@@ -387,10 +218,10 @@ impl Filesystem for Front {
         if node != DISK {
             return reply.data(&[]);
         }
-        let left = self.device.size().saturating_sub(offset);
+        let left = self.answers.device().size().saturating_sub(offset);
         let mut bytes = vec![0; usize::try_from(left.min(u64::from(size))).unwrap_or(0)];
-        match self.device.read(offset, &mut bytes) {
-            Ok(due) => self.answer(due, Reply::Read(reply, bytes)),
+        match self.answers.device().read(offset, &mut bytes) {
+            Ok(due) => self.answers.send(due, Reply::Read(reply, bytes)),
             Err(refusal) => reply.error(errno(refusal)),
         }
     }
@@ -409,16 +240,13 @@ impl Filesystem for Front {
     ) {
         let len = bytes.len() as u32;
         if node == MARK {
-            let later = Later {
-                due: Instant::now(),
-                reply: Reply::Written(reply, len, None),
-            };
-            self.device
-                .mark(bytes, Answer(Some((self.later.clone(), later))));
+            let answer = self.answers.on_drop(Reply::Written(reply, len, None));
+            self.answers.device().mark(bytes, answer);
             return;
         }
-        match self.device.write(offset, bytes) {
-            Ok(Written { due, event }) => self.answer(due, Reply::Written(reply, len, event)),
+        // Whoever wants a write durable by itself is not served a file: there is no way to say so.
+        match self.answers.device().write(offset, bytes, Access::Cached) {
+            Ok(Written { due, event }) => self.answers.send(due, Reply::Written(reply, len, event)),
             Err(refusal) => reply.error(errno(refusal)),
         }
     }
@@ -427,8 +255,8 @@ impl Filesystem for Front {
         if node != DISK {
             return reply.ok();
         }
-        match self.device.flush() {
-            Ok(due) => self.answer(due, Reply::Flushed(reply)),
+        match self.answers.device().flush() {
+            Ok(due) => self.answers.send(due, Reply::Flushed(reply)),
             Err(refusal) => reply.error(errno(refusal)),
         }
     }

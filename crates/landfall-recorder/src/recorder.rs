@@ -2,20 +2,22 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use landfall_os::{LoopDevice, PrivateDirectory};
+use landfall_os::{BlockNode, PrivateDirectory};
 
+use crate::answer::Answer;
+use crate::device::{Access, Device, Due, Written};
 use crate::event::{Span, list_bytes};
 use crate::fault::{Faults, FlushFate, Refusal};
-use crate::fuse_device::{Answer, Device, Due, FuseDevice, Written};
 use crate::latency::{Latency, Profile, Request};
 use crate::recording::copy_written;
+use crate::served_device::{Offer, ServedDevice};
 use crate::spill_file::{SpillFile, nameless};
 use crate::wear::Writes;
 use crate::{Counts, Event, EventKind, Fault, Recording};
@@ -40,6 +42,8 @@ pub struct Options {
     /// meanwhile [does not count it in](EventKind::Flush): the longer, the more of a program's races
     /// between a write and a flush are recorded.
     pub hold: Duration,
+    /// What the kernel is offered.
+    pub offer: Offer,
 }
 
 impl Options {
@@ -52,18 +56,19 @@ impl Options {
             directory: std::env::temp_dir(),
             latency: None,
             hold: Duration::ZERO,
+            offer: Offer::default(),
         }
     }
 }
 
-/// A block device, `/dev/loopN`, that remembers every write and flush. Needs root, FUSE and loop
-/// devices.
+/// A block device that remembers every write and flush. Needs root, FUSE, and loop devices or what else is
+/// [offered](Options::offer).
 ///
 /// It counts from the beginning and records once [`record`](Recorder::record) is called. Dropping it
 /// takes the device away; unmount it first.
 #[derive(Debug)]
 pub struct Recorder {
-    device: FuseDevice,
+    device: ServedDevice,
     shared: Arc<Shared>,
     directory: PathBuf,
     // Holds the mount point: goes last.
@@ -111,10 +116,17 @@ struct State {
     /// Events recorded.
     events: u64,
     /// The recorded writes that have not been answered, in order.
-    in_flight: Vec<u64>,
+    in_flight: Vec<InFlight>,
     /// Where was written, if anybody asked for that.
     writes: Option<Writes>,
     listener: Option<Sender<ClientMark>>,
+}
+
+/// A write that has not been answered.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    event: u64,
+    access: Access,
 }
 
 impl Recorder {
@@ -126,37 +138,13 @@ impl Recorder {
             let text = "a device's size is a multiple of 4096";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        let contents = nameless(size <= options.memory, &options.directory)?;
-        contents.set_len(size)?;
-        let spill = SpillFile::new(options.memory, &options.directory)?;
-        let mut keep = spill.descriptors().to_vec();
-        keep.push(contents.as_raw_fd());
-        let shared = Arc::new(Shared {
-            size,
-            contents,
-            state: Mutex::new(State {
-                counts: Counts::default(),
-                faults: Faults::default(),
-                latency: options
-                    .latency
-                    .as_ref()
-                    .map(|profile| Latency::new(profile, size)),
-                hold: options.hold,
-                started: Instant::now(),
-                begin: Instant::now(),
-                spill,
-                recording: Stage::Before,
-                events: 0,
-                in_flight: Vec::new(),
-                writes: None,
-                listener: None,
-            }),
-        });
+        let shared = Arc::new(Shared::new(options)?);
+        let keep = shared.descriptors();
         let private = PrivateDirectory::create_in(&options.directory)?;
         let mount = private.open_directory("device")?;
-        let device = FuseDevice::start(shared.clone(), keep, &mount)?;
+        let device = ServedDevice::start(shared.clone(), keep, &mount, options.offer)?;
         if options.latency.as_ref().is_some_and(Profile::is_spinning) {
-            device.device().set_rotational()?;
+            device.node().set_rotational()?;
         }
         Ok(Recorder {
             device,
@@ -167,8 +155,8 @@ impl Recorder {
     }
 
     /// The block device.
-    pub fn device(&self) -> &LoopDevice {
-        self.device.device()
+    pub fn device(&self) -> &BlockNode {
+        self.device.node()
     }
 
     /// The directory that was named for it.
@@ -213,17 +201,7 @@ impl Recorder {
     /// Begins to record, which a recorder does once. What the device holds now counts as durable: sync
     /// the filesystem first.
     pub fn record(&self) -> io::Result<()> {
-        let mut state = self.shared.lock();
-        if !matches!(state.recording, Stage::Before) {
-            return Err(io::Error::other("a recorder records once"));
-        }
-        let in_memory = self.shared.size <= state.spill.limit();
-        let base = nameless(in_memory, &self.directory)?;
-        base.set_len(self.shared.size)?;
-        copy_written(&self.shared.contents, &base, self.shared.size)?;
-        state.begin = Instant::now();
-        state.recording = Stage::Recording(base);
-        Ok(())
+        self.shared.record(&self.directory)
     }
 
     /// Begins to keep where is written, 8 bytes for each write, for as long as [`take_writes`] is not
@@ -255,16 +233,65 @@ impl Recorder {
 
     /// Ends the recording. The device goes on.
     pub fn finish(&self) -> io::Result<Recording> {
-        let mut state = self.shared.lock();
-        match std::mem::replace(&mut state.recording, Stage::After) {
-            Stage::Recording(base) => Recording::new(self.shared.size, base, state.spill.copy()?),
-            Stage::Failed(error) => Err(error),
-            Stage::Before | Stage::After => Err(io::Error::other("nothing is being recorded")),
-        }
+        self.shared.finish()
     }
 }
 
 impl Shared {
+    fn new(options: &Options) -> io::Result<Shared> {
+        let size = options.size;
+        let contents = nameless(size <= options.memory, &options.directory)?;
+        contents.set_len(size)?;
+        let profile = options.latency.as_ref();
+        Ok(Shared {
+            size,
+            contents,
+            state: Mutex::new(State {
+                counts: Counts::default(),
+                faults: Faults::default(),
+                latency: profile.map(|profile| Latency::new(profile, size)),
+                hold: options.hold,
+                started: Instant::now(),
+                begin: Instant::now(),
+                spill: SpillFile::new(options.memory, &options.directory)?,
+                recording: Stage::Before,
+                events: 0,
+                in_flight: Vec::new(),
+                writes: None,
+                listener: None,
+            }),
+        })
+    }
+
+    /// What it reads and writes.
+    fn descriptors(&self) -> Vec<RawFd> {
+        let mut descriptors = self.lock().spill.descriptors().to_vec();
+        descriptors.push(self.contents.as_raw_fd());
+        descriptors
+    }
+
+    fn record(&self, directory: &Path) -> io::Result<()> {
+        let mut state = self.lock();
+        if !matches!(state.recording, Stage::Before) {
+            return Err(io::Error::other("a recorder records once"));
+        }
+        let base = nameless(self.size <= state.spill.limit(), directory)?;
+        base.set_len(self.size)?;
+        copy_written(&self.contents, &base, self.size)?;
+        state.begin = Instant::now();
+        state.recording = Stage::Recording(base);
+        Ok(())
+    }
+
+    fn finish(&self) -> io::Result<Recording> {
+        let mut state = self.lock();
+        match std::mem::replace(&mut state.recording, Stage::After) {
+            Stage::Recording(base) => Recording::new(self.size, base, state.spill.copy()?),
+            Stage::Failed(error) => Err(error),
+            Stage::Before | Stage::After => Err(io::Error::other("nothing is being recorded")),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -321,7 +348,7 @@ impl Device for Shared {
         Ok(state.due(Request::Read { offset, len }))
     }
 
-    fn write(&self, offset: u64, bytes: &[u8]) -> Result<Written, Refusal> {
+    fn write(&self, offset: u64, bytes: &[u8], access: Access) -> Result<Written, Refusal> {
         let len = bytes.len() as u64;
         let mut state = self.lock();
         state.counts.writes += 1;
@@ -344,13 +371,37 @@ impl Device for Shared {
         }
         let data = Span::of(bytes);
         let event = state.put(EventKind::Write { offset, data }, bytes);
-        state.in_flight.extend(event);
+        let access = match access {
+            Access::Cached => Access::Cached,
+            // A flush of one write: a device that lies about the others lies about this one too.
+            Access::Forced => match state.faults.flush() {
+                FlushFate::Done => Access::Forced,
+                FlushFate::Lie => {
+                    state.put(EventKind::LyingFlush, &[]);
+                    Access::Cached
+                }
+                FlushFate::Refused(refusal) => {
+                    state.put(EventKind::Refused, &[]);
+                    return Err(refusal);
+                }
+            },
+        };
+        state
+            .in_flight
+            .extend(event.map(|event| InFlight { event, access }));
         let due = state.due(Request::Write { offset, len });
         Ok(Written { due, event })
     }
 
     fn answering(&self, event: u64) {
-        self.lock().in_flight.retain(|&other| other != event);
+        let mut state = self.lock();
+        let place = state.in_flight.iter().position(|one| one.event == event);
+        let answered = place.map(|place| state.in_flight.remove(place));
+        if answered.is_some_and(|one| one.access == Access::Forced) {
+            let list = list_bytes(&[event]);
+            let writes = Span::of(&list);
+            state.put(EventKind::Forced { writes }, &list);
+        }
     }
 
     fn flush(&self) -> Result<Due, Refusal> {
@@ -358,7 +409,8 @@ impl Device for Shared {
         state.counts.flushes += 1;
         match state.faults.flush() {
             FlushFate::Done => {
-                let in_flight = list_bytes(&state.in_flight);
+                let in_flight: Vec<u64> = state.in_flight.iter().map(|one| one.event).collect();
+                let in_flight = list_bytes(&in_flight);
                 let list = Span::of(&in_flight);
                 state.put(EventKind::Flush { in_flight: list }, &in_flight);
             }
@@ -384,5 +436,52 @@ impl Device for Shared {
             // Without a listener any more the answer is sent as the mark is dropped.
             let _ = listener.send(mark);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forced_write_is_durable_when_it_is_answered_and_no_sooner() {
+        let directory = std::env::temp_dir();
+        let shared = Shared::new(&Options::new(8192)).unwrap();
+        shared.record(&directory).unwrap();
+        let write = |offset, access| shared.write(offset, &[7; 512], access).unwrap().event;
+        let before = write(0, Access::Cached);
+        let forced = write(512, Access::Forced).unwrap();
+        shared.flush().unwrap();
+        shared.answering(forced);
+        shared.answering(before.unwrap());
+        let recording = shared.finish().unwrap();
+        let lists: Vec<Vec<usize>> = recording
+            .events()
+            .iter()
+            .filter_map(|event| match event.kind {
+                EventKind::Flush { in_flight: list } | EventKind::Forced { writes: list } => {
+                    Some(recording.list(list).unwrap())
+                }
+                _ => None,
+            })
+            .collect();
+        assert_eq!(lists, [vec![0, 1], vec![1]]);
+        assert_eq!(recording.counts(0, recording.events().len()).flushes, 1);
+    }
+
+    #[test]
+    fn a_device_that_lies_about_flushes_lies_about_forced_writes() {
+        let directory = std::env::temp_dir();
+        let shared = Shared::new(&Options::new(8192)).unwrap();
+        shared.record(&directory).unwrap();
+        shared.lock().faults = Faults::new(vec![Fault::LyingFlush]);
+        let forced = shared.write(512, &[7; 512], Access::Forced).unwrap();
+        shared.answering(forced.event.unwrap());
+        let recording = shared.finish().unwrap();
+        let kinds: Vec<_> = recording.events().iter().map(|event| event.kind).collect();
+        assert!(
+            matches!(kinds[..], [EventKind::Write { .. }, EventKind::LyingFlush]),
+            "{kinds:?}"
+        );
     }
 }

@@ -50,10 +50,12 @@ impl Recording {
     /// Whether each list is of writes before it, in order.
     fn check_lists(&self) -> io::Result<()> {
         for (place, event) in self.events.iter().enumerate() {
-            let EventKind::Flush { in_flight } = event.kind else {
+            let (EventKind::Flush { in_flight: list } | EventKind::Forced { writes: list }) =
+                event.kind
+            else {
                 continue;
             };
-            let list = self.list(in_flight)?;
+            let list = self.list(list)?;
             let is_write =
                 |&number: &usize| matches!(self.events[number].kind, EventKind::Write { .. });
             let is_before = list.last().is_none_or(|&last| last < place);
@@ -142,10 +144,19 @@ impl Recording {
                     counts.written_bytes += u64::from(data.len);
                 }
                 EventKind::Flush { .. } | EventKind::LyingFlush => counts.flushes += 1,
-                EventKind::Refused | EventKind::Mark(_) => {}
+                EventKind::Forced { .. } | EventKind::Refused | EventKind::Mark(_) => {}
             }
         }
         counts
+    }
+
+    /// Writes that were durable by themselves.
+    pub fn forced_writes(&self) -> u64 {
+        let forced = self.events.iter().filter_map(|event| match event.kind {
+            EventKind::Forced { writes } => Some(u64::from(writes.len) / NUMBER as u64),
+            _ => None,
+        });
+        forced.sum()
     }
 
     /// Copies what the device held when the recording began into `target`, a file of the device's size

@@ -85,6 +85,11 @@ pub struct Workload {
     #[arg(long)]
     pub creation: bool,
 
+    /// Let the disk make single writes durable by themselves (force unit access, FUA), as many do: with O_DSYNC nothing
+    /// that was written before is durable then. Needs network block devices (modprobe nbd), or User-mode Linux.
+    #[arg(long)]
+    pub fua: bool,
+
     /// Inject write-back: force pages that the subject leaves dirty out to the device, now and then.
     #[arg(long)]
     pub writeback: bool,
@@ -104,7 +109,7 @@ pub struct Workload {
     pub keep_recording: Option<PathBuf>,
 
     /// Cut the power in this recording instead of making one.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["keep_recording", "creation", "writeback", "faults", "transactions"])]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["keep_recording", "creation", "fua", "writeback", "faults", "transactions"])]
     pub recording: Option<PathBuf>,
 }
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 use landfall_lab::Results;
 use landfall_lab::prove::{prove, self_test};
 use landfall_os::humanize::quoted;
-use landfall_prove::{Plan, Progress, Stop, subjects};
+use landfall_prove::{Offer, Plan, Progress, Stop, subjects};
+
 use landfall_results::proof::{Outcome, ProofResults};
 
 use crate::args::{Prove, States, Workload};
@@ -56,7 +57,8 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
     let place = directory.clone().unwrap_or_else(std::env::temp_dir);
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
-    if in_uml::is_needed(asks_for_uml, subject.as_deref(), &place, quiet)? {
+    let offer = plan.as_ref().map(|plan| plan.offer).unwrap_or_default();
+    if in_uml::is_needed(asks_for_uml, subject.as_deref(), &place, offer, quiet)? {
         return in_uml::run(&stop);
     }
     if lists_faults {
@@ -82,7 +84,7 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         // Whatever kept it from being proven: it is not proven.
         if failure.code == Code::Refused {
             failure.code = Code::Failed;
-            failure.text += &in_uml::hint(&place);
+            failure.text += &in_uml::hint(&place, offer);
         }
         failure
     })?;
@@ -107,6 +109,9 @@ fn plan(
     plan.again = again(std::env::args().skip(1));
     plan.transactions = workload.transactions;
     plan.creation = workload.creation;
+    if workload.fua {
+        plan.offer = Offer::ForceUnitAccess;
+    }
     plan.writeback = workload.writeback;
     plan.faults = workload.faults;
     plan.keep_recording = workload.keep_recording;
@@ -142,8 +147,20 @@ fn again(words: impl Iterator<Item = String>) -> String {
         "--report",
         "--no-report",
     ];
-    const OF_MAKING: [&str; 3] = ["--transactions", "--fault", "--writeback"];
-    const WITHOUT_VALUE: [&str; 3] = ["--no-report", "--writeback", "--check-all"];
+    const OF_MAKING: [&str; 5] = [
+        "--transactions",
+        "--fault",
+        "--writeback",
+        "--creation",
+        "--fua",
+    ];
+    const WITHOUT_VALUE: [&str; 5] = [
+        "--no-report",
+        "--writeback",
+        "--check-all",
+        "--creation",
+        "--fua",
+    ];
     let words: Vec<String> = words.collect();
     let kept = words
         .iter()

@@ -1,7 +1,7 @@
 //! The cases themselves.
 
 use Expectation::{Damages, Loses, LosesNothing, LosesOnlyLast, Tears};
-use landfall_recorder::Fault;
+use landfall_recorder::{Fault, Offer};
 use landfall_results::proof::Expectation;
 
 use super::Case;
@@ -14,6 +14,7 @@ const fn safe(subject: &'static str, settings: Settings, filesystem: &'static st
         settings,
         filesystem,
         creation: false,
+        offer: Offer::Flushes,
         writeback: false,
         faults: &[],
         transactions: 24,

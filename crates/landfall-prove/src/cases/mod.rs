@@ -7,7 +7,7 @@ mod list;
 
 use std::path::Path;
 
-use landfall_recorder::Fault;
+use landfall_recorder::{Fault, Offer};
 use landfall_results::proof::Expectation;
 
 use crate::{Error, Plan};
@@ -25,6 +25,8 @@ pub struct Case {
     pub filesystem: &'static str,
     /// Whether its creation is recorded too.
     pub creation: bool,
+    /// What the disk offers.
+    pub offer: Offer,
     /// Whether write-back is injected.
     pub writeback: bool,
     /// What goes wrong besides the power.
@@ -60,6 +62,7 @@ impl Case {
         plan.states = self.states;
         plan.second_cuts = self.second_cuts;
         plan.creation = self.creation;
+        plan.offer = self.offer;
         plan.writeback = self.writeback;
         plan.faults = self.faults.to_vec();
         plan.again = self.command();
@@ -77,6 +80,7 @@ impl Case {
         }
         for (is_set, option) in [
             (self.creation, " --creation"),
+            (self.offer == Offer::ForceUnitAccess, " --fua"),
             (self.writeback, " --writeback"),
         ] {
             if is_set {

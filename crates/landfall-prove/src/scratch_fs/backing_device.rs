@@ -5,9 +5,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use landfall_os::{
-    LoopDevice, PrivateDirectory, Space, available_memory, evict, isolate_mounts, zero_fill,
+    BlockNode, LoopDevice, PrivateDirectory, Space, available_memory, evict, isolate_mounts,
+    zero_fill,
 };
-use landfall_recorder::{Options, Recorder};
+use landfall_recorder::{Offer, Options, Recorder};
 
 use super::requirements;
 use crate::{Error, Stop};
@@ -15,6 +16,8 @@ use landfall_os::humanize::bytes_text;
 
 /// Bytes of a directory's filesystem that are left to others.
 const SPARE: u64 = 64 << 20;
+/// The first network block device.
+const NBD: &str = "/dev/nbd0";
 
 /// A block device to make a filesystem on; gone when dropped.
 #[derive(Debug)]
@@ -101,7 +104,10 @@ impl BackingDevice {
     pub fn recorder(options: &Options, expected: u64) -> Result<BackingDevice, Error> {
         isolate_mounts().map_err(requirements::isolating)?;
         requirements::require_device("/dev/fuse", "fuse")?;
-        requirements::require_device("/dev/loop-control", "loop")?;
+        match options.offer {
+            Offer::Flushes => requirements::require_device("/dev/loop-control", "loop")?,
+            Offer::ForceUnitAccess => requirements::require_device(NBD, "nbd")?,
+        }
         if options.size > options.memory {
             let expected = expected.min(options.size);
             require_space(&options.directory, expected, "a recording")?;
@@ -112,10 +118,10 @@ impl BackingDevice {
     }
 
     /// The block device.
-    pub fn device(&self) -> &LoopDevice {
+    pub fn device(&self) -> &BlockNode {
         match self {
-            BackingDevice::Loop(image) => &image.device,
-            BackingDevice::Memory(memory) => &memory.device,
+            BackingDevice::Loop(image) => image.device.node(),
+            BackingDevice::Memory(memory) => memory.device.node(),
             BackingDevice::Recorder(recorder) => recorder.device(),
         }
     }

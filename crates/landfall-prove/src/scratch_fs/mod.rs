@@ -22,18 +22,19 @@ pub use matching_spec::{NO_JOURNAL, like, matters};
 
 use std::path::Path;
 
-use landfall_os::{LoopDevice, Mount, PrivateDirectory};
-use landfall_recorder::{Options, Recorder};
+use landfall_os::{BlockNode, Mount, PrivateDirectory};
+use landfall_recorder::{Offer, Options, Recorder};
 
 use crate::{Error, Stop};
 
 /// A device only to see whether one can be made.
 const TRIAL_BYTES: u64 = 16 << 20;
 
-/// Refused where no filesystem can be made on a recorder: found out before an hour of measuring.
-pub fn require_recorder(directory: &Path) -> Result<(), Error> {
+/// Refused where no filesystem can be made on a recorder that offers this: found out before an hour of measuring.
+pub fn require_recorder(directory: &Path, offer: Offer) -> Result<(), Error> {
     let options = Options {
         directory: directory.to_owned(),
+        offer,
         ..Options::new(TRIAL_BYTES)
     };
     BackingDevice::recorder(&options, 0)?.close()
@@ -95,7 +96,7 @@ impl ScratchFilesystem {
     }
 
     /// The device that it is on.
-    pub fn device(&self) -> &LoopDevice {
+    pub fn device(&self) -> &BlockNode {
         self.backing.device()
     }
 

@@ -60,6 +60,9 @@ pub(super) fn starting(directory: &Path, error: io::Error) -> Error {
             "/dev/fuse and loop devices may not be used here: run as root, and in a container that is --privileged"
                 .into(),
         ),
+        io::ErrorKind::ResourceBusy => Error::Refused(
+            "all devices of the kind that the recording needs are in use: wait, or detach some of them (landfall clean)".into(),
+        ),
         _ => Error::io(format!("cannot start a recorder in {}", directory.display()))(error),
     }
 }

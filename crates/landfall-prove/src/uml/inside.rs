@@ -57,6 +57,8 @@ fn serve(shared: &Path) -> io::Result<i32> {
     mount("tmpfs", "/dev/shm", "tmpfs", MountFlags::empty(), None)?;
     load("/dev/loop-control", "drivers/block/loop.ko")?;
     load("/dev/fuse", "fs/fuse/fuse.ko")?;
+    // Few proofs need it; without it they say so.
+    let _ = load("/dev/nbd0", "drivers/block/nbd.ko");
 
     let environment = read_list(&shared.join("environment"))?;
     let number = |name: &str| {

@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use landfall_os::{LoopDevice, PrivateDirectory};
+use landfall_os::{BlockNode, PrivateDirectory};
 
 use super::epoch::{Epoch, epochs};
 use super::image::Image;
 use crate::Recording;
+use crate::answer::Answer;
+use crate::device::{Access, Device, Due, Written};
 use crate::event::Span;
 use crate::fault::Refusal;
-use crate::fuse_device::{Answer, Device, Due, FuseDevice, Written};
+use crate::served_device::{Offer, ServedDevice};
 use crate::spill_file::{SpillFile, nameless};
 use crate::{Event, EventKind};
 
@@ -34,7 +36,7 @@ pub struct Piece {
 /// A disk goes through the epochs in one direction only; several workers have a disk each.
 #[derive(Debug)]
 pub struct CrashDisk {
-    device: FuseDevice,
+    device: ServedDevice,
     shared: Arc<Shared>,
     epochs: Vec<Epoch>,
     /// The epoch whose durable contents the disk holds.
@@ -103,7 +105,7 @@ impl CrashDisk {
         });
         let private = PrivateDirectory::create_in(directory)?;
         let mount = private.open_directory("device")?;
-        let device = FuseDevice::start(shared.clone(), keep, &mount)?;
+        let device = ServedDevice::start(shared.clone(), keep, &mount, Offer::Flushes)?;
         Ok(CrashDisk {
             device,
             shared,
@@ -117,8 +119,8 @@ impl CrashDisk {
     }
 
     /// The block device.
-    pub fn device(&self) -> &LoopDevice {
-        self.device.device()
+    pub fn device(&self) -> &BlockNode {
+        self.device.node()
     }
 
     /// Makes the crash state of epoch `cut` in which, of what was written in that epoch, these `pieces`
@@ -147,7 +149,7 @@ impl CrashDisk {
             image.write(piece.offset, &recording.bytes(piece.data)?)?;
         }
         drop(contents);
-        self.device().forget_cached()
+        self.device.forget_cached()
     }
 
     /// Begins to record what is done to the disk, over the state that was loaded last; the next that is loaded ends it.
@@ -211,7 +213,7 @@ impl Device for Shared {
         Ok(None)
     }
 
-    fn write(&self, offset: u64, bytes: &[u8]) -> Result<Written, Refusal> {
+    fn write(&self, offset: u64, bytes: &[u8], _: Access) -> Result<Written, Refusal> {
         if offset + bytes.len() as u64 > self.size {
             return Err(Refusal::NoSpace);
         }

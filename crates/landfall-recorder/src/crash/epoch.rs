@@ -1,4 +1,4 @@
-//! The stretches of a recording between two flushes.
+//! The stretches of a recording between two moments at which something became durable.
 
 use std::io;
 use std::ops::Range;
@@ -14,10 +14,12 @@ use crate::{EventKind, Recording};
 /// epoch: in it they are lost or not like what is written there. A sector of theirs that was written
 /// over by a write that did count is what that one made it, and stays so.
 ///
+/// A write that is durable by itself ends an epoch too, when it is answered: all other writes are carried.
+///
 /// A flush that the device lied about ends no epoch, and neither does one that it refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Epoch {
-    /// Its number, which is how many flushes were done before it.
+    /// Its number, which is how many flushes, and writes that are durable by themselves, were done before it.
     pub cut: u32,
     /// The places of its events; the flush that ends it comes after them.
     pub events: Range<usize>,
@@ -56,10 +58,11 @@ pub fn epochs(recording: &Recording) -> io::Result<Vec<Epoch>> {
             EventKind::Flush { in_flight } if in_flight.len == 0 => Vec::new(),
             EventKind::Flush { in_flight } => {
                 let in_flight = recording.list(in_flight)?;
-                let writes = 0..current.writes.len();
-                let carried =
-                    |write: &usize| in_flight.binary_search(&current.writes[*write]).is_ok();
-                writes.filter(carried).collect()
+                current.select(|event| in_flight.binary_search(&event).is_ok())
+            }
+            EventKind::Forced { writes } => {
+                let forced = recording.list(writes)?;
+                current.select(|event| forced.binary_search(&event).is_err())
             }
             EventKind::LyingFlush | EventKind::Refused | EventKind::Mark(_) => continue,
         };
@@ -73,6 +76,14 @@ pub fn epochs(recording: &Recording) -> io::Result<Vec<Epoch>> {
 }
 
 impl Epoch {
+    /// The writes of whose events this is true.
+    fn select(&self, is_chosen: impl Fn(usize) -> bool) -> Vec<usize> {
+        let writes = 0..self.writes.len();
+        writes
+            .filter(|&write| is_chosen(self.writes[write]))
+            .collect()
+    }
+
     /// The epoch after this one, into which these of its writes are carried.
     fn next(&self, recording: &Recording, carried: &[usize]) -> io::Result<Epoch> {
         let begin = self.events.end + 1;
@@ -254,6 +265,32 @@ mod tests {
         assert_eq!(settled(0), [(1, 1)]);
         assert_eq!(settled(1), [(10, 1)]);
         assert_eq!(settled(2), [(0, 1), (2, 6), (11, 1), (4, 1)]);
+    }
+
+    #[test]
+    fn a_write_that_is_durable_by_itself_leaves_all_others_as_they_were() {
+        let recording = RecordingBuilder::new(8192)
+            .sectors(0, &[1; 4])
+            .sector(1, 2)
+            .forced(&[1])
+            .sector(8, 3)
+            .forced(&[3])
+            .flush()
+            .build();
+        let epochs = epochs(&recording).unwrap();
+        let found: Vec<_> = epochs
+            .iter()
+            .map(|epoch| (epoch.writes.clone(), epoch.overwritten.clone()))
+            .collect();
+        // What was written over by it stays so.
+        let once: Vec<Range<u32>> = std::iter::once(1..2).collect();
+        let expected = [
+            (vec![0, 1], vec![]),
+            (vec![0, 3], vec![once.clone()]),
+            (vec![0], vec![once]),
+            (vec![], vec![]),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -21,8 +21,8 @@ use crate::spill_file::{SpillFile, nameless};
 use crate::{Event, EventKind, Recording};
 
 const MAGIC: [u8; 8] = *b"LFRECORD";
-/// The newest version, of recordings in which a flush found writes in flight. All others are of version 1, which differs
-/// in nothing else.
+/// The newest version, of recordings in which a flush found writes in flight, or a write was durable by itself. All others
+/// are of version 1, which differs in nothing else.
 const VERSION: u32 = 2;
 /// Magic, version, the note's length, the device's size.
 const HEADER: usize = 24;
@@ -74,8 +74,12 @@ impl Recording {
 
     fn write_to(&self, writer: &mut impl Write) -> io::Result<()> {
         writer.write_all(&MAGIC)?;
-        let found_some = |event: &Event| matches!(event.kind, EventKind::Flush { in_flight } if in_flight.len > 0);
-        let version = if self.events().iter().any(found_some) {
+        let is_new = |event: &Event| match event.kind {
+            EventKind::Flush { in_flight } => in_flight.len > 0,
+            EventKind::Forced { .. } => true,
+            _ => false,
+        };
+        let version = if self.events().iter().any(is_new) {
             VERSION
         } else {
             1

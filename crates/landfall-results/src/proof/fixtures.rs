@@ -27,6 +27,7 @@ pub fn proof() -> ProofResults {
             writes: 72,
             written_bytes: 312 << 10,
             flushes: 49,
+            forced_writes: None,
             spilled_bytes: 0,
             ended: None,
         },

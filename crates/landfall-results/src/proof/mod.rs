@@ -112,6 +112,9 @@ pub struct Workload {
     pub written_bytes: u64,
     /// Flushes.
     pub flushes: u64,
+    /// Writes that the disk made durable by themselves (force unit access, FUA); absent if it did not offer that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forced_writes: Option<u64>,
     /// Bytes of the recording that did not fit into memory.
     pub spilled_bytes: u64,
     /// Why the subject ended before it was told to, if it did.
@@ -273,6 +276,11 @@ pub enum Happening {
     },
     /// Everything before this is durable.
     Flush,
+    /// A write is durable by itself (force unit access).
+    Forced {
+        /// Its first byte.
+        offset: u64,
+    },
     /// A flush that the device only said it had done.
     LyingFlush,
     /// A request that the device refused.

@@ -282,6 +282,13 @@ pub fn circumstances(proof: &ProofResults) -> Option<String> {
         "The power was cut while the subject was created too; until it had acknowledged something, it might be damaged."
             .to_owned()
     });
+    let forced = proof.workload.forced_writes.map(|writes| {
+        format!(
+            "The disk offered force unit access: {} {} durable when answered, and nothing that was written before.",
+            counted(writes, "single write", "single writes"),
+            be(writes)
+        )
+    });
     let writeback = proof.writeback.then(|| {
         "Pages that the subject left dirty were forced out to the device now and then.".to_owned()
     });
@@ -294,6 +301,7 @@ pub fn circumstances(proof: &ProofResults) -> Option<String> {
     let texts: Vec<String> = faults
         .into_iter()
         .chain(creation)
+        .chain(forced)
         .chain(writeback)
         .chain(atomic)
         .collect();
@@ -359,6 +367,9 @@ pub fn words(what: &Happening, place: impl Fn(u64) -> String) -> String {
             format!("write {} at {}", bytes_text(*bytes), place(*offset))
         }
         Happening::Flush => "flush".to_owned(),
+        Happening::Forced { offset } => {
+            format!("the write at {} is durable by itself", place(*offset))
+        }
         Happening::LyingFlush => "flush that the device did not do".to_owned(),
         Happening::Refused => "request that the device refused".to_owned(),
         Happening::Send { transaction } => format!("transaction {transaction} sent"),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use landfall_prove::scratch_fs::require_recorder;
 use landfall_prove::uml::{self, Guest, PACKAGE};
-use landfall_prove::{Error, Stop};
+use landfall_prove::{Error, Offer, Stop};
 
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
@@ -24,13 +24,19 @@ pub fn is_needed(
     is_asked_for: bool,
     subject: Option<&str>,
     directory: &Path,
+    offer: Offer,
     quiet: bool,
 ) -> Result<bool, Failure> {
     if uml::is_inside() || is_asked_for {
         return Ok(is_asked_for && !uml::is_inside());
     }
+    let is_root = rustix::process::geteuid().is_root();
     // Capabilities would do.
-    if rustix::process::geteuid().is_root() || require_recorder(directory).is_ok() {
+    if (is_root && offer == Offer::Flushes) || require_recorder(directory, offer).is_ok() {
+        return Ok(false);
+    }
+    if is_root && !uml::is_installed() {
+        // Why it cannot be proven here is said as for all else that root lacks.
         return Ok(false);
     }
     if !uml::is_installed() {
@@ -40,23 +46,33 @@ pub fn is_needed(
         return Err(Failure::new(Code::Failed, text));
     }
     if let Some(subject) = subject.filter(|subject| DO_NOT_START.contains(subject)) {
+        let needs = if is_root {
+            "the kernel module nbd"
+        } else {
+            "root"
+        };
         let text = format!(
-            "{subject} needs root: MariaDB reserves more addresses than a process has inside User-mode Linux; run it \
-             with sudo, or try an older MariaDB with {OPTION}"
+            "{subject} needs {needs}: MariaDB reserves more addresses than a process has inside User-mode Linux; try an older MariaDB with {OPTION}"
         );
         return Err(Failure::new(Code::Failed, text));
     }
     if !quiet {
-        remark(
-            "you are not root: the proof runs inside User-mode Linux, on that kernel's filesystems",
-        );
+        let why = if is_root {
+            "this kernel has no network block devices"
+        } else {
+            "you are not root"
+        };
+        remark(&format!(
+            "{why}: the proof runs inside User-mode Linux, on that kernel's filesystems"
+        ));
     }
     Ok(true)
 }
 
 /// What root can do whose machine lacks what a recorder needs, to be added to a sentence that refuses.
-pub fn hint(directory: &Path) -> String {
-    let helps = !uml::is_inside() && uml::is_installed() && require_recorder(directory).is_err();
+pub fn hint(directory: &Path, offer: Offer) -> String {
+    let helps =
+        !uml::is_inside() && uml::is_installed() && require_recorder(directory, offer).is_err();
     if helps {
         format!(", or add {OPTION}")
     } else {

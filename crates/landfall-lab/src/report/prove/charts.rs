@@ -100,6 +100,13 @@ fn event(at: usize, moment: &Moment, regions: &Regions, flushes: usize) -> Event
             String::new(),
             "flush".to_owned(),
         ),
+        Happening::Forced { .. } => (
+            EventKind::Flush,
+            flushes,
+            1.0,
+            "FUA".to_owned(),
+            "one write durable".to_owned(),
+        ),
         Happening::LyingFlush => (
             EventKind::LyingFlush,
             flushes,
