@@ -173,7 +173,7 @@ impl<'a> Worker<'a> {
         }
         let cannot = |error: io::Error| format!("the state cannot be made: {error}");
         self.load(name).map_err(cannot)?;
-        let written = self.written(name).map_err(cannot)?;
+        let written = self.walker.written(name).map_err(cannot)?;
         Ok(self.case.history.between(written, position))
     }
 
@@ -206,19 +206,6 @@ impl<'a> Worker<'a> {
                 Checked::Unchecked(why)
             }
         }
-    }
-
-    /// Events up to the last write that arrived, or up to the last flush if none did.
-    fn written(&mut self, name: &StateName) -> io::Result<usize> {
-        let fates = self.walker.fates(name)?;
-        let arrived = fates.iter().filter(|fate| fate.arrived.contains(&true));
-        let last = arrived.map(|fate| fate.event + 1).max();
-        let begin = self
-            .walker
-            .epochs()
-            .get(name.cut as usize)
-            .map_or(0, |epoch| epoch.events.start);
-        Ok(last.unwrap_or(begin))
     }
 
     fn mount(&self) -> io::Result<Mount> {

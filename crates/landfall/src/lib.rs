@@ -11,6 +11,11 @@ pub mod fuzzing;
 #[cfg(all(test, not(fuzzing)))]
 mod fuzzing;
 mod log;
+#[cfg(feature = "mistakes")]
+#[doc(hidden)]
+pub mod mistakes;
+#[cfg(all(test, not(feature = "mistakes")))]
+mod mistakes;
 mod options;
 #[cfg(test)]
 mod simulation;

@@ -9,6 +9,8 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use landfall::{Log, Lsn, Options};
 
@@ -25,6 +27,8 @@ use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 const DIRECTORY: &str = "log";
 /// Bytes of a record that say what it is: transaction, place, how many there are, the floor.
 const HEAD: usize = 24;
+#[cfg(feature = "mistakes")]
+const NO_MISTAKE: &str = "none";
 /// A client truncates after so many of its transactions.
 const TRUNCATE_EVERY: u64 = 8;
 
@@ -65,6 +69,31 @@ pub(super) static KIND: Kind<dyn Subject> = Kind {
                 about: "whether what was acknowledged is truncated now and then: yes or no",
                 always_shown: false,
             },
+            Setting {
+                name: "commit-every",
+                default: Some("1"),
+                about: "transactions that a client appends before it commits them together, 1 to 64",
+                always_shown: false,
+            },
+            Setting {
+                name: "pause",
+                default: Some("0"),
+                about: "milliseconds that a client waits after what it does not commit yet, 0 to 1000",
+                always_shown: false,
+            },
+            Setting {
+                name: "unwritten",
+                default: Some("1M"),
+                about: "bytes that may wait in memory for a commit: more are written, and not yet durable",
+                always_shown: false,
+            },
+            #[cfg(feature = "mistakes")]
+            Setting {
+                name: "mistake",
+                default: Some(NO_MISTAKE),
+                about: "a mistake that the log makes, or 'none'",
+                always_shown: true,
+            },
         ],
     },
     make: |chosen| Ok(Box::new(make(chosen)?)),
@@ -80,9 +109,20 @@ struct LogSubject {
     size: usize,
     segment: u64,
     truncates: bool,
+    commit_every: usize,
+    pause: Duration,
+    unwritten: u64,
+    #[cfg(feature = "mistakes")]
+    mistake: Option<String>,
 }
 
 fn make(chosen: &Chosen) -> Result<LogSubject, SettingError> {
+    #[cfg(feature = "mistakes")]
+    let mistake = Some(chosen.text("mistake").to_owned()).filter(|name| name != NO_MISTAKE);
+    #[cfg(feature = "mistakes")]
+    if !landfall::mistakes::plant(mistake.as_deref()) {
+        return Err(chosen.wrong("mistake", "the log makes no mistake of this name"));
+    }
     let clients = chosen.number("clients", 1, 64)? as u32;
     Ok(LogSubject {
         name: name_of(chosen),
@@ -91,6 +131,11 @@ fn make(chosen: &Chosen) -> Result<LogSubject, SettingError> {
         size: chosen.size("size", HEAD as u64, 16 << 20)? as usize,
         segment: chosen.size("segment", 16 << 10, 1 << 30)?,
         truncates: chosen.whether("truncate")?,
+        commit_every: chosen.number("commit-every", 1, 64)? as usize,
+        pause: Duration::from_millis(chosen.number("pause", 0, 1000)?),
+        unwritten: chosen.size("unwritten", 1, 1 << 20)?,
+        #[cfg(feature = "mistakes")]
+        mistake,
     })
 }
 
@@ -112,9 +157,22 @@ impl Known {
     }
 }
 
+/// Acknowledges what is durable now.
+fn acknowledge(durable: &mut Vec<u64>, known: &Mutex<Known>, sink: &Mutex<&mut dyn AckSink>) {
+    for transaction in durable.drain(..) {
+        lock(sink).acknowledge(transaction);
+        lock(known).pending.remove(&transaction);
+    }
+}
+
 impl LogSubject {
     fn open(&self, directory: &Path) -> Result<Log, landfall::Error> {
-        let options = Options::default().segment_bytes(self.segment);
+        // Another subject of this process may make another one.
+        #[cfg(feature = "mistakes")]
+        landfall::mistakes::plant(self.mistake.as_deref());
+        let options = Options::default()
+            .segment_bytes(self.segment)
+            .max_unwritten_bytes(self.unwritten);
         Log::open(directory.join(DIRECTORY), options)
     }
 
@@ -137,16 +195,20 @@ impl LogSubject {
         ended: &AtomicBool,
     ) -> Result<(), SubjectError> {
         let mut done = 0;
+        // Appended, and not committed yet.
+        let mut appended = Vec::new();
         while !ended.load(Ordering::Relaxed) {
-            let (transaction, floor) = {
+            let sent = {
                 let mut sink = lock(sink);
-                let Some(transaction) = sink.send() else {
-                    break;
-                };
                 let mut known = lock(known);
-                known.pending.insert(transaction);
-                known.last = known.last.max(transaction);
-                (transaction, known.floor())
+                sink.send().map(|transaction| {
+                    known.pending.insert(transaction);
+                    known.last = known.last.max(transaction);
+                    (transaction, known.floor())
+                })
+            };
+            let Some((transaction, floor)) = sent else {
+                break;
             };
             let failed = |error| SubjectError(format!("transaction {transaction} failed: {error}"));
             let records: Vec<Vec<u8>> = (0..self.records)
@@ -155,10 +217,14 @@ impl LogSubject {
             let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
             let lsns = log.append_batch(&slices).map_err(failed)?;
             lock(known).lsns.insert(transaction, lsns.start.0);
-            log.commit_to(Lsn(lsns.end.0 - 1)).map_err(failed)?;
-            lock(sink).acknowledge(transaction);
-            lock(known).pending.remove(&transaction);
+            appended.push(transaction);
             done += 1;
+            if appended.len() < self.commit_every {
+                thread::sleep(self.pause);
+                continue;
+            }
+            log.commit_to(Lsn(lsns.end.0 - 1)).map_err(failed)?;
+            acknowledge(&mut appended, known, sink);
             if self.truncates && done % TRUNCATE_EVERY == 0 {
                 // That floor is in the log, durably.
                 let needed = {
@@ -172,6 +238,8 @@ impl LogSubject {
                 }
             }
         }
+        log.commit().map_err(cannot)?;
+        acknowledge(&mut appended, known, sink);
         Ok(())
     }
 

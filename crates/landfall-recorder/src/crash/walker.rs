@@ -72,6 +72,17 @@ impl<'a> Walker<'a> {
         fates(self, name)
     }
 
+    /// How many events there were when the last write happened of which the state has something: what was said later, no
+    /// write can know of. Fails as [`composition`](Walker::composition) does.
+    pub fn written(&mut self, name: &StateName) -> io::Result<usize> {
+        let fates = self.fates(name)?;
+        let arrived = fates.iter().filter(|fate| fate.arrived.contains(&true));
+        let last = arrived.map(|fate| fate.event + 1).max();
+        // One that is carried may be older than what is durable.
+        let begin = self.epoch().events.start;
+        Ok(last.map_or(begin, |last| last.max(begin)))
+    }
+
     /// The epoch it is in.
     pub(super) fn epoch(&self) -> &Epoch {
         &self.epochs[self.current]
@@ -229,6 +240,26 @@ mod tests {
         assert_eq!(fates("0:0:first1"), all([true; 2], [false; 2]));
         assert_eq!(fates("0:0:first2+1"), all([true; 2], [true, false]));
         assert_eq!(fates("0:0:s9"), all([true, false], [false, true]));
+    }
+
+    #[test]
+    fn what_is_durable_was_written_before_and_what_arrived_may_be_older() {
+        let recording = RecordingBuilder::new(4096)
+            .sector(0, 1)
+            .mark(b"a")
+            .sector(1, 1)
+            .forced(&[2])
+            .mark(b"b")
+            .sector(2, 1)
+            .build();
+        let mut walker = Walker::new(&recording).unwrap();
+        let mut written = |name: &str| walker.written(&name.parse().unwrap()).unwrap();
+        assert_eq!(written("0:0:none"), 0);
+        assert_eq!(written("0:0:only0"), 1);
+        assert_eq!(written("0:0:only1"), 3);
+        assert_eq!(written("0:1:none"), 4);
+        assert_eq!(written("0:1:only0"), 4);
+        assert_eq!(written("0:1:only1"), 6);
     }
 
     #[test]

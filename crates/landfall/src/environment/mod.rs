@@ -106,7 +106,7 @@ pub(crate) trait Environment: Clone + Send + Sync + 'static {
     /// Waits for a thread's end.
     fn join(thread: Self::Thread);
     /// Lets others go first.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "mistakes"))]
     fn yield_now(&self);
     /// Time since some moment.
     fn now(&self) -> Duration;
@@ -114,22 +114,22 @@ pub(crate) trait Environment: Clone + Send + Sync + 'static {
     fn random(&self) -> u64;
 
     /// Whether this mistake is to be made: the tests must find each of them.
-    #[cfg(test)]
-    fn is_planted(&self, _: crate::simulation::Fault) -> bool {
+    #[cfg(any(test, feature = "mistakes"))]
+    fn is_planted(&self, _: crate::mistakes::Fault) -> bool {
         false
     }
 }
 
 /// Whether the environment makes this mistake: never, but in tests that must find it.
-#[cfg(test)]
+#[cfg(any(test, feature = "mistakes"))]
 macro_rules! planted {
     ($environment:expr, $fault:ident) => {
-        $environment.is_planted(crate::simulation::Fault::$fault)
+        $environment.is_planted(crate::mistakes::Fault::$fault)
     };
 }
 
 /// Whether the environment makes this mistake: never, but in tests that must find it.
-#[cfg(not(test))]
+#[cfg(not(any(test, feature = "mistakes")))]
 macro_rules! planted {
     ($environment:expr, $fault:ident) => {
         false

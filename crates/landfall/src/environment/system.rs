@@ -115,7 +115,7 @@ impl<S: Storage> Environment for System<S> {
         }
     }
 
-    #[cfg(test)]
+    #[cfg(any(test, feature = "mistakes"))]
     fn yield_now(&self) {
         thread::yield_now();
     }
@@ -126,6 +126,11 @@ impl<S: Storage> Environment for System<S> {
 
     fn random(&self) -> u64 {
         fastrand::u64(..)
+    }
+
+    #[cfg(feature = "mistakes")]
+    fn is_planted(&self, fault: crate::mistakes::Fault) -> bool {
+        crate::mistakes::is_planted(fault)
     }
 }
 

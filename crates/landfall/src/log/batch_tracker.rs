@@ -52,7 +52,7 @@ impl BatchTracker {
     }
 
     /// For a mistake that tests must find.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "mistakes"))]
     pub fn in_batch(&self) -> bool {
         self.in_batch
     }

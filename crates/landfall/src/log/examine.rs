@@ -312,7 +312,7 @@ impl<E: Environment> Examination<'_, E> {
         let (log, control, place) = (self.log, self.control, self.scanner.place);
         let is_empty = self.tracker.is_new();
         #[cfg_attr(
-            not(test),
+            not(any(test, feature = "mistakes")),
             expect(unused_mut, reason = "a mistake that tests must find")
         )]
         let mut next_lsn = if is_empty {
@@ -320,7 +320,7 @@ impl<E: Environment> Examination<'_, E> {
         } else {
             self.tracker.end()
         };
-        #[cfg(test)]
+        #[cfg(any(test, feature = "mistakes"))]
         if planted!(self.log.environment, TornBatch) && self.tracker.in_batch() {
             next_lsn = self.tracker.next_lsn;
         }
@@ -354,7 +354,7 @@ impl<E: Environment> Examination<'_, E> {
     }
 
     /// A mistake that tests must find: goes on behind a block that is not valid.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "mistakes"))]
     fn skip(&mut self, open: &mut OpenSegment<'_, E>) -> bool {
         let mut position = self.scanner.place.position + self.log.geometry.granule;
         while self.log.geometry.room(position) > 0 {
@@ -372,7 +372,7 @@ impl<E: Environment> Examination<'_, E> {
         false
     }
 
-    #[cfg(not(test))]
+    #[cfg(not(any(test, feature = "mistakes")))]
     fn skip(&mut self, _: &mut OpenSegment<'_, E>) -> bool {
         false
     }

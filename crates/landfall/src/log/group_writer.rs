@@ -16,7 +16,7 @@ use super::shared::Durable;
 use crate::environment::{Durability, Environment, File, FileOf, planted};
 
 pub(crate) struct GroupWriter<E: Environment> {
-    #[cfg(test)]
+    #[cfg(any(test, feature = "mistakes"))]
     environment: E,
     geometry: Geometry,
     log: u64,
@@ -61,10 +61,10 @@ pub(crate) struct WriteFrom {
 
 impl<E: Environment> GroupWriter<E> {
     pub fn new(environment: &E, from: WriteFrom, spare: Group<E>) -> GroupWriter<E> {
-        #[cfg(not(test))]
+        #[cfg(not(any(test, feature = "mistakes")))]
         let _ = environment;
         GroupWriter {
-            #[cfg(test)]
+            #[cfg(any(test, feature = "mistakes"))]
             environment: environment.clone(),
             geometry: from.geometry,
             log: from.log,

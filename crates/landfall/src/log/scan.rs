@@ -53,7 +53,7 @@ impl Place {
 pub(crate) type OpenSegment<'a, E> = dyn FnMut(u64) -> io::Result<Option<FileOf<E>>> + 'a;
 
 pub(crate) struct Scanner<E: Environment> {
-    #[cfg(test)]
+    #[cfg(any(test, feature = "mistakes"))]
     environment: E,
     geometry: Geometry,
     log: u64,
@@ -77,11 +77,11 @@ impl<E: Environment> Scanner<E> {
         last_epoch: u64,
         place: Place,
     ) -> Self {
-        #[cfg(not(test))]
+        #[cfg(not(any(test, feature = "mistakes")))]
         let _ = environment;
         let chunk = READ_AHEAD.min(geometry.segment - geometry.granule);
         Scanner {
-            #[cfg(test)]
+            #[cfg(any(test, feature = "mistakes"))]
             environment: environment.clone(),
             geometry,
             log,

@@ -320,7 +320,7 @@ impl<E: Environment> Shared<E> {
         };
         if planted!(self.environment, ReuseBeforeTruncate) {
             release();
-            #[cfg(test)]
+            #[cfg(any(test, feature = "mistakes"))]
             self.environment.yield_now();
         }
         if let Err(error) = control.write(record) {

@@ -13,7 +13,6 @@
 mod damage;
 mod disk;
 mod environment;
-mod fault;
 mod history;
 mod oracle;
 mod scenario;
@@ -30,7 +29,7 @@ use std::time::{Duration, Instant};
 use self::disk::How;
 use self::scenario::{Kind, Outcome, Seeds};
 
-pub(crate) use self::fault::Fault;
+pub(crate) use crate::mistakes::Fault;
 
 /// Plays a scenario from its number, with a mistake or without.
 type Play = dyn Fn(u64, Option<Fault>) -> Outcome + Sync;

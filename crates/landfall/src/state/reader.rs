@@ -253,7 +253,7 @@ impl<E: Environment> Read for Reader<E> {
 
 /// The chunks of a snapshot, one after the other.
 struct Chunks<E: Environment> {
-    #[cfg(test)]
+    #[cfg(any(test, feature = "mistakes"))]
     environment: E,
     file: FileOf<E>,
     name: String,
@@ -276,7 +276,7 @@ impl<E: Environment> Chunks<E> {
         let file = environment.storage().open(name).map_err(reading())?;
         let size = file.size().map_err(reading())? / granule * granule;
         let mut chunks = Chunks {
-            #[cfg(test)]
+            #[cfg(any(test, feature = "mistakes"))]
             environment: environment.clone(),
             file,
             name: name.to_owned(),

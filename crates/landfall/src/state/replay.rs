@@ -152,7 +152,7 @@ fn apply<S: State, E: Environment>(
     lsn: u64,
     bytes: &[u8],
 ) -> Result<bool, Error> {
-    #[cfg(not(test))]
+    #[cfg(not(any(test, feature = "mistakes")))]
     let _ = environment;
     let wrong = |what: String| Error::Command {
         lsn: Lsn(lsn),

@@ -1,4 +1,41 @@
-//! Mistakes that the engine can be told to make, so that it is seen whether tests catch them.
+//! Mistakes that the engine can be told to make, so that it is seen whether tests catch them: those of the simulator, one
+//! in each world, and with the feature `mistakes` those of programs, one in each process.
+
+#[cfg(feature = "mistakes")]
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The mistake that this process makes, by its place in [`Fault::all`] from 1 on; 0: none.
+#[cfg(feature = "mistakes")]
+static PLANTED: AtomicUsize = AtomicUsize::new(0);
+
+/// From now on the engine makes the mistake of this name in this process, and no other; `None`: none. Whether there is
+/// such a mistake.
+#[cfg(feature = "mistakes")]
+pub fn plant(name: Option<&str>) -> bool {
+    let place = match name {
+        None => Some(0),
+        Some(name) => Fault::all()
+            .position(|fault| format!("{fault:?}") == name)
+            .map(|place| place + 1),
+    };
+    if let Some(place) = place {
+        PLANTED.store(place, Ordering::Relaxed);
+    }
+    place.is_some()
+}
+
+/// The names of the mistakes of a log that a power cut, a failure or a crash shows.
+#[cfg(feature = "mistakes")]
+pub fn log_mistakes() -> Vec<String> {
+    Fault::LOG.map(|fault| format!("{fault:?}")).to_vec()
+}
+
+/// Whether this process makes this mistake.
+#[cfg(feature = "mistakes")]
+pub(crate) fn is_planted(fault: Fault) -> bool {
+    let place = Fault::all().position(|other| other == fault);
+    place.map(|place| place + 1) == Some(PLANTED.load(Ordering::Relaxed))
+}
 
 /// Each is one line that is left out, or done too early, where the crash arguments say why it must not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,6 +125,13 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
+    /// All of them; what is shown in two ways is there twice.
+    #[cfg(feature = "mistakes")]
+    fn all() -> impl Iterator<Item = Fault> {
+        let logs = Fault::LOG.into_iter().chain(Fault::DAMAGE);
+        logs.chain(Fault::STATE)
+    }
+
     /// Those of a log that a power cut, a failure or a crash shows.
     pub const LOG: [Fault; 23] = [
         Fault::SkipFlush,

@@ -1,0 +1,73 @@
+//! Mistakes planted in Landfall's own log are seen when the power is cut under a real kernel, and not by the simulator
+//! alone. They are made by the process, so there is one test.
+//!
+//! What is left out shows when calls fail, when a log is opened again and again, when threads meet at one moment, or when
+//! files are damaged: the simulator does that.
+
+use landfall_prove::scratch_fs::{FilesystemSpec, Kind};
+use landfall_prove::{Plan, PowerCuts};
+
+/// What the log goes through.
+#[derive(Clone, Copy)]
+struct Circumstances {
+    settings: &'static [(&'static str, &'static str)],
+    transactions: u64,
+}
+
+/// Commits of several appends, of which the first are written without being durable.
+const APPENDED: Circumstances = Circumstances {
+    settings: &[("segment", "16K"), ("commit-every", "4"), ("pause", "2")],
+    transactions: 60,
+};
+/// Such that a commit is of several segments. There are so few that ext4's journal does not begin anew: on Linux 6.1 ext4
+/// cannot be mounted if the power cut tears a commit block that was in use before.
+const LARGE: Circumstances = Circumstances {
+    settings: &[
+        ("segment", "16K"),
+        ("commit-every", "4"),
+        ("pause", "2"),
+        ("records", "10"),
+        ("size", "1000"),
+    ],
+    transactions: 24,
+};
+
+const CAUGHT: [(&str, Circumstances); 5] = [
+    ("SkipFlush", APPENDED),
+    ("ForgetUnsynced", APPENDED),
+    ("HeaderChecksumOnly", LARGE),
+    ("SkipBadBlock", APPENDED),
+    ("SyncLastSegmentOnly", LARGE),
+];
+
+fn cuts(mistake: Option<&str>, circumstances: Circumstances) -> PowerCuts {
+    let mistake_name = mistake.unwrap_or("none");
+    let mut settings = vec![
+        ("clients", "1"),
+        ("unwritten", "1"),
+        ("mistake", mistake_name),
+    ];
+    settings.extend(circumstances.settings);
+    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    let settings: Vec<(String, String)> = settings.into_iter().map(owned).collect();
+    let ext4 = FilesystemSpec::plain(Kind::Ext4);
+    let mut plan = Plan::named("landfall-log", &settings, ext4).expect("the settings are right");
+    (plan.transactions, plan.states) = (circumstances.transactions, 400);
+    plan.until_first = mistake.is_some();
+    PowerCuts::from(plan)
+}
+
+#[test]
+fn a_power_cut_shows_a_mistake_of_the_log() {
+    for circumstances in [APPENDED, LARGE] {
+        cuts(None, circumstances).force_unit_access().lose_nothing();
+    }
+    for (mistake, circumstances) in CAUGHT {
+        println!("{mistake}");
+        cuts(Some(mistake), circumstances)
+            .force_unit_access()
+            .lose_something();
+    }
+    // Without it the kernel sends a flush after each write, and that makes durable what was forgotten.
+    cuts(Some("ForgetUnsynced"), APPENDED).lose_nothing();
+}
