@@ -45,6 +45,17 @@ pub enum CacheState {
 }
 
 impl Files {
+    /// Both.
+    pub const ALL: [Files; 2] = [Files::Shared, Files::Each];
+
+    /// As it stands in keys and on command lines.
+    pub fn key(self) -> &'static str {
+        match self {
+            Files::Shared => "shared",
+            Files::Each => "each",
+        }
+    }
+
     /// As it stands beside a number of threads.
     fn name(self) -> &'static str {
         match self {
@@ -219,10 +230,8 @@ impl Axes {
     /// What goes without saying is not in it.
     pub fn key(&self) -> String {
         let threads = self.threads.filter(|threads| *threads > 1);
-        let threads = threads.map(|threads| match self.files {
-            Some(Files::Each) => format!("{threads}-threads-each"),
-            Some(Files::Shared) | None => format!("{threads}-threads-shared"),
-        });
+        let files = self.files.unwrap_or(Files::Shared).key();
+        let threads = threads.map(|threads| format!("{threads}-threads-{files}"));
         let placement = match self.placement {
             Some(Placement::Spaced) => Some("spaced"),
             Some(Placement::Unaligned) => Some("unaligned"),

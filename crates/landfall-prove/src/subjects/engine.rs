@@ -1,7 +1,5 @@
 //! What the engine's subjects share: what its errors mean to a proof.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use crate::subject::{Recovered, SubjectError};
 
 /// What keeps a subject from being run is no finding.
@@ -20,8 +18,4 @@ pub(super) fn recovered(
         )),
         Err(error) => Ok(Recovered::damaged(error.to_string())),
     }
-}
-
-pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

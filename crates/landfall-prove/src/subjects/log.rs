@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use landfall::{Log, Lsn, Options};
 
-use super::engine::{cannot, lock, recovered};
-use super::name_of;
+use super::engine::{cannot, recovered};
+use super::{lock, name_of};
 use crate::Stop;
 use crate::subject::{
     AckSink, Promise, Recovered, Subject, SubjectError, SubjectName, at_the_same_time,

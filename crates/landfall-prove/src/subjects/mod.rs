@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use landfall_databases::setting::Chosen;
 
@@ -43,6 +44,10 @@ fn name_of(chosen: &Chosen) -> SubjectName {
 
 fn failed(doing: &str, error: io::Error) -> SubjectError {
     SubjectError(format!("{doing}: {error}"))
+}
+
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads a file after a power cut, and no more than `most` bytes of it: its size is not to be trusted.

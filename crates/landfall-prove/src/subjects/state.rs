@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use landfall::{BoxedError, Journaled, Options, State, StateOptions};
 
-use super::engine::{cannot, lock, recovered};
-use super::name_of;
+use super::engine::{cannot, recovered};
+use super::{lock, name_of};
 use crate::Stop;
 use crate::subject::{
     AckSink, Promise, Recovered, Subject, SubjectError, SubjectName, at_the_same_time,
