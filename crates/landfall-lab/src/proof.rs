@@ -7,7 +7,7 @@ use landfall_results::proof::{Outcome, summary_text};
 
 use crate::{Error, Site, Stop};
 
-/// Transactions of a proof.
+/// Transactions of a proof, if its threads are few.
 pub(crate) const TRANSACTIONS: u64 = 24;
 
 /// The filesystem that is proven on what was measured on `site`: the same where one was made, else
@@ -29,12 +29,14 @@ pub(crate) fn filesystem_like(site: &Site) -> Result<FilesystemSpec, Error> {
     Ok(filesystem_spec)
 }
 
-/// Proves a subject with these settings, with at most `states` crash states, on a filesystem like that of `site`.
+/// Proves a subject with these settings and so many transactions, with at most `states` crash states, on a filesystem
+/// like that of `site`.
 pub(crate) fn of(
     subject: &str,
     settings: &[(String, String)],
     site: &Site,
     filesystem_spec: &FilesystemSpec,
+    transactions: u64,
     states: usize,
     stop: &Stop,
 ) -> Result<SeriesProof, Error> {
@@ -46,7 +48,7 @@ pub(crate) fn of(
     };
     let plan = Plan {
         directory: site.directory().to_owned(),
-        transactions: TRANSACTIONS,
+        transactions,
         states,
         ..plan
     };

@@ -160,6 +160,7 @@ fn rounds(
             &settings,
             site,
             &filesystem,
+            proof::TRANSACTIONS,
             states,
             stop,
         )?);

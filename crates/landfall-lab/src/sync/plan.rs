@@ -4,9 +4,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use landfall_os::{Allocation, SyncMethod};
+use landfall_results::Axes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::proof::way_of_writing;
 use super::{CacheState, Files, Placement, Strategy};
 use crate::PlanKind;
 
@@ -253,13 +255,13 @@ impl Plan {
         wanted.next_multiple_of(u64::from(strategy.threads))
     }
 
-    /// Proofs that are made: several threads are not proven, and what writes in the same way is proven once.
+    /// Proofs that are made: what writes in the same way is proven once.
     pub fn proofs(&self) -> usize {
         if self.proof_states.is_none() {
             return 0;
         }
-        let proven = self.strategies.iter().filter(|one| one.threads == 1);
-        let ways = proven.map(|one| (one.method, one.allocation, one.size));
+        let axes = self.strategies.iter().map(|one| Axes::from(*one));
+        let ways = axes.map(|axes| way_of_writing(&axes).key());
         ways.collect::<HashSet<_>>().len()
     }
 

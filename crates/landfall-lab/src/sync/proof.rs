@@ -3,14 +3,19 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use landfall_os::{Allocation, SyncMethod};
-use landfall_results::{FilesystemSpec, SeriesProof};
+use landfall_os::Allocation;
+use landfall_results::{Axes, Axis, Files, FilesystemSpec, SeriesProof};
 
 use super::{Plan, SyncResults};
 use crate::{Error, Notice, Progress, Site, Stop, Weight, proof};
 
-/// What a proof depends on.
-type Written = (Option<SyncMethod>, Option<Allocation>, Option<u64>);
+/// Transactions of each thread, at least.
+const FEWEST_OF_A_THREAD: u64 = 4;
+
+/// What a proof depends on: neither where in its file a write lands nor what the page cache holds.
+pub(super) fn way_of_writing(axes: &Axes) -> Axes {
+    axes.without(Axis::Pages)
+}
 
 /// What proofs of strategies go by.
 pub(super) struct Proofs<'a> {
@@ -29,20 +34,13 @@ impl Proofs<'_> {
         found: &mut SyncResults,
         progress: &mut dyn Progress,
     ) -> Result<Option<Notice>, Error> {
-        let mut known: HashMap<Written, SeriesProof> = HashMap::new();
+        let mut known: HashMap<String, SeriesProof> = HashMap::new();
         let measured = found.series.iter_mut().filter(|one| one.is_measured());
         let (all, trials) = (self.plan.proofs(), self.plan.trials());
         let begin = Instant::now();
         for strategy in measured {
-            let written = (
-                strategy.axes.sync_method,
-                strategy.axes.allocation,
-                strategy.axes.size,
-            );
-            let proven = match known.get(&written) {
-                _ if strategy.axes.threads > Some(1) => {
-                    proof::not_proven(self.filesystem_spec, "several threads are not proven")
-                }
+            let way = way_of_writing(&strategy.axes);
+            let proven = match known.get(&way.key()) {
                 Some(proven) => proven.clone(),
                 None => {
                     let done = known.len();
@@ -53,8 +51,8 @@ impl Proofs<'_> {
                         _ => self.plan.expected_of_proofs(left),
                     };
                     progress.doing(&what, trials, trials, left);
-                    let proven = one(self, written)?;
-                    known.insert(written, proven.clone());
+                    let proven = one(self, &way)?;
+                    known.insert(way.key(), proven.clone());
                     proven
                 }
             };
@@ -74,7 +72,7 @@ fn notice(site: &Site, filesystem_spec: &FilesystemSpec) -> Option<Notice> {
     })
 }
 
-fn one(proofs: &Proofs<'_>, (method, allocation, size): Written) -> Result<SeriesProof, Error> {
+fn one(proofs: &Proofs<'_>, way: &Axes) -> Result<SeriesProof, Error> {
     let Proofs {
         site,
         filesystem_spec,
@@ -82,21 +80,31 @@ fn one(proofs: &Proofs<'_>, (method, allocation, size): Written) -> Result<Serie
         stop,
         ..
     } = *proofs;
+    let threads = u64::from(way.threads.unwrap_or(1));
+    let (files, written) = match way.files {
+        Some(Files::Each) => (Files::Each, threads),
+        _ => (Files::Shared, 1),
+    };
+    // An equal share of each thread.
+    let transactions = proof::TRANSACTIONS.max(FEWEST_OF_A_THREAD * threads);
+    let transactions = transactions.next_multiple_of(threads);
     let set = |key: &str, value: Option<String>| Some((key.to_owned(), value?));
     let settings: Vec<(String, String)> = [
-        set("method", method.map(|method| method.to_string())),
-        set("allocation", allocation.map(|how| how.to_string())),
-        set("size", size.map(|size| size.to_string())),
-        set("records", Some(proof::TRANSACTIONS.to_string())),
+        set("method", way.sync_method.map(|method| method.to_string())),
+        set("allocation", way.allocation.map(|how| how.to_string())),
+        set("size", way.size.map(|size| size.to_string())),
+        set("threads", Some(threads.to_string())),
+        set("files", Some(files.key().to_owned())),
+        set("records", Some((transactions / written).to_string())),
     ]
     .into_iter()
     .flatten()
     .collect();
-    // Room for what is allocated ahead.
-    let ahead = allocation.and_then(Allocation::step_bytes).unwrap_or(0);
+    // Room for what is allocated ahead, in each file.
+    let ahead = way.allocation.and_then(Allocation::step_bytes).unwrap_or(0);
     let roomy = FilesystemSpec {
-        size: Some(filesystem_spec.small_size() + 2 * ahead),
+        size: Some(filesystem_spec.small_size() + 2 * ahead * written),
         ..filesystem_spec.clone()
     };
-    proof::of("files", &settings, site, &roomy, states, stop)
+    proof::of("files", &settings, site, &roomy, transactions, states, stop)
 }

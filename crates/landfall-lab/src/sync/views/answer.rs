@@ -32,7 +32,9 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
         notes.extend(lead.why_append(append, results));
     }
     if let Some((one, many)) = lead.threads(sync) {
-        rows.push(lead.row(threads(many), many, ""));
+        let is_unproven = lead.is_proven && safety(many) == Safety::NotProven;
+        let remark = if is_unproven { "not proven" } else { "" };
+        rows.push(lead.row(threads(many), many, remark));
         notes.extend(gain(one, many));
     }
     if let Some(unsafe_one) = lead.fastest_unsafe(sync) {
@@ -183,12 +185,13 @@ impl<'a> Lead<'a> {
         (!more.is_empty()).then(|| format!("Appending costs {more} more: each sync {what}."))
     }
 
-    /// One thread and the number of threads that writes most, with the same call.
+    /// One thread and the number of threads that writes most and is not known to lose, with the same call.
     fn threads(&self, sync: &'a SyncResults) -> Option<(&'a Series, &'a Series)> {
         let rate = |series: &Series| series.median(Metric::OpsPerSecond);
         let many = timed(sync)
             .map(|(series, _)| series)
             .filter(|series| series.axes.is_durable() && series.axes.threads > Some(1))
+            .filter(|series| safety(series) != Safety::Lost)
             .filter(|series| series.axes.size == self.series.axes.size)
             .max_by(|a, b| rate(a).unwrap_or(0.0).total_cmp(&rate(b).unwrap_or(0.0)))?;
         let fixed = many.axes.without(Axis::Threads);
