@@ -3,6 +3,7 @@
 //! Everything that people read comes from the [`Page`] and is escaped by the template engine; only the repository's own
 //! style, script and libraries, and the charts' JSON, go in as they are.
 
+use std::cmp::Reverse;
 use std::fmt::{self, Display, Formatter};
 
 use askama::Template;
@@ -205,12 +206,15 @@ impl Filled<'_> {
         format!("{claims}: {}", verdicts.collect::<Vec<_>>().join(", "))
     }
 
-    /// How many notices there are, for those who have read the verdict; nothing if there are none that matter.
+    /// The weightiest notice itself, for those who read no further than the verdict, and how many others there are.
     fn doubts(&self) -> Option<String> {
-        let count = |weight| {
-            let notices = self.page.notices.iter();
-            notices.filter(|notice| notice.weight == weight).count()
+        let mut all: Vec<&Notice> = self.page.notices.iter().collect();
+        all.sort_by_key(|notice| Reverse(notice.weight));
+        let (worst, others) = match all.split_first() {
+            Some((worst, others)) if worst.weight > Weight::Note => (Some(worst), others),
+            _ => (None, all.as_slice()),
         };
+        let count = |weight| others.iter().filter(|one| one.weight == weight).count();
         let kinds = [
             (count(Weight::Danger), "danger", "dangers"),
             (count(Weight::Warning), "warning", "warnings"),
@@ -220,7 +224,13 @@ impl Filled<'_> {
         let counted: Vec<String> = kinds
             .map(|(count, one, several)| Self::counted(count, one, several))
             .collect();
-        (!counted.is_empty()).then(|| format!("Before you believe it: {}", counted.join(", ")))
+        let counted = counted.join(", ");
+        match (worst, counted.as_str()) {
+            (None, "") => None,
+            (None, _) => Some(format!("{counted}.")),
+            (Some(worst), "") => Some(worst.text.clone()),
+            (Some(worst), _) => Some(format!("{} Also: {counted}.", worst.text)),
+        }
     }
 
     /// Notices without which figures mislead.

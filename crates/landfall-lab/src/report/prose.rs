@@ -1,12 +1,12 @@
 //! The report's verdict: what stands on the first screen, above the picture.
 
-use crate::{Results, Weight};
+use crate::Results;
 use landfall_results::view::Part;
 
 /// Sentences that the verdict takes from the first part that has any.
 const MOST_SENTENCES: usize = 3;
 
-/// What the report says before anything else: what was found first, and what puts durability itself in doubt. The
+/// What the report says before anything else: what was found first; the page adds the weightiest notice. The
 /// sentences are taken from their part, so that nothing is said twice.
 pub(super) fn verdict(results: &Results, parts: &mut [Part]) -> Vec<String> {
     let Some(first) = parts.iter_mut().find(|part| !part.sentences.is_empty()) else {
@@ -19,14 +19,8 @@ pub(super) fn verdict(results: &Results, parts: &mut [Part]) -> Vec<String> {
     }
     let count = first.sentences.len().min(MOST_SENTENCES);
     sentences.extend(first.sentences.drain(..count));
-    let mut notices = results.notices.iter();
-    let danger = notices.find(|notice| notice.weight == Weight::Danger);
-    match danger {
-        Some(danger) => sentences.push(format!("Before you believe it: {}", danger.text)),
-        None if results.notices.is_empty() && !results.has_only_proofs() => {
-            sentences.push("Nothing was noticed that puts these figures in doubt.".to_owned());
-        }
-        None => {}
+    if results.notices.is_empty() && !results.has_only_proofs() {
+        sentences.push("Nothing was noticed that puts these figures in doubt.".to_owned());
     }
     sentences
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use landfall_os::humanize::{duration_text, quoted};
 use landfall_results::claim::{ClaimResult, Verdict};
-use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
+use landfall_results::view::{Block, Cell, Column, Row, Table, Tone, or_nothing, published};
 
 use super::runs;
-use crate::numbers::{NOTHING, two};
-use crate::{Found, Notice, Results, Weight, facts};
+use crate::numbers::two;
+use crate::{Found, Notice, Results, Weight, facts, sync};
 
 /// Notices that are said.
 const MOST_NOTICES: usize = 3;
@@ -125,9 +125,8 @@ fn claims(results: &Results, detail: Detail) -> Option<Block> {
             Verdict::Holds => Tone::Good,
             _ => Tone::Bad,
         };
-        let figure = |value: Option<f64>| value.map_or_else(|| NOTHING.to_owned(), two);
-        let today = claim.today.map(|today| today.median);
-        let cells = [figure(claim.published).into(), figure(today).into()];
+        let here = claim.today.map(|here| two(here.median));
+        let cells = [published(claim).into(), or_nothing(here).into()];
         let verdict = Cell::toned(tone, claim.verdict.name());
         let cells = cells.into_iter().chain([verdict]);
         Row::of(claim.statement.as_str(), cells)
@@ -236,9 +235,8 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
     let mut commands = Vec::new();
     if measures_sync && !is_proven && !results.is_in_memory() {
         let directory = quoted(&results.directory);
-        commands.push(format!(
-            "sudo landfall lab sync --prove {directory}   # simulate power cuts"
-        ));
+        commands.push(format!("# {}:", sync::proving()));
+        commands.push(format!("sudo landfall lab sync --prove {directory}"));
     }
     commands.push("sudo landfall advise   # settings of the databases installed here".to_owned());
     if let Some(document) = kept.document.map(quoted) {

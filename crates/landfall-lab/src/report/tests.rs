@@ -289,6 +289,49 @@ fn a_run_without_proofs_is_reported_without_them() {
     // The picture is of cost alone, with the command that adds safety.
     assert!(body(&html).contains("id=\"front\""));
     assert!(body(&html).contains("<code>sudo landfall lab sync --prove /data</code>"));
+    assert!(body(&html).contains("This simulates up to 300 power cuts for each way, in about "));
+    // Text and picture name the same way.
+    let marked: Vec<&str> = html.split("\"best\":true").collect();
+    let [before, _] = marked.as_slice() else {
+        panic!("{} rows are marked", marked.len() - 1);
+    };
+    let row = before.rsplit("\"label\":").next().unwrap_or_default();
+    assert!(row.starts_with("\"overwrite, fdatasync\""), "{row}");
+    assert!(
+        body(&html)
+            .contains("Among the cheapest synced writes of 8 KiB: overwrite with fdatasync,")
+    );
+}
+
+/// Whoever reads no further than the first screen has read the worst.
+#[test]
+fn the_weightiest_notice_is_said_in_the_verdict_and_the_others_are_counted() {
+    let with = |weights: &[Weight]| {
+        let mut noticed = results(strategies(|_| true));
+        let notices = weights.iter().enumerate();
+        let notices = notices.map(|(at, weight)| Notice::new("x", *weight, format!("Text {at}.")));
+        noticed.notices = notices.collect();
+        let html = page(&noticed);
+        let line = html.split("Before you believe it</a>: ").nth(1)?;
+        line.split("</p>").next().map(str::to_owned)
+    };
+    let (note, warning, danger) = (Weight::Note, Weight::Warning, Weight::Danger);
+    let cases: [(&[Weight], Option<&str>); 5] = [
+        (&[], None),
+        (&[note, note], Some("2 notes.")),
+        (&[warning], Some("Text 0.")),
+        (
+            &[note, warning, warning],
+            Some("Text 1. Also: 1 warning, 1 note."),
+        ),
+        (
+            &[warning, danger, note],
+            Some("Text 1. Also: 1 warning, 1 note."),
+        ),
+    ];
+    for (weights, said) in cases {
+        assert_eq!(with(weights).as_deref(), said, "{weights:?}");
+    }
 }
 
 /// What the page shows is what was advised: where documents are, the workload, and the files that were looked at.

@@ -156,6 +156,14 @@ impl Plan {
         Plan::of(PlanKind::Standard, all.collect())
     }
 
+    /// What `landfall lab sync --prove` measures and proves.
+    pub fn proving() -> Plan {
+        Plan {
+            proof_states: Some(Plan::PROOF_STATES as usize),
+            ..Plan::standard()
+        }
+    }
+
     /// The product of all axes, restricted to what `selection` names.
     pub fn full(selection: &Selection) -> Plan {
         let mut all = selection.product(&Selection {

@@ -122,6 +122,24 @@ pub(crate) fn cheapest(mut rivals: Vec<Timed<'_>>) -> Option<(Timed<'_>, Vec<Tim
     Some((first, rivals))
 }
 
+/// The cheapest way that is meant to be durable, of those that are `trusted`, and what cannot be told from it. Where
+/// sizes and threads differ, those of the plan's centre count.
+pub(crate) fn cheapest_durable(
+    sync: &SyncResults,
+    trusted: impl Fn(&Series) -> bool,
+) -> Option<(Timed<'_>, Vec<Timed<'_>>)> {
+    let baseline = Axes::from(Strategy::BASELINE);
+    let durable: Vec<Timed<'_>> = timed(sync)
+        .filter(|(series, _)| series.axes.is_durable() && trusted(series))
+        .collect();
+    let plain = durable.iter().find(|(series, _)| series.axes == baseline);
+    let (centre, _) = plain.or(durable.first())?;
+    let rivals = durable
+        .iter()
+        .filter(|(series, _)| is_comparable(series, centre));
+    cheapest(rivals.copied().collect())
+}
+
 /// The ranking of the strategies around the plan's centre; `None` if nothing was proven.
 pub fn ranking(sync: &SyncResults) -> Option<Ranking<'_>> {
     let timed = || timed(sync);

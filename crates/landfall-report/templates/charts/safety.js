@@ -17,7 +17,7 @@ function drawSafety(chart, width) {
     if (layout.above) {
       return row.text.replace(" ops/s", "");
     }
-    return row.best ? `${row.text}, the fastest` : row.text;
+    return row.best ? `${row.text}, ${chart.named}` : row.text;
   };
   const { domain, marginRight, leftward, ticks } = rateScale(rows, chart.log, width - layout.left,
     (row) => (layout.above ? "" : row.best ? `${textOf(row)}     ` : textOf(row)));
@@ -30,6 +30,8 @@ function drawSafety(chart, width) {
   });
   const best = rows.filter((row) => row.best);
   const colour = (row) => safetyColours[row.group];
+  // What was not proven is named without the colour of what was.
+  const strong = (row) => (row.group === 0 ? colour(row) : "var(--ink)");
   const some = (test) => rows.filter(test);
   const beside = (those, more) => [
     [those.filter((row) => !leftward(row)), "high", "start", 9],
@@ -61,7 +63,7 @@ function drawSafety(chart, width) {
     marks: [
       Plot.gridX(ticks),
       rateAxis(ticks, "operations per second", chart.log),
-      Plot.ruleX(best, { x: "value", stroke: "var(--good)", strokeDasharray: "4 3" }),
+      Plot.ruleX(best, { x: "value", stroke: strong, strokeDasharray: "4 3" }),
       ...[best, some((row) => !row.best)].map((those) =>
         Plot.text(those, { y: "label", text: "label", frameAnchor: "left", fontWeight: those === best ? 700 : 400, ...name }),
       ),
@@ -70,12 +72,12 @@ function drawSafety(chart, width) {
         fill: colour, fontWeight: 700, fontSize: 13, ...halo,
       }),
       Plot.ruleY(rows, { x1: "low", x2: "high", y: "label", stroke: colour, strokeWidth: 3, strokeOpacity: 0.45 }),
-      Plot.dot(best, { x: "value", y: "label", r: 9, stroke: "var(--good)", strokeWidth: 1.5 }),
+      Plot.dot(best, { x: "value", y: "label", r: 9, stroke: strong, strokeWidth: 1.5 }),
       dots(0, { r: 4.5, fill: filled }),
       dots(1, { r: 4.5 }),
       dots(2, { r: 4, fill: "var(--page)" }),
       ...texts(some((row) => !row.best), {}),
-      ...texts(best, { fontWeight: 700, fill: "var(--good)" }),
+      ...texts(best, { fontWeight: 700, fill: strong }),
     ],
   });
 }

@@ -13,6 +13,11 @@ pub struct Claims {
     pub sources: References,
 }
 
+/// The published value in words: many a claim was published without one.
+pub fn published(claim: &ClaimResult) -> String {
+    claim.published.map_or_else(|| "no figure".to_owned(), two)
+}
+
 /// A claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
@@ -24,7 +29,7 @@ pub struct Claim {
     pub why: String,
     /// Number of its source.
     pub source: usize,
-    /// The published value.
+    /// The published value, or that there is none.
     pub published: String,
     /// The median of today.
     pub today: String,
@@ -50,7 +55,7 @@ impl Claims {
                 quantity: claim.quantity.clone(),
                 why: claim.why.clone(),
                 source: sources.cite(Reference::of(&claim.source)),
-                published: or_nothing(claim.published.map(two)),
+                published: published(claim),
                 today: or_nothing(claim.today.map(|today| two(today.median))),
                 interval: or_nothing(claim.today.map(|today| interval(&today, two))),
                 verdict: Cell::toned(tone, claim.verdict.name()),
@@ -75,10 +80,10 @@ impl Claims {
             Row::of(head, cells.into_iter().chain([claim.verdict.clone()]))
         });
         let rows: Vec<Row> = rows.collect();
-        let mut columns: Vec<Column> = ["published", "today", "95% interval"]
+        let mut columns: Vec<Column> = ["published", "measured here", "its 95% interval"]
             .map(Column::new)
             .into();
         columns.push(Column::text("verdict"));
-        Table::new("Published claims, here and today", "", columns).with_rows(rows)
+        Table::new("Published claims, and what was measured here", "", columns).with_rows(rows)
     }
 }

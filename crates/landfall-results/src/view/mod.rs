@@ -15,7 +15,7 @@ pub use advised::{
     Advised, AdvisedChoice, AdvisedGroup, AdvisedSetting, CheckedFile, CheckedSetting, Lacking,
     Workload,
 };
-pub use claims::{Claim, Claims};
+pub use claims::{Claim, Claims, published};
 pub use columns::{SeriesColumn, series_table, with_interval};
 pub use page::Page;
 pub use part::{Chapter, Figure, Part, Suggestion};

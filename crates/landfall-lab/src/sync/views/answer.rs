@@ -5,15 +5,15 @@
 
 use landfall_os::Allocation;
 use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
-use landfall_results::{Axes, Axis, Files, Metric, Series};
+use landfall_results::{Axis, Files, Metric, Series};
 
 use super::prose::{count, rounded};
 use crate::Results;
 use crate::facts::may_lose_new_files;
 use crate::numbers::{NOTHING, Print, interval, thousands, two};
 use crate::stats::Estimate;
-use crate::sync::safety::{Safety, Timed, cheapest, is_comparable, safety, timed, way};
-use crate::sync::{Strategy, SyncResults};
+use crate::sync::SyncResults;
+use crate::sync::safety::{Safety, cheapest_durable, is_comparable, safety, timed, way};
 
 /// The answer; nothing where no durable write was measured.
 pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>> {
@@ -62,17 +62,8 @@ impl<'a> Lead<'a> {
     /// The cheapest safe way: what was proven where anything was, and otherwise what is meant to be durable.
     fn of(sync: &'a SyncResults) -> Option<Lead<'a>> {
         let is_proven = timed(sync).any(|(series, _)| safety(series) != Safety::NotProven);
-        let is_safe = |(series, _): &Timed<'_>| {
-            series.axes.is_durable() && (!is_proven || safety(series) == Safety::LostNothing)
-        };
-        let baseline = Axes::from(Strategy::BASELINE);
-        let safe: Vec<Timed<'a>> = timed(sync).filter(is_safe).collect();
-        let plain = safe.iter().find(|(series, _)| series.axes == baseline);
-        let (centre, _) = plain.or(safe.first())?;
-        let rivals = safe
-            .iter()
-            .filter(|(series, _)| is_comparable(series, centre));
-        let ((series, _), ties) = cheapest(rivals.copied().collect())?;
+        let trusted = |series: &Series| !is_proven || safety(series) == Safety::LostNothing;
+        let ((series, _), ties) = cheapest_durable(sync, trusted)?;
         Some(Lead {
             series,
             ties: ties.len(),
@@ -275,6 +266,7 @@ fn with_interval(ratio: &Estimate) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::Strategy;
     use crate::sync::fixtures::{measured, results, sync_results};
     use landfall_os::{SyncCall, SyncMethod};
 

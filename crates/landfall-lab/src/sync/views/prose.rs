@@ -7,12 +7,10 @@
 use crate::Results;
 use crate::numbers::{interval, thousands, two};
 use crate::stats::Estimate;
-use crate::sync::safety::{
-    self, Ranking, Timed, is_comparable, lost_in, ranking, safety, timed, way,
-};
-use crate::sync::{Safety, Strategy, SyncResults};
+use crate::sync::safety::{Ranking, Timed, cheapest_durable, lost_in, ranking, safety, timed, way};
+use crate::sync::{Safety, SyncResults};
 use landfall_os::Allocation;
-use landfall_results::{Axes, Axis, Metric, Series};
+use landfall_results::{Axis, Metric, Series};
 
 /// Strategies named in a sentence.
 const MOST_NAMED: usize = 2;
@@ -170,23 +168,9 @@ fn untested(sync: &SyncResults) -> String {
 }
 
 fn cheapest(results: &Results, sync: &SyncResults) -> String {
-    let measured: Vec<Timed<'_>> = timed(sync)
-        .filter(|(series, _)| series.axes.is_durable())
-        .collect();
-    let baseline = Axes::from(Strategy::BASELINE);
-    let centre = measured
-        .iter()
-        .find(|(series, _)| series.axes == baseline)
-        .or(measured.first());
-    let Some((centre, _)) = centre else {
+    let Some(((best, rate), equals)) = cheapest_durable(sync, |_| true) else {
         return "No durable write was measured: every strategy measured here leaves its writes to a power cut."
             .to_owned();
-    };
-    let rivals = measured
-        .iter()
-        .filter(|(series, _)| is_comparable(series, centre));
-    let Some(((best, rate), equals)) = safety::cheapest(rivals.copied().collect()) else {
-        return String::new();
     };
     let reserve = if results.is_in_doubt() {
         "The cheapest write that is meant to be durable"

@@ -1,10 +1,12 @@
 //! Cost against safety: the picture of what is fast and lost nothing.
 
-use crate::Results;
 use crate::numbers::{interval, thousands};
-use crate::sync::safety::{Timed, is_comparable, lost_in, place, ranking, safety, timed};
-use crate::sync::{Safety, Strategy, SyncResults};
-use landfall_os::humanize::quoted;
+use crate::sync::safety::{
+    Timed, cheapest_durable, is_comparable, lost_in, place, ranking, safety, timed,
+};
+use crate::sync::{Plan, Safety, Strategy, SyncResults};
+use crate::{Experiment, Results};
+use landfall_os::humanize::{duration_text, quoted};
 use landfall_os::{Allocation, SyncCall, SyncMethod};
 use landfall_results::view::chart::{
     Chart, Comparison, ComparisonMark, Drawing, MOST_ROWS, is_wide,
@@ -31,9 +33,13 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
     let ranking = ranking(sync);
     let is_proven = ranking.is_some();
     let (all, best) = match &ranking {
-        Some(ranking) => (ranking.all.clone(), ranking.best.map(|(best, _)| best)),
-        None => (comparable(sync), None),
+        Some(ranking) => (ranking.all.clone(), ranking.best),
+        None => {
+            let best = cheapest_durable(sync, |_| true).map(|(best, _)| best);
+            (comparable(sync), best)
+        }
     };
+    let best = best.map(|(best, _)| best);
     let (centre, _) = all.first()?;
     let groups = match (is_proven, results.is_in_memory()) {
         (true, _) => PROVEN,
@@ -72,18 +78,31 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         2 => 3,
         other => other,
     });
-    let mut legend = vec!["Bars are 95% intervals.".to_owned()];
+    let mut legend =
+        vec!["Bars are 95% intervals; where they overlap, no difference is shown.".to_owned()];
     if is_proven {
         legend.push("0/300 means: lost in 0 of 300 simulated power cuts.".to_owned());
+        let is_bare = |(one, _): &Timed<'_>| {
+            one.proof
+                .as_ref()
+                .is_some_and(|proof| (proof.losing, proof.states) == (1, 1))
+        };
+        if shown.iter().any(is_bare) {
+            legend.push("1/1: nothing reached the disk, which leaves one state.".to_owned());
+        }
     }
     if best.is_some() {
-        legend.push("Right of the dashed line is what is faster.".to_owned());
+        legend.push("Bold, on the dashed line: the way that the text above names.".to_owned());
     }
     if hidden > 0 {
         legend.push(format!("{hidden} more rows are under Data."));
     }
     let comparison = Comparison {
         log: is_wide(rows.iter().map(|row| row.value)),
+        named: ranking
+            .as_ref()
+            .map_or("among the cheapest", |ranking| named_as(&ranking.equals))
+            .into(),
         groups: groups.map(Into::into).into(),
         rows,
     };
@@ -93,11 +112,33 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
     if !is_proven && !results.is_in_memory() {
         let directory = quoted(&results.directory);
         figure.command = Some(Suggestion::new(
-            "Which synced ones survive a power cut is not known yet. This simulates power cuts:",
+            format!(
+                "Which synced ones survive a power cut is not known yet. This {}:",
+                proving()
+            ),
             format!("sudo landfall lab sync --prove {directory}"),
         ));
     }
     Chapter::of_figures("Cost against safety", "", vec![figure])
+}
+
+/// What is written beside the cheapest way that lost nothing, where these cannot be told from it.
+fn named_as(equals: &[Timed<'_>]) -> &'static str {
+    if equals.is_empty() {
+        "cheapest safe"
+    } else {
+        "among the cheapest safe"
+    }
+}
+
+/// What `landfall lab sync --prove` does, and how long it takes.
+pub(crate) fn proving() -> String {
+    let plan = Plan::proving();
+    format!(
+        "simulates up to {} power cuts for each way, in about {}",
+        Plan::PROOF_STATES,
+        duration_text(Experiment::expected(&plan).as_secs_f64())
+    )
 }
 
 /// `8 KiB writes a second, 1 thread`.
@@ -170,11 +211,10 @@ pub(super) fn of(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         .filter(|(one, _)| one.proof.is_some() && !is_comparable(one, centre))
         .collect();
     // In main memory the fastest says nothing of a disk.
-    let best = if results.is_in_memory() {
-        None
-    } else {
-        ranking.best.map(|(best, _)| best.key.as_str())
-    };
+    let best = ranking
+        .best
+        .filter(|_| !results.is_in_memory())
+        .map(|(best, _)| (best.key.as_str(), ranking.equals.as_slice()));
     let title = writes_of(centre);
     let mut figures = vec![figure("safety", &title, ranking.all, best, named)];
     if !others.is_empty() {
@@ -204,9 +244,10 @@ fn figure(
     id: &str,
     title: &str,
     mut those: Vec<Timed<'_>>,
-    best: Option<&str>,
+    best: Option<(&str, &[Timed<'_>])>,
     label: fn(&Series) -> String,
 ) -> Figure {
+    let (best, equals) = best.map_or((None, &[][..]), |(best, equals)| (Some(best), equals));
     those.sort_by(|(a, a_rate), (b, b_rate)| {
         let by_rate = b_rate.median.total_cmp(&a_rate.median);
         safety(a).cmp(&safety(b)).then(by_rate)
@@ -219,7 +260,7 @@ fn figure(
     let terms = terms(&those);
     let mut legend = Vec::new();
     if best.is_some() {
-        legend.push("The dashed line is the rate of the fastest that lost nothing.".to_owned());
+        legend.push("Bold, on the dashed line: the cheapest that lost nothing.".to_owned());
     }
     if those.len() > MOST_ROWS {
         legend.push(format!(
@@ -229,6 +270,7 @@ fn figure(
     }
     let comparison = Comparison {
         log: is_wide(rows.iter().map(|row| row.value)),
+        named: named_as(equals).into(),
         groups: PROVEN.map(Into::into).into(),
         rows,
     };

@@ -9,6 +9,8 @@ use serde::Serialize;
 pub struct Comparison {
     /// Whether the scale is logarithmic.
     pub log: bool,
+    /// What is written beside the row that the text names, which is marked as the best.
+    pub named: Cow<'static, str>,
     /// Names of the groups that marks refer to: lost nothing, lost, not proven.
     pub groups: Vec<Cow<'static, str>>,
     /// From the top down.
@@ -24,7 +26,7 @@ pub struct ComparisonMark {
     pub group: usize,
     /// Whether what is acknowledged is meant to survive a power cut.
     pub durable: bool,
-    /// Whether it is the fastest that lost nothing.
+    /// Whether it is the one that the text names as the cheapest.
     pub best: bool,
     /// The median.
     pub value: f64,
