@@ -296,10 +296,10 @@ fn a_run_without_proofs_is_reported_without_them() {
         panic!("{} rows are marked", marked.len() - 1);
     };
     let row = before.rsplit("\"label\":").next().unwrap_or_default();
-    assert!(row.starts_with("\"overwrite, fdatasync\""), "{row}");
+    assert!(row.starts_with("\"overwrite, direct+io_uring\""), "{row}");
     assert!(
         body(&html)
-            .contains("Among the cheapest synced writes of 8 KiB: overwrite with fdatasync,")
+            .contains("Among the cheapest synced writes of 8 KiB: overwrite with direct+io_uring,")
     );
 }
 
