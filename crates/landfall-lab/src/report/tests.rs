@@ -122,6 +122,7 @@ fn what_the_machine_calls_itself_is_only_text() {
         assert_eq!(here, there, "{sign}");
     }
     assert!(!html.contains("href=\"javascript"));
+    assert!(body(&html).contains("data-label=\"Published\">no figure</td>"));
 }
 
 #[test]
