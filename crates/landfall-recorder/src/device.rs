@@ -1,15 +1,10 @@
 //! What is behind a block device that the kernel is served.
 
-use std::time::Instant;
-
-use crate::answer::Answer;
+use crate::answer::{Answer, Due};
 use crate::fault::Refusal;
 
 /// The largest request in bytes; larger ones are split by the kernel.
 pub(crate) const LARGEST_REQUEST: u32 = 1 << 20;
-
-/// When a request that has been done is answered; `None`: at once.
-pub(crate) type Due = Option<Instant>;
 
 /// What became of a write.
 #[derive(Clone, Copy, Debug, Default)]

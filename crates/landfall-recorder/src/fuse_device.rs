@@ -21,8 +21,8 @@ use fuser::{
 };
 use landfall_os::{isolate_mounts, leave_mounts, serve_block_device, unmount};
 
-use crate::answer::{Answers, Reply};
-use crate::device::{Access, Device, LARGEST_REQUEST, Written};
+use crate::answer::Answers;
+use crate::device::{Access, Device, LARGEST_REQUEST};
 use crate::fault::Refusal;
 use crate::server::Server;
 
@@ -88,8 +88,8 @@ fn serve(
     ];
     // A subject may run as another user, and its acknowledgements are marks.
     config.acl = SessionACL::All;
-    let (answers, thread) = Answers::start(device)?;
-    let session = fuser::Session::new(Front { answers }, mount, &config)?;
+    let (answers, thread) = Answers::start()?;
+    let session = fuser::Session::new(Front { device, answers }, mount, &config)?;
     leave_mounts()?;
     let _ = ready.send(());
     drop(ready);
@@ -101,6 +101,7 @@ fn serve(
 
 /// The filesystem that the kernel sees.
 struct Front {
+    device: Arc<dyn Device>,
     answers: Answers,
 }
 
@@ -108,7 +109,7 @@ impl Front {
     fn attributes(&self, node: INodeNo) -> Option<FileAttr> {
         let (kind, perm, size) = match node {
             ROOT => (FileType::Directory, 0o755, 0),
-            DISK => (FileType::RegularFile, 0o600, self.answers.device().size()),
+            DISK => (FileType::RegularFile, 0o600, self.device.size()),
             MARK => (FileType::RegularFile, 0o666, 0),
             _ => return None,
         };
@@ -218,10 +219,10 @@ impl Filesystem for Front {
         if node != DISK {
             return reply.data(&[]);
         }
-        let left = self.answers.device().size().saturating_sub(offset);
+        let left = self.device.size().saturating_sub(offset);
         let mut bytes = vec![0; usize::try_from(left.min(u64::from(size))).unwrap_or(0)];
-        match self.answers.device().read(offset, &mut bytes) {
-            Ok(due) => self.answers.send(due, Reply::Read(reply, bytes)),
+        match self.device.read(offset, &mut bytes) {
+            Ok(due) => self.answers.send(due, move || reply.data(&bytes)),
             Err(refusal) => reply.error(errno(refusal)),
         }
     }
@@ -240,13 +241,21 @@ impl Filesystem for Front {
     ) {
         let len = bytes.len() as u32;
         if node == MARK {
-            let answer = self.answers.on_drop(Reply::Written(reply, len, None));
-            self.answers.device().mark(bytes, answer);
+            let answer = self.answers.on_drop(move || reply.written(len));
+            self.device.mark(bytes, answer);
             return;
         }
         // Whoever wants a write durable by itself is not served a file: there is no way to say so.
-        match self.answers.device().write(offset, bytes, Access::Cached) {
-            Ok(Written { due, event }) => self.answers.send(due, Reply::Written(reply, len, event)),
+        match self.device.write(offset, bytes, Access::Cached) {
+            Ok(written) => {
+                let due = written.due;
+                let device = self.device.clone();
+                self.answers.send(due, move || {
+                    // First: the kernel may send a flush as soon as it has the answer.
+                    written.event.inspect(|&event| device.answering(event));
+                    reply.written(len);
+                });
+            }
             Err(refusal) => reply.error(errno(refusal)),
         }
     }
@@ -255,8 +264,8 @@ impl Filesystem for Front {
         if node != DISK {
             return reply.ok();
         }
-        match self.answers.device().flush() {
-            Ok(due) => self.answers.send(due, Reply::Flushed(reply)),
+        match self.device.flush() {
+            Ok(due) => self.answers.send(due, move || reply.ok()),
             Err(refusal) => reply.error(errno(refusal)),
         }
     }

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use landfall_os::{BlockNode, NbdDevice, leave_mounts, serve_block_device};
 
-use crate::answer::{Answers, Reply};
-use crate::device::{Access, Device, Due, LARGEST_REQUEST, Written};
+use crate::answer::{Answers, Due};
+use crate::device::{Access, Device, LARGEST_REQUEST, Written};
 use crate::fault::Refusal;
 use crate::server::Server;
 
@@ -74,7 +74,7 @@ fn serve(device: Arc<dyn Device>, keep: &[RawFd], ready: Sender<BlockNode>) -> i
     serve_block_device(keep)?;
     let (own, kernels) = UnixStream::pair()?;
     let attached = NbdDevice::attach(kernels.as_fd(), device.size())?;
-    let (answers, answering) = Answers::start(device)?;
+    let (answers, answering) = Answers::start()?;
     leave_mounts()?;
     let requests = own.try_clone()?;
     let own = Arc::new(Mutex::new(own));
@@ -89,7 +89,7 @@ fn serve(device: Arc<dyn Device>, keep: &[RawFd], ready: Sender<BlockNode>) -> i
             })?;
         let _ = ready.send(attached.node().clone());
         drop(ready);
-        let taken = take(requests, &own, &answers);
+        let taken = take(requests, &own, &device, &answers);
         let used = user
             .join()
             .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
@@ -104,6 +104,7 @@ fn serve(device: Arc<dyn Device>, keep: &[RawFd], ready: Sender<BlockNode>) -> i
 fn take(
     mut requests: UnixStream,
     own: &Arc<Mutex<UnixStream>>,
+    device: &Arc<dyn Device>,
     answers: &Answers,
 ) -> io::Result<()> {
     loop {
@@ -133,13 +134,18 @@ fn take(
             error: 0,
             data: Vec::new(),
         };
-        match done(&request, data, answers.device()) {
+        match done(&request, data, device.as_ref()) {
             Ok((Written { due, event }, data)) => {
-                answers.send(due, Reply::Nbd(NbdReply { data, ..reply }, event));
+                let device = device.clone();
+                answers.send(due, move || {
+                    // First: the kernel may send a flush as soon as it has the answer.
+                    event.inspect(|&event| device.answering(event));
+                    NbdReply { data, ..reply }.send();
+                });
             }
             Err(refusal) => {
                 let error = errno(refusal);
-                answers.send(None, Reply::Nbd(NbdReply { error, ..reply }, None));
+                NbdReply { error, ..reply }.send();
             }
         }
     }
@@ -216,7 +222,7 @@ impl NbdRequest {
 }
 
 /// What it is told.
-pub(crate) struct NbdReply {
+struct NbdReply {
     socket: Arc<Mutex<UnixStream>>,
     handle: [u8; 8],
     error: u32,
@@ -224,7 +230,7 @@ pub(crate) struct NbdReply {
 }
 
 impl NbdReply {
-    pub fn send(self) {
+    fn send(self) {
         let mut bytes = Vec::with_capacity(16 + self.data.len());
         bytes.extend(REPLY_MAGIC.to_be_bytes());
         bytes.extend(self.error.to_be_bytes());
@@ -297,9 +303,10 @@ mod tests {
 
     #[test]
     fn requests_are_done_in_order_and_answered_by_their_handles() {
-        let device = Arc::new(Asked::default());
+        let asked = Arc::new(Asked::default());
+        let device: Arc<dyn Device> = asked.clone();
         let (mut kernel, own) = UnixStream::pair().unwrap();
-        let (answers, answering) = Answers::start(device.clone()).unwrap();
+        let (answers, answering) = Answers::start().unwrap();
         let mut sent = request(0, WRITE, 1, 512, 512);
         sent.extend([7; 512]);
         sent.extend(request(FUA, WRITE, 2, 1024, 512));
@@ -311,11 +318,11 @@ mod tests {
         sent.extend(request(0, DISCONNECT, 6, 0, 0));
         kernel.write_all(&sent).unwrap();
         let requests = own.try_clone().unwrap();
-        take(requests, &Arc::new(Mutex::new(own)), &answers).unwrap();
+        take(requests, &Arc::new(Mutex::new(own)), &device, &answers).unwrap();
         drop(answers);
         answering.join().unwrap();
         assert_eq!(
-            *device.0.lock().unwrap(),
+            *asked.0.lock().unwrap(),
             [
                 "write 512 at 512, Cached",
                 "answering 512",
@@ -345,10 +352,11 @@ mod tests {
     #[test]
     fn what_is_no_request_ends_it() {
         let (mut kernel, own) = UnixStream::pair().unwrap();
-        let (answers, _) = Answers::start(Arc::new(Asked::default())).unwrap();
+        let (answers, _) = Answers::start().unwrap();
+        let device: Arc<dyn Device> = Arc::new(Asked::default());
         kernel.write_all(&[0; HEADER]).unwrap();
         let requests = own.try_clone().unwrap();
-        let error = take(requests, &Arc::new(Mutex::new(own)), &answers).unwrap_err();
+        let error = take(requests, &Arc::new(Mutex::new(own)), &device, &answers).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use landfall_os::{BlockNode, PrivateDirectory};
 
-use crate::answer::Answer;
-use crate::device::{Access, Device, Due, Written};
+use crate::answer::{Answer, Due};
+use crate::device::{Access, Device, Written};
 use crate::event::{Span, list_bytes};
 use crate::fault::{Faults, FlushFate, Refusal};
 use crate::latency::{Latency, Profile, Request};
