@@ -1,8 +1,9 @@
 //! Which nodes requests are about: few of them much more often than others.
 //!
-//! Each kind of access has a Zipf distribution of its own over ranks, and a permutation of its own that
-//! says which node has which rank; so what is often read need not be often written. A small share of the
-//! accesses to links goes to nodes by their out-degree instead, the most links first.
+//! Each kind of access has a Zipf distribution of its own over ranks. A permutation says which node has
+//! which rank: one for links and another for nodes, so that the links that are often read are often
+//! written. A small share of the accesses to links goes to nodes by their out-degree instead, the most
+//! links first.
 
 use rand::RngExt;
 use rand::rngs::SmallRng;
@@ -50,14 +51,14 @@ pub(super) struct Access {
 impl Access {
     pub fn new(nodes: u64, seed: u64) -> Access {
         let mut seeds = fastrand::Rng::with_seed(seed);
-        let mut seed = || seeds.u64(..);
+        let [of_graph, of_links, of_nodes] = std::array::from_fn(|_| seeds.u64(..));
         Access {
-            graph: Graph::new(nodes, seed()),
-            link_read: Skew::new(nodes, 0.8, 0.005, seed()),
+            graph: Graph::new(nodes, of_graph),
+            link_read: Skew::new(nodes, 0.8, 0.005, of_links),
             // The original reads these two from the settings of link reads; they are what it means.
-            link_write: Skew::new(nodes, 0.741, 0.05, seed()),
-            node_read: Skew::new(nodes, 0.625, 0.0, seed()),
-            node_update: Skew::new(nodes, 0.606, 0.0, seed()),
+            link_write: Skew::new(nodes, 0.741, 0.05, of_links),
+            node_read: Skew::new(nodes, 0.625, 0.0, of_nodes),
+            node_update: Skew::new(nodes, 0.606, 0.0, of_nodes),
         }
     }
 
@@ -91,7 +92,7 @@ impl Access {
         id1 + random.random_range(..self.targets(id1, kind, exists))
     }
 
-    /// So many different ones; fewer, if there are not as many.
+    /// So many different ones; where there are not as many, also those behind them.
     pub fn different_targets(
         &self,
         id1: u64,
@@ -102,7 +103,7 @@ impl Access {
     ) -> Vec<u64> {
         let range = self.targets(id1, kind, exists);
         if wanted >= range {
-            return (id1..id1 + range).collect();
+            return (id1..id1 + wanted).collect();
         }
         let mut targets = Vec::with_capacity(wanted as usize);
         while (targets.len() as u64) < wanted {
@@ -208,7 +209,7 @@ mod tests {
         assert_eq!(access.target(without, 1, 0.5, &mut random), without);
         assert_eq!(
             access.different_targets(without, 1, 0.5, 9, &mut random),
-            [without]
+            Vec::from_iter(without..without + 9)
         );
         let mut targets = access.different_targets(id1, 0, 0.5, 100, &mut random);
         targets.sort_unstable();

@@ -15,7 +15,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::request::{LIST_LIMIT, Link, LinkKey, NODE_TYPE, Node};
+use super::request::{LIST_LIMIT, Link, LinkKey, NODE_TYPE, Node, Start};
 use super::store::Store;
 use crate::{Batch, DatabaseError, KeyValue};
 
@@ -286,10 +286,8 @@ impl Store for KeyStore {
         links.filter_map(Result::transpose).collect()
     }
 
-    fn list_links(&mut self, id1: u64, kind: u64, before: u64) -> Result<Vec<Link>, DatabaseError> {
-        let Some(latest) = before.checked_sub(1) else {
-            return Ok(Vec::new());
-        };
+    fn list_links(&mut self, id1: u64, kind: u64, from: Start) -> Result<Vec<Link>, DatabaseError> {
+        let (latest, mut skipped) = from.place();
         let from = index_start(id1, kind, latest);
         // Behind all that are visible.
         let mut to = key(b'i', &[id1, kind]);
@@ -297,6 +295,10 @@ impl Store for KeyStore {
         let mut links = Vec::new();
         let mut failed = None;
         let mut visit = |key: &[u8], value: &[u8]| match read_index(id1, kind, key, value) {
+            Ok(_) if skipped > 0 => {
+                skipped -= 1;
+                true
+            }
             Ok(link) => {
                 links.push(link);
                 links.len() < LIST_LIMIT

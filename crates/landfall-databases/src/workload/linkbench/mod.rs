@@ -302,7 +302,7 @@ impl Client for LinkBenchClient {
         let kind = request.kind();
         match ask(self.store.as_mut(), &request) {
             Ok(answer) => {
-                self.draw.remember(&answer);
+                self.draw.remember(&request, &answer);
                 Ok(kind)
             }
             Err(error) => {

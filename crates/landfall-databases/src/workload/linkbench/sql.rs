@@ -3,7 +3,7 @@
 //! A change of a link and its count is one explicit transaction, which locks the link first and then its
 //! count, always in this order. Everything else is one statement by itself.
 
-use super::request::{LIST_LIMIT, Link, LinkKey, NODE_TYPE, Node};
+use super::request::{LIST_LIMIT, Link, LinkKey, NODE_TYPE, Node, Start};
 use super::store::Store;
 use crate::workload::sql::{bytes_type, transaction};
 use crate::{DatabaseError, Dialect, Row, Sql, Statement, Value};
@@ -154,7 +154,7 @@ impl SqlStore {
             get_links: Vec::new(),
             list_links: prepare(&format!(
                 "SELECT {columns} FROM linktable{index} WHERE id1 = ? AND link_type = ?
-                 AND visibility = 1 AND time < ? ORDER BY time DESC LIMIT {LIST_LIMIT}"
+                 AND visibility = 1 AND time <= ? ORDER BY time DESC LIMIT {LIST_LIMIT} OFFSET ?"
             ))?,
             get_node: prepare("SELECT version, time, data FROM nodetable WHERE id = ?")?,
             add_node: prepare(&format!(
@@ -250,8 +250,9 @@ impl Store for SqlStore {
         rows.into_iter().map(link).collect()
     }
 
-    fn list_links(&mut self, id1: u64, kind: u64, before: u64) -> Result<Vec<Link>, DatabaseError> {
-        let values = [id1, kind, before].map(number);
+    fn list_links(&mut self, id1: u64, kind: u64, from: Start) -> Result<Vec<Link>, DatabaseError> {
+        let (latest, skipped) = from.place();
+        let values = [id1, kind, latest, skipped].map(number);
         let rows = self.sql.query(self.list_links, &values)?;
         rows.into_iter().map(link).collect()
     }

@@ -1,6 +1,6 @@
 //! What LinkBench asks of a store of links and nodes, in whichever form it keeps them.
 
-use super::request::{Link, LinkKey, Node, Request};
+use super::request::{Link, LinkKey, Node, Request, Start};
 use crate::DatabaseError;
 
 /// A client's way to the links and nodes. Each call is one transaction or one query.
@@ -18,8 +18,8 @@ pub(super) trait Store: Send {
     /// Those of these links that are there.
     fn get_links(&mut self, id1: u64, kind: u64, id2s: &[u64]) -> Result<Vec<Link>, DatabaseError>;
 
-    /// The visible links from before a time, the latest first, no more than the limit.
-    fn list_links(&mut self, id1: u64, kind: u64, before: u64) -> Result<Vec<Link>, DatabaseError>;
+    /// The visible links from there on, the latest first, no more than the limit.
+    fn list_links(&mut self, id1: u64, kind: u64, from: Start) -> Result<Vec<Link>, DatabaseError>;
 
     /// A node.
     fn get_node(&mut self, id: u64) -> Result<Option<Node>, DatabaseError>;
@@ -52,8 +52,8 @@ pub(super) fn ask(store: &mut dyn Store, request: &Request) -> Result<Answer, Da
         Request::DeleteLink { key, time } => Answer::Was(store.hide_link(*key, *time)?),
         Request::CountLinks { id1, kind } => Answer::Count(store.count_links(*id1, *kind)?),
         Request::GetLinks { id1, kind, id2s } => Answer::Links(store.get_links(*id1, *kind, id2s)?),
-        Request::ListLinks { id1, kind, before } => {
-            Answer::Links(store.list_links(*id1, *kind, *before)?)
+        Request::ListLinks { id1, kind, from } => {
+            Answer::Links(store.list_links(*id1, *kind, *from)?)
         }
         Request::GetNode(id) => Answer::Node(store.get_node(*id)?),
         Request::AddNode(node) => Answer::Id(store.add_node(node)?),

@@ -1,9 +1,10 @@
 //! The same requests, asked of both forms.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use super::keys::{count_key, link_key};
-use super::request::{Link, LinkKey};
+use super::request::{Link, LinkKey, Start};
 use super::store::Answer;
 use super::*;
 use crate::conformance::{Fixture, keys, sql};
@@ -202,14 +203,15 @@ fn a_link_is_added_updated_hidden_and_shown_again() {
             version: 0,
             data: data.to_vec(),
         };
-        let list = |store: &mut dyn Store| store.list_links(1, 5, 100).unwrap();
+        let list = |store: &mut dyn Store| store.list_links(1, 5, Start::Latest).unwrap();
         assert_eq!(store.count_links(1, 5), Ok(0));
         assert_eq!(store.put_link(&link(1, b"one")), Ok(false));
         assert_eq!(store.put_link(&link(2, b"two")), Ok(true));
         assert_eq!(store.count_links(1, 5), Ok(1));
         assert_eq!(list(store.as_mut()), [link(2, b"two")]);
-        assert_eq!(store.list_links(1, 5, 2).unwrap(), []);
-        assert_eq!(store.list_links(1, 5, 0).unwrap(), []);
+        // The last link of an earlier list is not shown again.
+        assert_eq!(store.list_links(1, 5, Start::Behind(2)).unwrap(), []);
+        assert_eq!(store.list_links(1, 5, Start::Behind(1)).unwrap(), []);
         assert_eq!(store.hide_link(key, 3), Ok(true));
         assert_eq!(store.hide_link(key, 4), Ok(false));
         assert_eq!(store.count_links(1, 5), Ok(0));
@@ -265,7 +267,7 @@ fn what_is_loaded_is_the_same_whoever_loads_it() {
         for kind in 0..graph::TYPES {
             let kind_of = graph::FIRST_TYPE + kind;
             let sorted = |store: &mut dyn Store| {
-                let mut links = store.list_links(id, kind_of, u64::MAX >> 1).unwrap();
+                let mut links = store.list_links(id, kind_of, Start::Latest).unwrap();
                 links.sort();
                 links
             };
@@ -274,6 +276,79 @@ fn what_is_loaded_is_the_same_whoever_loads_it() {
             assert_eq!(links, sorted(ordered.as_mut()));
         }
     }
+}
+
+/// Ordered keys in main memory.
+#[derive(Clone, Default)]
+struct InMemory(Arc<Mutex<BTreeMap<Vec<u8>, Vec<u8>>>>);
+
+impl KeyValue for InMemory {
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, DatabaseError> {
+        Ok(self.0.lock().unwrap().get(key).cloned())
+    }
+
+    fn scan(
+        &mut self,
+        from: &[u8],
+        to: &[u8],
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), DatabaseError> {
+        let keys = self.0.lock().unwrap();
+        let mut entries = keys.range(from.to_vec()..to.to_vec());
+        entries.all(|(key, value)| visit(key, value));
+        Ok(())
+    }
+
+    fn commit(&mut self, batch: &Batch) -> Result<(), DatabaseError> {
+        let mut keys = self.0.lock().unwrap();
+        for (key, value) in &batch.0 {
+            match value {
+                Some(value) => keys.insert(key.clone(), value.clone()),
+                None => keys.remove(key),
+            };
+        }
+        Ok(())
+    }
+}
+
+/// The load must be the same at the end of a long run, else what is measured depends on how long it is.
+#[test]
+fn lists_of_a_long_run_stay_as_long_as_they_were() {
+    const IDS: u64 = 50_000;
+    const PART: usize = 100_000;
+    let source = Source::new(IDS, 1);
+    let keys = InMemory::default();
+    let loaded = (1..=IDS).map(|id| source.loaded(id, 1));
+    Loader::Keys(Box::new(keys.clone()))
+        .fill(&source, loaded)
+        .unwrap();
+    let mut store = KeyStore::new(Box::new(keys), Arc::new(Shared::new(IDS))).unwrap();
+    let mut draw = Draw::new(1);
+    let mut time = 1_400_000_000_000;
+    let mut parts = Vec::new();
+    for _ in 0..4 {
+        let (mut lists, mut rows, mut cut_off, mut continued) = (0, 0, 0, 0);
+        for _ in 0..PART {
+            time += 1;
+            let request = draw.next(&source, time);
+            let answer = ask(&mut store, &request).unwrap();
+            draw.remember(&request, &answer);
+            if let (Request::ListLinks { from, .. }, Answer::Links(links)) = (&request, &answer) {
+                lists += 1;
+                rows += links.len();
+                cut_off += usize::from(links.len() == request::LIST_LIMIT);
+                continued += usize::from(*from != Start::Latest);
+            }
+        }
+        // None is continued more often than it was cut off.
+        assert!(
+            cut_off > 0 && continued <= cut_off,
+            "{continued}, {cut_off}"
+        );
+        parts.push(rows as f64 / lists as f64);
+    }
+    let (first, last) = (parts[0], parts[3]);
+    assert!((0.7..1.4).contains(&(last / first)), "{parts:?}");
 }
 
 #[test]
