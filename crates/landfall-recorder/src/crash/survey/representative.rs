@@ -8,11 +8,14 @@
 //! The states of an epoch are made in few ways ([`Act`]). For each way there are groups of states whose writes are of one
 //! [kind](WriteKind). Way after way gives a state of its next group; once every group has given one, they give their
 //! second, and so on. Groups of writes over durable data of a file come first, since nothing else can destroy what was
-//! acknowledged long ago; of those the smallest. In a group, epochs unlike those before come first.
+//! acknowledged long ago; of those the smallest. Where a write is torn, they take turns with groups of writes that append
+//! to a file, the largest first: a log's last record is what power cuts tear most often. In a group, epochs unlike those
+//! before come first.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
+use std::vec::IntoIter;
 
 use fastrand::Rng;
 
@@ -51,11 +54,13 @@ enum Act {
 }
 
 impl Act {
-    const ALL: [Act; 8] = [
+    /// The ways in turn. Nothing of an epoch is what most outages leave, and comes twice.
+    const TURNS: [Act; 9] = [
         Act::Nothing,
         Act::Torn,
         Act::Without,
         Act::Only,
+        Act::Nothing,
         Act::TornLate,
         Act::Upto,
         Act::TornAlone,
@@ -242,13 +247,16 @@ fn epoch_kind(walker: &Walker<'_>, kinds: &[(u32, WriteKind)]) -> EpochKind {
     seed_of(&parts)
 }
 
+/// The turn of writes to a file where nothing was.
+const APPENDS: u8 = 2;
+
 /// How soon a group's turn comes; the lowest first. What a write over durable data of a file loses was acknowledged
 /// long ago; what only filled space was durable for nobody.
 fn turn(kind: Option<WriteKind>) -> u8 {
     match kind.map(|kind| (kind.effect, kind.file)) {
         None | Some((Effect::Overwrites, Some(_))) => 0,
         Some((Effect::Overwrites, None)) => 1,
-        Some((Effect::Fills, Some(_))) => 2,
+        Some((Effect::Fills, Some(_))) => APPENDS,
         Some((Effect::Fills, None)) => 3,
     }
 }
@@ -268,34 +276,50 @@ fn rank(
             .or_default()
             .push((turn(kind), all, members));
     }
-    for groups in by_act.values_mut() {
+    for (act, groups) in &mut by_act {
         // Stable: of equals, by kind.
         groups.sort_by_key(|(turn, all, _)| (*turn, *all));
-    }
-    let mut ranked = Vec::new();
-    for place in 0.. {
-        let before = ranked.len();
-        for act in Act::ALL {
-            let Some(groups) = by_act.get(&act) else {
-                continue;
-            };
-            let (round, group) = (place / groups.len(), place % groups.len());
-            let member = groups[group].2.get(round);
-            ranked.extend(member.map(|member| (member.cut, member.choice)));
-            if ranked.len() >= limit {
-                ranked.truncate(limit);
-                return ranked;
-            }
+        if *act == Act::Torn {
+            take_turns_with_appends(groups);
         }
-        let is_over = |groups: &Vec<(u8, usize, Vec<Member>)>| {
-            let longest = groups.iter().map(|(_, _, members)| members.len()).max();
-            place / groups.len() >= longest.unwrap_or(0)
-        };
-        if ranked.len() == before && by_act.values().all(is_over) {
+    }
+    let mut by_act: BTreeMap<Act, IntoIter<Member>> = by_act
+        .into_iter()
+        .map(|(act, groups)| {
+            let groups = groups.into_iter().map(|(_, _, members)| members);
+            (act, round_robin(groups.collect()).into_iter())
+        })
+        .collect();
+    let mut ranked = Vec::new();
+    while ranked.len() < limit {
+        let before = ranked.len();
+        for act in Act::TURNS {
+            let member = by_act.get_mut(&act).and_then(Iterator::next);
+            ranked.extend(member.map(|member| (member.cut, member.choice)));
+        }
+        if ranked.len() == before {
             break;
         }
     }
+    ranked.truncate(limit);
     ranked
+}
+
+/// The first of each, then the second of each that has one, and so on.
+fn round_robin<T: Copy>(groups: Vec<Vec<T>>) -> Vec<T> {
+    let longest = groups.iter().map(Vec::len).max().unwrap_or(0);
+    let rounds = (0..longest).flat_map(|round| groups.iter().filter_map(move |of| of.get(round)));
+    rounds.copied().collect()
+}
+
+/// Puts a group of writes that append to a file, the largest first, behind each of the groups before those.
+fn take_turns_with_appends<T>(groups: &mut Vec<(u8, usize, T)>) {
+    let appends: Vec<_> = groups
+        .extract_if(.., |(turn, ..)| *turn == APPENDS)
+        .collect();
+    for (number, append) in appends.into_iter().rev().enumerate() {
+        groups.insert(groups.len().min(2 * number + 1), append);
+    }
 }
 
 /// The last one first, before which most was acknowledged; then those of epochs that are unlike the ones before, the
@@ -310,10 +334,7 @@ fn unlike_first(members: Vec<Member>, random: &mut Rng) -> Vec<Member> {
     let mut kinds: Vec<Vec<Member>> = by_epoch.into_values().collect();
     kinds.sort_by_key(Vec::len);
     kinds.iter_mut().for_each(|kind| random.shuffle(kind));
-    let longest = kinds.last().map_or(0, Vec::len);
-    let rounds =
-        (0..longest).flat_map(|round| kinds.iter().filter_map(move |kind| kind.get(round)));
-    last.into_iter().chain(rounds.copied()).collect()
+    last.into_iter().chain(round_robin(kinds)).collect()
 }
 
 /// The states with what the disk holds in them, each image where it is first.

@@ -500,6 +500,37 @@ fn a_durable_page_that_is_torn_once_in_a_long_recording_is_among_the_first() {
     }
 }
 
+/// However many kinds of files are overwritten, which are more dangerous and rarer.
+#[test]
+fn a_torn_append_to_a_log_is_among_the_first() {
+    const FILES: u64 = 20;
+    let page = |fill: u8| vec![fill; 8192];
+    let mut builder = RecordingBuilder::new(4 << 20);
+    for file in 0..FILES {
+        builder = builder.base(file * 8192, page(9));
+    }
+    let log = FILES * 8192;
+    for number in 0..100 {
+        if number < FILES {
+            builder = builder.write(number * 8192, page(8)).flush();
+        }
+        let at = log + number * 8192;
+        builder = builder.write(at, page(1)).flush().mark(b"ack");
+    }
+    let recording = builder.build();
+    let name = |file: u64| char::from(b'a' + file as u8).to_string();
+    let files = (0..FILES).map(|file| stretch(file * 8192..(file + 1) * 8192, &name(file)));
+    let layout = Layout::new(files.chain([stretch(log..1 << 20, "log")]));
+    let survey = Survey::representative(&recording, &layout, 7, 200).unwrap();
+    let mut walker = Walker::new(&recording).unwrap();
+    let place = survey.states.iter().position(|state| {
+        walker.go_to(state.name.cut as usize).unwrap();
+        let is_of_log = walker.write(0).is_some_and(|(offset, _)| offset >= log);
+        is_of_log && matches!(state.name.choice, Choice::Upto { sectors, .. } if sectors > 0)
+    });
+    assert!(place.is_some_and(|place| place < 24), "{place:?}");
+}
+
 #[test]
 fn passes_through_the_recording_go_forward() {
     let survey = Survey::representative(&a_log_and_one_overwrite(), &Layout::default(), 7, 300);
