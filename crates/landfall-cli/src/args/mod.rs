@@ -55,7 +55,7 @@ pub enum Command {
     ///
     /// Runs numbered transactions on a filesystem whose every write and flush is recorded, then makes
     /// what a power cut could have left at each moment, mounts it, lets filesystem and subject recover,
-    /// and looks for acknowledged transactions that are gone. Needs root, FUSE and loop devices.
+    /// and looks for acknowledged transactions that are gone. Needs root, FUSE and loop devices, or User-mode Linux.
     Prove(Box<Prove>),
     /// Say which settings of databases and mount options to change here: the fastest that lost nothing.
     ///

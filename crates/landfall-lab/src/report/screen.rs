@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use landfall_os::humanize::{duration_text, quoted};
-use landfall_results::claim::{ClaimResult, Verdict};
-use landfall_results::view::{Block, Cell, Column, Row, Table, Tone, or_nothing, published};
+use landfall_results::claim::{Band, ClaimResult, Verdict};
+use landfall_results::view::{Block, Cell, Column, Row, Table, Tone, or_nothing};
 
 use super::runs;
-use crate::numbers::two;
+use crate::numbers::{NOTHING, interval, two};
 use crate::{Found, Notice, Results, Weight, facts, sync};
 
 /// Notices that are said.
@@ -125,24 +125,36 @@ fn claims(results: &Results, detail: Detail) -> Option<Block> {
             Verdict::Holds => Tone::Good,
             _ => Tone::Bad,
         };
-        let here = claim.today.map(|here| two(here.median));
-        let cells = [published(claim).into(), or_nothing(here).into()];
+        let here = claim
+            .today
+            .map(|here| format!("{} ({})", two(here.median), interval(&here, two)));
+        let cells = [band(&claim.band).into(), or_nothing(here).into()];
         let verdict = Cell::toned(tone, claim.verdict.name());
         let cells = cells.into_iter().chain([verdict]);
         Row::of(claim.statement.as_str(), cells)
     });
-    let mut columns: Vec<Column> = ["published", "here"].map(Column::new).into();
+    let mut columns: Vec<Column> = ["holds for", "here"].map(Column::new).into();
     columns.push(Column::text(""));
     let sources: BTreeSet<&str> = shown.iter().map(|claim| claim.source.as_str()).collect();
     let title = match sources.len() {
-        1 => "Claims of one publication, as ratios".to_owned(),
-        some => format!("Claims of {some} publications, as ratios"),
+        1 => "Claims of one publication".to_owned(),
+        some => format!("Claims of {some} publications"),
     };
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
     rest_of_claims(results, detail)
         .into_iter()
         .for_each(|rest| table.note(rest));
     (!table.rows.is_empty()).then_some(Block::Table(table))
+}
+
+/// The figures for which a claim is said to hold.
+fn band(band: &Band) -> String {
+    match (band.at_least, band.at_most) {
+        (Some(low), Some(high)) => format!("{}–{}", two(low), two(high)),
+        (Some(low), None) => format!("over {}", two(low)),
+        (None, Some(high)) => format!("under {}", two(high)),
+        (None, None) => NOTHING.to_owned(),
+    }
 }
 
 /// How many claims that have no line got which verdict.
@@ -162,17 +174,25 @@ fn rest_of_claims(results: &Results, detail: Detail) -> Option<String> {
     };
     let more = if detail.claims > 0 { " more" } else { "" };
     let counted = [
-        (rest(Verdict::DoesNotHold), format!("{more} do not hold")),
-        (rest(Verdict::Holds), format!("{more} hold")),
-        (count(Verdict::CannotBeTold), " cannot be told".to_owned()),
+        (
+            rest(Verdict::DoesNotHold),
+            more,
+            ["does not hold", "do not hold"],
+        ),
+        (rest(Verdict::Holds), more, ["holds", "hold"]),
+        (count(Verdict::CannotBeTold), "", ["cannot be told"; 2]),
         (
             count(Verdict::DoesNotApply),
-            " not about this filesystem".to_owned(),
+            "",
+            ["not about this filesystem"; 2],
         ),
     ];
-    let counted = counted.into_iter().filter(|(count, _)| *count > 0);
+    let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
     let counted: Vec<String> = counted
-        .map(|(count, name)| format!("{count}{name}"))
+        .map(|(count, more, [one, several])| {
+            let name = if count == 1 { one } else { several };
+            format!("{count}{more} {name}")
+        })
         .collect();
     (!counted.is_empty()).then(|| format!("{} (--tables)", counted.join(", ")))
 }
@@ -237,6 +257,13 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
         let directory = quoted(&results.directory);
         commands.push(format!("# {}:", sync::proving()));
         commands.push(format!("sudo landfall lab sync --prove {directory}"));
+    }
+    let is_doubtful = |notice: &Notice| notice.weight > Weight::Note;
+    if measures_sync && is_proven && results.notices.iter().any(is_doubtful) {
+        let directory = quoted(&results.directory);
+        commands.push(format!(
+            "sudo landfall lab sync --prove {directory}   # once more, when it is quiet"
+        ));
     }
     commands.push("sudo landfall advise   # settings of the databases installed here".to_owned());
     if let Some(document) = kept.document.map(quoted) {

@@ -75,7 +75,7 @@ static CLAIMS: [Claim<Strategy>; 8] = [
     Claim {
         published: Published {
             id: "at-once-costs-half",
-            statement: "Overwriting zeros just written runs at half the rate",
+            statement: "Zeros just written are overwritten at half the rate",
             source: SOURCE,
             value: Some(6_569.0 / 12_330.0),
             band: Band::between(0.4, 0.67),
@@ -135,7 +135,7 @@ static CLAIMS: [Claim<Strategy>; 8] = [
     Claim {
         published: Published {
             id: "partial-page-must-be-read",
-            statement: "An unaligned write of cold pages must read first",
+            statement: "An unaligned write of cold pages costs a read",
             source: DISCUSSION,
             value: None,
             band: Band::at_least(0.9),

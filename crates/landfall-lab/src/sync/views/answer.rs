@@ -28,13 +28,19 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
     notes.extend(lead.standing());
     if let Some(append) = lead.append(sync) {
         let is_at_risk = may_lose_new_files(&results.filesystem);
-        rows.push(lead.row(way(append), append, if is_at_risk { "at risk" } else { "" }));
+        let remark = if is_at_risk {
+            "at risk"
+        } else {
+            lead.standing_of(append)
+        };
+        rows.push(lead.row(way(append), append, remark));
         notes.extend(lead.why_append(append, results));
+        if is_at_risk {
+            notes.push("At risk: without a journal, a power cut can undo the new size.".to_owned());
+        }
     }
     if let Some((one, many)) = lead.threads(sync) {
-        let is_unproven = lead.is_proven && safety(many) == Safety::NotProven;
-        let remark = if is_unproven { "not proven" } else { "" };
-        rows.push(lead.row(threads(many), many, remark));
+        rows.push(lead.row(threads(many), many, lead.standing_of(many)));
         notes.extend(gain(one, many));
     }
     if let Some(unsafe_one) = lead.fastest_unsafe(sync) {
@@ -53,8 +59,8 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
 /// The way that stands first, and those that cannot be told from it.
 struct Lead<'a> {
     series: &'a Series,
-    /// How many others are as fast, by their intervals.
-    ties: usize,
+    /// Others that are as fast, by their intervals.
+    ties: Vec<&'a Series>,
     is_proven: bool,
 }
 
@@ -66,7 +72,7 @@ impl<'a> Lead<'a> {
         let ((series, _), ties) = cheapest_durable(sync, trusted)?;
         Some(Lead {
             series,
-            ties: ties.len(),
+            ties: ties.into_iter().map(|(series, _)| series).collect(),
             is_proven,
         })
     }
@@ -90,20 +96,37 @@ impl<'a> Lead<'a> {
         if !self.has_spread() {
             return Some("One round cannot say how far chance moved these figures.".to_owned());
         }
-        let tie = match self.ties {
-            0 => None,
-            1 => Some("One other way ties (--tables).".to_owned()),
-            some => Some(format!("{some} other ways tie (--tables).")),
+        let tie = match self.ties.as_slice() {
+            [] => None,
+            [one] => Some(format!("As fast, by their intervals: {}.", way(one))),
+            [one, rest @ ..] => Some(format!(
+                "As fast, by their intervals: {} and {} more (--tables).",
+                way(one),
+                rest.len()
+            )),
         };
         let untested =
             (!self.is_proven).then(|| "No power was cut: durable is as documented.".to_owned());
         let states = self.series.proof.as_ref().map(|proof| proof.states as f64);
         let proof = states.filter(|_| self.is_proven).map(|states| {
             let states = thousands(states);
-            format!("The cheapest lost nothing in {states} simulated power cuts.")
+            format!(
+                "The cheapest lost nothing in {states} power cuts, simulated: whether this disk keeps its \
+                 flushes cannot be tested."
+            )
         });
         let said: Vec<String> = [proof, tie, untested].into_iter().flatten().collect();
         (!said.is_empty()).then(|| said.join(" "))
+    }
+
+    /// What is known of another way that is meant to be durable; nothing where no power was cut.
+    fn standing_of(&self, series: &Series) -> &'static str {
+        match safety(series) {
+            _ if !self.is_proven => "",
+            Safety::NotProven => "not proven",
+            Safety::LostNothing => "safe",
+            Safety::Lost => "unsafe",
+        }
     }
 
     /// A series beside the first row.
@@ -206,22 +229,23 @@ impl<'a> Lead<'a> {
     }
 }
 
-/// How many threads, and whether they share a file.
+/// How many threads do what.
 fn threads(series: &Series) -> String {
     let count = series.axes.threads.unwrap_or(1);
-    match series.axes.files {
-        Some(Files::Each) => format!("{count} threads, a file each"),
-        _ => format!("{count} threads, one file"),
-    }
+    format!("{count} threads {}", series.axes.text(Axis::Allocation))
 }
 
 /// What several threads gain.
 fn gain(one: &Series, many: &Series) -> Option<String> {
     let ratio = many.ratio(one, Metric::OpsPerSecond)?;
     let threads = many.axes.threads?;
+    let files = match many.axes.files {
+        Some(Files::Each) => "a file each",
+        _ => "one file",
+    };
     if many.trials.len() > 1 && (ratio.low..=ratio.high).contains(&1.0) {
         return Some(format!(
-            "{threads} threads are not shown to write more often than one."
+            "{threads} threads, {files}, are not shown to write more often than one."
         ));
     }
     let flushes = |series: &Series| series.median(Metric::Flushes);
@@ -233,19 +257,20 @@ fn gain(one: &Series, many: &Series) -> Option<String> {
     };
     let times = digits(ratio.median)(ratio.median);
     Some(format!(
-        "{threads} threads together write {times} times as often as one{why}."
+        "{threads} threads, {files}, write {times} times as often as one{why}."
     ))
 }
 
 /// What power cuts did to a way that is not safe. What was not caught, or not tried, is still not meant to be durable.
 fn danger(series: &Series) -> Option<String> {
     let proof = series.proof.as_ref()?;
-    (safety(series) == Safety::Lost).then(|| {
-        format!(
+    (safety(series) == Safety::Lost).then(|| match proof.states {
+        1 => "Unsafe: nothing of it had reached the disk when the power was cut.".to_owned(),
+        _ => format!(
             "Unsafe: it lost acknowledged writes in {} of {} simulated power cuts.",
             thousands(proof.losing as f64),
             thousands(proof.states as f64)
-        )
+        ),
     })
 }
 
@@ -324,15 +349,15 @@ mod tests {
             [
                 "overwrite with fdatasync: cheapest",
                 "append with fdatasync: ",
-                "16 threads, one file: ",
+                "16 threads overwrite: ",
                 "overwrite, not synced: unsafe",
             ]
         );
         let expected = [
             LEGEND,
-            "One other way ties (--tables). No power was cut: durable is as documented.",
+            "As fast, by their intervals: overwrite with fsync. No power was cut: durable is as documented.",
             "Appending costs 2 writes and 1 flush more: each sync also writes the new size.",
-            "16 threads together write 4.0 times as often as one: they share flushes.",
+            "16 threads, one file, write 4.0 times as often as one: they share flushes.",
         ];
         assert_eq!(text, expected.join("\n"));
     }
@@ -357,7 +382,7 @@ mod tests {
         let blocks = answer(&results, &found).expect("an answer");
         let text = format!("{blocks:?}");
         assert!(
-            text.contains("4 threads are not shown to write more often than one."),
+            text.contains("4 threads, one file, are not shown to write more often than one."),
             "{text}"
         );
     }
@@ -387,7 +412,7 @@ mod tests {
             ]
         );
         assert!(
-            text.contains("lost nothing in 300 simulated power cuts"),
+            text.contains("lost nothing in 300 power cuts, simulated"),
             "{text}"
         );
         assert!(
