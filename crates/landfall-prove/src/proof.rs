@@ -251,7 +251,14 @@ fn examine(
     let shortest = match shortest {
         Some((state, judgement)) => {
             let name = state.name.into();
-            Some(failing(recording, &name, &state, &judgement, &plan.again)?)
+            Some(failing(
+                recording,
+                layout,
+                &name,
+                &state,
+                &judgement,
+                &plan.again,
+            )?)
         }
         None => seen.as_ref().and_then(|seen| seen.failing.clone()),
     };

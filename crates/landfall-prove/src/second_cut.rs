@@ -324,7 +324,10 @@ impl SecondCut<'_> {
             first: first.name,
             second: Some(state.name),
         };
-        let mut failing = failing(case.recording, &name, &state, &judgement, self.again)?;
+        // A recovery moves files, and none was looked for.
+        let layout = Layout::default();
+        let recording = case.recording;
+        let mut failing = failing(recording, &layout, &name, &state, &judgement, self.again)?;
         failing.details.insert(
             0,
             format!(

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use landfall_recorder::crash::{CrashState, Walker, WriteFate};
+use landfall_recorder::crash::{CrashState, Layout, Walker, WriteFate};
 use landfall_recorder::{EventKind, Recording, SECTOR};
 use landfall_results::proof::{FailingState, Happening, Moment};
 
@@ -24,6 +24,7 @@ fn around(
     cut: u32,
     position: usize,
     fates: &[WriteFate],
+    layout: &Layout,
 ) -> io::Result<Vec<Moment>> {
     let missing: HashMap<usize, u64> = fates
         .iter()
@@ -66,6 +67,7 @@ fn around(
                     bytes: u64::from(data.len),
                     sectors,
                     missing: missing.get(&index).copied().unwrap_or(0),
+                    file: layout.at(offset).map(|kind| layout.name(kind).to_owned()),
                 });
             }
             EventKind::Flush { .. } => push(Happening::Flush),
@@ -94,9 +96,10 @@ fn around(
     Ok(moments)
 }
 
-/// A failing state of this name, as it is shown.
+/// A failing state of this name, as it is shown, with the files that `layout` knows.
 pub(crate) fn failing(
     recording: &Recording,
+    layout: &Layout,
     name: &CutName,
     state: &CrashState,
     judgement: &Judgement,
@@ -104,7 +107,7 @@ pub(crate) fn failing(
 ) -> Result<FailingState, Error> {
     let timeline = Walker::new(recording)
         .and_then(|mut walker| walker.fates(&state.name))
-        .and_then(|fates| around(recording, state.name.cut, state.position, &fates));
+        .and_then(|fates| around(recording, state.name.cut, state.position, &fates, layout));
     Ok(FailingState {
         name: name.to_string(),
         command: format!("{again} --state {name}"),

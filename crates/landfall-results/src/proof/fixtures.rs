@@ -131,5 +131,6 @@ pub fn write(offset: u64, sectors: u64, missing: u64) -> Happening {
         bytes: sectors * 512,
         sectors,
         missing,
+        file: None,
     }
 }

@@ -273,6 +273,10 @@ pub enum Happening {
         sectors: u64,
         /// Sectors of it that the state lacks.
         missing: u64,
+        /// The file that had this place when the recording began or ended, by its path in the subject's directory in which
+        /// numbers are `#`; absent for the filesystem's own, and where no file is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<String>,
     },
     /// Everything before this is durable.
     Flush,

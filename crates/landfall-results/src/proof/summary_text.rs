@@ -363,8 +363,19 @@ pub fn missing(state: &FailingState) -> Option<String> {
 /// What happened, in a few words; `place` says where a byte of the device is.
 pub fn words(what: &Happening, place: impl Fn(u64) -> String) -> String {
     match what {
-        Happening::Write { offset, bytes, .. } => {
-            format!("write {} at {}", bytes_text(*bytes), place(*offset))
+        Happening::Write {
+            offset,
+            bytes,
+            file,
+            ..
+        } => {
+            let file = file.as_ref().map(|file| format!(" of {file}"));
+            format!(
+                "write {}{} at {}",
+                bytes_text(*bytes),
+                file.unwrap_or_default(),
+                place(*offset)
+            )
         }
         Happening::Flush => "flush".to_owned(),
         Happening::Forced { offset } => {
@@ -508,6 +519,21 @@ mod tests {
     use super::*;
     use crate::proof::Unchecked;
     use crate::proof::fixtures::{exercised as happened, failing, moment, proof, state, write};
+
+    #[test]
+    fn a_write_is_named_after_its_file_where_one_is_known() {
+        let of = |file: Option<&str>| Happening::Write {
+            offset: 4096,
+            bytes: 8192,
+            sectors: 16,
+            missing: 0,
+            file: file.map(str::to_owned),
+        };
+        let place = |offset: u64| offset.to_string();
+        let text = words(&of(Some("pg_wal/#")), place);
+        assert_eq!(text, "write 8 KiB of pg_wal/# at 4096");
+        assert_eq!(words(&of(None), place), "write 8 KiB at 4096");
+    }
 
     #[test]
     fn a_verdict_says_what_was_lost_and_in_how_many_states() {

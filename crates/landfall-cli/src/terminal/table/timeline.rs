@@ -198,6 +198,7 @@ mod tests {
             bytes: 4096,
             sectors: 8,
             missing,
+            file: None,
         }
     }
 

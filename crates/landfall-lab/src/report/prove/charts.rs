@@ -70,6 +70,7 @@ fn event(at: usize, moment: &Moment, regions: &Regions, flushes: usize) -> Event
             bytes,
             sectors,
             missing,
+            file,
         } => {
             let arrived = if moment.after_cut {
                 0.0
@@ -82,6 +83,9 @@ fn event(at: usize, moment: &Moment, regions: &Regions, flushes: usize) -> Event
                 (_, some) => format!("{some}/{sectors} missing"),
             };
             let mut short = format!("{} at {}", bytes_text(*bytes), mebibytes(*offset));
+            if let Some(file) = file {
+                short.push_str(&format!(", {file}"));
+            }
             if !label.is_empty() {
                 short.push_str(&format!(", {label}"));
             }
