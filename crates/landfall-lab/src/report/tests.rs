@@ -222,7 +222,7 @@ fn what_is_fast_and_safe_is_said_and_shown_first() {
         first.starts_with("The cheapest safe write of 8 KiB: overwrite with "),
         "{first}"
     );
-    assert!(first.contains("it lost nothing in 812 power cuts"));
+    assert!(first.contains("it lost nothing in 812 simulated power cuts"));
     let charts: Vec<&str> = body(&html)
         .split("class=\"chart\" id=\"")
         .skip(1)

@@ -8,8 +8,8 @@ use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
 use landfall_results::{Axis, Files, Metric, Series};
 
 use super::prose::{count, rounded};
+use super::safety::is_at_risk;
 use crate::Results;
-use crate::facts::may_lose_new_files;
 use crate::numbers::{NOTHING, Print, interval, thousands, two};
 use crate::stats::Estimate;
 use crate::sync::SyncResults;
@@ -27,7 +27,7 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
     let mut notes = vec![lead.legend()];
     notes.extend(lead.standing());
     if let Some(append) = lead.append(sync) {
-        let is_at_risk = may_lose_new_files(&results.filesystem);
+        let is_at_risk = is_at_risk(&results.filesystem, append);
         let remark = if is_at_risk {
             "at risk"
         } else {

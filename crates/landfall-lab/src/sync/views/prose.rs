@@ -4,6 +4,7 @@
 //! Only a strategy whose writes are meant to survive a power cut is ever called the cheapest, nothing is called safe
 //! that was not proven, and nothing durable without reserve where a notice puts durability itself in doubt.
 
+use super::safety::is_at_risk;
 use crate::Results;
 use crate::numbers::{interval, thousands, two};
 use crate::stats::Estimate;
@@ -17,7 +18,7 @@ const MOST_NAMED: usize = 2;
 
 /// What the report says of the experiment before anything else.
 pub(crate) fn sentences(results: &Results, sync: &SyncResults) -> Vec<String> {
-    let append = append_or_overwrite(sync);
+    let append = append_or_overwrite(results, sync);
     match (ranking(sync), results.is_in_memory()) {
         (None, true) => vec![append],
         (None, false) => vec![cheapest(results, sync), append, untested(sync)],
@@ -43,7 +44,7 @@ fn cheapest_safe(ranking: &Ranking<'_>) -> String {
             "No way of writing durably was proven to lose nothing.".to_owned()
         };
     };
-    let lost = format!("; it lost nothing in {} power cuts", states(best));
+    let lost = format!("; it lost nothing in {} simulated power cuts", states(best));
     first(
         "The cheapest safe write",
         best,
@@ -118,11 +119,11 @@ fn not_safe(ranking: &Ranking<'_>) -> String {
 fn lost_by(those: &[&Timed<'_>]) -> String {
     listed(those, |(one, rate)| {
         let rate = thousands(rate.median);
-        format!(
-            "{} ({rate} a second; lost in {} power cuts)",
-            way(one),
-            lost_in(one).replace('/', " of ")
-        )
+        let lost = match one.proof.as_ref().map(|proof| proof.states) {
+            Some(1) => "nothing of it had reached the disk".to_owned(),
+            _ => format!("lost in {} power cuts", lost_in(one).replace('/', " of ")),
+        };
+        format!("{} ({rate} a second; {lost})", way(one))
     })
 }
 
@@ -141,11 +142,15 @@ fn not_proven(ranking: &Ranking<'_>) -> Option<String> {
 
 /// The first of these, and how many more there are.
 fn listed(those: &[&Timed<'_>], text: impl Fn(&Timed<'_>) -> String) -> String {
-    let mut texts: Vec<String> = those.iter().take(MOST_NAMED).map(|one| text(one)).collect();
-    match those.len().saturating_sub(MOST_NAMED) {
-        0 => {}
-        1 => texts.push("one other".to_owned()),
-        some => texts.push(format!("{some} others")),
+    // One more is no longer than saying that there is one.
+    let named = match those.len() {
+        few if few <= MOST_NAMED + 1 => few,
+        _ => MOST_NAMED,
+    };
+    let mut texts: Vec<String> = those.iter().take(named).map(|one| text(one)).collect();
+    let rest = those.len() - named;
+    if rest > 0 {
+        texts.push(format!("{rest} others"));
     }
     match texts.pop() {
         Some(last) if !texts.is_empty() => format!("{} and {last}", texts.join(", ")),
@@ -180,7 +185,7 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
     first(reserve, best, &rate, &equals, "")
 }
 
-fn append_or_overwrite(sync: &SyncResults) -> String {
+fn append_or_overwrite(results: &Results, sync: &SyncResults) -> String {
     let allocated = |allocation| {
         let all = sync.series.iter();
         all.filter(move |series| series.axes.allocation == Some(allocation))
@@ -202,7 +207,7 @@ fn append_or_overwrite(sync: &SyncResults) -> String {
     };
     let spread = match append.trials.len() {
         1 => "one round".to_owned(),
-        _ => format!("95% interval {}", interval(&ratio, two)),
+        _ => format!("median of rounds, 95% interval {}", interval(&ratio, two)),
     };
     let times = two(ratio.median);
     let is_clear = append.trials.len() < 2 || !(ratio.low..=ratio.high).contains(&1.0);
@@ -226,7 +231,12 @@ fn append_or_overwrite(sync: &SyncResults) -> String {
     } else {
         format!("; whether it is faster cannot be told here ({times} times as fast, {spread})")
     };
-    format!("Appending costs {app}{why}. Overwriting costs {over}{faster}.")
+    let risk = if is_at_risk(&results.filesystem, append) {
+        " Appending is at risk here: without a journal, a power cut can undo the new size."
+    } else {
+        ""
+    };
+    format!("Appending costs {app}{why}. Overwriting costs {over}{faster}.{risk}")
 }
 
 /// Whether one takes more writes or flushes than another, by more than what others wrote meanwhile can explain.

@@ -1,5 +1,6 @@
 //! Cost against safety: the picture of what is fast and lost nothing.
 
+use crate::facts::may_lose_new_files;
 use crate::numbers::{interval, thousands};
 use crate::sync::safety::{
     Timed, cheapest_durable, is_comparable, lost_in, place, ranking, safety, timed,
@@ -7,7 +8,7 @@ use crate::sync::safety::{
 use crate::sync::{Plan, Safety, Strategy, SyncResults};
 use crate::{Experiment, Results};
 use landfall_os::humanize::{duration_text, quoted};
-use landfall_os::{Allocation, SyncCall, SyncMethod};
+use landfall_os::{Allocation, Filesystem, SyncCall, SyncMethod};
 use landfall_results::view::chart::{
     Chart, Comparison, ComparisonMark, Drawing, MOST_ROWS, is_wide,
 };
@@ -59,12 +60,13 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
     let mut rows: Vec<ComparisonMark> = shown
         .iter()
         .map(|timed| {
-            mark(
-                timed,
-                group(timed.0),
-                best.map(|best| best.key.as_str()),
-                named,
-            )
+            let (series, _) = timed;
+            let best = best.map(|best| best.key.as_str());
+            let mut mark = mark(timed, group(series), best, named);
+            if is_at_risk(&results.filesystem, series) {
+                mark.text.push_str(", at risk without a journal");
+            }
+            mark
         })
         .map(|mark| ComparisonMark {
             durable: mark.durable && (is_proven || !results.is_in_memory()),
@@ -120,6 +122,12 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         ));
     }
     Chapter::of_figures("Cost against safety", "", vec![figure])
+}
+
+/// Whether a power cut can take what this way has synced, since the filesystem does not keep the size of a file that grew.
+pub(super) fn is_at_risk(filesystem: &Filesystem, series: &Series) -> bool {
+    let grows = series.axes.allocation == Some(Allocation::Append);
+    grows && series.axes.is_durable() && may_lose_new_files(filesystem)
 }
 
 /// What is written beside the cheapest way that lost nothing, where these cannot be told from it.
