@@ -64,7 +64,7 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
             let best = best.map(|best| best.key.as_str());
             let mut mark = mark(timed, group(series), best, named);
             if is_at_risk(&results.filesystem, series) {
-                mark.text.push_str(", at risk without a journal");
+                mark.text.push_str(", at risk");
             }
             mark
         })
@@ -94,7 +94,7 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         }
     }
     if best.is_some() {
-        legend.push("Bold, on the dashed line: the way that the text above names.".to_owned());
+        legend.push("Ringed, with the dashed line: the way that the text above names.".to_owned());
     }
     if hidden > 0 {
         legend.push(format!("{hidden} more rows are under Data."));
@@ -268,7 +268,7 @@ fn figure(
     let terms = terms(&those);
     let mut legend = Vec::new();
     if best.is_some() {
-        legend.push("Bold, on the dashed line: the cheapest that lost nothing.".to_owned());
+        legend.push("Ringed, with the dashed line: the cheapest that lost nothing.".to_owned());
     }
     if those.len() > MOST_ROWS {
         legend.push(format!(
