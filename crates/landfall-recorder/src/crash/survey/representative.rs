@@ -9,11 +9,11 @@
 //! [kind](WriteKind). Way after way gives a state of its next group; once every group has given one, they give their
 //! second, and so on. Groups of writes over durable data of a file come first, since nothing else can destroy what was
 //! acknowledged long ago; of those the smallest. Where a write is torn, they take turns with groups of writes that append
-//! to a file, the largest first: a log's last record is what power cuts tear most often. In a group, epochs unlike those
-//! before come first.
+//! to a file, the largest first and the rarest next: a log's last record is what power cuts tear most often. In a group,
+//! epochs unlike those before come first.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::vec::IntoIter;
 
@@ -312,12 +312,18 @@ fn round_robin<T: Copy>(groups: Vec<Vec<T>>) -> Vec<T> {
     rounds.copied().collect()
 }
 
-/// Puts a group of writes that append to a file, the largest first, behind each of the groups before those.
+/// Puts a group of writes that append to a file behind each of the groups before those: the largest first, then the
+/// rarest, and so on from both ends.
 fn take_turns_with_appends<T>(groups: &mut Vec<(u8, usize, T)>) {
-    let appends: Vec<_> = groups
+    let mut appends: VecDeque<_> = groups
         .extract_if(.., |(turn, ..)| *turn == APPENDS)
         .collect();
-    for (number, append) in appends.into_iter().rev().enumerate() {
+    for number in 0.. {
+        let append = match number % 2 {
+            0 => appends.pop_back(),
+            _ => appends.pop_front(),
+        };
+        let Some(append) = append else { return };
         groups.insert(groups.len().min(2 * number + 1), append);
     }
 }
