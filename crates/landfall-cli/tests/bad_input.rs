@@ -4,7 +4,8 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -309,6 +310,24 @@ fn what_cannot_be_printed_is_a_failure() {
         assert!(ended.stderr.contains("standard output"), "{ended:#?}");
         assert_eq!(names(dir.path()), [""; 0], "after: {line}");
     }
+}
+
+#[test]
+fn a_recording_or_an_image_is_put_in_the_place_of_a_plain_file_only() {
+    let dir = scratch();
+    let node = dir.path().join("node");
+    let _listener = UnixListener::bind(&node).unwrap();
+    symlink("node", dir.path().join("link")).unwrap();
+    for option in ["--keep-recording", "--keep-image"] {
+        for name in ["node", "link", "-"] {
+            let words = ["prove", "files", "--no-report", option, name];
+            let ended = run(dir.path(), words);
+            ended.assert_refused(2);
+            assert!(ended.stderr.contains(name), "names it: {ended:#?}");
+        }
+    }
+    assert!(node.metadata().unwrap().file_type().is_socket());
+    assert_eq!(names(dir.path()), ["link", "node"]);
 }
 
 #[test]

@@ -8,8 +8,8 @@
 //! - [`Host`], [`Filesystem`], [`BlockDevice`]: what a directory really stands on;
 //! - [`DeviceCounters`], [`JournalCounter`], [`CpuTimes`]: what the kernel did for it;
 //! - [`LoopDevice`], [`NbdDevice`], [`Mount`], [`PrivateDirectory`]: filesystems of our own to try it on;
-//! - [`Process`], [`copy_directory`], [`StartBarrier`], [`Stop`]: programs, directories and threads that a run
-//!   goes through, and how it is told to end; [`humanize`]: sizes and times as people write them;
+//! - [`Process`], [`copy_directory`], [`write_whole_file`], [`StartBarrier`], [`Stop`]: programs, directories, files and threads that a
+//!   run goes through, and how it is told to end; [`humanize`]: sizes and times as people write them;
 //! - [`DirtyLimits`], [`dirty_bytes_of`], [`peak_resident`]: what it holds in memory.
 //!
 //! This is the only crate of the workspace that contains `unsafe`, and it contains it only where the
@@ -53,6 +53,7 @@ mod stream_file;
 mod stream_method;
 mod sync_method;
 mod synced_file;
+mod whole_file;
 mod write_call;
 mod write_ring;
 
@@ -85,6 +86,7 @@ pub use stream_file::{Content, StreamFile};
 pub use stream_method::{StreamCall, StreamMethod};
 pub use sync_method::{ParseSyncMethodError, SyncCall, SyncMethod};
 pub use synced_file::SyncedFile;
+pub use whole_file::{may_be_replaced, write_whole_file};
 pub use write_call::WriteCall;
 
 // The example of the README compiles, and is run where it can be.

@@ -107,7 +107,7 @@ impl<'a> Worker<'a> {
             .load(self.case.recording, name.cut, &composition.pieces)
     }
 
-    /// Writes the state that was loaded last into a new file.
+    /// Writes the state that was loaded last into a file.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         self.disk.save(path)
     }

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use landfall_lab::Error;
+use landfall_os::{may_be_replaced, write_whole_file};
 
 use crate::exit::{Code, Failure};
 
@@ -22,7 +22,7 @@ pub fn check_file(path: &Path) -> Result<(), Failure> {
     if !parent.is_dir() {
         return wrong(format!("there is no directory {}", parent.display()));
     }
-    if is_written_in_place(path) {
+    if !may_be_replaced(path) {
         return Ok(());
     }
     match tempfile::tempfile_in(parent) {
@@ -31,9 +31,22 @@ pub fn check_file(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes a file, or into what is no plain file.
+/// The same for what only a file can hold: a recording, an image.
+pub fn check_plain_file(path: &Path) -> Result<(), Failure> {
+    let is_file = path != Path::new("-") && may_be_replaced(path);
+    if is_file {
+        return check_file(path);
+    }
+    let text = format!(
+        "cannot write {}: only a plain file can hold a recording or an image; name one, or a new one",
+        path.display()
+    );
+    Err(Failure::new(Code::Usage, text))
+}
+
+/// Writes a file; into a device or a pipe what it is to get.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    if is_written_in_place(path) {
+    if !may_be_replaced(path) {
         return fs::write(path, bytes).map_err(|error| {
             let text = format!("cannot write {}: {error}", path.display());
             Failure::new(Code::Failed, text)
@@ -44,16 +57,8 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 
 /// Puts a file there whole or not at all, in place of what was there.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let doing = || format!("cannot write {}", path.display());
-    // For others to read too, as far as the user's umask lets them; a temporary file is private.
-    let mut file = tempfile::Builder::new()
-        .permissions(fs::Permissions::from_mode(0o666))
-        .tempfile_in(parent(path))
-        .map_err(Error::io(doing()))?;
-    file.write_all(bytes).map_err(Error::io(doing()))?;
-    file.persist(path)
-        .map_err(|error| Error::io(doing())(error.error))?;
-    Ok(())
+    write_whole_file(path, |file| file.write_all(bytes))
+        .map_err(Error::io(format!("cannot write {}", path.display())))
 }
 
 fn parent(path: &Path) -> &Path {
@@ -61,10 +66,4 @@ fn parent(path: &Path) -> &Path {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     }
-}
-
-/// Devices, pipes and links are written to; only a plain file may be replaced by a new one.
-fn is_written_in_place(path: &Path) -> bool {
-    path.symlink_metadata()
-        .is_ok_and(|metadata| !metadata.is_file())
 }

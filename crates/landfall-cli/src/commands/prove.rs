@@ -16,6 +16,7 @@ use landfall_results::proof::{Outcome, ProofResults};
 
 use crate::args::{Prove, States, Workload};
 use crate::commands::documents::{command_line, prepare_report};
+use crate::commands::files::check_plain_file;
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 use crate::terminal::Bar;
@@ -35,10 +36,14 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
     if list {
         return print_bytes(listing().as_bytes());
     }
-    documents.check(&[
+    let kept = [
         ("--keep-recording", workload.keep_recording.as_deref()),
         ("--keep-image", states.keep_image.as_deref()),
-    ])?;
+    ];
+    documents.check(&kept)?;
+    for path in kept.into_iter().filter_map(|(_, path)| path) {
+        check_plain_file(path)?;
+    }
     let directory = workload.directory.as_deref();
     let directory = directory
         .map(landfall_lab::canonical_directory)
@@ -133,7 +138,7 @@ fn plan(
 /// The command line without what says which states are tried, what is kept, and where results go; with
 /// the recording instead of its making, if it was kept.
 fn again(words: impl Iterator<Item = String>) -> String {
-    const DROPPED: [&str; 12] = [
+    const DROPPED: [&str; 13] = [
         "--state",
         "--states",
         "--minutes",
@@ -144,6 +149,7 @@ fn again(words: impl Iterator<Item = String>) -> String {
         "--second-cuts",
         "--keep-image",
         "--json",
+        "--markdown",
         "--report",
         "--no-report",
     ];

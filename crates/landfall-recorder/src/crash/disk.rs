@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use landfall_os::{BlockNode, PrivateDirectory};
+use landfall_os::{BlockNode, PrivateDirectory, write_whole_file};
 
 use super::epoch::{Epoch, epochs};
 use super::image::Image;
@@ -188,11 +188,12 @@ impl CrashDisk {
         Recording::new(self.shared.size, base, spill)
     }
 
-    /// Writes what the device holds now into a new file, with holes where there is nothing.
+    /// Writes what the device holds now into a file, with holes where there is nothing.
     pub fn save(&self, path: &Path) -> io::Result<()> {
-        let file = File::create(path)?;
-        file.set_len(self.shared.size)?;
-        self.shared.lock().image.copy_to(&file, self.shared.size)
+        write_whole_file(path, |file| {
+            file.set_len(self.shared.size)?;
+            self.shared.lock().image.copy_to(file, self.shared.size)
+        })
     }
 }
 

@@ -1,18 +1,18 @@
 //! A recording as a file, in the format of `docs/reference/recording-format.md`.
 //!
-//! A file is written beside its place and renamed to it once it is durable, so that under its name there
-//! is a whole recording or none. It ends with a checksum of everything in it, which is looked at before
+//! Under its name there is a whole recording or none. It ends with a checksum of everything in it, which is looked at before
 //! anything else is believed: a file that was cut short or damaged is refused, with
 //! [`InvalidData`](io::ErrorKind::InvalidData) and a sentence that names it.
 
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use landfall_os::write_whole_file;
 use twox_hash::xxhash3_128::Hasher;
 
 use crate::recorder::DEFAULT_MEMORY;
@@ -40,23 +40,13 @@ const DAMAGED: &str = "is damaged or was cut short, and cannot be used";
 impl Recording {
     /// Writes the recording into one file, whole or not at all.
     pub fn save(&self, path: &Path) -> io::Result<()> {
-        let directory = match path.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        // For others to read too, as far as the user's umask lets them; a temporary file is private.
-        let mut file = tempfile::Builder::new()
-            .permissions(fs::Permissions::from_mode(0o666))
-            .tempfile_in(directory)?;
-        let mut writer = Summing::new(BufWriter::new(file.as_file_mut()));
-        self.write_to(&mut writer)?;
-        let sum = writer.sum();
-        writer.inner.write_all(&sum)?;
-        writer.inner.flush()?;
-        drop(writer);
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        File::open(directory)?.sync_all()
+        write_whole_file(path, |file| {
+            let mut writer = Summing::new(BufWriter::new(file));
+            self.write_to(&mut writer)?;
+            let sum = writer.sum();
+            writer.inner.write_all(&sum)?;
+            writer.inner.flush()
+        })
     }
 
     /// Reads a recording that was saved. What does not fit into memory goes into nameless files in

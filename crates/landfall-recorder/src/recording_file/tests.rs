@@ -3,6 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use std::fs;
+
 use super::*;
 use crate::crash::{Model, Survey};
 use crate::fixtures::RecordingBuilder;
