@@ -20,11 +20,11 @@ pub enum Error {
         #[source]
         source: Arc<io::Error>,
     },
-    /// There is no space for a segment. Nothing was appended and nothing is lost. Free some space, truncating the log for
-    /// example, and try again.
-    #[error("there is no space for a segment of {bytes} bytes: free some")]
+    /// There is no space for a segment, or for pages of a store. Nothing was appended and nothing is lost. Free some space,
+    /// truncating the log for example, and try again.
+    #[error("there is no space for {bytes} bytes more: free some")]
     NoSpace {
-        /// Bytes of a segment.
+        /// Bytes of a segment, or of the pages.
         bytes: u64,
     },
     /// Another handle has the log open, in this process or another.
@@ -87,7 +87,7 @@ pub enum Error {
         "the directory holds a {found}, and a {wanted} was to be opened: open it as what it is"
     )]
     OtherKind {
-        /// What it holds: `log` or `state`.
+        /// What it holds: `log`, `state` or `store`.
         found: &'static str,
         /// What was to be opened.
         wanted: &'static str,
@@ -131,9 +131,25 @@ pub enum Error {
         /// The maximum.
         most: u32,
     },
-    /// The log was closed.
+    /// The log, or the store, was closed.
     #[error("the log is closed")]
     Closed,
+    /// A key or a value of a store is too long. Nothing was written.
+    #[error("a {what} of {bytes} bytes is too long: it may have {most}")]
+    TooLarge {
+        /// What is too long.
+        what: &'static str,
+        /// Its bytes.
+        bytes: usize,
+        /// The maximum.
+        most: usize,
+    },
+    /// The keyspace was removed. Nothing was written.
+    #[error("the keyspace was removed: make it again to use it")]
+    NoKeyspace,
+    /// Another commit wrote what this transaction writes, or read. Nothing was written: try it again from its beginning.
+    #[error("another commit came between: try the transaction again")]
+    Conflict,
     /// A command panicked, or could not be logged, after it was applied to this part of a state. The part differs from
     /// what a restart would make of it, so this handle applies nothing more to it, and takes no snapshots.
     #[error(

@@ -2,6 +2,7 @@
 #![doc = "[arguments]: docs::log_crash_argument\n[formats]: docs::log_format\n"]
 #![doc = include_str!("../README.md")]
 
+mod compression;
 pub mod docs;
 mod environment;
 mod error;
@@ -20,7 +21,9 @@ mod options;
 #[cfg(test)]
 mod simulation;
 mod state;
+mod store;
 
+pub use compression::Compression;
 pub use error::Error;
 pub use log::{
     Block, Commit, Counters, FlushTimes, Fragment, Inspection, Log, Lsn, Missing, Reader, Record,
@@ -28,8 +31,12 @@ pub use log::{
 };
 pub use options::Options;
 pub use state::{
-    BoxedError, Compression, Journaled, Policy, Restart, Snapshot, SnapshotFile, State,
-    StateCounters, StateInspection, StateOptions, StateSalvage, part_of,
+    BoxedError, Journaled, Policy, Restart, Snapshot, SnapshotFile, State, StateCounters,
+    StateInspection, StateOptions, StateSalvage, part_of,
 };
 #[cfg(feature = "serde")]
 pub use state::{Serde, SerdeState};
+pub use store::{
+    Batch, Keyspace, KeyspaceOptions, Pairs, Store, StoreCounters, StoreOptions, StoreRestart,
+    StoreSnapshot, Transaction,
+};

@@ -122,6 +122,42 @@ pub(crate) enum Fault {
     SkipChunkChecksum,
     /// Commands that a part has are applied to it again.
     ApplyTwice,
+    /// Pages of the last checkpoint are overwritten before the next one counts.
+    FreeBeforeControl,
+    /// The log of a store is truncated before the checkpoint counts that makes up for it.
+    TruncateBeforeControl,
+    /// A checkpoint counts before its pages are durable.
+    SkipDataSync,
+    /// A checkpoint has commits that the log can lose.
+    CheckpointAheadOfLog,
+    /// A group's leaves are said to have one commit more than they have.
+    WatermarkTooHigh,
+    /// A checkpoint is said to need one commit less of the log than it does.
+    FirstTooHigh,
+    /// A removal goes from a leaf although something older stays that a snapshot needs.
+    DropRemoval,
+    /// A group is cut, and the root knows only the first part of it.
+    SplitWithOldParent,
+    /// One copy of a store's control record is written, and the other left as it was.
+    OneStoreControlCopy,
+    /// A store's control file gets its name before it is durable.
+    ControlBeforeSync,
+    /// The directory is not synced when a store's control file is made.
+    SkipStoreDirectorySync,
+    /// The control record that is found when a store is opened is taken for durable.
+    TrustControl,
+    /// The checksum of a page is not compared.
+    SkipPageChecksum,
+    /// Who looks for a key passes over what a checkpoint is about to write.
+    ForgetFrozen,
+    /// Versions go that a snapshot needs.
+    ForgetSnapshots,
+    /// Transactions are committed although others came between.
+    NoConflicts,
+    /// Each write of a commit is a record of its own.
+    RecordPerWrite,
+    /// Changes go when a checkpoint fails that was to write them.
+    ThawForgets,
 }
 
 impl Fault {
@@ -129,7 +165,7 @@ impl Fault {
     #[cfg(feature = "mistakes")]
     fn all() -> impl Iterator<Item = Fault> {
         let logs = Fault::LOG.into_iter().chain(Fault::DAMAGE);
-        logs.chain(Fault::STATE)
+        logs.chain(Fault::STATE).chain(Fault::STORE)
     }
 
     /// Those of a log that a power cut, a failure or a crash shows.
@@ -181,5 +217,26 @@ impl Fault {
         Fault::ForgetOlderSnapshots,
         Fault::SkipChunkChecksum,
         Fault::ApplyTwice,
+    ];
+    /// Those of a store.
+    pub const STORE: [Fault; 18] = [
+        Fault::FreeBeforeControl,
+        Fault::TruncateBeforeControl,
+        Fault::SkipDataSync,
+        Fault::CheckpointAheadOfLog,
+        Fault::WatermarkTooHigh,
+        Fault::FirstTooHigh,
+        Fault::DropRemoval,
+        Fault::SplitWithOldParent,
+        Fault::OneStoreControlCopy,
+        Fault::ControlBeforeSync,
+        Fault::SkipStoreDirectorySync,
+        Fault::TrustControl,
+        Fault::SkipPageChecksum,
+        Fault::ForgetFrozen,
+        Fault::ForgetSnapshots,
+        Fault::NoConflicts,
+        Fault::RecordPerWrite,
+        Fault::ThawForgets,
     ];
 }

@@ -264,6 +264,8 @@ pub(crate) enum Kind {
     Log,
     /// The commands of a state.
     State,
+    /// The commits of a store.
+    Store,
 }
 
 impl Kind {
@@ -271,11 +273,12 @@ impl Kind {
         match self {
             Kind::Log => 1,
             Kind::State => 2,
+            Kind::Store => 3,
         }
     }
 
     fn of_code(code: u32) -> Option<Kind> {
-        let all = [Kind::Log, Kind::State];
+        let all = [Kind::Log, Kind::State, Kind::Store];
         all.into_iter().find(|one| one.code() == code)
     }
 
@@ -283,6 +286,7 @@ impl Kind {
         match self {
             Kind::Log => "log",
             Kind::State => "state",
+            Kind::Store => "store",
         }
     }
 }

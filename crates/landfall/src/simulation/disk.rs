@@ -96,6 +96,8 @@ struct State {
     time: u64,
     /// Operations after which the power goes.
     power_until: Option<u64>,
+    /// Operations after which the process dies.
+    kill_until: Option<u64>,
     /// Processes are numbered; only the last one lives.
     process: u64,
     is_locked: bool,
@@ -158,6 +160,7 @@ impl Disk {
             changes: Vec::new(),
             time: 0,
             power_until: None,
+            kill_until: None,
             process: 0,
             is_locked: false,
             failure: None,
@@ -192,9 +195,13 @@ impl Disk {
 
     /// The process dies; the next one finds everything that was written.
     pub fn kill(&self) {
+        self.state().kill();
+    }
+
+    /// So many operations from now on the process dies.
+    pub fn kill_after(&self, operations: u64) {
         let mut state = self.state();
-        state.process += 1;
-        state.is_locked = false;
+        state.kill_until = Some(state.time + operations);
     }
 
     pub fn process(&self) -> u64 {
@@ -228,6 +235,9 @@ impl Disk {
     /// A tick of the disk's clock, unless the process or the power is gone; and how this call fails.
     fn tick(&self, process: u64, call: Call) -> io::Result<(MutexGuard<'_, State>, Option<How>)> {
         let mut state = self.state();
+        if state.kill_until.is_some_and(|until| state.time >= until) {
+            state.kill();
+        }
         if state.process != process {
             return Err(io::Error::other("the process was killed"));
         }
@@ -543,6 +553,7 @@ impl Disk {
             names,
             changes: Vec::new(),
             power_until: None,
+            kill_until: None,
             process: 0,
             is_locked: false,
             failure: None,
@@ -622,6 +633,12 @@ impl Disk {
 }
 
 impl State {
+    fn kill(&mut self) {
+        self.process += 1;
+        self.is_locked = false;
+        self.kill_until = None;
+    }
+
     /// About half of it, in whole blocks, and at least one.
     fn half(&self, len: usize) -> usize {
         let block = self.block as usize * SECTOR;

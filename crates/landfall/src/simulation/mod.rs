@@ -17,6 +17,7 @@ mod history;
 mod oracle;
 mod scenario;
 mod state;
+mod store;
 mod waiting;
 
 use std::collections::{BTreeMap, HashSet};
@@ -77,6 +78,23 @@ const STATE: [Named<'static>; 7] = [
     ("no promise", &state::without_promise),
 ];
 
+const STORE: [Named<'static>; 6] = [
+    ("power cut", &|seed, planted| {
+        store::play(Kind::PowerCut, seed, planted)
+    }),
+    ("killed", &|seed, planted| {
+        store::play(Kind::Killed, seed, planted)
+    }),
+    ("failing", &|seed, planted| {
+        store::play(Kind::Failing, seed, planted)
+    }),
+    ("no space", &|seed, planted| {
+        store::play(Kind::NoSpace, seed, planted)
+    }),
+    ("killed in a checkpoint", &store::killed_in_checkpoint),
+    ("damaged", &store::play_damage),
+];
+
 const DAMAGE: [Named<'static>; 1] = [("damaged", &damage::play)];
 
 fn number(name: &str) -> Option<u64> {
@@ -94,6 +112,11 @@ fn a_power_cut_at_any_moment_loses_nothing_of_a_state() {
 }
 
 #[test]
+fn a_power_cut_at_any_moment_loses_nothing_of_a_store() {
+    explore("store", &STORE);
+}
+
+#[test]
 fn damage_is_reported_and_nothing_changed() {
     explore("damaged logs", &DAMAGE);
 }
@@ -108,6 +131,22 @@ fn every_call_may_fail() {
                     continue;
                 }
                 let broken = damage::every_call(seed, how, stays, None).broken;
+                assert_eq!(broken, None, "seed {seed}, {how:?}, stays: {stays}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_call_of_a_store_may_fail() {
+    for seed in 0..number("LANDFALL_SIMULATE_CALLS").unwrap_or(6) {
+        for how in [How::Io, How::NoSpace, How::Short, How::Interrupted] {
+            for stays in [false, true] {
+                if stays && how == How::Interrupted {
+                    // It would be tried for ever.
+                    continue;
+                }
+                let broken = store::every_call(seed, how, stays, None).broken;
                 assert_eq!(broken, None, "seed {seed}, {how:?}, stays: {stays}");
             }
         }
@@ -156,7 +195,7 @@ fn a_snapshot_without_space_leaves_what_was_there() {
 
 #[test]
 fn a_seed_plays_the_same_again() {
-    for (name, play) in LOG.iter().chain(&STATE).chain(&DAMAGE) {
+    for (name, play) in LOG.iter().chain(&STATE).chain(&STORE).chain(&DAMAGE) {
         let states = || play(7, None).states;
         assert_eq!(states(), states(), "{name}");
     }
@@ -180,6 +219,11 @@ fn every_mistake_that_damage_shows_is_caught() {
 #[test]
 fn every_mistake_planted_in_a_state_is_caught() {
     catch_all(&Fault::STATE, &STATE);
+}
+
+#[test]
+fn every_mistake_planted_in_a_store_is_caught() {
+    catch_all(&Fault::STORE, &STORE);
 }
 
 /// Seeds that are played however slow the machine is.

@@ -5,7 +5,7 @@
 
 use crc32c::{crc32c, crc32c_append};
 
-use super::options::Compression;
+use crate::Compression;
 
 /// Of the layout in `docs/snapshot-format.md`.
 pub(crate) const VERSION: u32 = 1;

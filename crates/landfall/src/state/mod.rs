@@ -1,13 +1,12 @@
 //! An in-memory structure that is there again after a power cut: snapshots, and a log of what came since.
 //!
 //! - `format` is the bytes of a snapshot, `writer` and `pipe` write them, `reader` reads them back, both with
-//!   `compression`; `hand_over` is how their threads go hand in hand;
+//!   `compression`, which is the crate's; `hand_over` is how their threads go hand in hand;
 //! - `shared` is what all users share; applying, and looking;
 //! - `snapshots` takes them, publishes them and removes old ones; `schedule` says when one is due;
 //! - `restart` makes the state out of the newest good one, `replay` out of the log since;
 //! - `serde` is for states that serde can write; `inspect` looks from outside, `salvage` copies what a damaged one still has.
 
-mod compression;
 #[cfg(test)]
 mod drafts;
 #[cfg(test)]
@@ -27,7 +26,7 @@ mod restart;
 pub(crate) mod salvage;
 #[cfg(test)]
 mod salvaging;
-mod schedule;
+pub(crate) mod schedule;
 #[cfg(feature = "serde")]
 mod serde;
 mod shared;
@@ -41,7 +40,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use inspect::{SnapshotFile, StateInspection};
-pub use options::{Compression, Policy, StateOptions};
+pub use options::{Policy, StateOptions};
 pub use salvage::StateSalvage;
 #[cfg(feature = "serde")]
 pub use serde::{Serde, SerdeState};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::format::MOST_CHUNK;
-use crate::{Error, Options};
+use crate::{Compression, Error, Options};
 
 /// When a command becomes durable, which decides what a power cut can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -18,45 +18,6 @@ pub enum Policy {
     /// A command becomes durable at most this long after it was applied, plus one flush. `apply` does not wait. A power cut
     /// takes what was applied within that time.
     Interval(Duration),
-}
-
-/// How snapshots are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Compression {
-    /// No compression.
-    None,
-    /// LZ4: fast.
-    #[default]
-    Lz4,
-    /// Zstandard at its lowest level: smaller and slower. Needs the feature `zstd`, and a C compiler.
-    Zstd,
-}
-
-impl Compression {
-    /// As it is kept in a file.
-    pub(crate) fn code(self) -> u32 {
-        match self {
-            Compression::None => 0,
-            Compression::Lz4 => 1,
-            Compression::Zstd => 2,
-        }
-    }
-
-    pub(crate) fn of_code(code: u32) -> Option<Compression> {
-        let all = [Compression::None, Compression::Lz4, Compression::Zstd];
-        all.into_iter()
-            .find(|compression| compression.code() == code)
-    }
-
-    /// The name, such as `lz4`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Compression::None => "none",
-            Compression::Lz4 => "lz4",
-            Compression::Zstd => "zstd",
-        }
-    }
 }
 
 /// Options of a [`Journaled`](crate::Journaled) state. The defaults suit most programs.

@@ -7,11 +7,11 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::compression;
 use super::format::{CHUNK, Chunk, Found, HEADER, Header, VERSION};
 use super::hand_over::HandOver;
-use super::options::Compression;
+use crate::Compression;
 use crate::Error;
+use crate::compression;
 use crate::environment::Buffer;
 use crate::environment::{Environment, File, FileOf, Storage, planted};
 

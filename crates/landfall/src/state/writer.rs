@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use super::compression::Compressor;
 use super::format::{CHUNK, Chunk, HEADER, Header};
 use super::pipe::{Pipe, WRITE};
+use crate::compression::Compressor;
 use crate::environment::{Environment, FileOf};
 
 /// Makes chunks of what is written to it.
@@ -145,9 +145,9 @@ impl<E: Environment> Write for Writer<'_, E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Compression;
     use crate::environment::Storage;
     use crate::state::fixtures::{Files, GRANULE, with};
-    use crate::state::options::Compression;
 
     /// The bytes that each chunk of a part stands for, if it is written in these pieces.
     fn chunks_of(pieces: &[usize]) -> Vec<u32> {

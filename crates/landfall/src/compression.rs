@@ -1,14 +1,51 @@
-//! Compressing chunks, and what was compressed back again.
+//! Compressing chunks and pages, and what was compressed back again.
 
 use std::io;
 
-use super::options::Compression;
+/// How a snapshot of a state is compressed, or the pages of a keyspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Compression {
+    /// No compression.
+    None,
+    /// LZ4: fast.
+    #[default]
+    Lz4,
+    /// Zstandard at its lowest level: smaller and slower. Needs the feature `zstd`, and a C compiler.
+    Zstd,
+}
+
+impl Compression {
+    /// As it is kept in a file.
+    pub(crate) fn code(self) -> u32 {
+        match self {
+            Compression::None => 0,
+            Compression::Lz4 => 1,
+            Compression::Zstd => 2,
+        }
+    }
+
+    pub(crate) fn of_code(code: u32) -> Option<Compression> {
+        let all = [Compression::None, Compression::Lz4, Compression::Zstd];
+        all.into_iter()
+            .find(|compression| compression.code() == code)
+    }
+
+    /// The name, such as `lz4`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Compression::None => "none",
+            Compression::Lz4 => "lz4",
+            Compression::Zstd => "zstd",
+        }
+    }
+}
 
 /// Of the Zstandard levels the one that is nearly as quick as a disk.
 #[cfg(feature = "zstd")]
 const ZSTD_LEVEL: i32 = 1;
 
-pub(super) enum Compressor {
+pub(crate) enum Compressor {
     None,
     Lz4,
     #[cfg(feature = "zstd")]
@@ -47,7 +84,7 @@ impl Compressor {
 }
 
 /// Fills `out`; `false`: that is not what was compressed, or this program cannot read it.
-pub(super) fn decompress(compression: Compression, bytes: &[u8], out: &mut [u8]) -> bool {
+pub(crate) fn decompress(compression: Compression, bytes: &[u8], out: &mut [u8]) -> bool {
     let len = match compression {
         Compression::None => None,
         Compression::Lz4 => lz4_flex::block::decompress_into(bytes, out).ok(),

@@ -1,0 +1,640 @@
+//! Checkpoints: changes are written into leaves, and then the log need not go back to them.
+//!
+//! Leaves, the page of each group, and the root are written where nothing is that anybody may still need. Then they are made
+//! durable, by one sync; then the log is, up to the last commit that is in them; and only then the control record is written
+//! that leads to the new root. Until both copies of that are durable everything the old one leads to is held, and nothing
+//! in memory has changed: a checkpoint that fails before has changed nothing, and can be tried again. After a control record
+//! that could not be written, nobody knows which root counts: the store takes no more checkpoints until it is opened again.
+//!
+//! Groups are chosen by their oldest change, so that the log need not go back far, until enough memory is free.
+
+use std::collections::HashMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::changes::Changes;
+use super::control::{Control, ControlFile};
+use super::counters::Written;
+use super::extents::Extent;
+use super::merge::{Merged, Shape, merge};
+use super::page::{Kind, Sealed};
+use super::restart::{DATA, data_name, data_number};
+use super::root::{GroupEntry, KeyspaceEntry, Root, put_leaves};
+use super::shared::Shared;
+use super::tree::{Group, Keyspace, Leaves, Page, Place, Slot, group_of};
+use crate::environment::{Buffer, Durability, Environment, File, Storage, planted};
+use crate::{Compression, Error, Lsn};
+
+/// Leaves of a group: one that has more is cut into groups of half as many.
+#[cfg(not(test))]
+const MOST_LEAVES: usize = 128;
+#[cfg(test)]
+const MOST_LEAVES: usize = 4;
+/// Bytes that are written by one call at the most.
+const WRITE: usize = 1 << 20;
+/// Bytes by which the data file grows at the most.
+const MOST_GROWTH: u64 = 64 << 20;
+
+/// Where a group is written where its leaves are, and they.
+type Held<E> = (Option<Arc<Page<E>>>, Leaves<E>);
+
+/// What the last durable control record leads to. It is held so that nobody overwrites it.
+pub(crate) struct Durable<E: Environment> {
+    pub root: Option<Arc<Page<E>>>,
+    pub groups: Vec<Held<E>>,
+}
+
+/// What is known by who makes checkpoints, one at a time.
+pub(crate) struct Checkpoints<E: Environment> {
+    pub durable: Durable<E>,
+    /// The number of the last one.
+    pub number: u64,
+    pub control: Option<ControlFile<E>>,
+    /// The number of the data file.
+    pub data: u64,
+    /// The commit behind the last of which a page may have something.
+    pub end: u64,
+    /// Why none is made any more.
+    pub failure: Option<Error>,
+}
+
+/// How much is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// What is due.
+    Due,
+    /// All changes that there are.
+    Everything,
+}
+
+/// A group that is being written.
+struct Chosen<E: Environment> {
+    keyspace: Arc<Keyspace<E>>,
+    low: Arc<[u8]>,
+    group: Arc<E::RwLock<Group<E>>>,
+    leaves: Leaves<E>,
+    frozen: Arc<Changes>,
+}
+
+/// What a group is cut into, or all of it.
+struct Piece<E: Environment> {
+    low: Arc<[u8]>,
+    leaves: Leaves<E>,
+    page: Option<Arc<Page<E>>>,
+    watermark: u64,
+}
+
+/// Pages that have a place and are not written yet.
+struct Pending(Vec<(u64, Vec<u8>)>);
+
+/// A checkpoint that is durable.
+struct Done<E: Environment> {
+    pieces: Vec<Vec<Piece<E>>>,
+    durable: Durable<E>,
+    first: u64,
+    end: u64,
+    written: Written,
+}
+
+type Address<E> = *const <E as Environment>::RwLock<Group<E>>;
+
+impl<E: Environment> Shared<E> {
+    /// Makes them as they are due.
+    pub(super) fn make_checkpoints(self: &Arc<Self>) {
+        let mut work = E::lock(&self.work);
+        while !work.is_closing {
+            if !std::mem::take(&mut work.is_due) {
+                work = self.due.wait(work);
+                continue;
+            }
+            drop(work);
+            // A panic has told of itself; what it leaves is not trusted.
+            let made = catch_unwind(AssertUnwindSafe(|| self.checkpoint(Goal::Due)));
+            let made = made.unwrap_or_else(|_| {
+                let error = Error::broken("a checkpoint panicked");
+                E::lock(&self.checkpoints).failure = Some(error.clone());
+                Err(error)
+            });
+            if let Err(error) = &made {
+                tracing::warn!(%error, "no checkpoint could be made");
+            }
+            work = E::lock(&self.work);
+            work.tried += 1;
+            work.failure = made.err();
+            self.tried.wake_all();
+        }
+    }
+
+    /// Makes one, and waits for it.
+    pub fn checkpoint(&self, goal: Goal) -> Result<(), Error> {
+        let mut checkpoints = E::lock(&self.checkpoints);
+        let made = self.make(&mut checkpoints, goal);
+        let mut tally = E::lock(&self.tally);
+        match &made {
+            Ok(None) => {}
+            Ok(Some(written)) => {
+                tally.checkpoints += 1;
+                tally.written.add(*written);
+            }
+            Err(_) => tally.failed_checkpoints += 1,
+        }
+        made.map(drop)
+    }
+
+    fn make(&self, checkpoints: &mut Checkpoints<E>, goal: Goal) -> Result<Option<Written>, Error> {
+        if let Some(failure) = &checkpoints.failure {
+            return Err(failure.clone());
+        }
+        // Whatever is committed from here on is applied again, unless it is in a group that is frozen later.
+        let visible = E::lock(&self.committing).visible;
+        let chosen = self.choose(goal, visible);
+        if chosen.is_empty() {
+            return Ok(None);
+        }
+        // Those that come later see all that is frozen.
+        let snapshots = E::lock(&self.committing).snapshots.numbers();
+        let snapshots = if planted!(self.environment, ForgetSnapshots) {
+            Vec::new()
+        } else {
+            snapshots
+        };
+        match self.write_all(checkpoints, &chosen, &snapshots, visible + 1) {
+            Ok(done) => {
+                let first = done.first;
+                let written = done.written;
+                checkpoints.number += 1;
+                checkpoints.end = done.end;
+                for (chosen, pieces) in chosen.iter().zip(done.pieces) {
+                    self.install(chosen, pieces);
+                }
+                // Only now may the old pages be overwritten.
+                let before = std::mem::replace(&mut checkpoints.durable, done.durable);
+                drop(before);
+                self.log.truncate_before(Lsn(first))?;
+                E::lock(&self.schedule).taken(first, std::time::Duration::ZERO);
+                tracing::debug!(number = checkpoints.number, first, "a checkpoint was made");
+                Ok(Some(written))
+            }
+            Err(error) => {
+                for chosen in &chosen {
+                    self.thaw(chosen);
+                }
+                let next = self.log.next_lsn().0;
+                E::lock(&self.schedule).failed(next);
+                Err(error)
+            }
+        }
+    }
+
+    /// Freezes the groups that are to be written.
+    fn choose(&self, goal: Goal, visible: u64) -> Vec<Chosen<E>> {
+        let mut found = Vec::new();
+        for keyspace in self.all_keyspaces() {
+            let places: Vec<Place<E>> = E::share(&keyspace.groups).clone();
+            for place in places {
+                let group = E::share(&place.group);
+                if let Some(first) = group.pending() {
+                    let bytes = group.active.bytes;
+                    drop(group);
+                    found.push((first, bytes, keyspace.clone(), place));
+                }
+            }
+        }
+        found.sort_by_key(|(first, ..)| *first);
+        let (enough, most) = (self.enough_changes(), self.most_changes());
+        let target = enough.saturating_sub(most / 8);
+        // Half of the commits that the log has are given up at least, where it is too long.
+        let begin = self.log.first_lsn().0;
+        let middle = begin + (visible + 1).saturating_sub(begin) / 2;
+        let is_long = E::lock(&self.schedule).is_due(visible + 1, self.options.max_recovery_time);
+        let mut left = self.changes.load(Ordering::Relaxed);
+        let mut chosen = Vec::new();
+        for (first, bytes, keyspace, place) in found {
+            let is_needed =
+                goal == Goal::Everything || left > target || (is_long && first < middle);
+            if !is_needed {
+                break;
+            }
+            left = left.saturating_sub(bytes);
+            let mut group = E::exclude(&place.group);
+            let frozen = Arc::new(std::mem::take(&mut group.active));
+            group.frozen = Some(frozen.clone());
+            chosen.push(Chosen {
+                keyspace,
+                low: place.low,
+                leaves: group.leaves.clone(),
+                frozen,
+                group: place.group.clone(),
+            });
+        }
+        chosen
+    }
+
+    fn all_keyspaces(&self) -> Vec<Arc<Keyspace<E>>> {
+        E::share(&self.keyspaces).all.values().cloned().collect()
+    }
+
+    /// Writes everything, and makes it count.
+    fn write_all(
+        &self,
+        checkpoints: &mut Checkpoints<E>,
+        chosen: &[Chosen<E>],
+        snapshots: &[u64],
+        next: u64,
+    ) -> Result<Done<E>, Error> {
+        let number = checkpoints.number + 1;
+        self.make_data_file(&mut checkpoints.data)?;
+        if planted!(self.environment, FreeBeforeControl) {
+            checkpoints.durable.groups.clear();
+            checkpoints.durable.root = None;
+        }
+        let mut written = Written::default();
+        let mut pieces = Vec::new();
+        for chosen in chosen {
+            pieces.push(self.write_group(chosen, snapshots, number, &mut written)?);
+        }
+        let by_address: HashMap<Address<E>, &Vec<Piece<E>>> = chosen
+            .iter()
+            .map(|chosen| Arc::as_ptr(&chosen.group))
+            .zip(&pieces)
+            .collect();
+        let (root, groups) = self.root(checkpoints, chosen, &by_address, next);
+        let (first, end) = (root.first, root.end);
+        let mut pending = Pending(Vec::new());
+        let raw = root.encode(self.granule);
+        let root = self.place(Kind::Root, Compression::Lz4, number, &raw, &mut pending)?;
+        written.root_bytes += root.pointer.extent(self.granule);
+        self.write_pages(pending)?;
+        let data = self.data.get().ok_or(Error::Closed)?;
+        if !planted!(self.environment, SkipDataSync) {
+            data.sync()
+                .map_err(Error::io("make a checkpoint durable"))?;
+        }
+        // What is in it must be in the log for ever.
+        if end > 1 && !planted!(self.environment, CheckpointAheadOfLog) {
+            self.log.commit_to(Lsn(end - 1))?;
+        }
+        if planted!(self.environment, TruncateBeforeControl) {
+            self.log
+                .truncate_before(Lsn(first.min(self.log.durable_end().0)))?;
+        }
+        let control = Control {
+            checkpoint: number,
+            store: self.log.shared.log,
+            granule: self.granule as u32,
+            root: root.pointer,
+            end: self.space.end(),
+            data: checkpoints.data,
+        };
+        let noted = match &mut checkpoints.control {
+            Some(file) => {
+                let forgets_one = planted!(self.environment, OneStoreControlCopy);
+                file.write(control, forgets_one)
+            }
+            None => ControlFile::create(&self.environment, control)
+                .map(|file| checkpoints.control = Some(file)),
+        };
+        if let Err(error) = noted {
+            // It may be there, or not: pages of both roots stay held.
+            checkpoints.durable.groups.extend(groups);
+            checkpoints
+                .durable
+                .groups
+                .push((Some(root), Arc::default()));
+            checkpoints.failure = Some(error.clone());
+            return Err(error);
+        }
+        written.control_bytes += 2 * super::control::COPY as u64;
+        Ok(Done {
+            pieces,
+            durable: Durable {
+                root: Some(root),
+                groups,
+            },
+            first,
+            end,
+            written,
+        })
+    }
+
+    /// The root as it will be, and what it leads to. `next`: commits from it on may be in no group that was written.
+    fn root(
+        &self,
+        checkpoints: &Checkpoints<E>,
+        chosen: &[Chosen<E>],
+        pieces: &HashMap<Address<E>, &Vec<Piece<E>>>,
+        next: u64,
+    ) -> (Root, Vec<Held<E>>) {
+        let mut first = next;
+        let mut held = Vec::new();
+        let mut keyspaces = Vec::new();
+        let (all, next_keyspace) = {
+            let keyspaces = E::share(&self.keyspaces);
+            let all: Vec<_> = keyspaces.all.values().cloned().collect();
+            (all, keyspaces.next)
+        };
+        for keyspace in all {
+            let places: Vec<Place<E>> = E::share(&keyspace.groups).clone();
+            let mut groups = Vec::new();
+            for place in places {
+                let group = E::share(&place.group);
+                let written = pieces.get(&Arc::as_ptr(&place.group));
+                let pending = match written {
+                    Some(_) => group.active.span.map(|(first, _)| first),
+                    None => group.pending(),
+                };
+                first = first.min(pending.unwrap_or(first));
+                let entry = |low: &Arc<[u8]>, watermark, page: &Option<Arc<Page<E>>>| GroupEntry {
+                    low: low.clone(),
+                    watermark,
+                    page: page.as_ref().map(|page| page.pointer),
+                };
+                match written {
+                    Some(pieces) if !planted!(self.environment, SplitWithOldParent) => {
+                        for piece in *pieces {
+                            groups.push(entry(&piece.low, piece.watermark, &piece.page));
+                            held.push((piece.page.clone(), piece.leaves.clone()));
+                        }
+                    }
+                    Some(pieces) => {
+                        let piece = &pieces[0];
+                        groups.push(entry(&piece.low, piece.watermark, &piece.page));
+                        held.push((piece.page.clone(), piece.leaves.clone()));
+                    }
+                    None => {
+                        groups.push(entry(&place.low, group.watermark, &group.page));
+                        held.push((group.page.clone(), group.leaves.clone()));
+                    }
+                }
+            }
+            keyspaces.push(KeyspaceEntry {
+                id: keyspace.id,
+                name: keyspace.name.clone(),
+                options: keyspace.options.clone(),
+                groups,
+            });
+        }
+        let last = chosen.iter().filter_map(|chosen| chosen.frozen.span);
+        let last = last.map(|(_, last)| last + 1).max().unwrap_or(0);
+        if planted!(self.environment, FirstTooHigh) {
+            first += 1;
+        }
+        let root = Root {
+            first,
+            end: last.max(checkpoints.end).max(first),
+            next_keyspace,
+            keyspaces,
+        };
+        (root, held)
+    }
+
+    /// Writes the leaves of a group that have changes, and where all of them are.
+    fn write_group(
+        &self,
+        chosen: &Chosen<E>,
+        snapshots: &[u64],
+        number: u64,
+        written: &mut Written,
+    ) -> Result<Vec<Piece<E>>, Error> {
+        let options = &chosen.keyspace.options;
+        let shape = Shape {
+            leaf_bytes: options.leaf_bytes as usize,
+            snapshots,
+            drops_removals: planted!(self.environment, DropRemoval),
+        };
+        // What is not in memory is needed once.
+        let read = |page: &Arc<Page<E>>| match page.cached() {
+            Some(leaf) => Ok(leaf),
+            None => self.read_leaf(page).map(Arc::new),
+        };
+        let merged = merge(&chosen.low, &chosen.leaves, &chosen.frozen, shape, read)?;
+        let mut pending = Pending(Vec::new());
+        let mut leaves = Vec::with_capacity(merged.len());
+        for leaf in merged {
+            leaves.push(match leaf {
+                Merged::Kept(slot) => slot,
+                Merged::New(low, raw) => {
+                    let compression = options.compression;
+                    let page = self.place(Kind::Leaf, compression, number, &raw, &mut pending)?;
+                    written.leaves += 1;
+                    written.leaf_bytes += page.pointer.extent(self.granule);
+                    Slot { low, page }
+                }
+            });
+        }
+        let watermark = chosen.frozen.span.map_or(0, |(_, last)| last + 1);
+        let watermark = if planted!(self.environment, WatermarkTooHigh) {
+            watermark + 1
+        } else {
+            watermark
+        };
+        let most = if leaves.len() > MOST_LEAVES {
+            MOST_LEAVES / 2
+        } else {
+            MOST_LEAVES
+        };
+        let mut pieces = Vec::new();
+        let mut rest = &leaves[..];
+        loop {
+            let (leaves, behind) = rest.split_at(rest.len().min(most));
+            let low = match leaves.first() {
+                Some(first) if !pieces.is_empty() => first.low.clone(),
+                _ => chosen.low.clone(),
+            };
+            let page = if leaves.is_empty() {
+                None
+            } else {
+                let mut raw = Vec::new();
+                let list = leaves.iter().map(|slot| (&*slot.low, slot.page.pointer));
+                put_leaves(&mut raw, self.granule, list);
+                let page = self.place(Kind::Group, Compression::Lz4, number, &raw, &mut pending)?;
+                written.group_bytes += page.pointer.extent(self.granule);
+                Some(page)
+            };
+            pieces.push(Piece {
+                low,
+                leaves: Arc::new(leaves.to_vec()),
+                page,
+                watermark,
+            });
+            rest = behind;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        self.write_pages(pending)?;
+        Ok(pieces)
+    }
+
+    /// Gives a page a place in the data file, in which nothing is that anybody needs.
+    fn place(
+        &self,
+        kind: Kind,
+        compression: Compression,
+        number: u64,
+        raw: &[u8],
+        pending: &mut Pending,
+    ) -> Result<Arc<Page<E>>, Error> {
+        let store = self.log.shared.log;
+        let sealed = Sealed::new(kind, compression, store, number, raw)?;
+        let bytes = sealed.len().next_multiple_of(self.granule);
+        let extent = match self.space.take(bytes) {
+            Some(extent) => extent,
+            None => self.grow(bytes)?,
+        };
+        let (pointer, bytes) = sealed.at(extent.start);
+        pending.0.push((pointer.offset, bytes));
+        Ok(Page::new(pointer, extent))
+    }
+
+    /// Makes the data file longer, and takes so many bytes of it.
+    fn grow(&self, bytes: u64) -> Result<Extent<E>, Error> {
+        let data = self.data.get().ok_or(Error::Closed)?;
+        let end = self.space.end();
+        // Also without what is free at the end already.
+        let more = (end / 8).clamp(bytes, MOST_GROWTH.max(bytes));
+        for more in [more, bytes] {
+            let more = more.next_multiple_of(self.granule);
+            match data.allocate(end + more) {
+                Ok(()) => {
+                    self.space.grow(end + more);
+                    let taken = self.space.take(bytes);
+                    return taken.ok_or_else(|| Error::broken("what was made is not there"));
+                }
+                Err(error) if is_full(&error) => {}
+                Err(error) => return Err(Error::io("make the data file longer")(error)),
+            }
+        }
+        Err(Error::NoSpace { bytes })
+    }
+
+    /// Writes pages where they belong, several by one call where they lie side by side.
+    fn write_pages(&self, Pending(mut pages): Pending) -> Result<(), Error> {
+        let data = self.data.get().ok_or(Error::Closed)?;
+        pages.sort_unstable_by_key(|(offset, _)| *offset);
+        let longest = pages.iter().map(|(_, bytes)| bytes.len()).max();
+        let Some(longest) = longest else {
+            return Ok(());
+        };
+        let all: usize = pages.iter().map(|(_, bytes)| self.padded(bytes)).sum();
+        let size = WRITE.max(longest).min(all);
+        let mut buffer = Buffer::new(size.next_multiple_of(self.granule as usize));
+        let mut pages = pages.into_iter().peekable();
+        while let Some((offset, bytes)) = pages.next() {
+            let mut used = 0;
+            let mut put = |bytes: &[u8], used: &mut usize| {
+                let padded = self.padded(bytes);
+                let place = buffer.bytes_mut(*used..*used + padded);
+                place[..bytes.len()].copy_from_slice(bytes);
+                place[bytes.len()..].fill(0);
+                *used += padded;
+            };
+            let most = size;
+            put(&bytes, &mut used);
+            while let Some((_, next)) = pages.next_if(|(next, bytes)| {
+                *next == offset + used as u64 && used + self.padded(bytes) <= most
+            }) {
+                put(&next, &mut used);
+            }
+            let written = data.write(buffer.bytes(0..used), offset, Durability::Later);
+            written.map_err(Error::io(format!("write {DATA}")))?;
+        }
+        Ok(())
+    }
+
+    fn padded(&self, bytes: &[u8]) -> usize {
+        bytes.len().next_multiple_of(self.granule as usize)
+    }
+
+    /// Makes the data file before the first page is written, so that its name is durable before anything leads to it.
+    fn make_data_file(&self, number: &mut u64) -> Result<(), Error> {
+        if self.data.get().is_some() {
+            return Ok(());
+        }
+        let storage = self.environment.storage();
+        let mut make = || {
+            let mut next = 1;
+            for number in storage.names()?.iter().filter_map(|name| data_number(name)) {
+                // An attempt that did not come to a control record has left it.
+                storage.remove(&data_name(number))?;
+                next = next.max(number + 1);
+            }
+            let file = storage.create(&data_name(next))?;
+            storage.sync()?;
+            *number = next;
+            Ok(file)
+        };
+        let file = make().map_err(|error: io::Error| match error {
+            error if is_full(&error) => Error::NoSpace {
+                bytes: self.granule,
+            },
+            error => Error::io("make the data file")(error),
+        })?;
+        // Nobody else makes one.
+        let _ = self.data.set(file);
+        Ok(())
+    }
+
+    /// The group's leaves are those that were written, and its changes are in them.
+    fn install(&self, chosen: &Chosen<E>, pieces: Vec<Piece<E>>) {
+        let mut places = E::exclude(&chosen.keyspace.groups);
+        let index = group_of(&places, &chosen.low);
+        let mut group = E::exclude(&chosen.group);
+        group.frozen = None;
+        self.changes
+            .fetch_sub(chosen.frozen.bytes, Ordering::Relaxed);
+        let mut behind = Vec::new();
+        let mut pieces = pieces.into_iter();
+        if let Some(first) = pieces.next() {
+            (group.leaves, group.page, group.watermark) =
+                (first.leaves, first.page, first.watermark);
+        }
+        for piece in pieces.rev() {
+            let active = group.active.split_off(&piece.low);
+            let split = Group {
+                leaves: piece.leaves,
+                page: piece.page,
+                watermark: piece.watermark,
+                active,
+                frozen: None,
+            };
+            behind.push(Place {
+                low: piece.low,
+                group: Arc::new(E::rw_lock(split)),
+            });
+        }
+        let is_empty = group.leaves.is_empty() && group.active.is_empty();
+        drop(group);
+        behind.reverse();
+        if is_empty && behind.is_empty() && index > 0 {
+            // The one before has its keys from now on.
+            places.remove(index);
+        } else {
+            places.splice(index + 1..index + 1, behind);
+        }
+    }
+
+    /// A group's changes are as they were before it was to be written.
+    fn thaw(&self, chosen: &Chosen<E>) {
+        let mut group = E::exclude(&chosen.group);
+        let Some(frozen) = group.frozen.take() else {
+            return;
+        };
+        if planted!(self.environment, ThawForgets) {
+            return;
+        }
+        let newer = std::mem::take(&mut group.active);
+        let mut changes = (*frozen).clone();
+        changes.append(newer);
+        group.active = changes;
+    }
+}
+
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}

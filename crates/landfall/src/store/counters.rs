@@ -1,0 +1,75 @@
+//! What was done since a store was opened, and why: bytes by cause.
+
+use crate::Counters;
+
+/// Counts of what was done since a store was opened.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct StoreCounters {
+    /// Counts of the log.
+    pub log: Counters,
+    /// Commits.
+    pub commits: u64,
+    /// Bytes of keys and values that were committed.
+    pub logical_bytes: u64,
+    /// Checkpoints that were made.
+    pub checkpoints: u64,
+    /// Checkpoints that failed. They changed nothing.
+    pub failed_checkpoints: u64,
+    /// Leaves that were written.
+    pub leaves: u64,
+    /// Bytes that were written for leaves.
+    pub leaf_bytes: u64,
+    /// Bytes that were written for what says where leaves are.
+    pub group_bytes: u64,
+    /// Bytes that were written for what says where groups are.
+    pub root_bytes: u64,
+    /// Bytes that were written for control records.
+    pub control_bytes: u64,
+    /// Bytes of changes that are in memory and in no leaf.
+    pub waiting_bytes: u64,
+    /// Bytes of leaves that are kept in memory.
+    pub cached_bytes: u64,
+    /// Bytes of the data file.
+    pub file_bytes: u64,
+    /// Bytes of it that nothing needs.
+    pub free_bytes: u64,
+}
+
+impl StoreCounters {
+    /// Bytes that were written for each byte that was committed: of the log, and of checkpoints.
+    pub fn write_amplification(&self) -> f64 {
+        let data = self.leaf_bytes + self.group_bytes + self.root_bytes + self.control_bytes;
+        (self.log.bytes + data) as f64 / self.logical_bytes.max(1) as f64
+    }
+}
+
+/// What is counted as it is done.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    pub commits: u64,
+    pub logical_bytes: u64,
+    pub checkpoints: u64,
+    pub failed_checkpoints: u64,
+    pub written: Written,
+}
+
+/// What a checkpoint wrote.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Written {
+    pub leaves: u64,
+    pub leaf_bytes: u64,
+    pub group_bytes: u64,
+    pub root_bytes: u64,
+    pub control_bytes: u64,
+}
+
+impl Written {
+    pub fn add(&mut self, more: Written) {
+        self.leaves += more.leaves;
+        self.leaf_bytes += more.leaf_bytes;
+        self.group_bytes += more.group_bytes;
+        self.root_bytes += more.root_bytes;
+        self.control_bytes += more.control_bytes;
+    }
+}

@@ -1,0 +1,175 @@
+//! The entries of a leaf, in the order of their keys.
+//!
+//! A key has one entry, the newest, and behind it older ones that a snapshot still needs when the leaf is written. An entry
+//! says at which commit it came to be only if a snapshot is older than that: 0 means that all can see it.
+
+use std::cmp::Ordering;
+
+use super::bytes::{Cursor, put_number};
+
+/// An entry has no value: the key is removed.
+const REMOVED: u8 = 1;
+/// An entry says when it came to be.
+const NUMBERED: u8 = 2;
+
+/// What a key was given at a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry<'a> {
+    pub key: &'a [u8],
+    /// The commit; 0: one that every snapshot has.
+    pub lsn: u64,
+    /// `None`: it was removed.
+    pub value: Option<&'a [u8]>,
+}
+
+impl Entry<'_> {
+    /// Appends it to the bytes of a leaf.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        let removed = if self.value.is_none() { REMOVED } else { 0 };
+        let numbered = if self.lsn > 0 { NUMBERED } else { 0 };
+        out.push(removed | numbered);
+        put_number(out, self.key.len() as u64);
+        if let Some(value) = self.value {
+            put_number(out, value.len() as u64);
+        }
+        if self.lsn > 0 {
+            put_number(out, self.lsn);
+        }
+        out.extend_from_slice(self.key);
+        out.extend_from_slice(self.value.unwrap_or_default());
+    }
+
+    fn take<'a>(cursor: &mut Cursor<'a>) -> Option<Entry<'a>> {
+        let flags = cursor.byte()?;
+        if flags & !(REMOVED | NUMBERED) != 0 {
+            return None;
+        }
+        let key = cursor.number()?.try_into().ok()?;
+        let value = if flags & REMOVED == 0 {
+            Some(cursor.number()?.try_into().ok()?)
+        } else {
+            None
+        };
+        let lsn = if flags & NUMBERED == 0 {
+            0
+        } else {
+            cursor.number().filter(|lsn| *lsn > 0)?
+        };
+        let key = cursor.take(key)?;
+        let value = match value {
+            Some(len) => Some(cursor.take(len)?),
+            None => None,
+        };
+        Some(Entry { key, lsn, value })
+    }
+
+    /// By key, and of one key the newest first.
+    fn order(&self, other: &Entry<'_>) -> Ordering {
+        self.key
+            .cmp(other.key)
+            .then_with(|| other.lsn.cmp(&self.lsn))
+    }
+}
+
+/// A leaf that was read.
+#[derive(Debug)]
+pub(crate) struct Leaf {
+    bytes: Vec<u8>,
+    /// Where each entry begins.
+    starts: Vec<u32>,
+}
+
+impl Leaf {
+    /// Of the bytes that a page held; `None`: they are no leaf.
+    pub fn decode(bytes: Vec<u8>) -> Option<Leaf> {
+        let mut starts = Vec::new();
+        let mut cursor = Cursor::new(&bytes);
+        let mut before: Option<Entry<'_>> = None;
+        while !cursor.is_empty() {
+            starts.push((bytes.len() - cursor.rest().len()).try_into().ok()?);
+            let entry = Entry::take(&mut cursor)?;
+            if before.is_some_and(|before| before.order(&entry) != Ordering::Less) {
+                return None;
+            }
+            before = Some(entry);
+        }
+        Some(Leaf { bytes, starts })
+    }
+
+    /// Bytes that it takes in memory.
+    pub fn memory(&self) -> usize {
+        self.bytes.len() + 4 * self.starts.len() + 64
+    }
+
+    fn entry(&self, index: usize) -> Option<Entry<'_>> {
+        let start = *self.starts.get(index)? as usize;
+        Entry::take(&mut Cursor::new(&self.bytes[start..]))
+    }
+
+    /// All entries from this key on.
+    pub fn from(&self, key: &[u8]) -> impl Iterator<Item = Entry<'_>> {
+        let is_before = |start: &u32| {
+            let entry = Entry::take(&mut Cursor::new(&self.bytes[*start as usize..]));
+            entry.is_some_and(|entry| entry.key < key)
+        };
+        let first = self.starts.partition_point(is_before);
+        (first..self.starts.len()).map_while(|index| self.entry(index))
+    }
+
+    /// What the key has at this commit, if anything is known of it.
+    pub fn find(&self, key: &[u8], at: u64) -> Option<Entry<'_>> {
+        let mut versions = self.from(key).take_while(|entry| entry.key == key);
+        versions.find(|entry| entry.lsn <= at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(key: &'static str, lsn: u64, value: Option<&'static str>) -> Entry<'static> {
+        Entry {
+            key: key.as_bytes(),
+            lsn,
+            value: value.map(str::as_bytes),
+        }
+    }
+
+    fn leaf(entries: &[Entry<'_>]) -> Option<Leaf> {
+        let mut bytes = Vec::new();
+        entries.iter().for_each(|entry| entry.put(&mut bytes));
+        Leaf::decode(bytes)
+    }
+
+    #[test]
+    fn entries_are_found_as_of_a_commit() {
+        let entries = [
+            entry("", 0, Some("empty")),
+            entry("b", 9, None),
+            entry("b", 5, Some("older")),
+            entry("b", 0, Some("oldest")),
+            entry("c", 0, Some("")),
+        ];
+        let leaf = leaf(&entries).unwrap();
+        assert_eq!(leaf.from(b"").collect::<Vec<_>>(), entries);
+        assert_eq!(leaf.from(b"bb").collect::<Vec<_>>(), entries[4..]);
+        assert_eq!(leaf.find(b"", 0), Some(entries[0]));
+        assert_eq!(leaf.find(b"b", u64::MAX), Some(entries[1]));
+        assert_eq!(leaf.find(b"b", 8), Some(entries[2]));
+        assert_eq!(leaf.find(b"b", 4), Some(entries[3]));
+        assert_eq!(leaf.find(b"a", 9), None);
+        assert_eq!(leaf.find(b"c", 9), Some(entries[4]));
+    }
+
+    #[test]
+    fn what_is_out_of_order_is_no_leaf() {
+        let (b, older) = (entry("b", 9, Some("1")), entry("b", 5, Some("0")));
+        assert!(leaf(&[]).is_some());
+        assert!(leaf(&[b, older]).is_some());
+        for wrong in [[older, b], [b, b], [entry("c", 0, None), b]] {
+            assert!(leaf(&wrong).is_none(), "{wrong:?}");
+        }
+        assert!(Leaf::decode(vec![4, 0, 0]).is_none());
+        assert!(Leaf::decode(vec![0, 9, 0]).is_none());
+    }
+}

@@ -1,0 +1,208 @@
+//! Merging changes into leaves: which leaves of a group have to be written, and what is in them then.
+//!
+//! A leaf without a change stays where it is. One that has changes is written again, in as many leaves of about equal size as
+//! it takes; one that gets small takes the next one in. Nothing is kept that nobody can see any more: a version that no
+//! snapshot needs, and the removal of a key that has nothing older.
+
+use std::iter::Peekable;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use super::changes::{Changes, Version, is_needed};
+use super::leaf::{Entry, Leaf};
+use super::tree::{Page, Slot};
+use crate::Error;
+use crate::environment::Environment;
+
+/// A leaf of the group as it will be.
+pub(super) enum Merged<E: Environment> {
+    /// As it is.
+    Kept(Slot<E>),
+    /// To be written: its first key, and its bytes.
+    New(Arc<[u8]>, Vec<u8>),
+}
+
+/// How leaves are made.
+#[derive(Clone, Copy)]
+pub(super) struct Shape<'a> {
+    /// Bytes that a leaf is to have.
+    pub leaf_bytes: usize,
+    /// Those that somebody reads, in their order.
+    pub snapshots: &'a [u64],
+    /// Removals go even where something older stays: a mistake.
+    pub drops_removals: bool,
+}
+
+/// What becomes of a group's leaves by its changes. `read` reads a leaf.
+pub(super) fn merge<E: Environment>(
+    low: &Arc<[u8]>,
+    leaves: &[Slot<E>],
+    changes: &Changes,
+    shape: Shape<'_>,
+    mut read: impl FnMut(&Arc<Page<E>>) -> Result<Arc<Leaf>, Error>,
+) -> Result<Vec<Merged<E>>, Error> {
+    let mut merged = Vec::new();
+    let mut index = 0;
+    // Without leaves all changes are those of one that is empty.
+    while index < leaves.len().max(1) {
+        let first = index;
+        let from = if first == 0 {
+            Bound::Unbounded
+        } else {
+            Bound::Included(&*leaves[first].low)
+        };
+        let mut builder = Builder::new(shape);
+        let mut is_changed = false;
+        loop {
+            let next = leaves.get(index + 1).map(|slot| slot.low.clone());
+            let low = if index == first {
+                from
+            } else {
+                Bound::Included(&*leaves[index].low)
+            };
+            let high = next.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+            let mut changed = changes.range(low, high).peekable();
+            if index == first && changed.peek().is_none() {
+                break;
+            }
+            is_changed = true;
+            match leaves.get(index) {
+                Some(slot) => {
+                    let leaf = read(&slot.page)?;
+                    builder.merge(&leaf, &mut changed);
+                }
+                None => builder.merge_none(&mut changed),
+            }
+            index += 1;
+            let is_small = builder.bytes < shape.leaf_bytes / 4;
+            if next.is_none() || !is_small {
+                break;
+            }
+        }
+        if is_changed {
+            let low = leaves.get(first).map_or(low, |slot| &slot.low);
+            merged.extend(builder.finish(low).map(|(low, raw)| Merged::New(low, raw)));
+        } else {
+            merged.extend(leaves.get(index).cloned().map(Merged::Kept));
+            index += 1;
+        }
+    }
+    Ok(merged)
+}
+
+/// Entries in their order, and where leaves may be cut.
+struct Builder<'a> {
+    shape: Shape<'a>,
+    /// Of each key where its entries begin, and it.
+    keys: Vec<(usize, Arc<[u8]>)>,
+    raw: Vec<u8>,
+    bytes: usize,
+}
+
+impl<'a> Builder<'a> {
+    fn new(shape: Shape<'a>) -> Builder<'a> {
+        Builder {
+            shape,
+            keys: Vec::new(),
+            raw: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Adds a key with all its versions, the newest first.
+    fn add(&mut self, key: &[u8], versions: &[(u64, Option<&[u8]>)]) {
+        let Shape {
+            snapshots,
+            drops_removals,
+            ..
+        } = self.shape;
+        let mut kept: Vec<Entry<'_>> = Vec::with_capacity(versions.len());
+        let mut newer = None;
+        for &(lsn, value) in versions {
+            let is_kept = newer.is_none_or(|newer| is_needed(lsn, newer, snapshots));
+            newer = Some(lsn);
+            if is_kept {
+                // Everybody sees it who is not older.
+                let is_seen_by_all = snapshots.first().is_none_or(|oldest| *oldest >= lsn);
+                let lsn = if is_seen_by_all { 0 } else { lsn };
+                kept.push(Entry { key, lsn, value });
+            }
+        }
+        while kept.last().is_some_and(|last| last.value.is_none()) {
+            kept.pop();
+        }
+        if drops_removals {
+            kept.retain(|entry| entry.value.is_some());
+        }
+        if kept.is_empty() {
+            return;
+        }
+        self.keys.push((self.raw.len(), key.into()));
+        for entry in kept {
+            entry.put(&mut self.raw);
+        }
+        self.bytes = self.raw.len();
+    }
+
+    fn merge_none<'c>(
+        &mut self,
+        changed: &mut Peekable<impl Iterator<Item = (&'c Arc<[u8]>, &'c [Version])>>,
+    ) {
+        for (key, versions) in changed {
+            self.add(key, &newest_first(versions));
+        }
+    }
+
+    fn merge<'c>(
+        &mut self,
+        leaf: &Leaf,
+        changed: &mut Peekable<impl Iterator<Item = (&'c Arc<[u8]>, &'c [Version])>>,
+    ) {
+        let mut entries = leaf.from(b"").peekable();
+        let mut versions = Vec::new();
+        loop {
+            let of_leaf = entries.peek().map(|entry| entry.key);
+            let of_changes = changed.peek().map(|(key, _)| &***key);
+            let key = match (of_leaf, of_changes) {
+                (None, None) => return,
+                (Some(key), None) | (None, Some(key)) => key,
+                (Some(leaf), Some(changes)) => leaf.min(changes),
+            };
+            versions.clear();
+            if of_changes == Some(key)
+                && let Some((_, newer)) = changed.next()
+            {
+                versions.extend(newest_first(newer));
+            }
+            while let Some(entry) = entries.next_if(|entry| entry.key == key) {
+                versions.push((entry.lsn, entry.value));
+            }
+            self.add(key, &versions);
+        }
+    }
+
+    /// The leaves: of each the first key, and the bytes. The first one begins where the leaf did that was merged.
+    fn finish(self, low: &Arc<[u8]>) -> impl Iterator<Item = (Arc<[u8]>, Vec<u8>)> {
+        let parts = self.raw.len().div_ceil(self.shape.leaf_bytes).max(1);
+        let target = self.raw.len().div_ceil(parts);
+        let mut leaves: Vec<(Arc<[u8]>, Vec<u8>)> = Vec::with_capacity(parts);
+        let ends = self.keys.iter().skip(1).map(|(start, _)| *start);
+        let ends = ends.chain([self.raw.len()]);
+        for ((start, key), end) in self.keys.iter().zip(ends) {
+            let entries = &self.raw[*start..end];
+            match leaves.last_mut() {
+                Some((_, bytes)) if bytes.len() < target => bytes.extend_from_slice(entries),
+                Some(_) => leaves.push((key.clone(), entries.to_vec())),
+                None => leaves.push((low.clone(), entries.to_vec())),
+            }
+        }
+        leaves.into_iter()
+    }
+}
+
+fn newest_first(versions: &[Version]) -> Vec<(u64, Option<&[u8]>)> {
+    let versions = versions.iter().rev();
+    versions
+        .map(|version| (version.lsn, version.value.as_deref()))
+        .collect()
+}

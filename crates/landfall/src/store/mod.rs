@@ -1,0 +1,514 @@
+//! An ordered key-value store on the log.
+//!
+//! - `page` is a page of the data file, `leaf` what is in one with entries, `root` in those that say where others are;
+//!   `control` leads to the root, `record` is a commit in the log; `bytes` has what they are made of;
+//! - `tree` is what of it is in memory: keyspaces, groups, and where leaves are; `changes` are those that are in no leaf yet;
+//!   `extents` says which bytes of the data file are free, `cache` which leaves are kept in memory;
+//! - `shared` is what all users share: committing, and looking; `snapshots` who reads as of which commit, `iterate` goes
+//!   through keys, `transaction` commits only if nobody came between;
+//! - `checkpoint` writes changes into leaves, which `merge` makes; `restart` opens a store; `counters` says what was done.
+
+mod bytes;
+mod cache;
+mod changes;
+pub(crate) mod checkpoint;
+pub(crate) mod control;
+mod counters;
+mod extents;
+pub(crate) mod iterate;
+mod leaf;
+mod merge;
+mod options;
+mod page;
+#[cfg(test)]
+mod public;
+pub(crate) mod record;
+mod restart;
+mod root;
+pub(crate) mod shared;
+pub(crate) mod snapshots;
+pub(crate) mod transaction;
+pub(crate) mod tree;
+
+use std::fmt;
+use std::ops::RangeBounds;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+pub use counters::StoreCounters;
+pub use options::{KeyspaceOptions, StoreOptions};
+pub use restart::StoreRestart;
+
+use self::checkpoint::Goal;
+use self::iterate::Bounds;
+use self::record::Write;
+use self::shared::Shared;
+use self::snapshots::View;
+use crate::environment::{Environment, Machine, machine};
+use crate::{Commit, Error};
+
+/// Bytes of the longest key, and of the longest name of a keyspace.
+const MOST_KEY: usize = 64 << 10;
+/// Bytes of the longest value.
+const MOST_VALUE: usize = 256 << 20;
+
+/// An ordered key-value store in its own directory: keys and values are bytes, and keys are in the order of their bytes.
+///
+/// Keys are in *keyspaces*, each with its own [options](KeyspaceOptions). Writes are committed alone, in a [batch](Batch), or in a
+/// [transaction](Transaction), over any keyspaces. A commit is durable when it returns, unless the [`Policy`](crate::Policy)
+/// says otherwise: it survives a power cut, whole. A commit that is not durable yet may survive one, but never without all
+/// commits before it, and never in part.
+///
+/// Many threads can call all methods at once; those that commit at the same time share a flush. The store is closed when it and
+/// everything that was made with it is dropped. [`close`](Store::close) does the same and returns whether that succeeded.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let directory = directory.path().join("shop");
+/// use landfall::{KeyspaceOptions, Store, StoreOptions};
+///
+/// let store = Store::open(&directory, StoreOptions::default())?;
+/// let stock = store.keyspace("stock", KeyspaceOptions::default())?;
+/// stock.insert("apples", "7")?;
+/// stock.insert("pears", "2")?;
+/// stock.remove("pears")?;
+/// assert_eq!(stock.get("apples")?.as_deref(), Some(&b"7"[..]));
+///
+/// // Several writes, of which a power cut takes all or none.
+/// let sold = store.keyspace("sold", KeyspaceOptions::default())?;
+/// let mut batch = store.batch();
+/// batch.insert(&stock, "apples", "6");
+/// batch.insert(&sold, "apples", "1");
+/// batch.commit()?;
+///
+/// for pair in stock.range::<&str>(..) {
+///     let (key, value) = pair?;
+///     println!("{} bytes under {}", value.len(), String::from_utf8_lossy(&key));
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Store {
+    handle: Arc<Handle<Machine>>,
+}
+
+impl Store {
+    /// Opens the store in `directory`, or makes one there. It makes the directory if its parent exists.
+    ///
+    /// Opening reads the log, and where leaves are; leaves are read when they are needed. What is damaged among all that is
+    /// reported, and nothing was changed. Returns [`Error::Locked`] if another handle has the store open.
+    pub fn open(directory: impl AsRef<Path>, options: StoreOptions) -> Result<Store, Error> {
+        let handle = Handle::open(&machine(directory.as_ref()), options)?;
+        Ok(Store {
+            handle: Arc::new(handle),
+        })
+    }
+
+    /// What opening found.
+    pub fn restart(&self) -> &StoreRestart {
+        &self.handle.restart
+    }
+
+    /// Opens the keyspace of this name, or makes one, durably. One that is there keeps the options that it was made with.
+    pub fn keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace, Error> {
+        let tree = self.handle.shared.open_keyspace(name, &options)?;
+        Ok(Keyspace {
+            store: self.handle.clone(),
+            tree,
+        })
+    }
+
+    /// Names of the keyspaces that there are.
+    pub fn keyspaces(&self) -> Vec<String> {
+        self.handle.keyspaces()
+    }
+
+    /// Removes a keyspace and everything in it, durably. Whoever still has it gets [`Error::NoKeyspace`].
+    pub fn remove_keyspace(&self, keyspace: Keyspace) -> Result<(), Error> {
+        self.handle.shared.remove_keyspace(&keyspace.tree)
+    }
+
+    /// Writes that will be committed together.
+    pub fn batch(&self) -> Batch {
+        Batch {
+            store: self.handle.clone(),
+            writes: Vec::new(),
+        }
+    }
+
+    /// Begins a transaction with snapshot isolation: it reads as of now, and its commit returns [`Error::Conflict`] if a
+    /// key that it writes was written by others meanwhile.
+    pub fn transaction(&self) -> Transaction {
+        Transaction {
+            inner: transaction::Transaction::new(&self.handle, false),
+        }
+    }
+
+    /// Begins a transaction that is serialisable: its commit returns [`Error::Conflict`] also if anything that it read was
+    /// written by others meanwhile.
+    pub fn serialisable_transaction(&self) -> Transaction {
+        Transaction {
+            inner: transaction::Transaction::new(&self.handle, true),
+        }
+    }
+
+    /// The store as it is now, to be read as long as this is kept. Versions that it needs take space meanwhile.
+    pub fn snapshot(&self) -> StoreSnapshot {
+        StoreSnapshot {
+            view: Arc::new(View::new(&self.handle, false)),
+        }
+    }
+
+    /// Makes everything durable that was committed so far.
+    pub fn commit(&self) -> Result<(), Error> {
+        self.handle.shared.log.commit().map(drop)
+    }
+
+    /// Writes all changes that wait in memory into leaves, and waits for it. Checkpoints are also made automatically, by
+    /// [`memory_bytes`](StoreOptions::memory_bytes) and [`max_recovery_time`](StoreOptions::max_recovery_time).
+    ///
+    /// If it fails, nothing is lost: the log still has everything.
+    pub fn checkpoint(&self) -> Result<(), Error> {
+        self.handle.shared.checkpoint(Goal::Everything)
+    }
+
+    /// Counts of what was done since the store was opened.
+    pub fn counters(&self) -> StoreCounters {
+        self.handle.counters()
+    }
+
+    /// Makes everything durable that was committed, records the clean end of the log, and unlocks the directory. Whatever
+    /// was made with the store gets [`Error::Closed`] from then on.
+    pub fn close(self) -> Result<(), Error> {
+        self.handle.shared.close()
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("keyspaces", &self.keyspaces())
+            .field("log", &self.handle.shared.log)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Keys and values of one kind. [`Store::keyspace`] makes one; clones are the same keyspace.
+#[derive(Clone)]
+pub struct Keyspace {
+    store: Arc<Handle<Machine>>,
+    tree: Arc<tree::Keyspace<Machine>>,
+}
+
+impl Keyspace {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.tree.name
+    }
+
+    /// The options that it was made with.
+    pub fn options(&self) -> &KeyspaceOptions {
+        &self.tree.options
+    }
+
+    /// The value of a key, if it has one: the newest, which may not be durable yet.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Error> {
+        self.store.shared.get(&self.tree, key.as_ref(), None)
+    }
+
+    /// Gives a key a value. A key has at most 64 KiB, a value 256 MiB; see [`Error::TooLarge`].
+    ///
+    /// Waits while changes take more memory than they may. Returns [`Error::NoSpace`] if the disk is full: nothing was
+    /// written, and it can be tried again.
+    pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), Error> {
+        self.write(key.as_ref(), Some(value.as_ref()))
+    }
+
+    /// Removes a key, whether or not it is there.
+    pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<(), Error> {
+        self.write(key.as_ref(), None)
+    }
+
+    fn write(&self, key: &[u8], value: Option<&[u8]>) -> Result<(), Error> {
+        let write = self.handle_write(key, value);
+        self.store.shared.commit(vec![write], None)
+    }
+
+    fn handle_write(&self, key: &[u8], value: Option<&[u8]>) -> Write {
+        Write {
+            keyspace: self.tree.id,
+            key: key.to_vec(),
+            value: value.map(<[u8]>::to_vec),
+        }
+    }
+
+    /// The keys in a range and their values, in the order of the keys, as of now. All keys: `range::<&str>(..)`.
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Pairs {
+        self.pairs(Bounds::of(&range))
+    }
+
+    /// The keys that begin with `prefix` and their values, in the order of the keys, as of now.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Pairs {
+        self.pairs(Bounds::prefix(prefix.as_ref()))
+    }
+
+    fn pairs(&self, bounds: Bounds) -> Pairs {
+        let view = Arc::new(View::new(&self.store, false));
+        Pairs::new(view, self, bounds)
+    }
+}
+
+impl fmt::Debug for Keyspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keyspace")
+            .field("name", &self.tree.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Keys and their values, from either end, as of one commit. It does not borrow: it can be kept while others write.
+///
+/// After an error nothing more comes.
+pub struct Pairs {
+    range: iterate::Range<Machine>,
+}
+
+impl Pairs {
+    fn new(view: Arc<View<Machine>>, keyspace: &Keyspace, bounds: Bounds) -> Pairs {
+        let own = Default::default();
+        Pairs {
+            range: iterate::Range::new(view, keyspace.tree.clone(), bounds, own),
+        }
+    }
+}
+
+impl Iterator for Pairs {
+    type Item = Result<(Vec<u8>, Vec<u8>), Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.range.next()
+    }
+}
+
+impl DoubleEndedIterator for Pairs {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.range.next_back()
+    }
+}
+
+impl fmt::Debug for Pairs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pairs").finish_non_exhaustive()
+    }
+}
+
+/// Writes that are committed together, in any keyspaces: a power cut takes all of them or none. The last one of a key
+/// counts. Dropped, it is forgotten.
+pub struct Batch {
+    store: Arc<Handle<Machine>>,
+    writes: Vec<Write>,
+}
+
+impl Batch {
+    /// Gives a key a value.
+    pub fn insert(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        let write = keyspace.handle_write(key.as_ref(), Some(value.as_ref()));
+        self.writes.push(write);
+    }
+
+    /// Removes a key, whether or not it is there.
+    pub fn remove(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) {
+        self.writes.push(keyspace.handle_write(key.as_ref(), None));
+    }
+
+    /// Commits all of it, as the store's policy says.
+    pub fn commit(self) -> Result<(), Error> {
+        self.store.shared.commit(self.writes, None)
+    }
+
+    /// Commits all of it; what this returns is ready when it is durable, whatever the policy. `None`: nothing was to be
+    /// written.
+    pub fn commit_async(self) -> Result<Option<Commit>, Error> {
+        self.store.shared.commit_async(self.writes, None)
+    }
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch")
+            .field("writes", &self.writes.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads as of one commit, and writes that are committed together unless others came between.
+/// [`Store::transaction`] begins one. Dropped, it is forgotten.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let store = landfall::Store::open(directory.path().join("bank"), Default::default())?;
+/// use landfall::Error;
+///
+/// let accounts = store.keyspace("accounts", Default::default())?;
+/// accounts.insert("alice", [5])?;
+/// loop {
+///     let mut transfer = store.transaction();
+///     let alice = transfer.get(&accounts, "alice")?.map_or(0, |value| value[0]);
+///     let bob = transfer.get(&accounts, "bob")?.map_or(0, |value| value[0]);
+///     transfer.insert(&accounts, "alice", [alice - 1]);
+///     transfer.insert(&accounts, "bob", [bob + 1]);
+///     match transfer.commit() {
+///         // Somebody else has written one of the two: look again.
+///         Err(Error::Conflict) => {}
+///         committed => break committed?,
+///     }
+/// }
+/// assert_eq!(accounts.get("bob")?, Some(vec![1]));
+/// # Ok(())
+/// # }
+/// ```
+pub struct Transaction {
+    inner: transaction::Transaction<Machine>,
+}
+
+impl Transaction {
+    /// The value of a key, if it has one: as this transaction wrote it, or as of its beginning.
+    pub fn get(
+        &self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        self.inner.get(&keyspace.tree, key.as_ref())
+    }
+
+    /// Gives a key a value.
+    pub fn insert(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        let value = Some(value.as_ref());
+        self.inner.write(&keyspace.tree, key.as_ref(), value);
+    }
+
+    /// Removes a key, whether or not it is there.
+    pub fn remove(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) {
+        self.inner.write(&keyspace.tree, key.as_ref(), None);
+    }
+
+    /// The keys in a range and their values, in the order of the keys, with what this transaction wrote so far.
+    pub fn range<K: AsRef<[u8]>>(&self, keyspace: &Keyspace, range: impl RangeBounds<K>) -> Pairs {
+        Pairs {
+            range: self.inner.range(&keyspace.tree, Bounds::of(&range)),
+        }
+    }
+
+    /// The keys that begin with `prefix` and their values, likewise.
+    pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Pairs {
+        let bounds = Bounds::prefix(prefix.as_ref());
+        Pairs {
+            range: self.inner.range(&keyspace.tree, bounds),
+        }
+    }
+
+    /// Commits all that it wrote, as the store's policy says. Returns [`Error::Conflict`] if others came between: nothing
+    /// was written, and it can be tried again from its beginning.
+    pub fn commit(self) -> Result<(), Error> {
+        self.inner.commit()
+    }
+
+    /// Commits all that it wrote; what this returns is ready when it is durable, whatever the policy. `None`: nothing was to
+    /// be written.
+    pub fn commit_async(self) -> Result<Option<Commit>, Error> {
+        self.inner.commit_async()
+    }
+}
+
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transaction").finish_non_exhaustive()
+    }
+}
+
+/// The store as it was at one commit. [`Store::snapshot`] makes one; clones are the same snapshot.
+#[derive(Clone)]
+pub struct StoreSnapshot {
+    view: Arc<View<Machine>>,
+}
+
+impl StoreSnapshot {
+    /// The value that a key had.
+    pub fn get(
+        &self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let shared = &self.view.store.shared;
+        shared.get(&keyspace.tree, key.as_ref(), Some(self.view.at))
+    }
+
+    /// The keys that were in a range and their values, in the order of the keys.
+    pub fn range<K: AsRef<[u8]>>(&self, keyspace: &Keyspace, range: impl RangeBounds<K>) -> Pairs {
+        Pairs::new(self.view.clone(), keyspace, Bounds::of(&range))
+    }
+
+    /// The keys that began with `prefix` and their values, in the order of the keys.
+    pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Pairs {
+        Pairs::new(self.view.clone(), keyspace, Bounds::prefix(prefix.as_ref()))
+    }
+}
+
+impl fmt::Debug for StoreSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreSnapshot")
+            .field("at", &self.view.at)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A store wherever it is: on this machine, or in a test's simulator. Dropped, it is closed.
+pub(crate) struct Handle<E: Environment> {
+    pub shared: Arc<Shared<E>>,
+    pub restart: StoreRestart,
+}
+
+impl<E: Environment> Handle<E> {
+    pub fn open(environment: &E, options: StoreOptions) -> Result<Handle<E>, Error> {
+        let (shared, restart) = restart::open(environment, options)?;
+        Ok(Handle { shared, restart })
+    }
+
+    pub fn keyspaces(&self) -> Vec<String> {
+        let keyspaces = E::share(&self.shared.keyspaces);
+        let names = keyspaces.all.values();
+        names.map(|keyspace| keyspace.name.clone()).collect()
+    }
+
+    pub fn counters(&self) -> StoreCounters {
+        let shared = &self.shared;
+        let tally = E::lock(&shared.tally).clone();
+        StoreCounters {
+            log: shared.log.shared.counters(),
+            commits: tally.commits,
+            logical_bytes: tally.logical_bytes,
+            checkpoints: tally.checkpoints,
+            failed_checkpoints: tally.failed_checkpoints,
+            leaves: tally.written.leaves,
+            leaf_bytes: tally.written.leaf_bytes,
+            group_bytes: tally.written.group_bytes,
+            root_bytes: tally.written.root_bytes,
+            control_bytes: tally.written.control_bytes,
+            waiting_bytes: shared.changes.load(Ordering::Relaxed) as u64,
+            cached_bytes: shared.space.cached.load(Ordering::Relaxed) as u64,
+            file_bytes: shared.space.end(),
+            free_bytes: shared.space.free_bytes(),
+        }
+    }
+}
+
+impl<E: Environment> Drop for Handle<E> {
+    fn drop(&mut self) {
+        if let Err(error) = self.shared.close() {
+            tracing::error!(%error, "what was committed to the store could not be made durable");
+        }
+    }
+}

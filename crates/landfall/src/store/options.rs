@@ -1,0 +1,147 @@
+//! Options of a store and of a keyspace. Every option has a default.
+
+use std::time::Duration;
+
+use crate::{Compression, Error, Options, Policy};
+
+/// Bytes of a leaf that a keyspace may ask for.
+const LEAF_BYTES: std::ops::RangeInclusive<u32> = 256..=1 << 20;
+/// Memory below which nothing can be collected.
+const LEAST_MEMORY: usize = 4 << 10;
+
+/// Options of a [`Store`](crate::Store). The defaults suit most programs.
+///
+/// ```
+/// use landfall::StoreOptions;
+///
+/// let options = StoreOptions::default().memory_bytes(256 << 20);
+/// assert_eq!(options.memory_bytes, 256 << 20);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoreOptions {
+    /// Bytes of memory for changes that wait to be written, at most half of it, and for leaves that were read. What is known
+    /// of where leaves are, about 100 bytes for each, is not in it. Default 64 MiB.
+    pub memory_bytes: usize,
+    /// When commits become durable. Default [`Policy::EveryCommit`].
+    pub policy: Policy,
+    /// How long opening after a crash may take. The log is cut when applying it again would take longer, by what was
+    /// measured. Default 5 s.
+    pub max_recovery_time: Duration,
+    /// Options of the log.
+    pub log: Options,
+}
+
+impl Default for StoreOptions {
+    fn default() -> StoreOptions {
+        StoreOptions {
+            memory_bytes: 64 << 20,
+            policy: Policy::EveryCommit,
+            max_recovery_time: Duration::from_secs(5),
+            log: Options::default(),
+        }
+    }
+}
+
+impl StoreOptions {
+    /// Sets [`memory_bytes`](StoreOptions::memory_bytes).
+    #[must_use]
+    pub fn memory_bytes(mut self, bytes: usize) -> StoreOptions {
+        self.memory_bytes = bytes;
+        self
+    }
+
+    /// Sets [`policy`](StoreOptions::policy).
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> StoreOptions {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets [`max_recovery_time`](StoreOptions::max_recovery_time).
+    #[must_use]
+    pub fn max_recovery_time(mut self, time: Duration) -> StoreOptions {
+        self.max_recovery_time = time;
+        self
+    }
+
+    /// Sets [`log`](StoreOptions::log).
+    #[must_use]
+    pub fn log(mut self, log: Options) -> StoreOptions {
+        self.log = log;
+        self
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.memory_bytes < LEAST_MEMORY {
+            let text = format!("memory_bytes must be at least {LEAST_MEMORY}");
+            return Err(Error::Options(text));
+        }
+        Ok(())
+    }
+}
+
+/// Options of a keyspace, which it keeps as it was made with them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeyspaceOptions {
+    /// Bytes of a leaf, before compression: what a point read reads, and what is written for a change that is alone. From
+    /// 256 bytes to 1 MiB. Default 16 KiB.
+    pub leaf_bytes: u32,
+    /// How leaves are compressed. Default LZ4.
+    pub compression: Compression,
+}
+
+impl Default for KeyspaceOptions {
+    fn default() -> KeyspaceOptions {
+        KeyspaceOptions {
+            leaf_bytes: 16 << 10,
+            compression: Compression::Lz4,
+        }
+    }
+}
+
+impl KeyspaceOptions {
+    /// Sets [`leaf_bytes`](KeyspaceOptions::leaf_bytes).
+    #[must_use]
+    pub fn leaf_bytes(mut self, bytes: u32) -> KeyspaceOptions {
+        self.leaf_bytes = bytes;
+        self
+    }
+
+    /// Sets [`compression`](KeyspaceOptions::compression).
+    #[must_use]
+    pub fn compression(mut self, compression: Compression) -> KeyspaceOptions {
+        self.compression = compression;
+        self
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if !LEAF_BYTES.contains(&self.leaf_bytes) {
+            let (least, most) = (LEAF_BYTES.start(), LEAF_BYTES.end());
+            let text = format!("leaf_bytes must be from {least} to {most}");
+            return Err(Error::Options(text));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_out_of_range_is_refused() {
+        assert!(StoreOptions::default().check().is_ok());
+        assert!(StoreOptions::default().memory_bytes(4095).check().is_err());
+        for (bytes, is_right) in [
+            (255, false),
+            (256, true),
+            (1 << 20, true),
+            ((1 << 20) + 1, false),
+        ] {
+            let options = KeyspaceOptions::default().leaf_bytes(bytes);
+            assert_eq!(options.check().is_ok(), is_right, "{bytes}");
+        }
+    }
+}

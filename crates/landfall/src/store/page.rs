@@ -1,0 +1,241 @@
+//! A page as it lies in the data file: a header, and what it holds, perhaps compressed.
+//!
+//! Whoever points to a page knows its checksum, which is that of its header too: so what is read is that page as it was
+//! written, or damage is reported. An older page in the same place, or one that lies elsewhere, has another one.
+
+use crc32c::crc32c;
+
+use super::bytes::{Cursor, put_number};
+use crate::compression::{Compressor, decompress};
+use crate::{Compression, Error};
+
+/// Bytes before what a page holds.
+const HEADER: usize = 48;
+const MAGIC: &[u8; 4] = b"LFpg";
+/// Bytes that one page may stand for: more is no page of a store's.
+const MOST_RAW: u32 = 1 << 30;
+
+/// What a page holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Entries.
+    Leaf,
+    /// Where the leaves of a group are.
+    Group,
+    /// Where the groups of all keyspaces are.
+    Root,
+}
+
+impl Kind {
+    fn code(self) -> u8 {
+        match self {
+            Kind::Leaf => 1,
+            Kind::Group => 2,
+            Kind::Root => 3,
+        }
+    }
+}
+
+/// Where a page is, and its checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pointer {
+    /// The byte of the data file.
+    pub offset: u64,
+    /// Bytes, which are padded with zeros to whole granules.
+    pub length: u32,
+    pub crc: u32,
+}
+
+impl Pointer {
+    /// Bytes that it takes of a file of such granules.
+    pub fn extent(self, granule: u64) -> u64 {
+        u64::from(self.length).next_multiple_of(granule)
+    }
+
+    pub fn put(self, granule: u64, out: &mut Vec<u8>) {
+        put_number(out, self.offset / granule);
+        put_number(out, self.length.into());
+        out.extend_from_slice(&self.crc.to_le_bytes());
+    }
+
+    pub fn take(granule: u64, cursor: &mut Cursor<'_>) -> Option<Pointer> {
+        let offset = cursor.number()?.checked_mul(granule)?;
+        let length = cursor.number_u32()?;
+        let crc = cursor.take(4)?.try_into().ok()?;
+        let pointer = Pointer {
+            offset,
+            length,
+            crc: u32::from_le_bytes(crc),
+        };
+        pointer.makes_sense(granule).then_some(pointer)
+    }
+
+    pub fn makes_sense(self, granule: u64) -> bool {
+        self.length as usize >= HEADER
+            && self.offset < crate::log::format::MOST
+            && self.offset.is_multiple_of(granule)
+    }
+}
+
+/// A page that has no place yet.
+pub(crate) struct Sealed {
+    bytes: Vec<u8>,
+}
+
+impl Sealed {
+    /// `store` is the number of the store, and `checkpoint` that of the checkpoint that writes it.
+    pub fn new(
+        kind: Kind,
+        compression: Compression,
+        store: u64,
+        checkpoint: u64,
+        raw: &[u8],
+    ) -> Result<Sealed, Error> {
+        let most = usize::try_from(MOST_RAW).unwrap_or(usize::MAX);
+        if raw.len() > most {
+            return Err(Error::broken("a page is too large"));
+        }
+        let mut compressed = Vec::new();
+        let is_compressed = Compressor::new(compression)
+            .and_then(|mut compressor| compressor.compress(raw, &mut compressed))
+            .map_err(Error::io("compress a page of a store"))?;
+        let payload = if is_compressed { &compressed } else { raw };
+        let method = if is_compressed {
+            compression
+        } else {
+            Compression::None
+        };
+        let mut bytes = vec![0; HEADER];
+        bytes.extend_from_slice(payload);
+        let length = bytes.len() as u32;
+        bytes[4..8].copy_from_slice(MAGIC);
+        bytes[8] = kind.code();
+        bytes[9] = method.code() as u8;
+        bytes[12..16].copy_from_slice(&length.to_le_bytes());
+        bytes[16..20].copy_from_slice(&(raw.len() as u32).to_le_bytes());
+        bytes[24..32].copy_from_slice(&store.to_le_bytes());
+        bytes[32..40].copy_from_slice(&checkpoint.to_le_bytes());
+        Ok(Sealed { bytes })
+    }
+
+    pub fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// Gives it a place.
+    pub fn at(mut self, offset: u64) -> (Pointer, Vec<u8>) {
+        self.bytes[40..48].copy_from_slice(&offset.to_le_bytes());
+        let crc = crc32c(&self.bytes[4..]);
+        self.bytes[..4].copy_from_slice(&crc.to_le_bytes());
+        let pointer = Pointer {
+            offset,
+            length: self.bytes.len() as u32,
+            crc,
+        };
+        (pointer, self.bytes)
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
+}
+
+/// What the page holds that was read from where `pointer` says; why it is not that page.
+pub(crate) fn unseal(
+    bytes: &[u8],
+    pointer: Pointer,
+    kind: Kind,
+    store: u64,
+    trusts: bool,
+) -> Result<Vec<u8>, &'static str> {
+    let bytes = bytes.get(..pointer.length as usize);
+    let bytes = bytes.filter(|bytes| bytes.len() >= HEADER);
+    let Some(bytes) = bytes else {
+        return Err("the page is cut off");
+    };
+    let is_right = crc32c(&bytes[4..]) == pointer.crc && u32_at(bytes, 0) == pointer.crc;
+    if !is_right && !trusts {
+        return Err("the page is not the one that was written there");
+    }
+    // What is behind is so by its checksum, unless the program that wrote it was wrong.
+    let is_this = bytes[4..8] == *MAGIC
+        && bytes[8] == kind.code()
+        && u32_at(bytes, 12) == pointer.length
+        && bytes[24..32] == store.to_le_bytes()
+        && bytes[40..48] == pointer.offset.to_le_bytes();
+    let raw_length = u32_at(bytes, 16);
+    if !is_this || raw_length > MOST_RAW {
+        return Err("the page is of another kind, or of another place");
+    }
+    let payload = &bytes[HEADER..];
+    let Some(method) = Compression::of_code(bytes[9].into()) else {
+        return Err("the page is compressed in a way that is not known");
+    };
+    if method == Compression::None {
+        let is_whole = payload.len() == raw_length as usize;
+        return is_whole
+            .then(|| payload.to_vec())
+            .ok_or("the page has another length");
+    }
+    let mut raw = vec![0; raw_length as usize];
+    if decompress(method, payload, &mut raw) {
+        Ok(raw)
+    } else {
+        Err("the page cannot be decompressed by this program")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(compression: Compression) -> (Pointer, Vec<u8>) {
+        let sealed = Sealed::new(Kind::Leaf, compression, 7, 3, &[5; 300]).unwrap();
+        sealed.at(8192)
+    }
+
+    #[test]
+    fn what_is_sealed_is_unsealed() {
+        for compression in [Compression::None, Compression::Lz4] {
+            let (pointer, bytes) = page(compression);
+            assert_eq!(bytes.len() < 300, compression == Compression::Lz4);
+            let raw = unseal(&bytes, pointer, Kind::Leaf, 7, false);
+            assert_eq!(raw.unwrap(), [5; 300]);
+            let mut out = Vec::new();
+            pointer.put(512, &mut out);
+            assert_eq!(Pointer::take(512, &mut Cursor::new(&out)), Some(pointer));
+            assert_eq!(
+                pointer.extent(512),
+                bytes.len().next_multiple_of(512) as u64
+            );
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_seen() {
+        let (pointer, bytes) = page(Compression::Lz4);
+        for bit in 0..bytes.len() * 8 {
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(
+                unseal(&bytes, pointer, Kind::Leaf, 7, false).is_err(),
+                "{bit}"
+            );
+        }
+    }
+
+    #[test]
+    fn another_page_is_not_taken_for_it() {
+        let (pointer, bytes) = page(Compression::None);
+        assert!(unseal(&bytes, pointer, Kind::Group, 7, false).is_err());
+        assert!(unseal(&bytes, pointer, Kind::Leaf, 8, false).is_err());
+        assert!(unseal(&bytes[..200], pointer, Kind::Leaf, 7, false).is_err());
+        let elsewhere = Pointer {
+            offset: 4096,
+            ..pointer
+        };
+        assert!(unseal(&bytes, elsewhere, Kind::Leaf, 7, false).is_err());
+    }
+}

@@ -1,0 +1,326 @@
+//! That the public methods do what they say: a store in a directory of this machine.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use fastrand::Rng;
+
+use super::{Keyspace, KeyspaceOptions, Store, StoreOptions};
+use crate::{Compression, Error, Options, Policy};
+
+/// Small, so that there are many leaves, groups and checkpoints.
+fn options() -> StoreOptions {
+    StoreOptions {
+        memory_bytes: 16 << 10,
+        policy: Policy::Group,
+        log: Options::default().segment_bytes(64 << 10),
+        ..StoreOptions::default()
+    }
+}
+
+fn small() -> KeyspaceOptions {
+    KeyspaceOptions::default().leaf_bytes(512)
+}
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn key(rng: &mut Rng, keys: u64) -> Vec<u8> {
+    let number = rng.u64(0..keys);
+    match number % 16 {
+        0 => Vec::new(),
+        1 => number.to_be_bytes().repeat(1 + (number % 40) as usize),
+        _ => number.to_be_bytes()[6..].to_vec(),
+    }
+}
+
+fn value(rng: &mut Rng) -> Vec<u8> {
+    let most = if rng.u8(0..32) == 0 { 3000 } else { 60 };
+    let len = rng.usize(0..most);
+    (0..len).map(|_| rng.u8(0..8)).collect()
+}
+
+fn compare(keyspace: &Keyspace, model: &Model, rng: &mut Rng) {
+    let all: Vec<_> = keyspace.range::<&[u8]>(..).map(Result::unwrap).collect();
+    let expected: Vec<_> = model.clone().into_iter().collect();
+    assert_eq!(all, expected);
+    for _ in 0..20 {
+        let (a, b) = (key(rng, 400), key(rng, 400));
+        assert_eq!(keyspace.get(&a).unwrap().as_ref(), model.get(&a));
+        let bound = |key: Vec<u8>, rng: &mut Rng| match rng.u8(0..3) {
+            0 => Bound::Included(key),
+            1 => Bound::Excluded(key),
+            _ => Bound::Unbounded,
+        };
+        let (from, to) = (a.clone().min(b.clone()), a.max(b));
+        if from == to {
+            continue;
+        }
+        let bounds = (bound(from, rng), bound(to, rng));
+        let expected: Vec<_> = model
+            .range::<Vec<u8>, _>(bounds.clone())
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        let mut pairs = keyspace.range(bounds);
+        let (mut front, mut back) = (Vec::new(), Vec::new());
+        loop {
+            if rng.bool() {
+                let Some(pair) = pairs.next() else { break };
+                front.push(pair.unwrap());
+            } else {
+                let Some(pair) = pairs.next_back() else { break };
+                back.push(pair.unwrap());
+            }
+        }
+        front.extend(back.into_iter().rev());
+        assert_eq!(front, expected);
+    }
+}
+
+#[test]
+fn it_is_a_map_whatever_is_in_leaves_and_what_is_not() {
+    for seed in 0..24 {
+        let outside = tempfile::tempdir().unwrap();
+        let place = outside.path().join("store");
+        let mut rng = Rng::with_seed(seed);
+        let mut models = [Model::new(), Model::new()];
+        let compression = [Compression::None, Compression::Lz4][rng.usize(0..2)];
+        for _ in 0..4 {
+            let store = Store::open(&place, options()).unwrap();
+            let keyspaces = ["a", "b"].map(|name| {
+                let options = small().compression(compression);
+                store.keyspace(name, options).unwrap()
+            });
+            for (keyspace, model) in keyspaces.iter().zip(&models) {
+                compare(keyspace, model, &mut rng);
+            }
+            for _ in 0..rng.u32(1..400) {
+                let which = rng.usize(0..2);
+                let (keyspace, model) = (&keyspaces[which], &mut models[which]);
+                match rng.u8(0..16) {
+                    0..9 => {
+                        let (key, value) = (key(&mut rng, 400), value(&mut rng));
+                        keyspace.insert(&key, &value).unwrap();
+                        model.insert(key, value);
+                    }
+                    9..12 => {
+                        let key = key(&mut rng, 400);
+                        keyspace.remove(&key).unwrap();
+                        model.remove(&key);
+                    }
+                    12 => {
+                        let mut batch = store.batch();
+                        let first = key(&mut rng, 400);
+                        let gone = model.range(first..).take(40);
+                        let gone: Vec<_> = gone.map(|(key, _)| key.clone()).collect();
+                        for key in gone {
+                            batch.insert(keyspace, &key, "not the last");
+                            batch.remove(keyspace, &key);
+                            model.remove(&key);
+                        }
+                        batch.commit().unwrap();
+                    }
+                    13 => store.checkpoint().unwrap(),
+                    _ => {
+                        let key = key(&mut rng, 400);
+                        assert_eq!(keyspace.get(&key).unwrap().as_ref(), model.get(&key));
+                    }
+                }
+            }
+            for (keyspace, model) in keyspaces.iter().zip(&models) {
+                compare(keyspace, model, &mut rng);
+            }
+            if rng.bool() {
+                drop(keyspaces);
+                store.close().unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_stays_as_it_was() {
+    let outside = tempfile::tempdir().unwrap();
+    let store = Store::open(outside.path().join("store"), options()).unwrap();
+    let keyspace = store.keyspace("a", small()).unwrap();
+    let mut rng = Rng::with_seed(7);
+    let mut model = Model::new();
+    let mut kept = Vec::new();
+    for round in 0..30 {
+        for _ in 0..40 {
+            let (key, value) = (key(&mut rng, 200), value(&mut rng));
+            if rng.bool() {
+                keyspace.insert(&key, &value).unwrap();
+                model.insert(key, value);
+            } else {
+                keyspace.remove(&key).unwrap();
+                model.remove(&key);
+            }
+        }
+        kept.push((store.snapshot(), model.clone()));
+        if round % 3 == 0 {
+            store.checkpoint().unwrap();
+        }
+        if kept.len() > 6 {
+            kept.swap_remove(rng.usize(0..6));
+        }
+        for (snapshot, model) in &kept {
+            let all = snapshot.range::<&[u8]>(&keyspace, ..).map(Result::unwrap);
+            assert_eq!(all.collect::<Model>(), *model);
+            let back = snapshot.range::<&[u8]>(&keyspace, ..).rev();
+            assert_eq!(back.map(Result::unwrap).collect::<Model>(), *model);
+            let key = key(&mut rng, 200);
+            assert_eq!(
+                snapshot.get(&keyspace, &key).unwrap().as_ref(),
+                model.get(&key)
+            );
+        }
+    }
+    // What only snapshots needed goes when nobody has them.
+    kept.clear();
+    let all: Vec<_> = model.keys().cloned().collect();
+    for key in all {
+        keyspace.remove(key).unwrap();
+    }
+    store.checkpoint().unwrap();
+    let counters = store.counters();
+    assert_eq!(counters.waiting_bytes, 0);
+    assert_eq!(keyspace.range::<&[u8]>(..).count(), 0);
+    let used = counters.file_bytes - counters.free_bytes;
+    assert!(used <= 8192, "{counters:?}");
+}
+
+#[test]
+fn the_first_committer_wins() {
+    let outside = tempfile::tempdir().unwrap();
+    let store = Store::open(outside.path().join("store"), options()).unwrap();
+    let keyspace = store.keyspace("a", small()).unwrap();
+    keyspace.insert("x", "0").unwrap();
+    let mut first = store.transaction();
+    let mut second = store.transaction();
+    first.insert(&keyspace, "x", "1");
+    second.insert(&keyspace, "x", "2");
+    assert_eq!(second.get(&keyspace, "x").unwrap().unwrap(), b"2");
+    first.commit().unwrap();
+    assert!(matches!(second.commit(), Err(Error::Conflict)));
+    assert_eq!(keyspace.get("x").unwrap().unwrap(), b"1");
+    // What was read does not matter, unless that is asked for.
+    for is_serialisable in [false, true] {
+        let begin = || {
+            if is_serialisable {
+                store.serialisable_transaction()
+            } else {
+                store.transaction()
+            }
+        };
+        let (mut one, mut other) = (begin(), begin());
+        assert!(one.get(&keyspace, "p").unwrap().is_none());
+        assert_eq!(other.range(&keyspace, "q".."r").count(), 0);
+        one.insert(&keyspace, "q", "");
+        other.insert(&keyspace, "p", "");
+        one.commit().unwrap();
+        let committed = other.commit();
+        assert_eq!(committed.is_err(), is_serialisable, "{committed:?}");
+        keyspace.remove("p").unwrap();
+        keyspace.remove("q").unwrap();
+    }
+}
+
+#[test]
+fn a_transaction_sees_what_it_wrote() {
+    let outside = tempfile::tempdir().unwrap();
+    let store = Store::open(outside.path().join("store"), options()).unwrap();
+    let keyspace = store.keyspace("a", small()).unwrap();
+    for key in ["a", "c", "e"] {
+        keyspace.insert(key, "old").unwrap();
+    }
+    let mut transaction = store.transaction();
+    keyspace.insert("d", "of another").unwrap();
+    transaction.insert(&keyspace, "b", "new");
+    transaction.insert(&keyspace, "c", "new");
+    transaction.remove(&keyspace, "e");
+    let pairs = transaction.range(&keyspace, "a".."z").map(Result::unwrap);
+    let keys: Vec<_> = pairs.map(|(key, value)| (key, value.len())).collect();
+    let expected = [("a", 3), ("b", 3), ("c", 3)].map(|(key, len)| (key.as_bytes().to_vec(), len));
+    assert_eq!(keys, expected);
+    assert_eq!(transaction.prefix(&keyspace, "e").count(), 0);
+    transaction.commit().unwrap();
+    assert_eq!(keyspace.range::<&str>(..).count(), 4);
+}
+
+#[test]
+fn keyspaces_are_made_found_and_removed() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("store");
+    let store = Store::open(&place, options()).unwrap();
+    let (a, b) = (
+        store.keyspace("a", small()).unwrap(),
+        store.keyspace("b", KeyspaceOptions::default()).unwrap(),
+    );
+    a.insert("k", "of a").unwrap();
+    b.insert("k", "of b").unwrap();
+    store.checkpoint().unwrap();
+    a.insert("l", "of a").unwrap();
+    let kept = a.clone();
+    store.remove_keyspace(a).unwrap();
+    assert!(matches!(kept.get("k"), Err(Error::NoKeyspace)));
+    assert!(matches!(kept.insert("k", ""), Err(Error::NoKeyspace)));
+    assert!(matches!(
+        kept.range("a".."z").next(),
+        Some(Err(Error::NoKeyspace))
+    ));
+    let a = store.keyspace("a", KeyspaceOptions::default()).unwrap();
+    assert_eq!(a.get("k").unwrap(), None);
+    a.insert("m", "new").unwrap();
+    drop((a, b, kept));
+    store.close().unwrap();
+    let store = Store::open(&place, options()).unwrap();
+    assert_eq!(store.keyspaces(), ["b", "a"]);
+    let a = store.keyspace("a", small()).unwrap();
+    assert_eq!(a.options(), &KeyspaceOptions::default());
+    let keys = a.range::<&str>(..).map(|pair| pair.unwrap().0);
+    assert_eq!(keys.collect::<Vec<_>>(), [b"m"]);
+    assert_eq!(
+        store
+            .keyspace("b", small())
+            .unwrap()
+            .get("k")
+            .unwrap()
+            .unwrap(),
+        b"of b"
+    );
+}
+
+#[test]
+fn what_is_too_long_is_refused() {
+    let outside = tempfile::tempdir().unwrap();
+    let store = Store::open(outside.path().join("store"), options()).unwrap();
+    let keyspace = store.keyspace("a", small()).unwrap();
+    let most = vec![1; 64 << 10];
+    keyspace.insert(&most, "").unwrap();
+    let more = vec![1; (64 << 10) + 1];
+    let refused = keyspace.insert(&more, "").unwrap_err();
+    let text = "a key of 65537 bytes is too long: it may have 65536";
+    assert_eq!(refused.to_string(), text);
+    assert!(store.keyspace(&"x".repeat(65537), small()).is_err());
+}
+
+#[test]
+fn memory_is_given_back() {
+    let outside = tempfile::tempdir().unwrap();
+    let store = Store::open(outside.path().join("store"), options()).unwrap();
+    let keyspace = store.keyspace("a", small()).unwrap();
+    for number in 0_u32..4000 {
+        keyspace.insert(number.to_be_bytes(), [7; 40]).unwrap();
+        // One commit of this size may come on top.
+        let counters = store.counters();
+        assert!(counters.waiting_bytes <= (8 << 10) + 200, "{counters:?}");
+        keyspace.get((number / 2).to_be_bytes()).unwrap().unwrap();
+        assert!(counters.cached_bytes <= 16 << 10, "{counters:?}");
+    }
+    let counters = store.counters();
+    assert!(counters.checkpoints > 10, "{counters:?}");
+    assert_eq!(
+        (counters.commits, counters.logical_bytes),
+        (4000, 4000 * 44)
+    );
+}

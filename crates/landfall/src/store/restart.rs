@@ -1,0 +1,458 @@
+//! Opening a store: the last checkpoint, and what was committed since.
+//!
+//! Everything that is needed to answer is read before anything is changed: the control record, the root, where leaves are, and
+//! the whole log, whose commits are applied while it is examined. Leaves are read, and compared with their checksums, when
+//! somebody asks for what is in them. What was found damaged is reported, and the directory stays as it is.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use super::cache::Cache;
+use super::changes::Version;
+use super::checkpoint::{Checkpoints, Durable};
+use super::control::{self, Control, ControlFile};
+use super::counters::Tally;
+use super::extents::Space;
+use super::options::StoreOptions;
+use super::page::{Kind, Pointer, unseal};
+use super::record::Record;
+use super::root::{Root, take_leaves};
+use super::shared::{Keyspaces, Shared, Work};
+use super::snapshots::Committing;
+use super::tree::{Group, Keyspace, Page, Slot, group_of};
+use crate::environment::{Buffer, Environment, File, FileOf, Storage, planted};
+use crate::log::Handle as Log;
+use crate::log::batch_assembler::{BatchAssembler, Place};
+use crate::log::directory::Directory;
+use crate::log::event_count::EventCount;
+use crate::log::examine::Visited;
+use crate::log::format::{Kind as LogKind, MOST};
+use crate::log::waiters::Waiters;
+use crate::state::schedule::Schedule;
+use crate::{Error, Lsn};
+
+/// What the name of the data file begins with. There is one; each opening gives it another number.
+pub(super) const DATA: &str = "data";
+
+pub(super) fn data_name(number: u64) -> String {
+    format!("{DATA}-{number:06}")
+}
+
+pub(super) fn data_number(name: &str) -> Option<u64> {
+    let number = name.strip_prefix(DATA)?.strip_prefix('-')?.parse().ok()?;
+    (data_name(number) == name && number < MOST).then_some(number)
+}
+
+/// What opening a store found, and how long it took.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct StoreRestart {
+    /// The number of the checkpoint that it began from; 0: none had been made.
+    pub checkpoint: u64,
+    /// Commits of the log that were applied again.
+    pub commits: u64,
+    /// How long reading the checkpoint took.
+    pub load: Duration,
+    /// How long reading the log and applying commits took.
+    pub replay: Duration,
+}
+
+/// A tree, as a checkpoint has it.
+struct Loaded<E: Environment> {
+    space: Arc<Space<E>>,
+    keyspaces: Keyspaces<E>,
+    durable: Durable<E>,
+    /// The first commit that may have to be applied, and the one behind the last of which something is there.
+    first: u64,
+    end: u64,
+    /// Bytes of changes that were applied to it.
+    changes: usize,
+    commits: u64,
+}
+
+impl<E: Environment> Loaded<E> {
+    /// What there is before the first commit.
+    fn empty() -> Loaded<E> {
+        Loaded {
+            space: Space::new(),
+            keyspaces: Keyspaces {
+                all: Default::default(),
+                next: 1,
+            },
+            durable: Durable {
+                root: None,
+                groups: Vec::new(),
+            },
+            first: 1,
+            end: 1,
+            changes: 0,
+            commits: 0,
+        }
+    }
+
+    /// Applies a record of the log.
+    fn apply(&mut self, lsn: u64, bytes: &[u8]) -> Result<(), Error> {
+        let wrong = |what: &str| Error::Command {
+            lsn: Lsn(lsn),
+            what: what.to_owned(),
+        };
+        let record = Record::decode(bytes);
+        let record = record.ok_or_else(|| wrong("it is no record of a store"))?;
+        match record {
+            Record::Writes(writes) => {
+                for write in writes {
+                    let Some(keyspace) = self.keyspaces.all.get(&write.keyspace) else {
+                        if write.keyspace < self.keyspaces.next {
+                            // It was removed later.
+                            continue;
+                        }
+                        return Err(wrong("its keyspace was never made"));
+                    };
+                    let groups = E::share(&keyspace.groups);
+                    let mut group = E::exclude(&groups[group_of(&groups, &write.key)].group);
+                    if lsn < group.watermark {
+                        continue;
+                    }
+                    let before = group.active.bytes;
+                    let value = write.value.map(Arc::from);
+                    group.active.add(&write.key, Version { lsn, value }, &[]);
+                    self.changes = self.changes + group.active.bytes - before;
+                }
+            }
+            Record::Make {
+                keyspace,
+                name,
+                options,
+            } => {
+                // Or it is in the root, which is newer.
+                if keyspace >= self.keyspaces.next {
+                    let made = Keyspace::empty(keyspace, name, options);
+                    self.keyspaces.all.insert(keyspace, made);
+                    self.keyspaces.next = keyspace + 1;
+                }
+            }
+            Record::Remove { keyspace } => {
+                if let Some(removed) = self.keyspaces.all.remove(&keyspace) {
+                    let groups = E::share(&removed.groups);
+                    let bytes = groups
+                        .iter()
+                        .map(|place| E::share(&place.group).active.bytes);
+                    self.changes -= bytes.sum::<usize>();
+                }
+            }
+        }
+        self.commits += 1;
+        Ok(())
+    }
+}
+
+/// The data file as it is read while nothing is changed yet.
+struct DataFile<E: Environment> {
+    file: FileOf<E>,
+    number: u64,
+    name: String,
+}
+
+impl<E: Environment> DataFile<E> {
+    /// The one that a control record means. Each opening gives it the next number, and the record may be from before.
+    fn find(environment: &E, names: &[String], control: &Control) -> Result<DataFile<E>, Error> {
+        let numbers = names.iter().filter_map(|name| data_number(name));
+        let missing = || Error::Corrupt {
+            file: PathBuf::from(data_name(control.data)),
+            offset: 0,
+            what: "it is missing".to_owned(),
+        };
+        let number = numbers.filter(|number| *number >= control.data).max();
+        let number = number.ok_or_else(missing)?;
+        let name = data_name(number);
+        let opened = environment.storage().open(&name);
+        let file = opened.map_err(Error::io(format!("open {name}")))?;
+        Ok(DataFile { file, number, name })
+    }
+
+    /// What a page holds.
+    fn read(&self, pointer: Pointer, kind: Kind, control: &Control) -> Result<Vec<u8>, Error> {
+        let extent = pointer.extent(control.granule.into());
+        if pointer.offset + extent > control.end {
+            return Err(self.corrupt(pointer, "a page is behind the end of the data file"));
+        }
+        let mut buffer = Buffer::new(extent as usize);
+        let whole = 0..buffer.capacity();
+        let read = self
+            .file
+            .read(buffer.bytes_mut(whole.clone()), pointer.offset);
+        read.map_err(Error::io(format!("read {}", self.name)))?;
+        let raw = unseal(buffer.bytes(whole), pointer, kind, control.store, false);
+        raw.map_err(|what| self.corrupt(pointer, what))
+    }
+
+    fn corrupt(&self, pointer: Pointer, what: &str) -> Error {
+        Error::Corrupt {
+            file: PathBuf::from(&self.name),
+            offset: pointer.offset,
+            what: what.to_owned(),
+        }
+    }
+}
+
+/// Reads the tree that a control record leads to.
+fn load<E: Environment>(data: &DataFile<E>, control: &Control) -> Result<Loaded<E>, Error> {
+    let granule = u64::from(control.granule);
+    let size = data
+        .file
+        .size()
+        .map_err(Error::io("look at the data file"))?;
+    if size < control.end {
+        let what = "it is cut off";
+        return Err(Error::Corrupt {
+            file: PathBuf::from(&data.name),
+            offset: size,
+            what: what.to_owned(),
+        });
+    }
+    let space = Space::<E>::new();
+    space.grow(size / granule * granule);
+    let hold = |pointer: Pointer| {
+        let extent = space.take_at(pointer.offset, pointer.extent(granule));
+        let extent = extent.ok_or_else(|| data.corrupt(pointer, "a page lies over another"))?;
+        Ok(Page::new(pointer, extent))
+    };
+    let no_sense = |pointer: Pointer| data.corrupt(pointer, "what is in the page makes no sense");
+    let raw = data.read(control.root, Kind::Root, control)?;
+    let root = Root::decode(&raw, granule).ok_or_else(|| no_sense(control.root))?;
+    let mut loaded = Loaded {
+        durable: Durable {
+            root: Some(hold(control.root)?),
+            groups: Vec::new(),
+        },
+        first: root.first,
+        end: root.end,
+        ..Loaded::empty()
+    };
+    loaded.keyspaces.next = root.next_keyspace;
+    for keyspace in root.keyspaces {
+        let mut groups = Vec::new();
+        for entry in keyspace.groups {
+            let mut group = Group {
+                watermark: entry.watermark,
+                ..Group::empty()
+            };
+            if let Some(pointer) = entry.page {
+                let raw = data.read(pointer, Kind::Group, control)?;
+                let list = take_leaves(&raw, granule).ok_or_else(|| no_sense(pointer))?;
+                group.page = Some(hold(pointer)?);
+                let slots = list.into_iter().map(|(low, pointer)| {
+                    if pointer.offset + pointer.extent(granule) > control.end {
+                        let what = "a page is behind the end of the data file";
+                        return Err(data.corrupt(pointer, what));
+                    }
+                    let page = hold(pointer)?;
+                    Ok(Slot { low, page })
+                });
+                group.leaves = Arc::new(slots.collect::<Result<_, Error>>()?);
+            }
+            let held = (group.page.clone(), group.leaves.clone());
+            loaded.durable.groups.push(held);
+            groups.push((entry.low, group));
+        }
+        let made = Keyspace::new(keyspace.id, keyspace.name, keyspace.options, groups);
+        loaded.keyspaces.all.insert(keyspace.id, made);
+    }
+    loaded.space = space.clone();
+    Ok(loaded)
+}
+
+/// Opens a store, or makes one where there is none.
+pub(super) fn open<E: Environment>(
+    environment: &E,
+    options: StoreOptions,
+) -> Result<(Arc<Shared<E>>, StoreRestart), Error> {
+    options.check()?;
+    let storage = environment.storage();
+    let made = storage.make_directory();
+    made.map_err(Error::io("make the directory of a store"))?;
+    let mut directory = Directory::lock(environment)?;
+    directory.make(&options.log, 1, LogKind::Store)?;
+    let record = *directory.record().ok_or(Error::NoLog)?;
+    let begin = environment.now();
+    let mut restart = StoreRestart::default();
+    let control = control::read(environment, directory.names())?;
+    let mut data = None;
+    let mut loaded = match control {
+        Some(control) => {
+            if control.store != record.log {
+                return Err(control::corrupt(0, "it is of another store"));
+            }
+            restart.checkpoint = control.checkpoint;
+            let found = DataFile::find(environment, directory.names(), &control)?;
+            let loaded = load(&found, &control)?;
+            data = Some(found.number);
+            loaded
+        }
+        None if record.first_lsn > 1 => {
+            return Err(control::corrupt(0, "it is missing"));
+        }
+        None => Loaded::empty(),
+    };
+    restart.load = environment.now().saturating_sub(begin);
+    let (first, end) = (loaded.first, loaded.end);
+    if first < record.first_lsn {
+        return Err(control::corrupt(
+            0,
+            "the log does not go back to its checkpoint any more",
+        ));
+    }
+    let begin = environment.now();
+    let mut replay = Replay {
+        assembler: BatchAssembler::new(),
+        loaded: &mut loaded,
+    };
+    let examined = directory.examine(&mut |visited| replay.take(&visited))?;
+    restart.commits = loaded.commits;
+    restart.replay = environment.now().saturating_sub(begin);
+    let next = examined.end.next_lsn;
+    let names = directory.names().to_vec();
+    if end > next {
+        return Err(Error::LogLost {
+            snapshot: format!("checkpoint {}", restart.checkpoint),
+            end: Lsn(end),
+            next: Lsn(next),
+        });
+    }
+    let log = Log {
+        shared: directory.begin(examined, options.log.clone())?,
+    };
+    // From here on the directory is changed.
+    let granule = match &control {
+        Some(control) => control.granule.into(),
+        None => log.shared.geometry.granule,
+    };
+    let file = OnceLock::new();
+    let mut control_file = None;
+    let mut data_file = 0;
+    if let (Some(control), Some(number)) = (control, data) {
+        // A process that was killed may have left names, or a control record, to the kernel.
+        data_file = number + 1;
+        let name = data_name(data_file);
+        let rename = || {
+            storage.rename(&data_name(number), &name)?;
+            storage.sync()?;
+            storage.open(&name)
+        };
+        let opened = rename().map_err(Error::io("name the data file anew"))?;
+        let _ = file.set(opened);
+        if !planted!(environment, TrustControl) {
+            let control = Control {
+                data: data_file,
+                ..control
+            };
+            control_file = Some(ControlFile::create(environment, control)?);
+            remove_others(environment, &names, number);
+        }
+    }
+    let commits = loaded.commits;
+    let shared = Arc::new(Shared {
+        environment: environment.clone(),
+        granule,
+        space: loaded.space,
+        data: file,
+        cache: Cache::new(),
+        keyspaces: E::rw_lock(loaded.keyspaces),
+        committing: E::mutex(Committing {
+            visible: next - 1,
+            ..Committing::default()
+        }),
+        changes: AtomicUsize::new(loaded.changes),
+        checkpoints: E::mutex(Checkpoints {
+            durable: loaded.durable,
+            number: restart.checkpoint,
+            control: control_file,
+            data: data_file,
+            end,
+            failure: None,
+        }),
+        work: E::mutex(Work {
+            is_due: loaded.changes > options.memory_bytes / 2,
+            is_closing: false,
+            tried: 0,
+            failure: None,
+            threads: Vec::new(),
+        }),
+        due: Waiters::new(),
+        tried: Waiters::new(),
+        schedule: E::mutex(Schedule::new(
+            first,
+            Duration::ZERO,
+            commits,
+            restart.replay,
+        )),
+        tally: E::mutex(Tally::default()),
+        closing: EventCount::new(),
+        is_closing: AtomicBool::new(false),
+        options,
+        log,
+    });
+    tracing::debug!(?restart, "the store is open");
+    if let Err(error) = shared.start() {
+        // Those that were started have it too.
+        let _ = shared.close();
+        return Err(error);
+    }
+    Ok((shared, restart))
+}
+
+/// Removes data files that were given up, and whose names a sync that failed did not take away.
+fn remove_others<E: Environment>(environment: &E, names: &[String], before: u64) {
+    let numbers = names.iter().filter_map(|name| data_number(name));
+    for number in numbers.filter(|number| *number < before) {
+        let name = data_name(number);
+        // It is not needed; if it stays it is found when the store is opened.
+        if let Err(error) = environment.storage().remove(&name) {
+            tracing::warn!(%error, name, "a data file that is not needed cannot be removed");
+        }
+    }
+}
+
+/// Applies the records of the log that are in no checkpoint, as it is examined.
+struct Replay<'a, E: Environment> {
+    assembler: BatchAssembler,
+    loaded: &'a mut Loaded<E>,
+}
+
+impl<E: Environment> Replay<'_, E> {
+    fn take(&mut self, visited: &Visited<'_>) -> Result<(), Error> {
+        let entered = self.assembler.enter(visited.header, visited.payload.len());
+        entered.map_err(Error::broken)?;
+        while let Some((lsn, place)) = self
+            .assembler
+            .next(visited.payload)
+            .map_err(Error::broken)?
+        {
+            if lsn < self.loaded.first {
+                continue;
+            }
+            let bytes = match place {
+                Place::Payload(range) => &visited.payload[range],
+                Place::Kept(range) => self.assembler.kept(range),
+            };
+            self.loaded.apply(lsn, bytes)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_are_made() {
+        assert_eq!(data_number(&data_name(7)), Some(7));
+        assert_eq!(data_number(&data_name(12_345_678)), Some(12_345_678));
+        for name in ["data", "data-7", "data-", "data-00000x", "segment-000001"] {
+            assert_eq!(data_number(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,496 @@
+//! What all users of a store share: committing, and looking.
+//!
+//! Threads: any number commit and look. A commit takes the lock of those who commit, is appended to the log as one record,
+//! and is applied to its groups, whose locks it holds all together: so the log has commits in the order in which they are
+//! seen, and nobody sees a part of one. Waiting until it is durable is done without any lock. A thread of the store's own,
+//! `landfall-checkpoints`, writes changes into leaves when they take too much memory, or too long to be applied again.
+//!
+//! Locks are taken in this order: that of checkpoints, of those who commit, of the keyspaces, a list of groups, groups; the
+//! cache, the free space and the log's own are taken last, and nothing is waited for with them.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use super::cache::Cache;
+use super::changes::Version;
+use super::checkpoint::Checkpoints;
+use super::counters::Tally;
+use super::extents::Space;
+use super::leaf::Leaf;
+use super::options::{KeyspaceOptions, StoreOptions};
+use super::page::{Kind, unseal};
+use super::record::{Record, Write};
+use super::snapshots::Committing;
+use super::transaction::Checks;
+use super::tree::{Group, Keyspace, Lookup, Page, Place, group_of};
+use super::{MOST_KEY, MOST_VALUE};
+use crate::environment::{Buffer, Environment, File, FileOf, planted};
+use crate::log::Handle as Log;
+use crate::log::event_count::EventCount;
+use crate::log::waiters::Waiters;
+use crate::state::schedule::Schedule;
+use crate::{Commit, Error, Lsn, Policy};
+
+/// Commits between two that are timed.
+const SAMPLE: u64 = 64;
+
+/// The keyspaces that there are.
+pub(crate) struct Keyspaces<E: Environment> {
+    pub all: std::collections::BTreeMap<u32, Arc<Keyspace<E>>>,
+    /// The number of the next one.
+    pub next: u32,
+}
+
+/// What the thread that makes checkpoints waits for, and those who wait for it.
+pub(crate) struct Work<T> {
+    pub is_due: bool,
+    pub is_closing: bool,
+    /// Checkpoints that were tried, and why the last one failed.
+    pub tried: u64,
+    pub failure: Option<Error>,
+    pub threads: Vec<T>,
+}
+
+pub(crate) struct Shared<E: Environment> {
+    pub environment: E,
+    pub options: StoreOptions,
+    pub log: Log<E>,
+    /// Bytes of which offsets and lengths in the data file are multiples.
+    pub granule: u64,
+    pub space: Arc<Space<E>>,
+    /// There once there is a page.
+    pub data: OnceLock<FileOf<E>>,
+    pub cache: Cache<E>,
+    pub keyspaces: E::RwLock<Keyspaces<E>>,
+    pub committing: E::Mutex<Committing>,
+    /// Bytes of changes that are in no leaf.
+    pub changes: AtomicUsize,
+    pub checkpoints: E::Mutex<Checkpoints<E>>,
+    pub work: E::Mutex<Work<E::Thread>>,
+    /// The thread that makes checkpoints waits for something to do.
+    pub due: Waiters<E>,
+    /// Those who wait until one was tried.
+    pub tried: Waiters<E>,
+    pub schedule: E::Mutex<Schedule>,
+    pub tally: E::Mutex<Tally>,
+    pub closing: EventCount<E>,
+    pub is_closing: AtomicBool,
+}
+
+/// The data file is damaged.
+pub(crate) fn corrupt(offset: u64, what: &str) -> Error {
+    Error::Corrupt {
+        file: PathBuf::from(super::restart::DATA),
+        offset,
+        what: what.to_owned(),
+    }
+}
+
+/// In the order of keyspaces and keys, the last of each key alone.
+fn in_order(mut writes: Vec<Write>) -> Vec<Write> {
+    let order = |a: &Write, b: &Write| (a.keyspace, &a.key).cmp(&(b.keyspace, &b.key));
+    writes.sort_by(order);
+    writes.reverse();
+    writes.dedup_by(|later, kept| (later.keyspace, &later.key) == (kept.keyspace, &kept.key));
+    writes.reverse();
+    writes
+}
+
+fn check_sizes(writes: &[Write]) -> Result<(), Error> {
+    for write in writes {
+        let value = write.value.as_ref().map_or(0, Vec::len);
+        for (what, bytes, most) in [
+            ("key", write.key.len(), MOST_KEY),
+            ("value", value, MOST_VALUE),
+        ] {
+            if bytes > most {
+                return Err(Error::TooLarge { what, bytes, most });
+            }
+        }
+    }
+    Ok(())
+}
+
+impl<E: Environment> Shared<E> {
+    /// Bytes of changes with which whoever commits waits for a checkpoint.
+    pub fn most_changes(&self) -> usize {
+        self.options.memory_bytes / 2
+    }
+
+    /// Bytes of changes from which on a checkpoint is due.
+    pub fn enough_changes(&self) -> usize {
+        self.most_changes() / 4 * 3
+    }
+
+    /// Commits writes, as the store's policy says.
+    pub fn commit(&self, writes: Vec<Write>, checks: Option<&Checks>) -> Result<(), Error> {
+        match self.options.policy {
+            Policy::EveryCommit => match self.write(writes, checks)? {
+                Some(lsn) => self.log.commit_to(lsn),
+                None => Ok(()),
+            },
+            // Nobody asks what becomes of it: if it cannot be durable, the next one cannot be logged.
+            Policy::Group => {
+                let append = |log: &Log<E>, record: &[u8]| Ok((log.append_then(record, drop)?, ()));
+                self.log_and_apply(writes, checks, append).map(drop)
+            }
+            Policy::Interval(_) => self.write(writes, checks).map(drop),
+        }
+    }
+
+    /// Commits writes, and does not wait until they are durable. The number of the commit; `None`: there were none.
+    pub fn write(&self, writes: Vec<Write>, checks: Option<&Checks>) -> Result<Option<Lsn>, Error> {
+        let append = |log: &Log<E>, record: &[u8]| Ok((log.append(record)?, ()));
+        let applied = self.log_and_apply(writes, checks, append)?;
+        Ok(applied.map(|(lsn, ())| lsn))
+    }
+
+    /// Commits writes; the future is ready when they are durable, whatever the policy. `None`: there were none.
+    pub fn commit_async(
+        &self,
+        writes: Vec<Write>,
+        checks: Option<&Checks>,
+    ) -> Result<Option<Commit>, Error> {
+        let append = |log: &Log<E>, record: &[u8]| {
+            let (commit, done) = Commit::new();
+            Ok((log.append_then(record, done)?, commit))
+        };
+        let applied = self.log_and_apply(writes, checks, append)?;
+        Ok(applied.map(|(_, commit)| commit))
+    }
+
+    fn log_and_apply<T>(
+        &self,
+        writes: Vec<Write>,
+        checks: Option<&Checks>,
+        append: impl FnOnce(&Log<E>, &[u8]) -> Result<(Lsn, T), Error>,
+    ) -> Result<Option<(Lsn, T)>, Error> {
+        check_sizes(&writes)?;
+        let writes = in_order(writes);
+        if writes.is_empty() && checks.is_none() {
+            return Ok(None);
+        }
+        self.wait_for_room()?;
+        let record = Record::Writes(writes);
+        let encoded = record.encode();
+        let Record::Writes(writes) = record else {
+            return Err(Error::broken("a record is another one"));
+        };
+        let mut committing = E::lock(&self.committing);
+        if let Some(checks) = checks.filter(|_| !planted!(self.environment, NoConflicts)) {
+            checks.require_valid(&committing, &writes)?;
+        }
+        if writes.is_empty() {
+            return Ok(None);
+        }
+        let keyspaces = self.keyspaces_of(&writes)?;
+        let appended = if planted!(self.environment, RecordPerWrite) {
+            let (last, others) = writes.split_last().ok_or(Error::Closed)?;
+            for write in others {
+                let record = Record::Writes(vec![write.clone()]);
+                self.log.append(&record.encode())?;
+            }
+            append(&self.log, &Record::Writes(vec![last.clone()]).encode())?
+        } else {
+            append(&self.log, &encoded)?
+        };
+        let lsn = appended.0;
+        let begin = self.environment.now();
+        let snapshots = if planted!(self.environment, ForgetSnapshots) {
+            Vec::new()
+        } else {
+            committing.snapshots.numbers()
+        };
+        self.apply(&keyspaces, &writes, lsn.0, &snapshots);
+        committing.visible = lsn.0;
+        committing.remember(lsn.0, &writes);
+        drop(committing);
+        if lsn.0.is_multiple_of(SAMPLE) {
+            let took = self.environment.now().saturating_sub(begin);
+            // Decoding a record takes about as long as applying it.
+            E::lock(&self.schedule).note(encoded.len(), 2 * took);
+        }
+        let mut tally = E::lock(&self.tally);
+        tally.commits += 1;
+        tally.logical_bytes += writes.iter().map(bytes_of).sum::<u64>();
+        drop(tally);
+        self.ask_if_due(lsn.0);
+        Ok(Some(appended))
+    }
+
+    /// The keyspaces that are written, in their order.
+    fn keyspaces_of(&self, writes: &[Write]) -> Result<Vec<Arc<Keyspace<E>>>, Error> {
+        let all = E::share(&self.keyspaces);
+        let mut found: Vec<Arc<Keyspace<E>>> = Vec::new();
+        for write in writes {
+            if found.last().is_none_or(|last| last.id != write.keyspace) {
+                let keyspace = all.all.get(&write.keyspace).ok_or(Error::NoKeyspace)?;
+                found.push(keyspace.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Applies writes, which are in order, so that all of them are seen at once.
+    fn apply(&self, keyspaces: &[Arc<Keyspace<E>>], writes: &[Write], lsn: u64, snapshots: &[u64]) {
+        // Nobody cuts a group as long as the lists are held.
+        let lists: Vec<_> = keyspaces.iter().map(|one| E::share(&one.groups)).collect();
+        let mut groups: Vec<Arc<E::RwLock<Group<E>>>> = Vec::new();
+        let mut targets = Vec::with_capacity(writes.len());
+        let mut list = 0;
+        for write in writes {
+            while keyspaces[list].id != write.keyspace {
+                list += 1;
+            }
+            let group = &lists[list][group_of(&lists[list], &write.key)].group;
+            if groups.last().is_none_or(|last| !Arc::ptr_eq(last, group)) {
+                groups.push(group.clone());
+            }
+            targets.push(groups.len() - 1);
+        }
+        let mut locked: Vec<_> = groups.iter().map(|group| E::exclude(group)).collect();
+        for (write, target) in writes.iter().zip(targets) {
+            let changes = &mut locked[target].active;
+            let before = changes.bytes;
+            let value = write.value.as_deref().map(Arc::from);
+            changes.add(&write.key, Version { lsn, value }, snapshots);
+            let after = changes.bytes;
+            self.changes.fetch_add(after, Ordering::Relaxed);
+            self.changes.fetch_sub(before, Ordering::Relaxed);
+        }
+    }
+
+    /// What a key has: the newest, or as of a commit.
+    pub fn get(
+        &self,
+        keyspace: &Keyspace<E>,
+        key: &[u8],
+        at: Option<u64>,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        if keyspace.is_removed.load(Ordering::Acquire) {
+            return Err(Error::NoKeyspace);
+        }
+        let at = at.unwrap_or(u64::MAX);
+        let groups = E::share(&keyspace.groups);
+        let place: &Place<E> = &groups[group_of(&groups, key)];
+        let group = E::share(&place.group);
+        let lookup = if planted!(self.environment, ForgetFrozen) {
+            match group.active.find(key, at) {
+                Some(version) => Lookup::Here(version.clone()),
+                None => {
+                    let leaf = group.leaf_of(key);
+                    Lookup::Leaf(leaf.map(|index| group.leaves[index].page.clone()))
+                }
+            }
+        } else {
+            group.find(key, at)
+        };
+        drop(group);
+        drop(groups);
+        match lookup {
+            Lookup::Here(version) => Ok(version.value.map(|value| value.to_vec())),
+            Lookup::Leaf(None) => Ok(None),
+            Lookup::Leaf(Some(page)) => {
+                let leaf = self.load(&page)?;
+                let found = leaf.find(key, at).and_then(|entry| entry.value);
+                Ok(found.map(<[u8]>::to_vec))
+            }
+        }
+    }
+
+    /// Reads a leaf, unless it is in memory.
+    pub fn load(&self, page: &Arc<Page<E>>) -> Result<Arc<Leaf>, Error> {
+        if let Some(leaf) = page.cached() {
+            return Ok(leaf);
+        }
+        let leaf = Arc::new(self.read_leaf(page)?);
+        let most = self.options.memory_bytes;
+        let most = most.saturating_sub(self.changes.load(Ordering::Relaxed));
+        self.cache.keep(page, leaf.clone(), &self.space, most);
+        Ok(leaf)
+    }
+
+    /// Reads a leaf that is kept nowhere.
+    pub fn read_leaf(&self, page: &Page<E>) -> Result<Leaf, Error> {
+        let pointer = page.pointer;
+        let data = self.data.get().ok_or(Error::Closed)?;
+        let mut buffer = Buffer::new(pointer.extent(self.granule) as usize);
+        let whole = 0..buffer.capacity();
+        let read = data.read(buffer.bytes_mut(whole.clone()), pointer.offset);
+        read.map_err(Error::io("read a leaf of the store"))?;
+        let trusts = planted!(self.environment, SkipPageChecksum);
+        let store = self.log.shared.log;
+        let raw = unseal(buffer.bytes(whole), pointer, Kind::Leaf, store, trusts);
+        let raw = raw.map_err(|what| corrupt(pointer.offset, what))?;
+        let leaf = Leaf::decode(raw);
+        leaf.ok_or_else(|| corrupt(pointer.offset, "its entries make no sense"))
+    }
+
+    /// Makes a keyspace, durably, or finds the one of this name.
+    pub fn open_keyspace(
+        &self,
+        name: &str,
+        options: &KeyspaceOptions,
+    ) -> Result<Arc<Keyspace<E>>, Error> {
+        options.check()?;
+        if name.len() > MOST_KEY {
+            return Err(Error::TooLarge {
+                what: "name of a keyspace",
+                bytes: name.len(),
+                most: MOST_KEY,
+            });
+        }
+        let mut committing = E::lock(&self.committing);
+        let named = |keyspace: &&Arc<Keyspace<E>>| keyspace.name == name;
+        let keyspaces = E::share(&self.keyspaces);
+        let (found, id) = (keyspaces.all.values().find(named).cloned(), keyspaces.next);
+        drop(keyspaces);
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        let record = Record::Make {
+            keyspace: id,
+            name: name.to_owned(),
+            options: options.clone(),
+        };
+        let lsn = self.log.append(&record.encode())?;
+        let keyspace = Keyspace::empty(id, name.to_owned(), options.clone());
+        let mut keyspaces = E::exclude(&self.keyspaces);
+        keyspaces.all.insert(id, keyspace.clone());
+        keyspaces.next = id + 1;
+        drop(keyspaces);
+        committing.visible = lsn.0;
+        drop(committing);
+        self.log.commit_to(lsn)?;
+        Ok(keyspace)
+    }
+
+    /// Removes a keyspace and everything in it, durably.
+    pub fn remove_keyspace(&self, keyspace: &Keyspace<E>) -> Result<(), Error> {
+        let mut committing = E::lock(&self.committing);
+        if keyspace.is_removed.load(Ordering::Acquire) {
+            return Err(Error::NoKeyspace);
+        }
+        let record = Record::Remove {
+            keyspace: keyspace.id,
+        };
+        let lsn = self.log.append(&record.encode())?;
+        self.drop_keyspace(keyspace.id);
+        committing.visible = lsn.0;
+        drop(committing);
+        self.log.commit_to(lsn)
+    }
+
+    /// Forgets a keyspace, and what it has in memory.
+    pub fn drop_keyspace(&self, id: u32) {
+        let removed = E::exclude(&self.keyspaces).all.remove(&id);
+        let Some(removed) = removed else { return };
+        removed.is_removed.store(true, Ordering::Release);
+        let groups = E::share(&removed.groups);
+        for place in groups.iter() {
+            let mut group = E::exclude(&place.group);
+            // What is frozen is in the hands of a checkpoint, which counts it.
+            let active = std::mem::take(&mut group.active);
+            self.changes.fetch_sub(active.bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Asks for a checkpoint if one is due.
+    fn ask_if_due(&self, lsn: u64) {
+        let is_full = self.changes.load(Ordering::Relaxed) > self.enough_changes();
+        let most = self.options.max_recovery_time;
+        let is_long = || E::lock(&self.schedule).is_due(lsn + 1, most);
+        if is_full || (lsn.is_multiple_of(SAMPLE) && is_long()) {
+            self.ask();
+        }
+    }
+
+    pub fn ask(&self) {
+        E::lock(&self.work).is_due = true;
+        self.due.wake_all();
+    }
+
+    /// Waits until changes take no more memory than they may; why the checkpoint failed that was to make room.
+    fn wait_for_room(&self) -> Result<(), Error> {
+        while self.changes.load(Ordering::Relaxed) > self.most_changes() {
+            let mut work = E::lock(&self.work);
+            let tried = work.tried;
+            work.is_due = true;
+            self.due.wake_all();
+            while work.tried == tried && !work.is_closing {
+                work = self.tried.wait(work);
+            }
+            if work.is_closing {
+                return Err(Error::Closed);
+            }
+            if let Some(failure) = &work.failure {
+                return Err(failure.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the threads that it needs.
+    pub fn start(self: &Arc<Self>) -> Result<(), Error> {
+        let spawn = |name: &str, work: fn(&Arc<Self>)| {
+            let own = self.clone();
+            let thread = self.environment.spawn(name, move || work(&own));
+            thread.map_err(Error::io("start a thread of the store"))
+        };
+        let checkpoints = spawn("landfall-checkpoints", Self::make_checkpoints)?;
+        E::lock(&self.work).threads.push(checkpoints);
+        if matches!(self.options.policy, Policy::Interval(_)) {
+            let interval = spawn("landfall-interval", Self::commit_now_and_then)?;
+            E::lock(&self.work).threads.push(interval);
+        }
+        Ok(())
+    }
+
+    fn commit_now_and_then(self: &Arc<Self>) {
+        let Policy::Interval(interval) = self.options.policy else {
+            return;
+        };
+        let from_now = || self.environment.now().saturating_add(interval);
+        let mut until = from_now();
+        while !self.is_closing.load(Ordering::SeqCst) {
+            let ticket = self.closing.ticket();
+            // It may have been opened just before.
+            let rest = if self.is_closing.load(Ordering::SeqCst) {
+                Duration::ZERO
+            } else {
+                until.saturating_sub(self.environment.now())
+            };
+            self.closing.wait(ticket, Some(rest));
+            if self.environment.now() < until {
+                continue;
+            }
+            until = from_now();
+            if let Err(error) = self.log.commit() {
+                // Whoever commits next is told so.
+                tracing::error!(%error, "what was committed could not be made durable");
+                return;
+            }
+        }
+    }
+
+    /// Ends the store's threads, and closes its log.
+    pub fn close(&self) -> Result<(), Error> {
+        self.is_closing.store(true, Ordering::SeqCst);
+        let threads = {
+            let mut work = E::lock(&self.work);
+            work.is_closing = true;
+            std::mem::take(&mut work.threads)
+        };
+        self.due.wake_all();
+        self.tried.wake_all();
+        self.closing.notify_all();
+        threads.into_iter().for_each(E::join);
+        self.log.close()
+    }
+}
+
+fn bytes_of(write: &Write) -> u64 {
+    (write.key.len() + write.value.as_ref().map_or(0, Vec::len)) as u64
+}

@@ -1,0 +1,120 @@
+//! Who reads the store as of which commit, and what was committed since transactions began.
+//!
+//! All of it is known under the lock of those who commit, so that a snapshot is of a commit that is whole, and no version
+//! goes that it needs.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::Handle;
+use super::record::Write;
+use crate::environment::Environment;
+
+/// Numbers that somebody holds, and how many do.
+#[derive(Debug, Default)]
+pub(crate) struct Held(BTreeMap<u64, usize>);
+
+impl Held {
+    pub fn take(&mut self, number: u64) {
+        *self.0.entry(number).or_default() += 1;
+    }
+
+    pub fn give_back(&mut self, number: u64) {
+        if let Some(count) = self.0.get_mut(&number) {
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(&number);
+            }
+        }
+    }
+
+    /// Each once, in their order.
+    pub fn numbers(&self) -> Vec<u64> {
+        self.0.keys().copied().collect()
+    }
+
+    pub fn oldest(&self) -> Option<u64> {
+        self.0.keys().next().copied()
+    }
+}
+
+/// Keys by keyspace.
+type Names = Vec<(u32, Vec<u8>)>;
+
+/// What those who commit know of each other.
+#[derive(Debug, Default)]
+pub(crate) struct Committing {
+    /// The last commit that all can see.
+    pub visible: u64,
+    pub snapshots: Held,
+    /// Of those the ones of open transactions.
+    pub transactions: Held,
+    /// Keys of commits since the oldest open transaction began, by commit.
+    pub recent: VecDeque<(u64, Names)>,
+}
+
+impl Committing {
+    /// Remembers what a commit wrote as long as a transaction is open that began before.
+    pub fn remember(&mut self, lsn: u64, writes: &[Write]) {
+        self.forget();
+        if self.transactions.oldest().is_some() {
+            let keys = writes.iter();
+            let keys = keys.map(|write| (write.keyspace, write.key.clone()));
+            self.recent.push_back((lsn, keys.collect()));
+        }
+    }
+
+    /// Keys that were written by commits after this one.
+    pub fn written_since(&self, lsn: u64) -> impl Iterator<Item = &(u32, Vec<u8>)> {
+        let first = self.recent.partition_point(|(commit, _)| *commit <= lsn);
+        self.recent.range(first..).flat_map(|(_, keys)| keys)
+    }
+
+    fn forget(&mut self) {
+        let oldest = self.transactions.oldest().unwrap_or(u64::MAX);
+        while self
+            .recent
+            .front()
+            .is_some_and(|(commit, _)| *commit <= oldest)
+        {
+            self.recent.pop_front();
+        }
+    }
+}
+
+/// The right to read the store as of a commit.
+pub(crate) struct View<E: Environment> {
+    pub store: Arc<Handle<E>>,
+    /// The commit.
+    pub at: u64,
+    is_transaction: bool,
+}
+
+impl<E: Environment> View<E> {
+    /// As of the last commit.
+    pub fn new(store: &Arc<Handle<E>>, is_transaction: bool) -> View<E> {
+        let mut committing = E::lock(&store.shared.committing);
+        let at = committing.visible;
+        committing.snapshots.take(at);
+        if is_transaction {
+            committing.transactions.take(at);
+        }
+        drop(committing);
+        View {
+            store: store.clone(),
+            at,
+            is_transaction,
+        }
+    }
+}
+
+impl<E: Environment> Drop for View<E> {
+    fn drop(&mut self) {
+        let mut committing = E::lock(&self.store.shared.committing);
+        committing.snapshots.give_back(self.at);
+        if self.is_transaction {
+            committing.transactions.give_back(self.at);
+            committing.forget();
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Transactions: reads as of one commit, writes that are made together, and whether others came between.
+//!
+//! A transaction reads as of the commit at which it began, and what it wrote itself. When it is committed it fails if a key
+//! that it writes was written by another commit since: the first committer wins, which is snapshot isolation. One that is to be
+//! serialisable fails too if something that it read was: a key, whether or not it was there, or any key in a range.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use super::Handle;
+use super::iterate::{Bounds, Range};
+use super::record::Write;
+use super::snapshots::{Committing, View};
+use super::tree::Keyspace;
+use crate::environment::Environment;
+use crate::{Commit, Error};
+
+/// What a transaction must not have read, or written, if others wrote it meanwhile.
+pub(crate) struct Checks {
+    /// The commit at which it began.
+    at: u64,
+    /// What it read; `None`: it need not be serialisable.
+    reads: Option<Reads>,
+}
+
+/// What a transaction has read.
+#[derive(Debug, Default)]
+struct Reads {
+    keys: BTreeSet<(u32, Vec<u8>)>,
+    ranges: Vec<(u32, Bounds)>,
+}
+
+impl Checks {
+    /// Whether nobody came between; `writes` are in the order of keyspaces and keys.
+    pub fn require_valid(&self, committing: &Committing, writes: &[Write]) -> Result<(), Error> {
+        for written in committing.written_since(self.at) {
+            let order = |write: &Write| (write.keyspace, &write.key).cmp(&(written.0, &written.1));
+            let is_written = writes.binary_search_by(order).is_ok();
+            let is_read = self.reads.as_ref().is_some_and(|reads| {
+                let in_range = |(keyspace, bounds): &(u32, Bounds)| {
+                    *keyspace == written.0 && bounds.contains(&written.1)
+                };
+                reads.keys.contains(written) || reads.ranges.iter().any(in_range)
+            });
+            if is_written || is_read {
+                return Err(Error::Conflict);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A transaction wherever its store is.
+pub(crate) struct Transaction<E: Environment> {
+    view: Arc<View<E>>,
+    writes: BTreeMap<(u32, Vec<u8>), Option<Vec<u8>>>,
+    reads: Option<RefCell<Reads>>,
+}
+
+impl<E: Environment> Transaction<E> {
+    pub fn new(store: &Arc<Handle<E>>, is_serialisable: bool) -> Transaction<E> {
+        Transaction {
+            view: Arc::new(View::new(store, true)),
+            writes: BTreeMap::new(),
+            reads: is_serialisable.then(RefCell::default),
+        }
+    }
+
+    /// The commit as of which it reads.
+    #[cfg(test)]
+    pub fn at(&self) -> u64 {
+        self.view.at
+    }
+
+    pub fn get(&self, keyspace: &Keyspace<E>, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let name = (keyspace.id, key.to_vec());
+        if let Some(value) = self.writes.get(&name) {
+            return Ok(value.clone());
+        }
+        if let Some(reads) = &self.reads {
+            reads.borrow_mut().keys.insert(name);
+        }
+        let shared = &self.view.store.shared;
+        shared.get(keyspace, key, Some(self.view.at))
+    }
+
+    pub fn write(&mut self, keyspace: &Keyspace<E>, key: &[u8], value: Option<&[u8]>) {
+        let value = value.map(<[u8]>::to_vec);
+        self.writes.insert((keyspace.id, key.to_vec()), value);
+    }
+
+    /// What is in a range, with what this transaction wrote so far.
+    pub fn range(&self, keyspace: &Arc<Keyspace<E>>, bounds: Bounds) -> Range<E> {
+        if let Some(reads) = &self.reads {
+            reads
+                .borrow_mut()
+                .ranges
+                .push((keyspace.id, bounds.clone()));
+        }
+        let id = keyspace.id;
+        // Of this keyspace, from its first key on.
+        let of_keyspace = (
+            Bound::Included((id, Vec::new())),
+            id.checked_add(1)
+                .map_or(Bound::Unbounded, |next| Bound::Excluded((next, Vec::new()))),
+        );
+        let own = self.writes.range(of_keyspace);
+        let own = own.filter(|((_, key), _)| bounds.contains(key));
+        let own = own.map(|((_, key), value)| (key.clone(), value.clone()));
+        let own = own.collect();
+        Range::new(self.view.clone(), keyspace.clone(), bounds, own)
+    }
+
+    /// What it would write, and what must not have been written by others.
+    pub fn finish(self) -> (Arc<View<E>>, Vec<Write>, Checks) {
+        let writes = self.writes.into_iter();
+        let writes = writes.map(|((keyspace, key), value)| Write {
+            keyspace,
+            key,
+            value,
+        });
+        let checks = Checks {
+            at: self.view.at,
+            reads: self.reads.map(RefCell::into_inner),
+        };
+        (self.view, writes.collect(), checks)
+    }
+
+    pub fn commit(self) -> Result<(), Error> {
+        // It is open until it is committed, so that what others write is remembered.
+        let (view, writes, checks) = self.finish();
+        view.store.shared.commit(writes, Some(&checks))
+    }
+
+    pub fn commit_async(self) -> Result<Option<Commit>, Error> {
+        let (view, writes, checks) = self.finish();
+        view.store.shared.commit_async(writes, Some(&checks))
+    }
+}

@@ -1,0 +1,210 @@
+//! The tree in memory: keyspaces, their groups of leaves, and what of each group is in no leaf yet.
+//!
+//! A keyspace is cut into groups by key, and a group into leaves. Where each leaf is stands in memory; what is in it is read
+//! when somebody asks. A group has its changes: those that are *active* come in, and those that are *frozen* are being
+//! written by a checkpoint. Whoever looks for a key takes the newest of the three: active, frozen, leaf.
+//!
+//! Locks: the list of groups is held to look at while a group's lock is taken, so that no group is cut meanwhile by who holds
+//! the list to change it. Of several groups the locks are taken in the order of keys, and only by who commits.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::changes::{Changes, Version};
+use super::extents::Extent;
+use super::leaf::Leaf;
+use super::options::KeyspaceOptions;
+use super::page::Pointer;
+use crate::environment::Environment;
+
+/// A page of the data file that somebody may read.
+pub(crate) struct Page<E: Environment> {
+    pub pointer: Pointer,
+    extent: Extent<E>,
+    /// What is in it, if that is kept in memory.
+    cached: E::Mutex<Option<Arc<Leaf>>>,
+    /// It was asked for since the cache last looked.
+    pub is_used: AtomicBool,
+}
+
+impl<E: Environment> Page<E> {
+    pub fn new(pointer: Pointer, extent: Extent<E>) -> Arc<Page<E>> {
+        Arc::new(Page {
+            pointer,
+            extent,
+            cached: E::mutex(None),
+            is_used: AtomicBool::new(false),
+        })
+    }
+
+    pub fn cached(&self) -> Option<Arc<Leaf>> {
+        let found = E::lock(&self.cached).clone()?;
+        self.is_used.store(true, Ordering::Relaxed);
+        Some(found)
+    }
+
+    /// Keeps a leaf in memory, or forgets it.
+    pub fn keep(&self, leaf: Option<Arc<Leaf>>) {
+        let cached = &self.extent.space.cached;
+        let memory = |leaf: &Option<Arc<Leaf>>| leaf.as_ref().map_or(0, |leaf| leaf.memory());
+        let more = memory(&leaf);
+        let before = std::mem::replace(&mut *E::lock(&self.cached), leaf);
+        cached.fetch_add(more, Ordering::Relaxed);
+        cached.fetch_sub(memory(&before), Ordering::Relaxed);
+    }
+}
+
+impl<E: Environment> Drop for Page<E> {
+    fn drop(&mut self) {
+        self.keep(None);
+    }
+}
+
+/// A leaf of a group: it has the keys from this one on.
+pub(crate) struct Slot<E: Environment> {
+    pub low: Arc<[u8]>,
+    pub page: Arc<Page<E>>,
+}
+
+impl<E: Environment> Clone for Slot<E> {
+    fn clone(&self) -> Slot<E> {
+        Slot {
+            low: self.low.clone(),
+            page: self.page.clone(),
+        }
+    }
+}
+
+/// The leaves of a group, in their order; the first has all keys before the second.
+pub(crate) type Leaves<E> = Arc<Vec<Slot<E>>>;
+
+/// Keys, and what they have; `None`: they are removed.
+pub(crate) type Visible = Vec<(Arc<[u8]>, Option<Arc<[u8]>>)>;
+
+/// What a group is at a moment.
+pub(crate) struct Group<E: Environment> {
+    pub leaves: Leaves<E>,
+    /// Where it is written where its leaves are; `None`: it has none.
+    pub page: Option<Arc<Page<E>>>,
+    /// The leaves have all its changes of commits before this one.
+    pub watermark: u64,
+    pub active: Changes,
+    pub frozen: Option<Arc<Changes>>,
+}
+
+/// Where to look further for what a key has.
+pub(crate) enum Lookup<E: Environment> {
+    /// In memory: that is it.
+    Here(Version),
+    /// In this leaf, if there is one.
+    Leaf(Option<Arc<Page<E>>>),
+}
+
+impl<E: Environment> Group<E> {
+    pub fn empty() -> Group<E> {
+        Group {
+            leaves: Arc::default(),
+            page: None,
+            watermark: 0,
+            active: Changes::default(),
+            frozen: None,
+        }
+    }
+
+    /// The first commit of which it has a change that is in no leaf.
+    pub fn pending(&self) -> Option<u64> {
+        let frozen = self.frozen.as_ref().and_then(|frozen| frozen.span);
+        frozen.or(self.active.span).map(|(first, _)| first)
+    }
+
+    /// Which leaf has this key.
+    pub fn leaf_of(&self, key: &[u8]) -> Option<usize> {
+        let behind = self.leaves.partition_point(|slot| *slot.low <= *key);
+        (!self.leaves.is_empty()).then(|| behind.saturating_sub(1))
+    }
+
+    /// What a key has at a commit.
+    pub fn find(&self, key: &[u8], at: u64) -> Lookup<E> {
+        let frozen = || self.frozen.as_ref()?.find(key, at);
+        if let Some(version) = self.active.find(key, at).or_else(frozen) {
+            return Lookup::Here(version.clone());
+        }
+        let leaf = self.leaf_of(key);
+        Lookup::Leaf(leaf.map(|index| self.leaves[index].page.clone()))
+    }
+
+    /// What keys in this range have at a commit, as far as that is in memory, in their order.
+    pub fn changes_in(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, at: u64) -> Visible {
+        let visible = |(key, versions): (&Arc<[u8]>, &[Version])| {
+            let version = versions.iter().rev().find(|version| version.lsn <= at)?;
+            Some((key.clone(), version.value.clone()))
+        };
+        let active = self.active.range(from, to).filter_map(visible);
+        let Some(frozen) = &self.frozen else {
+            return active.collect();
+        };
+        let mut all: std::collections::BTreeMap<_, _> =
+            frozen.range(from, to).filter_map(visible).collect();
+        // The newer ones take their places.
+        all.extend(active);
+        all.into_iter().collect()
+    }
+}
+
+/// A group, and the first key that it may have.
+pub(crate) struct Place<E: Environment> {
+    pub low: Arc<[u8]>,
+    pub group: Arc<E::RwLock<Group<E>>>,
+}
+
+impl<E: Environment> Clone for Place<E> {
+    fn clone(&self) -> Place<E> {
+        Place {
+            low: self.low.clone(),
+            group: self.group.clone(),
+        }
+    }
+}
+
+/// A keyspace. Its first group has all keys before the second.
+pub(crate) struct Keyspace<E: Environment> {
+    pub id: u32,
+    pub name: String,
+    pub options: KeyspaceOptions,
+    pub groups: E::RwLock<Vec<Place<E>>>,
+    pub is_removed: AtomicBool,
+}
+
+impl<E: Environment> Keyspace<E> {
+    pub fn new(
+        id: u32,
+        name: String,
+        options: KeyspaceOptions,
+        groups: Vec<(Arc<[u8]>, Group<E>)>,
+    ) -> Arc<Keyspace<E>> {
+        let place = |(low, group)| Place {
+            low,
+            group: Arc::new(E::rw_lock(group)),
+        };
+        let groups: Vec<Place<E>> = groups.into_iter().map(place).collect();
+        Arc::new(Keyspace {
+            id,
+            name,
+            options,
+            groups: E::rw_lock(groups),
+            is_removed: AtomicBool::new(false),
+        })
+    }
+
+    /// One in which there is nothing.
+    pub fn empty(id: u32, name: String, options: KeyspaceOptions) -> Arc<Keyspace<E>> {
+        Keyspace::new(id, name, options, vec![(Arc::default(), Group::empty())])
+    }
+}
+
+/// Which of a keyspace's groups has this key.
+pub(crate) fn group_of<E: Environment>(groups: &[Place<E>], key: &[u8]) -> usize {
+    let behind = groups.partition_point(|place| *place.low <= *key);
+    behind.saturating_sub(1)
+}
