@@ -67,6 +67,8 @@ mod sled;
 mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(feature = "store")]
+mod store;
 mod template;
 #[cfg(any(
     feature = "mariadb",

@@ -27,6 +27,8 @@ pub static KINDS: &[&Kind<dyn Database, Listed>] = &[
     &crate::fjall::KIND,
     #[cfg(feature = "sled")]
     &crate::sled::KIND,
+    #[cfg(feature = "store")]
+    &crate::store::KIND,
     &crate::rocksdb::KIND,
 ];
 

@@ -1,4 +1,4 @@
-//! Mistakes planted in Landfall's own log are seen when the power is cut under a real kernel, and not by the simulator
+//! Mistakes planted in Landfall's own log and store are seen when the power is cut under a real kernel, and not by the simulator
 //! alone. They are made by the process, so there is one test.
 //!
 //! What is left out shows when calls fail, when a log is opened again and again, when threads meet at one moment, or when
@@ -70,4 +70,35 @@ fn a_power_cut_shows_a_mistake_of_the_log() {
     }
     // Without it the kernel sends a flush after each write, and that makes durable what was forgotten.
     cuts(Some("ForgetUnsynced"), APPENDED).lose_nothing();
+    for mistake in OF_STORE {
+        println!("{mistake}");
+        of_store(Some(mistake)).lose_something();
+    }
+    of_store(None).lose_nothing();
+}
+
+/// Those of the store that one process and one power cut show.
+const OF_STORE: [&str; 5] = [
+    "SkipDataSync",
+    "TruncateBeforeControl",
+    "WatermarkTooHigh",
+    "SplitWithOldParent",
+    "RecordPerWrite",
+];
+
+/// A store with many checkpoints, of many leaves.
+fn of_store(mistake: Option<&str>) -> PowerCuts {
+    let settings = [
+        ("leaf", "256"),
+        ("memory", "8K"),
+        ("segment", "16K"),
+        ("mistake", mistake.unwrap_or("none")),
+    ];
+    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    let ext4 = FilesystemSpec::plain(Kind::Ext4);
+    let settings = settings.map(owned);
+    let mut plan = Plan::named("landfall-store", &settings, ext4).expect("the settings are right");
+    (plan.transactions, plan.states) = (200, 400);
+    plan.until_first = mistake.is_some();
+    PowerCuts::from(plan)
 }

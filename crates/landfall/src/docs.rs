@@ -1,8 +1,9 @@
 //! The files that the engine writes, and why a power cut loses nothing of them.
 //!
-//! - [`log_format`] and [`snapshot_format`] have every byte: enough to write another reader.
-//! - [`log_crash_argument`] and [`state_crash_argument`] argue, step by step, what is promised.
-//! - [`state`] says how a state is captured while it changes, and what that costs.
+//! - [`log_format`], [`snapshot_format`] and [`store_format`] have every byte: enough to write another reader.
+//! - [`log_crash_argument`], [`state_crash_argument`] and [`store_crash_argument`] argue, step by step, what is promised.
+//! - [`state`] says how a state is captured while it changes, and what that costs; [`store`] how a store works, and when not
+//!   to use it.
 
 // Each page links to others by the names of their files. Of two definitions of a link the first one counts: here, that
 // of the module.
@@ -30,4 +31,19 @@ pub mod state_crash_argument {
 pub mod state {
     #![doc = "[Snapshot format]: super::snapshot_format\n[the crash argument]: super::state_crash_argument\n"]
     #![doc = include_str!("../docs/state.md")]
+}
+
+pub mod store_format {
+    #![doc = "[log]: super::log_format\n"]
+    #![doc = include_str!("../docs/store-format.md")]
+}
+
+pub mod store_crash_argument {
+    #![doc = "[the log]: super::log_crash_argument\n"]
+    #![doc = include_str!("../docs/crash-argument-store.md")]
+}
+
+pub mod store {
+    #![doc = "[Store format]: super::store_format\n[the crash argument]: super::store_crash_argument\n"]
+    #![doc = include_str!("../docs/store.md")]
 }

@@ -37,6 +37,6 @@ pub use state::{
 #[cfg(feature = "serde")]
 pub use state::{Serde, SerdeState};
 pub use store::{
-    Batch, Keyspace, KeyspaceOptions, Pairs, Store, StoreCounters, StoreOptions, StoreRestart,
-    StoreSnapshot, Transaction,
+    Batch, DamagedLeaf, Keyspace, KeyspaceOptions, Pairs, Store, StoreCounters, StoreOptions,
+    StoreRestart, StoreSnapshot, StoreVerification, Transaction,
 };

@@ -87,6 +87,11 @@ const ETCD: &str = "etcd flags, unsafe-no-fsync: \"Disables fsync, unsafe, will 
 const LMDB: &str = "LMDB mdb_env_open(), MDB_NOSYNC, MDB_NOMETASYNC";
 const OURS: &str = "docs/findings";
 
+const INTERVAL: &str = "Landfall, Policy::Interval";
+
+/// So that there are many checkpoints, of many leaves.
+const STORE: &[(&str, &str)] = &[("leaf", "1K"), ("memory", "16K"), ("segment", "64K")];
+
 /// Everything that is known.
 pub static CASES: &[Case] = &[
     // Files.
@@ -279,6 +284,22 @@ pub static CASES: &[Case] = &[
         ..fault("landfall-state", &[], "ext4", Loses, LIE)
     },
     listed(fault("landfall-log", &[], "ext4,barrier=0", Loses, BARRIER)),
+    server(safe("landfall-store", STORE, "ext4")),
+    // Which has no fallocate.
+    server(safe("landfall-store", STORE, "ext3")),
+    server(safe("landfall-store", STORE, "xfs")),
+    server(twice(safe("landfall-store", STORE, "ext4"))),
+    server(Case {
+        faults: &[Fault::LyingFlush],
+        ..fault("landfall-store", STORE, "ext4", Loses, LIE)
+    }),
+    server(fault(
+        "landfall-store",
+        &[("policy", "interval")],
+        "ext4",
+        Loses,
+        INTERVAL,
+    )),
     // SQLite.
     safe(
         "sqlite",

@@ -128,8 +128,9 @@ impl storage::File for LinuxFile {
         let allocated = retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), 0, len));
         match allocated.map_err(io::Error::from) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                // Behind what is there already.
                 let buffer = Buffer::new(PAGE as usize);
-                for at in (0..len).step_by(PAGE as usize) {
+                for at in (self.size()?..len).step_by(PAGE as usize) {
                     let most = (len - at).min(PAGE.into()) as usize;
                     self.write(buffer.bytes(0..most), at, Durability::Later)?;
                 }

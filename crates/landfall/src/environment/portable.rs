@@ -81,7 +81,8 @@ impl storage::File for PortableFile {
     /// The standard library reserves no space: zeros do.
     fn allocate(&self, len: u64) -> io::Result<()> {
         let zeros = vec![0; ZEROS.min(len) as usize];
-        let mut at = 0;
+        // Behind what is there already.
+        let mut at = self.size()?;
         while at < len {
             let part = ZEROS.min(len - at);
             self.write(&zeros[..part as usize], at, Durability::Later)?;

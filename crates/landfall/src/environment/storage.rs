@@ -61,7 +61,7 @@ impl Method {
 pub(crate) trait File: Send + Sync + 'static {
     /// Bytes that it has.
     fn size(&self) -> io::Result<u64>;
-    /// Makes it `len` bytes long, with the space for them.
+    /// Makes it `len` bytes long, with the space for them; what is in it stays.
     fn allocate(&self, len: u64) -> io::Result<()>;
     /// Reads from `offset` on, perhaps less than the buffer takes: 0 at the end of the file. One call of the system,
     /// which may be interrupted.

@@ -6,7 +6,8 @@
 //!   `extents` says which bytes of the data file are free, `cache` which leaves are kept in memory;
 //! - `shared` is what all users share: committing, and looking; `snapshots` who reads as of which commit, `iterate` goes
 //!   through keys, `transaction` commits only if nobody came between;
-//! - `checkpoint` writes changes into leaves, which `merge` makes; `restart` opens a store; `counters` says what was done.
+//! - `checkpoint` writes changes into leaves, which `merge` makes; `restart` opens a store; `counters` says what was done, and
+//!   `verify` whether all of it can be read.
 
 mod bytes;
 mod cache;
@@ -29,6 +30,7 @@ pub(crate) mod shared;
 pub(crate) mod snapshots;
 pub(crate) mod transaction;
 pub(crate) mod tree;
+mod verify;
 
 use std::fmt;
 use std::ops::RangeBounds;
@@ -39,6 +41,7 @@ use std::sync::atomic::Ordering;
 pub use counters::StoreCounters;
 pub use options::{KeyspaceOptions, StoreOptions};
 pub use restart::StoreRestart;
+pub use verify::{DamagedLeaf, StoreVerification};
 
 use self::checkpoint::Goal;
 use self::iterate::Bounds;
@@ -172,6 +175,12 @@ impl Store {
     /// If it fails, nothing is lost: the log still has everything.
     pub fn checkpoint(&self) -> Result<(), Error> {
         self.handle.shared.checkpoint(Goal::Everything)
+    }
+
+    /// Reads every leaf from the disk, and compares it with its checksum and with where it belongs. Others can go on
+    /// meanwhile. Nothing is changed.
+    pub fn verify(&self) -> StoreVerification {
+        self.handle.shared.verify()
     }
 
     /// Counts of what was done since the store was opened.

@@ -28,7 +28,7 @@ pub(super) fn of(name: &str) -> Option<&'static Known> {
 
 const PAGES: [(Hazard, &[&str]); 2] = [(Hazard::PageTorn, &[]), (Hazard::PageOverwritten, &[])];
 
-static KNOWN: [(&str, Known); 6] = [
+static KNOWN: [(&str, Known); 7] = [
     (
         "postgres",
         Known {
@@ -86,6 +86,16 @@ static KNOWN: [(&str, Known); 6] = [
         Known {
             hazards: &PAGES,
             has_pages: |file| file == "data.mdb",
+            page: 4096,
+            page_setting: "",
+        },
+    ),
+    (
+        "landfall-store",
+        Known {
+            hazards: &[(Hazard::Checkpoint, &[])],
+            // Pages that are needed are never written over.
+            has_pages: |_| false,
             page: 4096,
             page_setting: "",
         },

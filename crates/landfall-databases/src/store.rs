@@ -1,0 +1,335 @@
+//! Landfall's own store, linked in: a tree that keeps changes in memory as records, on a log, in Rust.
+//!
+//! A commit is a record of the log; threads that commit at the same time share a flush. Checkpoints write changes into
+//! leaves, in the background.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use landfall::{
+    Compression, Error, Keyspace, KeyspaceOptions, Options, Policy, Store, StoreOptions,
+};
+
+use super::{
+    Batch, Database, DatabaseError, Interface, KeyValue, Maintenance, MaintenanceCount,
+    PendingWrites, Presence, Running, Session, Templates,
+};
+use crate::SettingError;
+use crate::registry::Kind;
+use crate::setting::{Chosen, Description, Setting};
+use crate::{Form, Listed};
+use landfall_os::Stop;
+
+/// That of the workspace, which is the crate's.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const DIRECTORY: &str = "store";
+const KEYSPACE: &str = "keys";
+
+pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
+    description: Description {
+        name: "landfall-store",
+        about: "Landfall's own key-value store, linked in",
+        passes_on: None,
+        settings: &[
+            Setting {
+                name: "policy",
+                default: Some("every-commit"),
+                about: "what a commit waits for: every-commit, group, or interval (of 100 ms)",
+                always_shown: true,
+            },
+            Setting {
+                name: "compression",
+                default: Some("lz4"),
+                about: "how leaves are compressed: lz4 or none",
+                always_shown: false,
+            },
+            Setting {
+                name: "leaf",
+                default: Some("16K"),
+                about: "bytes of a leaf",
+                always_shown: false,
+            },
+            Setting {
+                name: "memory",
+                default: Some("64M"),
+                about: "bytes of changes and of leaves that are kept in memory",
+                always_shown: false,
+            },
+            Setting {
+                name: "segment",
+                default: Some("16M"),
+                about: "bytes of a segment of the log",
+                always_shown: false,
+            },
+            #[cfg(feature = "mistakes")]
+            Setting {
+                name: "mistake",
+                default: Some(NO_MISTAKE),
+                about: "a mistake that the store makes, or 'none'",
+                always_shown: true,
+            },
+        ],
+    },
+    listed: Listed {
+        presence: || Presence::Here {
+            version: VERSION.to_owned(),
+            program: None,
+        },
+        title: "Landfall's store",
+        form: Form::LinkedIn,
+    },
+    make,
+};
+
+#[cfg(feature = "mistakes")]
+const NO_MISTAKE: &str = "none";
+
+#[derive(Clone)]
+struct LandfallStore {
+    name: String,
+    options: StoreOptions,
+    keyspace: KeyspaceOptions,
+    #[cfg(feature = "mistakes")]
+    mistake: Option<String>,
+}
+
+fn make(chosen: &Chosen) -> Result<Box<dyn Database>, SettingError> {
+    #[cfg(feature = "mistakes")]
+    let mistake = Some(chosen.text("mistake").to_owned()).filter(|name| name != NO_MISTAKE);
+    #[cfg(feature = "mistakes")]
+    if !landfall::mistakes::plant(mistake.as_deref()) {
+        return Err(chosen.wrong("mistake", "the store makes no mistake of this name"));
+    }
+    let policies = [
+        ("every-commit", Policy::EveryCommit),
+        ("group", Policy::Group),
+        ("interval", Policy::Interval(Duration::from_millis(100))),
+    ];
+    let compressions = [("lz4", Compression::Lz4), ("none", Compression::None)];
+    let segment = chosen.size("segment", 16 << 10, 1 << 30)?;
+    Ok(Box::new(LandfallStore {
+        name: chosen.name(),
+        options: StoreOptions::default()
+            .policy(chosen.one_of("policy", &policies)?)
+            .memory_bytes(chosen.size("memory", 4 << 10, 1 << 44)? as usize)
+            .log(Options::default().segment_bytes(segment)),
+        keyspace: KeyspaceOptions::default()
+            .compression(chosen.one_of("compression", &compressions)?)
+            .leaf_bytes(chosen.size("leaf", 256, 1 << 20)? as u32),
+        #[cfg(feature = "mistakes")]
+        mistake,
+    }))
+}
+
+impl LandfallStore {
+    fn open(&self, directory: &Path) -> Result<(Store, Keyspace), Error> {
+        // Another database of this process may make another one.
+        #[cfg(feature = "mistakes")]
+        landfall::mistakes::plant(self.mistake.as_deref());
+        let store = Store::open(directory.join(DIRECTORY), self.options.clone())?;
+        let keyspace = store.keyspace(KEYSPACE, self.keyspace.clone())?;
+        Ok((store, keyspace))
+    }
+}
+
+impl Database for LandfallStore {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn interface(&self) -> Interface {
+        Interface::OrderedKeys
+    }
+
+    fn create(&self, directory: &Path, _: &Templates, _: &Stop) -> Result<(), DatabaseError> {
+        let create = || {
+            let (store, keyspace) = self.open(directory)?;
+            drop(keyspace);
+            store.close()
+        };
+        create().map_err(|error| failed("cannot make the store", error))
+    }
+
+    fn start(&self, directory: &Path, _: &Stop) -> Result<Box<dyn Running>, DatabaseError> {
+        if !directory.join(DIRECTORY).is_dir() {
+            let text = format!("there is no store in {}", directory.display());
+            return Err(DatabaseError::Failed(text).at_start());
+        }
+        let opened = self.open(directory);
+        let (store, keyspace) =
+            opened.map_err(|error| failed("cannot open the store", error).at_start())?;
+        Ok(Box::new(RunningStore {
+            store: Mutex::new(Arc::new(store)),
+            keyspace,
+        }))
+    }
+}
+
+/// A store that is open.
+struct RunningStore {
+    /// Locked for moments only.
+    store: Mutex<Arc<Store>>,
+    keyspace: Keyspace,
+}
+
+impl RunningStore {
+    fn store(&self) -> Arc<Store> {
+        let store: MutexGuard<'_, Arc<Store>> =
+            self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&store)
+    }
+
+    fn checkpoint(&self) -> Result<(), DatabaseError> {
+        let made = self.store().checkpoint();
+        made.map_err(|error| failed("cannot make a checkpoint", error))
+    }
+}
+
+impl Running for RunningStore {
+    fn session(&self) -> Result<Session, DatabaseError> {
+        Ok(Session::Keys(Box::new(StoreSession {
+            store: self.store(),
+            keyspace: self.keyspace.clone(),
+        })))
+    }
+
+    fn pending_writes(&self) -> Result<PendingWrites, DatabaseError> {
+        Ok(PendingWrites {
+            dirty_bytes: Some(self.store().counters().waiting_bytes),
+            ..PendingWrites::default()
+        })
+    }
+
+    fn drain(&self, _: &Stop) -> Result<(), DatabaseError> {
+        self.checkpoint()
+    }
+
+    fn maintenance(&self) -> Result<Vec<MaintenanceCount>, DatabaseError> {
+        let times = self.store().counters().checkpoints;
+        Ok(vec![MaintenanceCount {
+            what: Maintenance::Checkpoint,
+            times,
+            is_told: true,
+        }])
+    }
+
+    fn maintain(&self, what: Maintenance, _: &Stop) -> Result<(), DatabaseError> {
+        match what {
+            Maintenance::Checkpoint => self.checkpoint(),
+            _ => Err(DatabaseError::Failed(format!(
+                "it cannot be told to do this: {what:?}"
+            ))),
+        }
+    }
+
+    fn verify(&self, _: &Stop) -> Result<Option<String>, DatabaseError> {
+        let found = self.store().verify();
+        let first = found.damage.first();
+        Ok(first.map(|damage| format!("{}: {}", damage.keyspace, damage.error)))
+    }
+
+    fn stop(self: Box<Self>) -> Result<(), DatabaseError> {
+        let RunningStore { store, keyspace } = *self;
+        drop(keyspace);
+        let store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
+        // Where a session is still open it is closed with that one.
+        match Arc::into_inner(store).map(Store::close) {
+            Some(Err(error)) => Err(failed("cannot close the store", error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+struct StoreSession {
+    store: Arc<Store>,
+    keyspace: Keyspace,
+}
+
+impl KeyValue for StoreSession {
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, DatabaseError> {
+        let found = self.keyspace.get(key);
+        found.map_err(|error| failed("cannot read", error))
+    }
+
+    fn scan(
+        &mut self,
+        from: &[u8],
+        to: &[u8],
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), DatabaseError> {
+        for pair in self.keyspace.range(from..to) {
+            let (key, value) = pair.map_err(|error| failed("cannot read", error))?;
+            if !visit(&key, &value) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, batch: &Batch) -> Result<(), DatabaseError> {
+        let mut writes = self.store.batch();
+        for (key, value) in &batch.0 {
+            match value {
+                Some(value) => writes.insert(&self.keyspace, key, value),
+                None => writes.remove(&self.keyspace, key),
+            }
+        }
+        let committed = writes.commit();
+        committed.map_err(|error| failed("cannot commit", error))
+    }
+}
+
+fn failed(doing: &str, error: Error) -> DatabaseError {
+    match &error {
+        Error::Io { source, .. } | Error::Poisoned { source, .. } => {
+            DatabaseError::io(doing, source)
+        }
+        _ => DatabaseError::Failed(format!("{doing}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::conformance::*;
+    use super::*;
+
+    #[test]
+    fn what_was_acknowledged_is_kept_under_all_settings() {
+        keeps_keys("landfall-store", "");
+        keeps_keys("landfall-store", "compression=none leaf=1K memory=32K");
+    }
+
+    #[test]
+    fn what_is_not_durable_is_so_when_it_was_drained() {
+        let fixture = fixture("landfall-store", "policy=interval");
+        let mut batch = Batch::default();
+        batch.put([1], [1]);
+        keys(&*fixture.running).commit(&batch).unwrap();
+        assert!(fixture.running.pending_writes().unwrap().dirty_bytes > Some(0));
+        fixture.running.drain(&Stop::default()).unwrap();
+        assert_eq!(
+            fixture.running.pending_writes().unwrap().dirty_bytes,
+            Some(0)
+        );
+        let killed = fixture.as_if_killed();
+        assert_eq!(keys(&*killed.running).get(&[1]).unwrap(), Some(vec![1]));
+        assert_eq!(killed.running.verify(&Stop::default()), Ok(None));
+    }
+
+    #[test]
+    fn what_is_no_database_does_not_start() {
+        let store = database("landfall-store", "").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let start = || {
+            store
+                .start(directory.path(), &Stop::default())
+                .err()
+                .unwrap()
+        };
+        assert!(matches!(start(), DatabaseError::DoesNotStart(_)));
+        std::fs::create_dir(directory.path().join(DIRECTORY)).unwrap();
+        std::fs::write(directory.path().join(DIRECTORY).join("file"), "other").unwrap();
+        assert!(matches!(start(), DatabaseError::DoesNotStart(_)));
+    }
+}
