@@ -29,6 +29,7 @@ fn main() -> std::process::ExitCode {
         Command::Clean(clean) => commands::clean::run(clean),
         Command::Log(log) => commands::log::run(&log),
         Command::State(state) => commands::state::run(&state),
+        Command::Store(store) => commands::store::run(&store),
         Command::Inspect(inspect) => commands::inspect::run(&inspect),
         Command::Show(show) => commands::show::run(&show),
         Command::Compare(compare) => commands::compare::run(&compare),

@@ -37,6 +37,6 @@ pub use state::{
 #[cfg(feature = "serde")]
 pub use state::{Serde, SerdeState};
 pub use store::{
-    Batch, DamagedLeaf, Keyspace, KeyspaceOptions, Pairs, Store, StoreCounters, StoreOptions,
-    StoreRestart, StoreSnapshot, StoreVerification, Transaction,
+    Batch, DamagedLeaf, Keyspace, KeyspaceInspection, KeyspaceOptions, Pairs, Store, StoreCounters,
+    StoreInspection, StoreOptions, StoreRestart, StoreSnapshot, StoreVerification, Transaction,
 };

@@ -4,6 +4,7 @@ mod advise;
 mod log;
 mod prove;
 mod state;
+mod store;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,7 @@ pub use advise::Advise;
 pub use log::{Log, LogCommand, LogDirectory, LogSalvage};
 pub use prove::{Prove, States, Workload};
 pub use state::{State, StateCommand};
+pub use store::{Store, StoreCommand, StoreDirectory, StoreDump};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 measured, 1 failed, 2 wrong command line, 4 target refused (no space, no \
@@ -68,6 +70,8 @@ pub enum Command {
     Log(Log),
     /// Look at a durable state of the engine's: its snapshots, and the log of its commands.
     State(State),
+    /// Look at a key-value store of the engine's.
+    Store(Store),
     /// Remove what killed runs left: private directories, and what hangs on them.
     Clean(Clean),
     /// Show what a directory stands on, and what that means for durable writes.

@@ -112,17 +112,26 @@ pub(super) fn look<R>(
     log: &LogDirectory,
     read: impl FnOnce(&Path) -> Result<R, Error>,
 ) -> Result<R, Failure> {
-    let dir = log.dir.display();
-    if !log.dir.is_dir() {
+    look_in(&log.dir, "log", read)
+}
+
+/// Looks at a directory, which is to hold such a thing.
+pub(super) fn look_in<R>(
+    directory: &Path,
+    what: &str,
+    read: impl FnOnce(&Path) -> Result<R, Error>,
+) -> Result<R, Failure> {
+    let dir = directory.display();
+    if !directory.is_dir() {
         return Err(Failure::new(
             Code::Usage,
             format!("there is no directory {dir}"),
         ));
     }
-    read(&log.dir).map_err(|error| {
+    read(directory).map_err(|error| {
         let code = match error {
             Error::NoLog | Error::NotALog { .. } => {
-                let text = format!("{dir} holds no log: it has no file 'landfall-log'");
+                let text = format!("{dir} holds no {what}: it has no file 'landfall-log'");
                 return Failure::new(Code::Usage, text);
             }
             Error::Locked => Code::Refused,

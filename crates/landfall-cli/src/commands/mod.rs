@@ -12,6 +12,7 @@ pub mod log;
 pub mod prove;
 pub mod show;
 pub mod state;
+pub mod store;
 pub mod subjects;
 
 use std::io::Write;

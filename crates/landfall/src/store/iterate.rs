@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::snapshots::View;
 use super::tree::{Keyspace, group_of};
+use super::visible::visible_in;
 use crate::Error;
 use crate::environment::Environment;
 
@@ -198,41 +199,18 @@ impl<E: Environment> Range<E> {
         drop(group);
         drop(groups);
         let mut pairs: Vec<Pair> = Vec::new();
-        let mut changes = changes.into_iter().peekable();
-        let mut put = |key: &[u8], value: Option<&[u8]>| {
-            if let Some(value) = value {
-                pairs.push((key.to_vec(), value.to_vec()));
-            }
-        };
-        if let Some(page) = page.filter(|_| !part.is_empty()) {
-            let leaf = shared.load(&page)?;
-            let from = match &part.from {
-                Bound::Unbounded => &[][..],
-                Bound::Included(from) | Bound::Excluded(from) => from,
-            };
-            let mut seen: Option<&[u8]> = None;
-            for entry in leaf.from(from) {
-                if entry.lsn > self.view.at || seen == Some(entry.key) {
-                    continue;
-                }
-                seen = Some(entry.key);
-                if !part.contains(entry.key) {
-                    if part.is_behind(entry.key) {
-                        break;
-                    }
-                    continue;
-                }
-                while let Some((key, value)) = changes.next_if(|(key, _)| **key < *entry.key) {
-                    put(&key, value.as_deref());
-                }
-                match changes.next_if(|(key, _)| **key == *entry.key) {
-                    Some((key, value)) => put(&key, value.as_deref()),
-                    None => put(entry.key, entry.value),
-                }
-            }
-        }
-        for (key, value) in changes {
-            put(&key, value.as_deref());
+        if !part.is_empty() {
+            let leaf = page.map(|page| shared.load(&page)).transpose()?;
+            let range = (borrowed(&part.from), borrowed(&part.to));
+            visible_in(
+                leaf.as_deref(),
+                range,
+                self.view.at,
+                changes,
+                &mut |key, value| {
+                    pairs.push((key.to_vec(), value.to_vec()));
+                },
+            );
         }
         if backwards {
             self.rest.to = leaf_low.map_or(Bound::Excluded(Vec::new()), |low| {
@@ -295,15 +273,6 @@ impl Bounds {
             }
         }
         part
-    }
-
-    /// Whether a key is behind all of it.
-    fn is_behind(&self, key: &[u8]) -> bool {
-        match &self.to {
-            Bound::Unbounded => false,
-            Bound::Included(to) => *key > **to,
-            Bound::Excluded(to) => *key >= **to,
-        }
     }
 }
 

@@ -4,10 +4,10 @@
 //!   `control` leads to the root, `record` is a commit in the log; `bytes` has what they are made of;
 //! - `tree` is what of it is in memory: keyspaces, groups, and where leaves are; `changes` are those that are in no leaf yet;
 //!   `extents` says which bytes of the data file are free, `cache` which leaves are kept in memory;
-//! - `shared` is what all users share: committing, and looking; `snapshots` who reads as of which commit, `iterate` goes
-//!   through keys, `transaction` commits only if nobody came between;
+//! - `shared` is what all users share: committing, and looking; `snapshots` who reads as of which commit, `visible` what
+//!   they see, `iterate` goes through keys, `transaction` commits only if nobody came between;
 //! - `checkpoint` writes changes into leaves, which `merge` makes; `restart` opens a store; `counters` says what was done, and
-//!   `verify` whether all of it can be read.
+//!   `verify` whether all of it can be read; `inspect` looks from outside.
 
 mod bytes;
 mod cache;
@@ -16,6 +16,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod control;
 mod counters;
 mod extents;
+mod inspect;
 pub(crate) mod iterate;
 mod leaf;
 mod merge;
@@ -31,6 +32,7 @@ pub(crate) mod snapshots;
 pub(crate) mod transaction;
 pub(crate) mod tree;
 mod verify;
+mod visible;
 
 use std::fmt;
 use std::ops::RangeBounds;
@@ -39,6 +41,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub use counters::StoreCounters;
+pub use inspect::{KeyspaceInspection, StoreInspection};
 pub use options::{KeyspaceOptions, StoreOptions};
 pub use restart::StoreRestart;
 pub use verify::{DamagedLeaf, StoreVerification};
@@ -180,7 +183,7 @@ impl Store {
     /// Reads every leaf from the disk, and compares it with its checksum and with where it belongs. Others can go on
     /// meanwhile. Nothing is changed.
     pub fn verify(&self) -> StoreVerification {
-        self.handle.shared.verify()
+        self.handle.verify()
     }
 
     /// Counts of what was done since the store was opened.
@@ -484,6 +487,13 @@ impl<E: Environment> Handle<E> {
     pub fn open(environment: &E, options: StoreOptions) -> Result<Handle<E>, Error> {
         let (shared, restart) = restart::open(environment, options)?;
         Ok(Handle { shared, restart })
+    }
+
+    pub fn verify(&self) -> StoreVerification {
+        let keyspaces = E::share(&self.shared.keyspaces);
+        let all: Vec<_> = keyspaces.all.values().cloned().collect();
+        drop(keyspaces);
+        verify::verify(&all, &mut |page| self.shared.read_leaf(page))
     }
 
     pub fn keyspaces(&self) -> Vec<String> {

@@ -15,6 +15,7 @@ use super::checkpoint::{Checkpoints, Durable};
 use super::control::{self, Control, ControlFile};
 use super::counters::Tally;
 use super::extents::Space;
+use super::leaf::Leaf;
 use super::options::StoreOptions;
 use super::page::{Kind, Pointer, unseal};
 use super::record::Record;
@@ -25,7 +26,7 @@ use super::tree::{Group, Keyspace, Page, Slot, group_of};
 use crate::environment::{Buffer, Environment, File, FileOf, Storage, planted};
 use crate::log::Handle as Log;
 use crate::log::batch_assembler::{BatchAssembler, Place};
-use crate::log::directory::Directory;
+use crate::log::directory::{Directory, Examined};
 use crate::log::event_count::EventCount;
 use crate::log::examine::Visited;
 use crate::log::format::{Kind as LogKind, MOST};
@@ -60,16 +61,16 @@ pub struct StoreRestart {
 }
 
 /// A tree, as a checkpoint has it.
-struct Loaded<E: Environment> {
-    space: Arc<Space<E>>,
-    keyspaces: Keyspaces<E>,
+pub(super) struct Loaded<E: Environment> {
+    pub space: Arc<Space<E>>,
+    pub keyspaces: Keyspaces<E>,
     durable: Durable<E>,
     /// The first commit that may have to be applied, and the one behind the last of which something is there.
     first: u64,
     end: u64,
     /// Bytes of changes that were applied to it.
-    changes: usize,
-    commits: u64,
+    pub changes: usize,
+    pub commits: u64,
 }
 
 impl<E: Environment> Loaded<E> {
@@ -149,7 +150,7 @@ impl<E: Environment> Loaded<E> {
 }
 
 /// The data file as it is read while nothing is changed yet.
-struct DataFile<E: Environment> {
+pub(super) struct DataFile<E: Environment> {
     file: FileOf<E>,
     number: u64,
     name: String,
@@ -170,6 +171,12 @@ impl<E: Environment> DataFile<E> {
         let opened = environment.storage().open(&name);
         let file = opened.map_err(Error::io(format!("open {name}")))?;
         Ok(DataFile { file, number, name })
+    }
+
+    /// The entries of a leaf.
+    pub fn leaf(&self, pointer: Pointer, control: &Control) -> Result<Leaf, Error> {
+        let raw = self.read(pointer, Kind::Leaf, control)?;
+        Leaf::decode(raw).ok_or_else(|| self.corrupt(pointer, "its entries make no sense"))
     }
 
     /// What a page holds.
@@ -264,17 +271,20 @@ fn load<E: Environment>(data: &DataFile<E>, control: &Control) -> Result<Loaded<
     Ok(loaded)
 }
 
-/// Opens a store, or makes one where there is none.
-pub(super) fn open<E: Environment>(
+/// What is in a directory, and nothing was changed.
+pub(super) struct Found<E: Environment> {
+    pub control: Option<Control>,
+    pub data: Option<DataFile<E>>,
+    pub loaded: Loaded<E>,
+    pub examined: Examined,
+    pub restart: StoreRestart,
+}
+
+/// Reads a store: its last checkpoint, and what was committed since.
+pub(super) fn read<E: Environment>(
     environment: &E,
-    options: StoreOptions,
-) -> Result<(Arc<Shared<E>>, StoreRestart), Error> {
-    options.check()?;
-    let storage = environment.storage();
-    let made = storage.make_directory();
-    made.map_err(Error::io("make the directory of a store"))?;
-    let mut directory = Directory::lock(environment)?;
-    directory.make(&options.log, 1, LogKind::Store)?;
+    directory: &Directory<E>,
+) -> Result<Found<E>, Error> {
     let record = *directory.record().ok_or(Error::NoLog)?;
     let begin = environment.now();
     let mut restart = StoreRestart::default();
@@ -288,7 +298,7 @@ pub(super) fn open<E: Environment>(
             restart.checkpoint = control.checkpoint;
             let found = DataFile::find(environment, directory.names(), &control)?;
             let loaded = load(&found, &control)?;
-            data = Some(found.number);
+            data = Some(found);
             loaded
         }
         None if record.first_lsn > 1 => {
@@ -297,8 +307,7 @@ pub(super) fn open<E: Environment>(
         None => Loaded::empty(),
     };
     restart.load = environment.now().saturating_sub(begin);
-    let (first, end) = (loaded.first, loaded.end);
-    if first < record.first_lsn {
+    if loaded.first < record.first_lsn {
         return Err(control::corrupt(
             0,
             "the log does not go back to its checkpoint any more",
@@ -312,15 +321,44 @@ pub(super) fn open<E: Environment>(
     let examined = directory.examine(&mut |visited| replay.take(&visited))?;
     restart.commits = loaded.commits;
     restart.replay = environment.now().saturating_sub(begin);
-    let next = examined.end.next_lsn;
-    let names = directory.names().to_vec();
-    if end > next {
+    if loaded.end > examined.end.next_lsn {
         return Err(Error::LogLost {
             snapshot: format!("checkpoint {}", restart.checkpoint),
-            end: Lsn(end),
-            next: Lsn(next),
+            end: Lsn(loaded.end),
+            next: Lsn(examined.end.next_lsn),
         });
     }
+    Ok(Found {
+        control,
+        data,
+        loaded,
+        examined,
+        restart,
+    })
+}
+
+/// Opens a store, or makes one where there is none.
+pub(super) fn open<E: Environment>(
+    environment: &E,
+    options: StoreOptions,
+) -> Result<(Arc<Shared<E>>, StoreRestart), Error> {
+    options.check()?;
+    let storage = environment.storage();
+    let made = storage.make_directory();
+    made.map_err(Error::io("make the directory of a store"))?;
+    let mut directory = Directory::lock(environment)?;
+    directory.make(&options.log, 1, LogKind::Store)?;
+    let found = read(environment, &directory)?;
+    let Found {
+        control,
+        data,
+        loaded,
+        examined,
+        restart,
+    } = found;
+    let data = data.map(|data| data.number);
+    let (first, end, next) = (loaded.first, loaded.end, examined.end.next_lsn);
+    let names = directory.names().to_vec();
     let log = Log {
         shared: directory.begin(examined, options.log.clone())?,
     };

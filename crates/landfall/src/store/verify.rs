@@ -4,8 +4,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::leaf::Leaf;
-use super::shared::Shared;
-use super::tree::{Keyspace, Slot};
+use super::shared::corrupt;
+use super::tree::{Keyspace, Page, Slot};
 use crate::Error;
 use crate::environment::Environment;
 
@@ -35,59 +35,52 @@ pub struct DamagedLeaf {
     pub error: Error,
 }
 
-impl<E: Environment> Shared<E> {
-    /// Reads every leaf. Others can go on meanwhile.
-    pub fn verify(&self) -> StoreVerification {
-        let mut found = StoreVerification::default();
-        let all: Vec<_> = E::share(&self.keyspaces).all.values().cloned().collect();
-        for keyspace in all {
-            let places = E::share(&keyspace.groups).clone();
-            // Of each leaf the first key, and the page, which stays as long as it is held.
-            let mut slots: Vec<Slot<E>> = Vec::new();
-            for place in places {
-                let leaves = E::share(&place.group).leaves.clone();
-                slots.extend(leaves.iter().cloned());
-            }
-            for (index, slot) in slots.iter().enumerate() {
-                let next = slots.get(index + 1).map(|next| next.low.clone());
-                let low = (index > 0).then(|| slot.low.clone());
-                self.verify_leaf(&keyspace, slot, low, next, &mut found);
+/// Reads a leaf of the disk.
+pub(super) type ReadLeaf<'a, E> = dyn FnMut(&Page<E>) -> Result<Leaf, Error> + 'a;
+
+/// Reads every leaf of these keyspaces. Others can go on meanwhile: what is looked at stays as long as it is held.
+pub(super) fn verify<E: Environment>(
+    keyspaces: &[Arc<Keyspace<E>>],
+    read: &mut ReadLeaf<'_, E>,
+) -> StoreVerification {
+    let mut found = StoreVerification::default();
+    for keyspace in keyspaces {
+        let places = E::share(&keyspace.groups).clone();
+        let leaves = places
+            .iter()
+            .map(|place| E::share(&place.group).leaves.clone());
+        let slots: Vec<Slot<E>> = leaves.flat_map(|leaves| leaves.to_vec()).collect();
+        for (index, slot) in slots.iter().enumerate() {
+            let next = slots.get(index + 1).map(|next| &*next.low);
+            let low = (index > 0).then_some(&*slot.low);
+            found.leaves += 1;
+            match read(&slot.page).and_then(|leaf| entries_between(&leaf, low, next)) {
+                Ok(entries) => found.entries += entries,
+                Err(error) => found.damage.push(DamagedLeaf {
+                    keyspace: keyspace.name.clone(),
+                    keys: (
+                        low.map_or(Bound::Unbounded, |low| Bound::Included(low.to_vec())),
+                        next.map_or(Bound::Unbounded, |next| Bound::Excluded(next.to_vec())),
+                    ),
+                    offset: slot.page.pointer.offset,
+                    error,
+                }),
             }
         }
-        found
     }
-
-    fn verify_leaf(
-        &self,
-        keyspace: &Keyspace<E>,
-        slot: &Slot<E>,
-        low: Option<Arc<[u8]>>,
-        next: Option<Arc<[u8]>>,
-        found: &mut StoreVerification,
-    ) {
-        found.leaves += 1;
-        let offset = slot.page.pointer.offset;
-        let error = match self.read_leaf(&slot.page) {
-            Ok(leaf) if is_between(&leaf, low.as_deref(), next.as_deref()) => {
-                found.entries += leaf.from(b"").count() as u64;
-                return;
-            }
-            Ok(_) => super::shared::corrupt(offset, "it has keys that belong elsewhere"),
-            Err(error) => error,
-        };
-        let from = low.map_or(Bound::Unbounded, |low| Bound::Included(low.to_vec()));
-        let to = next.map_or(Bound::Unbounded, |next| Bound::Excluded(next.to_vec()));
-        found.damage.push(DamagedLeaf {
-            keyspace: keyspace.name.clone(),
-            keys: (from, to),
-            offset,
-            error,
-        });
-    }
+    found
 }
 
-fn is_between(leaf: &Leaf, low: Option<&[u8]>, next: Option<&[u8]>) -> bool {
-    leaf.from(b"").all(|entry| {
-        low.is_none_or(|low| low <= entry.key) && next.is_none_or(|next| entry.key < next)
-    })
+/// How many entries a leaf has, if all of them belong there.
+fn entries_between(leaf: &Leaf, low: Option<&[u8]>, next: Option<&[u8]>) -> Result<u64, Error> {
+    let mut entries = 0;
+    for entry in leaf.from(b"") {
+        let is_behind = low.is_none_or(|low| low <= entry.key);
+        let is_before = next.is_none_or(|next| entry.key < next);
+        if !is_behind || !is_before {
+            return Err(corrupt(0, "a leaf has keys that belong elsewhere"));
+        }
+        entries += 1;
+    }
+    Ok(entries)
 }

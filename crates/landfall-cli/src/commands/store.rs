@@ -1,0 +1,156 @@
+//! `landfall store`: a key-value store of the engine's, looked at from outside.
+
+use std::fmt::Write;
+use std::ops::Bound;
+use std::path::Path;
+
+use landfall::{DamagedLeaf, Error, StoreInspection};
+use landfall_os::humanize::bytes_text;
+
+use super::log;
+use crate::args::{Store, StoreCommand, StoreDirectory, StoreDump};
+use crate::commands::print_bytes;
+use crate::exit::{Code, Failure};
+
+/// Bytes of a key or a value that are shown.
+const SHOWN: usize = 64;
+
+pub fn run(arguments: &Store) -> Result<Code, Failure> {
+    match &arguments.command {
+        StoreCommand::Stat(store) => stat(store),
+        StoreCommand::Dump(store) => dump(store),
+        StoreCommand::Verify(store) => verify(store),
+    }
+}
+
+fn stat(store: &StoreDirectory) -> Result<Code, Failure> {
+    let found = look(store, |dir| StoreInspection::read(dir))?;
+    print_bytes(summary(&found).as_bytes())
+}
+
+fn dump(arguments: &StoreDump) -> Result<Code, Failure> {
+    let mut printed = Ok(Code::Measured);
+    let wanted = arguments.keyspace.as_deref();
+    let found = look(&arguments.store, |dir| {
+        StoreInspection::dump(dir, |keyspace, key, value| {
+            if printed.is_ok() && wanted.is_none_or(|wanted| wanted == keyspace) {
+                let line = format!("{keyspace}  {}  {}\n", text_of(key), text_of(value));
+                printed = print_bytes(line.as_bytes());
+            }
+        })
+    })?;
+    if let Some(wanted) = wanted
+        && !found.keyspaces.iter().any(|one| one.name == wanted)
+    {
+        let names: Vec<&str> = found.keyspaces.iter().map(|one| &*one.name).collect();
+        let text = format!(
+            "the store has no keyspace '{wanted}'; it has: {}",
+            names.join(", ")
+        );
+        return Err(Failure::new(Code::Usage, text));
+    }
+    printed
+}
+
+fn verify(store: &StoreDirectory) -> Result<Code, Failure> {
+    let (found, verified) = look(store, |dir| StoreInspection::verify(dir))?;
+    let mut text = summary(&found);
+    for damage in &verified.damage {
+        let _ = writeln!(text, "{}", damage_text(damage));
+    }
+    let (leaves, entries) = (verified.leaves, verified.entries);
+    if verified.damage.is_empty() {
+        let _ = writeln!(
+            text,
+            "whole: the log, and {leaves} leaves with {entries} entries"
+        );
+        return print_bytes(text.as_bytes());
+    }
+    print_bytes(text.as_bytes())?;
+    let damaged = verified.damage.len();
+    let text = format!(
+        "of {leaves} leaves {damaged} cannot be read; all other keys, and the log, are whole"
+    );
+    Err(Failure::new(Code::Failed, text))
+}
+
+fn damage_text(damage: &DamagedLeaf) -> String {
+    let from = match &damage.keys.0 {
+        Bound::Included(key) | Bound::Excluded(key) => format!("from {}", text_of(key)),
+        Bound::Unbounded => "from the first".to_owned(),
+    };
+    let to = match &damage.keys.1 {
+        Bound::Included(key) | Bound::Excluded(key) => format!("before {}", text_of(key)),
+        Bound::Unbounded => "to the last".to_owned(),
+    };
+    let DamagedLeaf {
+        keyspace,
+        offset,
+        error,
+        ..
+    } = damage;
+    let why = match error {
+        Error::Corrupt { what, .. } => what.clone(),
+        error => error.to_string(),
+    };
+    format!(
+        "{keyspace}: keys {from} {to} are in a leaf at byte {offset} that cannot be read: {why}"
+    )
+}
+
+fn summary(found: &StoreInspection) -> String {
+    let mut text = String::new();
+    for keyspace in &found.keyspaces {
+        let _ = writeln!(
+            text,
+            "{}: {} leaves in {} groups, {} of pages; leaves of {}, compression {}",
+            keyspace.name,
+            keyspace.leaves,
+            keyspace.groups,
+            bytes_text(keyspace.leaf_bytes),
+            bytes_text(keyspace.options.leaf_bytes.into()),
+            keyspace.options.compression.name(),
+        );
+    }
+    let _ = match found.checkpoint {
+        0 => writeln!(text, "no checkpoint yet: everything is in the log"),
+        number => writeln!(
+            text,
+            "checkpoint {number}; data file of {}, {} of it free",
+            bytes_text(found.file_bytes),
+            bytes_text(found.free_bytes)
+        ),
+    };
+    let closed = if found.is_closed {
+        "closed"
+    } else {
+        "not closed cleanly"
+    };
+    let _ = writeln!(
+        text,
+        "log from commit {} to {}, {} of them to apply again ({} of changes); {closed}",
+        found.first_lsn,
+        found.next_lsn.0 - 1,
+        found.commits,
+        bytes_text(found.waiting_bytes)
+    );
+    text
+}
+
+/// Printable, and not too long.
+fn text_of(bytes: &[u8]) -> String {
+    let shown = bytes[..bytes.len().min(SHOWN)].escape_ascii();
+    if bytes.len() > SHOWN {
+        format!("{shown}… ({} bytes)", bytes.len())
+    } else {
+        format!("\"{shown}\"")
+    }
+}
+
+/// Looks at what a directory holds; why that cannot be done is said in a sentence.
+fn look<R>(
+    store: &StoreDirectory,
+    read: impl FnOnce(&Path) -> Result<R, Error>,
+) -> Result<R, Failure> {
+    log::look_in(&store.dir, "store", read)
+}

@@ -1,0 +1,192 @@
+//! A store looked at from outside, without changing anything.
+
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::control::Control;
+use super::leaf::Leaf;
+use super::options::KeyspaceOptions;
+use super::restart::{DataFile, Found, read};
+use super::shared::corrupt;
+use super::tree::{Keyspace, Page};
+use super::verify::{StoreVerification, verify};
+use super::visible::visible_in;
+use crate::environment::{Environment, Machine, read_only_machine};
+use crate::log::directory::Directory;
+use crate::log::format::{Kind, Shutdown};
+use crate::{Error, Lsn};
+
+/// A store as it lies in its directory.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StoreInspection {
+    /// The number of the last checkpoint; 0: there is none.
+    pub checkpoint: u64,
+    /// Its keyspaces.
+    pub keyspaces: Vec<KeyspaceInspection>,
+    /// Bytes of the data file.
+    pub file_bytes: u64,
+    /// Bytes of it that nothing needs.
+    pub free_bytes: u64,
+    /// The first commit that is in the log.
+    pub first_lsn: Lsn,
+    /// The next commit.
+    pub next_lsn: Lsn,
+    /// Commits of the log that are not in the checkpoint, or not in all of it.
+    pub commits: u64,
+    /// Bytes of memory that their changes take.
+    pub waiting_bytes: u64,
+    /// Whether it was closed.
+    pub is_closed: bool,
+}
+
+/// A keyspace as it lies there.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct KeyspaceInspection {
+    /// Its name.
+    pub name: String,
+    /// What it was made with.
+    pub options: KeyspaceOptions,
+    /// Groups of leaves.
+    pub groups: u64,
+    /// Leaves.
+    pub leaves: u64,
+    /// Bytes of their pages.
+    pub leaf_bytes: u64,
+}
+
+impl StoreInspection {
+    /// Reads where everything is, and the log. Leaves are not read. Nothing is changed.
+    ///
+    /// Returns what [`Store::open`](crate::Store::open) would return of a damaged store, and [`Error::Locked`] if it is
+    /// open elsewhere.
+    pub fn read(directory: impl AsRef<Path>) -> Result<StoreInspection, Error> {
+        Ok(Opened::new(&read_only_machine(directory.as_ref()))?.inspection())
+    }
+
+    /// The same, and reads every leaf.
+    pub fn verify(
+        directory: impl AsRef<Path>,
+    ) -> Result<(StoreInspection, StoreVerification), Error> {
+        let opened = Opened::new(&read_only_machine(directory.as_ref()))?;
+        let found = verify(&opened.keyspaces(), &mut |page| opened.leaf(page));
+        Ok((opened.inspection(), found))
+    }
+
+    /// The same as [`read`](StoreInspection::read), and calls `visit` with the name of a keyspace, each key and its value.
+    /// Returns the first [`Error::Corrupt`], after what comes before was visited.
+    pub fn dump(
+        directory: impl AsRef<Path>,
+        mut visit: impl FnMut(&str, &[u8], &[u8]),
+    ) -> Result<StoreInspection, Error> {
+        let opened = Opened::new(&read_only_machine(directory.as_ref()))?;
+        for keyspace in opened.keyspaces() {
+            opened.pairs(&keyspace, &mut |key, value| {
+                visit(&keyspace.name, key, value);
+            })?;
+        }
+        Ok(opened.inspection())
+    }
+}
+
+/// A store that was read, in a directory that nobody else has meanwhile.
+struct Opened {
+    found: Found<Machine>,
+    first_lsn: u64,
+    is_closed: bool,
+    _directory: Directory<Machine>,
+}
+
+impl Opened {
+    fn new(machine: &Machine) -> Result<Opened, Error> {
+        let directory = Directory::lock(machine)?;
+        let record = *directory.record().ok_or(Error::NoLog)?;
+        if record.kind != Kind::Store {
+            return Err(Error::OtherKind {
+                found: record.kind.name(),
+                wanted: Kind::Store.name(),
+            });
+        }
+        let found = read(machine, &directory)?;
+        Ok(Opened {
+            found,
+            first_lsn: record.first_lsn,
+            is_closed: record.shutdown == Shutdown::Closed,
+            _directory: directory,
+        })
+    }
+
+    fn keyspaces(&self) -> Vec<Arc<Keyspace<Machine>>> {
+        let all = self.found.loaded.keyspaces.all.values();
+        all.cloned().collect()
+    }
+
+    fn leaf(&self, page: &Page<Machine>) -> Result<Leaf, Error> {
+        let (data, control): (&DataFile<Machine>, &Control) =
+            match (&self.found.data, &self.found.control) {
+                (Some(data), Some(control)) => (data, control),
+                _ => return Err(corrupt(page.pointer.offset, "the data file is missing")),
+            };
+        data.leaf(page.pointer, control)
+    }
+
+    fn inspection(&self) -> StoreInspection {
+        let loaded = &self.found.loaded;
+        let keyspaces = self.keyspaces();
+        let keyspace = |keyspace: &Arc<Keyspace<Machine>>| {
+            let mut found = KeyspaceInspection {
+                name: keyspace.name.clone(),
+                options: keyspace.options.clone(),
+                groups: 0,
+                leaves: 0,
+                leaf_bytes: 0,
+            };
+            for place in Machine::share(&keyspace.groups).iter() {
+                let group = Machine::share(&place.group);
+                found.groups += 1;
+                found.leaves += group.leaves.len() as u64;
+                let bytes = group.leaves.iter();
+                let bytes = bytes.map(|slot| u64::from(slot.page.pointer.length));
+                found.leaf_bytes += bytes.sum::<u64>();
+            }
+            found
+        };
+        StoreInspection {
+            checkpoint: self.found.restart.checkpoint,
+            keyspaces: keyspaces.iter().map(keyspace).collect(),
+            file_bytes: loaded.space.end(),
+            free_bytes: loaded.space.free_bytes(),
+            first_lsn: Lsn(self.first_lsn),
+            next_lsn: Lsn(self.found.examined.end.next_lsn),
+            commits: loaded.commits,
+            waiting_bytes: loaded.changes as u64,
+            is_closed: self.is_closed,
+        }
+    }
+
+    /// Every key of a keyspace and its value, in the order of keys.
+    fn pairs(
+        &self,
+        keyspace: &Keyspace<Machine>,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), Error> {
+        for place in Machine::share(&keyspace.groups).iter() {
+            let group = Machine::share(&place.group);
+            for index in 0..group.leaves.len().max(1) {
+                let slot = group.leaves.get(index);
+                let next = group.leaves.get(index + 1).map(|next| &*next.low);
+                let from = match slot {
+                    Some(slot) if index > 0 => Bound::Included(&*slot.low),
+                    _ => Bound::Unbounded,
+                };
+                let to = next.map_or(Bound::Unbounded, Bound::Excluded);
+                let changes = group.changes_in(from, to, u64::MAX);
+                let leaf = slot.map(|slot| self.leaf(&slot.page)).transpose()?;
+                visible_in(leaf.as_ref(), (from, to), u64::MAX, changes, visit);
+            }
+        }
+        Ok(())
+    }
+}
