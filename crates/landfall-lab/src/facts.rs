@@ -21,10 +21,15 @@ pub fn place(filesystem: &Filesystem) -> String {
             (_, None) => device.name.clone(),
         })
         .collect();
-    if devices.is_empty() {
-        storage.kind.clone()
+    let kind = if may_lose_new_files(filesystem) {
+        format!("{} without a journal", storage.kind)
     } else {
-        format!("{} on {}", storage.kind, devices.join(", "))
+        storage.kind.clone()
+    };
+    if devices.is_empty() {
+        kind
+    } else {
+        format!("{kind} on {}", devices.join(", "))
     }
 }
 

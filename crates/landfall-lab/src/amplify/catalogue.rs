@@ -206,6 +206,7 @@ fn databases(plan: &Plan) -> Vec<Entry> {
     // What each store has of these. LMDB's cache is the kernel's, which cannot be told how large it is to be.
     let sizes = [
         ("cache_size", pool),
+        ("memory", pool),
         ("map_size", plan.map_bytes()),
         ("max_memtable_size", memtable),
         ("write_buffer_size", memtable),

@@ -115,7 +115,7 @@ impl Findings for DumpVsLogResults {
     }
 
     fn answer(&self, results: &Results) -> Vec<Block> {
-        let answer = views::answer::answer(self);
+        let answer = views::answer::answer(results, self);
         answer.unwrap_or_else(|| in_sentences(self.part(results)))
     }
 

@@ -194,7 +194,12 @@ fn rest_of_claims(results: &Results, detail: Detail) -> Option<String> {
             format!("{count}{more} {name}")
         })
         .collect();
-    (!counted.is_empty()).then(|| format!("{} (--tables)", counted.join(", ")))
+    let published = if detail.claims == 0 {
+        "published ones: "
+    } else {
+        ""
+    };
+    (!counted.is_empty()).then(|| format!("{published}{} (--tables)", counted.join(", ")))
 }
 
 /// Why series of the plan could not be measured, each reason once.

@@ -42,6 +42,17 @@ pub fn wall(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
     text
 }
 
+/// The same in one sentence.
+pub fn wall_in_short(wall: &Wall) -> String {
+    format!(
+        "Handing over falls from {} MB/s to {} between {} and {} (the wall).",
+        thousands(wall.before_mb_per_s.median),
+        thousands(wall.after_mb_per_s.median),
+        bytes_text(wall.size_before),
+        bytes_text(wall.size_after),
+    )
+}
+
 /// The walls of all methods; or that there is none, where several sizes were measured.
 pub fn walls(stream: &StreamResults) -> Vec<String> {
     if !stream.walls.is_empty() {

@@ -5,8 +5,10 @@ use landfall_os::humanize::bytes_text;
 use landfall_results::view::{Block, Cell, Column, Row, Table};
 use landfall_results::{Metric, Saving};
 
+use crate::Results;
 use crate::dump_vs_log::summary_text::{crossing, percent};
 use crate::dump_vs_log::{Cost, DumpVsLogResults};
+use crate::facts::may_lose_new_files;
 use crate::numbers::NOTHING;
 use crate::stream::summary_text::seconds_text;
 
@@ -26,7 +28,8 @@ const SHOWN: [(Saving, &str, &str); 3] = [
 ];
 
 /// The answer; nothing where none of these was measured.
-pub(crate) fn answer(found: &DumpVsLogResults) -> Option<Vec<Block>> {
+pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<Block>> {
+    let is_at_risk = may_lose_new_files(&results.filesystem);
     let rows = SHOWN.iter().filter_map(|(saving, label, lost)| {
         let series = found.find(*saving).filter(|one| one.is_measured())?;
         let time = |metric, unit: f64| {
@@ -35,9 +38,16 @@ pub(crate) fn answer(found: &DumpVsLogResults) -> Option<Vec<Block>> {
         };
         let stall = time(Metric::LongestStallMs, 1e-3);
         let restart = time(Metric::RestartSeconds, 1.0);
+        // A log begins new files too.
+        let lost = match *saving {
+            Saving::LogEveryUpdate | Saving::SnapshotEveryUpdate if is_at_risk => {
+                format!("{lost}; new files are at risk")
+            }
+            _ => (*lost).to_owned(),
+        };
         Some(Row::of(
             *label,
-            [stall.into(), restart.into(), Cell::from(*lost)],
+            [stall.into(), restart.into(), Cell::from(lost)],
         ))
     });
     let rows: Vec<Row> = rows.collect();
@@ -60,6 +70,6 @@ fn cheaper(found: &DumpVsLogResults) -> Option<String> {
         None => (below(Cost::Bytes)?, "writes less"),
     };
     Some(format!(
-        "Syncing each update {what} than a dump if under {share} changes in between."
+        "Syncing each update {what} than a dump if under {share} of the state changes between two dumps."
     ))
 }

@@ -57,11 +57,14 @@ pub(crate) fn answer(results: &Results, stream: &StreamResults) -> Option<Vec<Bl
     columns.push(Column::text(""));
     let title = format!("Saving a state of {}", bytes_text(size));
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
-    let wall = stream.walls.first().map(|wall| {
-        let limits = stream.dirty_limits.as_ref();
-        summary_text::wall(wall, limits)
-    });
-    let notes = tie(soonest, &rivals).into_iter().chain(wall);
+    let is_written_over = |one: &Saved<'_>| one.series.axes.allocation != Some(Allocation::Append);
+    let only_copy = shown
+        .iter()
+        .any(|one| is_written_over(one))
+        .then(|| "Who writes over the only copy can lose it: keep two, and take turns.".to_owned());
+    let wall = stream.walls.first().map(summary_text::wall_in_short);
+    let notes = tie(soonest, &rivals).into_iter();
+    let notes = notes.chain(only_copy).chain(wall);
     notes.for_each(|note| table.note(note));
     Some(vec![Block::Table(table)])
 }
