@@ -150,7 +150,7 @@ impl<E: Environment> Shared<E> {
         // Whatever is committed from here on is applied again, unless it is in a group that is frozen later.
         let visible = E::lock(&self.committing).visible;
         let chosen = self.choose(goal, visible);
-        if chosen.is_empty() {
+        if chosen.is_empty() && !self.has_surplus(goal, visible) {
             return Ok(None);
         }
         // Those that come later see all that is frozen.
@@ -186,6 +186,13 @@ impl<E: Environment> Shared<E> {
                 Err(error)
             }
         }
+    }
+
+    /// Whether nothing is to be written, and the log has commits all the same: what they did was removed with its keyspace.
+    fn has_surplus(&self, goal: Goal, visible: u64) -> bool {
+        let most = self.options.max_recovery_time;
+        let is_long = || E::lock(&self.schedule).is_due(visible + 1, most);
+        self.log.first_lsn().0 <= visible && (goal == Goal::Everything || is_long())
     }
 
     /// Freezes the groups that are to be written.

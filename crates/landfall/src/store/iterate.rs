@@ -143,13 +143,7 @@ impl<E: Environment> Range<E> {
     /// Reads what is in the first leaf of what is left, or in the last one, and takes it away from what is left.
     fn read(&mut self, backwards: bool) -> Result<Vec<Pair>, Error> {
         let shared = &self.view.store.shared;
-        if self
-            .keyspace
-            .is_removed
-            .load(std::sync::atomic::Ordering::Acquire)
-        {
-            return Err(Error::NoKeyspace);
-        }
+        shared.require_open(&self.keyspace)?;
         let groups = E::share(&self.keyspace.groups);
         let index = if backwards {
             match &self.rest.to {

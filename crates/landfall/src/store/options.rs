@@ -20,7 +20,7 @@ const LEAST_MEMORY: usize = 4 << 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreOptions {
-    /// Bytes of memory for changes that wait to be written, at most half of it, and for leaves that were read. What is known
+    /// Bytes of memory: half of it for changes that wait to be written, and half for leaves that were read. What is known
     /// of where leaves are, about 100 bytes for each, is not in it. Default 64 MiB.
     pub memory_bytes: usize,
     /// When commits become durable. Default [`Policy::EveryCommit`].

@@ -269,9 +269,7 @@ impl<E: Environment> Shared<E> {
         key: &[u8],
         at: Option<u64>,
     ) -> Result<Option<Vec<u8>>, Error> {
-        if keyspace.is_removed.load(Ordering::Acquire) {
-            return Err(Error::NoKeyspace);
-        }
+        self.require_open(keyspace)?;
         let at = at.unwrap_or(u64::MAX);
         let groups = E::share(&keyspace.groups);
         let place: &Place<E> = &groups[group_of(&groups, key)];
@@ -300,14 +298,25 @@ impl<E: Environment> Shared<E> {
         }
     }
 
+    /// Whether a keyspace may be read: somebody else may have the directory of a store that was closed.
+    pub fn require_open(&self, keyspace: &Keyspace<E>) -> Result<(), Error> {
+        if self.is_closing.load(Ordering::SeqCst) {
+            return Err(Error::Closed);
+        }
+        if keyspace.is_removed.load(Ordering::Acquire) {
+            return Err(Error::NoKeyspace);
+        }
+        Ok(())
+    }
+
     /// Reads a leaf, unless it is in memory.
     pub fn load(&self, page: &Arc<Page<E>>) -> Result<Arc<Leaf>, Error> {
         if let Some(leaf) = page.cached() {
             return Ok(leaf);
         }
         let leaf = Arc::new(self.read_leaf(page)?);
-        let most = self.options.memory_bytes;
-        let most = most.saturating_sub(self.changes.load(Ordering::Relaxed));
+        // What changes may take is theirs, whether or not they do: it cannot be had back at once.
+        let most = self.options.memory_bytes - self.most_changes();
         self.cache.keep(page, leaf.clone(), &self.space, most);
         Ok(leaf)
     }
