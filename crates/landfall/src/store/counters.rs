@@ -47,8 +47,6 @@ impl StoreCounters {
 /// What is counted as it is done.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
-    pub commits: u64,
-    pub logical_bytes: u64,
     pub checkpoints: u64,
     pub failed_checkpoints: u64,
     pub written: Written,

@@ -507,8 +507,8 @@ impl<E: Environment> Handle<E> {
         let tally = E::lock(&shared.tally).clone();
         StoreCounters {
             log: shared.log.shared.counters(),
-            commits: tally.commits,
-            logical_bytes: tally.logical_bytes,
+            commits: shared.commits.load(Ordering::Relaxed),
+            logical_bytes: shared.logical_bytes.load(Ordering::Relaxed),
             checkpoints: tally.checkpoints,
             failed_checkpoints: tally.failed_checkpoints,
             leaves: tally.written.leaves,

@@ -5,7 +5,7 @@
 //! somebody asks for what is in them. What was found damaged is reported, and the directory stays as it is.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -427,6 +427,8 @@ pub(super) fn open<E: Environment>(
             restart.replay,
         )),
         tally: E::mutex(Tally::default()),
+        commits: AtomicU64::new(0),
+        logical_bytes: AtomicU64::new(0),
         closing: EventCount::new(),
         is_closing: AtomicBool::new(false),
         options,

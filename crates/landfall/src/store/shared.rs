@@ -9,7 +9,7 @@
 //! cache, the free space and the log's own are taken last, and nothing is waited for with them.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -75,6 +75,9 @@ pub(crate) struct Shared<E: Environment> {
     pub tried: Waiters<E>,
     pub schedule: E::Mutex<Schedule>,
     pub tally: E::Mutex<Tally>,
+    /// Commits, and bytes of their keys and values.
+    pub commits: AtomicU64,
+    pub logical_bytes: AtomicU64,
     pub closing: EventCount<E>,
     pub is_closing: AtomicBool,
 }
@@ -128,7 +131,7 @@ impl<E: Environment> Shared<E> {
     pub fn commit(&self, writes: Vec<Write>, checks: Option<&Checks>) -> Result<(), Error> {
         match self.options.policy {
             Policy::EveryCommit => match self.write(writes, checks)? {
-                Some(lsn) => self.log.commit_to(lsn),
+                Some(lsn) => self.log.shared.commit(lsn.0 + 1),
                 None => Ok(()),
             },
             // Nobody asks what becomes of it: if it cannot be durable, the next one cannot be logged.
@@ -212,10 +215,9 @@ impl<E: Environment> Shared<E> {
             // Decoding a record takes about as long as applying it.
             E::lock(&self.schedule).note(encoded.len(), 2 * took);
         }
-        let mut tally = E::lock(&self.tally);
-        tally.commits += 1;
-        tally.logical_bytes += writes.iter().map(bytes_of).sum::<u64>();
-        drop(tally);
+        let bytes = writes.iter().map(bytes_of).sum::<u64>();
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.logical_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.ask_if_due(lsn.0);
         Ok(Some(appended))
     }
