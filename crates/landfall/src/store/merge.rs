@@ -8,7 +8,7 @@ use std::iter::Peekable;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::changes::{Changes, Version, is_needed};
+use super::changes::{Changes, Versions, is_needed};
 use super::leaf::{Entry, Leaf};
 use super::tree::{Page, Slot};
 use crate::Error;
@@ -146,7 +146,7 @@ impl<'a> Builder<'a> {
 
     fn merge_none<'c>(
         &mut self,
-        changed: &mut Peekable<impl Iterator<Item = (&'c Arc<[u8]>, &'c [Version])>>,
+        changed: &mut Peekable<impl Iterator<Item = (&'c Arc<[u8]>, &'c Versions)>>,
     ) {
         for (key, versions) in changed {
             self.add(key, &newest_first(versions));
@@ -156,7 +156,7 @@ impl<'a> Builder<'a> {
     fn merge<'c>(
         &mut self,
         leaf: &Leaf,
-        changed: &mut Peekable<impl Iterator<Item = (&'c Arc<[u8]>, &'c [Version])>>,
+        changed: &mut Peekable<impl Iterator<Item = (&'c Arc<[u8]>, &'c Versions)>>,
     ) {
         let mut entries = leaf.from(b"").peekable();
         let mut versions = Vec::new();
@@ -200,8 +200,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn newest_first(versions: &[Version]) -> Vec<(u64, Option<&[u8]>)> {
-    let versions = versions.iter().rev();
+fn newest_first(versions: &Versions) -> Vec<(u64, Option<&[u8]>)> {
+    let versions = versions.newest_first();
     versions
         .map(|version| (version.lsn, version.value.as_deref()))
         .collect()

@@ -11,7 +11,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::changes::{Changes, Version};
+use super::changes::{Changes, Version, Versions};
 use super::extents::Extent;
 use super::leaf::Leaf;
 use super::options::KeyspaceOptions;
@@ -136,9 +136,8 @@ impl<E: Environment> Group<E> {
 
     /// What keys in this range have at a commit, as far as that is in memory, in their order.
     pub fn changes_in(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, at: u64) -> Visible {
-        let visible = |(key, versions): (&Arc<[u8]>, &[Version])| {
-            let version = versions.iter().rev().find(|version| version.lsn <= at)?;
-            Some((key.clone(), version.value.clone()))
+        let visible = |(key, versions): (&Arc<[u8]>, &Versions)| {
+            Some((key.clone(), versions.at(at)?.value.clone()))
         };
         let active = self.active.range(from, to).filter_map(visible);
         let Some(frozen) = &self.frozen else {
