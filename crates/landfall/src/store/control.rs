@@ -200,3 +200,49 @@ impl<E: Environment> ControlFile<E> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn control() -> Control {
+        Control {
+            checkpoint: 7,
+            store: 9,
+            granule: 512,
+            root: Pointer {
+                offset: 1024,
+                length: 100,
+                crc: 3,
+            },
+            end: 4096,
+            data: 2,
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_seen() {
+        let mut bytes = vec![0; COPY];
+        control().encode(&mut bytes);
+        assert!(matches!(Control::decode(&bytes), Copy::Valid(found) if found == control()));
+        for bit in 0..SIZE * 8 {
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(!matches!(Control::decode(&bytes), Copy::Valid(_)), "{bit}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics_on_anything(bytes in proptest::collection::vec(any::<u8>(), COPY)) {
+            let mut bytes = bytes;
+            bytes[4..20].copy_from_slice(MAGIC);
+            bytes[20..24].copy_from_slice(&VERSION.to_le_bytes());
+            let crc = crc32c(&bytes[4..SIZE]);
+            bytes[..4].copy_from_slice(&crc.to_le_bytes());
+            let _ = Control::decode(&bytes);
+        }
+    }
+}

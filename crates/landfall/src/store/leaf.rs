@@ -125,6 +125,8 @@ impl Leaf {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn entry(key: &'static str, lsn: u64, value: Option<&'static str>) -> Entry<'static> {
@@ -171,5 +173,14 @@ mod tests {
         }
         assert!(Leaf::decode(vec![4, 0, 0]).is_none());
         assert!(Leaf::decode(vec![0, 9, 0]).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics_on_anything(bytes: Vec<u8>, key: Vec<u8>) {
+            if let Some(leaf) = Leaf::decode(bytes) {
+                leaf.from(&key).for_each(drop);
+            }
+        }
     }
 }

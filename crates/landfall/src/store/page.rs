@@ -189,6 +189,8 @@ pub(crate) fn unseal(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn page(compression: Compression) -> (Pointer, Vec<u8>) {
@@ -237,5 +239,26 @@ mod tests {
             ..pointer
         };
         assert!(unseal(&bytes, elsewhere, Kind::Leaf, 7, false).is_err());
+    }
+
+    proptest! {
+        /// Also where the checksum is right.
+        #[test]
+        fn nothing_panics_on_anything(head: [u8; HEADER], tail: Vec<u8>, compression in 0_u8..4) {
+            let mut bytes = [&head[..], &tail].concat();
+            let length = bytes.len() as u32;
+            bytes[4..8].copy_from_slice(MAGIC);
+            (bytes[8], bytes[9]) = (1, compression);
+            bytes[12..16].copy_from_slice(&length.to_le_bytes());
+            // Not so long that memory is short.
+            (bytes[18], bytes[19]) = (0, 0);
+            bytes[24..32].copy_from_slice(&7_u64.to_le_bytes());
+            bytes[40..48].copy_from_slice(&512_u64.to_le_bytes());
+            let crc = crc32c(&bytes[4..]);
+            bytes[..4].copy_from_slice(&crc.to_le_bytes());
+            let pointer = Pointer { offset: 512, length, crc };
+            let _ = unseal(&bytes, pointer, Kind::Leaf, 7, false);
+            let _ = Pointer::take(512, &mut Cursor::new(&tail));
+        }
     }
 }

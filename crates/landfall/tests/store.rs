@@ -1,0 +1,198 @@
+//! The store on a real disk.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use landfall::{Error, KeyspaceOptions, Options, Store, StoreInspection, StoreOptions};
+use tempfile::TempDir;
+
+const CHILD: &str = "LANDFALL_TEST_STORE";
+
+fn directory() -> (TempDir, PathBuf) {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("store");
+    (outside, place)
+}
+
+/// Small, so that checkpoints are many.
+fn open(place: &Path) -> Store {
+    let options = StoreOptions::default()
+        .memory_bytes(32 << 10)
+        .log(Options::default().segment_bytes(64 << 10));
+    Store::open(place, options).unwrap()
+}
+
+fn small() -> KeyspaceOptions {
+    KeyspaceOptions::default().leaf_bytes(512)
+}
+
+/// The process that is killed: commits with four threads, and says what is durable.
+#[test]
+fn child() {
+    let Ok(place) = std::env::var(CHILD) else {
+        return;
+    };
+    let store = open(Path::new(&place));
+    let keyspaces = ["a", "b"].map(|name| store.keyspace(name, small()).unwrap());
+    let number = AtomicU64::new(std::process::id().into());
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                loop {
+                    let key = number.fetch_add(1, Ordering::Relaxed) % 500;
+                    let mut transaction = store.transaction();
+                    let before = transaction.get(&keyspaces[0], key.to_be_bytes()).unwrap();
+                    let count = before.map_or(0, |value| {
+                        u64::from_be_bytes(value[..8].try_into().unwrap())
+                    }) + 1;
+                    for keyspace in &keyspaces {
+                        let value = [count.to_be_bytes(); 6].concat();
+                        transaction.insert(keyspace, key.to_be_bytes(), value);
+                    }
+                    match transaction.commit() {
+                        Err(Error::Conflict) => {}
+                        committed => {
+                            committed.unwrap();
+                            println!("durable {key} {count}");
+                        }
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_process_that_is_killed_loses_nothing_that_it_said_was_durable() {
+    let (_outside, place) = directory();
+    let mut durable: HashMap<u64, u64> = HashMap::new();
+    for round in 0..12u64 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child", "--nocapture"])
+            .env(CHILD, &place)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut left = 100 + round * 137 % 900;
+        for line in lines {
+            let line = line.unwrap();
+            if let Some((_, said)) = line.split_once("durable ")
+                && let Some((key, count)) = said.split_once(' ')
+                // The last line may be cut off.
+                && let (Ok(key), Ok(count), true) = (key.parse(), count.parse::<u64>(), left < u64::MAX)
+            {
+                let most = durable.entry(key).or_default();
+                *most = count.max(*most);
+                left = left.saturating_sub(1);
+            }
+            if left == 0 {
+                child.kill().unwrap();
+                left = u64::MAX;
+            }
+        }
+        child.wait().unwrap();
+        let (_, verified) = StoreInspection::verify(&place).unwrap();
+        assert!(verified.damage.is_empty(), "{:?}", verified.damage);
+        let store = open(&place);
+        let [a, b] = ["a", "b"].map(|name| {
+            let keyspace = store.keyspace(name, small()).unwrap();
+            let all = keyspace.range::<&[u8]>(..).map(Result::unwrap);
+            all.collect::<HashMap<_, _>>()
+        });
+        // Both were written by the same commits.
+        assert_eq!(a, b, "round {round}");
+        for (key, count) in &durable {
+            let found = a.get(&key.to_be_bytes()[..]);
+            let found = found.map_or(0, |value| {
+                u64::from_be_bytes(value[..8].try_into().unwrap())
+            });
+            assert!(
+                found >= *count,
+                "round {round}: {key} was {count}, is {found}"
+            );
+        }
+        store.close().unwrap();
+    }
+    assert!(durable.len() > 100);
+}
+
+/// Money moves between accounts: whoever looks sees all of it, and none is made or lost.
+#[test]
+fn transfers_of_many_threads_keep_the_sum() {
+    const ACCOUNTS: u64 = 60;
+    const EACH: u64 = 1000;
+    let (_outside, place) = directory();
+    let store = open(&place);
+    let accounts = store.keyspace("accounts", small()).unwrap();
+    for account in 0..ACCOUNTS {
+        accounts
+            .insert(account.to_be_bytes(), EACH.to_be_bytes())
+            .unwrap();
+    }
+    let read = |value: &[u8]| u64::from_be_bytes(value.try_into().unwrap());
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let movers: Vec<_> = (0..3)
+            .map(|seed| {
+                let (store, accounts) = (&store, &accounts);
+                scope.spawn(move || {
+                    let mut random = fastrand::Rng::with_seed(seed);
+                    let mut moved = 0;
+                    while moved < 400 {
+                        let (from, to) = (random.u64(0..ACCOUNTS), random.u64(0..ACCOUNTS));
+                        let mut transfer = store.transaction();
+                        let has = |account: u64| {
+                            let value = transfer.get(accounts, account.to_be_bytes());
+                            read(&value.unwrap().unwrap())
+                        };
+                        let (left, there) = (has(from), has(to));
+                        let amount = random.u64(0..=left);
+                        if from == to {
+                            continue;
+                        }
+                        let (left, there) = (left - amount, there + amount);
+                        transfer.insert(accounts, from.to_be_bytes(), left.to_be_bytes());
+                        transfer.insert(accounts, to.to_be_bytes(), there.to_be_bytes());
+                        match transfer.commit() {
+                            Err(Error::Conflict) => {}
+                            committed => {
+                                committed.unwrap();
+                                moved += 1;
+                            }
+                        }
+                    }
+                })
+            })
+            .collect();
+        for is_backwards in [false, true] {
+            let (accounts, ended) = (&accounts, &ended);
+            scope.spawn(move || {
+                while !ended.load(Ordering::Relaxed) {
+                    let pairs = accounts.range::<&[u8]>(..);
+                    let values = |pair: Result<(Vec<u8>, Vec<u8>), Error>| read(&pair.unwrap().1);
+                    let sum: u64 = if is_backwards {
+                        pairs.rev().map(values).sum()
+                    } else {
+                        pairs.map(values).sum()
+                    };
+                    assert_eq!(sum, ACCOUNTS * EACH);
+                }
+            });
+        }
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                store.checkpoint().unwrap();
+            }
+        });
+        for mover in movers {
+            mover.join().unwrap();
+        }
+        ended.store(true, Ordering::Relaxed);
+    });
+    assert!(store.counters().checkpoints > 0);
+}
