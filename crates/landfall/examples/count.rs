@@ -4,7 +4,7 @@
 //! prints all that begin so. A thousand lines are a commit: they are counted in memory first, and then added to what is there.
 
 use std::collections::{BTreeMap, BinaryHeap};
-use std::io::BufRead;
+use std::io::{BufRead, Write};
 use std::process::ExitCode;
 
 use landfall::{BoxedError, Keyspace, Policy, Store, StoreOptions};
@@ -28,6 +28,7 @@ fn add(store: &Store, words: &Keyspace, counted: BTreeMap<String, u64>) -> Resul
 }
 
 fn run() -> Result<(), BoxedError> {
+    let mut out = std::io::stdout().lock();
     let mut arguments = std::env::args().skip(1);
     let directory = arguments.next().ok_or("usage: count DIR [PREFIX] < text")?;
     // A power cut may take the last lines, as closing makes them durable.
@@ -49,7 +50,7 @@ fn run() -> Result<(), BoxedError> {
     if let Some(prefix) = arguments.next() {
         for pair in words.prefix(prefix) {
             let (word, count) = pair?;
-            println!("{:>8} {}", count_of(&count)?, String::from_utf8(word)?);
+            writeln!(out, "{:>8} {}", count_of(&count)?, String::from_utf8(word)?)?;
         }
     } else {
         let mut most = BinaryHeap::new();
@@ -58,7 +59,7 @@ fn run() -> Result<(), BoxedError> {
             most.push((count_of(&count)?, String::from_utf8(word)?));
         }
         for (count, word) in std::iter::from_fn(|| most.pop()).take(10) {
-            println!("{count:>8} {word}");
+            writeln!(out, "{count:>8} {word}")?;
         }
     }
     drop(words);

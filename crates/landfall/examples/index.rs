@@ -3,6 +3,7 @@
 //! `cargo run -p landfall --example index -- DIR add NUMBER NAME CITY` adds or changes a person, `index -- DIR in CITY` finds
 //! those of a city. Both keyspaces are written in one transaction, so that the index never lies, whatever a power cut takes.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use landfall::{BoxedError, Error, Keyspace, Store, StoreOptions};
@@ -43,6 +44,7 @@ fn add(
 }
 
 fn run() -> Result<(), BoxedError> {
+    let mut out = std::io::stdout().lock();
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let [directory, rest @ ..] = &words[..] else {
@@ -61,7 +63,7 @@ fn run() -> Result<(), BoxedError> {
                 let (key, _) = pair?;
                 let person = people.get(&key[prefix.len()..])?;
                 let person = person.ok_or("the index names somebody who is not there")?;
-                println!("{}", text(&person)?.0);
+                writeln!(out, "{}", text(&person)?.0)?;
             }
         }
         _ => return Err("usage: index DIR add NUMBER NAME CITY | DIR in CITY".into()),

@@ -3,6 +3,7 @@
 //! `cargo run -p landfall --example queue -- DIR put TEXT…` puts jobs in, `queue -- DIR take` takes one out, and `queue -- DIR`
 //! lists those that wait. A job is taken in a transaction: two workers never get the same one.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use landfall::{BoxedError, Error, Keyspace, Store, StoreOptions};
@@ -36,6 +37,7 @@ fn take(store: &Store, jobs: &Keyspace) -> Result<Option<String>, BoxedError> {
 }
 
 fn run() -> Result<(), BoxedError> {
+    let mut out = std::io::stdout().lock();
     let mut words = std::env::args().skip(1);
     let directory = words.next().ok_or("usage: queue DIR [put TEXT… | take]")?;
     let store = Store::open(directory, StoreOptions::default())?;
@@ -43,7 +45,7 @@ fn run() -> Result<(), BoxedError> {
     match words.next().as_deref() {
         None => {
             for pair in jobs.range::<&[u8]>(..) {
-                println!("{}", String::from_utf8(pair?.1)?);
+                writeln!(out, "{}", String::from_utf8(pair?.1)?)?;
             }
         }
         Some("put") => {
@@ -54,8 +56,8 @@ fn run() -> Result<(), BoxedError> {
             batch.commit()?;
         }
         Some("take") => match take(&store, &jobs)? {
-            Some(job) => println!("{job}"),
-            None => println!("nothing waits"),
+            Some(job) => writeln!(out, "{job}")?,
+            None => writeln!(out, "nothing waits")?,
         },
         Some(other) => return Err(format!("'{other}' is neither put nor take").into()),
     }
