@@ -138,6 +138,8 @@ pub(crate) enum Fault {
     DropRemoval,
     /// A group is cut, and the root knows only the first part of it.
     SplitWithOldParent,
+    /// A group is cut, and of what came in meanwhile behind the cut no part says that it is to be written.
+    SplitForgets,
     /// One copy of a store's control record is written, and the other left as it was.
     OneStoreControlCopy,
     /// A store's control file gets its name before it is durable.
@@ -219,7 +221,7 @@ impl Fault {
         Fault::ApplyTwice,
     ];
     /// Those of a store.
-    pub const STORE: [Fault; 18] = [
+    pub const STORE: [Fault; 19] = [
         Fault::FreeBeforeControl,
         Fault::TruncateBeforeControl,
         Fault::SkipDataSync,
@@ -228,6 +230,7 @@ impl Fault {
         Fault::FirstTooHigh,
         Fault::DropRemoval,
         Fault::SplitWithOldParent,
+        Fault::SplitForgets,
         Fault::OneStoreControlCopy,
         Fault::ControlBeforeSync,
         Fault::SkipStoreDirectorySync,

@@ -1,27 +1,13 @@
 //! Changes that wait in memory: of each key what it was given at which commit, the newest and what snapshots need.
+//!
+//! They are in blocks of neighbouring keys: each has the keys from its first one to that of the next, and the first block all
+//! before the second.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::ops::Bound;
-use std::sync::Arc;
 
-/// What a change takes in memory besides its key and value, about: measured with 2 million of them, in a process of which
-/// nothing else was large.
-const OVERHEAD: usize = 136;
-
-/// What a key was given at a commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Version {
-    pub lsn: u64,
-    /// `None`: it was removed.
-    pub value: Option<Arc<[u8]>>,
-}
-
-impl Version {
-    fn memory(&self, key: &[u8]) -> usize {
-        OVERHEAD + key.len() + self.value.as_ref().map_or(0, |value| value.len())
-    }
-}
+use super::block::Block;
+pub(crate) use super::block::{Version, Versions};
+use super::heads::Heads;
 
 /// Whether a version of this commit is seen by somebody, when the key was given another one at `next`.
 pub(crate) fn is_needed(lsn: u64, next: u64, snapshots: &[u64]) -> bool {
@@ -31,124 +17,138 @@ pub(crate) fn is_needed(lsn: u64, next: u64, snapshots: &[u64]) -> bool {
         .is_some_and(|snapshot| *snapshot < next)
 }
 
-/// What a key was given, as far as somebody may see it. Mostly there is one version, which takes no memory of its own.
-#[derive(Clone, Debug)]
-pub(crate) struct Versions {
-    newest: Version,
-    /// The oldest first.
-    older: Vec<Version>,
-}
-
-impl Versions {
-    fn new(version: Version) -> Versions {
-        Versions {
-            newest: version,
-            older: Vec::new(),
-        }
-    }
-
-    pub fn newest_first(&self) -> impl Iterator<Item = &Version> {
-        std::iter::once(&self.newest).chain(self.older.iter().rev())
-    }
-
-    /// What it was at a commit, as far as it is known here.
-    pub fn at(&self, lsn: u64) -> Option<&Version> {
-        self.newest_first().find(|version| version.lsn <= lsn)
-    }
-
-    /// Puts a newer one before the others.
-    fn push(&mut self, version: Version) {
-        let before = std::mem::replace(&mut self.newest, version);
-        self.older.push(before);
-    }
-}
+/// Blocks in their order, of which none is empty.
+type Blocks = Vec<Box<Block>>;
 
 /// Changes of a group that are in no leaf.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
-    keys: BTreeMap<Arc<[u8]>, Versions>,
+    blocks: Blocks,
+    /// Of the first keys of all blocks but the first.
+    heads: Heads,
     /// That they take in memory.
     pub bytes: usize,
     /// The commits of the first and of the last change; `None`: there are none.
     pub span: Option<(u64, u64)>,
 }
 
+fn memory_of(blocks: &[Box<Block>]) -> usize {
+    blocks.iter().map(|block| block.memory()).sum()
+}
+
+/// The heads of the first keys of all blocks but the first.
+fn heads_of(blocks: &[Box<Block>]) -> Heads {
+    Heads::of(blocks.len().saturating_sub(1), |index| {
+        blocks[index + 1].first_key()
+    })
+}
+
 impl Changes {
+    fn of(blocks: Blocks, span: Option<(u64, u64)>) -> Changes {
+        Changes {
+            heads: heads_of(&blocks),
+            bytes: memory_of(&blocks),
+            span: span.filter(|_| !blocks.is_empty()),
+            blocks,
+        }
+    }
+
+    /// Which block has a key, if any has.
+    fn block_of(&self, key: &[u8]) -> usize {
+        let first_key = |index: usize| self.blocks[index + 1].first_key();
+        match self.heads.find(key, first_key) {
+            Ok(place) => place + 1,
+            Err(place) => place,
+        }
+    }
+
     /// Adds a change that is newer than all of its key. `snapshots` are those that somebody reads, in their order: versions
     /// that none of them needs go.
-    pub fn add(&mut self, key: &[u8], version: Version, snapshots: &[u64]) {
-        let lsn = version.lsn;
-        let first = self.span.map_or(lsn, |(first, _)| first);
-        self.span = Some((first, lsn));
-        self.bytes += version.memory(key);
-        let Some(versions) = self.keys.get_mut(key) else {
-            self.keys.insert(key.into(), Versions::new(version));
-            return;
-        };
-        versions.push(version);
-        let older = versions.older.iter().skip(1).map(|next| next.lsn);
-        let nexts: Vec<u64> = older.chain([versions.newest.lsn]).collect();
-        let mut nexts = nexts.into_iter();
-        versions.older.retain(|version| {
-            let next = nexts.next().unwrap_or(u64::MAX);
-            let stays = is_needed(version.lsn, next, snapshots);
-            if !stays {
-                self.bytes -= version.memory(key);
+    pub fn add(&mut self, key: &[u8], version: Version<'_>, snapshots: &[u64]) {
+        self.insert(key, version, |lsn, next| is_needed(lsn, next, snapshots));
+        let (first, last) = self.span.unwrap_or((version.lsn, version.lsn));
+        self.span = Some((first.min(version.lsn), last.max(version.lsn)));
+    }
+
+    fn insert(&mut self, key: &[u8], version: Version<'_>, is_needed: impl Fn(u64, u64) -> bool) {
+        let index = self.block_of(key);
+        let before = match self.blocks.get(index) {
+            Some(block) => block.memory(),
+            None => {
+                self.blocks.push(Box::default());
+                0
             }
-            stays
-        });
-        if versions.older.is_empty() {
-            versions.older = Vec::new();
+        };
+        let is_last = index + 1 == self.blocks.len();
+        let block = &mut self.blocks[index];
+        let place = block.add(key, version, is_needed);
+        let behind = if block.is_full() {
+            block.split(place, is_last)
+        } else {
+            None
+        };
+        self.bytes = self.bytes + block.memory() - before;
+        if let Some(behind) = behind {
+            self.bytes += behind.memory();
+            let blocks = &self.blocks;
+            let first_key = |index: usize| blocks[index + 1].first_key();
+            self.heads.insert(index, behind.first_key(), first_key);
+            self.blocks.insert(index + 1, Box::new(behind));
         }
     }
 
     /// What a key had at this commit, as far as it is known here.
-    pub fn find(&self, key: &[u8], at: u64) -> Option<&Version> {
-        self.keys.get(key)?.at(at)
+    pub fn find(&self, key: &[u8], at: u64) -> Option<Version<'_>> {
+        let block = self.blocks.get(self.block_of(key))?;
+        block.find(key)?.at(at)
     }
 
     /// Keys from and to these, with all their versions.
-    pub fn range(
-        &self,
-        from: Bound<&[u8]>,
-        to: Bound<&[u8]>,
-    ) -> impl Iterator<Item = (&Arc<[u8]>, &Versions)> {
-        self.keys.range::<[u8], _>((from, to))
+    pub fn range<'a>(
+        &'a self,
+        from: Bound<&'a [u8]>,
+        to: Bound<&'a [u8]>,
+    ) -> impl Iterator<Item = (&'a [u8], Versions<'a>)> {
+        let first = match from {
+            Bound::Unbounded => 0,
+            Bound::Included(key) | Bound::Excluded(key) => self.block_of(key),
+        };
+        let end = match to {
+            Bound::Unbounded => self.blocks.len(),
+            Bound::Included(key) | Bound::Excluded(key) => self.block_of(key) + 1,
+        };
+        let end = end.min(self.blocks.len());
+        let blocks = self.blocks[first.min(end)..end].iter();
+        blocks.flat_map(move |block| block.range(from, to))
     }
 
     /// Takes the keys from this one on away. Nobody knows of either half which commits it has: those of both.
     pub fn split_off(&mut self, key: &[u8]) -> Changes {
-        let keys = self.keys.split_off(key);
-        let memory = |(key, versions): (&Arc<[u8]>, &Versions)| -> usize {
-            let versions = versions.newest_first();
-            versions.map(|version| version.memory(key)).sum()
-        };
-        let bytes = keys.iter().map(memory).sum();
-        self.bytes -= bytes;
-        let behind = Changes {
-            span: self.span.filter(|_| !keys.is_empty()),
-            keys,
-            bytes,
-        };
-        self.span = self.span.filter(|_| !self.keys.is_empty());
-        behind
+        let index = self.block_of(key);
+        if index == self.blocks.len() {
+            return Changes::default();
+        }
+        let mut behind = self.blocks.split_off(index + 1);
+        let cut = self.blocks[index].split_off(key);
+        if !cut.is_empty() {
+            behind.insert(0, Box::new(cut));
+        }
+        if self.blocks[index].is_empty() {
+            self.blocks.pop();
+        }
+        let span = self.span;
+        *self = Changes::of(std::mem::take(&mut self.blocks), span);
+        Changes::of(behind, span)
     }
 
     /// Puts changes behind these that are newer.
-    pub fn append(&mut self, newer: Changes) {
-        for (key, newer) in newer.keys {
-            match self.keys.entry(key) {
-                Entry::Vacant(place) => {
-                    place.insert(newer);
-                }
-                Entry::Occupied(mut place) => {
-                    let versions = place.get_mut();
-                    newer.older.into_iter().for_each(|one| versions.push(one));
-                    versions.push(newer.newest);
-                }
+    pub fn append(&mut self, newer: &Changes) {
+        for (key, versions) in newer.range(Bound::Unbounded, Bound::Unbounded) {
+            let versions: Vec<Version<'_>> = versions.newest_first().collect();
+            for version in versions.into_iter().rev() {
+                self.insert(key, version, |_, _| true);
             }
         }
-        self.bytes += newer.bytes;
         self.span = match (self.span, newer.span) {
             (Some((first, _)), Some((_, last))) => Some((first, last)),
             (span, None) | (None, span) => span,
@@ -156,68 +156,119 @@ impl Changes {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.blocks.is_empty()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
 
-    fn version(lsn: u64) -> Version {
-        Version {
-            lsn,
-            value: (!lsn.is_multiple_of(4)).then(|| lsn.to_le_bytes().as_slice().into()),
-        }
+    fn add(changes: &mut Changes, key: &[u8], lsn: u64, snapshots: &[u64]) {
+        let value = lsn.to_le_bytes();
+        let value = (!lsn.is_multiple_of(4)).then_some(&value[..]);
+        changes.add(key, Version { lsn, value }, snapshots);
     }
 
-    fn lsns(changes: &Changes, key: &[u8]) -> Vec<u64> {
-        let mut lsns: Vec<u64> = changes.keys[key]
-            .newest_first()
-            .map(|one| one.lsn)
-            .collect();
-        lsns.reverse();
-        lsns
+    fn all_of(changes: &Changes) -> Vec<(Vec<u8>, Vec<u64>)> {
+        let all = changes.range(Bound::Unbounded, Bound::Unbounded);
+        let all = all.map(|(key, versions)| {
+            let mut lsns: Vec<u64> = versions.newest_first().map(|one| one.lsn).collect();
+            lsns.reverse();
+            (key.to_vec(), lsns)
+        });
+        all.collect()
+    }
+
+    fn check(changes: &Changes) {
+        assert_eq!(changes.bytes, memory_of(&changes.blocks));
+        assert_eq!(changes.span.is_none(), changes.is_empty());
+        let first_key = |index: usize| changes.blocks[index + 1].first_key();
+        let count = changes.blocks.len().saturating_sub(1);
+        changes.heads.check(count, first_key);
+        assert!(changes.blocks.iter().all(|block| !block.is_empty()));
+        assert!(all_of(changes).is_sorted());
     }
 
     #[test]
     fn versions_stay_as_long_as_a_snapshot_needs_them() {
         let mut changes = Changes::default();
-        changes.add(b"a", version(2), &[]);
-        changes.add(b"a", version(3), &[]);
-        assert_eq!(lsns(&changes, b"a"), [3]);
+        let lsns = |changes: &Changes| all_of(changes)[0].1.clone();
+        add(&mut changes, b"a", 2, &[]);
+        add(&mut changes, b"a", 3, &[]);
+        assert_eq!(lsns(&changes), [3]);
         // The snapshot was taken at 5: it sees 3.
-        changes.add(b"a", version(6), &[5]);
-        changes.add(b"a", version(7), &[5]);
-        assert_eq!(lsns(&changes, b"a"), [3, 7]);
+        add(&mut changes, b"a", 6, &[5]);
+        add(&mut changes, b"a", 7, &[5]);
+        assert_eq!(lsns(&changes), [3, 7]);
         assert_eq!(changes.find(b"a", 6).unwrap().lsn, 3);
         assert_eq!(changes.find(b"a", 7).unwrap().lsn, 7);
         assert_eq!(changes.find(b"a", 2), None);
-        changes.add(b"a", version(9), &[7, 8]);
-        assert_eq!(lsns(&changes, b"a"), [7, 9]);
+        add(&mut changes, b"a", 9, &[7, 8]);
+        assert_eq!(lsns(&changes), [7, 9]);
         assert_eq!(changes.span, Some((2, 9)));
     }
 
-    #[test]
-    fn memory_is_that_of_what_is_there() {
-        let mut changes = Changes::default();
-        for lsn in 1..200 {
-            let key = [(lsn % 13) as u8];
-            changes.add(&key, version(lsn), &[lsn / 2]);
+    proptest! {
+        #[test]
+        fn changes_are_cut_and_put_together(
+            keys in prop::collection::vec(prop::collection::vec(0..4_u8, 0..5), 1..200),
+            cut in prop::collection::vec(0..4_u8, 0..5),
+            snapshots in prop::collection::btree_set(0..200_u64, 0..5),
+            bounds in (prop::collection::vec(0..4_u8, 0..5), prop::collection::vec(0..4_u8, 0..5)),
+        ) {
+            let snapshots: Vec<u64> = snapshots.into_iter().collect();
+            let mut model: BTreeMap<Vec<u8>, Vec<u64>> = BTreeMap::new();
+            let mut changes = Changes::default();
+            for (lsn, key) in (1..).zip(&keys) {
+                add(&mut changes, key, lsn, &snapshots);
+                let versions = model.entry(key.clone()).or_default();
+                versions.push(lsn);
+                let all = versions.clone();
+                versions.retain(|one| {
+                    let next = all.iter().find(|next| *next > one);
+                    next.is_none_or(|next| snapshots.iter().any(|at| one <= at && at < next))
+                });
+            }
+            check(&changes);
+            let expected: Vec<_> = model.clone().into_iter().collect();
+            prop_assert_eq!(all_of(&changes), expected);
+            let range = (Bound::Excluded(&bounds.0[..]), Bound::Included(&bounds.1[..]));
+            if bounds.0 < bounds.1 {
+                let found: Vec<&[u8]> = changes.range(range.0, range.1).map(|(key, _)| key).collect();
+                let expected: Vec<&[u8]> = model.range::<[u8], _>(range).map(|(key, _)| &key[..]).collect();
+                prop_assert_eq!(found, expected);
+            }
+
+            let whole = all_of(&changes);
+            let span = changes.span;
+            let behind = changes.split_off(&cut);
+            for half in [&changes, &behind] {
+                prop_assert_eq!(half.span, span.filter(|_| !half.is_empty()));
+            }
+            check(&changes);
+            check(&behind);
+            prop_assert!(all_of(&changes).iter().all(|(key, _)| *key < cut));
+            prop_assert!(all_of(&behind).iter().all(|(key, _)| *key >= cut));
+            prop_assert_eq!([all_of(&changes), all_of(&behind)].concat(), whole.clone());
+            changes.append(&behind);
+            check(&changes);
+            prop_assert_eq!(all_of(&changes), whole);
+            // Every key is newer once more.
+            let mut newer = Changes::default();
+            for (lsn, key) in (1_000..).zip(model.keys()) {
+                add(&mut newer, key, lsn, &[]);
+            }
+            changes.append(&newer);
+            check(&changes);
+            for (key, lsns) in all_of(&changes) {
+                prop_assert!(lsns.is_sorted() && *lsns.last().unwrap() >= 1_000);
+                prop_assert_eq!(&lsns[..lsns.len() - 1], &model[&key][..]);
+            }
         }
-        let recount = |changes: &Changes| -> usize {
-            let all = changes.keys.iter();
-            let all =
-                all.flat_map(|(key, versions)| versions.newest_first().map(|one| one.memory(key)));
-            all.sum()
-        };
-        assert_eq!(changes.bytes, recount(&changes));
-        let mut behind = changes.split_off(&[6]);
-        assert_eq!(changes.bytes, recount(&changes));
-        assert_eq!(behind.bytes, recount(&behind));
-        assert!(behind.split_off(&[99]).is_empty());
-        let all = changes.bytes + behind.bytes;
-        behind.append(changes);
-        assert_eq!((behind.bytes, recount(&behind)), (all, all));
     }
 }

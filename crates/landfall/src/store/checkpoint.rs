@@ -589,17 +589,21 @@ impl<E: Environment> Shared<E> {
         let mut places = E::exclude(&chosen.keyspace.groups);
         let index = group_of(&places, &chosen.low);
         let mut group = E::exclude(&chosen.group);
+        let before = chosen.frozen.bytes + group.active.bytes;
         group.frozen = None;
-        self.changes
-            .fetch_sub(chosen.frozen.bytes, Ordering::Relaxed);
         let mut behind = Vec::new();
+        let mut after = 0;
         let mut pieces = pieces.into_iter();
         if let Some(first) = pieces.next() {
             (group.leaves, group.page, group.watermark) =
                 (first.leaves, first.page, first.watermark);
         }
         for piece in pieces.rev() {
-            let active = group.active.split_off(&piece.low);
+            let mut active = group.active.split_off(&piece.low);
+            if planted!(self.environment, SplitForgets) {
+                active.span = None;
+            }
+            after += active.bytes;
             let split = Group {
                 leaves: piece.leaves,
                 page: piece.page,
@@ -612,6 +616,8 @@ impl<E: Environment> Shared<E> {
                 group: Arc::new(E::rw_lock(split)),
             });
         }
+        after += group.active.bytes;
+        self.note_changes(before, after);
         let is_empty = group.leaves.is_empty() && group.active.is_empty();
         drop(group);
         behind.reverse();
@@ -632,9 +638,11 @@ impl<E: Environment> Shared<E> {
         if planted!(self.environment, ThawForgets) {
             return;
         }
+        let before = frozen.bytes + group.active.bytes;
         let newer = std::mem::take(&mut group.active);
         let mut changes = (*frozen).clone();
-        changes.append(newer);
+        changes.append(&newer);
+        self.note_changes(before, changes.bytes);
         group.active = changes;
     }
 }

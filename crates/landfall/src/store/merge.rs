@@ -146,23 +146,23 @@ impl<'a> Builder<'a> {
 
     fn merge_none<'c>(
         &mut self,
-        changed: &mut Peekable<impl Iterator<Item = (&'c Arc<[u8]>, &'c Versions)>>,
+        changed: &mut Peekable<impl Iterator<Item = (&'c [u8], Versions<'c>)>>,
     ) {
         for (key, versions) in changed {
-            self.add(key, &newest_first(versions));
+            self.add(key, &newest_first(&versions));
         }
     }
 
     fn merge<'c>(
         &mut self,
         leaf: &Leaf,
-        changed: &mut Peekable<impl Iterator<Item = (&'c Arc<[u8]>, &'c Versions)>>,
+        changed: &mut Peekable<impl Iterator<Item = (&'c [u8], Versions<'c>)>>,
     ) {
         let mut entries = leaf.from(b"").peekable();
         let mut versions = Vec::new();
         loop {
             let of_leaf = entries.peek().map(|entry| entry.key);
-            let of_changes = changed.peek().map(|(key, _)| &***key);
+            let of_changes = changed.peek().map(|(key, _)| *key);
             let key = match (of_leaf, of_changes) {
                 (None, None) => return,
                 (Some(key), None) | (None, Some(key)) => key,
@@ -172,7 +172,7 @@ impl<'a> Builder<'a> {
             if of_changes == Some(key)
                 && let Some((_, newer)) = changed.next()
             {
-                versions.extend(newest_first(newer));
+                versions.extend(newest_first(&newer));
             }
             while let Some(entry) = entries.next_if(|entry| entry.key == key) {
                 versions.push((entry.lsn, entry.value));
@@ -200,9 +200,9 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn newest_first(versions: &Versions) -> Vec<(u64, Option<&[u8]>)> {
+fn newest_first<'c>(versions: &Versions<'c>) -> Vec<(u64, Option<&'c [u8]>)> {
     let versions = versions.newest_first();
     versions
-        .map(|version| (version.lsn, version.value.as_deref()))
+        .map(|version| (version.lsn, version.value))
         .collect()
 }

@@ -2,13 +2,15 @@
 //!
 //! - `page` is a page of the data file, `leaf` what is in one with entries, `root` in those that say where others are;
 //!   `control` leads to the root, `record` is a commit in the log; `bytes` has what they are made of;
-//! - `tree` is what of it is in memory: keyspaces, groups, and where leaves are; `changes` are those that are in no leaf yet;
+//! - `tree` is what of it is in memory: keyspaces, groups, and where leaves are; `changes` are those that are in no leaf yet, in
+//!   `block`s of memory;
 //!   `extents` says which bytes of the data file are free, `cache` which leaves are kept in memory;
 //! - `shared` is what all users share: committing, and looking; `snapshots` who reads as of which commit, `visible` what
 //!   they see, `iterate` goes through keys, `transaction` commits only if nobody came between;
 //! - `checkpoint` writes changes into leaves, which `merge` makes; `restart` opens a store; `counters` says what was done, and
 //!   `verify` whether all of it can be read; `inspect` looks from outside.
 
+mod block;
 mod bytes;
 mod cache;
 mod changes;
@@ -16,6 +18,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod control;
 mod counters;
 mod extents;
+mod heads;
 mod inspect;
 pub(crate) mod iterate;
 mod leaf;

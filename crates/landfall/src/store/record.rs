@@ -13,19 +13,37 @@ pub(crate) struct Write {
     pub value: Option<Vec<u8>>,
 }
 
-/// A record.
+/// What a record is, which may be read where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Record {
+pub(crate) enum Record<'a> {
     /// Writes by keyspace and key, each key once.
-    Writes(Vec<Write>),
+    Writes(Vec<WriteRef<'a>>),
     /// A keyspace is made.
     Make {
         keyspace: u32,
-        name: String,
+        name: &'a str,
         options: KeyspaceOptions,
     },
     /// A keyspace and everything in it is removed.
     Remove { keyspace: u32 },
+}
+
+/// A [`Write`] whose key and value are elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WriteRef<'a> {
+    pub keyspace: u32,
+    pub key: &'a [u8],
+    pub value: Option<&'a [u8]>,
+}
+
+impl Write {
+    pub fn borrow(&self) -> WriteRef<'_> {
+        WriteRef {
+            keyspace: self.keyspace,
+            key: &self.key,
+            value: self.value.as_deref(),
+        }
+    }
 }
 
 const WRITES: u8 = 1;
@@ -48,7 +66,7 @@ pub(super) fn take_options(cursor: &mut Cursor<'_>) -> Option<KeyspaceOptions> {
     options.check().is_ok().then_some(options)
 }
 
-impl Record {
+impl<'a> Record<'a> {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
@@ -64,8 +82,8 @@ impl Record {
                         put_number(&mut out, write.keyspace.into());
                         keyspace = Some(write.keyspace);
                     }
-                    put_bytes(&mut out, &write.key);
-                    if let Some(value) = &write.value {
+                    put_bytes(&mut out, write.key);
+                    if let Some(value) = write.value {
                         put_bytes(&mut out, value);
                     }
                 }
@@ -89,7 +107,7 @@ impl Record {
     }
 
     /// `None`: it is none that this program knows.
-    pub fn decode(bytes: &[u8]) -> Option<Record> {
+    pub fn decode(bytes: &'a [u8]) -> Option<Record<'a>> {
         let mut cursor = Cursor::new(bytes);
         let record = match cursor.byte()? {
             WRITES => {
@@ -100,13 +118,13 @@ impl Record {
                     if flags & 2 != 0 {
                         keyspace = Some(cursor.number_u32()?);
                     }
-                    let key = cursor.bytes()?.to_vec();
+                    let key = cursor.bytes()?;
                     let value = if flags & 1 == 0 {
-                        Some(cursor.bytes()?.to_vec())
+                        Some(cursor.bytes()?)
                     } else {
                         None
                     };
-                    writes.push(Write {
+                    writes.push(WriteRef {
                         keyspace: keyspace?,
                         key,
                         value,
@@ -116,7 +134,7 @@ impl Record {
             }
             MAKE => Record::Make {
                 keyspace: cursor.number_u32()?,
-                name: String::from_utf8(cursor.bytes()?.to_vec()).ok()?,
+                name: std::str::from_utf8(cursor.bytes()?).ok()?,
                 options: take_options(&mut cursor)?,
             },
             REMOVE => Record::Remove {
@@ -137,9 +155,10 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_encoded_is_decoded(writes: Vec<(u32, Vec<u8>, Option<Vec<u8>>)>) {
-            let writes = writes.into_iter().map(|(keyspace, key, value)| Write { keyspace, key, value });
+            let writes = writes.iter().map(|(keyspace, key, value)| WriteRef { keyspace: *keyspace, key, value: value.as_deref() });
             let record = Record::Writes(writes.collect());
-            prop_assert_eq!(Record::decode(&record.encode()), Some(record));
+            let encoded = record.encode();
+            prop_assert_eq!(Record::decode(&encoded), Some(record));
         }
 
         #[test]
@@ -152,7 +171,7 @@ mod tests {
     fn keyspaces_are_decoded_too() {
         let made = Record::Make {
             keyspace: 300,
-            name: "users".to_owned(),
+            name: "users",
             options: KeyspaceOptions::default(),
         };
         let removed = Record::Remove { keyspace: 1 };

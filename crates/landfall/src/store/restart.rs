@@ -4,11 +4,14 @@
 //! the whole log, whose commits are applied while it is examined. Leaves are read, and compared with their checksums, when
 //! somebody asks for what is in them. What was found damaged is reported, and the directory stays as it is.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use super::block::Block;
 use super::cache::Cache;
 use super::changes::Version;
 use super::checkpoint::{Checkpoints, Durable};
@@ -18,7 +21,7 @@ use super::extents::Space;
 use super::leaf::Leaf;
 use super::options::StoreOptions;
 use super::page::{Kind, Pointer, unseal};
-use super::record::Record;
+use super::record::{Record, WriteRef};
 use super::root::{Root, take_leaves};
 use super::shared::{Keyspaces, Shared, Work};
 use super::snapshots::Committing;
@@ -93,59 +96,20 @@ impl<E: Environment> Loaded<E> {
         }
     }
 
-    /// Applies a record of the log.
-    fn apply(&mut self, lsn: u64, bytes: &[u8]) -> Result<(), Error> {
-        let wrong = |what: &str| Error::Command {
-            lsn: Lsn(lsn),
-            what: what.to_owned(),
-        };
-        let record = Record::decode(bytes);
-        let record = record.ok_or_else(|| wrong("it is no record of a store"))?;
-        match record {
-            Record::Writes(writes) => {
-                for write in writes {
-                    let Some(keyspace) = self.keyspaces.all.get(&write.keyspace) else {
-                        if write.keyspace < self.keyspaces.next {
-                            // It was removed later.
-                            continue;
-                        }
-                        return Err(wrong("its keyspace was never made"));
-                    };
-                    let groups = E::share(&keyspace.groups);
-                    let mut group = E::exclude(&groups[group_of(&groups, &write.key)].group);
-                    if lsn < group.watermark {
-                        continue;
-                    }
-                    let before = group.active.bytes;
-                    let value = write.value.map(Arc::from);
-                    group.active.add(&write.key, Version { lsn, value }, &[]);
-                    self.changes = self.changes + group.active.bytes - before;
-                }
+    /// Applies what was written to a keyspace, in the order of keys, so that neighbours are changed one after another.
+    fn apply(&mut self, keyspace: &Keyspace<E>, mut written: Block) {
+        written.sort();
+        let groups = E::share(&keyspace.groups);
+        for (key, versions) in written.range(Bound::Unbounded, Bound::Unbounded) {
+            let mut group = E::exclude(&groups[group_of(&groups, key)].group);
+            let before = group.active.bytes;
+            // Nobody reads as of a commit before the last.
+            let newest = versions.newest_first().next();
+            if let Some(version) = newest.filter(|version| version.lsn >= group.watermark) {
+                group.active.add(key, version, &[]);
             }
-            Record::Make {
-                keyspace,
-                name,
-                options,
-            } => {
-                // Or it is in the root, which is newer.
-                if keyspace >= self.keyspaces.next {
-                    let made = Keyspace::empty(keyspace, name, options);
-                    self.keyspaces.all.insert(keyspace, made);
-                    self.keyspaces.next = keyspace + 1;
-                }
-            }
-            Record::Remove { keyspace } => {
-                if let Some(removed) = self.keyspaces.all.remove(&keyspace) {
-                    let groups = E::share(&removed.groups);
-                    let bytes = groups
-                        .iter()
-                        .map(|place| E::share(&place.group).active.bytes);
-                    self.changes -= bytes.sum::<usize>();
-                }
-            }
+            self.changes = self.changes + group.active.bytes - before;
         }
-        self.commits += 1;
-        Ok(())
     }
 }
 
@@ -317,8 +281,11 @@ pub(super) fn read<E: Environment>(
     let mut replay = Replay {
         assembler: BatchAssembler::new(),
         loaded: &mut loaded,
+        waiting: BTreeMap::new(),
+        bytes: 0,
     };
     let examined = directory.examine(&mut |visited| replay.take(&visited))?;
+    replay.apply();
     restart.commits = loaded.commits;
     restart.replay = environment.now().saturating_sub(begin);
     if loaded.end > examined.end.next_lsn {
@@ -455,10 +422,17 @@ fn remove_others<E: Environment>(environment: &E, names: &[String], before: u64)
     }
 }
 
+/// Bytes of writes that are sorted together.
+const SORTED: usize = 32 << 20;
+
 /// Applies the records of the log that are in no checkpoint, as it is examined.
 struct Replay<'a, E: Environment> {
     assembler: BatchAssembler,
     loaded: &'a mut Loaded<E>,
+    /// Writes that are not applied yet, by keyspace.
+    waiting: BTreeMap<u32, Block>,
+    /// Bytes of their records.
+    bytes: usize,
 }
 
 impl<E: Environment> Replay<'_, E> {
@@ -477,9 +451,72 @@ impl<E: Environment> Replay<'_, E> {
                 Place::Payload(range) => &visited.payload[range],
                 Place::Kept(range) => self.assembler.kept(range),
             };
-            self.loaded.apply(lsn, bytes)?;
+            let wrong = |what: &str| Error::Command {
+                lsn: Lsn(lsn),
+                what: what.to_owned(),
+            };
+            let record = Record::decode(bytes);
+            let record = record.ok_or_else(|| wrong("it is no record of a store"))?;
+            self.loaded.commits += 1;
+            let keyspaces = &mut self.loaded.keyspaces;
+            match record {
+                Record::Writes(writes) => {
+                    for WriteRef {
+                        keyspace,
+                        key,
+                        value,
+                    } in writes
+                    {
+                        // One that was there was removed later.
+                        if keyspace >= keyspaces.next {
+                            return Err(wrong("its keyspace was never made"));
+                        }
+                        if keyspaces.all.contains_key(&keyspace) {
+                            let waiting = self.waiting.entry(keyspace).or_default();
+                            waiting.push(key, Version { lsn, value });
+                        }
+                    }
+                    self.bytes += bytes.len();
+                }
+                Record::Make {
+                    keyspace,
+                    name,
+                    options,
+                } => {
+                    // Or it is in the root, which is newer.
+                    if keyspace >= keyspaces.next {
+                        let made = Keyspace::empty(keyspace, name.to_owned(), options);
+                        keyspaces.all.insert(keyspace, made);
+                        keyspaces.next = keyspace + 1;
+                    }
+                }
+                Record::Remove { keyspace } => {
+                    self.waiting.remove(&keyspace);
+                    if let Some(removed) = keyspaces.all.remove(&keyspace) {
+                        let groups = E::share(&removed.groups);
+                        let bytes = groups
+                            .iter()
+                            .map(|place| E::share(&place.group).active.bytes);
+                        self.loaded.changes -= bytes.sum::<usize>();
+                    }
+                }
+            }
+            if self.bytes > SORTED {
+                self.apply();
+            }
         }
         Ok(())
+    }
+
+    /// Applies what waits.
+    fn apply(&mut self) {
+        self.bytes = 0;
+        for (keyspace, written) in std::mem::take(&mut self.waiting) {
+            // Whose keyspace is removed goes with it.
+            if let Some(keyspace) = self.loaded.keyspaces.all.get(&keyspace).cloned() {
+                self.loaded.apply(&keyspace, written);
+            }
+        }
     }
 }
 

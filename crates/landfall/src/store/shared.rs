@@ -176,11 +176,11 @@ impl<E: Environment> Shared<E> {
             return Ok(None);
         }
         self.wait_for_room()?;
-        let record = Record::Writes(writes);
-        let encoded = record.encode();
-        let Record::Writes(writes) = record else {
-            return Err(Error::broken("a record is another one"));
+        let encode = |writes: &[Write]| {
+            let writes = writes.iter().map(Write::borrow).collect();
+            Record::Writes(writes).encode()
         };
+        let encoded = encode(&writes);
         let mut committing = E::lock(&self.committing);
         if let Some(checks) = checks.filter(|_| !planted!(self.environment, NoConflicts)) {
             checks.require_valid(&committing, &writes)?;
@@ -192,10 +192,9 @@ impl<E: Environment> Shared<E> {
         let appended = if planted!(self.environment, RecordPerWrite) {
             let (last, others) = writes.split_last().ok_or(Error::Closed)?;
             for write in others {
-                let record = Record::Writes(vec![write.clone()]);
-                self.log.append(&record.encode())?;
+                self.log.append(&encode(std::slice::from_ref(write)))?;
             }
-            append(&self.log, &Record::Writes(vec![last.clone()]).encode())?
+            append(&self.log, &encode(std::slice::from_ref(last)))?
         } else {
             append(&self.log, &encoded)?
         };
@@ -256,12 +255,16 @@ impl<E: Environment> Shared<E> {
         for (write, target) in writes.iter().zip(targets) {
             let changes = &mut locked[target].active;
             let before = changes.bytes;
-            let value = write.value.as_deref().map(Arc::from);
+            let value = write.value.as_deref();
             changes.add(&write.key, Version { lsn, value }, snapshots);
-            let after = changes.bytes;
-            self.changes.fetch_add(after, Ordering::Relaxed);
-            self.changes.fetch_sub(before, Ordering::Relaxed);
+            self.note_changes(before, changes.bytes);
         }
+    }
+
+    /// Changes took so many bytes of memory, and take so many now.
+    pub fn note_changes(&self, before: usize, after: usize) {
+        self.changes.fetch_add(after, Ordering::Relaxed);
+        self.changes.fetch_sub(before, Ordering::Relaxed);
     }
 
     /// What a key has: the newest, or as of a commit.
@@ -278,7 +281,7 @@ impl<E: Environment> Shared<E> {
         let group = E::share(&place.group);
         let lookup = if planted!(self.environment, ForgetFrozen) {
             match group.active.find(key, at) {
-                Some(version) => Lookup::Here(version.clone()),
+                Some(version) => Lookup::Here(version.value.map(<[u8]>::to_vec)),
                 None => {
                     let leaf = group.leaf_of(key);
                     Lookup::Leaf(leaf.map(|index| group.leaves[index].page.clone()))
@@ -290,7 +293,7 @@ impl<E: Environment> Shared<E> {
         drop(group);
         drop(groups);
         match lookup {
-            Lookup::Here(version) => Ok(version.value.map(|value| value.to_vec())),
+            Lookup::Here(value) => Ok(value),
             Lookup::Leaf(None) => Ok(None),
             Lookup::Leaf(Some(page)) => {
                 let leaf = self.load(&page)?;
@@ -363,7 +366,7 @@ impl<E: Environment> Shared<E> {
         }
         let record = Record::Make {
             keyspace: id,
-            name: name.to_owned(),
+            name,
             options: options.clone(),
         };
         let lsn = self.log.append(&record.encode())?;

@@ -11,7 +11,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::changes::{Changes, Version, Versions};
+use super::changes::{Changes, Versions};
 use super::extents::Extent;
 use super::leaf::Leaf;
 use super::options::KeyspaceOptions;
@@ -80,7 +80,7 @@ impl<E: Environment> Clone for Slot<E> {
 pub(crate) type Leaves<E> = Arc<Vec<Slot<E>>>;
 
 /// Keys, and what they have; `None`: they are removed.
-pub(crate) type Visible = Vec<(Arc<[u8]>, Option<Arc<[u8]>>)>;
+pub(crate) type Visible = Vec<(Box<[u8]>, Option<Box<[u8]>>)>;
 
 /// What a group is at a moment.
 pub(crate) struct Group<E: Environment> {
@@ -95,8 +95,8 @@ pub(crate) struct Group<E: Environment> {
 
 /// Where to look further for what a key has.
 pub(crate) enum Lookup<E: Environment> {
-    /// In memory: that is it.
-    Here(Version),
+    /// In memory: that is it; `None`: it was removed.
+    Here(Option<Vec<u8>>),
     /// In this leaf, if there is one.
     Leaf(Option<Arc<Page<E>>>),
 }
@@ -128,7 +128,7 @@ impl<E: Environment> Group<E> {
     pub fn find(&self, key: &[u8], at: u64) -> Lookup<E> {
         let frozen = || self.frozen.as_ref()?.find(key, at);
         if let Some(version) = self.active.find(key, at).or_else(frozen) {
-            return Lookup::Here(version.clone());
+            return Lookup::Here(version.value.map(<[u8]>::to_vec));
         }
         let leaf = self.leaf_of(key);
         Lookup::Leaf(leaf.map(|index| self.leaves[index].page.clone()))
@@ -136,8 +136,9 @@ impl<E: Environment> Group<E> {
 
     /// What keys in this range have at a commit, as far as that is in memory, in their order.
     pub fn changes_in(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, at: u64) -> Visible {
-        let visible = |(key, versions): (&Arc<[u8]>, &Versions)| {
-            Some((key.clone(), versions.at(at)?.value.clone()))
+        let visible = |(key, versions): (&[u8], Versions<'_>)| {
+            let value = versions.at(at)?.value;
+            Some((key.into(), value.map(Box::from)))
         };
         let active = self.active.range(from, to).filter_map(visible);
         let Some(frozen) = &self.frozen else {
