@@ -88,11 +88,17 @@ fn tie(soonest: &Saved<'_>, rivals: &[Saved<'_>]) -> Option<String> {
     let is_tied = |other: &&Saved<'_>| {
         other.series.key != soonest.series.key && other.total.low <= soonest.total.high
     };
-    match rivals.iter().filter(is_tied).count() {
-        0 => None,
-        1 => Some("One other way is durable as soon within the noise.".to_owned()),
-        some => Some(format!(
-            "{some} other ways are durable as soon within the noise."
+    let tied: Vec<String> = rivals
+        .iter()
+        .filter(is_tied)
+        .map(|other| way(&other.series.axes))
+        .collect();
+    match &tied[..] {
+        [] => None,
+        [one] => Some(format!("As soon, by their intervals: {one}.")),
+        [first, rest @ ..] => Some(format!(
+            "As soon, by their intervals: {first} and {} more (--tables).",
+            rest.len()
         )),
     }
 }

@@ -76,13 +76,15 @@ fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>], more:
     let interval = interval(rate, thousands);
     let tied = match equals {
         [] => String::new(),
-        [(other, _)] => format!(
-            " {} is not shown to differ: their intervals overlap.",
-            capitalized(&way(other))
-        ),
-        [(other, _), rest @ ..] => format!(
-            " {} and {} more are not shown to differ: their intervals overlap.",
+        [(other, rate)] => format!(
+            " {} ({}) is not shown to differ: their intervals overlap.",
             capitalized(&way(other)),
+            thousands(rate.median)
+        ),
+        [(other, rate), rest @ ..] => format!(
+            " {} ({}) and {} more are not shown to differ: their intervals overlap.",
+            capitalized(&way(other)),
+            thousands(rate.median),
             rest.len()
         ),
     };
