@@ -39,6 +39,9 @@ pub struct Plan {
     pub seed: u64,
     /// What the disk offers the kernel besides writes and flushes.
     pub offer: Offer,
+    /// How long the recorded disk holds a write back unanswered. A flush that arrives meanwhile does not make it durable: the
+    /// longer, the more of a program's races between a write and a flush are recorded.
+    pub hold: Duration,
     /// What goes wrong with the device besides losing power.
     pub faults: Vec<Fault>,
     /// Whether the power is cut while the subject is created too. Until it has acknowledged something, all that is left of
@@ -69,6 +72,8 @@ impl Plan {
     pub const TRANSACTIONS: u64 = 100;
     /// States tried unless said otherwise.
     pub const STATES: usize = 2000;
+    /// How long a write is held back unless said otherwise: long enough for another thread's flush to arrive.
+    pub const HOLD: Duration = Duration::from_micros(200);
 
     /// A proof of the subject of this name, with these settings, on `filesystem`. Its crash states are checked in a
     /// process of their own if this program [can be one](crate::check_process::init).
@@ -101,6 +106,7 @@ impl Plan {
             most_time: None,
             seed: 1,
             offer: Offer::default(),
+            hold: Self::HOLD,
             faults: Vec::new(),
             creation: false,
             writeback: false,

@@ -24,8 +24,6 @@ use crate::{Error, Progress, Stop};
 
 /// Bytes of recording and of each disk's contents that are kept in memory.
 const MEMORY: u64 = 256 << 20;
-/// How long the recorded disk holds a write back unanswered: long enough for another thread's flush to arrive.
-const HOLD: Duration = Duration::from_micros(200);
 
 /// What power cuts did to a subject, and on what.
 #[derive(Clone, Debug)]
@@ -114,7 +112,7 @@ fn run_workload(plan: &Plan, stop: &Stop) -> Result<Recorded, Error> {
         memory: MEMORY,
         directory: plan.directory.clone(),
         latency: None,
-        hold: HOLD,
+        hold: plan.hold,
         offer: plan.offer,
     };
     let backing = BackingDevice::recorder(&options, 0)?;

@@ -207,6 +207,11 @@ impl Subject for Files {
 #[repr(align(4096))]
 struct Page([u8; 4096]);
 
+/// How long the disk holds a page of `Overlapping` back unanswered, and after which part of that the flush begins. One
+/// transaction in which it arrives meanwhile is enough.
+const HOLD: Duration = Duration::from_millis(20);
+const BEFORE_FLUSH: Duration = Duration::from_millis(5);
+
 /// A page for each record, written directly by one thread while another one flushes.
 struct Overlapping {
     /// Whether a flush begins once the write has been answered.
@@ -239,9 +244,8 @@ impl Subject for Overlapping {
             page.0[4..4 + record.len()].copy_from_slice(&record);
             std::thread::scope(|scope| {
                 let write = scope.spawn(|| direct.write_all_at(&page.0, transaction * 4096));
-                while !write.is_finished() {
-                    flushed.sync_data()?;
-                }
+                std::thread::sleep(BEFORE_FLUSH);
+                flushed.sync_data()?;
                 write.join().expect("it only writes")
             })?;
             if self.flushes_afterwards {
@@ -335,9 +339,12 @@ fn a_log_that_is_not_synced_is_caught() {
 
 #[test]
 fn a_write_that_is_answered_after_the_flush_began_is_caught() {
-    // Enough for many overlaps.
-    let overlapping =
-        |flushes_afterwards| cuts(Overlapping { flushes_afterwards }).transactions(60);
+    let overlapping = |flushes_afterwards| {
+        let ext4 = FilesystemSpec::plain(Kind::Ext4);
+        let mut plan = Plan::new(Box::new(Overlapping { flushes_afterwards }), ext4);
+        (plan.transactions, plan.states, plan.hold) = (30, 150, HOLD);
+        PowerCuts::from(plan)
+    };
     overlapping(false).lose_something();
     overlapping(true).lose_nothing();
 }
