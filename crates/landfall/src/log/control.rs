@@ -95,8 +95,8 @@ impl<E: Environment> ControlFile<E> {
         (&self.file, 2 * CONTROL as u64)
     }
 
-    /// Writes the record durably, as the next generation, into both copies.
-    pub fn write(&mut self, record: Control) -> Result<(), Error> {
+    /// Writes the record durably, as the next generation, into both copies. How many bytes that were.
+    pub fn write(&mut self, record: Control) -> Result<u64, Error> {
         let record = Control {
             generation: self.record.generation + 1,
             ..record
@@ -124,7 +124,7 @@ impl<E: Environment> ControlFile<E> {
             written.map_err(Error::io("write the control file of the log"))?;
         }
         self.record = record;
-        Ok(())
+        Ok(2 * CONTROL as u64)
     }
 }
 

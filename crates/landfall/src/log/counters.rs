@@ -18,6 +18,11 @@ pub struct Counters {
     pub bytes: u64,
     /// Bytes of records among them, with the four bytes before each.
     pub record_bytes: u64,
+    /// Bytes of zeros written ahead, besides: of each segment once, so that what comes overwrites. Where the filesystem cannot
+    /// allocate space (ext3), making a segment costs as many again, which are not counted.
+    pub zero_bytes: u64,
+    /// Bytes of control records and of headers of segments, besides.
+    pub control_bytes: u64,
     /// How often a thread waited for a segment to be made.
     pub segment_waits: u64,
     /// How long groups took to become durable.
@@ -28,6 +33,11 @@ impl Counters {
     /// Bytes written that were not records: block headers and padding.
     pub fn padding(&self) -> u64 {
         self.bytes - self.record_bytes
+    }
+
+    /// All bytes written.
+    pub fn all_bytes(&self) -> u64 {
+        self.bytes + self.zero_bytes + self.control_bytes
     }
 }
 
@@ -53,6 +63,8 @@ pub(crate) struct Tally {
     pub flushes: u64,
     pub bytes: u64,
     pub record_bytes: u64,
+    pub zero_bytes: u64,
+    pub control_bytes: u64,
     pub segment_waits: u64,
     flush_times: Times,
 }
@@ -70,6 +82,8 @@ impl Tally {
             flushes: self.flushes,
             bytes: self.bytes,
             record_bytes: self.record_bytes,
+            zero_bytes: self.zero_bytes,
+            control_bytes: self.control_bytes,
             segment_waits: self.segment_waits,
             flush_times: FlushTimes {
                 p50: self.flush_times.quantile(0.5),
@@ -133,6 +147,7 @@ mod tests {
     use crate::environment::System;
     use crate::fuzzing::memory::Memory;
     use crate::log::Handle;
+    use crate::log::format::CONTROL;
 
     #[test]
     fn everything_is_counted() {
@@ -153,11 +168,20 @@ mod tests {
             flushes: 2,
             bytes: 512 + 1024,
             record_bytes: 3 * 4 + 610,
+            // Both depend on what the thread that makes segments has come to.
+            zero_bytes: found.zero_bytes,
+            control_bytes: found.control_bytes,
             segment_waits: 0,
             flush_times: times,
         };
         assert_eq!(found, expected);
         assert_eq!(found.padding(), 1536 - 622);
+        let control = found.control_bytes;
+        log.close().unwrap();
+        // The record of a clean end, in two copies.
+        let more = log.shared.counters().control_bytes - control;
+        assert!(more >= 2 * CONTROL as u64);
+        assert_eq!(more % 512, 0);
     }
 
     #[test]

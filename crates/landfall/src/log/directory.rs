@@ -196,7 +196,7 @@ impl<E: Environment> Directory<E> {
             for sequence in 1..=FIRST_SEGMENTS {
                 let file = preallocator::make(&self.environment, geometry, sequence)?;
                 if sequence == 1 {
-                    zeros::write(&file, geometry, geometry.granule, || true)?;
+                    zeros::write(&file, geometry, geometry.granule, || true, |_| {})?;
                 }
                 let log = self.record().map_or(0, |record| record.log);
                 let header = SegmentHeader {
@@ -259,7 +259,10 @@ impl<E: Environment> Directory<E> {
         if planted!(self.environment, EpochBeforeDurable) {
             durable()?;
         }
-        let segments = in_order(&self.environment, files, geometry, &end, &options)?;
+        let mut segments = in_order(&self.environment, files, geometry, &end, &options)?;
+        if record.epoch == 0 {
+            segments.are_new();
+        }
         tracing::debug!(
             log = record.log,
             epoch,

@@ -33,6 +33,7 @@ mod gathering;
 mod group;
 mod group_writer;
 mod inspect;
+pub(crate) mod interval;
 #[cfg(test)]
 mod invariants;
 #[cfg(test)]

@@ -71,6 +71,7 @@ fn perform<E: Environment>(shared: &Arc<Shared<E>>, task: Task<E>) {
                 !is_used,
             );
             let mut state = E::lock(&shared.state);
+            state.tally.control_bytes += shared.geometry.granule;
             let made = made.and_then(|()| state.segments.add(sequence, number, file, is_used));
             // The file may be this segment, or not: another one must not be it as well.
             if let Err(error) = made {
@@ -149,11 +150,13 @@ pub(super) fn fill<E: Environment>(
     file: &FileOf<E>,
 ) -> io::Result<()> {
     let geometry = shared.geometry;
-    let is_written = zeros::write(file, geometry, geometry.granule, || {
+    let goes_on = || {
         let state = E::lock(&shared.state);
         let is_wanted =
             state.segments.may_zero(sequence) || planted!(shared.environment, ZeroBehindWriter);
         is_wanted && !state.is_closing
-    })?;
+    };
+    let written = |bytes| E::lock(&shared.state).tally.zero_bytes += bytes;
+    let is_written = zeros::write(file, geometry, geometry.granule, goes_on, written)?;
     if is_written { file.sync() } else { Ok(()) }
 }

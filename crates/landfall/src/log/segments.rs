@@ -94,6 +94,11 @@ impl<E: Environment> Segments<E> {
         }
     }
 
+    /// Nothing was ever written to those behind the one that is entered.
+    pub fn are_new(&mut self) {
+        self.unwritten.extend(self.entered + 1..=self.ready());
+    }
+
     /// The first of them.
     pub fn first(&self) -> u64 {
         self.all.front().map_or(1, |segment| segment.sequence)

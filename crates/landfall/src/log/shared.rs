@@ -323,7 +323,7 @@ impl<E: Environment> Shared<E> {
             #[cfg(any(test, feature = "mistakes"))]
             self.environment.yield_now();
         }
-        if let Err(error) = control.write(record) {
+        if let Err(error) = self.write_control(&mut control, record) {
             let source = std::io::Error::other(error.to_string());
             self.poison(E::lock(&self.state), "truncating", source);
             return Err(error);
@@ -352,7 +352,7 @@ impl<E: Environment> Shared<E> {
         let durable = state.durable;
         drop(state);
         let record = durable.noted_in(control.record);
-        let written = control.write(record);
+        let written = self.write_control(&mut control, record);
         let mut state = E::lock(&self.state);
         match written {
             Ok(()) => state.promised = state.promised.max(durable.position),
@@ -416,6 +416,12 @@ impl<E: Environment> Shared<E> {
             shutdown: Shutdown::Closed,
             ..durable.noted_in(control.record)
         };
-        control.write(record)
+        self.write_control(&mut control, record)
+    }
+
+    fn write_control(&self, control: &mut ControlFile<E>, record: Control) -> Result<(), Error> {
+        let bytes = control.write(record)?;
+        E::lock(&self.state).tally.control_bytes += bytes;
+        Ok(())
     }
 }

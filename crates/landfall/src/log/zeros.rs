@@ -16,12 +16,13 @@ fn chunk(geometry: Geometry) -> u64 {
 }
 
 /// Writes zeros from `from` on to the end of a segment, as long as `goes_on` says so, which is asked before each write; and
-/// does not sync. `false`: it was told to stop.
+/// does not sync. `false`: it was told to stop. `written` is told how many bytes were written, each time.
 pub(crate) fn write<F: File>(
     file: &F,
     geometry: Geometry,
     from: u64,
     mut goes_on: impl FnMut() -> bool,
+    mut written: impl FnMut(u64),
 ) -> io::Result<bool> {
     let chunk = chunk(geometry);
     let buffer = Buffer::new(chunk as usize);
@@ -30,8 +31,10 @@ pub(crate) fn write<F: File>(
         if !goes_on() {
             return Ok(false);
         }
-        let len = chunk.min(geometry.segment - at);
+        // Up to where the next one begins: of a page that is written in part the filesystem writes the rest.
+        let len = (chunk - at % chunk).min(geometry.segment - at);
         file.write(buffer.bytes(0..len as usize), at, Durability::Later)?;
+        written(len);
         at += len;
     }
     Ok(true)

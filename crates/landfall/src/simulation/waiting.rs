@@ -249,10 +249,9 @@ fn who_follows_the_end_is_woken() {
 fn segments_are_made_before_they_are_entered() {
     with_log(u64::MAX, |log, _| {
         let has_spare = || {
-            shuttle::sync::Mutex::lock(&log.shared.state)
-                .unwrap()
-                .segments
-                .has_spare()
+            let state = shuttle::sync::Mutex::lock(&log.shared.state).unwrap();
+            // One that zeros are written to is waited for until it is told to stop.
+            state.segments.has_spare() && state.segments.is_written_ahead()
         };
         for _ in 0..30 {
             log.append_durable(&granules(1)).map_err(wrong)?;

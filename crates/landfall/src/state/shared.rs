@@ -19,6 +19,7 @@ use super::{State, StateCounters};
 use crate::environment::{Environment, planted};
 use crate::log::Handle;
 use crate::log::event_count::EventCount;
+use crate::log::interval::commit_at_intervals;
 use crate::log::waiters::Waiters;
 use crate::{Commit, Error};
 
@@ -213,31 +214,9 @@ impl<S: State, E: Environment> Shared<S, E> {
     }
 
     fn commit_now_and_then(self: &Arc<Self>) {
-        let Policy::Interval(interval) = self.options.policy else {
-            return;
-        };
-        let from_now = || self.environment.now().saturating_add(interval);
-        let mut until = from_now();
-        while !self.is_closing.load(Ordering::SeqCst) {
-            let ticket = self.closing.ticket();
-            // It may have been opened just before.
-            let is_closing = self.is_closing.load(Ordering::SeqCst);
-            let rest = if is_closing {
-                Duration::ZERO
-            } else {
-                until.saturating_sub(self.environment.now())
-            };
-            self.closing.wait(ticket, Some(rest));
-            if self.environment.now() < until {
-                continue;
-            }
-            // What is applied while this one waits is in the next.
-            until = from_now();
-            if let Err(error) = self.log.commit() {
-                // Whoever applies next is told so.
-                tracing::error!(%error, "what was applied could not be made durable");
-                return;
-            }
+        if let Policy::Interval(interval) = self.options.policy {
+            let (is_closing, closing) = (&self.is_closing, &self.closing);
+            commit_at_intervals(&self.log, &self.environment, interval, is_closing, closing);
         }
     }
 

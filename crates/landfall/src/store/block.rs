@@ -99,7 +99,7 @@ impl<'a> Versions<'a> {
 }
 
 impl Block {
-    fn key(&self, index: usize) -> &[u8] {
+    pub fn key(&self, index: usize) -> &[u8] {
         key_of(&self.bytes, &self.entries[index])
     }
 
@@ -168,26 +168,39 @@ impl Block {
         }
     }
 
+    fn first_behind(&self, key: &[u8]) -> usize {
+        match self.place_of(key) {
+            Ok(place) => self.end_of(place),
+            Err(place) => place,
+        }
+    }
+
+    /// The first entry of a range.
+    pub fn begin(&self, from: Bound<&[u8]>) -> usize {
+        match from {
+            Bound::Unbounded => 0,
+            Bound::Included(key) => self.first_from(key),
+            Bound::Excluded(key) => self.first_behind(key),
+        }
+    }
+
+    /// The first entry behind a range.
+    pub fn end(&self, to: Bound<&[u8]>) -> usize {
+        match to {
+            Bound::Unbounded => self.entries.len(),
+            Bound::Included(key) => self.first_behind(key),
+            Bound::Excluded(key) => self.first_from(key),
+        }
+    }
+
     /// Keys from and to these, with all their versions.
     pub fn range(
         &self,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
     ) -> impl Iterator<Item = (&[u8], Versions<'_>)> {
-        let first_behind = |key| match self.place_of(key) {
-            Ok(place) => self.end_of(place),
-            Err(place) => place,
-        };
-        let mut next = match from {
-            Bound::Unbounded => 0,
-            Bound::Included(key) => self.first_from(key),
-            Bound::Excluded(key) => first_behind(key),
-        };
-        let end = match to {
-            Bound::Unbounded => self.entries.len(),
-            Bound::Included(key) => first_behind(key),
-            Bound::Excluded(key) => self.first_from(key),
-        };
+        let mut next = self.begin(from);
+        let end = self.end(to);
         std::iter::from_fn(move || {
             (next < end).then(|| {
                 let versions = self.versions(next);
@@ -370,6 +383,10 @@ impl Block {
 
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
     }
 }
 

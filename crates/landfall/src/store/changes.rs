@@ -122,6 +122,42 @@ impl Changes {
         blocks.flat_map(move |block| block.range(from, to))
     }
 
+    /// The key of so manyth an entry of a range, from its front; `None`: it has fewer.
+    pub fn key_ahead(&self, from: Bound<&[u8]>, mut count: usize) -> Option<&[u8]> {
+        let first = match from {
+            Bound::Unbounded => 0,
+            Bound::Included(key) | Bound::Excluded(key) => self.block_of(key),
+        };
+        let mut begin = self.blocks.get(first)?.begin(from);
+        for block in &self.blocks[first..] {
+            if count <= block.len() - begin {
+                return Some(block.key(begin + count - 1));
+            }
+            count -= block.len() - begin;
+            begin = 0;
+        }
+        None
+    }
+
+    /// The key of so manyth an entry of a range, from its end; `None`: it has fewer.
+    pub fn key_back(&self, to: Bound<&[u8]>, mut count: usize) -> Option<&[u8]> {
+        let last = match to {
+            Bound::Unbounded => self.blocks.len().checked_sub(1)?,
+            Bound::Included(key) | Bound::Excluded(key) => self.block_of(key),
+        };
+        let mut end = self.blocks.get(last)?.end(to);
+        for (index, block) in self.blocks[..=last].iter().enumerate().rev() {
+            if index < last {
+                end = block.len();
+            }
+            if count <= end {
+                return Some(block.key(end - count));
+            }
+            count -= end;
+        }
+        None
+    }
+
     /// Takes the keys from this one on away. Nobody knows of either half which commits it has: those of both.
     pub fn split_off(&mut self, key: &[u8]) -> Changes {
         let index = self.block_of(key);
@@ -242,6 +278,16 @@ mod tests {
                 let found: Vec<&[u8]> = changes.range(range.0, range.1).map(|(key, _)| key).collect();
                 let expected: Vec<&[u8]> = model.range::<[u8], _>(range).map(|(key, _)| &key[..]).collect();
                 prop_assert_eq!(found, expected);
+            }
+            // Entries are counted from either end.
+            let entries: Vec<&Vec<u8>> = model.iter().flat_map(|(key, lsns)| lsns.iter().map(move |_| key)).collect();
+            let ahead: Vec<&Vec<u8>> = entries.iter().copied().filter(|key| **key > bounds.0).collect();
+            let back: Vec<&Vec<u8>> = entries.iter().copied().filter(|key| **key < bounds.0).rev().collect();
+            for count in 1..=entries.len() + 1 {
+                let bound = Bound::Excluded(&bounds.0[..]);
+                let nth = |list: &[&Vec<u8>]| list.get(count - 1).map(|key| key.to_vec());
+                prop_assert_eq!(changes.key_ahead(bound, count).map(<[u8]>::to_vec), nth(&ahead));
+                prop_assert_eq!(changes.key_back(bound, count).map(<[u8]>::to_vec), nth(&back));
             }
 
             let whole = all_of(&changes);

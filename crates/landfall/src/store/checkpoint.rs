@@ -9,7 +9,6 @@
 //! Groups are chosen by their oldest change, so that the log need not go back far, until enough memory is free.
 
 use std::collections::HashMap;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,14 +16,14 @@ use std::sync::atomic::Ordering;
 use super::changes::Changes;
 use super::control::{Control, ControlFile};
 use super::counters::Written;
-use super::extents::Extent;
+use super::data_file::Pages;
 use super::merge::{Merged, Shape, merge};
-use super::page::{Kind, Sealed};
-use super::restart::{DATA, data_name, data_number};
+use super::pace::Pace;
+use super::page::Kind;
 use super::root::{GroupEntry, KeyspaceEntry, Root, put_leaves};
 use super::shared::Shared;
 use super::tree::{Group, Keyspace, Leaves, Page, Place, Slot, group_of};
-use crate::environment::{Buffer, Durability, Environment, File, Storage, planted};
+use crate::environment::{Environment, File, planted};
 use crate::{Compression, Error, Lsn};
 
 /// Leaves of a group: one that has more is cut into groups of half as many.
@@ -32,13 +31,16 @@ use crate::{Compression, Error, Lsn};
 const MOST_LEAVES: usize = 128;
 #[cfg(test)]
 const MOST_LEAVES: usize = 4;
-/// Bytes that are written by one call at the most.
-const WRITE: usize = 1 << 20;
-/// Bytes by which the data file grows at the most.
-const MOST_GROWTH: u64 = 64 << 20;
+/// What part of the data file one checkpoint writes again at the most: until it is durable, the old leaves take space as well.
+const PART: u64 = 8;
+/// Bytes of leaves that it writes again however small the file is.
+#[cfg(not(test))]
+const LEAST_PART: u64 = 16 << 20;
+#[cfg(test)]
+const LEAST_PART: u64 = 4 << 10;
 
 /// Where a group is written where its leaves are, and they.
-type Held<E> = (Option<Arc<Page<E>>>, Leaves<E>);
+type Held<E> = (Option<Arc<Page<E>>>, Arc<Leaves<E>>);
 
 /// What the last durable control record leads to. It is held so that nobody overwrites it.
 pub(crate) struct Durable<E: Environment> {
@@ -74,20 +76,17 @@ struct Chosen<E: Environment> {
     keyspace: Arc<Keyspace<E>>,
     low: Arc<[u8]>,
     group: Arc<E::RwLock<Group<E>>>,
-    leaves: Leaves<E>,
+    leaves: Arc<Leaves<E>>,
     frozen: Arc<Changes>,
 }
 
 /// What a group is cut into, or all of it.
 struct Piece<E: Environment> {
     low: Arc<[u8]>,
-    leaves: Leaves<E>,
+    leaves: Arc<Leaves<E>>,
     page: Option<Arc<Page<E>>>,
     watermark: u64,
 }
-
-/// Pages that have a place and are not written yet.
-struct Pending(Vec<(u64, Vec<u8>)>);
 
 /// A checkpoint that is durable.
 struct Done<E: Environment> {
@@ -105,7 +104,7 @@ impl<E: Environment> Shared<E> {
     pub(super) fn make_checkpoints(self: &Arc<Self>) {
         let mut work = E::lock(&self.work);
         while !work.is_closing {
-            if !std::mem::take(&mut work.is_due) {
+            if !self.is_due.swap(false, Ordering::AcqRel) {
                 work = self.due.wait(work);
                 continue;
             }
@@ -115,6 +114,7 @@ impl<E: Environment> Shared<E> {
             let made = made.unwrap_or_else(|_| {
                 let error = Error::broken("a checkpoint panicked");
                 E::lock(&self.checkpoints).failure = Some(error.clone());
+                self.set_limit(self.most_changes());
                 Err(error)
             });
             if let Err(error) = &made {
@@ -123,24 +123,43 @@ impl<E: Environment> Shared<E> {
             work = E::lock(&self.work);
             work.tried += 1;
             work.failure = made.err();
-            self.tried.wake_all();
+            self.room.wake_all();
         }
     }
 
-    /// Makes one, and waits for it.
+    /// Makes one, and waits for it; or as many as it takes until all is in them that was committed before.
     pub fn checkpoint(&self, goal: Goal) -> Result<(), Error> {
         let mut checkpoints = E::lock(&self.checkpoints);
-        let made = self.make(&mut checkpoints, goal);
-        let mut tally = E::lock(&self.tally);
-        match &made {
-            Ok(None) => {}
-            Ok(Some(written)) => {
-                tally.checkpoints += 1;
-                tally.written.add(*written);
+        let visible = E::lock(&self.committing).visible;
+        loop {
+            let made = self.make(&mut checkpoints, goal);
+            self.set_limit(self.most_changes());
+            let mut tally = E::lock(&self.tally);
+            match &made {
+                Ok(None) => {}
+                Ok(Some(written)) => {
+                    tally.checkpoints += 1;
+                    tally.written.add(*written);
+                }
+                Err(_) => tally.failed_checkpoints += 1,
             }
-            Err(_) => tally.failed_checkpoints += 1,
+            drop(tally);
+            let is_done = made?.is_none() || goal == Goal::Due;
+            if is_done || !self.is_waiting(visible) {
+                return Ok(());
+            }
         }
-        made.map(drop)
+    }
+
+    /// Whether changes of this commit or an older one are in no leaf.
+    fn is_waiting(&self, visible: u64) -> bool {
+        let is_old = |place: &Place<E>| {
+            let first = E::share(&place.group).pending();
+            first.is_some_and(|first| first <= visible)
+        };
+        let keyspaces = self.all_keyspaces();
+        let mut lists = keyspaces.iter().map(|keyspace| E::share(&keyspace.groups));
+        lists.any(|groups| groups.iter().any(is_old))
     }
 
     fn make(&self, checkpoints: &mut Checkpoints<E>, goal: Goal) -> Result<Option<Written>, Error> {
@@ -217,6 +236,7 @@ impl<E: Environment> Shared<E> {
         let middle = begin + (visible + 1).saturating_sub(begin) / 2;
         let is_long = E::lock(&self.schedule).is_due(visible + 1, self.options.max_recovery_time);
         let mut left = self.changes.load(Ordering::Relaxed);
+        let mut room = (self.space.end() / PART).max(LEAST_PART);
         let mut chosen = Vec::new();
         for (first, bytes, keyspace, place) in found {
             let is_needed =
@@ -224,8 +244,17 @@ impl<E: Environment> Shared<E> {
             if !is_needed {
                 break;
             }
-            left = left.saturating_sub(bytes);
             let mut group = E::exclude(&place.group);
+            let slots = group.leaves.iter();
+            let leaves: u64 = slots
+                .map(|slot| slot.page.pointer.extent(self.granule))
+                .sum();
+            // One is written whatever it takes.
+            if leaves > room && !chosen.is_empty() {
+                break;
+            }
+            room = room.saturating_sub(leaves);
+            left = left.saturating_sub(bytes);
             let frozen = Arc::new(std::mem::take(&mut group.active));
             group.frozen = Some(frozen.clone());
             chosen.push(Chosen {
@@ -259,7 +288,15 @@ impl<E: Environment> Shared<E> {
         }
         let mut written = Written::default();
         let mut pieces = Vec::new();
+        let pace = Pace {
+            begin: self.changes.load(Ordering::Relaxed),
+            frozen: chosen.iter().map(|chosen| chosen.frozen.bytes).sum(),
+            most: self.most_changes(),
+        };
+        let mut begun = 0;
         for chosen in chosen {
+            begun += chosen.frozen.bytes;
+            self.set_limit(pace.limit(begun));
             pieces.push(self.write_group(chosen, snapshots, number, &mut written)?);
         }
         let by_address: HashMap<Address<E>, &Vec<Piece<E>>> = chosen
@@ -269,11 +306,11 @@ impl<E: Environment> Shared<E> {
             .collect();
         let (root, groups) = self.root(checkpoints, chosen, &by_address, next);
         let (first, end) = (root.first, root.end);
-        let mut pending = Pending(Vec::new());
+        let mut pages = Pages::new();
         let raw = root.encode(self.granule);
-        let root = self.place(Kind::Root, Compression::Lz4, number, &raw, &mut pending)?;
+        let root = self.place(Kind::Root, Compression::Lz4, number, &raw, &mut pages)?;
         written.root_bytes += root.pointer.extent(self.granule);
-        self.write_pages(pending)?;
+        self.write_pages(pages)?;
         let data = self.data.get().ok_or(Error::Closed)?;
         if !planted!(self.environment, SkipDataSync) {
             data.sync()
@@ -309,7 +346,7 @@ impl<E: Environment> Shared<E> {
             checkpoints
                 .durable
                 .groups
-                .push((Some(root), Arc::default()));
+                .push((Some(root), Leaves::new(Vec::new())));
             checkpoints.failure = Some(error.clone());
             return Err(error);
         }
@@ -417,14 +454,14 @@ impl<E: Environment> Shared<E> {
             None => self.read_leaf(page).map(Arc::new),
         };
         let merged = merge(&chosen.low, &chosen.leaves, &chosen.frozen, shape, read)?;
-        let mut pending = Pending(Vec::new());
+        let mut pages = Pages::new();
         let mut leaves = Vec::with_capacity(merged.len());
         for leaf in merged {
             leaves.push(match leaf {
                 Merged::Kept(slot) => slot,
                 Merged::New(low, raw) => {
                     let compression = options.compression;
-                    let page = self.place(Kind::Leaf, compression, number, &raw, &mut pending)?;
+                    let page = self.place(Kind::Leaf, compression, number, &raw, &mut pages)?;
                     written.leaves += 1;
                     written.leaf_bytes += page.pointer.extent(self.granule);
                     Slot { low, page }
@@ -456,13 +493,13 @@ impl<E: Environment> Shared<E> {
                 let mut raw = Vec::new();
                 let list = leaves.iter().map(|slot| (&*slot.low, slot.page.pointer));
                 put_leaves(&mut raw, self.granule, list);
-                let page = self.place(Kind::Group, Compression::Lz4, number, &raw, &mut pending)?;
+                let page = self.place(Kind::Group, Compression::Lz4, number, &raw, &mut pages)?;
                 written.group_bytes += page.pointer.extent(self.granule);
                 Some(page)
             };
             pieces.push(Piece {
                 low,
-                leaves: Arc::new(leaves.to_vec()),
+                leaves: Leaves::new(leaves.to_vec()),
                 page,
                 watermark,
             });
@@ -471,117 +508,8 @@ impl<E: Environment> Shared<E> {
                 break;
             }
         }
-        self.write_pages(pending)?;
+        self.write_pages(pages)?;
         Ok(pieces)
-    }
-
-    /// Gives a page a place in the data file, in which nothing is that anybody needs.
-    fn place(
-        &self,
-        kind: Kind,
-        compression: Compression,
-        number: u64,
-        raw: &[u8],
-        pending: &mut Pending,
-    ) -> Result<Arc<Page<E>>, Error> {
-        let store = self.log.shared.log;
-        let sealed = Sealed::new(kind, compression, store, number, raw)?;
-        let bytes = sealed.len().next_multiple_of(self.granule);
-        let extent = match self.space.take(bytes) {
-            Some(extent) => extent,
-            None => self.grow(bytes)?,
-        };
-        let (pointer, bytes) = sealed.at(extent.start);
-        pending.0.push((pointer.offset, bytes));
-        Ok(Page::new(pointer, extent))
-    }
-
-    /// Makes the data file longer, and takes so many bytes of it.
-    fn grow(&self, bytes: u64) -> Result<Extent<E>, Error> {
-        let data = self.data.get().ok_or(Error::Closed)?;
-        let end = self.space.end();
-        // Also without what is free at the end already.
-        let more = (end / 8).clamp(bytes, MOST_GROWTH.max(bytes));
-        for more in [more, bytes] {
-            let more = more.next_multiple_of(self.granule);
-            match data.allocate(end + more) {
-                Ok(()) => {
-                    self.space.grow(end + more);
-                    let taken = self.space.take(bytes);
-                    return taken.ok_or_else(|| Error::broken("what was made is not there"));
-                }
-                Err(error) if is_full(&error) => {}
-                Err(error) => return Err(Error::io("make the data file longer")(error)),
-            }
-        }
-        Err(Error::NoSpace { bytes })
-    }
-
-    /// Writes pages where they belong, several by one call where they lie side by side.
-    fn write_pages(&self, Pending(mut pages): Pending) -> Result<(), Error> {
-        let data = self.data.get().ok_or(Error::Closed)?;
-        pages.sort_unstable_by_key(|(offset, _)| *offset);
-        let longest = pages.iter().map(|(_, bytes)| bytes.len()).max();
-        let Some(longest) = longest else {
-            return Ok(());
-        };
-        let all: usize = pages.iter().map(|(_, bytes)| self.padded(bytes)).sum();
-        let size = WRITE.max(longest).min(all);
-        let mut buffer = Buffer::new(size.next_multiple_of(self.granule as usize));
-        let mut pages = pages.into_iter().peekable();
-        while let Some((offset, bytes)) = pages.next() {
-            let mut used = 0;
-            let mut put = |bytes: &[u8], used: &mut usize| {
-                let padded = self.padded(bytes);
-                let place = buffer.bytes_mut(*used..*used + padded);
-                place[..bytes.len()].copy_from_slice(bytes);
-                place[bytes.len()..].fill(0);
-                *used += padded;
-            };
-            let most = size;
-            put(&bytes, &mut used);
-            while let Some((_, next)) = pages.next_if(|(next, bytes)| {
-                *next == offset + used as u64 && used + self.padded(bytes) <= most
-            }) {
-                put(&next, &mut used);
-            }
-            let written = data.write(buffer.bytes(0..used), offset, Durability::Later);
-            written.map_err(Error::io(format!("write {DATA}")))?;
-        }
-        Ok(())
-    }
-
-    fn padded(&self, bytes: &[u8]) -> usize {
-        bytes.len().next_multiple_of(self.granule as usize)
-    }
-
-    /// Makes the data file before the first page is written, so that its name is durable before anything leads to it.
-    fn make_data_file(&self, number: &mut u64) -> Result<(), Error> {
-        if self.data.get().is_some() {
-            return Ok(());
-        }
-        let storage = self.environment.storage();
-        let mut make = || {
-            let mut next = 1;
-            for number in storage.names()?.iter().filter_map(|name| data_number(name)) {
-                // An attempt that did not come to a control record has left it.
-                storage.remove(&data_name(number))?;
-                next = next.max(number + 1);
-            }
-            let file = storage.create(&data_name(next))?;
-            storage.sync()?;
-            *number = next;
-            Ok(file)
-        };
-        let file = make().map_err(|error: io::Error| match error {
-            error if is_full(&error) => Error::NoSpace {
-                bytes: self.granule,
-            },
-            error => Error::io("make the data file")(error),
-        })?;
-        // Nobody else makes one.
-        let _ = self.data.set(file);
-        Ok(())
     }
 
     /// The group's leaves are those that were written, and its changes are in them.
@@ -645,11 +573,4 @@ impl<E: Environment> Shared<E> {
         self.note_changes(before, changes.bytes);
         group.active = changes;
     }
-}
-
-pub(super) fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
 }

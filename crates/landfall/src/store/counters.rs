@@ -37,10 +37,10 @@ pub struct StoreCounters {
 }
 
 impl StoreCounters {
-    /// Bytes that were written for each byte that was committed: of the log, and of checkpoints.
+    /// Bytes that were written for each byte that was committed: of the log, its zeros included, and of checkpoints.
     pub fn write_amplification(&self) -> f64 {
         let data = self.leaf_bytes + self.group_bytes + self.root_bytes + self.control_bytes;
-        (self.log.bytes + data) as f64 / self.logical_bytes.max(1) as f64
+        (self.log.all_bytes() + data) as f64 / self.logical_bytes.max(1) as f64
     }
 }
 

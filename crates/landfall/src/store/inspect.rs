@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::control::Control;
+use super::data_file::DataFile;
 use super::leaf::Leaf;
 use super::options::KeyspaceOptions;
-use super::restart::{DataFile, Found, read};
+use super::piece::Piece;
+use super::restart::{Found, read};
 use super::shared::corrupt;
 use super::tree::{Keyspace, Page};
 use super::verify::{StoreVerification, verify};
-use super::visible::visible_in;
 use crate::environment::{Environment, Machine, read_only_machine};
 use crate::log::directory::Directory;
 use crate::log::format::{Kind, Shutdown};
@@ -182,9 +183,12 @@ impl Opened {
                     _ => Bound::Unbounded,
                 };
                 let to = next.map_or(Bound::Unbounded, Bound::Excluded);
-                let changes = group.changes_in(from, to, u64::MAX);
+                let changes = group.changes_in((from, to), u64::MAX).into_iter();
                 let leaf = slot.map(|slot| self.leaf(&slot.page)).transpose()?;
-                visible_in(leaf.as_ref(), (from, to), u64::MAX, changes, visit);
+                let leaf = leaf.map(Arc::new);
+                for (key, value) in Piece::new(leaf, (from, to), u64::MAX, changes) {
+                    visit(&key, &value);
+                }
             }
         }
         Ok(())

@@ -1,20 +1,26 @@
 //! Going through keys in their order, from either end, while others write.
 //!
-//! A range is read as of one commit, leaf by leaf: what is in memory of a leaf's keys is copied, then the leaf is read, with no
-//! lock held. Between two leaves anything may happen to the tree: the next one is looked for by its key.
+//! A range is read as of one commit, piece by piece: what is in memory of a leaf's keys is copied, then the leaf is read, with
+//! no lock held. Between two pieces anything may happen to the tree: the next one is looked for by its key. Pieces with many
+//! changes begin small, for those who want a few keys, and grow.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
+use super::leaf::Leaf;
+pub(crate) use super::piece::Pair;
+use super::piece::{Piece, overlay};
 use super::snapshots::View;
-use super::tree::{Keyspace, group_of};
-use super::visible::visible_in;
+use super::tree::{Keyspace, Page, group_of};
+
 use crate::Error;
 use crate::environment::Environment;
 
-/// A key and its value.
-pub(crate) type Pair = (Vec<u8>, Vec<u8>);
+/// Changes in memory that the first piece has at most.
+const FIRST: usize = if cfg!(test) { 2 } else { 32 };
+/// That any piece has at most: each is copied with the lock of its group held.
+const MOST: usize = if cfg!(test) { 8 } else { 1024 };
 
 /// From and to which key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +66,7 @@ impl Bounds {
     }
 
     pub fn contains(&self, key: &[u8]) -> bool {
-        (borrowed(&self.from), borrowed(&self.to)).contains(key)
+        self.borrow().contains(key)
     }
 
     fn is_empty(&self) -> bool {
@@ -81,10 +87,14 @@ pub(crate) struct Range<E: Environment> {
     /// What was not read yet.
     rest: Bounds,
     /// What was read and not given out, in front and behind.
-    front: VecDeque<Pair>,
-    back: VecDeque<Pair>,
+    front: Piece,
+    back: Piece,
     /// What a transaction wrote itself.
     own: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// The leaf of the last piece: the next one mostly has the same.
+    leaf: Option<(Arc<Page<E>>, Arc<Leaf>)>,
+    /// How many the next piece has at most.
+    most: usize,
     has_failed: bool,
 }
 
@@ -99,49 +109,55 @@ impl<E: Environment> Range<E> {
             view,
             keyspace,
             rest: bounds,
-            front: VecDeque::new(),
-            back: VecDeque::new(),
+            front: Piece::default(),
+            back: Piece::default(),
             own,
+            leaf: None,
+            most: FIRST,
             has_failed: false,
         }
     }
 
     pub fn next(&mut self) -> Option<Result<Pair, Error>> {
-        while self.front.is_empty() && !self.has_failed && !self.rest.is_empty() {
+        loop {
+            if let Some(pair) = self.front.next() {
+                return Some(Ok(pair));
+            }
+            if self.has_failed || self.rest.is_empty() {
+                return self.back.next().map(Ok);
+            }
             match self.read(false) {
-                Ok(pairs) => self.front.extend(pairs),
+                Ok(piece) => self.front = piece,
                 Err(error) => return self.fail(error),
             }
         }
-        self.front
-            .pop_front()
-            .or_else(|| self.back.pop_front())
-            .map(Ok)
     }
 
     pub fn next_back(&mut self) -> Option<Result<Pair, Error>> {
-        while self.back.is_empty() && !self.has_failed && !self.rest.is_empty() {
+        loop {
+            if let Some(pair) = self.back.next_back() {
+                return Some(Ok(pair));
+            }
+            if self.has_failed || self.rest.is_empty() {
+                return self.front.next_back().map(Ok);
+            }
             match self.read(true) {
-                Ok(pairs) => self.back.extend(pairs),
+                Ok(piece) => self.back = piece,
                 Err(error) => return self.fail(error),
             }
         }
-        self.back
-            .pop_back()
-            .or_else(|| self.front.pop_back())
-            .map(Ok)
     }
 
     /// Nothing more comes: what is behind would seem to follow.
     fn fail(&mut self, error: Error) -> Option<Result<Pair, Error>> {
         self.has_failed = true;
-        self.front.clear();
-        self.back.clear();
+        self.front = Piece::default();
+        self.back = Piece::default();
         Some(Err(error))
     }
 
-    /// Reads what is in the first leaf of what is left, or in the last one, and takes it away from what is left.
-    fn read(&mut self, backwards: bool) -> Result<Vec<Pair>, Error> {
+    /// Reads the first piece of what is left, or the last one, and takes it away from what is left.
+    fn read(&mut self, backwards: bool) -> Result<Piece, Error> {
         let shared = &self.view.store.shared;
         shared.require_open(&self.keyspace)?;
         let groups = E::share(&self.keyspace.groups);
@@ -166,16 +182,13 @@ impl<E: Environment> Range<E> {
         let leaf = if backwards {
             match &self.rest.to {
                 Bound::Unbounded => group.leaves.len().checked_sub(1),
-                Bound::Included(to) => group.leaf_of(to),
-                Bound::Excluded(to) => (!group.leaves.is_empty()).then(|| {
-                    let behind = group.leaves.partition_point(|slot| *slot.low < **to);
-                    behind.saturating_sub(1)
-                }),
+                Bound::Included(to) => group.leaves.of_key(to),
+                Bound::Excluded(to) => group.leaves.last_before(to),
             }
         } else {
             match &self.rest.from {
                 Bound::Unbounded => (!group.leaves.is_empty()).then_some(0),
-                Bound::Included(from) | Bound::Excluded(from) => group.leaf_of(from),
+                Bound::Included(from) | Bound::Excluded(from) => group.leaves.of_key(from),
             }
         };
         // The keys of the leaf, or of the group if it has none.
@@ -183,56 +196,46 @@ impl<E: Environment> Range<E> {
         let leaf_low = leaf_low.map(|leaf| group.leaves[leaf].low.clone()).or(low);
         let leaf_next = leaf.and_then(|leaf| group.leaves.get(leaf + 1));
         let leaf_next = leaf_next.map(|slot| slot.low.clone()).or(next_low);
-        let part = self.rest.within(leaf_low.as_deref(), leaf_next.as_deref());
-        let changes = if part.is_empty() {
-            Vec::new()
-        } else {
-            group.changes_in(borrowed(&part.from), borrowed(&part.to), self.view.at)
-        };
+        let mut keys = self.rest.within(leaf_low.as_deref(), leaf_next.as_deref());
+        debug_assert!(
+            !keys.is_empty(),
+            "a leaf that has nothing of the range was chosen"
+        );
+        let most = self.most;
+        for changes in group.changes() {
+            let key = if backwards {
+                changes.key_back(borrowed(&keys.to), most)
+            } else {
+                changes.key_ahead(borrowed(&keys.from), most)
+            };
+            keys.end_with(key, backwards);
+        }
+        let changes = group.changes_in(keys.borrow(), self.view.at);
         let page = leaf.map(|leaf| group.leaves[leaf].page.clone());
         drop(group);
         drop(groups);
-        let mut pairs: Vec<Pair> = Vec::new();
-        if !part.is_empty() {
-            let leaf = page.map(|page| shared.load(&page)).transpose()?;
-            let range = (borrowed(&part.from), borrowed(&part.to));
-            visible_in(
-                leaf.as_deref(),
-                range,
-                self.view.at,
-                changes,
-                &mut |key, value| {
-                    pairs.push((key.to_vec(), value.to_vec()));
-                },
-            );
-        }
-        if backwards {
-            self.rest.to = leaf_low.map_or(Bound::Excluded(Vec::new()), |low| {
-                Bound::Excluded(low.to_vec())
-            });
-        } else {
-            match leaf_next {
-                Some(next) => self.rest.from = Bound::Included(next.to_vec()),
-                None => self.rest = Bounds::nothing(),
+        let leaf = match page {
+            Some(page) => {
+                let last = self
+                    .leaf
+                    .take()
+                    .filter(|(last, _)| Arc::ptr_eq(last, &page));
+                let leaf = match last {
+                    Some((_, leaf)) => leaf,
+                    None => shared.load(&page)?,
+                };
+                self.leaf = Some((page, leaf.clone()));
+                Some(leaf)
             }
-        }
-        Ok(self.with_own(pairs, &part))
-    }
-
-    /// What a transaction wrote itself takes the place of what is there.
-    fn with_own(&self, pairs: Vec<Pair>, part: &Bounds) -> Vec<Pair> {
-        if self.own.is_empty() || part.is_empty() {
-            return pairs;
-        }
-        let mut all: BTreeMap<Vec<u8>, Vec<u8>> = pairs.into_iter().collect();
-        let range = (borrowed(&part.from), borrowed(&part.to));
-        for (key, value) in self.own.range::<[u8], _>(range) {
-            match value {
-                Some(value) => all.insert(key.clone(), value.clone()),
-                None => all.remove(key),
-            };
-        }
-        all.into_iter().collect()
+            None => None,
+        };
+        let own = self.own.range::<[u8], _>(keys.borrow());
+        let own = own.map(|(key, value)| (key.clone(), value.clone()));
+        let changes = overlay(changes.into_iter(), own);
+        let found = Piece::new(leaf, keys.borrow(), self.view.at, changes);
+        self.rest.take(keys, backwards);
+        self.most = (2 * most).min(MOST);
+        Ok(found)
     }
 }
 
@@ -241,6 +244,37 @@ impl Bounds {
         Bounds {
             from: Bound::Unbounded,
             to: Bound::Excluded(Vec::new()),
+        }
+    }
+
+    fn borrow(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        (borrowed(&self.from), borrowed(&self.to))
+    }
+
+    /// Ends with this key, or begins with it, if it has it.
+    fn end_with(&mut self, key: Option<&[u8]>, backwards: bool) {
+        let key = key.filter(|key| self.contains(key));
+        let Some(key) = key.map(|key| Bound::Included(key.to_vec())) else {
+            return;
+        };
+        if backwards {
+            self.from = key;
+        } else {
+            self.to = key;
+        }
+    }
+
+    /// Takes its first piece away, or its last one.
+    fn take(&mut self, piece: Bounds, backwards: bool) {
+        let behind = |end| match end {
+            Bound::Included(key) => Bound::Excluded(key),
+            Bound::Excluded(key) => Bound::Included(key),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        match if backwards { piece.from } else { piece.to } {
+            Bound::Unbounded => *self = Bounds::nothing(),
+            end if backwards => self.to = behind(end),
+            end => self.from = behind(end),
         }
     }
 

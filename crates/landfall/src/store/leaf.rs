@@ -4,8 +4,10 @@
 //! says at which commit it came to be only if a snapshot is older than that: 0 means that all can see it.
 
 use std::cmp::Ordering;
+use std::ops::{Bound, Range};
 
 use super::bytes::{Cursor, put_number};
+use super::heads::Heads;
 
 /// An entry has no value: the key is removed.
 const REMOVED: u8 = 1;
@@ -71,12 +73,23 @@ impl Entry<'_> {
     }
 }
 
+fn entry_of<'a>(bytes: &'a [u8], starts: &[u32], index: usize) -> Option<Entry<'a>> {
+    let start = *starts.get(index)? as usize;
+    Entry::take(&mut Cursor::new(&bytes[start..]))
+}
+
+fn key_of<'a>(bytes: &'a [u8], starts: &[u32], index: usize) -> &'a [u8] {
+    entry_of(bytes, starts, index).map_or(&[], |entry| entry.key)
+}
+
 /// A leaf that was read.
 #[derive(Debug)]
 pub(crate) struct Leaf {
     bytes: Vec<u8>,
     /// Where each entry begins.
     starts: Vec<u32>,
+    /// Of their keys.
+    heads: Heads,
 }
 
 impl Leaf {
@@ -93,32 +106,99 @@ impl Leaf {
             }
             before = Some(entry);
         }
-        Some(Leaf { bytes, starts })
+        let heads = Heads::of(starts.len(), |index| key_of(&bytes, &starts, index));
+        Some(Leaf {
+            bytes,
+            starts,
+            heads,
+        })
     }
 
     /// Bytes that it takes in memory.
     pub fn memory(&self) -> usize {
-        self.bytes.len() + 4 * self.starts.len() + 64
+        self.bytes.len() + 4 * self.starts.len() + 8 * self.heads.capacity() + 128
     }
 
     fn entry(&self, index: usize) -> Option<Entry<'_>> {
-        let start = *self.starts.get(index)? as usize;
-        Entry::take(&mut Cursor::new(&self.bytes[start..]))
+        entry_of(&self.bytes, &self.starts, index)
     }
 
-    /// All entries from this key on.
-    pub fn from(&self, key: &[u8]) -> impl Iterator<Item = Entry<'_>> {
-        let is_before = |start: &u32| {
-            let entry = Entry::take(&mut Cursor::new(&self.bytes[*start as usize..]));
-            entry.is_some_and(|entry| entry.key < key)
-        };
-        let first = self.starts.partition_point(is_before);
-        (first..self.starts.len()).map_while(|index| self.entry(index))
+    /// How many entries have keys before this one.
+    fn before(&self, key: &[u8]) -> usize {
+        let key_of = |index| key_of(&self.bytes, &self.starts, index);
+        self.heads.find(key, key_of).unwrap_or_else(|place| place)
+    }
+
+    /// How many entries have keys before this one, or this one.
+    fn to(&self, key: &[u8]) -> usize {
+        let first = self.before(key);
+        let rest = (first..).map_while(|index| self.entry(index));
+        first + rest.take_while(|entry| entry.key == key).count()
+    }
+
+    fn begin(&self, from: Bound<&[u8]>) -> usize {
+        match from {
+            Bound::Unbounded => 0,
+            Bound::Included(key) => self.before(key),
+            Bound::Excluded(key) => self.to(key),
+        }
+    }
+
+    fn end(&self, to: Bound<&[u8]>) -> usize {
+        match to {
+            Bound::Unbounded => self.starts.len(),
+            Bound::Included(key) => self.to(key),
+            Bound::Excluded(key) => self.before(key),
+        }
+    }
+
+    /// Which entries are of a range.
+    pub fn entries_of(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Range<usize> {
+        self.begin(from)..self.end(to)
+    }
+
+    /// All entries.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        (0..self.starts.len()).map_while(|index| self.entry(index))
+    }
+
+    /// Of these entries, that of the first key which has one at this commit, and which are behind those of its key.
+    pub fn first_seen(&self, mut all: Range<usize>, at: u64) -> Option<(Entry<'_>, Range<usize>)> {
+        let mut seen = None;
+        while !all.is_empty() {
+            let entry = self.entry(all.start)?;
+            match &seen {
+                Some(Entry { key, .. }) if *key != entry.key => break,
+                // The newest that is not too new.
+                None if entry.lsn <= at => seen = Some(entry),
+                _ => {}
+            }
+            all.start += 1;
+        }
+        Some((seen?, all))
+    }
+
+    /// Of these entries, that of the last key which has one at this commit, and which are before those of its key.
+    pub fn last_seen(&self, mut all: Range<usize>, at: u64) -> Option<(Entry<'_>, Range<usize>)> {
+        let mut seen: Option<Entry<'_>> = None;
+        while !all.is_empty() {
+            let entry = self.entry(all.end - 1)?;
+            if seen.is_some_and(|seen| seen.key != entry.key) {
+                break;
+            }
+            if entry.lsn <= at {
+                seen = Some(entry);
+            }
+            all.end -= 1;
+        }
+        Some((seen?, all))
     }
 
     /// What the key has at this commit, if anything is known of it.
     pub fn find(&self, key: &[u8], at: u64) -> Option<Entry<'_>> {
-        let mut versions = self.from(key).take_while(|entry| entry.key == key);
+        let first = self.before(key)..self.starts.len();
+        let entries = first.map_while(|index| self.entry(index));
+        let mut versions = entries.take_while(|entry| entry.key == key);
         versions.find(|entry| entry.lsn <= at)
     }
 }
@@ -153,8 +233,16 @@ mod tests {
             entry("c", 0, Some("")),
         ];
         let leaf = leaf(&entries).unwrap();
-        assert_eq!(leaf.from(b"").collect::<Vec<_>>(), entries);
-        assert_eq!(leaf.from(b"bb").collect::<Vec<_>>(), entries[4..]);
+        use Bound::{Excluded, Included, Unbounded};
+        assert_eq!(leaf.entries().collect::<Vec<_>>(), entries);
+        assert_eq!(leaf.entries_of(Unbounded, Unbounded), 0..5);
+        assert_eq!(leaf.entries_of(Included(b"bb"), Unbounded), 4..5);
+        assert_eq!(leaf.entries_of(Included(b"b"), Included(b"b")), 1..4);
+        assert!(leaf.entries_of(Excluded(b"b"), Excluded(b"c")).is_empty());
+        assert_eq!(leaf.first_seen(1..5, 8), Some((entries[2], 4..5)));
+        assert_eq!(leaf.first_seen(1..3, 4), None);
+        assert_eq!(leaf.last_seen(0..4, 8), Some((entries[2], 0..1)));
+        assert_eq!(leaf.last_seen(1..3, 4), None);
         assert_eq!(leaf.find(b"", 0), Some(entries[0]));
         assert_eq!(leaf.find(b"b", u64::MAX), Some(entries[1]));
         assert_eq!(leaf.find(b"b", 8), Some(entries[2]));
@@ -179,7 +267,8 @@ mod tests {
         #[test]
         fn nothing_panics_on_anything(bytes: Vec<u8>, key: Vec<u8>) {
             if let Some(leaf) = Leaf::decode(bytes) {
-                leaf.from(&key).for_each(drop);
+                let _ = leaf.entries_of(Bound::Included(&key), Bound::Unbounded);
+                leaf.entries().for_each(drop);
             }
         }
     }

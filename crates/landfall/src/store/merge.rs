@@ -158,7 +158,7 @@ impl<'a> Builder<'a> {
         leaf: &Leaf,
         changed: &mut Peekable<impl Iterator<Item = (&'c [u8], Versions<'c>)>>,
     ) {
-        let mut entries = leaf.from(b"").peekable();
+        let mut entries = leaf.entries().peekable();
         let mut versions = Vec::new();
         loop {
             let of_leaf = entries.peek().map(|entry| entry.key);

@@ -5,7 +5,7 @@
 //! - `tree` is what of it is in memory: keyspaces, groups, and where leaves are; `changes` are those that are in no leaf yet, in
 //!   `block`s of memory;
 //!   `extents` says which bytes of the data file are free, `cache` which leaves are kept in memory;
-//! - `shared` is what all users share: committing, and looking; `snapshots` who reads as of which commit, `visible` what
+//! - `shared` is what all users share: committing, and looking; `snapshots` who reads as of which commit, `piece` what
 //!   they see, `iterate` goes through keys, `transaction` commits only if nobody came between;
 //! - `checkpoint` writes changes into leaves, which `merge` makes; `restart` opens a store; `counters` says what was done, and
 //!   `verify` whether all of it can be read; `inspect` looks from outside.
@@ -17,6 +17,7 @@ mod changes;
 pub(crate) mod checkpoint;
 pub(crate) mod control;
 mod counters;
+mod data_file;
 mod extents;
 mod heads;
 mod inspect;
@@ -24,10 +25,13 @@ pub(crate) mod iterate;
 mod leaf;
 mod merge;
 mod options;
+mod pace;
 mod page;
+mod piece;
 #[cfg(test)]
 mod public;
 pub(crate) mod record;
+mod replay;
 mod restart;
 mod root;
 pub(crate) mod shared;
@@ -35,7 +39,6 @@ pub(crate) mod snapshots;
 pub(crate) mod transaction;
 pub(crate) mod tree;
 mod verify;
-mod visible;
 
 use std::fmt;
 use std::ops::RangeBounds;

@@ -4,50 +4,32 @@
 //! the whole log, whose commits are applied while it is examined. Leaves are read, and compared with their checksums, when
 //! somebody asks for what is in them. What was found damaged is reported, and the directory stays as it is.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::block::Block;
 use super::cache::Cache;
-use super::changes::Version;
 use super::checkpoint::{Checkpoints, Durable};
 use super::control::{self, Control, ControlFile};
 use super::counters::Tally;
+use super::data_file::{DataFile, data_name, data_number};
 use super::extents::Space;
-use super::leaf::Leaf;
 use super::options::StoreOptions;
-use super::page::{Kind, Pointer, unseal};
-use super::record::{Record, WriteRef};
+use super::page::{Kind, Pointer};
+use super::replay::Replay;
 use super::root::{Root, take_leaves};
 use super::shared::{Keyspaces, Shared, Work};
 use super::snapshots::Committing;
-use super::tree::{Group, Keyspace, Page, Slot, group_of};
-use crate::environment::{Buffer, Environment, File, FileOf, Storage, planted};
+use super::tree::{Group, Keyspace, Leaves, Page, Slot};
+use crate::environment::{Environment, File, Storage, planted};
 use crate::log::Handle as Log;
-use crate::log::batch_assembler::{BatchAssembler, Place};
 use crate::log::directory::{Directory, Examined};
 use crate::log::event_count::EventCount;
-use crate::log::examine::Visited;
-use crate::log::format::{Kind as LogKind, MOST};
+use crate::log::format::Kind as LogKind;
 use crate::log::waiters::Waiters;
 use crate::state::schedule::Schedule;
 use crate::{Error, Lsn};
-
-/// What the name of the data file begins with. There is one; each opening gives it another number.
-pub(super) const DATA: &str = "data";
-
-pub(super) fn data_name(number: u64) -> String {
-    format!("{DATA}-{number:06}")
-}
-
-pub(super) fn data_number(name: &str) -> Option<u64> {
-    let number = name.strip_prefix(DATA)?.strip_prefix('-')?.parse().ok()?;
-    (data_name(number) == name && number < MOST).then_some(number)
-}
 
 /// What opening a store found, and how long it took.
 #[derive(Clone, Debug, Default)]
@@ -69,8 +51,8 @@ pub(super) struct Loaded<E: Environment> {
     pub keyspaces: Keyspaces<E>,
     durable: Durable<E>,
     /// The first commit that may have to be applied, and the one behind the last of which something is there.
-    first: u64,
-    end: u64,
+    pub first: u64,
+    pub end: u64,
     /// Bytes of changes that were applied to it.
     pub changes: usize,
     pub commits: u64,
@@ -93,77 +75,6 @@ impl<E: Environment> Loaded<E> {
             end: 1,
             changes: 0,
             commits: 0,
-        }
-    }
-
-    /// Applies what was written to a keyspace, in the order of keys, so that neighbours are changed one after another.
-    fn apply(&mut self, keyspace: &Keyspace<E>, mut written: Block) {
-        written.sort();
-        let groups = E::share(&keyspace.groups);
-        for (key, versions) in written.range(Bound::Unbounded, Bound::Unbounded) {
-            let mut group = E::exclude(&groups[group_of(&groups, key)].group);
-            let before = group.active.bytes;
-            // Nobody reads as of a commit before the last.
-            let newest = versions.newest_first().next();
-            if let Some(version) = newest.filter(|version| version.lsn >= group.watermark) {
-                group.active.add(key, version, &[]);
-            }
-            self.changes = self.changes + group.active.bytes - before;
-        }
-    }
-}
-
-/// The data file as it is read while nothing is changed yet.
-pub(super) struct DataFile<E: Environment> {
-    file: FileOf<E>,
-    number: u64,
-    name: String,
-}
-
-impl<E: Environment> DataFile<E> {
-    /// The one that a control record means. Each opening gives it the next number, and the record may be from before.
-    fn find(environment: &E, names: &[String], control: &Control) -> Result<DataFile<E>, Error> {
-        let numbers = names.iter().filter_map(|name| data_number(name));
-        let missing = || Error::Corrupt {
-            file: PathBuf::from(data_name(control.data)),
-            offset: 0,
-            what: "it is missing".to_owned(),
-        };
-        let number = numbers.filter(|number| *number >= control.data).max();
-        let number = number.ok_or_else(missing)?;
-        let name = data_name(number);
-        let opened = environment.storage().open(&name);
-        let file = opened.map_err(Error::io(format!("open {name}")))?;
-        Ok(DataFile { file, number, name })
-    }
-
-    /// The entries of a leaf.
-    pub fn leaf(&self, pointer: Pointer, control: &Control) -> Result<Leaf, Error> {
-        let raw = self.read(pointer, Kind::Leaf, control)?;
-        Leaf::decode(raw).ok_or_else(|| self.corrupt(pointer, "its entries make no sense"))
-    }
-
-    /// What a page holds.
-    fn read(&self, pointer: Pointer, kind: Kind, control: &Control) -> Result<Vec<u8>, Error> {
-        let extent = pointer.extent(control.granule.into());
-        if pointer.offset + extent > control.end {
-            return Err(self.corrupt(pointer, "a page is behind the end of the data file"));
-        }
-        let mut buffer = Buffer::new(extent as usize);
-        let whole = 0..buffer.capacity();
-        let read = self
-            .file
-            .read(buffer.bytes_mut(whole.clone()), pointer.offset);
-        read.map_err(Error::io(format!("read {}", self.name)))?;
-        let raw = unseal(buffer.bytes(whole), pointer, kind, control.store, false);
-        raw.map_err(|what| self.corrupt(pointer, what))
-    }
-
-    fn corrupt(&self, pointer: Pointer, what: &str) -> Error {
-        Error::Corrupt {
-            file: PathBuf::from(&self.name),
-            offset: pointer.offset,
-            what: what.to_owned(),
         }
     }
 }
@@ -222,7 +133,7 @@ fn load<E: Environment>(data: &DataFile<E>, control: &Control) -> Result<Loaded<
                     let page = hold(pointer)?;
                     Ok(Slot { low, page })
                 });
-                group.leaves = Arc::new(slots.collect::<Result<_, Error>>()?);
+                group.leaves = Leaves::new(slots.collect::<Result<_, Error>>()?);
             }
             let held = (group.page.clone(), group.leaves.clone());
             loaded.durable.groups.push(held);
@@ -278,12 +189,7 @@ pub(super) fn read<E: Environment>(
         ));
     }
     let begin = environment.now();
-    let mut replay = Replay {
-        assembler: BatchAssembler::new(),
-        loaded: &mut loaded,
-        waiting: BTreeMap::new(),
-        bytes: 0,
-    };
+    let mut replay = Replay::new(&mut loaded);
     let examined = directory.examine(&mut |visited| replay.take(&visited))?;
     replay.apply();
     restart.commits = loaded.commits;
@@ -379,14 +285,15 @@ pub(super) fn open<E: Environment>(
             failure: None,
         }),
         work: E::mutex(Work {
-            is_due: loaded.changes > options.memory_bytes / 2,
             is_closing: false,
             tried: 0,
             failure: None,
             threads: Vec::new(),
         }),
+        is_due: AtomicBool::new(loaded.changes > options.memory_bytes / 2),
         due: Waiters::new(),
-        tried: Waiters::new(),
+        limit: AtomicUsize::new(options.memory_bytes / 2),
+        room: Waiters::new(),
         schedule: E::mutex(Schedule::new(
             first,
             Duration::ZERO,
@@ -418,118 +325,6 @@ fn remove_others<E: Environment>(environment: &E, names: &[String], before: u64)
         // It is not needed; if it stays it is found when the store is opened.
         if let Err(error) = environment.storage().remove(&name) {
             tracing::warn!(%error, name, "a data file that is not needed cannot be removed");
-        }
-    }
-}
-
-/// Bytes of writes that are sorted together.
-const SORTED: usize = 32 << 20;
-
-/// Applies the records of the log that are in no checkpoint, as it is examined.
-struct Replay<'a, E: Environment> {
-    assembler: BatchAssembler,
-    loaded: &'a mut Loaded<E>,
-    /// Writes that are not applied yet, by keyspace.
-    waiting: BTreeMap<u32, Block>,
-    /// Bytes of their records.
-    bytes: usize,
-}
-
-impl<E: Environment> Replay<'_, E> {
-    fn take(&mut self, visited: &Visited<'_>) -> Result<(), Error> {
-        let entered = self.assembler.enter(visited.header, visited.payload.len());
-        entered.map_err(Error::broken)?;
-        while let Some((lsn, place)) = self
-            .assembler
-            .next(visited.payload)
-            .map_err(Error::broken)?
-        {
-            if lsn < self.loaded.first {
-                continue;
-            }
-            let bytes = match place {
-                Place::Payload(range) => &visited.payload[range],
-                Place::Kept(range) => self.assembler.kept(range),
-            };
-            let wrong = |what: &str| Error::Command {
-                lsn: Lsn(lsn),
-                what: what.to_owned(),
-            };
-            let record = Record::decode(bytes);
-            let record = record.ok_or_else(|| wrong("it is no record of a store"))?;
-            self.loaded.commits += 1;
-            let keyspaces = &mut self.loaded.keyspaces;
-            match record {
-                Record::Writes(writes) => {
-                    for WriteRef {
-                        keyspace,
-                        key,
-                        value,
-                    } in writes
-                    {
-                        // One that was there was removed later.
-                        if keyspace >= keyspaces.next {
-                            return Err(wrong("its keyspace was never made"));
-                        }
-                        if keyspaces.all.contains_key(&keyspace) {
-                            let waiting = self.waiting.entry(keyspace).or_default();
-                            waiting.push(key, Version { lsn, value });
-                        }
-                    }
-                    self.bytes += bytes.len();
-                }
-                Record::Make {
-                    keyspace,
-                    name,
-                    options,
-                } => {
-                    // Or it is in the root, which is newer.
-                    if keyspace >= keyspaces.next {
-                        let made = Keyspace::empty(keyspace, name.to_owned(), options);
-                        keyspaces.all.insert(keyspace, made);
-                        keyspaces.next = keyspace + 1;
-                    }
-                }
-                Record::Remove { keyspace } => {
-                    self.waiting.remove(&keyspace);
-                    if let Some(removed) = keyspaces.all.remove(&keyspace) {
-                        let groups = E::share(&removed.groups);
-                        let bytes = groups
-                            .iter()
-                            .map(|place| E::share(&place.group).active.bytes);
-                        self.loaded.changes -= bytes.sum::<usize>();
-                    }
-                }
-            }
-            if self.bytes > SORTED {
-                self.apply();
-            }
-        }
-        Ok(())
-    }
-
-    /// Applies what waits.
-    fn apply(&mut self) {
-        self.bytes = 0;
-        for (keyspace, written) in std::mem::take(&mut self.waiting) {
-            // Whose keyspace is removed goes with it.
-            if let Some(keyspace) = self.loaded.keyspaces.all.get(&keyspace).cloned() {
-                self.loaded.apply(&keyspace, written);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_those_that_are_made() {
-        assert_eq!(data_number(&data_name(7)), Some(7));
-        assert_eq!(data_number(&data_name(12_345_678)), Some(12_345_678));
-        for name in ["data", "data-7", "data-", "data-00000x", "segment-000001"] {
-            assert_eq!(data_number(name), None, "{name}");
         }
     }
 }

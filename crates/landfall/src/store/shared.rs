@@ -11,7 +11,6 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use super::cache::Cache;
 use super::changes::Version;
@@ -29,6 +28,7 @@ use super::{MOST_KEY, MOST_VALUE};
 use crate::environment::{Buffer, Environment, File, FileOf, planted};
 use crate::log::Handle as Log;
 use crate::log::event_count::EventCount;
+use crate::log::interval::commit_at_intervals;
 use crate::log::waiters::Waiters;
 use crate::state::schedule::Schedule;
 use crate::{Commit, Error, Lsn, Policy};
@@ -45,7 +45,6 @@ pub(crate) struct Keyspaces<E: Environment> {
 
 /// What the thread that makes checkpoints waits for, and those who wait for it.
 pub(crate) struct Work<T> {
-    pub is_due: bool,
     pub is_closing: bool,
     /// Checkpoints that were tried, and why the last one failed.
     pub tried: u64,
@@ -69,10 +68,15 @@ pub(crate) struct Shared<E: Environment> {
     pub changes: AtomicUsize,
     pub checkpoints: E::Mutex<Checkpoints<E>>,
     pub work: E::Mutex<Work<E::Thread>>,
+    /// A checkpoint was asked for, and none has begun since; set under the lock of `work`.
+    pub is_due: AtomicBool,
     /// The thread that makes checkpoints waits for something to do.
     pub due: Waiters<E>,
-    /// Those who wait until one was tried.
-    pub tried: Waiters<E>,
+    /// Bytes of changes with which whoever commits waits: the fewer, the less of the present checkpoint has been written. It is
+    /// changed under the lock of `work`.
+    pub limit: AtomicUsize,
+    /// Those who wait for it to rise.
+    pub room: Waiters<E>,
     pub schedule: E::Mutex<Schedule>,
     pub tally: E::Mutex<Tally>,
     /// Commits, and bytes of their keys and values.
@@ -85,7 +89,7 @@ pub(crate) struct Shared<E: Environment> {
 /// The data file is damaged.
 pub(crate) fn corrupt(offset: u64, what: &str) -> Error {
     Error::Corrupt {
-        file: PathBuf::from(super::restart::DATA),
+        file: PathBuf::from(super::data_file::DATA),
         offset,
         what: what.to_owned(),
     }
@@ -117,7 +121,7 @@ fn check_sizes(writes: &[Write]) -> Result<(), Error> {
 }
 
 impl<E: Environment> Shared<E> {
-    /// Bytes of changes with which whoever commits waits for a checkpoint.
+    /// Bytes of changes with which whoever commits waits for a checkpoint to end.
     pub fn most_changes(&self) -> usize {
         self.options.memory_bytes / 2
     }
@@ -181,6 +185,7 @@ impl<E: Environment> Shared<E> {
             Record::Writes(writes).encode()
         };
         let encoded = encode(&writes);
+        let found = self.keyspaces_of(&writes);
         let mut committing = E::lock(&self.committing);
         if let Some(checks) = checks.filter(|_| !planted!(self.environment, NoConflicts)) {
             checks.require_valid(&committing, &writes)?;
@@ -188,7 +193,11 @@ impl<E: Environment> Shared<E> {
         if writes.is_empty() {
             return Ok(None);
         }
-        let keyspaces = self.keyspaces_of(&writes)?;
+        let keyspaces = found?;
+        let is_removed = |one: &Arc<Keyspace<E>>| one.is_removed.load(Ordering::Acquire);
+        if keyspaces.iter().any(is_removed) {
+            return Err(Error::NoKeyspace);
+        }
         let appended = if planted!(self.environment, RecordPerWrite) {
             let (last, others) = writes.split_last().ok_or(Error::Closed)?;
             for write in others {
@@ -199,7 +208,8 @@ impl<E: Environment> Shared<E> {
             append(&self.log, &encoded)?
         };
         let lsn = appended.0;
-        let begin = self.environment.now();
+        let is_timed = lsn.0.is_multiple_of(SAMPLE);
+        let begin = is_timed.then(|| self.environment.now());
         let snapshots = if planted!(self.environment, ForgetSnapshots) {
             Vec::new()
         } else {
@@ -209,7 +219,7 @@ impl<E: Environment> Shared<E> {
         committing.visible = lsn.0;
         committing.remember(lsn.0, &writes);
         drop(committing);
-        if lsn.0.is_multiple_of(SAMPLE) {
+        if let Some(begin) = begin {
             let took = self.environment.now().saturating_sub(begin);
             // Decoding a record takes about as long as applying it.
             E::lock(&self.schedule).note(encoded.len(), 2 * took);
@@ -283,7 +293,7 @@ impl<E: Environment> Shared<E> {
             match group.active.find(key, at) {
                 Some(version) => Lookup::Here(version.value.map(<[u8]>::to_vec)),
                 None => {
-                    let leaf = group.leaf_of(key);
+                    let leaf = group.leaves.of_key(key);
                     Lookup::Leaf(leaf.map(|index| group.leaves[index].page.clone()))
                 }
             }
@@ -422,28 +432,43 @@ impl<E: Environment> Shared<E> {
     }
 
     pub fn ask(&self) {
-        E::lock(&self.work).is_due = true;
-        self.due.wake_all();
+        // Who commits while one is made comes here each time.
+        if !self.is_due.load(Ordering::Acquire) {
+            let _work = E::lock(&self.work);
+            self.is_due.store(true, Ordering::Release);
+            self.due.wake_all();
+        }
     }
 
     /// Waits until changes take no more memory than they may; why the checkpoint failed that was to make room.
     fn wait_for_room(&self) -> Result<(), Error> {
-        while self.changes.load(Ordering::Relaxed) > self.most_changes() {
+        let is_full = || {
+            let limit = self.limit.load(Ordering::Relaxed);
+            self.changes.load(Ordering::Relaxed) > limit
+        };
+        while is_full() {
             let mut work = E::lock(&self.work);
             let tried = work.tried;
-            work.is_due = true;
+            self.is_due.store(true, Ordering::Release);
             self.due.wake_all();
-            while work.tried == tried && !work.is_closing {
-                work = self.tried.wait(work);
+            while work.tried == tried && !work.is_closing && is_full() {
+                work = self.room.wait(work);
             }
             if work.is_closing {
                 return Err(Error::Closed);
             }
-            if let Some(failure) = &work.failure {
+            if let Some(failure) = work.failure.as_ref().filter(|_| work.tried != tried) {
                 return Err(failure.clone());
             }
         }
         Ok(())
+    }
+
+    /// Lets changes take this much memory.
+    pub fn set_limit(&self, bytes: usize) {
+        let _work = E::lock(&self.work);
+        self.limit.store(bytes, Ordering::Relaxed);
+        self.room.wake_all();
     }
 
     /// Starts the threads that it needs.
@@ -463,29 +488,9 @@ impl<E: Environment> Shared<E> {
     }
 
     fn commit_now_and_then(self: &Arc<Self>) {
-        let Policy::Interval(interval) = self.options.policy else {
-            return;
-        };
-        let from_now = || self.environment.now().saturating_add(interval);
-        let mut until = from_now();
-        while !self.is_closing.load(Ordering::SeqCst) {
-            let ticket = self.closing.ticket();
-            // It may have been opened just before.
-            let rest = if self.is_closing.load(Ordering::SeqCst) {
-                Duration::ZERO
-            } else {
-                until.saturating_sub(self.environment.now())
-            };
-            self.closing.wait(ticket, Some(rest));
-            if self.environment.now() < until {
-                continue;
-            }
-            until = from_now();
-            if let Err(error) = self.log.commit() {
-                // Whoever commits next is told so.
-                tracing::error!(%error, "what was committed could not be made durable");
-                return;
-            }
+        if let Policy::Interval(interval) = self.options.policy {
+            let (is_closing, closing) = (&self.is_closing, &self.closing);
+            commit_at_intervals(&self.log, &self.environment, interval, is_closing, closing);
         }
     }
 
@@ -498,7 +503,7 @@ impl<E: Environment> Shared<E> {
             std::mem::take(&mut work.threads)
         };
         self.due.wake_all();
-        self.tried.wake_all();
+        self.room.wake_all();
         self.closing.notify_all();
         threads.into_iter().for_each(E::join);
         self.log.close()

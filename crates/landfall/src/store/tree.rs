@@ -7,15 +7,17 @@
 //! Locks: the list of groups is held to look at while a group's lock is taken, so that no group is cut meanwhile by who holds
 //! the list to change it. Of several groups the locks are taken in the order of keys, and only by who commits.
 
-use std::ops::Bound;
+use std::ops::{Bound, Deref};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::changes::{Changes, Versions};
 use super::extents::Extent;
+use super::heads::Heads;
 use super::leaf::Leaf;
 use super::options::KeyspaceOptions;
 use super::page::Pointer;
+use super::piece::{Seen, overlay};
 use crate::environment::Environment;
 
 /// A page of the data file that somebody may read.
@@ -77,14 +79,45 @@ impl<E: Environment> Clone for Slot<E> {
 }
 
 /// The leaves of a group, in their order; the first has all keys before the second.
-pub(crate) type Leaves<E> = Arc<Vec<Slot<E>>>;
+pub(crate) struct Leaves<E: Environment> {
+    slots: Vec<Slot<E>>,
+    /// Of their first keys.
+    heads: Heads,
+}
 
-/// Keys, and what they have; `None`: they are removed.
-pub(crate) type Visible = Vec<(Box<[u8]>, Option<Box<[u8]>>)>;
+impl<E: Environment> Leaves<E> {
+    pub fn new(slots: Vec<Slot<E>>) -> Arc<Leaves<E>> {
+        let heads = Heads::of(slots.len(), |index| &slots[index].low);
+        Arc::new(Leaves { slots, heads })
+    }
+
+    /// Which one has this key.
+    pub fn of_key(&self, key: &[u8]) -> Option<usize> {
+        let place = self.heads.find(key, |index| &self.slots[index].low);
+        // What is before all belongs to the first one.
+        let index = place.unwrap_or_else(|behind| behind.saturating_sub(1));
+        (!self.slots.is_empty()).then_some(index)
+    }
+
+    /// The last one that has keys before this one.
+    pub fn last_before(&self, key: &[u8]) -> Option<usize> {
+        let place = self.heads.find(key, |index| &self.slots[index].low);
+        let behind = place.unwrap_or_else(|behind| behind);
+        (!self.slots.is_empty()).then(|| behind.saturating_sub(1))
+    }
+}
+
+impl<E: Environment> Deref for Leaves<E> {
+    type Target = [Slot<E>];
+
+    fn deref(&self) -> &[Slot<E>] {
+        &self.slots
+    }
+}
 
 /// What a group is at a moment.
 pub(crate) struct Group<E: Environment> {
-    pub leaves: Leaves<E>,
+    pub leaves: Arc<Leaves<E>>,
     /// Where it is written where its leaves are; `None`: it has none.
     pub page: Option<Arc<Page<E>>>,
     /// The leaves have all its changes of commits before this one.
@@ -104,7 +137,7 @@ pub(crate) enum Lookup<E: Environment> {
 impl<E: Environment> Group<E> {
     pub fn empty() -> Group<E> {
         Group {
-            leaves: Arc::default(),
+            leaves: Leaves::new(Vec::new()),
             page: None,
             watermark: 0,
             active: Changes::default(),
@@ -118,37 +151,36 @@ impl<E: Environment> Group<E> {
         frozen.or(self.active.span).map(|(first, _)| first)
     }
 
-    /// Which leaf has this key.
-    pub fn leaf_of(&self, key: &[u8]) -> Option<usize> {
-        let behind = self.leaves.partition_point(|slot| *slot.low <= *key);
-        (!self.leaves.is_empty()).then(|| behind.saturating_sub(1))
-    }
-
     /// What a key has at a commit.
     pub fn find(&self, key: &[u8], at: u64) -> Lookup<E> {
         let frozen = || self.frozen.as_ref()?.find(key, at);
         if let Some(version) = self.active.find(key, at).or_else(frozen) {
             return Lookup::Here(version.value.map(<[u8]>::to_vec));
         }
-        let leaf = self.leaf_of(key);
+        let leaf = self.leaves.of_key(key);
         Lookup::Leaf(leaf.map(|index| self.leaves[index].page.clone()))
     }
 
     /// What keys in this range have at a commit, as far as that is in memory, in their order.
-    pub fn changes_in(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, at: u64) -> Visible {
-        let visible = |(key, versions): (&[u8], Versions<'_>)| {
+    pub fn changes_in(&self, range: (Bound<&[u8]>, Bound<&[u8]>), at: u64) -> Vec<Seen> {
+        let seen = |(key, versions): (&[u8], Versions<'_>)| {
             let value = versions.at(at)?.value;
-            Some((key.into(), value.map(Box::from)))
+            Some((key.to_vec(), value.map(<[u8]>::to_vec)))
         };
-        let active = self.active.range(from, to).filter_map(visible);
-        let Some(frozen) = &self.frozen else {
-            return active.collect();
-        };
-        let mut all: std::collections::BTreeMap<_, _> =
-            frozen.range(from, to).filter_map(visible).collect();
-        // The newer ones take their places.
-        all.extend(active);
-        all.into_iter().collect()
+        let active = self.active.range(range.0, range.1).filter_map(seen);
+        match &self.frozen {
+            Some(frozen) => {
+                let frozen = frozen.range(range.0, range.1).filter_map(seen);
+                overlay(frozen, active).collect()
+            }
+            None => active.collect(),
+        }
+    }
+
+    /// All that is in memory.
+    pub fn changes(&self) -> impl Iterator<Item = &Changes> {
+        let frozen = self.frozen.iter().map(|frozen| &**frozen);
+        std::iter::once(&self.active).chain(frozen)
     }
 }
 

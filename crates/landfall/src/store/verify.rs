@@ -74,7 +74,7 @@ pub(super) fn verify<E: Environment>(
 /// How many entries a leaf has, if all of them belong there.
 fn entries_between(leaf: &Leaf, low: Option<&[u8]>, next: Option<&[u8]>) -> Result<u64, Error> {
     let mut entries = 0;
-    for entry in leaf.from(b"") {
+    for entry in leaf.entries() {
         let is_behind = low.is_none_or(|low| low <= entry.key);
         let is_before = next.is_none_or(|next| entry.key < next);
         if !is_behind || !is_before {

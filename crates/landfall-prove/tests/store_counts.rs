@@ -1,0 +1,203 @@
+//! What a store counts that it wrote, by cause, against what a device was given, by file. Needs root; says so and passes
+//! elsewhere.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::ops::Range;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use fiemap::Fiemap;
+use landfall::{KeyspaceOptions, Options as LogOptions, Store, StoreCounters, StoreOptions};
+use landfall_prove::Stop;
+use landfall_prove::scratch_fs::{BackingDevice, FilesystemSpec, Kind, ScratchFilesystem};
+use landfall_recorder::{EventKind, Options, Recording};
+
+const SECTOR: usize = 512;
+const PAGE: u64 = 4096;
+const SEGMENT: u64 = 512 << 10;
+
+/// What was written to the device for a file, or for the filesystem itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Cause {
+    LogSegments,
+    LogControl,
+    Data,
+    Control,
+    Filesystem,
+}
+
+impl Cause {
+    fn of(path: &Path) -> Cause {
+        let name = path.file_name().unwrap().to_string_lossy();
+        match &*name {
+            "landfall-log" => Cause::LogControl,
+            "landfall-store" => Cause::Control,
+            name if name.starts_with("data-") => Cause::Data,
+            name if name.starts_with("segment-") => Cause::LogSegments,
+            _ => panic!("a store has a file {}", path.display()),
+        }
+    }
+}
+
+/// Where the files of a store lie on the device.
+fn layout(directory: &Path) -> Vec<(Range<u64>, Cause)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        for extent in Fiemap::new(&File::open(&path).unwrap()) {
+            let extent = extent.unwrap();
+            let start = extent.fe_physical;
+            found.push((start..start + extent.fe_length, Cause::of(&path)));
+        }
+    }
+    found
+}
+
+/// Bytes of sectors that the device was given: those with something, and those of zeros.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Given {
+    bytes: u64,
+    zeros: u64,
+}
+
+fn given(recording: &Recording, layout: &[(Range<u64>, Cause)]) -> BTreeMap<Cause, Given> {
+    let mut all: BTreeMap<Cause, Given> = BTreeMap::new();
+    for event in recording.events() {
+        let EventKind::Write { offset, data } = event.kind else {
+            continue;
+        };
+        let owner = layout.iter().find(|(range, _)| range.contains(&offset));
+        let given = all
+            .entry(owner.map_or(Cause::Filesystem, |(_, cause)| *cause))
+            .or_default();
+        // Around a write to part of a block that was never written the filesystem writes zeros, in the same request.
+        for sector in recording.bytes(data).unwrap().chunks(SECTOR) {
+            let is_zero = sector.iter().all(|byte| *byte == 0);
+            let bytes = if is_zero {
+                &mut given.zeros
+            } else {
+                &mut given.bytes
+            };
+            *bytes += sector.len() as u64;
+        }
+    }
+    all
+}
+
+/// The counters once nothing is written any more.
+fn settled(store: &Store) -> StoreCounters {
+    let mut last = store.counters();
+    let mut same = 0;
+    while same < 10 {
+        thread::sleep(Duration::from_millis(100));
+        let now = store.counters();
+        same = if now == last { same + 1 } else { 0 };
+        last = now;
+    }
+    last
+}
+
+/// Updates rows in a new store. What it counts and what the device was given meanwhile; `None`: there is no recorder.
+fn run(kind: Kind) -> Option<(StoreCounters, BTreeMap<Cause, Given>)> {
+    let outside = tempfile::tempdir().unwrap();
+    let options = Options {
+        directory: outside.path().to_owned(),
+        ..Options::new(FilesystemSpec::plain(kind).small_size())
+    };
+    let made = BackingDevice::recorder(&options, 0).and_then(|backing| {
+        ScratchFilesystem::make(&FilesystemSpec::plain(kind), backing, &Stop::default())
+    });
+    let made = match made {
+        Ok(made) => made,
+        Err(error) => {
+            assert!(std::env::var_os("LANDFALL_NO_SKIP").is_none(), "{error}");
+            println!("skipped: {error}");
+            return None;
+        }
+    };
+    let directory = made.directory().join("store");
+    // Of whatever is removed nobody knows where it was.
+    let log = LogOptions::default().segment_bytes(SEGMENT);
+    let log = log.spare_segments(16);
+    let store = Store::open(&directory, StoreOptions::default().log(log)).unwrap();
+    let keyspace = store.keyspace("rows", KeyspaceOptions::default()).unwrap();
+    keyspace.insert(b"first", b"").unwrap();
+    store.checkpoint().unwrap();
+    let before = settled(&store);
+    made.recorder().unwrap().record().unwrap();
+    for round in 0..9_u64 {
+        for number in 0..400_u64 {
+            let key = (number * 7919 % 1000).to_be_bytes();
+            let value: Vec<u8> = (0..300)
+                .map(|at| (at * 31 + number * 7 + round) as u8)
+                .collect();
+            keyspace.insert(key, &value).unwrap();
+        }
+        // At first the log grows.
+        if round > 4 {
+            store.checkpoint().unwrap();
+        }
+        // Zeros are written ahead as long as nobody is behind them.
+        settled(&store);
+    }
+    let mut counters = settled(&store);
+    let recording = made.recorder().unwrap().finish().unwrap();
+    let given = given(&recording, &layout(&directory));
+    for (bytes, before) in [
+        (&mut counters.log.bytes, before.log.bytes),
+        (&mut counters.log.zero_bytes, before.log.zero_bytes),
+        (&mut counters.log.control_bytes, before.log.control_bytes),
+        (&mut counters.leaf_bytes, before.leaf_bytes),
+        (&mut counters.group_bytes, before.group_bytes),
+        (&mut counters.root_bytes, before.root_bytes),
+        (&mut counters.control_bytes, before.control_bytes),
+    ] {
+        *bytes -= before;
+    }
+    drop(keyspace);
+    store.close().unwrap();
+    made.close().unwrap();
+    Some((counters, given))
+}
+
+#[test]
+fn what_a_store_counts_is_what_the_device_was_given() {
+    for kind in [Kind::Xfs, Kind::Ext4, Kind::Ext3] {
+        let Some((counters, given)) = run(kind) else {
+            return;
+        };
+        println!("{kind}: {given:?}");
+        assert!(
+            counters.leaf_bytes > 0 && counters.log.zero_bytes > 0,
+            "{kind}"
+        );
+        let of = |cause: Cause| given.get(&cause).copied().unwrap_or_default();
+        let data = counters.leaf_bytes + counters.group_bytes + counters.root_bytes;
+        assert_eq!(of(Cause::Data).bytes, data, "{kind}");
+        // Of their records the rest of a page is zeros.
+        let control = of(Cause::Control);
+        assert_eq!(
+            control.bytes + control.zeros,
+            counters.control_bytes,
+            "{kind}"
+        );
+        let (segments, control) = (of(Cause::LogSegments), of(Cause::LogControl));
+        let log = segments.bytes + control.bytes + control.zeros;
+        assert_eq!(
+            log,
+            counters.log.bytes + counters.log.control_bytes,
+            "{kind}"
+        );
+        // Behind the header of a segment the filesystem writes the rest of its page. ext3 cannot allocate space: it is given
+        // zeros for all of it.
+        let made = counters.log.zero_bytes / (SEGMENT - SECTOR as u64);
+        let rest = match kind {
+            Kind::Ext3 => SEGMENT,
+            _ => PAGE - SECTOR as u64,
+        };
+        let rest = made * rest;
+        assert_eq!(segments.zeros, counters.log.zero_bytes + rest, "{kind}");
+    }
+}

@@ -1,0 +1,230 @@
+//! The data file: its name, how pages are read while a store is opened, and how a checkpoint writes them.
+//!
+//! A page is given a place in which nothing is that anybody needs, and is written there once; pages that lie side by side are
+//! written by one call. Nothing here makes anything durable but the file's name.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::control::Control;
+use super::extents::Extent;
+use super::leaf::Leaf;
+use super::page::{Kind, Pointer, Sealed, unseal};
+use super::shared::Shared;
+use super::tree::Page;
+use crate::environment::{ALIGNMENT, Buffer, Durability, Environment, File, FileOf, Storage};
+use crate::log::format::MOST;
+use crate::{Compression, Error};
+
+/// What the name of the data file begins with. There is one; each opening gives it another number.
+pub(super) const DATA: &str = "data";
+
+pub(super) fn data_name(number: u64) -> String {
+    format!("{DATA}-{number:06}")
+}
+
+pub(super) fn data_number(name: &str) -> Option<u64> {
+    let number = name.strip_prefix(DATA)?.strip_prefix('-')?.parse().ok()?;
+    (data_name(number) == name && number < MOST).then_some(number)
+}
+
+/// Bytes that are written by one call at the most.
+const WRITE: usize = 1 << 20;
+/// Bytes by which the data file grows at the most.
+const MOST_GROWTH: u64 = 64 << 20;
+
+/// Pages that have a place and are not written yet: their offsets, and their bytes.
+pub(super) type Pages = Vec<(u64, Vec<u8>)>;
+
+/// The data file as it is read while nothing is changed yet.
+pub(super) struct DataFile<E: Environment> {
+    pub file: FileOf<E>,
+    pub number: u64,
+    pub name: String,
+}
+
+impl<E: Environment> DataFile<E> {
+    /// The one that a control record means. Each opening gives it the next number, and the record may be from before.
+    pub fn find(
+        environment: &E,
+        names: &[String],
+        control: &Control,
+    ) -> Result<DataFile<E>, Error> {
+        let numbers = names.iter().filter_map(|name| data_number(name));
+        let missing = || Error::Corrupt {
+            file: PathBuf::from(data_name(control.data)),
+            offset: 0,
+            what: "it is missing".to_owned(),
+        };
+        let number = numbers.filter(|number| *number >= control.data).max();
+        let number = number.ok_or_else(missing)?;
+        let name = data_name(number);
+        let opened = environment.storage().open(&name);
+        let file = opened.map_err(Error::io(format!("open {name}")))?;
+        Ok(DataFile { file, number, name })
+    }
+
+    /// The entries of a leaf.
+    pub fn leaf(&self, pointer: Pointer, control: &Control) -> Result<Leaf, Error> {
+        let raw = self.read(pointer, Kind::Leaf, control)?;
+        Leaf::decode(raw).ok_or_else(|| self.corrupt(pointer, "its entries make no sense"))
+    }
+
+    /// What a page holds.
+    pub fn read(&self, pointer: Pointer, kind: Kind, control: &Control) -> Result<Vec<u8>, Error> {
+        let extent = pointer.extent(control.granule.into());
+        if pointer.offset + extent > control.end {
+            return Err(self.corrupt(pointer, "a page is behind the end of the data file"));
+        }
+        let mut buffer = Buffer::new(extent as usize);
+        let whole = 0..buffer.capacity();
+        let read = self
+            .file
+            .read(buffer.bytes_mut(whole.clone()), pointer.offset);
+        read.map_err(Error::io(format!("read {}", self.name)))?;
+        let raw = unseal(buffer.bytes(whole), pointer, kind, control.store, false);
+        raw.map_err(|what| self.corrupt(pointer, what))
+    }
+
+    pub fn corrupt(&self, pointer: Pointer, what: &str) -> Error {
+        Error::Corrupt {
+            file: PathBuf::from(&self.name),
+            offset: pointer.offset,
+            what: what.to_owned(),
+        }
+    }
+}
+
+impl<E: Environment> Shared<E> {
+    /// Gives a page a place in the data file, in which nothing is that anybody needs.
+    pub(super) fn place(
+        &self,
+        kind: Kind,
+        compression: Compression,
+        number: u64,
+        raw: &[u8],
+        pages: &mut Pages,
+    ) -> Result<Arc<Page<E>>, Error> {
+        let store = self.log.shared.log;
+        let sealed = Sealed::new(kind, compression, store, number, raw)?;
+        let bytes = sealed.len().next_multiple_of(self.granule);
+        let extent = match self.space.take(bytes) {
+            Some(extent) => extent,
+            None => self.grow(bytes)?,
+        };
+        let (pointer, bytes) = sealed.at(extent.start);
+        pages.push((pointer.offset, bytes));
+        Ok(Page::new(pointer, extent))
+    }
+
+    /// Makes the data file longer, and takes so many bytes of it.
+    fn grow(&self, bytes: u64) -> Result<Extent<E>, Error> {
+        let data = self.data.get().ok_or(Error::Closed)?;
+        let end = self.space.end();
+        // Also without what is free at the end already.
+        let more = (end / 8).clamp(bytes, MOST_GROWTH.max(bytes));
+        for more in [more, bytes] {
+            // Of a page that a file ends in the filesystem writes the rest by itself, when the file grows.
+            let more = more.next_multiple_of(ALIGNMENT as u64);
+            match data.allocate(end + more) {
+                Ok(()) => {
+                    self.space.grow(end + more);
+                    let taken = self.space.take(bytes);
+                    return taken.ok_or_else(|| Error::broken("what was made is not there"));
+                }
+                Err(error) if is_full(&error) => {}
+                Err(error) => return Err(Error::io("make the data file longer")(error)),
+            }
+        }
+        Err(Error::NoSpace { bytes })
+    }
+
+    /// Writes pages where they belong, several by one call where they lie side by side.
+    pub(super) fn write_pages(&self, mut pages: Pages) -> Result<(), Error> {
+        let data = self.data.get().ok_or(Error::Closed)?;
+        pages.sort_unstable_by_key(|(offset, _)| *offset);
+        let longest = pages.iter().map(|(_, bytes)| bytes.len()).max();
+        let Some(longest) = longest else {
+            return Ok(());
+        };
+        let all: usize = pages.iter().map(|(_, bytes)| self.padded(bytes)).sum();
+        let size = WRITE.max(longest).min(all);
+        let mut buffer = Buffer::new(size.next_multiple_of(self.granule as usize));
+        let mut pages = pages.into_iter().peekable();
+        while let Some((offset, bytes)) = pages.next() {
+            let mut used = 0;
+            let mut put = |bytes: &[u8], used: &mut usize| {
+                let padded = self.padded(bytes);
+                let place = buffer.bytes_mut(*used..*used + padded);
+                place[..bytes.len()].copy_from_slice(bytes);
+                place[bytes.len()..].fill(0);
+                *used += padded;
+            };
+            let most = size;
+            put(&bytes, &mut used);
+            while let Some((_, next)) = pages.next_if(|(next, bytes)| {
+                *next == offset + used as u64 && used + self.padded(bytes) <= most
+            }) {
+                put(&next, &mut used);
+            }
+            let written = data.write(buffer.bytes(0..used), offset, Durability::Later);
+            written.map_err(Error::io(format!("write {DATA}")))?;
+        }
+        Ok(())
+    }
+
+    fn padded(&self, bytes: &[u8]) -> usize {
+        bytes.len().next_multiple_of(self.granule as usize)
+    }
+
+    /// Makes the data file before the first page is written, so that its name is durable before anything leads to it.
+    pub(super) fn make_data_file(&self, number: &mut u64) -> Result<(), Error> {
+        if self.data.get().is_some() {
+            return Ok(());
+        }
+        let storage = self.environment.storage();
+        let mut make = || {
+            let mut next = 1;
+            for number in storage.names()?.iter().filter_map(|name| data_number(name)) {
+                // An attempt that did not come to a control record has left it.
+                storage.remove(&data_name(number))?;
+                next = next.max(number + 1);
+            }
+            let file = storage.create(&data_name(next))?;
+            storage.sync()?;
+            *number = next;
+            Ok(file)
+        };
+        let file = make().map_err(|error: io::Error| match error {
+            error if is_full(&error) => Error::NoSpace {
+                bytes: self.granule,
+            },
+            error => Error::io("make the data file")(error),
+        })?;
+        // Nobody else makes one.
+        let _ = self.data.set(file);
+        Ok(())
+    }
+}
+
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_are_made() {
+        assert_eq!(data_number(&data_name(7)), Some(7));
+        assert_eq!(data_number(&data_name(12_345_678)), Some(12_345_678));
+        for name in ["data", "data-7", "data-", "data-00000x", "segment-000001"] {
+            assert_eq!(data_number(name), None, "{name}");
+        }
+    }
+}
