@@ -1,0 +1,71 @@
+//! Reads rows that were loaded, by one thread: at random when nothing of them is in memory, once more, and as scans.
+
+use std::time::Instant;
+
+use clap::Args;
+use hdrhistogram::Histogram;
+
+use super::{MEMORY, ROWS, read, scan};
+use crate::Fallible;
+use crate::contest::{Common, Turn, count, nanos, prepare, times};
+use crate::engines::Engine;
+use crate::place;
+
+#[derive(Args)]
+pub struct Options {
+    #[command(flatten)]
+    common: Common,
+    /// Rows to load
+    #[arg(long, default_value_t = 5_000_000, value_parser = count::<u64>)]
+    rows: u64,
+    /// Rows to read, cold and then warm
+    #[arg(long, default_value_t = 200_000, value_parser = count::<u64>)]
+    reads: u64,
+    /// Scans of 100 rows
+    #[arg(long, default_value_t = 20_000, value_parser = count::<u64>)]
+    scans: u64,
+    /// Empties the whole page cache before the cold reads; needs root
+    #[arg(long)]
+    drop_caches: bool,
+}
+
+/// Reads rows at random, and tells how fast that was.
+fn gets(turn: &mut Turn<'_>, engine: &dyn Engine, name: &str, options: &Options) -> Fallible<()> {
+    let mut random = fastrand::Rng::with_seed(name.len() as u64);
+    let mut times: Histogram<u64> = times()?;
+    let begin = Instant::now();
+    engine.read(&mut |view| {
+        for _ in 0..options.reads {
+            let begin = Instant::now();
+            read(view, &ROWS, random.u64(0..options.rows))?;
+            times.record(nanos(begin))?;
+        }
+        Ok(())
+    })?;
+    turn.tell_rate(name, options.reads, begin.elapsed());
+    turn.tell_times(name, &times);
+    Ok(())
+}
+
+pub fn run(options: &Options) -> Fallible<()> {
+    options.common.compare("reads", MEMORY, &|turn| {
+        let engine = turn.open()?;
+        prepare(&*engine, &ROWS, options.rows)?;
+        drop(engine);
+        place::forget(turn.parent(), options.drop_caches)?;
+
+        let engine = turn.open()?;
+        gets(turn, &*engine, "cold gets", options)?;
+        gets(turn, &*engine, "gets", options)?;
+        let mut random = fastrand::Rng::with_seed(3);
+        let begin = Instant::now();
+        engine.read(&mut |view| {
+            for _ in 0..options.scans {
+                scan(view, &ROWS, random.u64(0..options.rows), 100)?;
+            }
+            Ok(())
+        })?;
+        turn.tell_rate("scans of 100", options.scans, begin.elapsed());
+        Ok(())
+    })
+}

@@ -1,0 +1,66 @@
+//! Updates rows at random, and counts the bytes that are written for each byte of them, until all of it is where it stays.
+
+use clap::{ArgAction, Args};
+
+use super::{MEMORY, ROWS};
+use crate::Fallible;
+use crate::contest::{Common, count, prepare, timed};
+use crate::place::{self, Meter};
+
+#[derive(Args)]
+pub struct Options {
+    #[command(flatten)]
+    common: Common,
+    /// Rows to load
+    #[arg(long, default_value_t = 5_000_000, value_parser = count::<u64>)]
+    rows: u64,
+    /// Updates
+    #[arg(long, default_value_t = 2_000_000, value_parser = count::<u64>)]
+    updates: u64,
+    /// Updates of a commit
+    #[arg(long, default_value_t = 100, value_parser = count::<u64>)]
+    batch: u64,
+    /// Whether each commit is durable
+    #[arg(long, default_value_t = true, action = ArgAction::Set)]
+    durable: bool,
+    /// Block device whose writes are counted, such as nvme0n1 [default: the one that --dir is on]
+    #[arg(long)]
+    device: Option<String>,
+}
+
+pub fn run(options: &Options) -> Fallible<()> {
+    options.common.compare("updates", MEMORY, &|turn| {
+        let engine = turn.open()?;
+        prepare(&*engine, &ROWS, options.rows)?;
+        place::write_out(turn.parent())?;
+        let meter = Meter::new(options.device.as_deref(), turn.parent())?;
+        let before = meter.bytes()?;
+
+        let mut random = fastrand::Rng::with_seed(2);
+        let updated = timed(|| {
+            for first in (0..options.updates).step_by(options.batch as usize) {
+                let numbers = first..options.updates.min(first + options.batch);
+                let mut writes =
+                    numbers.map(|number| ROWS.write(random.u64(0..options.rows), number + 1));
+                engine.commit(&mut writes, options.durable)?;
+            }
+            engine.sync()
+        })?;
+        turn.tell_rate("updates", options.updates, updated);
+        let settled = timed(|| {
+            engine.settle()?;
+            place::write_out(turn.parent())
+        })?;
+        turn.tell("settling", "s", settled.as_secs_f64());
+
+        let logical = (options.updates * ROWS.bytes()) as f64;
+        let name = format!("written by the {} / data", meter.name());
+        let written = meter.bytes()?.saturating_sub(before);
+        turn.tell(&name, "×", written as f64 / logical);
+        drop(engine);
+        let data = (options.rows * ROWS.bytes()) as f64;
+        let space = place::size(&turn.directory)? as f64;
+        turn.tell("file size / data", "×", space / data);
+        Ok(())
+    })
+}
