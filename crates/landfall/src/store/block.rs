@@ -6,6 +6,7 @@
 //! Invariants: a key and a commit occur once together; `unused` bytes of `bytes` belong to no entry; `large_bytes` is what
 //! `large` holds.
 
+use std::iter::Peekable;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ use super::heads::{Heads, reserve};
 const MOST_ENTRIES: usize = 256;
 #[cfg(test)]
 const MOST_ENTRIES: usize = 8;
+/// Entries of a block that is made at once.
+const FILLED: usize = MOST_ENTRIES / 4 * 3;
 /// Bytes of keys and values of a block, of which more are cut in two.
 const MOST_BYTES: usize = 32 << 10;
 /// Bytes that belong to no entry from which on they are given back, if they are a third of all.
@@ -53,6 +56,11 @@ const REMOVED: u32 = u32::MAX;
 /// Bytes behind the key of one that is large.
 const INDEX: usize = size_of::<u32>();
 
+/// Bytes that a block's have of a value.
+fn inline_len(value: usize) -> usize {
+    if value < LARGE { value } else { INDEX }
+}
+
 impl Entry {
     fn is_large(&self) -> bool {
         self.value != REMOVED && self.value as usize >= LARGE
@@ -62,8 +70,7 @@ impl Entry {
     fn len(&self) -> usize {
         let value = match self.value {
             REMOVED => 0,
-            _ if self.is_large() => INDEX,
-            value => value as usize,
+            value => inline_len(value as usize),
         };
         self.key as usize + value
     }
@@ -260,28 +267,28 @@ impl Block {
         }
     }
 
-    /// Adds what a key was given at a commit, wherever it belongs: to be [sorted](Block::sort) before anybody looks.
-    pub fn push(&mut self, key: &[u8], version: Version<'_>) {
-        self.put(self.entries.len(), key, version);
-    }
-
-    pub fn sort(&mut self) {
-        let mut order: Vec<(u64, &Entry)> = self
-            .entries
-            .iter()
-            .enumerate()
-            .map(|(index, entry)| (self.heads.head(index), entry))
-            .collect();
-        order.sort_unstable_by(|(a_head, a), (b_head, b)| {
-            let keys = || key_of(&self.bytes, a).cmp(key_of(&self.bytes, b));
-            let order = a_head.cmp(b_head).then_with(keys);
-            order.then_with(|| b.lsn.cmp(&a.lsn))
-        });
-        let entries: Vec<Entry> = order.into_iter().map(|(_, entry)| entry.clone()).collect();
-        self.entries = entries;
-        self.heads = Heads::of(self.entries.len(), |index| {
-            key_of(&self.bytes, &self.entries[index])
-        });
+    /// One that has the first of these keys, as many as leave it room for some more, and takes them away. They are in order, and
+    /// each is there once.
+    pub fn of_sorted<'v>(
+        all: &mut Peekable<impl Iterator<Item = (&'v [u8], Version<'v>)>>,
+    ) -> Block {
+        let mut taken: Vec<(&[u8], Version<'_>)> = Vec::new();
+        let mut bytes = 0;
+        let has_room = |taken: usize, bytes| taken < FILLED && bytes < MOST_BYTES / 2;
+        while let Some((key, version)) = all.next_if(|_| has_room(taken.len(), bytes)) {
+            bytes += key.len() + version.value.map_or(0, |value| inline_len(value.len()));
+            taken.push((key, version));
+        }
+        let mut block = Block {
+            bytes: Vec::with_capacity(bytes),
+            entries: Vec::with_capacity(taken.len()),
+            ..Block::default()
+        };
+        for (key, version) in &taken {
+            block.put_behind(key, *version);
+        }
+        block.heads = Heads::of(taken.len(), |index| taken[index].0);
+        block
     }
 
     /// Makes an entry at this place, whose key and value are put behind all.
@@ -289,6 +296,13 @@ impl Block {
         let (bytes, entries) = (&self.bytes, &self.entries);
         self.heads
             .insert(place, key, |index| key_of(bytes, &entries[index]));
+        self.put_behind(key, version);
+        // It is the last one.
+        self.entries[place..].rotate_right(1);
+    }
+
+    /// Makes the last entry, of which there is no head yet.
+    fn put_behind(&mut self, key: &[u8], version: Version<'_>) {
         let value = version.value.unwrap_or_default();
         let start = self.bytes.len();
         let index;
@@ -310,7 +324,7 @@ impl Block {
             value: version.value.map_or(REMOVED, |value| value.len() as u32),
         };
         reserve(&mut self.entries, 1, 8);
-        self.entries.insert(place, entry);
+        self.entries.push(entry);
     }
 
     /// One with some of the entries, that takes no more memory than it must.
@@ -494,18 +508,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_pushed_is_in_order_when_it_is_sorted(
-            changes in prop::collection::vec((keys(), values()), 0..80),
+        fn blocks_are_made_of_what_is_in_order(
+            all in prop::collection::btree_map(keys(), values(), 0..80),
         ) {
-            let (mut pushed, mut added) = (Block::default(), Block::default());
-            for (lsn, (key, value)) in (1..).zip(&changes) {
-                let version = Version { lsn, value: value.as_deref() };
-                pushed.push(key, version);
-                added.add(key, version, |_, _| true);
+            let mut left = all
+                .iter()
+                .map(|(key, value)| (&key[..], Version { lsn: 7, value: value.as_deref() }))
+                .peekable();
+            let mut found = Vec::new();
+            while left.peek().is_some() {
+                let block = Block::of_sorted(&mut left);
+                check(&block);
+                prop_assert!(!block.is_empty() && !block.is_full());
+                prop_assert_eq!((block.bytes.capacity(), block.entries.capacity()), (block.bytes.len(), block.entries.len()));
+                found.extend(all_of(&block));
             }
-            pushed.sort();
-            check(&pushed);
-            prop_assert_eq!(all_of(&pushed), all_of(&added));
+            let expected = all.into_iter().map(|(key, value)| (key, BTreeMap::from([(7, value)])));
+            prop_assert_eq!(found, expected.collect::<Vec<_>>());
         }
     }
 

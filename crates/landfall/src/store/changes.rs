@@ -53,6 +53,31 @@ impl Changes {
         }
     }
 
+    /// Those of keys that are in order, each of which is there once.
+    pub fn of_sorted<'v>(all: impl Iterator<Item = (&'v [u8], Version<'v>)>) -> Changes {
+        let mut span: Option<(u64, u64)> = None;
+        let mut all = all
+            .inspect(|(_, version)| {
+                let (first, last) = span.unwrap_or((version.lsn, version.lsn));
+                span = Some((first.min(version.lsn), last.max(version.lsn)));
+            })
+            .peekable();
+        let mut blocks = Blocks::new();
+        while all.peek().is_some() {
+            blocks.push(Box::new(Block::of_sorted(&mut all)));
+        }
+        drop(all);
+        Changes::of(blocks, span)
+    }
+
+    /// Those of ranges of keys, of which each is behind the one before.
+    pub fn of_pieces(pieces: Vec<Changes>) -> Changes {
+        let spans = pieces.iter().filter_map(|piece| piece.span);
+        let span = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let blocks = pieces.into_iter().flat_map(|piece| piece.blocks).collect();
+        Changes::of(blocks, span)
+    }
+
     /// Which block has a key, if any has.
     fn block_of(&self, key: &[u8]) -> usize {
         let first_key = |index: usize| self.blocks[index + 1].first_key();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::control::Control;
 use super::data_file::DataFile;
 use super::leaf::Leaf;
-use super::options::KeyspaceOptions;
+use super::options::{KeyspaceOptions, StoreOptions};
 use super::piece::Piece;
 use super::restart::{Found, read};
 use super::shared::corrupt;
@@ -110,7 +110,7 @@ impl Opened {
                 wanted: Kind::Store.name(),
             });
         }
-        let found = read(machine, &directory)?;
+        let found = read(machine, &directory, StoreOptions::default().memory_bytes)?;
         Ok(Opened {
             found,
             first_lsn: record.first_lsn,

@@ -7,7 +7,8 @@
 //!   `extents` says which bytes of the data file are free, `cache` which leaves are kept in memory;
 //! - `shared` is what all users share: committing, and looking; `snapshots` who reads as of which commit, `piece` what
 //!   they see, `iterate` goes through keys, `transaction` commits only if nobody came between;
-//! - `checkpoint` writes changes into leaves, which `merge` makes; `restart` opens a store; `counters` says what was done, and
+//! - `checkpoint` writes changes into leaves, which `merge` makes; `restart` opens a store, `replay` reads what was
+//!   committed since in `run`s, of which `rebuild` makes changes; `counters` says what was done, and
 //!   `verify` whether all of it can be read; `inspect` looks from outside.
 
 mod block;
@@ -30,10 +31,12 @@ mod page;
 mod piece;
 #[cfg(test)]
 mod public;
+mod rebuild;
 pub(crate) mod record;
 mod replay;
 mod restart;
 mod root;
+mod run;
 pub(crate) mod shared;
 pub(crate) mod snapshots;
 pub(crate) mod transaction;

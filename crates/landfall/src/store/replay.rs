@@ -1,38 +1,80 @@
 //! Commits of the log that are in no checkpoint are applied again, while the log is examined.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 
-use super::block::Block;
 use super::changes::Version;
+use super::rebuild;
 use super::record::{Record, WriteRef};
 use super::restart::Loaded;
-use super::tree::{Keyspace, group_of};
+use super::run::Run;
+use super::tree::Keyspace;
 use crate::environment::Environment;
 use crate::log::batch_assembler::{BatchAssembler, Place};
 use crate::log::examine::Visited;
 use crate::{Error, Lsn};
 
 /// Bytes of writes that are sorted together.
-const SORTED: usize = 32 << 20;
+const SORTED: usize = if cfg!(test) { 1 << 10 } else { 16 << 20 };
+/// Bytes from which on a thread of its own sorts them.
+const LARGE: usize = 1 << 20;
+
+/// A run that is full, and sorted, or about to be by a thread of its own.
+struct Full {
+    run: Arc<Mutex<Run>>,
+    sorting: Option<JoinHandle<()>>,
+}
+
+impl Full {
+    fn new(run: Run) -> Full {
+        let is_large = run.memory() >= LARGE;
+        let run = Arc::new(Mutex::new(run));
+        let sort = |run: &Mutex<Run>| run.lock().unwrap_or_else(PoisonError::into_inner).sort();
+        let theirs = run.clone();
+        let sorting = is_large.then(|| thread::Builder::new().spawn(move || sort(&theirs)));
+        let sorting = sorting.and_then(Result::ok);
+        if sorting.is_none() {
+            sort(&run);
+        }
+        Full { run, sorting }
+    }
+
+    /// Waits until it is.
+    fn wait(&mut self) {
+        let sorted = self.sorting.take().map_or(Ok(()), JoinHandle::join);
+        sorted.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    }
+
+    fn sorted(mut self) -> Run {
+        self.wait();
+        mem::take(&mut self.run.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
 
 /// Applies the records of the log that are in no checkpoint, as it is examined.
 pub(super) struct Replay<'a, E: Environment> {
     assembler: BatchAssembler,
     loaded: &'a mut Loaded<E>,
-    /// Writes that are not applied yet, by keyspace.
-    waiting: BTreeMap<u32, Block>,
-    /// Bytes of their records.
-    bytes: usize,
+    /// Writes that are not applied yet: those that come, and before them those of which a run is full.
+    run: Run,
+    full: Vec<Full>,
+    /// Bytes that those take.
+    waiting: usize,
+    /// Bytes that they take at most, about.
+    most: usize,
 }
 
 impl<'a, E: Environment> Replay<'a, E> {
-    pub fn new(loaded: &'a mut Loaded<E>) -> Replay<'a, E> {
+    /// `memory`: bytes that writes may take which are not applied yet.
+    pub fn new(loaded: &'a mut Loaded<E>, memory: usize) -> Replay<'a, E> {
         Replay {
             assembler: BatchAssembler::new(),
             loaded,
-            waiting: BTreeMap::new(),
-            bytes: 0,
+            run: Run::default(),
+            full: Vec::new(),
+            waiting: 0,
+            most: memory,
         }
     }
 
@@ -67,16 +109,11 @@ impl<'a, E: Environment> Replay<'a, E> {
                         value,
                     } in writes
                     {
-                        // One that was there was removed later.
                         if keyspace >= keyspaces.next {
                             return Err(wrong("its keyspace was never made"));
                         }
-                        if keyspaces.all.contains_key(&keyspace) {
-                            let waiting = self.waiting.entry(keyspace).or_default();
-                            waiting.push(key, Version { lsn, value });
-                        }
+                        self.run.push(keyspace, key, Version { lsn, value });
                     }
-                    self.bytes += bytes.len();
                 }
                 Record::Make {
                     keyspace,
@@ -91,7 +128,6 @@ impl<'a, E: Environment> Replay<'a, E> {
                     }
                 }
                 Record::Remove { keyspace } => {
-                    self.waiting.remove(&keyspace);
                     if let Some(removed) = keyspaces.all.remove(&keyspace) {
                         let groups = E::share(&removed.groups);
                         let bytes = groups
@@ -101,39 +137,37 @@ impl<'a, E: Environment> Replay<'a, E> {
                     }
                 }
             }
-            if self.bytes > SORTED {
-                self.apply();
+            if self.run.memory() > SORTED {
+                self.fill();
             }
         }
         Ok(())
     }
 
-    /// Applies what waits.
-    pub fn apply(&mut self) {
-        self.bytes = 0;
-        for (keyspace, written) in std::mem::take(&mut self.waiting) {
-            // Whose keyspace is removed goes with it.
-            if let Some(keyspace) = self.loaded.keyspaces.all.get(&keyspace).cloned() {
-                self.loaded.apply(&keyspace, written);
-            }
+    /// What came is a run.
+    fn fill(&mut self) {
+        let run = mem::take(&mut self.run);
+        self.waiting += run.memory();
+        // One is sorted at a time, while the next one comes.
+        if let Some(last) = self.full.last_mut() {
+            last.wait();
+        }
+        self.full.push(Full::new(run));
+        if self.waiting > self.most {
+            self.apply();
         }
     }
-}
 
-impl<E: Environment> Loaded<E> {
-    /// Applies what was written to a keyspace, in the order of keys, so that neighbours are changed one after another.
-    fn apply(&mut self, keyspace: &Keyspace<E>, mut written: Block) {
-        written.sort();
-        let groups = E::share(&keyspace.groups);
-        for (key, versions) in written.range(Bound::Unbounded, Bound::Unbounded) {
-            let mut group = E::exclude(&groups[group_of(&groups, key)].group);
-            let before = group.active.bytes;
-            // Nobody reads as of a commit before the last.
-            let newest = versions.newest_first().next();
-            if let Some(version) = newest.filter(|version| version.lsn >= group.watermark) {
-                group.active.add(key, version, &[]);
-            }
-            self.changes = self.changes + group.active.bytes - before;
+    /// Applies what waits. What is of a keyspace that was removed is forgotten.
+    pub fn apply(&mut self) {
+        let last = mem::take(&mut self.run);
+        let full = mem::take(&mut self.full).into_iter().map(Full::sorted);
+        let mut runs: Vec<Run> = full.collect();
+        runs.push(Full::new(last).sorted());
+        self.waiting = 0;
+        for keyspace in self.loaded.keyspaces.all.values() {
+            let more = rebuild::apply(keyspace, &runs);
+            self.loaded.changes = self.loaded.changes.wrapping_add_signed(more);
         }
     }
 }

@@ -155,10 +155,11 @@ pub(super) struct Found<E: Environment> {
     pub restart: StoreRestart,
 }
 
-/// Reads a store: its last checkpoint, and what was committed since.
+/// Reads a store: its last checkpoint, and what was committed since, of which so many bytes wait until they are applied.
 pub(super) fn read<E: Environment>(
     environment: &E,
     directory: &Directory<E>,
+    memory: usize,
 ) -> Result<Found<E>, Error> {
     let record = *directory.record().ok_or(Error::NoLog)?;
     let begin = environment.now();
@@ -189,7 +190,7 @@ pub(super) fn read<E: Environment>(
         ));
     }
     let begin = environment.now();
-    let mut replay = Replay::new(&mut loaded);
+    let mut replay = Replay::new(&mut loaded, memory);
     let examined = directory.examine(&mut |visited| replay.take(&visited))?;
     replay.apply();
     restart.commits = loaded.commits;
@@ -221,7 +222,7 @@ pub(super) fn open<E: Environment>(
     made.map_err(Error::io("make the directory of a store"))?;
     let mut directory = Directory::lock(environment)?;
     directory.make(&options.log, 1, LogKind::Store)?;
-    let found = read(environment, &directory)?;
+    let found = read(environment, &directory, options.memory_bytes / 2)?;
     let Found {
         control,
         data,
