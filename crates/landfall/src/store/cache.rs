@@ -30,14 +30,27 @@ impl<E: Environment> Cache<E> {
         }
     }
 
-    /// Keeps a leaf that was read, and forgets others until all take no more than `most` bytes.
-    pub fn keep(&self, page: &Arc<Page<E>>, leaf: Arc<Leaf>, space: &Space<E>, most: usize) {
-        // Pages that are let go of with the lock held would be waited for by nobody else, but for long.
-        let mut gone = Vec::new();
+    /// Keeps a leaf that was read.
+    pub fn keep(&self, page: &Arc<Page<E>>, leaf: Arc<Leaf>) {
         let mut clock = E::lock(&self.clock);
         page.keep(Some(leaf));
         clock.pages.push(Arc::downgrade(page));
-        while space.cached.load(Ordering::Relaxed) > most && !clock.pages.is_empty() {
+        // Pages that are gone are looked for whenever there are twice as many.
+        if clock.pages.len() > 64 && clock.pages.len().is_power_of_two() {
+            clock.pages.retain(|page| page.strong_count() > 0);
+        }
+    }
+
+    /// Forgets leaves until all take no more than `most` bytes.
+    pub fn fit(&self, space: &Space<E>, most: usize) {
+        let is_too_much = || space.cached.load(Ordering::Relaxed) > most;
+        if !is_too_much() {
+            return;
+        }
+        // Pages that are let go of with the lock held would be waited for by nobody else, but for long.
+        let mut gone = Vec::new();
+        let mut clock = E::lock(&self.clock);
+        while is_too_much() && !clock.pages.is_empty() {
             let hand = clock.hand % clock.pages.len();
             clock.hand = hand + 1;
             let Some(page) = clock.pages[hand].upgrade() else {
@@ -49,10 +62,6 @@ impl<E: Environment> Cache<E> {
                 clock.pages.swap_remove(hand);
             }
             gone.push(page);
-        }
-        // Pages that are gone are looked for whenever there are twice as many.
-        if clock.pages.len() > 64 && clock.pages.len().is_power_of_two() {
-            clock.pages.retain(|page| page.strong_count() > 0);
         }
         drop(clock);
     }

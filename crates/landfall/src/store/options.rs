@@ -20,8 +20,8 @@ const LEAST_MEMORY: usize = 4 << 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreOptions {
-    /// Bytes of memory: half of it for changes that wait to be written, and half for leaves that were read. What is known
-    /// of where leaves are, about 100 bytes for each, is not in it. Default 64 MiB.
+    /// Bytes of memory: changes that wait to be written take half of it at most, and leaves that were read what these leave. What
+    /// is known of where leaves are, about 100 bytes for each, is not in it. Default 64 MiB.
     pub memory_bytes: usize,
     /// When commits become durable. Default [`Policy::EveryCommit`].
     pub policy: Policy,

@@ -227,6 +227,7 @@ impl<E: Environment> Shared<E> {
         let bytes = writes.iter().map(bytes_of).sum::<u64>();
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.logical_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.fit_leaves();
         self.ask_if_due(lsn.0);
         Ok(Some(appended))
     }
@@ -269,6 +270,13 @@ impl<E: Environment> Shared<E> {
             changes.add(&write.key, Version { lsn, value }, snapshots);
             self.note_changes(before, changes.bytes);
         }
+    }
+
+    /// Forgets leaves that were read until they take no more than changes leave of the memory.
+    fn fit_leaves(&self) {
+        let changes = self.changes.load(Ordering::Relaxed);
+        let most = self.options.memory_bytes.saturating_sub(changes);
+        self.cache.fit(&self.space, most);
     }
 
     /// Changes took so many bytes of memory, and take so many now.
@@ -330,9 +338,8 @@ impl<E: Environment> Shared<E> {
             return Ok(leaf);
         }
         let leaf = Arc::new(self.read_leaf(page)?);
-        // What changes may take is theirs, whether or not they do: it cannot be had back at once.
-        let most = self.options.memory_bytes - self.most_changes();
-        self.cache.keep(page, leaf.clone(), &self.space, most);
+        self.cache.keep(page, leaf.clone());
+        self.fit_leaves();
         Ok(leaf)
     }
 
