@@ -160,6 +160,8 @@ pub(crate) enum Fault {
     RecordPerWrite,
     /// Changes go when a checkpoint fails that was to write them.
     ThawForgets,
+    /// Of what was written to a key since a checkpoint, what the log has first counts when a store is opened.
+    OldestOfReplay,
 }
 
 impl Fault {
@@ -221,7 +223,7 @@ impl Fault {
         Fault::ApplyTwice,
     ];
     /// Those of a store.
-    pub const STORE: [Fault; 19] = [
+    pub const STORE: [Fault; 20] = [
         Fault::FreeBeforeControl,
         Fault::TruncateBeforeControl,
         Fault::SkipDataSync,
@@ -241,5 +243,6 @@ impl Fault {
         Fault::NoConflicts,
         Fault::RecordPerWrite,
         Fault::ThawForgets,
+        Fault::OldestOfReplay,
     ];
 }

@@ -10,7 +10,7 @@ use super::record::{Record, WriteRef};
 use super::restart::Loaded;
 use super::run::Run;
 use super::tree::Keyspace;
-use crate::environment::Environment;
+use crate::environment::{Environment, planted};
 use crate::log::batch_assembler::{BatchAssembler, Place};
 use crate::log::examine::Visited;
 use crate::{Error, Lsn};
@@ -54,6 +54,7 @@ impl Full {
 
 /// Applies the records of the log that are in no checkpoint, as it is examined.
 pub(super) struct Replay<'a, E: Environment> {
+    environment: &'a E,
     assembler: BatchAssembler,
     loaded: &'a mut Loaded<E>,
     /// Writes that are not applied yet: those that come, and before them those of which a run is full.
@@ -67,8 +68,9 @@ pub(super) struct Replay<'a, E: Environment> {
 
 impl<'a, E: Environment> Replay<'a, E> {
     /// `memory`: bytes that writes may take which are not applied yet.
-    pub fn new(loaded: &'a mut Loaded<E>, memory: usize) -> Replay<'a, E> {
+    pub fn new(environment: &'a E, loaded: &'a mut Loaded<E>, memory: usize) -> Replay<'a, E> {
         Replay {
+            environment,
             assembler: BatchAssembler::new(),
             loaded,
             run: Run::default(),
@@ -164,6 +166,9 @@ impl<'a, E: Environment> Replay<'a, E> {
         let full = mem::take(&mut self.full).into_iter().map(Full::sorted);
         let mut runs: Vec<Run> = full.collect();
         runs.push(Full::new(last).sorted());
+        if planted!(self.environment, OldestOfReplay) {
+            runs.reverse();
+        }
         self.waiting = 0;
         for keyspace in self.loaded.keyspaces.all.values() {
             let more = rebuild::apply(keyspace, &runs);

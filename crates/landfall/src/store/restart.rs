@@ -190,7 +190,7 @@ pub(super) fn read<E: Environment>(
         ));
     }
     let begin = environment.now();
-    let mut replay = Replay::new(&mut loaded, memory);
+    let mut replay = Replay::new(environment, &mut loaded, memory);
     let examined = directory.examine(&mut |visited| replay.take(&visited))?;
     replay.apply();
     restart.commits = loaded.commits;
