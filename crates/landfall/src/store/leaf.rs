@@ -41,7 +41,7 @@ impl Entry<'_> {
         out.extend_from_slice(self.value.unwrap_or_default());
     }
 
-    fn take<'a>(cursor: &mut Cursor<'a>) -> Option<Entry<'a>> {
+    pub fn take<'a>(cursor: &mut Cursor<'a>) -> Option<Entry<'a>> {
         let flags = cursor.byte()?;
         if flags & !(REMOVED | NUMBERED) != 0 {
             return None;
@@ -95,7 +95,8 @@ pub(crate) struct Leaf {
 impl Leaf {
     /// Of the bytes that a page held; `None`: they are no leaf.
     pub fn decode(bytes: Vec<u8>) -> Option<Leaf> {
-        let mut starts = Vec::new();
+        // Room for short entries: growing costs more than what is not used.
+        let mut starts = Vec::with_capacity(bytes.len() / 96);
         let mut cursor = Cursor::new(&bytes);
         let mut before: Option<Entry<'_>> = None;
         while !cursor.is_empty() {
@@ -116,7 +117,7 @@ impl Leaf {
 
     /// Bytes that it takes in memory.
     pub fn memory(&self) -> usize {
-        self.bytes.len() + 4 * self.starts.len() + 8 * self.heads.capacity() + 128
+        self.bytes.len() + 4 * self.starts.capacity() + 8 * self.heads.capacity() + 128
     }
 
     fn entry(&self, index: usize) -> Option<Entry<'_>> {

@@ -8,6 +8,7 @@ use std::iter::Peekable;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use super::bytes::Cursor;
 use super::changes::{Changes, Versions, is_needed};
 use super::leaf::{Entry, Leaf};
 use super::tree::{Page, Slot};
@@ -93,8 +94,8 @@ pub(super) fn merge<E: Environment>(
 /// Entries in their order, and where leaves may be cut.
 struct Builder<'a> {
     shape: Shape<'a>,
-    /// Of each key where its entries begin, and it.
-    keys: Vec<(usize, Arc<[u8]>)>,
+    /// Where the entries of each key begin.
+    starts: Vec<usize>,
     raw: Vec<u8>,
     bytes: usize,
 }
@@ -103,7 +104,7 @@ impl<'a> Builder<'a> {
     fn new(shape: Shape<'a>) -> Builder<'a> {
         Builder {
             shape,
-            keys: Vec::new(),
+            starts: Vec::new(),
             raw: Vec::new(),
             bytes: 0,
         }
@@ -137,7 +138,7 @@ impl<'a> Builder<'a> {
         if kept.is_empty() {
             return;
         }
-        self.keys.push((self.raw.len(), key.into()));
+        self.starts.push(self.raw.len());
         for entry in kept {
             entry.put(&mut self.raw);
         }
@@ -185,18 +186,29 @@ impl<'a> Builder<'a> {
     fn finish(self, low: &Arc<[u8]>) -> impl Iterator<Item = (Arc<[u8]>, Vec<u8>)> {
         let parts = self.raw.len().div_ceil(self.shape.leaf_bytes).max(1);
         let target = self.raw.len().div_ceil(parts);
-        let mut leaves: Vec<(Arc<[u8]>, Vec<u8>)> = Vec::with_capacity(parts);
-        let ends = self.keys.iter().skip(1).map(|(start, _)| *start);
-        let ends = ends.chain([self.raw.len()]);
-        for ((start, key), end) in self.keys.iter().zip(ends) {
-            let entries = &self.raw[*start..end];
-            match leaves.last_mut() {
-                Some((_, bytes)) if bytes.len() < target => bytes.extend_from_slice(entries),
-                Some(_) => leaves.push((key.clone(), entries.to_vec())),
-                None => leaves.push((low.clone(), entries.to_vec())),
+        let mut cuts = Vec::with_capacity(parts + 1);
+        for start in self.starts {
+            if cuts.last().is_none_or(|last| start - last >= target) {
+                cuts.push(start);
             }
         }
-        leaves.into_iter()
+        let ends: Vec<usize> = cuts
+            .iter()
+            .skip(1)
+            .copied()
+            .chain([self.raw.len()])
+            .collect();
+        let first = low.clone();
+        let raw = self.raw;
+        cuts.into_iter().zip(ends).map(move |(start, end)| {
+            let bytes = &raw[start..end];
+            let low = match start {
+                0 => first.clone(),
+                _ => Entry::take(&mut Cursor::new(bytes))
+                    .map_or_else(Arc::default, |entry| entry.key.into()),
+            };
+            (low, bytes.to_vec())
+        })
     }
 }
 

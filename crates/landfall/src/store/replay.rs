@@ -10,7 +10,7 @@ use super::record::{Record, WriteRef};
 use super::restart::Loaded;
 use super::run::Run;
 use super::tree::Keyspace;
-use crate::environment::{Environment, planted};
+use crate::environment::Environment;
 use crate::log::batch_assembler::{BatchAssembler, Place};
 use crate::log::examine::Visited;
 use crate::{Error, Lsn};
@@ -54,7 +54,6 @@ impl Full {
 
 /// Applies the records of the log that are in no checkpoint, as it is examined.
 pub(super) struct Replay<'a, E: Environment> {
-    environment: &'a E,
     assembler: BatchAssembler,
     loaded: &'a mut Loaded<E>,
     /// Writes that are not applied yet: those that come, and before them those of which a run is full.
@@ -64,13 +63,15 @@ pub(super) struct Replay<'a, E: Environment> {
     waiting: usize,
     /// Bytes that they take at most, about.
     most: usize,
+    /// The newest run is applied first: a mistake.
+    is_backwards: bool,
 }
 
 impl<'a, E: Environment> Replay<'a, E> {
     /// `memory`: bytes that writes may take which are not applied yet.
-    pub fn new(environment: &'a E, loaded: &'a mut Loaded<E>, memory: usize) -> Replay<'a, E> {
+    pub fn new(loaded: &'a mut Loaded<E>, memory: usize, is_backwards: bool) -> Replay<'a, E> {
         Replay {
-            environment,
+            is_backwards,
             assembler: BatchAssembler::new(),
             loaded,
             run: Run::default(),
@@ -166,7 +167,7 @@ impl<'a, E: Environment> Replay<'a, E> {
         let full = mem::take(&mut self.full).into_iter().map(Full::sorted);
         let mut runs: Vec<Run> = full.collect();
         runs.push(Full::new(last).sorted());
-        if planted!(self.environment, OldestOfReplay) {
+        if self.is_backwards {
             runs.reverse();
         }
         self.waiting = 0;

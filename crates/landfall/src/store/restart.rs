@@ -190,7 +190,8 @@ pub(super) fn read<E: Environment>(
         ));
     }
     let begin = environment.now();
-    let mut replay = Replay::new(environment, &mut loaded, memory);
+    let is_backwards = planted!(environment, OldestOfReplay);
+    let mut replay = Replay::new(&mut loaded, memory, is_backwards);
     let examined = directory.examine(&mut |visited| replay.take(&visited))?;
     replay.apply();
     restart.commits = loaded.commits;
