@@ -162,6 +162,12 @@ pub(crate) enum Fault {
     ThawForgets,
     /// Of what was written to a key since a checkpoint, what the log has first counts when a store is opened.
     OldestOfReplay,
+    /// A checkpoint knows of keyspaces what the log can lose.
+    KeyspacesAheadOfLog,
+    /// Who reads a keyspace does not look whether it was removed meanwhile.
+    ReadRemoved,
+    /// What was removed with a keyspace counts as memory for ever, if a checkpoint failed that was to write it.
+    ThawRemoved,
 }
 
 impl Fault {
@@ -223,7 +229,7 @@ impl Fault {
         Fault::ApplyTwice,
     ];
     /// Those of a store.
-    pub const STORE: [Fault; 20] = [
+    pub const STORE: [Fault; 23] = [
         Fault::FreeBeforeControl,
         Fault::TruncateBeforeControl,
         Fault::SkipDataSync,
@@ -244,5 +250,8 @@ impl Fault {
         Fault::RecordPerWrite,
         Fault::ThawForgets,
         Fault::OldestOfReplay,
+        Fault::KeyspacesAheadOfLog,
+        Fault::ReadRemoved,
+        Fault::ThawRemoved,
     ];
 }

@@ -16,6 +16,7 @@ mod environment;
 mod history;
 mod oracle;
 mod scenario;
+mod scheduler;
 mod state;
 mod store;
 mod waiting;

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fastrand::Rng;
-use shuttle::scheduler::RandomScheduler;
 use shuttle::{Config, FailurePersistence, Runner, thread};
 
 use super::Fault;
@@ -17,6 +16,7 @@ use super::disk::{Disk, How, Loss};
 use super::environment::{Simulated, Way};
 use super::history::{Broken, History, is_refusal, record};
 use super::oracle;
+use super::scheduler::scheduler;
 use crate::log::Handle;
 use crate::{Error, Lsn, Options};
 
@@ -162,9 +162,8 @@ pub(crate) fn simulate(
     config.stack_size = 1 << 18;
     config.silence_warnings = true;
     config.failure_persistence = FailurePersistence::None;
-    let scheduler = RandomScheduler::new_from_seed(seed, 1);
     let run = || {
-        Runner::new(scheduler, config).run(move || {
+        Runner::new(scheduler(seed), config).run(move || {
             let mut rng = Rng::with_seed(seed);
             let mut found = Outcome::default();
             found.broken = scene(&mut rng, &mut found).err();

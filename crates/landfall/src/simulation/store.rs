@@ -115,8 +115,16 @@ impl History {
                 continue;
             };
             for (other, commit) in self.commits.range(at + 1..*lsn) {
-                let Commit::Writes(writes) = commit else {
-                    continue;
+                let writes = match commit {
+                    Commit::Writes(writes) => writes,
+                    Commit::Removed(removed) => {
+                        let is_read = reads.is_everything
+                            || reads.keys.iter().any(|(keyspace, _)| keyspace == removed);
+                        if transaction.is_serialisable && is_read {
+                            return Err(format!("{lsn}, begun at {at}, read what {other} removed"));
+                        }
+                        continue;
+                    }
                 };
                 for (keyspace, key, _) in writes {
                     let is_same = |(of, name, _): &(usize, Vec<u8>, Option<Vec<u8>>)| {
@@ -224,7 +232,7 @@ fn difference(expected: &Contents, found: &Contents) -> String {
 
 /// Everything that there is, as of now.
 fn everything(store: &Store, keyspaces: &[Keyspace]) -> Result<Seen, Error> {
-    let view = Arc::new(View::new(store, false));
+    let view = Arc::new(View::new(store));
     let mut contents = Contents::new();
     for keyspace in keyspaces {
         let index = KEYSPACES.iter().position(|name| *name == keyspace.name);
@@ -380,7 +388,10 @@ impl Scene {
             self.use_it(&store, &keyspaces, history, killed, rng)?;
             if rng.bool() {
                 disk.set_space(1 << 30);
-                let keyspaces = match self.remove_one(&store, keyspaces, history, rng) {
+                let again = self
+                    .keyspaces(&store, history)
+                    .and_then(|all| self.remove_one(&store, all, history, rng));
+                let keyspaces = match again {
                     Ok(keyspaces) => keyspaces,
                     Err(error) if is_refusal(&error) => return Ok(()),
                     Err(error) => return Err(format!("cannot remove a keyspace: {error}")),
@@ -390,6 +401,9 @@ impl Scene {
             if self.kind == Kind::Killed {
                 disk.kill();
             }
+            // Once nobody makes checkpoints any more.
+            let _ = store.shared.close();
+            store.shared.require_counted();
             drop(store);
             if self.kind == Kind::Failing {
                 // What failed may have left less than was appended: what is there next says what it was.
@@ -451,7 +465,7 @@ impl Scene {
                 thread::spawn(move || {
                     for _ in 0..rng.u8(1..20) {
                         match act(&store, &keyspaces, policy, &history, &mut rng) {
-                            Ok(()) | Err(Error::Conflict) => {}
+                            Ok(()) | Err(Error::Conflict | Error::NoKeyspace) => {}
                             Err(error) if is_refusal(&error) => return,
                             Err(error) => {
                                 lock(&broken).get_or_insert(format!("something failed: {error}"));
@@ -621,7 +635,7 @@ pub(crate) fn killed_in_checkpoint(seed: u64, planted: Option<Fault>) -> Outcome
             let keyspaces = scene.keyspaces(&store, history)?;
             for _ in 0..rng.u8(4..24) {
                 match act(&store, &keyspaces, Policy::EveryCommit, history, rng) {
-                    Ok(()) | Err(Error::Conflict) => {}
+                    Ok(()) | Err(Error::Conflict | Error::NoKeyspace) => {}
                     Err(error) => return Err(error),
                 }
             }
@@ -668,7 +682,7 @@ pub(crate) fn every_call(seed: u64, how: How, stays: bool, planted: Option<Fault
             let keyspaces = scene.keyspaces(store, history)?;
             for _ in 0..12 {
                 match act(store, &keyspaces, Policy::EveryCommit, history, rng) {
-                    Ok(()) | Err(Error::Conflict) => {}
+                    Ok(()) | Err(Error::Conflict | Error::NoKeyspace) => {}
                     Err(error) => return Err(error),
                 }
             }
@@ -933,6 +947,22 @@ fn act(
                 });
             }
             make_durable(lsn)?;
+        }
+        10 if rng.u8(0..6) == 0 => {
+            let index = rng.usize(0..2);
+            let lsn = match shared.forget_keyspace(&keyspaces[index]) {
+                Err(error) => {
+                    if !matches!(error, Error::NoSpace { .. } | Error::NoKeyspace) {
+                        lock(history).perhaps.push(Commit::Removed(index));
+                    }
+                    return Err(error);
+                }
+                Ok(lsn) => lsn,
+            };
+            lock(history).commits.insert(lsn.0, Commit::Removed(index));
+            shared.log.commit_to(lsn)?;
+            let mut history = lock(history);
+            history.durable = history.durable.max(lsn.0);
         }
         _ => {
             let writes = writes(rng);

@@ -374,10 +374,10 @@ impl<E: Environment> Shared<E> {
         let mut first = next;
         let mut held = Vec::new();
         let mut keyspaces = Vec::new();
-        let (all, next_keyspace) = {
+        let (all, next_keyspace, changed) = {
             let keyspaces = E::share(&self.keyspaces);
             let all: Vec<_> = keyspaces.all.values().cloned().collect();
-            (all, keyspaces.next)
+            (all, keyspaces.next, keyspaces.changed)
         };
         for keyspace in all {
             let places: Vec<Place<E>> = E::share(&keyspace.groups).clone();
@@ -422,6 +422,12 @@ impl<E: Environment> Shared<E> {
         }
         let last = chosen.iter().filter_map(|chosen| chosen.frozen.span);
         let last = last.map(|(_, last)| last + 1).max().unwrap_or(0);
+        // It has keyspaces that were made, and has not those that were removed.
+        let last = if planted!(self.environment, KeyspacesAheadOfLog) {
+            last
+        } else {
+            last.max(changed + 1)
+        };
         if planted!(self.environment, FirstTooHigh) {
             first += 1;
         }
@@ -564,6 +570,12 @@ impl<E: Environment> Shared<E> {
             return;
         };
         if planted!(self.environment, ThawForgets) {
+            return;
+        }
+        let is_removed = chosen.keyspace.is_removed.load(Ordering::Acquire);
+        if is_removed && !planted!(self.environment, ThawRemoved) {
+            // Whoever removed it has left what was frozen to this checkpoint.
+            self.changes.fetch_sub(frozen.bytes, Ordering::Relaxed);
             return;
         }
         let before = frozen.bytes + group.active.bytes;

@@ -15,7 +15,7 @@ use super::snapshots::View;
 use super::tree::{Keyspace, Page, group_of};
 
 use crate::Error;
-use crate::environment::Environment;
+use crate::environment::{Environment, planted};
 
 /// Changes in memory that the first piece has at most.
 const FIRST: usize = if cfg!(test) { 2 } else { 32 };
@@ -179,6 +179,9 @@ impl<E: Environment> Range<E> {
         let next_low = groups.get(index + 1).map(|next| next.low.clone());
         let low = (index > 0).then(|| groups[index].low.clone());
         let group = E::share(&groups[index].group);
+        if !planted!(shared.environment, ReadRemoved) {
+            self.keyspace.require_there()?;
+        }
         let leaf = if backwards {
             match &self.rest.to {
                 Bound::Unbounded => group.leaves.len().checked_sub(1),

@@ -172,7 +172,7 @@ impl Store {
     /// The store as it is now, to be read as long as this is kept. Versions that it needs take space meanwhile.
     pub fn snapshot(&self) -> StoreSnapshot {
         StoreSnapshot {
-            view: Arc::new(View::new(&self.handle, false)),
+            view: Arc::new(View::new(&self.handle)),
         }
     }
 
@@ -276,7 +276,7 @@ impl Keyspace {
     }
 
     fn pairs(&self, bounds: Bounds) -> Pairs {
-        let view = Arc::new(View::new(&self.store, false));
+        let view = Arc::new(View::new(&self.store));
         Pairs::new(view, self, bounds)
     }
 }

@@ -66,6 +66,7 @@ impl<E: Environment> Loaded<E> {
             keyspaces: Keyspaces {
                 all: Default::default(),
                 next: 1,
+                changed: 0,
             },
             durable: Durable {
                 root: None,

@@ -41,6 +41,8 @@ pub(crate) struct Keyspaces<E: Environment> {
     pub all: std::collections::BTreeMap<u32, Arc<Keyspace<E>>>,
     /// The number of the next one.
     pub next: u32,
+    /// The commit that made or removed the last one; 0: none has since the store was opened.
+    pub changed: u64,
 }
 
 /// What the thread that makes checkpoints waits for, and those who wait for it.
@@ -179,7 +181,9 @@ impl<E: Environment> Shared<E> {
         if writes.is_empty() && checks.is_none() {
             return Ok(None);
         }
-        self.wait_for_room()?;
+        if !writes.is_empty() {
+            self.wait_for_room()?;
+        }
         let encode = |writes: &[Write]| {
             let writes = writes.iter().map(Write::borrow).collect();
             Record::Writes(writes).encode()
@@ -188,7 +192,8 @@ impl<E: Environment> Shared<E> {
         let found = self.keyspaces_of(&writes);
         let mut committing = E::lock(&self.committing);
         if let Some(checks) = checks.filter(|_| !planted!(self.environment, NoConflicts)) {
-            checks.require_valid(&committing, &writes)?;
+            let is_there = |keyspace| E::share(&self.keyspaces).all.contains_key(&keyspace);
+            checks.require_valid(&committing, &writes, is_there)?;
         }
         if writes.is_empty() {
             return Ok(None);
@@ -279,6 +284,25 @@ impl<E: Environment> Shared<E> {
         self.cache.fit(&self.space, most);
     }
 
+    /// Whether what changes are said to take is what they take: while nobody commits, and no checkpoint is made.
+    #[cfg(test)]
+    pub fn require_counted(&self) {
+        let keyspaces = E::share(&self.keyspaces);
+        let groups = keyspaces
+            .all
+            .values()
+            .flat_map(|one| E::share(&one.groups).clone());
+        let all = groups.map(|place| {
+            let group = E::share(&place.group);
+            group.changes().map(|changes| changes.bytes).sum::<usize>()
+        });
+        assert_eq!(
+            all.sum::<usize>(),
+            self.changes.load(Ordering::Relaxed),
+            "bytes of changes"
+        );
+    }
+
     /// Changes took so many bytes of memory, and take so many now.
     pub fn note_changes(&self, before: usize, after: usize) {
         self.changes.fetch_add(after, Ordering::Relaxed);
@@ -297,6 +321,7 @@ impl<E: Environment> Shared<E> {
         let groups = E::share(&keyspace.groups);
         let place: &Place<E> = &groups[group_of(&groups, key)];
         let group = E::share(&place.group);
+        keyspace.require_there()?;
         let lookup = if planted!(self.environment, ForgetFrozen) {
             match group.active.find(key, at) {
                 Some(version) => Lookup::Here(version.value.map(<[u8]>::to_vec)),
@@ -326,10 +351,7 @@ impl<E: Environment> Shared<E> {
         if self.is_closing.load(Ordering::SeqCst) {
             return Err(Error::Closed);
         }
-        if keyspace.is_removed.load(Ordering::Acquire) {
-            return Err(Error::NoKeyspace);
-        }
-        Ok(())
+        keyspace.require_there()
     }
 
     /// Reads a leaf, unless it is in memory.
@@ -391,6 +413,7 @@ impl<E: Environment> Shared<E> {
         let mut keyspaces = E::exclude(&self.keyspaces);
         keyspaces.all.insert(id, keyspace.clone());
         keyspaces.next = id + 1;
+        keyspaces.changed = lsn.0;
         drop(keyspaces);
         committing.visible = lsn.0;
         drop(committing);
@@ -400,6 +423,12 @@ impl<E: Environment> Shared<E> {
 
     /// Removes a keyspace and everything in it, durably.
     pub fn remove_keyspace(&self, keyspace: &Keyspace<E>) -> Result<(), Error> {
+        let lsn = self.forget_keyspace(keyspace)?;
+        self.log.commit_to(lsn)
+    }
+
+    /// Removes a keyspace and everything in it, by a commit that is not durable yet.
+    pub fn forget_keyspace(&self, keyspace: &Keyspace<E>) -> Result<Lsn, Error> {
         let mut committing = E::lock(&self.committing);
         if keyspace.is_removed.load(Ordering::Acquire) {
             return Err(Error::NoKeyspace);
@@ -408,15 +437,17 @@ impl<E: Environment> Shared<E> {
             keyspace: keyspace.id,
         };
         let lsn = self.log.append(&record.encode())?;
-        self.drop_keyspace(keyspace.id);
+        self.drop_keyspace(keyspace.id, lsn);
         committing.visible = lsn.0;
-        drop(committing);
-        self.log.commit_to(lsn)
+        Ok(lsn)
     }
 
     /// Forgets a keyspace, and what it has in memory.
-    pub fn drop_keyspace(&self, id: u32) {
-        let removed = E::exclude(&self.keyspaces).all.remove(&id);
+    fn drop_keyspace(&self, id: u32, lsn: Lsn) {
+        let mut keyspaces = E::exclude(&self.keyspaces);
+        keyspaces.changed = lsn.0;
+        let removed = keyspaces.all.remove(&id);
+        drop(keyspaces);
         let Some(removed) = removed else { return };
         removed.is_removed.store(true, Ordering::Release);
         let groups = E::share(&removed.groups);

@@ -87,23 +87,24 @@ pub(crate) struct View<E: Environment> {
     pub store: Arc<Handle<E>>,
     /// The commit.
     pub at: u64,
-    is_transaction: bool,
 }
 
 impl<E: Environment> View<E> {
     /// As of the last commit.
-    pub fn new(store: &Arc<Handle<E>>, is_transaction: bool) -> View<E> {
+    pub fn new(store: &Arc<Handle<E>>) -> View<E> {
+        View::with(store, |_, _| {})
+    }
+
+    /// `also` is called with the lock held, and the commit.
+    fn with(store: &Arc<Handle<E>>, also: impl FnOnce(&mut Committing, u64)) -> View<E> {
         let mut committing = E::lock(&store.shared.committing);
         let at = committing.visible;
         committing.snapshots.take(at);
-        if is_transaction {
-            committing.transactions.take(at);
-        }
+        also(&mut committing, at);
         drop(committing);
         View {
             store: store.clone(),
             at,
-            is_transaction,
         }
     }
 }
@@ -112,9 +113,28 @@ impl<E: Environment> Drop for View<E> {
     fn drop(&mut self) {
         let mut committing = E::lock(&self.store.shared.committing);
         committing.snapshots.give_back(self.at);
-        if self.is_transaction {
-            committing.transactions.give_back(self.at);
-            committing.forget();
+    }
+}
+
+/// A transaction that is open: what is committed from its beginning on is remembered until it is dropped, whoever still reads
+/// as of then.
+pub(crate) struct Begun<E: Environment> {
+    pub view: Arc<View<E>>,
+}
+
+impl<E: Environment> Begun<E> {
+    pub fn new(store: &Arc<Handle<E>>) -> Begun<E> {
+        let view = View::with(store, |committing, at| committing.transactions.take(at));
+        Begun {
+            view: Arc::new(view),
         }
+    }
+}
+
+impl<E: Environment> Drop for Begun<E> {
+    fn drop(&mut self) {
+        let mut committing = E::lock(&self.view.store.shared.committing);
+        committing.transactions.give_back(self.view.at);
+        committing.forget();
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::Handle;
 use super::iterate::{Bounds, Range};
 use super::record::Write;
-use super::snapshots::{Committing, View};
+use super::snapshots::{Begun, Committing};
 use super::tree::Keyspace;
 use crate::environment::Environment;
 use crate::{Commit, Error};
@@ -32,9 +32,27 @@ struct Reads {
     ranges: Vec<(u32, Bounds)>,
 }
 
+impl Reads {
+    fn keyspaces(&self) -> BTreeSet<u32> {
+        let keys = self.keys.iter().map(|(keyspace, _)| *keyspace);
+        let ranges = self.ranges.iter().map(|(keyspace, _)| *keyspace);
+        keys.chain(ranges).collect()
+    }
+}
+
 impl Checks {
     /// Whether nobody came between; `writes` are in the order of keyspaces and keys.
-    pub fn require_valid(&self, committing: &Committing, writes: &[Write]) -> Result<(), Error> {
+    pub fn require_valid(
+        &self,
+        committing: &Committing,
+        writes: &[Write],
+        is_there: impl Fn(u32) -> bool,
+    ) -> Result<(), Error> {
+        // What was read of a keyspace that was removed is there no more.
+        let reads = self.reads.iter().flat_map(Reads::keyspaces);
+        if !reads.into_iter().all(is_there) {
+            return Err(Error::Conflict);
+        }
         for written in committing.written_since(self.at) {
             let order = |write: &Write| (write.keyspace, &write.key).cmp(&(written.0, &written.1));
             let is_written = writes.binary_search_by(order).is_ok();
@@ -54,7 +72,7 @@ impl Checks {
 
 /// A transaction wherever its store is.
 pub(crate) struct Transaction<E: Environment> {
-    view: Arc<View<E>>,
+    begun: Begun<E>,
     writes: BTreeMap<(u32, Vec<u8>), Option<Vec<u8>>>,
     reads: Option<RefCell<Reads>>,
 }
@@ -62,7 +80,7 @@ pub(crate) struct Transaction<E: Environment> {
 impl<E: Environment> Transaction<E> {
     pub fn new(store: &Arc<Handle<E>>, is_serialisable: bool) -> Transaction<E> {
         Transaction {
-            view: Arc::new(View::new(store, true)),
+            begun: Begun::new(store),
             writes: BTreeMap::new(),
             reads: is_serialisable.then(RefCell::default),
         }
@@ -71,7 +89,7 @@ impl<E: Environment> Transaction<E> {
     /// The commit as of which it reads.
     #[cfg(test)]
     pub fn at(&self) -> u64 {
-        self.view.at
+        self.begun.view.at
     }
 
     pub fn get(&self, keyspace: &Keyspace<E>, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
@@ -82,8 +100,8 @@ impl<E: Environment> Transaction<E> {
         if let Some(reads) = &self.reads {
             reads.borrow_mut().keys.insert(name);
         }
-        let shared = &self.view.store.shared;
-        shared.get(keyspace, key, Some(self.view.at))
+        let shared = &self.begun.view.store.shared;
+        shared.get(keyspace, key, Some(self.begun.view.at))
     }
 
     pub fn write(&mut self, keyspace: &Keyspace<E>, key: &[u8], value: Option<&[u8]>) {
@@ -110,11 +128,11 @@ impl<E: Environment> Transaction<E> {
         let own = own.filter(|((_, key), _)| bounds.contains(key));
         let own = own.map(|((_, key), value)| (key.clone(), value.clone()));
         let own = own.collect();
-        Range::new(self.view.clone(), keyspace.clone(), bounds, own)
+        Range::new(self.begun.view.clone(), keyspace.clone(), bounds, own)
     }
 
     /// What it would write, and what must not have been written by others.
-    pub fn finish(self) -> (Arc<View<E>>, Vec<Write>, Checks) {
+    pub fn finish(self) -> (Begun<E>, Vec<Write>, Checks) {
         let writes = self.writes.into_iter();
         let writes = writes.map(|((keyspace, key), value)| Write {
             keyspace,
@@ -122,20 +140,20 @@ impl<E: Environment> Transaction<E> {
             value,
         });
         let checks = Checks {
-            at: self.view.at,
+            at: self.begun.view.at,
             reads: self.reads.map(RefCell::into_inner),
         };
-        (self.view, writes.collect(), checks)
+        (self.begun, writes.collect(), checks)
     }
 
     pub fn commit(self) -> Result<(), Error> {
         // It is open until it is committed, so that what others write is remembered.
-        let (view, writes, checks) = self.finish();
-        view.store.shared.commit(writes, Some(&checks))
+        let (begun, writes, checks) = self.finish();
+        begun.view.store.shared.commit(writes, Some(&checks))
     }
 
     pub fn commit_async(self) -> Result<Option<Commit>, Error> {
-        let (view, writes, checks) = self.finish();
-        view.store.shared.commit_async(writes, Some(&checks))
+        let (begun, writes, checks) = self.finish();
+        begun.view.store.shared.commit_async(writes, Some(&checks))
     }
 }

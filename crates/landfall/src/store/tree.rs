@@ -18,6 +18,7 @@ use super::leaf::Leaf;
 use super::options::KeyspaceOptions;
 use super::page::Pointer;
 use super::piece::{Seen, overlay};
+use crate::Error;
 use crate::environment::Environment;
 
 /// A page of the data file that somebody may read.
@@ -227,6 +228,14 @@ impl<E: Environment> Keyspace<E> {
             groups: E::rw_lock(groups),
             is_removed: AtomicBool::new(false),
         })
+    }
+
+    /// Whoever holds the lock of a group has all its changes if this says so: they go after the keyspace is said to be removed.
+    pub fn require_there(&self) -> Result<(), Error> {
+        if self.is_removed.load(Ordering::Acquire) {
+            return Err(Error::NoKeyspace);
+        }
+        Ok(())
     }
 
     /// One in which there is nothing.
