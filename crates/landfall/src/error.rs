@@ -60,7 +60,7 @@ pub enum Error {
     /// A file of the log is damaged, in a way that no power cut causes. Nothing was changed. See
     /// [what is reported](crate::docs::log_crash_argument).
     #[error(
-        "{} is damaged at byte {offset}: {what}; restore the whole directory from a copy, or copy what can still be read (`Salvage` and `StateSalvage`; `landfall log salvage`, `landfall state salvage`)",
+        "{} is damaged at byte {offset}: {what}; restore the whole directory from a copy, or copy what can still be read (`Salvage` and `StateSalvage`; `landfall log salvage`, `landfall state salvage`; of a store `landfall store dump`)",
         file.display()
     )]
     Corrupt {
@@ -144,8 +144,10 @@ pub enum Error {
         /// The maximum.
         most: usize,
     },
-    /// The keyspace was removed. Nothing was written.
-    #[error("the keyspace was removed: make it again to use it")]
+    /// The keyspace was removed, or is of another store, or of an earlier opening of this one. Nothing was written.
+    #[error(
+        "the store has no such keyspace: it was removed, or comes from another store; open it with `Store::keyspace`"
+    )]
     NoKeyspace,
     /// Another commit wrote what this transaction writes, or read. Nothing was written: try it again from its beginning.
     #[error("another commit came between: try the transaction again")]

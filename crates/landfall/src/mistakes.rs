@@ -168,6 +168,8 @@ pub(crate) enum Fault {
     ReadRemoved,
     /// What was removed with a keyspace counts as memory for ever, if a checkpoint failed that was to write it.
     ThawRemoved,
+    /// Who reads is asked before what a checkpoint writes is chosen.
+    SnapshotsBeforeFreeze,
 }
 
 impl Fault {
@@ -229,7 +231,7 @@ impl Fault {
         Fault::ApplyTwice,
     ];
     /// Those of a store.
-    pub const STORE: [Fault; 23] = [
+    pub const STORE: [Fault; 24] = [
         Fault::FreeBeforeControl,
         Fault::TruncateBeforeControl,
         Fault::SkipDataSync,
@@ -253,5 +255,6 @@ impl Fault {
         Fault::KeyspacesAheadOfLog,
         Fault::ReadRemoved,
         Fault::ThawRemoved,
+        Fault::SnapshotsBeforeFreeze,
     ];
 }

@@ -31,7 +31,7 @@ fn stat(store: &StoreDirectory) -> Result<Code, Failure> {
 fn dump(arguments: &StoreDump) -> Result<Code, Failure> {
     let mut printed = Ok(Code::Measured);
     let wanted = arguments.keyspace.as_deref();
-    let found = look(&arguments.store, |dir| {
+    let (found, damage) = look(&arguments.store, |dir| {
         StoreInspection::dump(dir, |keyspace, key, value| {
             if printed.is_ok() && wanted.is_none_or(|wanted| wanted == keyspace) {
                 let line = format!("{keyspace}  {}  {}\n", text_of(key), text_of(value));
@@ -49,7 +49,13 @@ fn dump(arguments: &StoreDump) -> Result<Code, Failure> {
         );
         return Err(Failure::new(Code::Usage, text));
     }
-    printed
+    let of_wanted = |one: &&DamagedLeaf| wanted.is_none_or(|wanted| wanted == one.keyspace);
+    let damage: Vec<String> = damage.iter().filter(of_wanted).map(damage_text).collect();
+    if damage.is_empty() {
+        return printed;
+    }
+    printed?;
+    Err(Failure::new(Code::Failed, damage.join("\n")))
 }
 
 fn verify(store: &StoreDirectory) -> Result<Code, Failure> {

@@ -3,7 +3,8 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 
 use crate::{Error, Lsn};
 
@@ -34,6 +35,27 @@ impl Commit {
             }
         };
         (Commit(slot), done)
+    }
+
+    /// Waits until the record is durable, for programs that have no runtime.
+    pub fn wait(mut self) -> Result<Lsn, Error> {
+        let waker = Waker::from(Arc::new(Parked(thread::current())));
+        let mut context = Context::from_waker(&waker);
+        loop {
+            match Pin::new(&mut self).poll(&mut context) {
+                Poll::Ready(result) => return result,
+                Poll::Pending => thread::park(),
+            }
+        }
+    }
+}
+
+/// A thread that waits.
+struct Parked(Thread);
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
 }
 

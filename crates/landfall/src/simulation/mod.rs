@@ -79,7 +79,7 @@ const STATE: [Named<'static>; 7] = [
     ("no promise", &state::without_promise),
 ];
 
-const STORE: [Named<'static>; 6] = [
+const STORE: [Named<'static>; 7] = [
     ("power cut", &|seed, planted| {
         store::play(Kind::PowerCut, seed, planted)
     }),
@@ -93,6 +93,10 @@ const STORE: [Named<'static>; 6] = [
         store::play(Kind::NoSpace, seed, planted)
     }),
     ("killed in a checkpoint", &store::killed_in_checkpoint),
+    (
+        "removed before a checkpoint",
+        &store::removed_before_checkpoint,
+    ),
     ("damaged", &store::play_damage),
 ];
 

@@ -669,6 +669,72 @@ pub(crate) fn killed_in_checkpoint(seed: u64, planted: Option<Fault>) -> Outcome
     })
 }
 
+/// A key is moved from one keyspace to another, and the first is removed; nothing of that is durable when a checkpoint is made that
+/// has neither, and the power goes.
+pub(crate) fn removed_before_checkpoint(seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, found| {
+        let mut scene = Scene::new(Kind::PowerCut, planted, rng);
+        scene.options.policy = Policy::Interval(Duration::from_secs(1000));
+        scene.options.memory_bytes = 8 << 10;
+        scene.options.max_recovery_time = Duration::from_secs(1000);
+        scene.options.log.max_unwritten_bytes = 1 << 20;
+        scene.options.log.buffer_bytes = 1 << 20;
+        let disk = Disk::new(scene.way.block(), rng.u64(..));
+        let wrong = |error: Error| format!("an honest disk failed: {error}");
+        let store = scene.open(&disk, rng).map_err(wrong)?;
+        let open = |name| store.shared.open_keyspace(name, &scene.keyspace);
+        let (old, new, other) = (open("old"), open("new"), open("other"));
+        let (old, new, other) = (
+            old.map_err(wrong)?,
+            new.map_err(wrong)?,
+            other.map_err(wrong)?,
+        );
+        let put = |keyspace: &Keyspace, key: u8, len: usize| {
+            let write = Write {
+                keyspace: keyspace.id,
+                key: vec![key],
+                value: Some(vec![1; len]),
+            };
+            store.shared.commit(vec![write], None).map_err(wrong)
+        };
+        put(&old, 7, 20)?;
+        store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
+        for key in 0..5 {
+            put(&other, key, 400)?;
+        }
+        store.shared.log.commit().map_err(wrong)?;
+        put(&new, 7, 20)?;
+        store.shared.forget_keyspace(&old).map_err(wrong)?;
+        disk.cut_power_after(rng.u64(0..30));
+        match store.shared.checkpoint(Goal::Due) {
+            Err(error) if is_refusal(&error) => {}
+            made => made.map_err(wrong)?,
+        }
+        disk.cut_power_now();
+        drop((old, new, other, store));
+        for _ in 0..STATES {
+            let left = disk.after_power_cut(Loss::ALL[rng.usize(0..Loss::ALL.len())], rng);
+            if !found.states.insert(left.digest()) {
+                continue;
+            }
+            let store = scene.open(&left, rng).map_err(wrong)?;
+            let mut is_there = false;
+            for keyspace in existing(&store) {
+                is_there |= keyspace.name != "other"
+                    && store
+                        .shared
+                        .get(&keyspace, &[7], None)
+                        .map_err(wrong)?
+                        .is_some();
+            }
+            if !is_there {
+                return Err("what was moved is in neither keyspace".to_owned());
+            }
+        }
+        Ok(())
+    })
+}
+
 /// Each call of a life fails once, or from then on, and nothing is lost by it: neither for who goes on, nor after a power
 /// cut. Where there was no space the store can be used again as soon as there is some.
 pub(crate) fn every_call(seed: u64, how: How, stays: bool, planted: Option<Fault>) -> Outcome {
@@ -925,7 +991,7 @@ fn act(
             }
             let writes = writes(rng);
             for (keyspace, key, value) in &writes {
-                transaction.write(&keyspaces[*keyspace], key, value.as_deref());
+                transaction.write(keyspaces[*keyspace].id, key, value.as_deref());
             }
             let (view, of_transaction, checks) = transaction.finish();
             let lsn = match shared.write(of_transaction, Some(&checks)) {

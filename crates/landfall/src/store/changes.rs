@@ -336,6 +336,8 @@ mod tests {
             }
             changes.append(&newer);
             check(&changes);
+            let expected = span.zip(newer.span).map(|(older, newer)| (older.0, newer.1));
+            prop_assert_eq!(changes.span, expected);
             for (key, lsns) in all_of(&changes) {
                 prop_assert!(lsns.is_sorted() && *lsns.last().unwrap() >= 1_000);
                 prop_assert_eq!(&lsns[..lsns.len() - 1], &model[&key][..]);

@@ -39,6 +39,12 @@ const LEAST_PART: u64 = 16 << 20;
 #[cfg(test)]
 const LEAST_PART: u64 = 4 << 10;
 
+/// Bytes of leaves that wait to be written together, about: more would be memory that nobody counts.
+#[cfg(not(test))]
+const WAITING: u64 = 4 << 20;
+#[cfg(test)]
+const WAITING: u64 = 2 << 10;
+
 /// Where a group is written where its leaves are, and they.
 type Held<E> = (Option<Arc<Page<E>>>, Arc<Leaves<E>>);
 
@@ -90,7 +96,8 @@ struct Piece<E: Environment> {
 
 /// A checkpoint that is durable.
 struct Done<E: Environment> {
-    pieces: Vec<Vec<Piece<E>>>,
+    /// Of each group that was chosen; `None`: a leaf of it is damaged, and the group is as it was.
+    pieces: Vec<Option<Vec<Piece<E>>>>,
     durable: Durable<E>,
     first: u64,
     end: u64,
@@ -167,7 +174,10 @@ impl<E: Environment> Shared<E> {
             return Err(failure.clone());
         }
         // Whatever is committed from here on is applied again, unless it is in a group that is frozen later.
-        let visible = E::lock(&self.committing).visible;
+        let (visible, early) = {
+            let committing = E::lock(&self.committing);
+            (committing.visible, committing.snapshots.numbers())
+        };
         let chosen = self.choose(goal, visible);
         if chosen.is_empty() && !self.has_surplus(goal, visible) {
             return Ok(None);
@@ -179,6 +189,8 @@ impl<E: Environment> Shared<E> {
         } else {
             snapshots
         };
+        let is_early = planted!(self.environment, SnapshotsBeforeFreeze);
+        let snapshots = if is_early { early } else { snapshots };
         match self.write_all(checkpoints, &chosen, &snapshots, visible + 1) {
             Ok(done) => {
                 let first = done.first;
@@ -186,7 +198,10 @@ impl<E: Environment> Shared<E> {
                 checkpoints.number += 1;
                 checkpoints.end = done.end;
                 for (chosen, pieces) in chosen.iter().zip(done.pieces) {
-                    self.install(chosen, pieces);
+                    match pieces {
+                        Some(pieces) => self.install(chosen, pieces),
+                        None => self.thaw(chosen),
+                    }
                 }
                 // Only now may the old pages be overwritten.
                 let before = std::mem::replace(&mut checkpoints.durable, done.durable);
@@ -222,13 +237,14 @@ impl<E: Environment> Shared<E> {
             for place in places {
                 let group = E::share(&place.group);
                 if let Some(first) = group.pending() {
-                    let bytes = group.active.bytes;
+                    let (bytes, is_damaged) = (group.active.bytes, group.is_damaged);
                     drop(group);
-                    found.push((first, bytes, keyspace.clone(), place));
+                    found.push((is_damaged, first, bytes, keyspace.clone(), place));
                 }
             }
         }
-        found.sort_by_key(|(first, ..)| *first);
+        // What is damaged cannot be written, unless its damage is gone.
+        found.sort_by_key(|(is_damaged, first, ..)| (*is_damaged, *first));
         let (enough, most) = (self.enough_changes(), self.most_changes());
         let target = enough.saturating_sub(most / 8);
         // Half of the commits that the log has are given up at least, where it is too long.
@@ -238,7 +254,7 @@ impl<E: Environment> Shared<E> {
         let mut left = self.changes.load(Ordering::Relaxed);
         let mut room = (self.space.end() / PART).max(LEAST_PART);
         let mut chosen = Vec::new();
-        for (first, bytes, keyspace, place) in found {
+        for (_, first, bytes, keyspace, place) in found {
             let is_needed =
                 goal == Goal::Everything || left > target || (is_long && first < middle);
             if !is_needed {
@@ -288,6 +304,7 @@ impl<E: Environment> Shared<E> {
         }
         let mut written = Written::default();
         let mut pieces = Vec::new();
+        let mut damage = None;
         let pace = Pace {
             begin: self.changes.load(Ordering::Relaxed),
             frozen: chosen.iter().map(|chosen| chosen.frozen.bytes).sum(),
@@ -297,12 +314,27 @@ impl<E: Environment> Shared<E> {
         for chosen in chosen {
             begun += chosen.frozen.bytes;
             self.set_limit(pace.limit(begun));
-            pieces.push(self.write_group(chosen, snapshots, number, &mut written)?);
+            pieces.push(
+                match self.write_group(chosen, snapshots, number, &mut written) {
+                    Ok(pieces) => Some(pieces),
+                    // The others can be written all the same.
+                    Err(error @ Error::Corrupt { .. }) => {
+                        tracing::warn!(%error, keyspace = chosen.keyspace.name, "changes cannot be written into a damaged leaf");
+                        E::exclude(&chosen.group).is_damaged = true;
+                        damage = Some(error);
+                        None
+                    }
+                    Err(error) => return Err(error),
+                },
+            );
+        }
+        if let Some(error) = damage.filter(|_| pieces.iter().all(Option::is_none)) {
+            return Err(error);
         }
         let by_address: HashMap<Address<E>, &Vec<Piece<E>>> = chosen
             .iter()
-            .map(|chosen| Arc::as_ptr(&chosen.group))
             .zip(&pieces)
+            .filter_map(|(chosen, pieces)| Some((Arc::as_ptr(&chosen.group), pieces.as_ref()?)))
             .collect();
         let (root, groups) = self.root(checkpoints, chosen, &by_address, next);
         let (first, end) = (root.first, root.end);
@@ -313,7 +345,8 @@ impl<E: Environment> Shared<E> {
         self.write_pages(pages)?;
         let data = self.data.get().ok_or(Error::Closed)?;
         if !planted!(self.environment, SkipDataSync) {
-            data.sync()
+            data.file
+                .sync()
                 .map_err(Error::io("make a checkpoint durable"))?;
         }
         // What is in it must be in the log for ever.
@@ -336,11 +369,15 @@ impl<E: Environment> Shared<E> {
             Some(file) => {
                 let forgets_one = planted!(self.environment, OneStoreControlCopy);
                 file.write(control, forgets_one)
+                    .map_err(|error| (error, false))
             }
             None => ControlFile::create(&self.environment, control)
                 .map(|file| checkpoints.control = Some(file)),
         };
-        if let Err(error) = noted {
+        if let Err((error, is_unchanged)) = noted {
+            if is_unchanged {
+                return Err(error);
+            }
             // It may be there, or not: pages of both roots stay held.
             checkpoints.durable.groups.extend(groups);
             checkpoints
@@ -459,21 +496,30 @@ impl<E: Environment> Shared<E> {
             Some(leaf) => Ok(leaf),
             None => self.read_leaf(page).map(Arc::new),
         };
-        let merged = merge(&chosen.low, &chosen.leaves, &chosen.frozen, shape, read)?;
         let mut pages = Pages::new();
-        let mut leaves = Vec::with_capacity(merged.len());
-        for leaf in merged {
+        let mut waiting = 0;
+        let mut leaves = Vec::with_capacity(chosen.leaves.len());
+        let emit = |leaf| {
             leaves.push(match leaf {
                 Merged::Kept(slot) => slot,
                 Merged::New(low, raw) => {
                     let compression = options.compression;
                     let page = self.place(Kind::Leaf, compression, number, &raw, &mut pages)?;
+                    let extent = page.pointer.extent(self.granule);
                     written.leaves += 1;
-                    written.leaf_bytes += page.pointer.extent(self.granule);
+                    written.leaf_bytes += extent;
+                    waiting += extent;
+                    if waiting > WAITING {
+                        self.write_pages(std::mem::take(&mut pages))?;
+                        waiting = 0;
+                    }
                     Slot { low, page }
                 }
             });
-        }
+            Ok(())
+        };
+        let (low, leaves_before) = (&chosen.low, &chosen.leaves);
+        merge(low, leaves_before, &chosen.frozen, shape, read, emit)?;
         let watermark = chosen.frozen.span.map_or(0, |(_, last)| last + 1);
         let watermark = if planted!(self.environment, WatermarkTooHigh) {
             watermark + 1
@@ -525,6 +571,7 @@ impl<E: Environment> Shared<E> {
         let mut group = E::exclude(&chosen.group);
         let before = chosen.frozen.bytes + group.active.bytes;
         group.frozen = None;
+        group.is_damaged = false;
         let mut behind = Vec::new();
         let mut after = 0;
         let mut pieces = pieces.into_iter();
@@ -544,6 +591,7 @@ impl<E: Environment> Shared<E> {
                 watermark: piece.watermark,
                 active,
                 frozen: None,
+                is_damaged: false,
             };
             behind.push(Place {
                 low: piece.low,

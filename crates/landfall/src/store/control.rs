@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use crc32c::crc32c;
 
+use super::data_file::is_full;
 use super::page::Pointer;
 use crate::Error;
 use crate::environment::{Buffer, Durability, Environment, File, FileOf, Storage, planted};
@@ -159,10 +160,11 @@ pub(crate) struct ControlFile<E: Environment> {
 }
 
 impl<E: Environment> ControlFile<E> {
-    /// Makes the file, durably, in place of one that may be there.
-    pub fn create(environment: &E, control: Control) -> Result<ControlFile<E>, Error> {
+    /// Makes the file, durably, in place of one that may be there. If that fails, also whether what was there still counts.
+    pub fn create(environment: &E, control: Control) -> Result<ControlFile<E>, (Error, bool)> {
         let storage = environment.storage();
-        let make = || {
+        let mut is_unchanged = true;
+        let mut make = || {
             let names = storage.names()?;
             if names.iter().any(|name| name == CONTROL_DRAFT) {
                 storage.remove(CONTROL_DRAFT)?;
@@ -177,13 +179,22 @@ impl<E: Environment> ControlFile<E> {
             if !planted!(environment, ControlBeforeSync) {
                 file.sync()?;
             }
+            is_unchanged = false;
             storage.rename(CONTROL_DRAFT, CONTROL_NAME)?;
             if !planted!(environment, SkipStoreDirectorySync) {
                 storage.sync()?;
             }
             Ok(ControlFile { file, buffer })
         };
-        make().map_err(Error::io("make the control file of the store"))
+        make().map_err(|error| {
+            let error = match error {
+                error if is_full(&error) => Error::NoSpace {
+                    bytes: 2 * COPY as u64,
+                },
+                error => Error::io("make the control file of the store")(error),
+            };
+            (error, is_unchanged)
+        })
     }
 
     /// Writes the record durably into both copies, or, by mistake, into the first alone.
@@ -206,6 +217,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::environment::System;
+    use crate::fuzzing::memory::{Call, Memory};
 
     fn control() -> Control {
         Control {
@@ -220,6 +233,38 @@ mod tests {
             end: 4096,
             data: 2,
         }
+    }
+
+    #[test]
+    fn both_copies_are_written_durably() {
+        let memory = Memory::default();
+        let system = System::new(memory.clone());
+        let is_in_both = |control: Control| {
+            let bytes = &memory.files()[CONTROL_NAME];
+            let copies = [0, COPY].map(|at| Control::decode(&bytes[at..at + COPY]));
+            copies
+                .iter()
+                .all(|copy| matches!(copy, Copy::Valid(found) if *found == control))
+        };
+        let Ok(mut file) = ControlFile::create(&system, control()) else {
+            panic!("memory can be written");
+        };
+        assert!(is_in_both(control()));
+        memory.device().calls.lock().unwrap().clear();
+        let next = Control {
+            checkpoint: 8,
+            ..control()
+        };
+        file.write(next, false).unwrap();
+        assert!(is_in_both(next));
+        let expected: Vec<Call> = [0, COPY as u64]
+            .map(|at| Call::Write {
+                name: CONTROL_DRAFT.to_owned(),
+                range: at..at + COPY as u64,
+                durability: Durability::OnReturn,
+            })
+            .to_vec();
+        assert_eq!(*memory.device().calls.lock().unwrap(), expected);
     }
 
     #[test]

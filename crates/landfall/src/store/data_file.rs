@@ -37,8 +37,8 @@ const MOST_GROWTH: u64 = 64 << 20;
 /// Pages that have a place and are not written yet: their offsets, and their bytes.
 pub(super) type Pages = Vec<(u64, Vec<u8>)>;
 
-/// The data file as it is read while nothing is changed yet.
-pub(super) struct DataFile<E: Environment> {
+/// The data file.
+pub(crate) struct DataFile<E: Environment> {
     pub file: FileOf<E>,
     pub number: u64,
     pub name: String,
@@ -120,7 +120,7 @@ impl<E: Environment> Shared<E> {
 
     /// Makes the data file longer, and takes so many bytes of it.
     fn grow(&self, bytes: u64) -> Result<Extent<E>, Error> {
-        let data = self.data.get().ok_or(Error::Closed)?;
+        let data = &self.data.get().ok_or(Error::Closed)?.file;
         let end = self.space.end();
         // Also without what is free at the end already.
         let more = (end / 8).clamp(bytes, MOST_GROWTH.max(bytes));
@@ -168,8 +168,10 @@ impl<E: Environment> Shared<E> {
             }) {
                 put(&next, &mut used);
             }
-            let written = data.write(buffer.bytes(0..used), offset, Durability::Later);
-            written.map_err(Error::io(format!("write {DATA}")))?;
+            let written = data
+                .file
+                .write(buffer.bytes(0..used), offset, Durability::Later);
+            written.map_err(Error::io(format!("write {}", data.name)))?;
         }
         Ok(())
     }
@@ -203,7 +205,9 @@ impl<E: Environment> Shared<E> {
             error => Error::io("make the data file")(error),
         })?;
         // Nobody else makes one.
-        let _ = self.data.set(file);
+        let name = data_name(*number);
+        let number = *number;
+        let _ = self.data.set(DataFile { file, number, name });
         Ok(())
     }
 }

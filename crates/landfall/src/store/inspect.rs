@@ -10,9 +10,8 @@ use super::leaf::Leaf;
 use super::options::{KeyspaceOptions, StoreOptions};
 use super::piece::Piece;
 use super::restart::{Found, read};
-use super::shared::corrupt;
 use super::tree::{Keyspace, Page};
-use super::verify::{StoreVerification, verify};
+use super::verify::{DamagedLeaf, StoreVerification, verify};
 use crate::environment::{Environment, Machine, read_only_machine};
 use crate::log::directory::Directory;
 use crate::log::format::{Kind, Shutdown};
@@ -72,23 +71,25 @@ impl StoreInspection {
         directory: impl AsRef<Path>,
     ) -> Result<(StoreInspection, StoreVerification), Error> {
         let opened = Opened::new(&read_only_machine(directory.as_ref()))?;
-        let found = verify(&opened.keyspaces(), &mut |page| opened.leaf(page));
+        let data = opened.found.data.as_ref();
+        let found = verify(&opened.keyspaces(), data, &mut |page| opened.leaf(page));
         Ok((opened.inspection(), found))
     }
 
-    /// The same as [`read`](StoreInspection::read), and calls `visit` with the name of a keyspace, each key and its value.
-    /// Returns the first [`Error::Corrupt`], after what comes before was visited.
+    /// The same as [`read`](StoreInspection::read), and calls `visit` with the name of a keyspace, each key and its value. Passes
+    /// over leaves that are damaged, and returns them: of their keys only what was changed since the last checkpoint is visited.
     pub fn dump(
         directory: impl AsRef<Path>,
         mut visit: impl FnMut(&str, &[u8], &[u8]),
-    ) -> Result<StoreInspection, Error> {
+    ) -> Result<(StoreInspection, Vec<DamagedLeaf>), Error> {
         let opened = Opened::new(&read_only_machine(directory.as_ref()))?;
+        let mut damage = Vec::new();
         for keyspace in opened.keyspaces() {
-            opened.pairs(&keyspace, &mut |key, value| {
+            opened.pairs(&keyspace, &mut damage, &mut |key, value| {
                 visit(&keyspace.name, key, value);
             })?;
         }
-        Ok(opened.inspection())
+        Ok((opened.inspection(), damage))
     }
 }
 
@@ -128,7 +129,8 @@ impl Opened {
         let (data, control): (&DataFile<Machine>, &Control) =
             match (&self.found.data, &self.found.control) {
                 (Some(data), Some(control)) => (data, control),
-                _ => return Err(corrupt(page.pointer.offset, "the data file is missing")),
+                // Without them there are no leaves.
+                _ => return Err(Error::Closed),
             };
         data.leaf(page.pointer, control)
     }
@@ -167,10 +169,11 @@ impl Opened {
         }
     }
 
-    /// Every key of a keyspace and its value, in the order of keys.
+    /// Every key of a keyspace and its value, in the order of keys, but for those in leaves that are damaged.
     fn pairs(
         &self,
         keyspace: &Keyspace<Machine>,
+        damage: &mut Vec<DamagedLeaf>,
         visit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<(), Error> {
         for place in Machine::share(&keyspace.groups).iter() {
@@ -184,8 +187,20 @@ impl Opened {
                 };
                 let to = next.map_or(Bound::Unbounded, Bound::Excluded);
                 let changes = group.changes_in((from, to), u64::MAX).into_iter();
-                let leaf = slot.map(|slot| self.leaf(&slot.page)).transpose()?;
-                let leaf = leaf.map(Arc::new);
+                let leaf = match slot.map(|slot| (slot, self.leaf(&slot.page))) {
+                    Some((slot, Err(error @ Error::Corrupt { .. }))) => {
+                        let owned = |bound: Bound<&[u8]>| bound.map(<[u8]>::to_vec);
+                        damage.push(DamagedLeaf {
+                            keyspace: keyspace.name.clone(),
+                            keys: (owned(from), owned(to)),
+                            offset: slot.page.pointer.offset,
+                            error,
+                        });
+                        None
+                    }
+                    Some((_, leaf)) => Some(Arc::new(leaf?)),
+                    None => None,
+                };
                 for (key, value) in Piece::new(leaf, (from, to), u64::MAX, changes) {
                     visit(&key, &value);
                 }

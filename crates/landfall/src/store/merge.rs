@@ -34,15 +34,15 @@ pub(super) struct Shape<'a> {
     pub drops_removals: bool,
 }
 
-/// What becomes of a group's leaves by its changes. `read` reads a leaf.
+/// Tells `emit` what becomes of a group's leaves by its changes, one after the other. `read` reads a leaf.
 pub(super) fn merge<E: Environment>(
     low: &Arc<[u8]>,
     leaves: &[Slot<E>],
     changes: &Changes,
     shape: Shape<'_>,
     mut read: impl FnMut(&Arc<Page<E>>) -> Result<Arc<Leaf>, Error>,
-) -> Result<Vec<Merged<E>>, Error> {
-    let mut merged = Vec::new();
+    mut emit: impl FnMut(Merged<E>) -> Result<(), Error>,
+) -> Result<(), Error> {
     let mut index = 0;
     // Without leaves all changes are those of one that is empty.
     while index < leaves.len().max(1) {
@@ -82,13 +82,17 @@ pub(super) fn merge<E: Environment>(
         }
         if is_changed {
             let low = leaves.get(first).map_or(low, |slot| &slot.low);
-            merged.extend(builder.finish(low).map(|(low, raw)| Merged::New(low, raw)));
+            for (low, raw) in builder.finish(low) {
+                emit(Merged::New(low, raw))?;
+            }
         } else {
-            merged.extend(leaves.get(index).cloned().map(Merged::Kept));
+            if let Some(slot) = leaves.get(index) {
+                emit(Merged::Kept(slot.clone()))?;
+            }
             index += 1;
         }
     }
-    Ok(merged)
+    Ok(())
 }
 
 /// Entries in their order, and where leaves may be cut.

@@ -65,6 +65,8 @@ use crate::{Commit, Error};
 
 /// Bytes of the longest key, and of the longest name of a keyspace.
 const MOST_KEY: usize = 64 << 10;
+/// The number of a keyspace that no store has: what is written to it is refused.
+const NOT_HERE: u32 = 0;
 /// Bytes of the longest value.
 const MOST_VALUE: usize = 256 << 20;
 
@@ -142,7 +144,8 @@ impl Store {
 
     /// Removes a keyspace and everything in it, durably. Whoever still has it gets [`Error::NoKeyspace`].
     pub fn remove_keyspace(&self, keyspace: Keyspace) -> Result<(), Error> {
-        self.handle.shared.remove_keyspace(&keyspace.tree)
+        let tree = keyspace.of(&self.handle)?;
+        self.handle.shared.remove_keyspace(tree)
     }
 
     /// Writes that will be committed together.
@@ -166,6 +169,38 @@ impl Store {
     pub fn serialisable_transaction(&self) -> Transaction {
         Transaction {
             inner: transaction::Transaction::new(&self.handle, true),
+        }
+    }
+
+    /// Does something in a [transaction](Store::transaction), commits it, and returns what `work` did. If others came between,
+    /// all of it is done again: `work` must do nothing else that cannot be repeated.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = landfall::Store::open(directory.path().join("counts"), Default::default())?;
+    /// let counts = store.keyspace("counts", Default::default())?;
+    /// let visits = store.transact(|transaction| {
+    ///     let before = transaction.get(&counts, "visits")?;
+    ///     let before = before.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes);
+    ///     transaction.insert(&counts, "visits", (before + 1).to_be_bytes());
+    ///     Ok(before + 1)
+    /// })?;
+    /// assert_eq!(visits, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn transact<T>(
+        &self,
+        mut work: impl FnMut(&mut Transaction) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        loop {
+            let mut transaction = self.transaction();
+            let done = work(&mut transaction)?;
+            match transaction.commit() {
+                Err(Error::Conflict) => {}
+                committed => return committed.map(|()| done),
+            }
         }
     }
 
@@ -253,19 +288,38 @@ impl Keyspace {
     }
 
     fn write(&self, key: &[u8], value: Option<&[u8]>) -> Result<(), Error> {
-        let write = self.handle_write(key, value);
+        let write = self.write_to(&self.store, key, value);
         self.store.shared.commit(vec![write], None)
     }
 
-    fn handle_write(&self, key: &[u8], value: Option<&[u8]>) -> Write {
+    /// What it is in this store.
+    fn of(&self, store: &Arc<Handle<Machine>>) -> Result<&Arc<tree::Keyspace<Machine>>, Error> {
+        if Arc::ptr_eq(&self.store, store) {
+            Ok(&self.tree)
+        } else {
+            Err(Error::NoKeyspace)
+        }
+    }
+
+    /// Its number in this store.
+    fn number_in(&self, store: &Arc<Handle<Machine>>) -> u32 {
+        self.of(store).map_or(NOT_HERE, |tree| tree.id)
+    }
+
+    fn write_to(&self, store: &Arc<Handle<Machine>>, key: &[u8], value: Option<&[u8]>) -> Write {
         Write {
-            keyspace: self.tree.id,
+            keyspace: self.number_in(store),
             key: key.to_vec(),
             value: value.map(<[u8]>::to_vec),
         }
     }
 
-    /// The keys in a range and their values, in the order of the keys, as of now. All keys: `range::<&str>(..)`.
+    /// All keys and their values, in the order of the keys, as of now. Backwards: `.rev()`.
+    pub fn iter(&self) -> Pairs {
+        self.range::<&[u8]>(..)
+    }
+
+    /// The keys in a range and their values, in the order of the keys, as of now. The last before a key: `range(..key).rev()`.
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Pairs {
         self.pairs(Bounds::of(&range))
     }
@@ -293,14 +347,20 @@ impl fmt::Debug for Keyspace {
 ///
 /// After an error nothing more comes.
 pub struct Pairs {
-    range: iterate::Range<Machine>,
+    /// Or why there is none, which is told once.
+    range: Result<iterate::Range<Machine>, Option<Error>>,
 }
 
 impl Pairs {
     fn new(view: Arc<View<Machine>>, keyspace: &Keyspace, bounds: Bounds) -> Pairs {
         let own = Default::default();
+        let tree = keyspace.of(&view.store).cloned();
+        Pairs::of(tree.map(|tree| iterate::Range::new(view, tree, bounds, own)))
+    }
+
+    fn of(range: Result<iterate::Range<Machine>, Error>) -> Pairs {
         Pairs {
-            range: iterate::Range::new(view, keyspace.tree.clone(), bounds, own),
+            range: range.map_err(Some),
         }
     }
 }
@@ -309,13 +369,19 @@ impl Iterator for Pairs {
     type Item = Result<(Vec<u8>, Vec<u8>), Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.range.next()
+        match &mut self.range {
+            Ok(range) => range.next(),
+            Err(error) => error.take().map(Err),
+        }
     }
 }
 
 impl DoubleEndedIterator for Pairs {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.range.next_back()
+        match &mut self.range {
+            Ok(range) => range.next_back(),
+            Err(error) => error.take().map(Err),
+        }
     }
 }
 
@@ -335,13 +401,15 @@ pub struct Batch {
 impl Batch {
     /// Gives a key a value.
     pub fn insert(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        let write = keyspace.handle_write(key.as_ref(), Some(value.as_ref()));
+        let value = Some(value.as_ref());
+        let write = keyspace.write_to(&self.store, key.as_ref(), value);
         self.writes.push(write);
     }
 
     /// Removes a key, whether or not it is there.
     pub fn remove(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) {
-        self.writes.push(keyspace.handle_write(key.as_ref(), None));
+        let write = keyspace.write_to(&self.store, key.as_ref(), None);
+        self.writes.push(write);
     }
 
     /// Commits all of it, as the store's policy says.
@@ -402,33 +470,36 @@ impl Transaction {
         keyspace: &Keyspace,
         key: impl AsRef<[u8]>,
     ) -> Result<Option<Vec<u8>>, Error> {
-        self.inner.get(&keyspace.tree, key.as_ref())
+        let tree = keyspace.of(self.inner.store())?;
+        self.inner.get(tree, key.as_ref())
     }
 
     /// Gives a key a value.
     pub fn insert(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        let number = keyspace.number_in(self.inner.store());
         let value = Some(value.as_ref());
-        self.inner.write(&keyspace.tree, key.as_ref(), value);
+        self.inner.write(number, key.as_ref(), value);
     }
 
     /// Removes a key, whether or not it is there.
     pub fn remove(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) {
-        self.inner.write(&keyspace.tree, key.as_ref(), None);
+        let number = keyspace.number_in(self.inner.store());
+        self.inner.write(number, key.as_ref(), None);
     }
 
     /// The keys in a range and their values, in the order of the keys, with what this transaction wrote so far.
     pub fn range<K: AsRef<[u8]>>(&self, keyspace: &Keyspace, range: impl RangeBounds<K>) -> Pairs {
-        Pairs {
-            range: self.inner.range(&keyspace.tree, Bounds::of(&range)),
-        }
+        self.pairs(keyspace, Bounds::of(&range))
+    }
+
+    fn pairs(&self, keyspace: &Keyspace, bounds: Bounds) -> Pairs {
+        let tree = keyspace.of(self.inner.store());
+        Pairs::of(tree.map(|tree| self.inner.range(tree, bounds)))
     }
 
     /// The keys that begin with `prefix` and their values, likewise.
     pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Pairs {
-        let bounds = Bounds::prefix(prefix.as_ref());
-        Pairs {
-            range: self.inner.range(&keyspace.tree, bounds),
-        }
+        self.pairs(keyspace, Bounds::prefix(prefix.as_ref()))
     }
 
     /// Commits all that it wrote, as the store's policy says. Returns [`Error::Conflict`] if others came between: nothing
@@ -463,8 +534,9 @@ impl StoreSnapshot {
         keyspace: &Keyspace,
         key: impl AsRef<[u8]>,
     ) -> Result<Option<Vec<u8>>, Error> {
+        let tree = keyspace.of(&self.view.store)?;
         let shared = &self.view.store.shared;
-        shared.get(&keyspace.tree, key.as_ref(), Some(self.view.at))
+        shared.get(tree, key.as_ref(), Some(self.view.at))
     }
 
     /// The keys that were in a range and their values, in the order of the keys.
@@ -502,7 +574,8 @@ impl<E: Environment> Handle<E> {
         let keyspaces = E::share(&self.shared.keyspaces);
         let all: Vec<_> = keyspaces.all.values().cloned().collect();
         drop(keyspaces);
-        verify::verify(&all, &mut |page| self.shared.read_leaf(page))
+        let data = self.shared.data.get();
+        verify::verify(&all, data, &mut |page| self.shared.read_leaf(page))
     }
 
     pub fn keyspaces(&self) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::compression::Compressor;
 use crate::{Compression, Error, Options, Policy};
 
 /// Bytes of a leaf that a keyspace may ask for.
@@ -120,6 +121,13 @@ impl KeyspaceOptions {
         if !LEAF_BYTES.contains(&self.leaf_bytes) {
             let (least, most) = (LEAF_BYTES.start(), LEAF_BYTES.end());
             let text = format!("leaf_bytes must be from {least} to {most}");
+            return Err(Error::Options(text));
+        }
+        if Compressor::new(self.compression).is_err() {
+            let name = self.compression.name();
+            let text = format!(
+                "this program cannot compress by {name}: build the crate `landfall` with the feature `{name}`"
+            );
             return Err(Error::Options(text));
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use fastrand::Rng;
 
-use super::{Keyspace, KeyspaceOptions, Store, StoreOptions};
+use super::{Keyspace, KeyspaceOptions, Store, StoreInspection, StoreOptions};
 use crate::{Compression, Error, Options, Policy};
 
 /// Small, so that there are many leaves, groups and checkpoints.
@@ -407,4 +407,180 @@ fn memory_is_given_back() {
         (counters.commits, counters.logical_bytes),
         (4000, 4000 * 44)
     );
+}
+
+#[test]
+fn a_damaged_leaf_stops_writes_to_its_group_alone() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("store");
+    let store = Store::open(&place, options()).unwrap();
+    let [a, b] = ["a", "b"].map(|name| store.keyspace(name, small()).unwrap());
+    for number in 0_u32..40 {
+        a.insert(number.to_be_bytes(), [7; 40]).unwrap();
+    }
+    store.checkpoint().unwrap();
+    let (offset, name) = {
+        let groups = a.tree.groups.read().unwrap();
+        let group = groups[0].group.read().unwrap();
+        let data = store.handle.shared.data.get().unwrap();
+        (group.leaves[0].page.pointer.offset, data.name.clone())
+    };
+    let file = std::fs::File::options().write(true).open(place.join(&name));
+    file.unwrap().write_all_at(&[9; 4], offset + 60).unwrap();
+    let Err(Error::Corrupt { file, .. }) = a.get(0_u32.to_be_bytes()) else {
+        panic!("it is damaged");
+    };
+    assert_eq!(file.to_string_lossy(), name);
+    a.insert(0_u32.to_be_bytes(), "again").unwrap();
+    for number in 0_u32..4_000 {
+        b.insert(number.to_be_bytes(), [7; 40]).unwrap();
+    }
+    let Err(Error::Corrupt { .. }) = store.checkpoint() else {
+        panic!("changes cannot be written into it");
+    };
+    assert!(store.counters().checkpoints > 3);
+    assert_eq!(a.get(0_u32.to_be_bytes()).unwrap().unwrap(), b"again");
+    store.handle.shared.close().unwrap();
+    drop((a, b, store));
+
+    let (found, verified) = StoreInspection::verify(&place).unwrap();
+    assert_eq!(verified.damage.len(), 1);
+    let mut keys = BTreeMap::new();
+    let (inspection, damage) = StoreInspection::dump(&place, |keyspace, _, _| {
+        *keys.entry(keyspace.to_owned()).or_insert(0) += 1;
+    })
+    .unwrap();
+    assert_eq!(inspection.checkpoint, found.checkpoint);
+    assert_eq!(damage.len(), 1);
+    assert_eq!(damage[0].offset, verified.damage[0].offset);
+    // What is in the leaf is gone but for what was written since.
+    assert_eq!(keys["b"], 4_000);
+    assert!((20..40).contains(&keys["a"]), "{keys:?}");
+
+    let store = Store::open(&place, options()).unwrap();
+    let a = store.keyspace("a", small()).unwrap();
+    assert_eq!(a.get(0_u32.to_be_bytes()).unwrap().unwrap(), b"again");
+    store.remove_keyspace(a).unwrap();
+    store.checkpoint().unwrap();
+    assert!(store.verify().damage.is_empty());
+}
+
+#[test]
+fn a_keyspace_of_another_store_is_refused() {
+    let outside = tempfile::tempdir().unwrap();
+    let open = |name: &str| Store::open(outside.path().join(name), options()).unwrap();
+    let (ours, theirs) = (open("ours"), open("theirs"));
+    let [own, foreign] = [&ours, &theirs].map(|store| store.keyspace("a", small()).unwrap());
+    own.insert("k", "ours").unwrap();
+    let is_refused = |result: Result<(), Error>| assert!(matches!(result, Err(Error::NoKeyspace)));
+    let mut batch = ours.batch();
+    batch.insert(&foreign, "k", "v");
+    batch.insert(&own, "l", "v");
+    is_refused(batch.commit());
+    let mut batch = ours.batch();
+    batch.remove(&foreign, "k");
+    is_refused(batch.commit_async().map(drop));
+    let mut transaction = ours.transaction();
+    is_refused(transaction.get(&foreign, "k").map(drop));
+    for mut pairs in [
+        transaction.range::<&str>(&foreign, ..),
+        transaction.prefix(&foreign, "k"),
+        ours.snapshot().range::<&str>(&foreign, ..),
+        ours.snapshot().prefix(&foreign, "k"),
+    ] {
+        is_refused(pairs.next().unwrap().map(drop));
+        assert!(pairs.next().is_none() && pairs.next_back().is_none());
+    }
+    transaction.insert(&foreign, "k", "v");
+    is_refused(transaction.commit());
+    let mut transaction = ours.transaction();
+    transaction.remove(&foreign, "k");
+    is_refused(transaction.commit());
+    is_refused(ours.snapshot().get(&foreign, "k").map(drop));
+    is_refused(ours.remove_keyspace(foreign));
+    let all: Vec<_> = own.iter().map(Result::unwrap).collect();
+    assert_eq!(all, [(b"k".to_vec(), b"ours".to_vec())]);
+}
+
+#[test]
+fn a_transaction_that_is_committed_is_not_open_though_somebody_still_reads_as_of_then() {
+    let outside = tempfile::tempdir().unwrap();
+    let store = Store::open(outside.path().join("store"), options()).unwrap();
+    let keyspace = store.keyspace("a", small()).unwrap();
+    keyspace.insert("k", "before").unwrap();
+    let mut transaction = store.transaction();
+    transaction.insert(&keyspace, "l", "of the transaction");
+    let mut pairs = transaction.range::<&str>(&keyspace, ..);
+    transaction.commit().unwrap();
+    for _ in 0..100 {
+        keyspace.insert("k", "after").unwrap();
+    }
+    let remembered = store.handle.shared.committing.lock().unwrap().recent.len();
+    assert_eq!(remembered, 0);
+    assert_eq!(pairs.next().unwrap().unwrap().1, b"before");
+}
+
+#[test]
+fn transactions_that_are_repeated_count_right() {
+    let outside = tempfile::tempdir().unwrap();
+    let store = Store::open(outside.path().join("store"), options()).unwrap();
+    let keyspace = store.keyspace("a", small()).unwrap();
+    let count = |bytes: Option<Vec<u8>>| bytes.map_or(0, |bytes| u64::from(bytes[0]));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    let add = |transaction: &mut super::Transaction| {
+                        let before = count(transaction.get(&keyspace, "n")?);
+                        transaction.insert(&keyspace, "n", [before as u8 + 1]);
+                        Ok(before)
+                    };
+                    store.transact(add).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(count(keyspace.get("n").unwrap()), 200);
+    // What fails is not committed.
+    let failed = store.transact(|transaction| {
+        transaction.insert(&keyspace, "n", [0]);
+        Err::<(), _>(Error::Closed)
+    });
+    assert!(matches!(failed, Err(Error::Closed)));
+    let mut batch = store.batch();
+    batch.insert(&keyspace, "m", "v");
+    let lsn = batch.commit_async().unwrap().unwrap().wait().unwrap();
+    assert!(store.handle.shared.log.durable_end() > lsn);
+    assert_eq!(count(keyspace.get("n").unwrap()), 200);
+}
+
+#[cfg(not(feature = "zstd"))]
+#[test]
+fn what_this_program_cannot_compress_is_refused_at_once() {
+    let outside = tempfile::tempdir().unwrap();
+    let store = Store::open(outside.path().join("store"), options()).unwrap();
+    let zstd = small().compression(Compression::Zstd);
+    let refused = store.keyspace("a", zstd);
+    assert!(matches!(refused, Err(Error::Options(why)) if why.contains("zstd")));
+    assert_eq!(store.keyspaces(), Vec::<String>::new());
+}
+
+#[test]
+fn large_values_are_written_one_after_the_other() {
+    let outside = tempfile::tempdir().unwrap();
+    let store = Store::open(outside.path().join("store"), options()).unwrap();
+    let keyspace = store.keyspace("a", small()).unwrap();
+    for round in 0..2 {
+        for number in 0_u32..20 {
+            keyspace
+                .insert(number.to_be_bytes(), vec![number as u8 + round; 8 << 10])
+                .unwrap();
+        }
+        store.checkpoint().unwrap();
+    }
+    for number in 0_u32..20 {
+        let expected = vec![number as u8 + 1; 8 << 10];
+        assert_eq!(keyspace.get(number.to_be_bytes()).unwrap(), Some(expected));
+    }
+    assert!(store.verify().damage.is_empty());
 }

@@ -232,6 +232,10 @@ pub(super) fn open<E: Environment>(
         examined,
         restart,
     } = found;
+    // Otherwise no checkpoint could be made, and nothing be written before long.
+    for keyspace in loaded.keyspaces.all.values() {
+        keyspace.options.check()?;
+    }
     let data = data.map(|data| data.number);
     let (first, end, next) = (loaded.first, loaded.end, examined.end.next_lsn);
     let names = directory.names().to_vec();
@@ -256,13 +260,18 @@ pub(super) fn open<E: Environment>(
             storage.open(&name)
         };
         let opened = rename().map_err(Error::io("name the data file anew"))?;
-        let _ = file.set(opened);
+        let _ = file.set(DataFile {
+            file: opened,
+            number: data_file,
+            name: name.clone(),
+        });
         if !planted!(environment, TrustControl) {
             let control = Control {
                 data: data_file,
                 ..control
             };
-            control_file = Some(ControlFile::create(environment, control)?);
+            let made = ControlFile::create(environment, control);
+            control_file = Some(made.map_err(|(error, _)| error)?);
             remove_others(environment, &names, number);
         }
     }

@@ -8,7 +8,6 @@
 //! Locks are taken in this order: that of checkpoints, of those who commit, of the keyspaces, a list of groups, groups; the
 //! cache, the free space and the log's own are taken last, and nothing is waited for with them.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -16,6 +15,7 @@ use super::cache::Cache;
 use super::changes::Version;
 use super::checkpoint::Checkpoints;
 use super::counters::Tally;
+use super::data_file::DataFile;
 use super::extents::Space;
 use super::leaf::Leaf;
 use super::options::{KeyspaceOptions, StoreOptions};
@@ -25,7 +25,7 @@ use super::snapshots::Committing;
 use super::transaction::Checks;
 use super::tree::{Group, Keyspace, Lookup, Page, Place, group_of};
 use super::{MOST_KEY, MOST_VALUE};
-use crate::environment::{Buffer, Environment, File, FileOf, planted};
+use crate::environment::{Buffer, Environment, File, planted};
 use crate::log::Handle as Log;
 use crate::log::event_count::EventCount;
 use crate::log::interval::commit_at_intervals;
@@ -62,7 +62,7 @@ pub(crate) struct Shared<E: Environment> {
     pub granule: u64,
     pub space: Arc<Space<E>>,
     /// There once there is a page.
-    pub data: OnceLock<FileOf<E>>,
+    pub data: OnceLock<DataFile<E>>,
     pub cache: Cache<E>,
     pub keyspaces: E::RwLock<Keyspaces<E>>,
     pub committing: E::Mutex<Committing>,
@@ -86,15 +86,6 @@ pub(crate) struct Shared<E: Environment> {
     pub logical_bytes: AtomicU64,
     pub closing: EventCount<E>,
     pub is_closing: AtomicBool,
-}
-
-/// The data file is damaged.
-pub(crate) fn corrupt(offset: u64, what: &str) -> Error {
-    Error::Corrupt {
-        file: PathBuf::from(super::data_file::DATA),
-        offset,
-        what: what.to_owned(),
-    }
 }
 
 /// In the order of keyspaces and keys, the last of each key alone.
@@ -371,14 +362,16 @@ impl<E: Environment> Shared<E> {
         let data = self.data.get().ok_or(Error::Closed)?;
         let mut buffer = Buffer::new(pointer.extent(self.granule) as usize);
         let whole = 0..buffer.capacity();
-        let read = data.read(buffer.bytes_mut(whole.clone()), pointer.offset);
+        let read = data
+            .file
+            .read(buffer.bytes_mut(whole.clone()), pointer.offset);
         read.map_err(Error::io("read a leaf of the store"))?;
         let trusts = planted!(self.environment, SkipPageChecksum);
         let store = self.log.shared.log;
         let raw = unseal(buffer.bytes(whole), pointer, Kind::Leaf, store, trusts);
-        let raw = raw.map_err(|what| corrupt(pointer.offset, what))?;
+        let raw = raw.map_err(|what| data.corrupt(pointer, what))?;
         let leaf = Leaf::decode(raw);
-        leaf.ok_or_else(|| corrupt(pointer.offset, "its entries make no sense"))
+        leaf.ok_or_else(|| data.corrupt(pointer, "its entries make no sense"))
     }
 
     /// Makes a keyspace, durably, or finds the one of this name.

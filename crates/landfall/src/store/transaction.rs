@@ -104,9 +104,15 @@ impl<E: Environment> Transaction<E> {
         shared.get(keyspace, key, Some(self.begun.view.at))
     }
 
-    pub fn write(&mut self, keyspace: &Keyspace<E>, key: &[u8], value: Option<&[u8]>) {
+    /// The store that it is of.
+    pub fn store(&self) -> &Arc<Handle<E>> {
+        &self.begun.view.store
+    }
+
+    /// `keyspace`: the number of one.
+    pub fn write(&mut self, keyspace: u32, key: &[u8], value: Option<&[u8]>) {
         let value = value.map(<[u8]>::to_vec);
-        self.writes.insert((keyspace.id, key.to_vec()), value);
+        self.writes.insert((keyspace, key.to_vec()), value);
     }
 
     /// What is in a range, with what this transaction wrote so far.

@@ -125,6 +125,8 @@ pub(crate) struct Group<E: Environment> {
     pub watermark: u64,
     pub active: Changes,
     pub frozen: Option<Arc<Changes>>,
+    /// A leaf of it was found damaged when changes were to be written into it.
+    pub is_damaged: bool,
 }
 
 /// Where to look further for what a key has.
@@ -143,6 +145,7 @@ impl<E: Environment> Group<E> {
             watermark: 0,
             active: Changes::default(),
             frozen: None,
+            is_damaged: false,
         }
     }
 

@@ -3,8 +3,8 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use super::data_file::DataFile;
 use super::leaf::Leaf;
-use super::shared::corrupt;
 use super::tree::{Keyspace, Page, Slot};
 use crate::Error;
 use crate::environment::Environment;
@@ -41,6 +41,7 @@ pub(super) type ReadLeaf<'a, E> = dyn FnMut(&Page<E>) -> Result<Leaf, Error> + '
 /// Reads every leaf of these keyspaces. Others can go on meanwhile: what is looked at stays as long as it is held.
 pub(super) fn verify<E: Environment>(
     keyspaces: &[Arc<Keyspace<E>>],
+    data: Option<&DataFile<E>>,
     read: &mut ReadLeaf<'_, E>,
 ) -> StoreVerification {
     let mut found = StoreVerification::default();
@@ -54,7 +55,17 @@ pub(super) fn verify<E: Environment>(
             let next = slots.get(index + 1).map(|next| &*next.low);
             let low = (index > 0).then_some(&*slot.low);
             found.leaves += 1;
-            match read(&slot.page).and_then(|leaf| entries_between(&leaf, low, next)) {
+            let misplaced = || {
+                let data = data.ok_or(Error::Closed)?;
+                let what = "a leaf has keys that belong elsewhere";
+                Err(data.corrupt(slot.page.pointer, what))
+            };
+            let entries =
+                read(&slot.page).and_then(|leaf| match entries_between(&leaf, low, next) {
+                    Some(entries) => Ok(entries),
+                    None => misplaced(),
+                });
+            match entries {
                 Ok(entries) => found.entries += entries,
                 Err(error) => found.damage.push(DamagedLeaf {
                     keyspace: keyspace.name.clone(),
@@ -72,15 +83,15 @@ pub(super) fn verify<E: Environment>(
 }
 
 /// How many entries a leaf has, if all of them belong there.
-fn entries_between(leaf: &Leaf, low: Option<&[u8]>, next: Option<&[u8]>) -> Result<u64, Error> {
+fn entries_between(leaf: &Leaf, low: Option<&[u8]>, next: Option<&[u8]>) -> Option<u64> {
     let mut entries = 0;
     for entry in leaf.entries() {
         let is_behind = low.is_none_or(|low| low <= entry.key);
         let is_before = next.is_none_or(|next| entry.key < next);
         if !is_behind || !is_before {
-            return Err(corrupt(0, "a leaf has keys that belong elsewhere"));
+            return None;
         }
         entries += 1;
     }
-    Ok(entries)
+    Some(entries)
 }
