@@ -12,7 +12,7 @@ use super::piece::Piece;
 use super::restart::{Found, read};
 use super::tree::{Keyspace, Page};
 use super::verify::{DamagedLeaf, StoreVerification, verify};
-use crate::environment::{Environment, Machine, read_only_machine};
+use crate::environment::{Environment, read_only_machine};
 use crate::log::directory::Directory;
 use crate::log::format::{Kind, Shutdown};
 use crate::{Error, Lsn};
@@ -71,9 +71,7 @@ impl StoreInspection {
         directory: impl AsRef<Path>,
     ) -> Result<(StoreInspection, StoreVerification), Error> {
         let opened = Opened::new(&read_only_machine(directory.as_ref()))?;
-        let data = opened.found.data.as_ref();
-        let found = verify(&opened.keyspaces(), data, &mut |page| opened.leaf(page));
-        Ok((opened.inspection(), found))
+        Ok((opened.inspection(), opened.verify()))
     }
 
     /// The same as [`read`](StoreInspection::read), and calls `visit` with the name of a keyspace, each key and its value. Passes
@@ -94,16 +92,16 @@ impl StoreInspection {
 }
 
 /// A store that was read, in a directory that nobody else has meanwhile.
-struct Opened {
-    found: Found<Machine>,
+pub(crate) struct Opened<E: Environment> {
+    found: Found<E>,
     first_lsn: u64,
     is_closed: bool,
-    _directory: Directory<Machine>,
+    _directory: Directory<E>,
 }
 
-impl Opened {
-    fn new(machine: &Machine) -> Result<Opened, Error> {
-        let directory = Directory::lock(machine)?;
+impl<E: Environment> Opened<E> {
+    pub fn new(environment: &E) -> Result<Opened<E>, Error> {
+        let directory = Directory::lock(environment)?;
         let record = *directory.record().ok_or(Error::NoLog)?;
         if record.kind != Kind::Store {
             return Err(Error::OtherKind {
@@ -111,7 +109,11 @@ impl Opened {
                 wanted: Kind::Store.name(),
             });
         }
-        let found = read(machine, &directory, StoreOptions::default().memory_bytes)?;
+        let found = read(
+            environment,
+            &directory,
+            StoreOptions::default().memory_bytes,
+        )?;
         Ok(Opened {
             found,
             first_lsn: record.first_lsn,
@@ -120,13 +122,19 @@ impl Opened {
         })
     }
 
-    fn keyspaces(&self) -> Vec<Arc<Keyspace<Machine>>> {
+    pub fn keyspaces(&self) -> Vec<Arc<Keyspace<E>>> {
         let all = self.found.loaded.keyspaces.all.values();
         all.cloned().collect()
     }
 
-    fn leaf(&self, page: &Page<Machine>) -> Result<Leaf, Error> {
-        let (data, control): (&DataFile<Machine>, &Control) =
+    /// Reads every leaf.
+    pub fn verify(&self) -> StoreVerification {
+        let data = self.found.data.as_ref();
+        verify(&self.keyspaces(), data, &mut |page| self.leaf(page))
+    }
+
+    fn leaf(&self, page: &Page<E>) -> Result<Leaf, Error> {
+        let (data, control): (&DataFile<E>, &Control) =
             match (&self.found.data, &self.found.control) {
                 (Some(data), Some(control)) => (data, control),
                 // Without them there are no leaves.
@@ -135,10 +143,10 @@ impl Opened {
         data.leaf(page.pointer, control)
     }
 
-    fn inspection(&self) -> StoreInspection {
+    pub fn inspection(&self) -> StoreInspection {
         let loaded = &self.found.loaded;
         let keyspaces = self.keyspaces();
-        let keyspace = |keyspace: &Arc<Keyspace<Machine>>| {
+        let keyspace = |keyspace: &Arc<Keyspace<E>>| {
             let mut found = KeyspaceInspection {
                 name: keyspace.name.clone(),
                 options: keyspace.options.clone(),
@@ -146,8 +154,8 @@ impl Opened {
                 leaves: 0,
                 leaf_bytes: 0,
             };
-            for place in Machine::share(&keyspace.groups).iter() {
-                let group = Machine::share(&place.group);
+            for place in E::share(&keyspace.groups).iter() {
+                let group = E::share(&place.group);
                 found.groups += 1;
                 found.leaves += group.leaves.len() as u64;
                 let bytes = group.leaves.iter();
@@ -170,14 +178,14 @@ impl Opened {
     }
 
     /// Every key of a keyspace and its value, in the order of keys, but for those in leaves that are damaged.
-    fn pairs(
+    pub fn pairs(
         &self,
-        keyspace: &Keyspace<Machine>,
+        keyspace: &Keyspace<E>,
         damage: &mut Vec<DamagedLeaf>,
         visit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<(), Error> {
-        for place in Machine::share(&keyspace.groups).iter() {
-            let group = Machine::share(&place.group);
+        for place in E::share(&keyspace.groups).iter() {
+            let group = E::share(&place.group);
             for index in 0..group.leaves.len().max(1) {
                 let slot = group.leaves.get(index);
                 let next = group.leaves.get(index + 1).map(|next| &*next.low);
