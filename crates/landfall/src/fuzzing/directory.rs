@@ -1,8 +1,9 @@
 //! A directory as one row of bytes: the control file's two copies, cut to what is read of them, and then
 //! segments, each of [`SEGMENT`] bytes, the last of which may be shorter.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use super::checksums::{Checksum, in_order, u32_at};
 use super::memory::GRANULE;
 use crate::log::format::{self, CONTROL_FILE, CONTROL_NAME, HEADER, SegmentHeader, segment_name};
 
@@ -38,28 +39,6 @@ pub(crate) fn bytes(files: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
     bytes
 }
 
-/// A checksum in a row of bytes that is right.
-#[derive(Clone, Copy, Debug)]
-pub struct Checksum {
-    /// Where it is.
-    at: usize,
-    /// Bytes of what it is of, with itself.
-    len: usize,
-    /// Where a checksum is repeated there, and the block that has it: the one before, or the last of the log.
-    repeats: Option<(usize, usize)>,
-}
-
-impl Checksum {
-    fn is_of_block(&self) -> bool {
-        self.len == HEADER && self.at >= 2 * CONTROL
-    }
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    let bytes = bytes.get(at..at + 4)?;
-    Some(u32::from_le_bytes(bytes.try_into().ok()?))
-}
-
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     let bytes = bytes.get(at..at + 8)?;
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
@@ -69,7 +48,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 pub(crate) fn has_impossible_block(bytes: &[u8]) -> bool {
     let number = |at| u64_at(bytes, at).unwrap_or(0);
     let right = right_checksums(bytes);
-    let mut blocks = right.iter().filter(|one| one.is_of_block());
+    let mut blocks = right.iter().filter(|one| one.is_of_block);
     blocks.any(|&Checksum { at, .. }| {
         let file = (at - 2 * CONTROL) / SEGMENT * SEGMENT + 2 * CONTROL;
         let begin = number(file + 32).saturating_mul(SEGMENT as u64);
@@ -86,19 +65,14 @@ pub fn right_checksums(bytes: &[u8]) -> Vec<Checksum> {
     let mut right: Vec<Checksum> = copies
         .into_iter()
         .chain(all)
-        .filter(|&(at, len)| {
-            let found = bytes.get(at..at + len);
-            found.is_some_and(|found| Some(crc32c::crc32c(&found[4..])) == u32_at(found, 0))
-        })
-        .map(|(at, len)| Checksum {
-            at,
-            len,
-            repeats: None,
+        .filter_map(|(at, len)| {
+            let is_of_block = at >= 2 * CONTROL && len == HEADER;
+            Checksum::right(bytes, at, len, is_of_block)
         })
         .collect();
     let blocks: BTreeMap<Option<u32>, usize> = right
         .iter()
-        .filter(|one| one.is_of_block())
+        .filter(|one| one.is_of_block)
         .map(|one| (u32_at(bytes, one.at), one.at))
         .collect();
     for one in &mut right {
@@ -108,49 +82,7 @@ pub fn right_checksums(bytes: &[u8]) -> Vec<Checksum> {
             _ => continue,
         };
         let repeated = blocks.get(&u32_at(bytes, place));
-        one.repeats = repeated.map(|&block| (place, block));
+        one.repeats = repeated.map(|&block| (place, block)).into_iter().collect();
     }
     in_order(right)
-}
-
-fn in_order(mut rest: Vec<Checksum>) -> Vec<Checksum> {
-    let mut ordered: Vec<Checksum> = Vec::new();
-    while !rest.is_empty() {
-        let done: BTreeSet<usize> = ordered.iter().map(|one| one.at).collect();
-        let is_next = |one: &Checksum| one.repeats.is_none_or(|(_, block)| done.contains(&block));
-        let (next, later): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_next);
-        if next.is_empty() {
-            // They repeat each other in a circle, by chance.
-            ordered.extend(later);
-            break;
-        }
-        ordered.extend(next);
-        rest = later;
-    }
-    ordered
-}
-
-/// Makes checksums right again where they were, those of records among them, and repeats them where they were repeated.
-pub fn correct(bytes: &mut [u8], right: &[Checksum]) {
-    for one in right {
-        let &Checksum { at, len, repeats } = one;
-        if at + len > bytes.len() {
-            continue;
-        }
-        if one.is_of_block() {
-            let length = u32_at(bytes, at + 12).unwrap_or(0) as usize;
-            let payload = bytes.get(at + HEADER..(at + HEADER).saturating_add(length));
-            if let Some(payload) = payload {
-                let crc = crc32c::crc32c(payload).to_le_bytes();
-                bytes[at + 4..at + 8].copy_from_slice(&crc);
-            }
-        }
-        if let Some((place, block)) = repeats
-            && block + 4 <= bytes.len()
-        {
-            bytes.copy_within(block..block + 4, place);
-        }
-        let crc = crc32c::crc32c(&bytes[at + 4..at + len]).to_le_bytes();
-        bytes[at..at + 4].copy_from_slice(&crc);
-    }
 }
