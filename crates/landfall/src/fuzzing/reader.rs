@@ -232,6 +232,11 @@ mod tests {
     }
 
     #[test]
+    fn what_is_changed_at_random_does_no_harm() {
+        corpus::change("reader", right_checksums, exercise);
+    }
+
+    #[test]
     fn logs_to_begin_with_are_read_whole() {
         for (name, bytes) in seeds() {
             let right = right_checksums(&bytes);
