@@ -37,6 +37,16 @@ impl Checksum {
             repeats: Vec::new(),
         })
     }
+
+    /// The same where so many bytes are before the row.
+    pub(super) fn behind(mut self, bytes: usize) -> Checksum {
+        self.at += bytes;
+        for (place, of) in &mut self.repeats {
+            *place += bytes;
+            *of += bytes;
+        }
+        self
+    }
 }
 
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {

@@ -1,8 +1,8 @@
 //! What the fuzz targets do, and tests that do it again with everything that fuzzing has kept: `corpus`.
 //!
-//! - `reader` takes a directory for a log;
-//! - `memory` is a directory in memory; `directory` is one as a row of bytes; `checksums` makes those of a row right again;
-//!   `corpus` is what is kept.
+//! - `reader` takes a directory for a log, `store` for a store;
+//! - `memory` is a directory in memory; `directory` is that of a log as a row of bytes, `store_directory` that of a store;
+//!   `checksums` makes those of a row right again; `corpus` is what is kept.
 //!
 //! `LANDFALL_UPDATE=1 cargo test -p landfall --lib fuzzing` writes what fuzzing begins from.
 
@@ -12,6 +12,8 @@ mod corpus;
 mod directory;
 pub(crate) mod memory;
 pub mod reader;
+pub mod store;
+mod store_directory;
 
 use crate::{Error, Options};
 

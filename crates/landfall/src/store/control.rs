@@ -22,9 +22,9 @@ pub(crate) const VERSION: u32 = 1;
 
 const MAGIC: &[u8; 16] = b"Landfall tree\n\x1a\n";
 /// Bytes of a copy.
-pub(super) const COPY: usize = 4096;
+pub(crate) const COPY: usize = 4096;
 /// Bytes of a copy that are not zero.
-const SIZE: usize = 80;
+pub(crate) const SIZE: usize = 80;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Control {
@@ -63,6 +63,15 @@ impl Control {
         out[72..80].copy_from_slice(&self.data.to_le_bytes());
         let crc = crc32c(&out[4..SIZE]);
         out[..4].copy_from_slice(&crc.to_le_bytes());
+    }
+
+    /// What a copy says, if it is valid.
+    #[cfg(any(test, fuzzing))]
+    pub fn of_copy(bytes: &[u8]) -> Option<Control> {
+        match Control::decode(bytes) {
+            Copy::Valid(control) => Some(control),
+            Copy::Other(_) | Copy::Invalid => None,
+        }
     }
 
     fn decode(bytes: &[u8]) -> Copy {

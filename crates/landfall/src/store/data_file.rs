@@ -20,11 +20,11 @@ use crate::{Compression, Error};
 /// What the name of the data file begins with. There is one; each opening gives it another number.
 pub(super) const DATA: &str = "data";
 
-pub(super) fn data_name(number: u64) -> String {
+pub(crate) fn data_name(number: u64) -> String {
     format!("{DATA}-{number:06}")
 }
 
-pub(super) fn data_number(name: &str) -> Option<u64> {
+pub(crate) fn data_number(name: &str) -> Option<u64> {
     let number = name.strip_prefix(DATA)?.strip_prefix('-')?.parse().ok()?;
     (data_name(number) == name && number < MOST).then_some(number)
 }
