@@ -32,7 +32,7 @@ type Contents = BTreeMap<u32, (Vec<Pair>, bool)>;
 /// What is said of a leaf whose entries are not between its first key and that of the next one.
 const ELSEWHERE: &str = "keys that belong elsewhere";
 
-/// The key that is written, and the name of a keyspace.
+/// What is written: a value, the end of a key, and the name of a keyspace.
 const MORE: &str = "one more";
 
 fn open(memory: &Memory) -> Result<Store, Error> {
@@ -89,7 +89,7 @@ pub fn exercise(bytes: &[u8]) {
         // It was being made.
         Err(error) => assert!(matches!(error, Error::NoLog), "{error}"),
     }
-    let keyspaces = match write(&store) {
+    let keyspaces = match write(&store, &before) {
         Ok(keyspaces) => keyspaces,
         // Its segments are larger than all that there is.
         Err(Error::NoSpace { .. }) => return,
@@ -162,15 +162,25 @@ fn keyspaces(store: &Store) -> Vec<Keyspace> {
     keyspaces.all.values().cloned().collect()
 }
 
-/// Writes one more into each keyspace, and into a new one.
-fn write(store: &Store) -> Result<Vec<Keyspace>, Error> {
+/// The keys that are written in a keyspace: one more behind each key that was read, so that every leaf is written again.
+fn more(pairs: &[Pair]) -> impl Iterator<Item = Vec<u8>> {
+    let behind = pairs.iter().map(|(key, _)| [key, MORE.as_bytes()].concat());
+    behind.chain([MORE.into()])
+}
+
+/// Writes them in each keyspace, and in a new one.
+fn write(store: &Store, before: &Contents) -> Result<Vec<Keyspace>, Error> {
     let options = KeyspaceOptions::default();
     store.shared.open_keyspace(MORE, &options)?;
     let keyspaces = keyspaces(store);
-    let writes = keyspaces.iter().map(|keyspace| Write {
-        keyspace: keyspace.id,
-        key: MORE.into(),
-        value: Some(MORE.into()),
+    let writes = keyspaces.iter().flat_map(|keyspace| {
+        let pairs = before.get(&keyspace.id);
+        let keys = more(pairs.map_or(&[], |(pairs, _)| pairs));
+        keys.map(|key| Write {
+            keyspace: keyspace.id,
+            key,
+            value: Some(MORE.into()),
+        })
     });
     store.shared.commit(writes.collect(), None)?;
     Ok(keyspaces)
@@ -248,21 +258,22 @@ fn check_seen(store: &Store, seen: &Seen, contents: &Contents) {
     }
 }
 
-/// What was read before is still there, and what could not be is refused as it was.
+/// What was read before is still there, besides what was written, and what could not be read is refused as it was.
 fn check_written(before: &Contents, after: &Contents) {
-    let others = |pairs: &[Pair]| {
-        let others = pairs.iter().filter(|(key, _)| key != MORE.as_bytes());
-        others.cloned().collect::<Vec<_>>()
-    };
-    for (id, (pairs, is_whole)) in before {
-        let (found, is_still_whole) = &after[id];
-        assert_eq!(is_whole, is_still_whole);
-        assert_eq!(others(pairs), others(found));
-    }
-    for (pairs, _) in after.values().filter(|(_, is_whole)| *is_whole) {
-        let more = pairs.iter().find(|(key, _)| key == MORE.as_bytes());
-        let value = more.map(|(_, value)| &value[..]);
-        assert_eq!(value, Some(MORE.as_bytes()));
+    for (id, (found, is_still_whole)) in after {
+        let (pairs, is_whole) = before.get(id).cloned().unwrap_or((Vec::new(), true));
+        assert_eq!(is_whole, *is_still_whole);
+        let written = more(&pairs).map(|key| (key, MORE.into()));
+        let mut expected: BTreeMap<Vec<u8>, Vec<u8>> = pairs.iter().cloned().collect();
+        expected.extend(written);
+        if is_whole {
+            assert!(expected.into_iter().eq(found.iter().cloned()), "{found:?}");
+        } else {
+            let found: BTreeMap<Vec<u8>, Vec<u8>> = found.iter().cloned().collect();
+            let is_there = |key: &Vec<u8>| found.get(key) == expected.get(key);
+            assert!(pairs.iter().all(|(key, _)| is_there(key)), "{found:?}");
+            assert!(found.keys().all(is_there), "{found:?}");
+        }
     }
 }
 
