@@ -75,21 +75,12 @@ fn records(log: &Log, most: usize) -> Vec<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::Lsn;
-    use crate::fuzzing::checksums::correct;
-    use crate::fuzzing::corpus::{self, settle};
+    use crate::fuzzing::corpus::{self, put, settle};
     use crate::fuzzing::directory::{CONTROL, SEGMENT};
     use crate::fuzzing::memory::GRANULE;
 
-    /// Changes a row of bytes and makes its checksums right again.
     fn forged(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-        let mut forged = bytes.to_vec();
-        change(&mut forged);
-        correct(&mut forged, &right_checksums(bytes));
-        forged
-    }
-
-    fn put(bytes: &mut [u8], at: usize, number: u64) {
-        bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+        corpus::forged(bytes, right_checksums, change)
     }
 
     fn number(bytes: &[u8], at: usize) -> u64 {

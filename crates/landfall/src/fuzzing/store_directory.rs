@@ -34,6 +34,12 @@ fn parts(bytes: &[u8]) -> (Range<usize>, Range<usize>, Range<usize>) {
     (copies..data, data..log, log..all)
 }
 
+/// Where the copies of the control record are.
+#[cfg(test)]
+pub(super) fn copies() -> [usize; 2] {
+    [HEAD, HEAD + SIZE]
+}
+
 /// Where the data file is.
 #[cfg(test)]
 pub(super) fn pages(bytes: &[u8]) -> Range<usize> {

@@ -12,6 +12,7 @@ use super::data_file::is_full;
 use super::page::Pointer;
 use crate::Error;
 use crate::environment::{Buffer, Durability, Environment, File, FileOf, Storage, planted};
+use crate::log::format::MOST;
 
 /// The name of the file.
 pub(crate) const CONTROL_NAME: &str = "landfall-store";
@@ -104,7 +105,7 @@ impl Control {
         };
         let granule = control.granule;
         let is_granule = granule.is_power_of_two() && (512..=4096).contains(&granule);
-        if !is_granule || !control.root.makes_sense(granule.into()) {
+        if control.checkpoint >= MOST || !is_granule || !control.root.makes_sense(granule.into()) {
             return Copy::Invalid;
         }
         Copy::Valid(control)
