@@ -51,7 +51,9 @@ fn inspect(memory: &Memory) -> Result<Seen, Error> {
     let contents = opened.keyspaces().into_iter().map(|keyspace| {
         let mut pairs = Vec::new();
         let visit = &mut |key: &[u8], value: &[u8]| pairs.push((key.to_vec(), value.to_vec()));
-        let is_whole = opened.pairs(&keyspace, visit).is_ok();
+        let mut damage = Vec::new();
+        let read = opened.pairs(&keyspace, &mut damage, visit);
+        let is_whole = read.is_ok() && damage.is_empty();
         (keyspace.id, (pairs, is_whole))
     });
     Ok(Seen {
@@ -71,6 +73,8 @@ pub fn exercise(bytes: &[u8]) {
     assert!(memory.files() == files, "who only looks changed something");
     let store = match open(&memory) {
         Ok(store) => store,
+        // A keyspace is compressed in a way that this program does not know.
+        Err(Error::Options(_)) => return,
         Err(error) => {
             let seen = seen.err();
             // Of a log that is being made opening looks for what an attempt has left, before it reads the store.
@@ -99,7 +103,8 @@ pub fn exercise(bytes: &[u8]) {
         let is_zstd = |one: &Keyspace| one.options.compression == Compression::Zstd;
         match error {
             Error::NoSpace { .. } => {}
-            Error::Corrupt { .. } if before.values().any(|(_, is_whole)| !is_whole) => {}
+            Error::Corrupt { .. }
+                if !is_possible || before.values().any(|(_, is_whole)| !is_whole) => {}
             Error::Io { .. } if keyspaces.iter().any(is_zstd) => {}
             error => panic!("everything was read: {error}"),
         }
@@ -188,7 +193,7 @@ fn write(store: &Store, before: &Contents) -> Result<Vec<Keyspace>, Error> {
 
 /// All pairs of a keyspace, in the order in which they come, as far as they come, and whether that is all.
 fn pairs(store: &Store, keyspace: &Keyspace, backwards: bool) -> (Vec<Pair>, bool) {
-    let view = Arc::new(View::new(store, false));
+    let view = Arc::new(View::new(store));
     let bounds = Bounds::of::<&[u8]>(&..);
     let mut range = Range::new(view, keyspace.clone(), bounds, BTreeMap::new());
     let mut pairs = Vec::new();
@@ -369,9 +374,9 @@ mod tests {
         });
         let versions = store(true, |store| {
             put(store, "a", 0..6, 20);
-            let first = View::new(store, false);
+            let first = View::new(store);
             put(store, "a", 2..8, 10);
-            let second = View::new(store, false);
+            let second = View::new(store);
             put(store, "a", 3..5, 5);
             checkpoint(store);
             drop((first, second));

@@ -23,6 +23,7 @@ use super::page::Kind;
 use super::root::{GroupEntry, KeyspaceEntry, Root, put_leaves};
 use super::shared::Shared;
 use super::tree::{Group, Keyspace, Leaves, Page, Place, Slot, group_of};
+use super::verify::{entries_between, misplaced};
 use crate::environment::{Environment, File, planted};
 use crate::{Compression, Error, Lsn};
 
@@ -81,6 +82,8 @@ pub(crate) enum Goal {
 struct Chosen<E: Environment> {
     keyspace: Arc<Keyspace<E>>,
     low: Arc<[u8]>,
+    /// The first key behind it.
+    high: Option<Arc<[u8]>>,
     group: Arc<E::RwLock<Group<E>>>,
     leaves: Arc<Leaves<E>>,
     frozen: Arc<Changes>,
@@ -234,12 +237,14 @@ impl<E: Environment> Shared<E> {
         let mut found = Vec::new();
         for keyspace in self.all_keyspaces() {
             let places: Vec<Place<E>> = E::share(&keyspace.groups).clone();
-            for place in places {
+            let behind = places.iter().skip(1).map(|next| Some(next.low.clone()));
+            let behind: Vec<_> = behind.chain([None]).collect();
+            for (place, high) in places.into_iter().zip(behind) {
                 let group = E::share(&place.group);
                 if let Some(first) = group.pending() {
                     let (bytes, is_damaged) = (group.active.bytes, group.is_damaged);
                     drop(group);
-                    found.push((is_damaged, first, bytes, keyspace.clone(), place));
+                    found.push((is_damaged, first, bytes, keyspace.clone(), place, high));
                 }
             }
         }
@@ -254,7 +259,7 @@ impl<E: Environment> Shared<E> {
         let mut left = self.changes.load(Ordering::Relaxed);
         let mut room = (self.space.end() / PART).max(LEAST_PART);
         let mut chosen = Vec::new();
-        for (_, first, bytes, keyspace, place) in found {
+        for (_, first, bytes, keyspace, place, high) in found {
             let is_needed =
                 goal == Goal::Everything || left > target || (is_long && first < middle);
             if !is_needed {
@@ -276,6 +281,7 @@ impl<E: Environment> Shared<E> {
             chosen.push(Chosen {
                 keyspace,
                 low: place.low,
+                high,
                 leaves: group.leaves.clone(),
                 frozen,
                 group: place.group.clone(),
@@ -492,9 +498,16 @@ impl<E: Environment> Shared<E> {
             drops_removals: planted!(self.environment, DropRemoval),
         };
         // What is not in memory is needed once.
-        let read = |page: &Arc<Page<E>>| match page.cached() {
-            Some(leaf) => Ok(leaf),
-            None => self.read_leaf(page).map(Arc::new),
+        let read = |page: &Arc<Page<E>>, low: &[u8], high: Option<&[u8]>| {
+            let leaf = match page.cached() {
+                Some(leaf) => leaf,
+                None => Arc::new(self.read_leaf(page)?),
+            };
+            // Otherwise leaves were made that nobody finds.
+            match entries_between(&leaf, Some(low), high) {
+                Some(_) => Ok(leaf),
+                None => Err(misplaced(self.data.get(), page)),
+            }
         };
         let mut pages = Pages::new();
         let mut waiting = 0;
@@ -519,7 +532,8 @@ impl<E: Environment> Shared<E> {
             Ok(())
         };
         let (low, leaves_before) = (&chosen.low, &chosen.leaves);
-        merge(low, leaves_before, &chosen.frozen, shape, read, emit)?;
+        let high = chosen.high.as_deref();
+        merge(low, leaves_before, high, &chosen.frozen, shape, read, emit)?;
         let watermark = chosen.frozen.span.map_or(0, |(_, last)| last + 1);
         let watermark = if planted!(self.environment, WatermarkTooHigh) {
             watermark + 1

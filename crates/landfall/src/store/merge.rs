@@ -34,13 +34,14 @@ pub(super) struct Shape<'a> {
     pub drops_removals: bool,
 }
 
-/// Tells `emit` what becomes of a group's leaves by its changes, one after the other. `read` reads a leaf.
+/// The keys of the group are from one on and before another. Tells `emit` what becomes of a group's leaves by its changes, one after the other. `read` reads a leaf, whose keys are from one on and before another.
 pub(super) fn merge<E: Environment>(
-    low: &Arc<[u8]>,
+    low_of_group: &Arc<[u8]>,
     leaves: &[Slot<E>],
+    high_of_group: Option<&[u8]>,
     changes: &Changes,
     shape: Shape<'_>,
-    mut read: impl FnMut(&Arc<Page<E>>) -> Result<Arc<Leaf>, Error>,
+    mut read: impl FnMut(&Arc<Page<E>>, &[u8], Option<&[u8]>) -> Result<Arc<Leaf>, Error>,
     mut emit: impl FnMut(Merged<E>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut index = 0;
@@ -69,7 +70,12 @@ pub(super) fn merge<E: Environment>(
             is_changed = true;
             match leaves.get(index) {
                 Some(slot) => {
-                    let leaf = read(&slot.page)?;
+                    let low = if index == 0 {
+                        &**low_of_group
+                    } else {
+                        &*slot.low
+                    };
+                    let leaf = read(&slot.page, low, next.as_deref().or(high_of_group))?;
                     builder.merge(&leaf, &mut changed);
                 }
                 None => builder.merge_none(&mut changed),
@@ -81,7 +87,7 @@ pub(super) fn merge<E: Environment>(
             }
         }
         if is_changed {
-            let low = leaves.get(first).map_or(low, |slot| &slot.low);
+            let low = leaves.get(first).map_or(low_of_group, |slot| &slot.low);
             for (low, raw) in builder.finish(low) {
                 emit(Merged::New(low, raw))?;
             }

@@ -179,6 +179,11 @@ pub(crate) fn unseal(
             .then(|| payload.to_vec())
             .ok_or("the page has another length");
     }
+    // It makes at most so many bytes of one.
+    let most = 255 * payload.len() as u64;
+    if method == Compression::Lz4 && u64::from(raw_length) > most {
+        return Err("the page has another length");
+    }
     let mut raw = vec![0; raw_length as usize];
     if decompress(method, payload, &mut raw) {
         Ok(raw)

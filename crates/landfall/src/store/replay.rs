@@ -8,6 +8,7 @@ use super::changes::Version;
 use super::rebuild;
 use super::record::{Record, WriteRef};
 use super::restart::Loaded;
+use super::root::MOST_KEYSPACES;
 use super::run::Run;
 use super::tree::Keyspace;
 use crate::environment::Environment;
@@ -123,8 +124,12 @@ impl<'a, E: Environment> Replay<'a, E> {
                     name,
                     options,
                 } => {
+                    // They have their numbers one after the other.
+                    if keyspace > keyspaces.next || keyspace >= MOST_KEYSPACES {
+                        return Err(wrong("its keyspace has a number that none has"));
+                    }
                     // Or it is in the root, which is newer.
-                    if keyspace >= keyspaces.next {
+                    if keyspace == keyspaces.next {
                         let made = Keyspace::empty(keyspace, name.to_owned(), options);
                         keyspaces.all.insert(keyspace, made);
                         keyspaces.next = keyspace + 1;

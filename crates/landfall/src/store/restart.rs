@@ -117,7 +117,12 @@ fn load<E: Environment>(data: &DataFile<E>, control: &Control) -> Result<Loaded<
     loaded.keyspaces.next = root.next_keyspace;
     for keyspace in root.keyspaces {
         let mut groups = Vec::new();
-        for entry in keyspace.groups {
+        let lows: Vec<_> = keyspace
+            .groups
+            .iter()
+            .map(|entry| entry.low.clone())
+            .collect();
+        for (index, entry) in keyspace.groups.into_iter().enumerate() {
             let mut group = Group {
                 watermark: entry.watermark,
                 ..Group::empty()
@@ -125,6 +130,12 @@ fn load<E: Environment>(data: &DataFile<E>, control: &Control) -> Result<Loaded<
             if let Some(pointer) = entry.page {
                 let raw = data.read(pointer, Kind::Group, control)?;
                 let list = take_leaves(&raw, granule).ok_or_else(|| no_sense(pointer))?;
+                let next = lows.get(index + 1);
+                let is_within =
+                    |low: &Arc<[u8]>| *low >= entry.low && next.is_none_or(|next| low < next);
+                if !list.iter().all(|(low, _)| is_within(low)) {
+                    return Err(no_sense(pointer));
+                }
                 group.page = Some(hold(pointer)?);
                 let slots = list.into_iter().map(|(low, pointer)| {
                     if pointer.offset + pointer.extent(granule) > control.end {

@@ -58,6 +58,9 @@ pub(crate) struct KeyspaceEntry {
     pub groups: Vec<GroupEntry>,
 }
 
+/// Keyspaces are given lower numbers than this, each the next one: nobody makes so many.
+pub(super) const MOST_KEYSPACES: u32 = 1 << 31;
+
 /// What a checkpoint leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Root {
@@ -103,6 +106,9 @@ impl Root {
             next_keyspace: cursor.number_u32()?,
             keyspaces: Vec::new(),
         };
+        if root.next_keyspace > MOST_KEYSPACES {
+            return None;
+        }
         for _ in 0..cursor.count()? {
             let id = cursor.number_u32()?;
             let last = root.keyspaces.last();

@@ -21,6 +21,7 @@ use super::leaf::Leaf;
 use super::options::{KeyspaceOptions, StoreOptions};
 use super::page::{Kind, unseal};
 use super::record::{Record, Write};
+use super::root::MOST_KEYSPACES;
 use super::snapshots::Committing;
 use super::transaction::Checks;
 use super::tree::{Group, Keyspace, Lookup, Page, Place, group_of};
@@ -395,6 +396,11 @@ impl<E: Environment> Shared<E> {
         drop(keyspaces);
         if let Some(found) = found {
             return Ok(found);
+        }
+        if id >= MOST_KEYSPACES {
+            return Err(Error::Options(
+                "the store has made too many keyspaces".to_owned(),
+            ));
         }
         let record = Record::Make {
             keyspace: id,

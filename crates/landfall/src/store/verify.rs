@@ -55,15 +55,10 @@ pub(super) fn verify<E: Environment>(
             let next = slots.get(index + 1).map(|next| &*next.low);
             let low = (index > 0).then_some(&*slot.low);
             found.leaves += 1;
-            let misplaced = || {
-                let data = data.ok_or(Error::Closed)?;
-                let what = "a leaf has keys that belong elsewhere";
-                Err(data.corrupt(slot.page.pointer, what))
-            };
             let entries =
                 read(&slot.page).and_then(|leaf| match entries_between(&leaf, low, next) {
                     Some(entries) => Ok(entries),
-                    None => misplaced(),
+                    None => Err(misplaced(data, &slot.page)),
                 });
             match entries {
                 Ok(entries) => found.entries += entries,
@@ -82,8 +77,16 @@ pub(super) fn verify<E: Environment>(
     found
 }
 
+/// A leaf has keys that belong elsewhere.
+pub(super) fn misplaced<E: Environment>(data: Option<&DataFile<E>>, page: &Page<E>) -> Error {
+    match data {
+        Some(data) => data.corrupt(page.pointer, "a leaf has keys that belong elsewhere"),
+        None => Error::Closed,
+    }
+}
+
 /// How many entries a leaf has, if all of them belong there.
-fn entries_between(leaf: &Leaf, low: Option<&[u8]>, next: Option<&[u8]>) -> Option<u64> {
+pub(super) fn entries_between(leaf: &Leaf, low: Option<&[u8]>, next: Option<&[u8]>) -> Option<u64> {
     let mut entries = 0;
     for entry in leaf.entries() {
         let is_behind = low.is_none_or(|low| low <= entry.key);
