@@ -9,14 +9,14 @@ use crate::{Compression, Error, Options};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Policy {
-    /// A command is durable when [`apply`](super::Journaled::apply) returns. A power cut takes nothing.
+    /// A commit, which is a command of a state, is durable when it returns. A power cut takes nothing.
     #[default]
     EveryCommit,
-    /// A command becomes durable as soon as the disk is free, together with all that came in meanwhile. `apply` does not
-    /// wait. A power cut takes what was applied within the time of two flushes.
+    /// A commit becomes durable as soon as the disk is free, together with all that came in meanwhile. Nobody waits for it. A
+    /// power cut, or the death of the process, takes what was committed within the time of two flushes.
     Group,
-    /// A command becomes durable at most this long after it was applied, plus one flush. `apply` does not wait. A power cut
-    /// takes what was applied within that time.
+    /// A commit becomes durable at most this long after it was made, plus one flush. Nobody waits for it. A power cut, or the
+    /// death of the process, takes what was committed within that time.
     Interval(Duration),
 }
 

@@ -165,7 +165,8 @@ impl Store {
     }
 
     /// Begins a transaction that is serialisable: its commit returns [`Error::Conflict`] also if anything that it read was
-    /// written by others meanwhile.
+    /// written by others meanwhile: any key that it asked for, and any in a range that it asked for, however little of it was
+    /// taken.
     pub fn serialisable_transaction(&self) -> Transaction {
         Transaction {
             inner: transaction::Transaction::new(&self.handle, true),
@@ -224,8 +225,8 @@ impl Store {
         self.handle.shared.checkpoint(Goal::Everything)
     }
 
-    /// Reads every leaf from the disk, and compares it with its checksum and with where it belongs. Others can go on
-    /// meanwhile. Nothing is changed.
+    /// Reads every leaf from the disk, and compares it with its checksum and with where it belongs. Damage is what it returns, and
+    /// no error. Others can go on meanwhile. Nothing is changed.
     pub fn verify(&self) -> StoreVerification {
         self.handle.verify()
     }
@@ -236,7 +237,8 @@ impl Store {
     }
 
     /// Makes everything durable that was committed, records the clean end of the log, and unlocks the directory. Whatever
-    /// was made with the store gets [`Error::Closed`] from then on.
+    /// was made with the store gets [`Error::Closed`] as soon as it needs the store again. It makes no checkpoint: opening reads the log
+    /// again.
     pub fn close(self) -> Result<(), Error> {
         self.handle.shared.close()
     }
@@ -277,12 +279,13 @@ impl Keyspace {
     /// Gives a key a value. A key has at most 64 KiB, a value 256 MiB; see [`Error::TooLarge`].
     ///
     /// Waits while changes take more memory than they may. Returns [`Error::NoSpace`] if the disk is full: nothing was
-    /// written, and it can be tried again.
+    /// written, and it can be tried again. More than half a [segment](crate::Options::segment_bytes) of the log at once may end
+    /// this handle instead, with [`Error::Poisoned`]: open the store again.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), Error> {
         self.write(key.as_ref(), Some(value.as_ref()))
     }
 
-    /// Removes a key, whether or not it is there.
+    /// Removes a key, whether or not it is there. That writes, too: see [`insert`](Keyspace::insert).
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<(), Error> {
         self.write(key.as_ref(), None)
     }
@@ -432,8 +435,8 @@ impl fmt::Debug for Batch {
     }
 }
 
-/// Reads as of one commit, and writes that are committed together unless others came between.
-/// [`Store::transaction`] begins one. Dropped, it is forgotten.
+/// Reads as of one commit, and writes that are committed together unless others came between. One thread has it.
+/// [`Store::transaction`] begins one, [`Store::transact`] does all of what is below. Dropped, it is forgotten.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

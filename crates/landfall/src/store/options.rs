@@ -21,13 +21,13 @@ const LEAST_MEMORY: usize = 4 << 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreOptions {
-    /// Bytes of memory: changes that wait to be written take half of it at most, and leaves that were read what these leave. What
-    /// is known of where leaves are, about 100 bytes for each, is not in it. Default 64 MiB.
+    /// Bytes of memory, from 4 KiB: changes that wait to be written take half of it at most, and leaves that were read what these leave. What
+    /// is known of where leaves are, about 180 bytes and its first key for each, is not in it. Default 64 MiB.
     pub memory_bytes: usize,
     /// When commits become durable. Default [`Policy::EveryCommit`].
     pub policy: Policy,
-    /// How long opening after a crash may take. The log is cut when applying it again would take longer, by what was
-    /// measured. Default 5 s.
+    /// How long opening after a crash may take. A checkpoint is made when applying the log again would take longer, at the speed
+    /// that was measured. Default 5 s.
     pub max_recovery_time: Duration,
     /// Options of the log.
     pub log: Options,
