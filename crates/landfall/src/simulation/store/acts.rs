@@ -1,0 +1,185 @@
+//! What the threads of a store do.
+
+use std::sync::{Arc, Mutex};
+
+use fastrand::Rng;
+use shuttle::thread;
+
+use super::super::scenario::lock;
+use super::history::{
+    Commit, Committed, Contents, History, Keyspace, Seen, Store, Writes, everything,
+};
+use crate::store::checkpoint::Goal;
+use crate::store::iterate::Bounds;
+use crate::store::record::Write;
+use crate::store::transaction::Transaction;
+use crate::{Error, Lsn, Policy};
+
+const KEYS: u8 = 40;
+
+fn key(rng: &mut Rng) -> Vec<u8> {
+    let number = rng.u8(0..KEYS);
+    vec![number; 1 + usize::from(number % 5) * 3]
+}
+
+/// A value that nobody else writes; few are larger than a leaf.
+fn value(rng: &mut Rng) -> Vec<u8> {
+    let len = match rng.u8(0..40) {
+        0 => rng.usize(300..1200),
+        _ => rng.usize(0..60),
+    };
+    let mut value = rng.u64(..).to_le_bytes().to_vec();
+    value.resize(8 + len, rng.u8(..));
+    value
+}
+
+fn writes(rng: &mut Rng) -> Writes {
+    let count = if rng.bool() { 1 } else { rng.u8(1..6) };
+    let mut writes = Writes::new();
+    for _ in 0..count {
+        let (keyspace, key) = (rng.usize(0..2), key(rng));
+        if writes
+            .iter()
+            .any(|(of, name, _)| (of, name) == (&keyspace, &key))
+        {
+            continue;
+        }
+        let value = (rng.u8(0..3) > 0).then(|| value(rng));
+        writes.push((keyspace, key, value));
+    }
+    writes
+}
+
+/// Does one of what a program may do.
+pub(super) fn act(
+    store: &Store,
+    keyspaces: &[Keyspace],
+    policy: Policy,
+    history: &Arc<Mutex<History>>,
+    rng: &mut Rng,
+) -> Result<(), Error> {
+    let shared = &store.shared;
+    let committed = |lsn: Option<Lsn>, writes: Writes, is_durable: bool| {
+        let mut history = lock(history);
+        if let Some(Lsn(lsn)) = lsn {
+            history.commits.insert(lsn, Commit::Writes(writes));
+            if is_durable {
+                history.durable = history.durable.max(lsn);
+            }
+        }
+    };
+    let make_durable = |lsn: Option<Lsn>| -> Result<(), Error> {
+        let Some(lsn) = lsn.filter(|_| policy == Policy::EveryCommit) else {
+            return Ok(());
+        };
+        shared.log.commit_to(lsn)?;
+        let mut history = lock(history);
+        history.durable = history.durable.max(lsn.0);
+        Ok(())
+    };
+    let of_store = |writes: &Writes| -> Vec<Write> {
+        let writes = writes.iter();
+        let write = |(keyspace, key, value): &(usize, Vec<u8>, Option<Vec<u8>>)| Write {
+            keyspace: keyspaces[*keyspace].id,
+            key: key.clone(),
+            value: value.clone(),
+        };
+        writes.map(write).collect()
+    };
+    match rng.u8(0..20) {
+        0 => {
+            let next = shared.log.commit()?.0;
+            let mut history = lock(history);
+            history.durable = history.durable.max(next - 1);
+        }
+        1 | 2 => shared.checkpoint(Goal::Everything)?,
+        3 => shared.ask(),
+        4 | 5 => {
+            let seen = everything(store, keyspaces)?;
+            lock(history).seen.push(seen);
+        }
+        6..10 => {
+            let is_serialisable = rng.bool();
+            let mut transaction = Transaction::new(store, is_serialisable);
+            let at = transaction.at();
+            let mut reads = Seen {
+                at,
+                contents: Contents::new(),
+                keys: Vec::new(),
+                is_everything: rng.u8(0..4) == 0,
+            };
+            if reads.is_everything {
+                for (index, keyspace) in keyspaces.iter().enumerate() {
+                    let mut range = transaction.range(keyspace, Bounds::of::<&[u8]>(&..));
+                    while let Some(pair) = range.next() {
+                        let (key, value) = pair?;
+                        reads.contents.insert((index, key), value);
+                    }
+                }
+            }
+            for _ in 0..rng.u8(0..4) {
+                let (keyspace, key) = (rng.usize(0..2), key(rng));
+                thread::yield_now();
+                if let Some(value) = transaction.get(&keyspaces[keyspace], &key)? {
+                    reads.contents.insert((keyspace, key.clone()), value);
+                }
+                reads.keys.push((keyspace, key));
+            }
+            let writes = writes(rng);
+            for (keyspace, key, value) in &writes {
+                transaction.write(keyspaces[*keyspace].id, key, value.as_deref());
+            }
+            let (view, of_transaction, checks) = transaction.finish();
+            let lsn = match shared.write(of_transaction, Some(&checks)) {
+                Err(Error::Conflict) => return Err(Error::Conflict),
+                Err(error) => {
+                    lock(history).perhaps.push(Commit::Writes(writes));
+                    return Err(error);
+                }
+                Ok(lsn) => lsn,
+            };
+            committed(lsn, writes, false);
+            drop(view);
+            if let Some(Lsn(lsn)) = lsn {
+                lock(history).transactions.push(Committed {
+                    at,
+                    lsn,
+                    is_serialisable,
+                    reads,
+                });
+            }
+            make_durable(lsn)?;
+        }
+        10 if rng.u8(0..6) == 0 => {
+            let index = rng.usize(0..2);
+            let lsn = match shared.forget_keyspace(&keyspaces[index]) {
+                Err(error) => {
+                    if !matches!(error, Error::NoSpace { .. } | Error::NoKeyspace) {
+                        lock(history).perhaps.push(Commit::Removed(index));
+                    }
+                    return Err(error);
+                }
+                Ok(lsn) => lsn,
+            };
+            lock(history).commits.insert(lsn.0, Commit::Removed(index));
+            shared.log.commit_to(lsn)?;
+            let mut history = lock(history);
+            history.durable = history.durable.max(lsn.0);
+        }
+        _ => {
+            let writes = writes(rng);
+            let lsn = match shared.write(of_store(&writes), None) {
+                Err(error) => {
+                    if !matches!(error, Error::NoSpace { .. }) {
+                        lock(history).perhaps.push(Commit::Writes(writes));
+                    }
+                    return Err(error);
+                }
+                Ok(lsn) => lsn,
+            };
+            committed(lsn, writes, false);
+            make_durable(lsn)?;
+        }
+    }
+    Ok(())
+}

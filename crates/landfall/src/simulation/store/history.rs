@@ -1,0 +1,241 @@
+//! What was committed to a store, what was read of it, and whether both are as was promised.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::environment::Simulated;
+use super::super::history::Broken;
+use crate::Error;
+use crate::store::Handle;
+use crate::store::iterate::{Bounds, Range};
+use crate::store::snapshots::View;
+
+pub(super) const KEYSPACES: [&str; 2] = ["first", "second"];
+
+pub(super) type Store = Arc<Handle<Simulated>>;
+pub(super) type Keyspace = Arc<crate::store::tree::Keyspace<Simulated>>;
+/// By keyspace and key.
+pub(super) type Contents = BTreeMap<(usize, Vec<u8>), Vec<u8>>;
+pub(super) type Writes = Vec<(usize, Vec<u8>, Option<Vec<u8>>)>;
+
+/// What a commit did.
+#[derive(Clone)]
+pub(super) enum Commit {
+    Writes(Writes),
+    /// A keyspace was removed, with everything in it.
+    Removed(usize),
+}
+
+/// What somebody read, as of which commit.
+#[derive(Clone)]
+pub(super) struct Seen {
+    pub at: u64,
+    pub contents: Contents,
+    /// What of it was looked for; everything else may be there or not.
+    pub keys: Vec<(usize, Vec<u8>)>,
+    pub is_everything: bool,
+}
+
+/// A transaction that was committed.
+#[derive(Clone)]
+pub(super) struct Committed {
+    pub at: u64,
+    pub lsn: u64,
+    pub is_serialisable: bool,
+    pub reads: Seen,
+}
+
+/// What was committed, and what was promised of it.
+#[derive(Clone, Default)]
+pub(super) struct History {
+    pub commits: BTreeMap<u64, Commit>,
+    /// Of which nobody knows whether they were.
+    pub perhaps: Vec<Commit>,
+    /// All commits up to this one are durable.
+    pub durable: u64,
+    pub seen: Vec<Seen>,
+    pub transactions: Vec<Committed>,
+}
+
+fn apply(contents: &mut Contents, commit: &Commit) {
+    let writes = match commit {
+        Commit::Writes(writes) => writes,
+        Commit::Removed(removed) => {
+            contents.retain(|(keyspace, _), _| keyspace != removed);
+            return;
+        }
+    };
+    for (keyspace, key, value) in writes {
+        match value {
+            Some(value) => contents.insert((*keyspace, key.clone()), value.clone()),
+            None => contents.remove(&(*keyspace, key.clone())),
+        };
+    }
+}
+
+impl History {
+    pub fn contents(&self, at: u64) -> Contents {
+        let mut contents = Contents::new();
+        for commit in self.commits.range(..=at).map(|(_, commit)| commit) {
+            apply(&mut contents, commit);
+        }
+        contents
+    }
+
+    /// Compares what was read meanwhile, and transactions, with the commits.
+    pub fn check_seen(&mut self) -> Result<(), Broken> {
+        for seen in std::mem::take(&mut self.seen) {
+            self.check_one(&seen)?;
+        }
+        for transaction in std::mem::take(&mut self.transactions) {
+            let Committed { at, lsn, reads, .. } = &transaction;
+            self.check_one(reads)?;
+            let Some(Commit::Writes(own)) = self.commits.get(lsn) else {
+                continue;
+            };
+            for (other, commit) in self.commits.range(at + 1..*lsn) {
+                let writes = match commit {
+                    Commit::Writes(writes) => writes,
+                    Commit::Removed(removed) => {
+                        let is_read = reads.is_everything
+                            || reads.keys.iter().any(|(keyspace, _)| keyspace == removed);
+                        if transaction.is_serialisable && is_read {
+                            return Err(format!("{lsn}, begun at {at}, read what {other} removed"));
+                        }
+                        continue;
+                    }
+                };
+                for (keyspace, key, _) in writes {
+                    let is_same = |(of, name, _): &(usize, Vec<u8>, Option<Vec<u8>>)| {
+                        (of, name) == (keyspace, key)
+                    };
+                    if own.iter().any(is_same) {
+                        return Err(format!("{lsn}, begun at {at}, and {other} wrote {key:?}"));
+                    }
+                    let is_read =
+                        reads.is_everything || reads.keys.contains(&(*keyspace, key.clone()));
+                    if transaction.is_serialisable && is_read {
+                        return Err(format!(
+                            "{lsn}, begun at {at}, read {key:?}, and {other} wrote it"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_one(&self, seen: &Seen) -> Result<(), Broken> {
+        let contents = self.contents(seen.at);
+        if seen.is_everything && seen.contents != contents {
+            return Err(format!(
+                "as of {} there was {}",
+                seen.at,
+                difference(&contents, &seen.contents)
+            ));
+        }
+        for name in &seen.keys {
+            if seen.contents.get(name) != contents.get(name) {
+                return Err(format!("as of {} {name:?} had another value", seen.at));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares a store with what was promised. What is there is durable from now on.
+    pub fn check(&mut self, store: &Store, keyspaces: &[Keyspace]) -> Result<(), Broken> {
+        let found = everything(store, keyspaces).map_err(|why| format!("cannot be read: {why}"))?;
+        self.compare(&found)
+    }
+
+    pub fn compare(&mut self, found: &Seen) -> Result<(), Broken> {
+        let at = found.at;
+        if at < self.durable {
+            return Err(format!("it ends at {at}, and {} was durable", self.durable));
+        }
+        self.commits.retain(|lsn, _| *lsn <= at);
+        // Those of which nobody knows took the numbers that nobody knows.
+        let unknown: Vec<u64> = (1..=at)
+            .filter(|lsn| !self.commits.contains_key(lsn))
+            .collect();
+        if unknown.len() > self.perhaps.len() {
+            return Err(format!("nobody made the commits {unknown:?} of {at}"));
+        }
+        let perhaps = std::mem::take(&mut self.perhaps);
+        if !self.explain(&unknown, &perhaps, found) {
+            for lsn in &unknown {
+                self.commits.remove(lsn);
+            }
+            let contents = self.contents(at);
+            let difference = difference(&contents, &found.contents);
+            return Err(format!("after {at} there is {difference}"));
+        }
+        self.durable = at;
+        Ok(())
+    }
+
+    /// Finds which of those that are perhaps there have made the commits of which nobody knows.
+    fn explain(&mut self, unknown: &[u64], perhaps: &[Commit], found: &Seen) -> bool {
+        let Some((first, rest)) = unknown.split_first() else {
+            return self.contents(found.at) == found.contents;
+        };
+        for index in 0..perhaps.len() {
+            self.commits.insert(*first, perhaps[index].clone());
+            let mut others = perhaps.to_vec();
+            others.remove(index);
+            if self.explain(rest, &others, found) {
+                return true;
+            }
+        }
+        self.commits.remove(first);
+        false
+    }
+}
+
+fn difference(expected: &Contents, found: &Contents) -> String {
+    let brief = |value: Option<&Vec<u8>>| match value {
+        Some(value) => format!("{:?}", &value[..value.len().min(8)]),
+        None => "nothing".to_owned(),
+    };
+    let keys = expected.keys().chain(found.keys());
+    let mut wrong = keys.filter(|key| expected.get(*key) != found.get(*key));
+    match wrong.next() {
+        Some(key) => format!(
+            "{} under {key:?}, where {} belongs",
+            brief(found.get(key)),
+            brief(expected.get(key))
+        ),
+        None => "what belongs there".to_owned(),
+    }
+}
+
+/// Everything that there is, as of now.
+pub(super) fn everything(store: &Store, keyspaces: &[Keyspace]) -> Result<Seen, Error> {
+    let view = Arc::new(View::new(store));
+    let mut contents = Contents::new();
+    for keyspace in keyspaces {
+        let index = KEYSPACES.iter().position(|name| *name == keyspace.name);
+        let index = index.ok_or(Error::NoKeyspace)?;
+        let bounds = Bounds::of::<&[u8]>(&..);
+        let own = BTreeMap::new();
+        let mut range = Range::new(view.clone(), keyspace.clone(), bounds, own);
+        let mut backwards = index > 0;
+        loop {
+            backwards = !backwards;
+            let next = if backwards {
+                range.next_back()
+            } else {
+                range.next()
+            };
+            let Some(pair) = next else { break };
+            let (key, value) = pair?;
+            contents.insert((index, key), value);
+        }
+    }
+    Ok(Seen {
+        at: view.at,
+        contents,
+        keys: Vec::new(),
+        is_everything: true,
+    })
+}
