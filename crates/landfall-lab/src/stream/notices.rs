@@ -118,7 +118,7 @@ fn slow_memory(strategies: &[Series]) -> Option<Notice> {
         .filter_map(spread)
         .max_by(|a, b| (a.1 / a.0.max(LEAST_CPU)).total_cmp(&(b.1 / b.0.max(LEAST_CPU))))?;
     let text = format!(
-        "Handing the kernel one GiB takes from {:.1} to {:.1} s of CPU time: fresh memory is slow to get here.",
+        "Some saves may be too slow: for each GiB the kernel took from {:.1} to {:.1} s of CPU time, as it does where memory is slow to get.",
         worst.0, worst.1
     );
     let details = "Virtual machines whose host provides memory at first touch behave so. Look at the single rounds, not only at the medians.";

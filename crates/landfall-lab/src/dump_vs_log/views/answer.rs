@@ -16,13 +16,13 @@ use crate::stream::summary_text::seconds_text;
 const SHOWN: [(Saving, &str, &str); 3] = [
     (
         Saving::Dump,
-        "dump, the program stopped",
+        "dump, while the program waits",
         "all since the dump",
     ),
     (Saving::LogEveryUpdate, "log, each update synced", "nothing"),
     (
         Saving::SnapshotEveryUpdate,
-        "the same during a snapshot",
+        "log, during a snapshot",
         "nothing",
     ),
 ];
@@ -41,7 +41,7 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
         // A log begins new files too.
         let lost = match *saving {
             Saving::LogEveryUpdate | Saving::SnapshotEveryUpdate if is_at_risk => {
-                format!("{lost}; new files are at risk")
+                format!("{lost}, if its new files stay")
             }
             _ => (*lost).to_owned(),
         };

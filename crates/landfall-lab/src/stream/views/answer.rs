@@ -53,7 +53,7 @@ pub(crate) fn answer(results: &Results, stream: &StreamResults) -> Option<Vec<Bl
             shown.push(one);
         }
     }
-    let mut columns: Vec<Column> = ["waits", durable].map(Column::new).into();
+    let mut columns: Vec<Column> = ["program waits", durable].map(Column::new).into();
     columns.push(Column::text(""));
     let title = format!("Saving a state of {}", bytes_text(size));
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
