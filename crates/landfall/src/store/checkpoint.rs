@@ -13,25 +13,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::changes::Changes;
 use super::control::{Control, ControlFile};
 use super::counters::Written;
 use super::data_file::Pages;
-use super::merge::{Merged, Shape, merge};
-use super::pace::Pace;
+use super::groups::{Chosen, Piece, Pieces, Writing};
 use super::page::Kind;
-use super::root::{GroupEntry, KeyspaceEntry, Root, put_leaves};
+use super::root::{GroupEntry, KeyspaceEntry, Root};
 use super::shared::Shared;
-use super::tree::{Group, Keyspace, Leaves, Page, Place, Slot, group_of};
-use super::verify::{entries_between, misplaced};
+use super::tree::{Group, Keyspace, Leaves, Page, Place, group_of};
 use crate::environment::{Environment, File, planted};
 use crate::{Compression, Error, Lsn};
 
-/// Leaves of a group: one that has more is cut into groups of half as many.
-#[cfg(not(test))]
-const MOST_LEAVES: usize = 128;
-#[cfg(test)]
-const MOST_LEAVES: usize = 4;
 /// What part of the data file one checkpoint writes again at the most: until it is durable, the old leaves take space as well.
 const PART: u64 = 8;
 /// Bytes of leaves that it writes again however small the file is.
@@ -39,12 +31,6 @@ const PART: u64 = 8;
 const LEAST_PART: u64 = 16 << 20;
 #[cfg(test)]
 const LEAST_PART: u64 = 4 << 10;
-
-/// Bytes of leaves that wait to be written together, about: more would be memory that nobody counts.
-#[cfg(not(test))]
-const WAITING: u64 = 4 << 20;
-#[cfg(test)]
-const WAITING: u64 = 2 << 10;
 
 /// Where a group is written where its leaves are, and they.
 type Held<E> = (Option<Arc<Page<E>>>, Arc<Leaves<E>>);
@@ -78,29 +64,9 @@ pub(crate) enum Goal {
     Everything,
 }
 
-/// A group that is being written.
-struct Chosen<E: Environment> {
-    keyspace: Arc<Keyspace<E>>,
-    low: Arc<[u8]>,
-    /// The first key behind it.
-    high: Option<Arc<[u8]>>,
-    group: Arc<E::RwLock<Group<E>>>,
-    leaves: Arc<Leaves<E>>,
-    frozen: Arc<Changes>,
-}
-
-/// What a group is cut into, or all of it.
-struct Piece<E: Environment> {
-    low: Arc<[u8]>,
-    leaves: Arc<Leaves<E>>,
-    page: Option<Arc<Page<E>>>,
-    watermark: u64,
-}
-
 /// A checkpoint that is durable.
 struct Done<E: Environment> {
-    /// Of each group that was chosen; `None`: a leaf of it is damaged, and the group is as it was.
-    pieces: Vec<Option<Vec<Piece<E>>>>,
+    pieces: Pieces<E>,
     durable: Durable<E>,
     first: u64,
     end: u64,
@@ -138,7 +104,7 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Makes one, and waits for it; or as many as it takes until all is in them that was committed before.
-    pub fn checkpoint(&self, goal: Goal) -> Result<(), Error> {
+    pub fn checkpoint(self: &Arc<Self>, goal: Goal) -> Result<(), Error> {
         let mut checkpoints = E::lock(&self.checkpoints);
         let visible = E::lock(&self.committing).visible;
         loop {
@@ -172,7 +138,11 @@ impl<E: Environment> Shared<E> {
         lists.any(|groups| groups.iter().any(is_old))
     }
 
-    fn make(&self, checkpoints: &mut Checkpoints<E>, goal: Goal) -> Result<Option<Written>, Error> {
+    fn make(
+        self: &Arc<Self>,
+        checkpoints: &mut Checkpoints<E>,
+        goal: Goal,
+    ) -> Result<Option<Written>, Error> {
         if let Some(failure) = &checkpoints.failure {
             return Err(failure.clone());
         }
@@ -194,7 +164,10 @@ impl<E: Environment> Shared<E> {
         };
         let is_early = planted!(self.environment, SnapshotsBeforeFreeze);
         let snapshots = if is_early { early } else { snapshots };
-        match self.write_all(checkpoints, &chosen, &snapshots, visible + 1) {
+        let number = checkpoints.number + 1;
+        let writing = Arc::new(self.writing(chosen, snapshots, number));
+        let chosen = &writing.chosen;
+        match self.write_all(checkpoints, &writing, visible + 1) {
             Ok(done) => {
                 let first = done.first;
                 let written = done.written;
@@ -215,7 +188,7 @@ impl<E: Environment> Shared<E> {
                 Ok(Some(written))
             }
             Err(error) => {
-                for chosen in &chosen {
+                for chosen in chosen {
                     self.thaw(chosen);
                 }
                 let next = self.log.next_lsn().0;
@@ -296,47 +269,18 @@ impl<E: Environment> Shared<E> {
 
     /// Writes everything, and makes it count.
     fn write_all(
-        &self,
+        self: &Arc<Self>,
         checkpoints: &mut Checkpoints<E>,
-        chosen: &[Chosen<E>],
-        snapshots: &[u64],
+        writing: &Arc<Writing<E>>,
         next: u64,
     ) -> Result<Done<E>, Error> {
-        let number = checkpoints.number + 1;
+        let (chosen, number) = (&writing.chosen, writing.number);
         self.make_data_file(&mut checkpoints.data)?;
         if planted!(self.environment, FreeBeforeControl) {
             checkpoints.durable.groups.clear();
             checkpoints.durable.root = None;
         }
-        let mut written = Written::default();
-        let mut pieces = Vec::new();
-        let mut damage = None;
-        let pace = Pace {
-            begin: self.changes.load(Ordering::Relaxed),
-            frozen: chosen.iter().map(|chosen| chosen.frozen.bytes).sum(),
-            most: self.most_changes(),
-        };
-        let mut begun = 0;
-        for chosen in chosen {
-            begun += chosen.frozen.bytes;
-            self.set_limit(pace.limit(begun));
-            pieces.push(
-                match self.write_group(chosen, snapshots, number, &mut written) {
-                    Ok(pieces) => Some(pieces),
-                    // The others can be written all the same.
-                    Err(error @ Error::Corrupt { .. }) => {
-                        tracing::warn!(%error, keyspace = chosen.keyspace.name, "changes cannot be written into a damaged leaf");
-                        E::exclude(&chosen.group).is_damaged = true;
-                        damage = Some(error);
-                        None
-                    }
-                    Err(error) => return Err(error),
-                },
-            );
-        }
-        if let Some(error) = damage.filter(|_| pieces.iter().all(Option::is_none)) {
-            return Err(error);
-        }
+        let (pieces, mut written) = self.write_groups(writing)?;
         let by_address: HashMap<Address<E>, &Vec<Piece<E>>> = chosen
             .iter()
             .zip(&pieces)
@@ -481,101 +425,6 @@ impl<E: Environment> Shared<E> {
             keyspaces,
         };
         (root, held)
-    }
-
-    /// Writes the leaves of a group that have changes, and where all of them are.
-    fn write_group(
-        &self,
-        chosen: &Chosen<E>,
-        snapshots: &[u64],
-        number: u64,
-        written: &mut Written,
-    ) -> Result<Vec<Piece<E>>, Error> {
-        let options = &chosen.keyspace.options;
-        let shape = Shape {
-            leaf_bytes: options.leaf_bytes as usize,
-            snapshots,
-            drops_removals: planted!(self.environment, DropRemoval),
-        };
-        // What is not in memory is needed once.
-        let read = |page: &Arc<Page<E>>, low: &[u8], high: Option<&[u8]>| {
-            let leaf = match page.cached() {
-                Some(leaf) => leaf,
-                None => Arc::new(self.read_leaf(page)?),
-            };
-            // Otherwise leaves were made that nobody finds.
-            match entries_between(&leaf, Some(low), high) {
-                Some(_) => Ok(leaf),
-                None => Err(misplaced(self.data.get(), page)),
-            }
-        };
-        let mut pages = Pages::new();
-        let mut waiting = 0;
-        let mut leaves = Vec::with_capacity(chosen.leaves.len());
-        let emit = |leaf| {
-            leaves.push(match leaf {
-                Merged::Kept(slot) => slot,
-                Merged::New(low, raw) => {
-                    let compression = options.compression;
-                    let page = self.place(Kind::Leaf, compression, number, &raw, &mut pages)?;
-                    let extent = page.pointer.extent(self.granule);
-                    written.leaves += 1;
-                    written.leaf_bytes += extent;
-                    waiting += extent;
-                    if waiting > WAITING {
-                        self.write_pages(std::mem::take(&mut pages))?;
-                        waiting = 0;
-                    }
-                    Slot { low, page }
-                }
-            });
-            Ok(())
-        };
-        let (low, leaves_before) = (&chosen.low, &chosen.leaves);
-        let high = chosen.high.as_deref();
-        merge(low, leaves_before, high, &chosen.frozen, shape, read, emit)?;
-        let watermark = chosen.frozen.span.map_or(0, |(_, last)| last + 1);
-        let watermark = if planted!(self.environment, WatermarkTooHigh) {
-            watermark + 1
-        } else {
-            watermark
-        };
-        let most = if leaves.len() > MOST_LEAVES {
-            MOST_LEAVES / 2
-        } else {
-            MOST_LEAVES
-        };
-        let mut pieces = Vec::new();
-        let mut rest = &leaves[..];
-        loop {
-            let (leaves, behind) = rest.split_at(rest.len().min(most));
-            let low = match leaves.first() {
-                Some(first) if !pieces.is_empty() => first.low.clone(),
-                _ => chosen.low.clone(),
-            };
-            let page = if leaves.is_empty() {
-                None
-            } else {
-                let mut raw = Vec::new();
-                let list = leaves.iter().map(|slot| (&*slot.low, slot.page.pointer));
-                put_leaves(&mut raw, self.granule, list);
-                let page = self.place(Kind::Group, Compression::Lz4, number, &raw, &mut pages)?;
-                written.group_bytes += page.pointer.extent(self.granule);
-                Some(page)
-            };
-            pieces.push(Piece {
-                low,
-                leaves: Leaves::new(leaves.to_vec()),
-                page,
-                watermark,
-            });
-            rest = behind;
-            if rest.is_empty() {
-                break;
-            }
-        }
-        self.write_pages(pages)?;
-        Ok(pieces)
     }
 
     /// The group's leaves are those that were written, and its changes are in them.

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::control::Control;
-use super::extents::Extent;
 use super::leaf::Leaf;
 use super::page::{Kind, Pointer, Sealed, unseal};
 use super::shared::Shared;
@@ -109,19 +108,27 @@ impl<E: Environment> Shared<E> {
         let store = self.log.shared.log;
         let sealed = Sealed::new(kind, compression, store, number, raw)?;
         let bytes = sealed.len().next_multiple_of(self.granule);
-        let extent = match self.space.take(bytes) {
-            Some(extent) => extent,
-            None => self.grow(bytes)?,
+        let extent = loop {
+            match self.space.take(bytes) {
+                Some(extent) => break extent,
+                // Another thread may take what was made.
+                None => self.grow(bytes)?,
+            }
         };
         let (pointer, bytes) = sealed.at(extent.start);
         pages.push((pointer.offset, bytes));
         Ok(Page::new(pointer, extent))
     }
 
-    /// Makes the data file longer, and takes so many bytes of it.
-    fn grow(&self, bytes: u64) -> Result<Extent<E>, Error> {
+    /// Makes the data file longer, by so many bytes at least, unless another thread has just done so.
+    fn grow(&self, bytes: u64) -> Result<(), Error> {
         let data = &self.data.get().ok_or(Error::Closed)?.file;
+        let before = self.space.end();
+        let _growing = E::lock(&self.growing);
         let end = self.space.end();
+        if end > before {
+            return Ok(());
+        }
         // Also without what is free at the end already.
         let more = (end / 8).clamp(bytes, MOST_GROWTH.max(bytes));
         for more in [more, bytes] {
@@ -130,8 +137,7 @@ impl<E: Environment> Shared<E> {
             match data.allocate(end + more) {
                 Ok(()) => {
                     self.space.grow(end + more);
-                    let taken = self.space.take(bytes);
-                    return taken.ok_or_else(|| Error::broken("what was made is not there"));
+                    return Ok(());
                 }
                 Err(error) if is_full(&error) => {}
                 Err(error) => return Err(Error::io("make the data file longer")(error)),

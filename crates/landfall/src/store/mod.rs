@@ -7,7 +7,7 @@
 //!   `extents` says which bytes of the data file are free, `cache` which leaves are kept in memory;
 //! - `shared` is what all users share: committing, and looking; `snapshots` who reads as of which commit, `piece` what
 //!   they see, `iterate` goes through keys, `transaction` commits only if nobody came between;
-//! - `checkpoint` writes changes into leaves, which `merge` makes; `restart` opens a store, `replay` reads what was
+//! - `checkpoint` writes changes into leaves, by `groups` whose leaves `merge` makes; `restart` opens a store, `replay` reads what was
 //!   committed since in `run`s, of which `rebuild` makes changes; `counters` says what was done, and
 //!   `verify` whether all of it can be read; `inspect` looks from outside.
 
@@ -20,6 +20,7 @@ pub(crate) mod control;
 mod counters;
 pub(crate) mod data_file;
 mod extents;
+mod groups;
 mod heads;
 pub(crate) mod inspect;
 pub(crate) mod iterate;

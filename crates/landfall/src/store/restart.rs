@@ -292,6 +292,7 @@ pub(super) fn open<E: Environment>(
         granule,
         space: loaded.space,
         data: file,
+        growing: E::mutex(()),
         cache: Cache::new(),
         keyspaces: E::rw_lock(loaded.keyspaces),
         committing: E::mutex(Committing {

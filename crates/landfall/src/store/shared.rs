@@ -62,6 +62,8 @@ pub(crate) struct Shared<E: Environment> {
     /// Bytes of which offsets and lengths in the data file are multiples.
     pub granule: u64,
     pub space: Arc<Space<E>>,
+    /// Held by who makes the data file longer.
+    pub growing: E::Mutex<()>,
     /// There once there is a page.
     pub data: OnceLock<DataFile<E>>,
     pub cache: Cache<E>,

@@ -1,0 +1,261 @@
+//! How a checkpoint writes its groups: each by itself, by two threads, since one waits for the disk while the other merges.
+//!
+//! What fails ends both. A group with a damaged leaf is left out, and the others are written.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::changes::Changes;
+use super::counters::Written;
+use super::data_file::Pages;
+use super::merge::{Merged, Shape, merge};
+use super::pace::Pace;
+use super::page::Kind;
+use super::root::put_leaves;
+use super::shared::Shared;
+use super::tree::{Group, Keyspace, Leaves, Page, Slot};
+use super::verify::{entries_between, misplaced};
+use crate::environment::{Environment, planted};
+use crate::{Compression, Error};
+
+/// Leaves of a group: one that has more is cut into groups of half as many.
+#[cfg(not(test))]
+const MOST_LEAVES: usize = 128;
+#[cfg(test)]
+const MOST_LEAVES: usize = 4;
+/// Bytes of leaves that wait to be written together, about: more would be memory that nobody counts.
+#[cfg(not(test))]
+const WAITING: u64 = 4 << 20;
+#[cfg(test)]
+const WAITING: u64 = 2 << 10;
+
+/// A group that is being written.
+pub(super) struct Chosen<E: Environment> {
+    pub keyspace: Arc<Keyspace<E>>,
+    pub low: Arc<[u8]>,
+    /// The first key behind it.
+    pub high: Option<Arc<[u8]>>,
+    pub group: Arc<E::RwLock<Group<E>>>,
+    pub leaves: Arc<Leaves<E>>,
+    pub frozen: Arc<Changes>,
+}
+
+/// What a group is cut into, or all of it.
+pub(super) struct Piece<E: Environment> {
+    pub low: Arc<[u8]>,
+    pub leaves: Arc<Leaves<E>>,
+    pub page: Option<Arc<Page<E>>>,
+    pub watermark: u64,
+}
+
+/// Of each group that was chosen what it is now; `None`: a leaf of it is damaged, and it stays as it was.
+pub(super) type Pieces<E> = Vec<Option<Vec<Piece<E>>>>;
+
+/// The groups of a checkpoint while they are written.
+pub(super) struct Writing<E: Environment> {
+    pub chosen: Vec<Chosen<E>>,
+    /// As of which commits somebody reads, in their order.
+    snapshots: Vec<u64>,
+    /// The number of the checkpoint.
+    pub number: u64,
+    pace: Pace,
+    progress: E::Mutex<Progress<E>>,
+}
+
+struct Progress<E: Environment> {
+    /// Groups that were begun, and bytes of their changes.
+    begun: usize,
+    begun_bytes: usize,
+    /// Groups that were ended.
+    ended: usize,
+    pieces: Pieces<E>,
+    written: Written,
+    damage: Option<Error>,
+    failure: Option<Error>,
+}
+
+impl<E: Environment> Shared<E> {
+    pub(super) fn writing(
+        &self,
+        chosen: Vec<Chosen<E>>,
+        snapshots: Vec<u64>,
+        number: u64,
+    ) -> Writing<E> {
+        Writing {
+            pace: Pace {
+                begin: self.changes.load(Ordering::Relaxed),
+                frozen: chosen.iter().map(|chosen| chosen.frozen.bytes).sum(),
+                most: self.most_changes(),
+            },
+            progress: E::mutex(Progress {
+                begun: 0,
+                begun_bytes: 0,
+                ended: 0,
+                pieces: chosen.iter().map(|_| None).collect(),
+                written: Written::default(),
+                damage: None,
+                failure: None,
+            }),
+            chosen,
+            snapshots,
+            number,
+        }
+    }
+
+    /// Writes all groups.
+    pub(super) fn write_groups(
+        self: &Arc<Self>,
+        writing: &Arc<Writing<E>>,
+    ) -> Result<(Pieces<E>, Written), Error> {
+        // Without it this one writes all of them.
+        let helper = (writing.chosen.len() > 1).then(|| {
+            let (own, theirs) = (self.clone(), writing.clone());
+            let work = move || own.write_some(&theirs);
+            self.environment.spawn("landfall-groups", work).ok()
+        });
+        self.write_some(writing);
+        helper.flatten().into_iter().for_each(E::join);
+        let mut progress = E::lock(&writing.progress);
+        if let Some(failure) = progress.failure.take() {
+            return Err(failure);
+        }
+        if progress.ended < writing.chosen.len() {
+            return Err(Error::broken("a thread that writes groups panicked"));
+        }
+        let pieces = std::mem::take(&mut progress.pieces);
+        match progress.damage.take() {
+            Some(error) if pieces.iter().all(Option::is_none) => Err(error),
+            _ => Ok((pieces, progress.written)),
+        }
+    }
+
+    /// Writes one group after the other that nobody has begun.
+    fn write_some(&self, writing: &Writing<E>) {
+        loop {
+            let mut progress = E::lock(&writing.progress);
+            let index = progress.begun;
+            let Some(chosen) = writing.chosen.get(index) else {
+                return;
+            };
+            if progress.failure.is_some() {
+                return;
+            }
+            progress.begun += 1;
+            progress.begun_bytes += chosen.frozen.bytes;
+            self.set_limit(writing.pace.limit(progress.begun_bytes));
+            drop(progress);
+            let mut written = Written::default();
+            let made = self.write_group(chosen, &writing.snapshots, writing.number, &mut written);
+            let mut progress = E::lock(&writing.progress);
+            progress.ended += 1;
+            progress.written.add(written);
+            match made {
+                Ok(pieces) => progress.pieces[index] = Some(pieces),
+                Err(error @ Error::Corrupt { .. }) => {
+                    let keyspace = &*chosen.keyspace.name;
+                    tracing::warn!(%error, keyspace, "changes cannot be written into a damaged leaf");
+                    E::exclude(&chosen.group).is_damaged = true;
+                    progress.damage = Some(error);
+                }
+                Err(error) => {
+                    progress.failure.get_or_insert(error);
+                }
+            }
+        }
+    }
+
+    /// Writes the leaves of a group that have changes, and where all of them are.
+    fn write_group(
+        &self,
+        chosen: &Chosen<E>,
+        snapshots: &[u64],
+        number: u64,
+        written: &mut Written,
+    ) -> Result<Vec<Piece<E>>, Error> {
+        let options = &chosen.keyspace.options;
+        let shape = Shape {
+            leaf_bytes: options.leaf_bytes as usize,
+            snapshots,
+            drops_removals: planted!(self.environment, DropRemoval),
+        };
+        // What is not in memory is needed once.
+        let read = |page: &Arc<Page<E>>, low: &[u8], high: Option<&[u8]>| {
+            let leaf = match page.cached() {
+                Some(leaf) => leaf,
+                None => Arc::new(self.read_leaf(page)?),
+            };
+            // Otherwise leaves were made that nobody finds.
+            match entries_between(&leaf, Some(low), high) {
+                Some(_) => Ok(leaf),
+                None => Err(misplaced(self.data.get(), page)),
+            }
+        };
+        let mut pages = Pages::new();
+        let mut waiting = 0;
+        let mut leaves = Vec::with_capacity(chosen.leaves.len());
+        let emit = |leaf| {
+            leaves.push(match leaf {
+                Merged::Kept(slot) => slot,
+                Merged::New(low, raw) => {
+                    let compression = options.compression;
+                    let page = self.place(Kind::Leaf, compression, number, &raw, &mut pages)?;
+                    let extent = page.pointer.extent(self.granule);
+                    written.leaves += 1;
+                    written.leaf_bytes += extent;
+                    waiting += extent;
+                    if waiting > WAITING {
+                        self.write_pages(std::mem::take(&mut pages))?;
+                        waiting = 0;
+                    }
+                    Slot { low, page }
+                }
+            });
+            Ok(())
+        };
+        let (low, leaves_before) = (&chosen.low, &chosen.leaves);
+        let high = chosen.high.as_deref();
+        merge(low, leaves_before, high, &chosen.frozen, shape, read, emit)?;
+        let watermark = chosen.frozen.span.map_or(0, |(_, last)| last + 1);
+        let watermark = if planted!(self.environment, WatermarkTooHigh) {
+            watermark + 1
+        } else {
+            watermark
+        };
+        let most = if leaves.len() > MOST_LEAVES {
+            MOST_LEAVES / 2
+        } else {
+            MOST_LEAVES
+        };
+        let mut pieces = Vec::new();
+        let mut rest = &leaves[..];
+        loop {
+            let (leaves, behind) = rest.split_at(rest.len().min(most));
+            let low = match leaves.first() {
+                Some(first) if !pieces.is_empty() => first.low.clone(),
+                _ => chosen.low.clone(),
+            };
+            let page = if leaves.is_empty() {
+                None
+            } else {
+                let mut raw = Vec::new();
+                let list = leaves.iter().map(|slot| (&*slot.low, slot.page.pointer));
+                put_leaves(&mut raw, self.granule, list);
+                let page = self.place(Kind::Group, Compression::Lz4, number, &raw, &mut pages)?;
+                written.group_bytes += page.pointer.extent(self.granule);
+                Some(page)
+            };
+            pieces.push(Piece {
+                low,
+                leaves: Leaves::new(leaves.to_vec()),
+                page,
+                watermark,
+            });
+            rest = behind;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        self.write_pages(pages)?;
+        Ok(pieces)
+    }
+}
