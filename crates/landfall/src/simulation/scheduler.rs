@@ -17,7 +17,7 @@ struct Unfair {
     has_begun: bool,
 }
 
-/// One that a number decides.
+/// One that a number decides: if it is even, nobody is left waiting.
 pub(super) fn scheduler(seed: u64) -> Box<dyn Scheduler + Send> {
     if seed.is_multiple_of(2) {
         return Box::new(RandomScheduler::new_from_seed(seed, 1));
