@@ -271,7 +271,7 @@ fn a_run_ends_with_one_screen_and_its_tables_fit_a_hundred_columns() {
         "append with fdatasync",
         " threads, ",
         "not synced",
-        "Distrust",
+        "Trust",
         "sudo landfall lab sync --prove",
         "landfall-report/index.html",
     ] {

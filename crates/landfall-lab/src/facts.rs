@@ -323,6 +323,19 @@ fn is_nearly_full(filesystem: &Filesystem) -> bool {
     space.total_bytes > 0 && (space.available_bytes as f64) < NEARLY_FULL * space.total_bytes as f64
 }
 
+/// The disks below a filesystem whose writes are counted.
+fn disks(storage: &Filesystem) -> Vec<&BlockDevice> {
+    let devices = storage.devices.iter();
+    devices.flat_map(BlockDevice::counted_on).collect()
+}
+
+/// A virtual disk below a filesystem, with its driver: a host decides what a flush is.
+pub(crate) fn virtual_disk(storage: &Filesystem) -> Option<(&BlockDevice, &str)> {
+    disks(storage)
+        .into_iter()
+        .find_map(|disk| Some((disk, disk.virtual_driver.as_deref()?)))
+}
+
 /// Whether a power cut may take new, grown and renamed files, synced or not: nothing brings their names and sizes back.
 pub(crate) fn may_lose_new_files(filesystem: &Filesystem) -> bool {
     let storage = filesystem.storage();
@@ -409,15 +422,8 @@ pub fn notices(filesystem: &Filesystem) -> Vec<Notice> {
         let details = "After a power cut e2fsck may ask a person what to do.";
         Notice::new("no-journal", Weight::Warning, text).because(details)
     });
-    let disks: Vec<&BlockDevice> = storage
-        .devices
-        .iter()
-        .flat_map(BlockDevice::counted_on)
-        .collect();
-    if let Some((disk, driver)) = disks
-        .iter()
-        .find_map(|disk| Some((disk, disk.virtual_driver.as_ref()?)))
-    {
+    let disks = disks(storage);
+    if let Some((disk, driver)) = virtual_disk(storage) {
         add(
             "virtual-disk",
             Weight::Note,

@@ -1,6 +1,7 @@
 //! The page of a results document, as data.
 
 use super::advice::advised;
+use super::screen::effort;
 use super::{prose, prove, runs};
 use crate::advice::{Advice, Scope};
 use crate::{Findings, Found, Results, facts};
@@ -38,6 +39,7 @@ pub fn page(results: &Results, advice: &Advice, scope: &Scope) -> Page {
         (true, several) => (String::new(), format!("{} recorded devices", several.len())),
         (false, _) => (results.directory.clone(), facts::place(&results.filesystem)),
     };
+    let effort = (!has_only_proofs).then(|| effort(results));
     let made = results.site.text().filter(|_| !has_only_proofs);
     let foundation = match (has_only_proofs, proofs.len()) {
         (true, 1) => "The filesystem that was made",
@@ -52,7 +54,11 @@ pub fn page(results: &Results, advice: &Advice, scope: &Scope) -> Page {
         },
         heading,
         subject,
-        circumstances: made.into_iter().chain([place, when(results)]).collect(),
+        circumstances: made
+            .into_iter()
+            .chain([place, when(results)])
+            .chain(effort)
+            .collect(),
         plans: plans(results),
         sentences,
         front,

@@ -1,4 +1,4 @@
-//! One screen of what was found: the answers, what was claimed, what to distrust, what to run next. All figures are in the
+//! One screen of what was found: the answers, what was claimed, what to trust, what to run next. All figures are in the
 //! tables, which [`super::brief`] has.
 
 use std::collections::BTreeSet;
@@ -79,7 +79,7 @@ pub fn screen(results: &Results, proofs: &[Block], kept: Kept<'_>, detail: Detai
     if detail.reasons || results.is_empty() {
         rows.extend(left_out(results));
     }
-    rows.extend(distrust(results));
+    rows.extend(trust(results));
     rows.extend(next(results, kept));
     rows.extend(kept.page.map(|page| Row::of("Report", [page])));
     blocks.push(Block::Table(
@@ -96,6 +96,15 @@ fn measured(results: &Results) -> String {
         Some(made) => format!("On {made}, made in {directory}: {place}"),
         None => format!("In {directory}: {place}"),
     };
+    format!(
+        "{place}, Linux {}; {}.",
+        results.host.kernel,
+        effort(results)
+    )
+}
+
+/// How often and for how long it was measured: `5 rounds, 75 s`.
+pub(super) fn effort(results: &Results) -> String {
     let rounds = results.findings().map(|found| found.rounds());
     let rounds: Vec<u32> = rounds.collect();
     let rounds = match (rounds.iter().min(), rounds.iter().max()) {
@@ -104,11 +113,7 @@ fn measured(results: &Results) -> String {
         (Some(least), Some(most)) => format!("{least} to {most} rounds"),
         _ => "no rounds".to_owned(),
     };
-    format!(
-        "{place}, Linux {}; {rounds}, {}.",
-        results.host.kernel,
-        duration_text(results.seconds)
-    )
+    format!("{rounds}, {}", duration_text(results.seconds))
 }
 
 /// Claims that were judged, a line each, as far as there is room.
@@ -188,18 +193,26 @@ fn rest_of_claims(results: &Results, detail: Detail) -> Option<String> {
         ),
     ];
     let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
-    let counted: Vec<String> = counted
+    let mut counted: Vec<String> = counted
         .map(|(count, more, [one, several])| {
             let name = if count == 1 { one } else { several };
             format!("{count}{more} {name}")
         })
         .collect();
-    let published = if detail.claims == 0 {
-        "published ones: "
-    } else {
-        ""
-    };
-    (!counted.is_empty()).then(|| format!("{published}{} (--tables)", counted.join(", ")))
+    let mut published = "";
+    if detail.claims == 0 {
+        published = "published ones: ";
+        let mut claims = results.claims();
+        let surprise = claims.find(|claim| claim.verdict == Verdict::DoesNotHold);
+        if let Some((first, claim)) = counted.first_mut().zip(surprise) {
+            first.push_str(&format!(", such as \u{201c}{}\u{201d}", claim.statement));
+            if let Some(here) = claim.today {
+                first.push_str(&format!(", here {}", two(here.median)));
+            }
+        }
+    }
+    let separator = if detail.claims == 0 { "; " } else { ", " };
+    (!counted.is_empty()).then(|| format!("{published}{} (--tables)", counted.join(separator)))
 }
 
 /// Why series of the plan could not be measured, each reason once.
@@ -219,8 +232,8 @@ fn left_out(results: &Results) -> Vec<Row> {
     titled("Missing", lines)
 }
 
-/// The weightiest notices, and how many more there are.
-fn distrust(results: &Results) -> Vec<Row> {
+/// Whether to trust the figures, the weightiest notices, and how many more there are.
+fn trust(results: &Results) -> Vec<Row> {
     let mut all: Vec<&Notice> = results.notices.iter().collect();
     all.sort_by_key(|notice| std::cmp::Reverse(notice.weight));
     let shown = all.iter().filter(|notice| notice.weight > Weight::Note);
@@ -233,13 +246,7 @@ fn distrust(results: &Results) -> Vec<Row> {
         })
         .collect();
     let more = all.len() - said.len();
-    if results.is_too_noisy() {
-        let text = "Too noisy to conclude: most intervals are wider than their figures.";
-        said.insert(0, Cell::toned(Tone::Bad, text));
-    }
-    if said.is_empty() {
-        said.push("Nothing was noticed that speaks against these figures.".into());
-    }
+    said.insert(0, verdict(results, all.first().map(|notice| notice.weight)));
     if more > 0 {
         let notices = if more == 1 { "notice" } else { "notices" };
         said.push(Cell::toned(
@@ -247,7 +254,25 @@ fn distrust(results: &Results) -> Vec<Row> {
             format!("{more} more {notices}: --tables"),
         ));
     }
-    titled("Distrust", said)
+    titled("Trust", said)
+}
+
+/// Whether to trust the figures, by the weightiest of what was noticed.
+fn verdict(results: &Results, weightiest: Option<Weight>) -> Cell {
+    match weightiest {
+        _ if results.is_too_noisy() => {
+            let text = "Too noisy to conclude: most intervals are wider than their figures.";
+            Cell::toned(Tone::Bad, text)
+        }
+        Some(Weight::Danger) => Cell::toned(Tone::Bad, "Not as they stand:"),
+        Some(Weight::Warning) => {
+            let text = "With care, ratios more than rates:";
+            Cell::toned(Tone::Doubt, text)
+        }
+        Some(Weight::Note) | None => {
+            "Nothing was noticed that speaks against these figures.".into()
+        }
+    }
 }
 
 /// What to run next, by what was not done yet.
@@ -271,6 +296,9 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
         ));
     }
     commands.push("sudo landfall advise   # settings of the databases installed here".to_owned());
+    if measures_sync && !results.experiments.iter().any(|one| one.name() == "torn") {
+        commands.push("sudo landfall lab torn   # torn pages: what protection costs".to_owned());
+    }
     if let Some(document) = kept.document.map(quoted) {
         commands.push(format!("landfall show --tables {document}"));
         if kept.page.is_none() {

@@ -167,7 +167,7 @@ pub fn way(axes: &Axes) -> String {
         Some(Allocation::Append) => "into a new file",
         Some(Allocation::Overwrite) => "over an old file",
         Some(Allocation::ZeroFilled) => "over zeros just written",
-        Some(Allocation::ZeroFilledSettled) => "over blocks synced before",
+        Some(Allocation::ZeroFilledSettled) => "over a synced old file",
         Some(Allocation::Unwritten) => "into fallocated space",
         Some(Allocation::Sparse) => "into a sparse file",
         Some(Allocation::WriteZeroes) => "over zeros made by fallocate",

@@ -1,9 +1,9 @@
 // Cost against safety: settings in groups by what power cuts did to them, by operations per second. Groups stand in the
 // order of their rows.
 
-// By the index of the group: lost nothing, lost, not proven. Shapes say what colours repeat.
-const safetyColours = ["var(--good)", "var(--bad)", "var(--faint)"];
-const safetySymbols = ["circle", "times", "square"];
+// By the index of the group: lost nothing, lost, not proven, at risk. Shapes say what colours repeat.
+const safetyColours = ["var(--good)", "var(--bad)", "var(--faint)", "var(--doubt)"];
+const safetySymbols = ["circle", "times", "square", "triangle"];
 
 function drawSafety(chart, width) {
   const { groups, rows } = chart;
@@ -76,6 +76,7 @@ function drawSafety(chart, width) {
       dots(0, { r: 4.5, fill: filled }),
       dots(1, { r: 4.5 }),
       dots(2, { r: 4, fill: "var(--page)" }),
+      dots(3, { r: 4, fill: "var(--page)" }),
       ...texts(some((row) => !row.best), {}),
       ...texts(best, { fontWeight: 700, fill: strong }),
     ],

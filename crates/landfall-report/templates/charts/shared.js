@@ -66,7 +66,9 @@ function rowLabels(layout, rows, dy = -15) {
 function rateScale(items, log, room, textOf) {
   const most = d3.max(items, (item) => item.high) || 1;
   const least = d3.min(items, (item) => item.low);
-  const domain = log ? [least * 0.8, most * 1.05] : [0, most * 1.01];
+  // A logarithmic axis ends with a label, if one is near.
+  const next = log ? logTicks(most, most * 2.5, true)[0] : most;
+  const domain = log ? [least * 0.8, next * 1.05] : [0, most * 1.01];
   const position = (log ? d3.scaleLog() : d3.scaleLinear()).domain(domain);
   const leftward = (item) => log && position(item.low) > 0.55;
   const overhang = (item) => {

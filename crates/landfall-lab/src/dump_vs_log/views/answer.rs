@@ -70,6 +70,7 @@ fn cheaper(found: &DumpVsLogResults) -> Option<String> {
         None => (below(Cost::Bytes)?, "writes less"),
     };
     Some(format!(
-        "Syncing each update {what} than a dump if under {share} of the state changes between two dumps."
+        "Syncing each update of {} {what} than a dump if under {share} of the state changes between two dumps.",
+        bytes_text(found.record_bytes)
     ))
 }

@@ -10,6 +10,7 @@ use landfall_results::{Axis, Files, Metric, Series};
 use super::prose::{count, rounded};
 use super::safety::is_at_risk;
 use crate::Results;
+use crate::facts::virtual_disk;
 use crate::numbers::{NOTHING, Print, interval, thousands, two};
 use crate::stats::Estimate;
 use crate::sync::SyncResults;
@@ -25,7 +26,7 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
     };
     let mut rows = vec![lead.row(way(lead.series), lead.series, "cheapest")];
     let mut notes = vec![lead.legend()];
-    notes.extend(lead.standing());
+    notes.extend(lead.standing(results));
     if let Some(append) = lead.append(sync) {
         let is_at_risk = is_at_risk(&results.filesystem, append);
         let remark = if is_at_risk {
@@ -92,7 +93,7 @@ impl<'a> Lead<'a> {
     }
 
     /// What is to be known of the first row: that others are as fast, and what it was proven by.
-    fn standing(&self) -> Option<String> {
+    fn standing(&self, results: &Results) -> Option<String> {
         if !self.has_spread() {
             return Some("One round cannot say how far chance moved these figures.".to_owned());
         }
@@ -105,8 +106,13 @@ impl<'a> Lead<'a> {
                 rest.len()
             )),
         };
-        let untested =
-            (!self.is_proven).then(|| "No power was cut: durable is as documented.".to_owned());
+        let untested = (!self.is_proven).then(|| {
+            let host = match virtual_disk(results.filesystem.storage()) {
+                Some(_) => ", if this virtual disk's host keeps what it was told to flush",
+                None => "",
+            };
+            format!("No power was cut: durable is as documented{host}.")
+        });
         let states = self.series.proof.as_ref().map(|proof| proof.states as f64);
         let proof = states.filter(|_| self.is_proven).map(|states| {
             let states = thousands(states);

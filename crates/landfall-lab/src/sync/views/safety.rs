@@ -18,27 +18,41 @@ use landfall_results::{Axes, Axis, Series, Term};
 /// Rows of the picture on the first screen.
 const MOST_IN_FRONT: usize = 7;
 
+/// The group, behind those of [`Safety`], of what was synced into a file that the filesystem may forget to have grown.
+const AT_RISK: usize = 3;
+const RISK: &str = "at risk: without a journal, a power cut can undo the growth of a file";
+
 /// Names of the groups of a comparison.
-const PROVEN: [&str; 3] = ["lost nothing", "lost acknowledged writes", "not proven"];
+const PROVEN: [&str; 4] = [
+    "lost nothing",
+    "lost acknowledged writes",
+    "not proven",
+    RISK,
+];
 /// The same where nothing was proven, so that only what a call promises is known.
-const PROMISED: [&str; 3] = [
+const PROMISED: [&str; 4] = [
     "",
     "not synced: a power cut may lose data",
     "synced; no power cut was tested yet",
+    RISK,
 ];
 /// The same in main memory.
-const IN_MEMORY: [&str; 3] = ["", "", "in main memory, where nothing is durable"];
+const IN_MEMORY: [&str; 4] = ["", "", "in main memory, where nothing is durable", ""];
 
 /// The picture that comes before everything else: cost against safety; or cost alone, with the command that adds safety.
 pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
     let ranking = ranking(sync);
     let is_proven = ranking.is_some();
-    let (all, best) = match &ranking {
-        Some(ranking) => (ranking.all.clone(), ranking.best),
-        None => {
-            let best = cheapest_durable(sync, |_| true).map(|(best, _)| best);
-            (comparable(sync), best)
-        }
+    let (all, best, has_equals) = match &ranking {
+        Some(ranking) => (
+            ranking.all.clone(),
+            ranking.best,
+            !ranking.equals.is_empty(),
+        ),
+        None => match cheapest_durable(sync, |_| true) {
+            Some((best, equals)) => (comparable(sync), Some(best), !equals.is_empty()),
+            None => (comparable(sync), None, false),
+        },
     };
     let best = best.map(|(best, _)| best);
     let (centre, _) = all.first()?;
@@ -47,7 +61,10 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         (false, true) => IN_MEMORY,
         (false, false) => PROMISED,
     };
+    let is_known_to_lose =
+        |series: &Series| !series.axes.is_durable() || safety(series) == Safety::Lost;
     let group = |series: &Series| match (is_proven, results.is_in_memory()) {
+        _ if is_at_risk(&results.filesystem, series) && !is_known_to_lose(series) => AT_RISK,
         (true, _) => safety(series) as usize,
         (false, false) if !series.axes.is_durable() => Safety::Lost as usize,
         (false, _) => Safety::NotProven as usize,
@@ -62,11 +79,7 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         .map(|timed| {
             let (series, _) = timed;
             let best = best.map(|best| best.key.as_str());
-            let mut mark = mark(timed, group(series), best, named);
-            if is_at_risk(&results.filesystem, series) {
-                mark.text.push_str(", at risk");
-            }
-            mark
+            mark(timed, group(series), best, named)
         })
         .map(|mark| ComparisonMark {
             durable: mark.durable && (is_proven || !results.is_in_memory()),
@@ -75,13 +88,14 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         .collect();
     // What is not known to be lost stands above what is.
     rows.sort_by_key(|row| match row.group {
-        1 => 2,
+        0 => 0,
         2 if !is_proven => 1,
-        2 => 3,
-        other => other,
+        AT_RISK => 2,
+        1 => 3,
+        _ => 4,
     });
     let mut legend =
-        vec!["Bars are 95% intervals; where they overlap, no difference is shown.".to_owned()];
+        vec!["Marks are medians of rounds, bars their 95% intervals; where bars overlap, no difference is shown.".to_owned()];
     if is_proven {
         legend.push("0/300 means: lost in 0 of 300 simulated power cuts.".to_owned());
         let is_bare = |(one, _): &Timed<'_>| {
@@ -94,7 +108,12 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         }
     }
     if best.is_some() {
-        legend.push("Ringed, with the dashed line: the way that the text above names.".to_owned());
+        let why = if has_equals {
+            "the plainest way of those that cannot be told from the fastest of its kind"
+        } else {
+            "the way that the text above names"
+        };
+        legend.push(format!("Ringed, with the dashed line: {why}."));
     }
     if hidden > 0 {
         legend.push(format!("{hidden} more rows are under Data."));
