@@ -45,7 +45,7 @@ pub fn wall(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
 /// The same in one sentence.
 pub fn wall_in_short(wall: &Wall) -> String {
     format!(
-        "Handing over falls from {} MB/s to {} between {} and {} (the wall).",
+        "Handing over falls from {} MB/s to {} between {} and {} (the wall: writers wait for the disk).",
         thousands(wall.before_mb_per_s.median),
         thousands(wall.after_mb_per_s.median),
         bytes_text(wall.size_before),
@@ -167,7 +167,7 @@ pub fn way(axes: &Axes) -> String {
         Some(Allocation::Append) => "into a new file",
         Some(Allocation::Overwrite) => "over an old file",
         Some(Allocation::ZeroFilled) => "over zeros just written",
-        Some(Allocation::ZeroFilledSettled) => "over a synced old file",
+        Some(Allocation::ZeroFilledSettled) => "over zeros synced before",
         Some(Allocation::Unwritten) => "into fallocated space",
         Some(Allocation::Sparse) => "into a sparse file",
         Some(Allocation::WriteZeroes) => "over zeros made by fallocate",

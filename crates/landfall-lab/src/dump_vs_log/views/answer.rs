@@ -41,7 +41,7 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
         // A log begins new files too.
         let lost = match *saving {
             Saving::LogEveryUpdate | Saving::SnapshotEveryUpdate if is_at_risk => {
-                format!("{lost}, if its new files stay")
+                "new files (no journal)".to_owned()
             }
             _ => (*lost).to_owned(),
         };

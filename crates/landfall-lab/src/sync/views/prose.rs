@@ -166,7 +166,7 @@ fn untested(sync: &SyncResults) -> String {
     let fastest = unsynced.max_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
     match fastest {
         Some((one, rate)) => format!(
-            "Not safe: what is not synced, as {} ({} a second). Whether what is synced survives a power cut was not tested here.",
+            "Not safe: {} ({} a second). Whether what is synced survives a power cut was not tested here.",
             way(one),
             thousands(rate.median)
         ),
@@ -234,7 +234,7 @@ fn append_or_overwrite(results: &Results, sync: &SyncResults) -> String {
         format!("; whether it is faster cannot be told here ({times} times as fast, {spread})")
     };
     let risk = if is_at_risk(&results.filesystem, append) {
-        " Appending is at risk here: without a journal, a power cut can undo the new size."
+        " Appending is at risk here: without a journal, a power cut can undo the new size. Make the filesystem with one."
     } else {
         ""
     };
