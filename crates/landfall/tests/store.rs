@@ -194,5 +194,9 @@ fn transfers_of_many_threads_keep_the_sum() {
         }
         ended.store(true, Ordering::Relaxed);
     });
-    assert!(store.counters().checkpoints > 0);
+    let made = store.counters().checkpoints;
+    assert!(made > 0);
+    store.close().unwrap();
+    let store = open(&place);
+    assert!(store.restart().checkpoint >= made, "{:?}", store.restart());
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{
     AtFlags, CWD, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, StatxFlags,
-    fallocate, flock, fstat, fsync, openat, renameat, statx, unlinkat,
+    fallocate, flock, fstat, fstatvfs, fsync, openat, renameat, statx, unlinkat,
 };
 use rustix::io::{Errno, ReadWriteFlags, pwritev2, retry_on_intr};
 
@@ -233,6 +233,12 @@ impl Storage for Linux {
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let directory = self.handle()?;
         Ok(renameat(directory, from, directory, to)?)
+    }
+
+    fn available(&self) -> Option<u64> {
+        let stat = fstatvfs(self.handle().ok()?).ok()?;
+        // One that has no blocks does not say how many it has.
+        (stat.f_blocks > 0).then(|| stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {

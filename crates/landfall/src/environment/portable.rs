@@ -122,6 +122,10 @@ impl Storage for Portable {
         sync_directory(&self.path(".."))
     }
 
+    fn available(&self) -> Option<u64> {
+        None
+    }
+
     fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.0.directory)? {

@@ -131,6 +131,8 @@ pub(crate) trait Storage: Clone + Send + Sync + 'static {
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Makes durable which files there are.
     fn sync(&self) -> io::Result<()>;
+    /// Bytes that files may grow by, if that is known. Others may take them meanwhile.
+    fn available(&self) -> Option<u64>;
     /// What the directory is on: another one may want another method.
     fn device(&self) -> io::Result<u64>;
     /// Bytes of which offsets and lengths are multiples, and which a device writes whole.

@@ -299,6 +299,10 @@ impl Storage for Memory {
         Ok(())
     }
 
+    fn available(&self) -> Option<u64> {
+        None
+    }
+
     fn device(&self) -> io::Result<u64> {
         Ok(self.device.id.load(Relaxed))
     }

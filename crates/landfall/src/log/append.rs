@@ -11,7 +11,7 @@ use super::format::{FRAME, Frame, HEADER, MOST_BLOCK};
 use super::group::Callback;
 use super::segments::Hurry;
 use super::shared::{Shared, State, StateOf};
-use crate::environment::{Environment, planted};
+use crate::environment::{Environment, Storage, planted};
 use crate::{Error, Lsn};
 
 // No block has more than a frame can tell.
@@ -171,6 +171,7 @@ impl<E: Environment> Shared<E> {
         mut state: StateOf<'a, E>,
         records: &[&[u8]],
     ) -> Result<StateOf<'a, E>, Error> {
+        self.require_room(&state, records)?;
         state.is_batch_open = true;
         let first = state.next_lsn;
         let mut tries = Tries::default();
@@ -213,6 +214,30 @@ impl<E: Environment> Shared<E> {
         state.is_batch_open = false;
         self.space.wake_all();
         Ok(state)
+    }
+
+    /// Whether the disk has room for a batch that takes several blocks, as far as it says how much it has. A batch that does
+    /// not find it in its middle poisons the log.
+    fn require_room(&self, state: &State<E>, records: &[&[u8]]) -> Result<(), Error> {
+        let granule = self.geometry.granule;
+        let bytes: u64 = records.iter().map(|one| (FRAME + one.len()) as u64).sum();
+        let payload = self
+            .block_bytes
+            .saturating_sub((HEADER + FRAME) as u64)
+            .max(1);
+        // Blocks are cut at ends of segments and of buffers as well.
+        let blocks = 2 * bytes.div_ceil(payload) + 2;
+        let bytes = bytes + blocks * ((HEADER + FRAME) as u64 + granule);
+        let left = self.geometry.room(state.next_position);
+        let left = left.saturating_sub(state.filling.bytes());
+        let whole = self.geometry.segment - 2 * granule;
+        let segments = bytes.saturating_sub(left).div_ceil(whole);
+        let missing = segments.saturating_sub(state.segments.at_hand());
+        let bytes = missing.saturating_mul(self.geometry.segment);
+        match self.environment.storage().available() {
+            Some(available) if available < bytes => Err(Error::NoSpace { bytes }),
+            _ => Ok(()),
+        }
     }
 
     /// A batch of which a part is written cannot be ended: if any was, the log cannot go on behind it.

@@ -157,6 +157,12 @@ impl<E: Environment> Segments<E> {
         self.ready() > self.entered + 1
     }
 
+    /// How many can be entered without one that needs more space.
+    pub fn at_hand(&self) -> u64 {
+        // The last one cannot be entered.
+        (self.ready() - self.entered).saturating_sub(1) + self.free.len() as u64
+    }
+
     /// Whether all that were made ahead have been written to.
     #[cfg(test)]
     pub fn is_written_ahead(&self) -> bool {

@@ -228,6 +228,11 @@ impl Disk {
         self.state().lies = true;
     }
 
+    /// Bytes that files may grow by.
+    pub fn space(&self) -> u64 {
+        self.state().space
+    }
+
     pub fn set_space(&self, bytes: u64) {
         self.state().space = bytes;
     }

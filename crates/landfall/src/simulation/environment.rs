@@ -184,6 +184,10 @@ impl Storage for Simulated {
         self.0.disk.sync_parent(self.0.process)
     }
 
+    fn available(&self) -> Option<u64> {
+        Some(self.0.disk.space())
+    }
+
     fn names(&self) -> io::Result<Vec<String>> {
         let mut names = self.0.disk.names(self.0.process)?;
         // A directory has no order.

@@ -383,6 +383,31 @@ fn a_batch_without_space_of_which_nothing_is_written_is_refused() {
 }
 
 #[test]
+fn a_batch_that_the_disk_has_no_room_for_is_refused_before_it_is_begun() {
+    with_log(u64::MAX, |log, disk| {
+        let segment = log.shared.geometry.segment;
+        let (mut refused, mut written) = (0, 0);
+        for round in 0..60_usize {
+            // From less than a segment to ten of them, where there is room for up to four.
+            let records = vec![granules(1 + round % 5); 1 + round * 7 % 13];
+            let records: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
+            disk.set_space(segment * (round as u64 * 3 % 5));
+            match log.append_batch(&records) {
+                Ok(_) => written += 1,
+                Err(Error::NoSpace { .. }) => refused += 1,
+                Err(other) => return Err(wrong(other)),
+            }
+            disk.set_space(1 << 30);
+            log.append_durable(&granules(1)).map_err(wrong)?;
+        }
+        must(
+            refused > 5 && written > 5,
+            &format!("{refused} were refused, {written} written"),
+        )
+    });
+}
+
+#[test]
 fn records_fill_blocks_and_segments_to_their_ends() {
     with_log(u64::MAX, |log, _| {
         // A header, and seven blocks of a granule each.

@@ -71,3 +71,45 @@ impl Written {
         self.control_bytes += more.control_bytes;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_written_for_one_cause() {
+        let log = Counters {
+            bytes: 1,
+            zero_bytes: 2,
+            control_bytes: 4,
+            ..Counters::default()
+        };
+        let mut written = Written::default();
+        for _ in 0..2 {
+            written.add(Written {
+                leaves: 3,
+                leaf_bytes: 8,
+                group_bytes: 16,
+                root_bytes: 32,
+                control_bytes: 64,
+            });
+        }
+        assert_eq!(written.leaves, 6);
+        let counters = StoreCounters {
+            log,
+            logical_bytes: 2,
+            leaf_bytes: written.leaf_bytes,
+            group_bytes: written.group_bytes,
+            root_bytes: written.root_bytes,
+            control_bytes: written.control_bytes,
+            ..StoreCounters::default()
+        };
+        assert_eq!(counters.write_amplification(), f64::from(7 + 240) / 2.0);
+        // Nothing was committed yet.
+        let idle = StoreCounters {
+            logical_bytes: 0,
+            ..counters
+        };
+        assert_eq!(idle.write_amplification(), 247.0);
+    }
+}
