@@ -94,6 +94,9 @@ struct Filled<'a> {
     data: String,
 }
 
+/// Notices that stand with the verdict.
+const MOST_DOUBTS: usize = 2;
+
 /// Rows of a table that are shown: more make a page that no browser likes.
 const MOST_ROWS: usize = 400;
 
@@ -206,14 +209,14 @@ impl Filled<'_> {
         format!("{claims}: {}", verdicts.collect::<Vec<_>>().join(", "))
     }
 
-    /// The weightiest notice itself, for those who read no further than the verdict, and how many others there are.
+    /// The weightiest notices themselves, for those who read no further than the verdict, and how many others there are.
     fn doubts(&self) -> Option<String> {
         let mut all: Vec<&Notice> = self.page.notices.iter().collect();
         all.sort_by_key(|notice| Reverse(notice.weight));
-        let (worst, others) = match all.split_first() {
-            Some((worst, others)) if worst.weight > Weight::Note => (Some(worst), others),
-            _ => (None, all.as_slice()),
-        };
+        let weighty = all.partition_point(|notice| notice.weight > Weight::Note);
+        let (worst, others) = all.split_at(weighty.min(MOST_DOUBTS));
+        let worst: Vec<&str> = worst.iter().map(|notice| notice.text.as_str()).collect();
+        let worst = worst.join(" ");
         let count = |weight| others.iter().filter(|one| one.weight == weight).count();
         let kinds = [
             (count(Weight::Danger), "danger", "dangers"),
@@ -225,11 +228,11 @@ impl Filled<'_> {
             .map(|(count, one, several)| Self::counted(count, one, several))
             .collect();
         let counted = counted.join(", ");
-        match (worst, counted.as_str()) {
-            (None, "") => None,
-            (None, _) => Some(format!("{counted}.")),
-            (Some(worst), "") => Some(worst.text.clone()),
-            (Some(worst), _) => Some(format!("{} Also: {counted}.", worst.text)),
+        match (worst.as_str(), counted.as_str()) {
+            ("", "") => None,
+            ("", _) => Some(format!("{counted}.")),
+            (_, "") => Some(worst),
+            (..) => Some(format!("{worst} Also: {counted}.")),
         }
     }
 

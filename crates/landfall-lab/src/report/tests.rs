@@ -306,7 +306,7 @@ fn a_run_without_proofs_is_reported_without_them() {
 
 /// Whoever reads no further than the first screen has read the worst.
 #[test]
-fn the_weightiest_notice_is_said_in_the_verdict_and_the_others_are_counted() {
+fn the_weightiest_notices_are_said_in_the_verdict_and_the_others_are_counted() {
     let with = |weights: &[Weight]| {
         let mut noticed = results(strategies(|_| true));
         let notices = weights.iter().enumerate();
@@ -322,12 +322,12 @@ fn the_weightiest_notice_is_said_in_the_verdict_and_the_others_are_counted() {
         (&[note, note], Some("2 notes.")),
         (&[warning], Some("Text 0.")),
         (
-            &[note, warning, warning],
-            Some("Text 1. Also: 1 warning, 1 note."),
+            &[note, warning, warning, warning],
+            Some("Text 1. Text 2. Also: 1 warning, 1 note."),
         ),
         (
             &[warning, danger, note],
-            Some("Text 1. Also: 1 warning, 1 note."),
+            Some("Text 1. Text 0. Also: 1 note."),
         ),
     ];
     for (weights, said) in cases {
