@@ -159,8 +159,8 @@ impl<E: Environment> Segments<E> {
 
     /// How many can be entered without one that needs more space.
     pub fn at_hand(&self) -> u64 {
-        // The last one cannot be entered.
-        (self.ready() - self.entered).saturating_sub(1) + self.free.len() as u64
+        // The last one cannot be entered. After opening the one that is entered may be yet to be made.
+        self.ready().saturating_sub(self.entered + 1) + self.free.len() as u64
     }
 
     /// Whether all that were made ahead have been written to.
