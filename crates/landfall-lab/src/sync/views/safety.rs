@@ -20,7 +20,7 @@ const MOST_IN_FRONT: usize = 7;
 
 /// The group, behind those of [`Safety`], of what was synced into a file that the filesystem may forget to have grown.
 const AT_RISK: usize = 3;
-const RISK: &str = "at risk: without a journal, a power cut can undo the growth of a file";
+const RISK: &str = "at risk: no journal keeps new sizes";
 
 /// Names of the groups of a comparison.
 const PROVEN: [&str; 4] = [
