@@ -9,12 +9,26 @@ mod screen;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use landfall_os::humanize::duration_text;
 use landfall_results::view::Block;
 
 pub use page::page;
 pub use screen::{Detail, Kept, screen};
 
 use crate::{Findings, Found, Results};
+
+/// How often and for how long it was measured: `5 rounds, 75 s`.
+fn effort(results: &Results) -> String {
+    let rounds = results.findings().map(|found| found.rounds());
+    let rounds: Vec<u32> = rounds.collect();
+    let rounds = match (rounds.iter().min(), rounds.iter().max()) {
+        (Some(1), Some(1)) => "1 round".to_owned(),
+        (Some(least), Some(most)) if least == most => format!("{most} rounds"),
+        (Some(least), Some(most)) => format!("{least} to {most} rounds"),
+        _ => "no rounds".to_owned(),
+    };
+    format!("{rounds}, {}", duration_text(results.seconds))
+}
 
 /// All that a terminal shows of every experiment, without claims, proofs and notices.
 pub fn brief(results: &Results) -> Vec<Block> {

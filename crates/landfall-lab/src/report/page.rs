@@ -1,8 +1,7 @@
 //! The page of a results document, as data.
 
 use super::advice::advised;
-use super::screen::effort;
-use super::{prose, prove, runs};
+use super::{effort, prose, prove, runs};
 use crate::advice::{Advice, Scope};
 use crate::{Findings, Found, Results, facts};
 use landfall_os::humanize::{bytes_text, duration_text};

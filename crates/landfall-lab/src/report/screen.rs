@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use landfall_os::humanize::{duration_text, quoted};
+use landfall_os::humanize::quoted;
 use landfall_results::claim::{Band, ClaimResult, Verdict};
 use landfall_results::view::{Block, Cell, Column, Row, Table, Tone, or_nothing};
 
-use super::runs;
+use super::{effort, runs};
 use crate::numbers::{NOTHING, interval, two};
 use crate::{Found, Notice, Results, Weight, facts, sync};
 
@@ -101,19 +101,6 @@ fn measured(results: &Results) -> String {
         results.host.kernel,
         effort(results)
     )
-}
-
-/// How often and for how long it was measured: `5 rounds, 75 s`.
-pub(super) fn effort(results: &Results) -> String {
-    let rounds = results.findings().map(|found| found.rounds());
-    let rounds: Vec<u32> = rounds.collect();
-    let rounds = match (rounds.iter().min(), rounds.iter().max()) {
-        (Some(1), Some(1)) => "1 round".to_owned(),
-        (Some(least), Some(most)) if least == most => format!("{most} rounds"),
-        (Some(least), Some(most)) => format!("{least} to {most} rounds"),
-        _ => "no rounds".to_owned(),
-    };
-    format!("{rounds}, {}", duration_text(results.seconds))
 }
 
 /// Claims that were judged, a line each, as far as there is room.
