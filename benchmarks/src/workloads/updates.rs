@@ -23,15 +23,22 @@ pub struct Options {
     /// Whether each commit is durable
     #[arg(long, default_value_t = true, action = ArgAction::Set)]
     durable: bool,
+    /// Whether half of each value compresses
+    #[arg(long, default_value_t = true, action = ArgAction::Set)]
+    compressible: bool,
     /// Block device whose writes are counted, such as nvme0n1 [default: the one that --dir is on]
     #[arg(long)]
     device: Option<String>,
 }
 
 pub fn run(options: &Options) -> Fallible<()> {
+    let mut rows = ROWS;
+    if !options.compressible {
+        rows.random = rows.value;
+    }
     options.common.compare("updates", MEMORY, &|turn| {
         let engine = turn.open()?;
-        prepare(&*engine, &ROWS, options.rows)?;
+        prepare(&*engine, &rows, options.rows)?;
         place::write_out(turn.parent())?;
         let meter = Meter::new(options.device.as_deref(), turn.parent())?;
         let before = meter.bytes()?;
@@ -41,7 +48,7 @@ pub fn run(options: &Options) -> Fallible<()> {
             for first in (0..options.updates).step_by(options.batch as usize) {
                 let numbers = first..options.updates.min(first + options.batch);
                 let mut writes =
-                    numbers.map(|number| ROWS.write(random.u64(0..options.rows), number + 1));
+                    numbers.map(|number| rows.write(random.u64(0..options.rows), number + 1));
                 engine.commit(&mut writes, options.durable)?;
             }
             engine.sync()
@@ -53,12 +60,12 @@ pub fn run(options: &Options) -> Fallible<()> {
         })?;
         turn.tell("settling", "s", settled.as_secs_f64());
 
-        let logical = (options.updates * ROWS.bytes()) as f64;
+        let logical = (options.updates * rows.bytes()) as f64;
         let name = format!("written by the {} / data", meter.name());
         let written = meter.bytes()?.saturating_sub(before);
         turn.tell(&name, "×", written as f64 / logical);
         drop(engine);
-        let data = (options.rows * ROWS.bytes()) as f64;
+        let data = (options.rows * rows.bytes()) as f64;
         let space = place::size(&turn.directory)? as f64;
         turn.tell("file size / data", "×", space / data);
         Ok(())

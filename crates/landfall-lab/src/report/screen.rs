@@ -11,7 +11,7 @@ use super::{effort, runs};
 use crate::numbers::{NOTHING, interval, two};
 use crate::{Found, Notice, Results, Weight, facts, sync};
 
-/// Notices that are said.
+/// Notices that are said where there is room.
 const MOST_NOTICES: usize = 3;
 
 /// Reasons that are said.
@@ -24,6 +24,8 @@ pub struct Detail {
     reasons: bool,
     /// Claims that have a line each, what does not hold before what holds; the rest is counted.
     claims: usize,
+    /// Notices that are said, the weightiest first; the rest is counted.
+    notices: usize,
 }
 
 impl Detail {
@@ -37,11 +39,18 @@ impl Detail {
         };
         let surprises = of(Verdict::DoesNotHold);
         let judged = surprises + of(Verdict::Holds);
-        let with = |reasons, claims| Detail { reasons, claims };
+        let with = |reasons, claims, notices| Detail {
+            reasons,
+            claims,
+            notices,
+        };
         let most = (surprises..=judged).rev();
-        let mut all: Vec<Detail> = most.map(|claims| with(true, claims)).collect();
-        all.extend((0..=surprises).rev().map(|claims| with(false, claims)));
-        all
+        let most = most.map(|claims| with(true, claims, MOST_NOTICES));
+        let fewer = (0..=surprises).rev();
+        let fewer = fewer.map(|claims| with(false, claims, MOST_NOTICES));
+        let least = (0..MOST_NOTICES).rev();
+        let least = least.map(|notices| with(false, 0, notices));
+        most.chain(fewer).chain(least).collect()
     }
 }
 
@@ -79,7 +88,7 @@ pub fn screen(results: &Results, proofs: &[Block], kept: Kept<'_>, detail: Detai
     if detail.reasons || results.is_empty() {
         rows.extend(left_out(results));
     }
-    rows.extend(trust(results));
+    rows.extend(trust(results, detail));
     rows.extend(next(results, kept));
     rows.extend(kept.page.map(|page| Row::of("Report", [page])));
     blocks.push(Block::Table(
@@ -176,7 +185,7 @@ fn rest_of_claims(results: &Results, detail: Detail) -> Option<String> {
         (
             count(Verdict::DoesNotApply),
             "",
-            ["not about this filesystem"; 2],
+            ["does not apply", "do not apply"],
         ),
     ];
     let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
@@ -186,9 +195,7 @@ fn rest_of_claims(results: &Results, detail: Detail) -> Option<String> {
             format!("{count}{more} {name}")
         })
         .collect();
-    let mut published = "";
     if detail.claims == 0 {
-        published = "published ones: ";
         let mut claims = results.claims();
         let surprise = claims.find(|claim| claim.verdict == Verdict::DoesNotHold);
         if let Some((first, claim)) = counted.first_mut().zip(surprise) {
@@ -199,7 +206,7 @@ fn rest_of_claims(results: &Results, detail: Detail) -> Option<String> {
         }
     }
     let separator = if detail.claims == 0 { "; " } else { ", " };
-    (!counted.is_empty()).then(|| format!("{published}{} (--tables)", counted.join(separator)))
+    (!counted.is_empty()).then(|| format!("{} (--tables)", counted.join(separator)))
 }
 
 /// Why series of the plan could not be measured, each reason once.
@@ -220,44 +227,52 @@ fn left_out(results: &Results) -> Vec<Row> {
 }
 
 /// Whether to trust the figures, the weightiest notices, and how many more there are.
-fn trust(results: &Results) -> Vec<Row> {
+fn trust(results: &Results, detail: Detail) -> Vec<Row> {
     let mut all: Vec<&Notice> = results.notices.iter().collect();
     all.sort_by_key(|notice| std::cmp::Reverse(notice.weight));
-    let shown = all.iter().filter(|notice| notice.weight > Weight::Note);
-    let mut said: Vec<Cell> = shown
-        .take(MOST_NOTICES)
-        .map(|notice| match notice.weight {
-            Weight::Danger => Cell::toned(Tone::Bad, notice.text.as_str()),
-            Weight::Warning => Cell::toned(Tone::Doubt, notice.text.as_str()),
-            Weight::Note => Cell::from(notice.text.as_str()),
-        })
+    let weightiest = all.first().map(|notice| notice.weight);
+    let doubts = all.iter().filter(|notice| notice.weight > Weight::Note);
+    let shown: Vec<Cell> = doubts
+        .take(detail.notices)
+        .map(|notice| Cell::toned(tone(notice.weight), notice.text.as_str()))
         .collect();
-    let more = all.len() - said.len();
-    said.insert(0, verdict(results, all.first().map(|notice| notice.weight)));
-    if more > 0 {
-        let notices = if more == 1 { "notice" } else { "notices" };
-        said.push(Cell::toned(
-            Tone::Faint,
-            format!("{more} more {notices}: --tables"),
-        ));
+    let more = all.len() - shown.len();
+    let ending = match (shown.len(), more) {
+        (0, 0) => ".".to_owned(),
+        (0, _) => format!(" ({}: --tables).", notices(more)),
+        (_, 0) => ":".to_owned(),
+        (_, _) => format!(" ({more} more: --tables):"),
+    };
+    let (tone, text) = verdict(results, weightiest);
+    let said = [Cell::toned(tone, format!("{text}{ending}"))];
+    titled("Trust", said.into_iter().chain(shown))
+}
+
+fn tone(weight: Weight) -> Tone {
+    match weight {
+        Weight::Danger => Tone::Bad,
+        Weight::Warning => Tone::Doubt,
+        Weight::Note => Tone::Plain,
     }
-    titled("Trust", said)
+}
+
+fn notices(count: usize) -> String {
+    let noun = if count == 1 { "notice" } else { "notices" };
+    format!("{count} {noun}")
 }
 
 /// Whether to trust the figures, by the weightiest of what was noticed.
-fn verdict(results: &Results, weightiest: Option<Weight>) -> Cell {
+fn verdict(results: &Results, weightiest: Option<Weight>) -> (Tone, &'static str) {
+    if results.is_too_noisy() {
+        let text = "Too noisy to conclude, most intervals are wider than their figures";
+        return (Tone::Bad, text);
+    }
     match weightiest {
-        _ if results.is_too_noisy() => {
-            let text = "Too noisy to conclude: most intervals are wider than their figures.";
-            Cell::toned(Tone::Bad, text)
-        }
-        Some(Weight::Danger) => Cell::toned(Tone::Bad, "Not as they stand:"),
-        Some(Weight::Warning) => {
-            let text = "With care, ratios more than rates:";
-            Cell::toned(Tone::Doubt, text)
-        }
+        Some(Weight::Danger) => (Tone::Bad, "Not as they stand"),
+        Some(Weight::Warning) => (Tone::Doubt, "With care, ratios more than rates"),
         Some(Weight::Note) | None => {
-            "Nothing was noticed that speaks against these figures.".into()
+            let text = "Nothing was noticed that speaks against these figures";
+            (Tone::Plain, text)
         }
     }
 }
@@ -272,24 +287,26 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
     let mut commands = Vec::new();
     if measures_sync && !is_proven && !results.is_in_memory() {
         let directory = quoted(&results.directory);
-        commands.push(format!("# {}:", sync::proving()));
-        commands.push(format!("sudo landfall lab sync --prove {directory}"));
+        commands.push(format!(
+            "sudo landfall lab sync --prove {directory}  # {}",
+            sync::proving_in_short()
+        ));
     }
     let is_doubtful = |notice: &Notice| notice.weight > Weight::Note;
     if measures_sync && is_proven && results.notices.iter().any(is_doubtful) {
         let directory = quoted(&results.directory);
         commands.push(format!(
-            "sudo landfall lab sync --prove {directory}   # once more, when it is quiet"
+            "sudo landfall lab sync --prove {directory}  # once more, when it is quiet"
         ));
     }
-    commands.push("sudo landfall advise   # settings of the databases installed here".to_owned());
+    commands.push("sudo landfall advise  # settings of the databases installed here".to_owned());
     if measures_sync && !results.experiments.iter().any(|one| one.name() == "torn") {
-        commands.push("sudo landfall lab torn   # torn pages: what protection costs".to_owned());
+        commands.push("sudo landfall lab torn  # torn pages: what protection costs".to_owned());
     }
     if let Some(document) = kept.document.map(quoted) {
         commands.push(format!("landfall show --tables {document}"));
         if kept.page.is_none() {
-            commands.push(format!("landfall show --report DIR {document}   # charts"));
+            commands.push(format!("landfall show --report DIR {document}  # charts"));
         }
     }
     titled("Next", commands.into_iter().map(Cell::from))

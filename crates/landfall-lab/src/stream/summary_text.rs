@@ -45,11 +45,10 @@ pub fn wall(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
 /// The same in one sentence.
 pub fn wall_in_short(wall: &Wall) -> String {
     format!(
-        "Handing over falls from {} MB/s to {} between {} and {} (the wall: writers wait for the disk).",
-        thousands(wall.before_mb_per_s.median),
-        thousands(wall.after_mb_per_s.median),
+        "Above {} writers wait for the disk (the wall): {} MB/s, not {}.",
         bytes_text(wall.size_before),
-        bytes_text(wall.size_after),
+        thousands(wall.after_mb_per_s.median),
+        thousands(wall.before_mb_per_s.median),
     )
 }
 

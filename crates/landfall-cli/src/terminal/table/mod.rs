@@ -149,7 +149,14 @@ mod tests {
             document: Some("landfall-report/results.json"),
             page: Some("landfall-report/index.html"),
         };
-        for name in ["ext4", "btrfs", "spinning", "memory", "no-barrier"] {
+        for name in [
+            "ext4",
+            "btrfs",
+            "spinning",
+            "memory",
+            "no-barrier",
+            "without-journal",
+        ] {
             let shown = shown(&recorded(name), false, kept);
             let text = anstream::adapter::strip_str(&shown).to_string();
             for part in ["Trust", "Next", kept.document.unwrap(), kept.page.unwrap()] {

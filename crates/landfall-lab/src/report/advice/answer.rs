@@ -169,7 +169,7 @@ fn change(change: &Change<'_>) -> Vec<Row> {
     let said = if change.risk.is_empty() {
         setting.because.clone()
     } else {
-        format!("risks: {}", change.risk)
+        format!("{} risks: {}", change.from, change.risk)
     };
     let said = [said, also_lost(change), setting.by_hand.clone()];
     let said = said.into_iter().filter(|sentence| !sentence.is_empty());

@@ -97,7 +97,7 @@ fn tie(soonest: &Saved<'_>, rivals: &[Saved<'_>]) -> Option<String> {
         [] => None,
         [one] => Some(format!("As soon, by their intervals: {one}.")),
         [first, rest @ ..] => Some(format!(
-            "As soon, by their intervals: {first} and {} more (--tables).",
+            "As soon, by their intervals: {first} and {} more.",
             rest.len()
         )),
     }

@@ -37,7 +37,10 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
         rows.push(lead.row(way(append), append, remark));
         notes.extend(lead.why_append(append, results));
         if is_at_risk {
-            notes.push("At risk: without a journal, a power cut can undo the new size. Have one, or overwrite.".to_owned());
+            notes.push(
+                "At risk: a power cut can undo the new size. Overwrite, or have a journal."
+                    .to_owned(),
+            );
         }
     }
     if let Some((one, many)) = lead.threads(sync) {
@@ -100,19 +103,16 @@ impl<'a> Lead<'a> {
         }
         let tie = match self.ties.as_slice() {
             [] => None,
-            [one] => Some(format!(
-                "As fast as the first, by their intervals: {}.",
-                way(one)
-            )),
+            [one] => Some(format!("As fast, by their intervals: {}.", way(one))),
             [one, rest @ ..] => Some(format!(
-                "As fast as the first, by their intervals: {} and {} more (--tables).",
+                "As fast, by their intervals: {} and {} more.",
                 way(one),
                 rest.len()
             )),
         };
         let untested = (!self.is_proven).then(|| {
             let host = match virtual_disk(results.filesystem.storage()) {
-                Some(_) => ", if this virtual disk's host keeps what it was told to flush",
+                Some(_) => ", if this virtual disk's host flushes",
                 None => "",
             };
             format!("No power was cut: durable is as documented{host}.")
@@ -377,7 +377,7 @@ mod tests {
         );
         let expected = [
             LEGEND,
-            "As fast as the first, by their intervals: overwrite with fsync. No power was cut: durable is as documented.",
+            "As fast, by their intervals: overwrite with fsync. No power was cut: durable is as documented.",
             "Appending costs 2 writes and 1 flush more: each sync also writes the new size.",
             "16 threads, one file, write 4.0 times as often as one: they share flushes.",
             "99% of writes take at most 3,000 µs in the first row, 750 with 16 threads.",

@@ -168,6 +168,12 @@ pub(crate) fn proving() -> String {
     )
 }
 
+/// The same in a few words.
+pub(crate) fn proving_in_short() -> String {
+    let took = Experiment::expected(&Plan::proving()).as_secs_f64();
+    format!("simulated power cuts, {}", duration_text(took))
+}
+
 /// `8 KiB writes a second, 1 thread`.
 fn writes_of(series: &Series) -> String {
     let threads = match series.axes.threads {
