@@ -118,7 +118,7 @@ fn slow_memory(strategies: &[Series]) -> Option<Notice> {
         .filter_map(spread)
         .max_by(|a, b| (a.1 / a.0.max(LEAST_CPU)).total_cmp(&(b.1 / b.0.max(LEAST_CPU))))?;
     let text = format!(
-        "Some saves may be too slow: for each GiB the kernel took from {:.1} to {:.1} s of CPU time, as it does where memory is slow to get.",
+        "Times may be too long: memory was slow to get, and the kernel took {:.1} to {:.1} s of CPU time for each GiB.",
         worst.0, worst.1
     );
     let details = "Virtual machines whose host provides memory at first touch behave so. Look at the single rounds, not only at the medians.";
@@ -172,7 +172,7 @@ mod tests {
         assert!(slow_memory(std::slice::from_ref(&result)).is_none());
         result.trials[3].figures.set(Metric::CpuSPerGib, 2.0);
         let notice = slow_memory(&[result]).unwrap();
-        assert!(notice.text.contains("from 0.3 to 2.0 s of CPU time"));
+        assert!(notice.text.contains("took 0.3 to 2.0 s of CPU time"));
     }
 
     #[test]

@@ -14,11 +14,7 @@ use crate::stream::summary_text::seconds_text;
 
 /// What stands beside each way.
 const SHOWN: [(Saving, &str, &str); 3] = [
-    (
-        Saving::Dump,
-        "dump, while the program waits",
-        "all since the dump",
-    ),
+    (Saving::Dump, "dump, records encoded", "all since the dump"),
     (Saving::LogEveryUpdate, "log, each update synced", "nothing"),
     (
         Saving::SnapshotEveryUpdate,
@@ -40,6 +36,7 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
         let restart = time(Metric::RestartSeconds, 1.0);
         // A log begins new files too.
         let lost = match *saving {
+            Saving::Dump if is_at_risk => "all since, or new files".to_owned(),
             Saving::LogEveryUpdate | Saving::SnapshotEveryUpdate if is_at_risk => {
                 "new files (no journal)".to_owned()
             }

@@ -24,7 +24,12 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
     } else {
         "Durable writes of"
     };
-    let mut rows = vec![lead.row(way(lead.series), lead.series, "cheapest")];
+    let first = if lead.ties.is_empty() {
+        "cheapest"
+    } else {
+        "tied cheapest"
+    };
+    let mut rows = vec![lead.row(way(lead.series), lead.series, first)];
     let mut notes = vec![lead.legend()];
     notes.extend(lead.standing(results));
     if let Some(append) = lead.append(sync) {
@@ -38,7 +43,7 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
         notes.extend(lead.why_append(append, results));
         if is_at_risk {
             notes.push(
-                "At risk: a power cut can undo the new size. Overwrite, or have a journal."
+                "At risk: repair after a power cut can undo the new size. Have a journal."
                     .to_owned(),
             );
         }
@@ -132,7 +137,7 @@ impl<'a> Lead<'a> {
     /// What is known of another way that is meant to be durable.
     fn standing_of(&self, series: &Series) -> &'static str {
         match safety(series) {
-            _ if !self.is_proven => "synced",
+            _ if !self.is_proven => "untested",
             Safety::NotProven => "not proven",
             Safety::LostNothing => "safe",
             Safety::Lost => "unsafe",
@@ -369,9 +374,9 @@ mod tests {
         assert_eq!(
             rows,
             [
-                "overwrite with fdatasync: cheapest",
-                "append with fdatasync: synced",
-                "16 threads overwrite: synced",
+                "overwrite with fdatasync: tied cheapest",
+                "append with fdatasync: untested",
+                "16 threads overwrite: untested",
                 "overwrite, not synced: unsafe",
             ]
         );

@@ -20,7 +20,7 @@ const MOST_IN_FRONT: usize = 7;
 
 /// The group, behind those of [`Safety`], of what was synced into a file that the filesystem may forget to have grown.
 const AT_RISK: usize = 3;
-const RISK: &str = "at risk: no journal keeps new sizes";
+const RISK: &str = "at risk: no journal, a new size can be lost";
 
 /// Names of the groups of a comparison.
 const PROVEN: [&str; 4] = [
@@ -109,7 +109,7 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
     }
     if best.is_some() {
         let why = if has_equals {
-            "the plainest way of those that cannot be told from the fastest of its kind"
+            "the simplest of those that tie with the fastest"
         } else {
             "the way that the text above names"
         };
