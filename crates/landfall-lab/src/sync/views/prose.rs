@@ -181,7 +181,7 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
     let reserve = if results.is_in_doubt() {
         "The cheapest write that is meant to be durable"
     } else {
-        "Among the fastest synced writes"
+        "Among the cheapest synced writes"
     };
     first(reserve, best, &rate, &equals, "")
 }
@@ -233,7 +233,7 @@ fn append_or_overwrite(results: &Results, sync: &SyncResults) -> String {
         format!("; whether it is faster cannot be told here ({times} times as fast, {spread})")
     };
     let risk = if is_at_risk(&results.filesystem, append) {
-        " At risk here: a power cut can undo the new size (tune2fs -O has_journal adds a journal)."
+        " Appending is at risk: a power cut can undo the new size (tune2fs -O has_journal adds a journal)."
     } else {
         ""
     };

@@ -159,7 +159,7 @@ fn named_as(equals: &[Timed<'_>]) -> &'static str {
 }
 
 /// What `landfall lab sync --prove` does, and how long it takes.
-pub(crate) fn proving() -> String {
+fn proving() -> String {
     let plan = Plan::proving();
     format!(
         "simulates up to {} power cuts for each way, in about {}",
