@@ -170,6 +170,26 @@ pub(crate) enum Fault {
     ThawRemoved,
     /// Who reads is asked before what a checkpoint writes is chosen.
     SnapshotsBeforeFreeze,
+    /// Leaves are written at home with changes that the log can lose.
+    HomeAheadOfLog,
+    /// A leaf that is cut is written at the home of what it was.
+    HomeOfCutLeaf,
+    /// Copies of leaves are not durable when the leaves are written at home.
+    CopiesNotDurable,
+    /// Copies are written over those of the batch before.
+    OneHalfOfCopies,
+    /// Copies are relied on before a checkpoint says where they are.
+    CopiesBeforeRoot,
+    /// Copies are not looked at when a store is opened.
+    IgnoreCopies,
+    /// Images of leaves are not durable when the leaves are written at home.
+    ImageNotDurable,
+    /// Of each leaf the log gets one image, whatever it has forgotten since.
+    ImageOnce,
+    /// Images are not looked at when a store is opened.
+    IgnoreImages,
+    /// What is to be written whole is written as anything else.
+    AtomicInPieces,
 }
 
 impl Fault {
@@ -231,7 +251,7 @@ impl Fault {
         Fault::ApplyTwice,
     ];
     /// Those of a store.
-    pub const STORE: [Fault; 24] = [
+    pub const STORE: [Fault; 34] = [
         Fault::FreeBeforeControl,
         Fault::TruncateBeforeControl,
         Fault::SkipDataSync,
@@ -256,5 +276,15 @@ impl Fault {
         Fault::ReadRemoved,
         Fault::ThawRemoved,
         Fault::SnapshotsBeforeFreeze,
+        Fault::HomeAheadOfLog,
+        Fault::HomeOfCutLeaf,
+        Fault::CopiesNotDurable,
+        Fault::OneHalfOfCopies,
+        Fault::CopiesBeforeRoot,
+        Fault::IgnoreCopies,
+        Fault::ImageNotDurable,
+        Fault::ImageOnce,
+        Fault::IgnoreImages,
+        Fault::AtomicInPieces,
     ];
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, IoSlice};
+use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,9 @@ use crate::environment::Buffer;
 
 /// Offsets and lengths where direct I/O cannot be had: a page, so that no write touches another's.
 const PAGE: u32 = ALIGNMENT as u32;
+/// `RWF_ATOMIC` and `STATX_WRITE_ATOMIC`, since Linux 6.11; not in the libraries yet.
+const RWF_ATOMIC: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x40);
+const STATX_WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x0001_0000);
 /// How long methods are tried against each other.
 const CALIBRATION: Duration = Duration::from_millis(60);
 /// Writes of each method after which no more are needed.
@@ -165,6 +169,15 @@ impl storage::File for LinuxFile {
     fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
+
+    fn write_atomic(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let write = || pwritev2(&self.file, &[IoSlice::new(bytes)], offset, RWF_ATOMIC);
+        match retry_on_intr(write)? {
+            written if written == bytes.len() => Ok(()),
+            // Two writes would be torn between them.
+            _ => Err(io::ErrorKind::WriteZero.into()),
+        }
+    }
 }
 
 impl Storage for Linux {
@@ -276,6 +289,22 @@ impl Storage for Linux {
                 Ok(PAGE)
             }
         }
+    }
+
+    /// A property of files, so one without a name is asked.
+    fn atomic_writes(&self) -> io::Result<RangeInclusive<u32>> {
+        if self.method() == Some(Method::Buffered) {
+            return Ok(0..=0);
+        }
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::DIRECT;
+        let file = openat(self.handle()?, ".", flags, Mode::RUSR | Mode::WUSR);
+        let told = file
+            .and_then(|file| statx(&file, "", AtFlags::EMPTY_PATH, STATX_WRITE_ATOMIC))
+            .ok()
+            .filter(|told| told.stx_mask & STATX_WRITE_ATOMIC.bits() != 0);
+        Ok(told.map_or(0..=0, |told| {
+            told.stx_atomic_write_unit_min..=told.stx_atomic_write_unit_max
+        }))
     }
 
     fn calibrate(&self, file: &LinuxFile, offset: u64, granule: u32) -> io::Result<Method> {

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -74,6 +75,11 @@ impl PortableFile {
 }
 
 impl storage::File for PortableFile {
+    /// The standard library has none.
+    fn write_atomic(&self, _: &[u8], _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     fn size(&self) -> io::Result<u64> {
         Ok(self.file().metadata()?.len())
     }
@@ -110,6 +116,10 @@ impl storage::File for PortableFile {
 
 impl Storage for Portable {
     type File = PortableFile;
+
+    fn atomic_writes(&self) -> io::Result<RangeInclusive<u32>> {
+        Ok(0..=0)
+    }
 
     fn make_directory(&self) -> io::Result<()> {
         match fs::create_dir(&self.0.directory) {

@@ -1,6 +1,7 @@
 //! Files in one directory, and how writes to them are made durable.
 
 use std::io;
+use std::ops::RangeInclusive;
 
 /// Buffers of reads and writes begin at multiples of this many bytes: enough for direct I/O on every device.
 pub(crate) const ALIGNMENT: usize = 4096;
@@ -73,6 +74,9 @@ pub(crate) trait File: Send + Sync + 'static {
     fn settle(&self) -> io::Result<()>;
     /// Makes durable what was written, and the length.
     fn sync(&self) -> io::Result<()>;
+    /// Writes all of `bytes` by one write of which a power cut leaves everything or nothing; durable once the file was synced. Their
+    /// number is a power of two of which `offset` is a multiple, and one of [`atomic_writes`](Storage::atomic_writes).
+    fn write_atomic(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
     /// Fills `buffer` from `offset` on.
     fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
@@ -137,6 +141,8 @@ pub(crate) trait Storage: Clone + Send + Sync + 'static {
     fn device(&self) -> io::Result<u64>;
     /// Bytes of which offsets and lengths are multiples, and which a device writes whole.
     fn granule(&self) -> io::Result<u32>;
+    /// Bytes that a write may have which is not torn, with direct I/O; `0..=0`: none is promised.
+    fn atomic_writes(&self) -> io::Result<RangeInclusive<u32>>;
     /// Which method is the soonest durable for `granule` bytes at `offset` of `file`, which are overwritten.
     fn calibrate(&self, file: &Self::File, offset: u64, granule: u32) -> io::Result<Method>;
     /// Has files that are opened from now on use it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -239,6 +239,10 @@ impl File for MemoryFile {
     fn sync(&self) -> io::Result<()> {
         Ok(())
     }
+
+    fn write_atomic(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_some(bytes, offset, Durability::Later).map(drop)
+    }
 }
 
 impl Storage for Memory {
@@ -309,6 +313,10 @@ impl Storage for Memory {
 
     fn granule(&self) -> io::Result<u32> {
         Ok(self.device.granule.load(Relaxed))
+    }
+
+    fn atomic_writes(&self) -> io::Result<RangeInclusive<u32>> {
+        Ok(GRANULE..=GRANULE << 5)
     }
 
     fn calibrate(&self, _: &MemoryFile, _: u64, _: u32) -> io::Result<Method> {

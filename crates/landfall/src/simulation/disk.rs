@@ -21,6 +21,8 @@ struct Version {
     bytes: [u8; SECTOR],
     /// A sync that failed has given it up: later ones do not try again.
     is_given_up: bool,
+    /// The first block of a write that is not torn: all of it is there or nothing.
+    whole: Option<u64>,
 }
 
 #[derive(Clone, Default)]
@@ -432,6 +434,28 @@ impl Disk {
         bytes: &[u8],
         offset: u64,
     ) -> io::Result<usize> {
+        self.write_as(process, inode, bytes, offset, false)
+    }
+
+    /// Begins a write of which all may be there from now on, and never a part.
+    pub fn write_whole(
+        &self,
+        process: u64,
+        inode: usize,
+        bytes: &[u8],
+        offset: u64,
+    ) -> io::Result<()> {
+        self.write_as(process, inode, bytes, offset, true).map(drop)
+    }
+
+    fn write_as(
+        &self,
+        process: u64,
+        inode: usize,
+        bytes: &[u8],
+        offset: u64,
+        is_whole: bool,
+    ) -> io::Result<usize> {
         let (mut state, how) = self.tick(process, Call::Write)?;
         assert_eq!((offset % SECTOR as u64, bytes.len() % SECTOR), (0, 0));
         let end = offset + bytes.len() as u64;
@@ -445,6 +469,9 @@ impl Disk {
         }
         let mut count = bytes.len();
         if how == Some(How::Short) {
+            if is_whole {
+                return Err(planned());
+            }
             count = state.half(count);
         }
         let mut first = offset / SECTOR as u64;
@@ -455,10 +482,12 @@ impl Disk {
         }
         let fails = how == Some(How::Io);
         let (time, block) = (state.time, state.block);
+        let whole = is_whole.then_some(first / block);
         let mut is_there = HashMap::new();
         for (sector, chunk) in (first..).zip(bytes[..count].chunks(SECTOR)) {
             let rng = &mut state.rng;
-            if fails && *is_there.entry(sector / block).or_insert_with(|| rng.bool()) {
+            let part = whole.unwrap_or(sector / block);
+            if fails && *is_there.entry(part).or_insert_with(|| rng.bool()) {
                 continue;
             }
             if how == Some(How::LostWrite) {
@@ -468,6 +497,7 @@ impl Disk {
                 time,
                 bytes: chunk.try_into().unwrap(),
                 is_given_up: fails,
+                whole,
             };
             let newer = state.inodes[inode].newer.entry(sector).or_default();
             newer.push(version);
@@ -542,8 +572,9 @@ impl Disk {
             }
             for (sector, newer) in &file.newer {
                 // Any that is kept, and none that came before one that is.
-                let block = (index, sector / state.block);
-                if let Some(version) = newer.iter().rev().find(|one| keeps(one.time, block)) {
+                let block = |one: &Version| (index, one.whole.unwrap_or(sector / state.block));
+                let newest = newer.iter().rev().find(|one| keeps(one.time, block(one)));
+                if let Some(version) = newest {
                     left.durable.insert(*sector, version.bytes);
                 }
             }

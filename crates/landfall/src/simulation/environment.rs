@@ -3,6 +3,7 @@
 //! Each operation of the disk is a moment at which another thread may go on, before and after it.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as Plain};
 use std::time::Duration;
@@ -171,6 +172,19 @@ impl File for SimulatedFile {
         others();
         synced
     }
+
+    fn write_atomic(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let promised = self.environment.atomic_writes()?;
+        assert!(promised.contains(&(bytes.len() as u32)), "not promised");
+        assert!(bytes.len().is_power_of_two() && offset.is_multiple_of(bytes.len() as u64));
+        others();
+        let inner = self.inner();
+        let written = inner
+            .disk
+            .write_whole(inner.process, self.inode, bytes, offset);
+        others();
+        written
+    }
 }
 
 impl Storage for Simulated {
@@ -233,6 +247,14 @@ impl Storage for Simulated {
 
     fn granule(&self) -> io::Result<u32> {
         Ok(self.0.way.granule)
+    }
+
+    fn atomic_writes(&self) -> io::Result<RangeInclusive<u32>> {
+        // Through the page cache nothing is promised.
+        Ok(match self.0.way.method {
+            Method::Buffered => 0..=0,
+            _ => self.0.way.granule..=16 << 10,
+        })
     }
 
     fn calibrate(&self, _: &SimulatedFile, _: u64, _: u32) -> io::Result<Method> {

@@ -17,11 +17,13 @@ use super::control::{Control, ControlFile};
 use super::counters::Written;
 use super::data_file::Pages;
 use super::groups::{Chosen, Piece, Pieces, Writing};
+use super::homes::Copies;
 use super::page::Kind;
-use super::root::{GroupEntry, KeyspaceEntry, Root};
+use super::protection::Protection;
+use super::root::{GroupEntry, KeyspaceEntry, Root, Span};
 use super::shared::Shared;
 use super::tree::{Group, Keyspace, Leaves, Page, Place, group_of};
-use crate::environment::{Environment, File, planted};
+use crate::environment::{Environment, planted};
 use crate::{Compression, Error, Lsn};
 
 /// What part of the data file one checkpoint writes again at the most: until it is durable, the old leaves take space as well.
@@ -39,6 +41,8 @@ type Held<E> = (Option<Arc<Page<E>>>, Arc<Leaves<E>>);
 pub(crate) struct Durable<E: Environment> {
     pub root: Option<Arc<Page<E>>>,
     pub groups: Vec<Held<E>>,
+    /// Those that recovery would look for.
+    pub copies: Option<Copies<E>>,
 }
 
 /// What is known by who makes checkpoints, one at a time.
@@ -165,12 +169,20 @@ impl<E: Environment> Shared<E> {
         let is_early = planted!(self.environment, SnapshotsBeforeFreeze);
         let snapshots = if is_early { early } else { snapshots };
         let number = checkpoints.number + 1;
-        let writing = Arc::new(self.writing(chosen, snapshots, number));
+        let protection = E::share(&self.keyspaces).protection.protection;
+        let begun = self
+            .make_data_file(&mut checkpoints.data)
+            .and_then(|()| self.begin_homes(protection));
+        // Of what could not begin nothing is written.
+        let protection = *begun.as_ref().unwrap_or(&Protection::Shadow);
+        let writing = Arc::new(self.writing(chosen, snapshots, number, protection));
         let chosen = &writing.chosen;
-        match self.write_all(checkpoints, &writing, visible + 1) {
+        let made = begun.and_then(|_| self.write_all(checkpoints, &writing, visible + 1));
+        match made {
             Ok(done) => {
                 let first = done.first;
-                let written = done.written;
+                let mut written = done.written;
+                written.add(self.end_homes());
                 checkpoints.number += 1;
                 checkpoints.end = done.end;
                 for (chosen, pieces) in chosen.iter().zip(done.pieces) {
@@ -193,6 +205,9 @@ impl<E: Environment> Shared<E> {
                 }
                 let next = self.log.next_lsn().0;
                 E::lock(&self.schedule).failed(next);
+                if let Some(failure) = E::lock(&self.homes).failure() {
+                    checkpoints.failure = Some(failure);
+                }
                 Err(error)
             }
         }
@@ -263,7 +278,7 @@ impl<E: Environment> Shared<E> {
         chosen
     }
 
-    fn all_keyspaces(&self) -> Vec<Arc<Keyspace<E>>> {
+    pub(super) fn all_keyspaces(&self) -> Vec<Arc<Keyspace<E>>> {
         E::share(&self.keyspaces).all.values().cloned().collect()
     }
 
@@ -275,29 +290,28 @@ impl<E: Environment> Shared<E> {
         next: u64,
     ) -> Result<Done<E>, Error> {
         let (chosen, number) = (&writing.chosen, writing.number);
-        self.make_data_file(&mut checkpoints.data)?;
         if planted!(self.environment, FreeBeforeControl) {
             checkpoints.durable.groups.clear();
             checkpoints.durable.root = None;
         }
         let (pieces, mut written) = self.write_groups(writing)?;
+        self.write_last_homes(writing.protection, writing.newest)?;
+        let copies = E::lock(&self.homes).copies.clone();
         let by_address: HashMap<Address<E>, &Vec<Piece<E>>> = chosen
             .iter()
             .zip(&pieces)
             .filter_map(|(chosen, pieces)| Some((Arc::as_ptr(&chosen.group), pieces.as_ref()?)))
             .collect();
-        let (root, groups) = self.root(checkpoints, chosen, &by_address, next);
+        let spans = copies.as_ref().map(Copies::spans);
+        let (root, groups) = self.root(checkpoints, chosen, &by_address, next, spans);
         let (first, end) = (root.first, root.end);
         let mut pages = Pages::new();
         let raw = root.encode(self.granule);
         let root = self.place(Kind::Root, Compression::Lz4, number, &raw, &mut pages)?;
         written.root_bytes += root.pointer.extent(self.granule);
-        self.write_pages(pages)?;
-        let data = self.data.get().ok_or(Error::Closed)?;
+        self.write_pages(&mut pages)?;
         if !planted!(self.environment, SkipDataSync) {
-            data.file
-                .sync()
-                .map_err(Error::io("make a checkpoint durable"))?;
+            self.sync_data(&mut E::lock(&self.homes))?;
         }
         // What is in it must be in the log for ever.
         if end > 1 && !planted!(self.environment, CheckpointAheadOfLog) {
@@ -343,6 +357,7 @@ impl<E: Environment> Shared<E> {
             durable: Durable {
                 root: Some(root),
                 groups,
+                copies,
             },
             first,
             end,
@@ -357,14 +372,15 @@ impl<E: Environment> Shared<E> {
         chosen: &[Chosen<E>],
         pieces: &HashMap<Address<E>, &Vec<Piece<E>>>,
         next: u64,
+        copies: Option<[Span; 2]>,
     ) -> (Root, Vec<Held<E>>) {
         let mut first = next;
         let mut held = Vec::new();
         let mut keyspaces = Vec::new();
-        let (all, next_keyspace, changed) = {
+        let (all, next_keyspace, changed, protection) = {
             let keyspaces = E::share(&self.keyspaces);
             let all: Vec<_> = keyspaces.all.values().cloned().collect();
-            (all, keyspaces.next, keyspaces.changed)
+            (all, keyspaces.next, keyspaces.changed, keyspaces.protection)
         };
         for keyspace in all {
             let places: Vec<Place<E>> = E::share(&keyspace.groups).clone();
@@ -422,6 +438,8 @@ impl<E: Environment> Shared<E> {
             first,
             end: last.max(checkpoints.end).max(first),
             next_keyspace,
+            protection,
+            copies,
             keyspaces,
         };
         (root, held)

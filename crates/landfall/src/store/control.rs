@@ -19,7 +19,7 @@ pub(crate) const CONTROL_NAME: &str = "landfall-store";
 /// The name that it has until it is whole.
 pub(crate) const CONTROL_DRAFT: &str = "landfall-store.new";
 /// Of the layout in `docs/store-format.md`.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 const MAGIC: &[u8; 16] = b"Landfall tree\n\x1a\n";
 /// Bytes of a copy.
@@ -99,6 +99,7 @@ impl Control {
                 offset: u64_at(40),
                 length: u32_at(48),
                 crc: u32_at(52),
+                home: None,
             },
             end: u64_at(56),
             data: u64_at(72),
@@ -239,6 +240,7 @@ mod tests {
                 offset: 1024,
                 length: 100,
                 crc: 3,
+                home: None,
             },
             end: 4096,
             data: 2,

@@ -20,6 +20,12 @@ pub struct StoreCounters {
     pub leaves: u64,
     /// Bytes that were written for leaves.
     pub leaf_bytes: u64,
+    /// Those of them that were written at home, over what was there.
+    pub home_bytes: u64,
+    /// Bytes that were written for copies of them.
+    pub doublewrite_bytes: u64,
+    /// Bytes of the log's records that are images of them; [`log`](StoreCounters::log) has these, too.
+    pub image_bytes: u64,
     /// Bytes that were written for what says where leaves are.
     pub group_bytes: u64,
     /// Bytes that were written for what says where groups are.
@@ -39,7 +45,8 @@ pub struct StoreCounters {
 impl StoreCounters {
     /// Bytes that were written for each byte that was committed: of the log, its zeros included, and of checkpoints.
     pub fn write_amplification(&self) -> f64 {
-        let data = self.leaf_bytes + self.group_bytes + self.root_bytes + self.control_bytes;
+        let leaves = self.leaf_bytes + self.doublewrite_bytes;
+        let data = leaves + self.group_bytes + self.root_bytes + self.control_bytes;
         (self.log.all_bytes() + data) as f64 / self.logical_bytes.max(1) as f64
     }
 }
@@ -57,6 +64,9 @@ pub(crate) struct Tally {
 pub(crate) struct Written {
     pub leaves: u64,
     pub leaf_bytes: u64,
+    pub home_bytes: u64,
+    pub doublewrite_bytes: u64,
+    pub image_bytes: u64,
     pub group_bytes: u64,
     pub root_bytes: u64,
     pub control_bytes: u64,
@@ -66,6 +76,9 @@ impl Written {
     pub fn add(&mut self, more: Written) {
         self.leaves += more.leaves;
         self.leaf_bytes += more.leaf_bytes;
+        self.home_bytes += more.home_bytes;
+        self.doublewrite_bytes += more.doublewrite_bytes;
+        self.image_bytes += more.image_bytes;
         self.group_bytes += more.group_bytes;
         self.root_bytes += more.root_bytes;
         self.control_bytes += more.control_bytes;
@@ -89,27 +102,36 @@ mod tests {
             written.add(Written {
                 leaves: 3,
                 leaf_bytes: 8,
+                home_bytes: 4,
+                doublewrite_bytes: 128,
+                image_bytes: 1,
                 group_bytes: 16,
                 root_bytes: 32,
                 control_bytes: 64,
             });
         }
-        assert_eq!(written.leaves, 6);
+        assert_eq!(
+            (written.leaves, written.home_bytes, written.image_bytes),
+            (6, 8, 2)
+        );
         let counters = StoreCounters {
             log,
             logical_bytes: 2,
             leaf_bytes: written.leaf_bytes,
+            home_bytes: written.home_bytes,
+            doublewrite_bytes: written.doublewrite_bytes,
+            image_bytes: written.image_bytes,
             group_bytes: written.group_bytes,
             root_bytes: written.root_bytes,
             control_bytes: written.control_bytes,
             ..StoreCounters::default()
         };
-        assert_eq!(counters.write_amplification(), f64::from(7 + 240) / 2.0);
+        assert_eq!(counters.write_amplification(), f64::from(7 + 496) / 2.0);
         // Nothing was committed yet.
         let idle = StoreCounters {
             logical_bytes: 0,
             ..counters
         };
-        assert_eq!(idle.write_amplification(), 247.0);
+        assert_eq!(idle.write_amplification(), 503.0);
     }
 }

@@ -3,11 +3,13 @@
 //! A page is given a place in which nothing is that anybody needs, and is written there once; pages that lie side by side are
 //! written by one call. Nothing here makes anything durable but the file's name.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::control::Control;
+use super::extents::Extent;
 use super::leaf::Leaf;
 use super::page::{Kind, Pointer, Sealed, unseal};
 use super::shared::Shared;
@@ -41,6 +43,8 @@ pub(crate) struct DataFile<E: Environment> {
     pub file: FileOf<E>,
     pub number: u64,
     pub name: String,
+    /// What belongs at homes that a power cut has torn, until it is written there.
+    pub torn: BTreeMap<u64, Vec<u8>>,
 }
 
 impl<E: Environment> DataFile<E> {
@@ -61,7 +65,12 @@ impl<E: Environment> DataFile<E> {
         let name = data_name(number);
         let opened = environment.storage().open(&name);
         let file = opened.map_err(Error::io(format!("open {name}")))?;
-        Ok(DataFile { file, number, name })
+        Ok(DataFile {
+            file,
+            number,
+            name,
+            torn: BTreeMap::new(),
+        })
     }
 
     /// The entries of a leaf.
@@ -82,8 +91,48 @@ impl<E: Environment> DataFile<E> {
             .file
             .read(buffer.bytes_mut(whole.clone()), pointer.offset);
         read.map_err(Error::io(format!("read {}", self.name)))?;
-        let raw = unseal(buffer.bytes(whole), pointer, kind, control.store, false);
+        let mut raw = unseal(buffer.bytes(whole), pointer, kind, control.store, false);
+        if raw.is_err()
+            && let Some(page) = self.torn.get(&pointer.offset)
+        {
+            raw = unseal(page, pointer, kind, control.store, false);
+        }
         raw.map_err(|what| self.corrupt(pointer, what))
+    }
+
+    /// The bytes of a page at its home; `None`: they are not what belongs there.
+    pub fn page_as_it_is(
+        &self,
+        pointer: Pointer,
+        control: &Control,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let mut buffer = Buffer::new(pointer.extent(control.granule.into()) as usize);
+        let whole = 0..buffer.capacity();
+        let read = self
+            .file
+            .read(buffer.bytes_mut(whole.clone()), pointer.offset);
+        read.map_err(Error::io(format!("read {}", self.name)))?;
+        let bytes = &buffer.bytes(whole)[..pointer.length as usize];
+        let is_right = unseal(bytes, pointer, Kind::Leaf, control.store, false).is_ok();
+        Ok(is_right.then(|| bytes.to_vec()))
+    }
+
+    /// Writes pages where they belong, and makes them durable.
+    pub fn restore(&self, pages: &BTreeMap<u64, Vec<u8>>, granule: u64) -> Result<(), Error> {
+        if pages.is_empty() {
+            return Ok(());
+        }
+        for (offset, bytes) in pages {
+            let padded = bytes.len().next_multiple_of(granule as usize);
+            let mut buffer = Buffer::new(padded);
+            buffer.bytes_mut(0..bytes.len()).copy_from_slice(bytes);
+            let written = self
+                .file
+                .write(buffer.bytes(0..padded), *offset, Durability::Later);
+            written.map_err(Error::io(format!("restore a leaf in {}", self.name)))?;
+        }
+        let synced = self.file.sync();
+        synced.map_err(Error::io(format!("restore leaves in {}", self.name)))
     }
 
     pub fn corrupt(&self, pointer: Pointer, what: &str) -> Error {
@@ -107,12 +156,31 @@ impl<E: Environment> Shared<E> {
     ) -> Result<Arc<Page<E>>, Error> {
         let store = self.log.shared.log;
         let sealed = Sealed::new(kind, compression, store, number, raw)?;
+        let extent = self.take_extent(sealed.len())?;
+        let (pointer, bytes) = sealed.at(extent.start);
+        pages.push((pointer.offset, bytes));
+        Ok(Page::new(pointer, extent))
+    }
+
+    /// Takes room for so many bytes.
+    pub(super) fn take_extent(&self, bytes: u64) -> Result<Extent<E>, Error> {
+        let bytes = bytes.next_multiple_of(self.granule);
+        loop {
+            if let Some(extent) = self.space.take(bytes) {
+                return Ok(extent);
+            }
+            // Another thread may take what was made.
+            self.grow(bytes)?;
+        }
+    }
+
+    /// Gives a leaf a home, in which nothing is that anybody needs.
+    pub(super) fn settle(&self, sealed: Sealed, pages: &mut Pages) -> Result<Arc<Page<E>>, Error> {
         let bytes = sealed.len().next_multiple_of(self.granule);
         let extent = loop {
-            match self.space.take(bytes) {
+            match self.space.take_aligned(bytes) {
                 Some(extent) => break extent,
-                // Another thread may take what was made.
-                None => self.grow(bytes)?,
+                None => self.grow(2 * bytes)?,
             }
         };
         let (pointer, bytes) = sealed.at(extent.start);
@@ -147,7 +215,7 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Writes pages where they belong, several by one call where they lie side by side.
-    pub(super) fn write_pages(&self, mut pages: Pages) -> Result<(), Error> {
+    pub(super) fn write_pages(&self, pages: &mut Pages) -> Result<(), Error> {
         let data = self.data.get().ok_or(Error::Closed)?;
         pages.sort_unstable_by_key(|(offset, _)| *offset);
         let longest = pages.iter().map(|(_, bytes)| bytes.len()).max();
@@ -157,8 +225,8 @@ impl<E: Environment> Shared<E> {
         let all: usize = pages.iter().map(|(_, bytes)| self.padded(bytes)).sum();
         let size = WRITE.max(longest).min(all);
         let mut buffer = Buffer::new(size.next_multiple_of(self.granule as usize));
-        let mut pages = pages.into_iter().peekable();
-        while let Some((offset, bytes)) = pages.next() {
+        let mut pages = pages.iter().peekable();
+        while let Some(&(offset, ref bytes)) = pages.next() {
             let mut used = 0;
             let mut put = |bytes: &[u8], used: &mut usize| {
                 let padded = self.padded(bytes);
@@ -168,11 +236,11 @@ impl<E: Environment> Shared<E> {
                 *used += padded;
             };
             let most = size;
-            put(&bytes, &mut used);
+            put(bytes, &mut used);
             while let Some((_, next)) = pages.next_if(|(next, bytes)| {
                 *next == offset + used as u64 && used + self.padded(bytes) <= most
             }) {
-                put(&next, &mut used);
+                put(next, &mut used);
             }
             let written = data
                 .file
@@ -213,7 +281,12 @@ impl<E: Environment> Shared<E> {
         // Nobody else makes one.
         let name = data_name(*number);
         let number = *number;
-        let _ = self.data.set(DataFile { file, number, name });
+        let _ = self.data.set(DataFile {
+            file,
+            number,
+            name,
+            torn: BTreeMap::new(),
+        });
         Ok(())
     }
 }

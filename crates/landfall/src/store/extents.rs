@@ -10,6 +10,9 @@ use std::sync::atomic::AtomicUsize;
 
 use crate::environment::Environment;
 
+/// Extents that are looked at for a place that is aligned.
+const MOST_TRIED: usize = 32;
+
 /// Free extents, none of which touches another.
 #[derive(Debug, Default)]
 pub(crate) struct Free {
@@ -30,6 +33,22 @@ impl Free {
             self.insert(start + bytes, length - bytes);
         }
         Some(start)
+    }
+
+    /// Takes so many bytes at a multiple of them.
+    fn take_aligned(&mut self, bytes: u64) -> Option<u64> {
+        let place = |length: u64, start: u64| {
+            let aligned = start.next_multiple_of(bytes);
+            (aligned + bytes <= start + length).then_some(aligned)
+        };
+        // Of those that may have room few are looked at; those that are twice as long have it.
+        let small = self.by_length.range((bytes, 0)..(2 * bytes, 0));
+        let large = self.by_length.range((2 * bytes, 0)..);
+        let found = small
+            .take(MOST_TRIED)
+            .chain(large.take(1))
+            .find_map(|&(length, start)| place(length, start))?;
+        self.take_at(found, bytes).then_some(found)
     }
 
     /// Takes exactly these bytes; `false`: they are not free.
@@ -125,6 +144,17 @@ impl<E: Environment> Space<E> {
         })
     }
 
+    /// Takes so many bytes, a power of two, at a multiple of them; `None`: there are none, or they are hard to find.
+    pub fn take_aligned(self: &Arc<Self>, bytes: u64) -> Option<Extent<E>> {
+        let start = E::lock(&self.free).take_aligned(bytes)?;
+        let space = self.clone();
+        Some(Extent {
+            space,
+            start,
+            bytes,
+        })
+    }
+
     /// Takes exactly these bytes; `None`: somebody has some of them, or they are behind the end.
     pub fn take_at(self: &Arc<Self>, start: u64, bytes: u64) -> Option<Extent<E>> {
         let is_free = E::lock(&self.free).take_at(start, bytes);
@@ -164,7 +194,14 @@ mod tests {
             let mut free = Free::default();
             let mut taken: Vec<(u64, u64)> = Vec::new();
             for _ in 0..200 {
-                match rng.u8(0..4) {
+                match rng.u8(0..5) {
+                    4 => {
+                        let bytes = 1 << rng.u8(0..4);
+                        if let Some(start) = free.take_aligned(bytes) {
+                            assert!(start.is_multiple_of(bytes));
+                            taken.push((start, bytes));
+                        }
+                    }
                     0 => {
                         let more = rng.u64(1..20);
                         let end = free.end;

@@ -10,7 +10,8 @@ use super::counters::Written;
 use super::data_file::Pages;
 use super::merge::{Merged, Shape, merge};
 use super::pace::Pace;
-use super::page::Kind;
+use super::page::{Kind, Sealed, room_at_home};
+use super::protection::Protection;
 use super::root::put_leaves;
 use super::shared::Shared;
 use super::tree::{Group, Keyspace, Leaves, Page, Slot};
@@ -58,6 +59,10 @@ pub(super) struct Writing<E: Environment> {
     snapshots: Vec<u64>,
     /// The number of the checkpoint.
     pub number: u64,
+    /// What keeps leaves whole.
+    pub protection: Protection,
+    /// The newest commit that any of the groups has a change of; 0: they have none.
+    pub newest: u64,
     pace: Pace,
     progress: E::Mutex<Progress<E>>,
 }
@@ -80,8 +85,12 @@ impl<E: Environment> Shared<E> {
         chosen: Vec<Chosen<E>>,
         snapshots: Vec<u64>,
         number: u64,
+        protection: Protection,
     ) -> Writing<E> {
+        let spans = chosen.iter().filter_map(|chosen| chosen.frozen.span);
         Writing {
+            protection,
+            newest: spans.map(|(_, last)| last).max().unwrap_or(0),
             pace: Pace {
                 begin: self.changes.load(Ordering::Relaxed),
                 frozen: chosen.iter().map(|chosen| chosen.frozen.bytes).sum(),
@@ -145,7 +154,7 @@ impl<E: Environment> Shared<E> {
             self.set_limit(writing.pace.limit(progress.begun_bytes));
             drop(progress);
             let mut written = Written::default();
-            let made = self.write_group(chosen, &writing.snapshots, writing.number, &mut written);
+            let made = self.write_group(chosen, writing, &mut written);
             let mut progress = E::lock(&writing.progress);
             progress.ended += 1;
             progress.written.add(written);
@@ -168,15 +177,23 @@ impl<E: Environment> Shared<E> {
     fn write_group(
         &self,
         chosen: &Chosen<E>,
-        snapshots: &[u64],
-        number: u64,
+        writing: &Writing<E>,
         written: &mut Written,
     ) -> Result<Vec<Piece<E>>, Error> {
         let options = &chosen.keyspace.options;
+        let number = writing.number;
+        let (leaf_bytes, most_bytes) = if options.in_place {
+            let room = room_at_home(options.leaf_bytes);
+            (room, room)
+        } else {
+            (options.leaf_bytes as usize, usize::MAX)
+        };
         let shape = Shape {
-            leaf_bytes: options.leaf_bytes as usize,
-            snapshots,
+            leaf_bytes,
+            most_bytes,
+            snapshots: &writing.snapshots,
             drops_removals: planted!(self.environment, DropRemoval),
+            ignores_cuts: planted!(self.environment, HomeOfCutLeaf),
         };
         // What is not in memory is needed once.
         let read = |page: &Arc<Page<E>>, low: &[u8], high: Option<&[u8]>| {
@@ -196,15 +213,38 @@ impl<E: Environment> Shared<E> {
         let emit = |leaf| {
             leaves.push(match leaf {
                 Merged::Kept(slot) => slot,
-                Merged::New(low, raw) => {
-                    let compression = options.compression;
-                    let page = self.place(Kind::Leaf, compression, number, &raw, &mut pages)?;
-                    let extent = page.pointer.extent(self.granule);
+                Merged::New(low, raw, of) => {
                     written.leaves += 1;
+                    // What it destroys is the same keys, as they were.
+                    let home = of.filter(|of| {
+                        of.pointer.home.is_some() && writing.protection != Protection::Shadow
+                    });
+                    let for_home = || {
+                        let store = self.log.shared.log;
+                        Sealed::for_home(options.leaf_bytes, store, number, &raw)
+                    };
+                    let sealed = options.in_place.then(for_home).flatten();
+                    let page = match (sealed, home) {
+                        (Some(sealed), Some(home)) => {
+                            let (pointer, bytes) = sealed.at(home.pointer.offset);
+                            let page = (pointer.offset, bytes);
+                            self.write_home(page, writing.protection, writing.newest)?;
+                            written.leaf_bytes += pointer.extent(self.granule);
+                            let page = home.again(pointer);
+                            leaves.push(Slot { low, page });
+                            return Ok(());
+                        }
+                        (Some(sealed), None) => self.settle(sealed, &mut pages)?,
+                        (None, _) => {
+                            let compression = options.compression;
+                            self.place(Kind::Leaf, compression, number, &raw, &mut pages)?
+                        }
+                    };
+                    let extent = page.pointer.extent(self.granule);
                     written.leaf_bytes += extent;
                     waiting += extent;
                     if waiting > WAITING {
-                        self.write_pages(std::mem::take(&mut pages))?;
+                        self.write_pages(&mut std::mem::take(&mut pages))?;
                         waiting = 0;
                     }
                     Slot { low, page }
@@ -255,7 +295,7 @@ impl<E: Environment> Shared<E> {
                 break;
             }
         }
-        self.write_pages(pages)?;
+        self.write_pages(&mut pages)?;
         Ok(pieces)
     }
 }

@@ -19,8 +19,8 @@ use crate::environment::Environment;
 pub(super) enum Merged<E: Environment> {
     /// As it is.
     Kept(Slot<E>),
-    /// To be written: its first key, and its bytes.
-    New(Arc<[u8]>, Vec<u8>),
+    /// To be written: its first key, its bytes, and the leaf whose keys are those that it has, neither more nor fewer.
+    New(Arc<[u8]>, Vec<u8>, Option<Arc<Page<E>>>),
 }
 
 /// How leaves are made.
@@ -28,10 +28,14 @@ pub(super) enum Merged<E: Environment> {
 pub(super) struct Shape<'a> {
     /// Bytes that a leaf is to have.
     pub leaf_bytes: usize,
+    /// Bytes that it may have, unless a single key has more.
+    pub most_bytes: usize,
     /// Those that somebody reads, in their order.
     pub snapshots: &'a [u64],
     /// Removals go even where something older stays: a mistake.
     pub drops_removals: bool,
+    /// A leaf that is cut is said to have the keys that it had: a mistake.
+    pub ignores_cuts: bool,
 }
 
 /// The keys of the group are from one on and before another. Tells `emit` what becomes of a group's leaves by its changes, one after the other. `read` reads a leaf, whose keys are from one on and before another.
@@ -87,9 +91,14 @@ pub(super) fn merge<E: Environment>(
             }
         }
         if is_changed {
-            let low = leaves.get(first).map_or(low_of_group, |slot| &slot.low);
-            for (low, raw) in builder.finish(low) {
-                emit(Merged::New(low, raw))?;
+            let slot = leaves.get(first);
+            let low = slot.map_or(low_of_group, |slot| &slot.low);
+            let mut parts = builder.finish(low).peekable();
+            let mut own = slot.filter(|_| index == first + 1);
+            while let Some((low, raw)) = parts.next() {
+                let is_only = parts.peek().is_none();
+                let of = own.take().filter(|_| is_only || shape.ignores_cuts);
+                emit(Merged::New(low, raw, of.map(|slot| slot.page.clone())))?;
             }
         } else {
             if let Some(slot) = leaves.get(index) {
@@ -197,8 +206,14 @@ impl<'a> Builder<'a> {
         let parts = self.raw.len().div_ceil(self.shape.leaf_bytes).max(1);
         let target = self.raw.len().div_ceil(parts);
         let mut cuts = Vec::with_capacity(parts + 1);
-        for start in self.starts {
-            if cuts.last().is_none_or(|last| start - last >= target) {
+        let most = self.shape.most_bytes;
+        let ends = self.starts.iter().skip(1).copied();
+        let ends = ends.chain([self.raw.len()]);
+        for (&start, end) in self.starts.iter().zip(ends) {
+            if cuts
+                .last()
+                .is_none_or(|last| start - last >= target || end - last > most)
+            {
                 cuts.push(start);
             }
         }

@@ -4,6 +4,7 @@
 //!   `control` leads to the root, `record` is a commit in the log; `bytes` has what they are made of;
 //! - `tree` is what of it is in memory: keyspaces, groups, and where leaves are; `changes` are those that are in no leaf yet, in
 //!   `block`s of memory;
+//!   `homes` writes leaves again where they are, as a `protection` says, and `repair` finds what was torn by that;
 //!   `extents` says which bytes of the data file are free, `cache` which leaves are kept in memory;
 //! - `shared` is what all users share: committing, and looking; `snapshots` who reads as of which commit, `piece` what
 //!   they see, `iterate` goes through keys, `transaction` commits only if nobody came between;
@@ -22,6 +23,7 @@ pub(crate) mod data_file;
 mod extents;
 mod groups;
 mod heads;
+mod homes;
 pub(crate) mod inspect;
 pub(crate) mod iterate;
 mod leaf;
@@ -30,10 +32,12 @@ mod options;
 mod pace;
 pub(crate) mod page;
 mod piece;
+mod protection;
 #[cfg(test)]
 mod public;
 mod rebuild;
 pub(crate) mod record;
+mod repair;
 mod replay;
 mod restart;
 pub(crate) mod root;
@@ -53,6 +57,7 @@ use std::sync::atomic::Ordering;
 pub use counters::StoreCounters;
 pub use inspect::{KeyspaceInspection, StoreInspection};
 pub use options::{KeyspaceOptions, StoreOptions};
+pub use protection::{Protection, ProtectionChoice, ProtectionCosts};
 pub use restart::StoreRestart;
 pub use verify::{DamagedLeaf, StoreVerification};
 
@@ -230,6 +235,20 @@ impl Store {
     /// no error. Others can go on meanwhile. Nothing is changed.
     pub fn verify(&self) -> StoreVerification {
         self.handle.verify()
+    }
+
+    /// What keeps leaves whole in keyspaces that are [in place](KeyspaceOptions::in_place), and why it was chosen.
+    pub fn protection(&self) -> ProtectionChoice {
+        self.handle.shared.protection()
+    }
+
+    /// Changes that from the next checkpoint on, durably; others can go on meanwhile. Returns what it is then: with
+    /// [`Protection::Auto`] that takes up to a second.
+    ///
+    /// [`Protection::Atomic`] is refused ([`Error::Options`]) where the filesystem does not promise it for the leaves of all
+    /// keyspaces.
+    pub fn set_protection(&self, protection: Protection) -> Result<ProtectionChoice, Error> {
+        self.handle.shared.set_protection(protection)
     }
 
     /// Counts of what was done since the store was opened.
@@ -599,6 +618,9 @@ impl<E: Environment> Handle<E> {
             failed_checkpoints: tally.failed_checkpoints,
             leaves: tally.written.leaves,
             leaf_bytes: tally.written.leaf_bytes,
+            home_bytes: tally.written.home_bytes,
+            doublewrite_bytes: tally.written.doublewrite_bytes,
+            image_bytes: tally.written.image_bytes,
             group_bytes: tally.written.group_bytes,
             root_bytes: tally.written.root_bytes,
             control_bytes: tally.written.control_bytes,

@@ -2,11 +2,18 @@
 
 use std::time::Duration;
 
+use super::protection::Protection;
 use crate::compression::Compressor;
 use crate::{Compression, Error, Options, Policy};
 
 /// Bytes of a leaf that a keyspace may ask for.
 const LEAF_BYTES: std::ops::RangeInclusive<u32> = 256..=1 << 20;
+/// Bytes that a home may have: a power of two.
+const HOME_BYTES: std::ops::RangeInclusive<u32> = if cfg!(any(test, fuzzing)) {
+    512..=16 << 10
+} else {
+    4 << 10..=16 << 10
+};
 /// Memory below which nothing can be collected.
 const LEAST_MEMORY: usize = 4 << 10;
 
@@ -26,6 +33,10 @@ pub struct StoreOptions {
     pub memory_bytes: usize,
     /// When commits become durable. Default [`Policy::EveryCommit`].
     pub policy: Policy,
+    /// What keeps leaves whole that are written again in keyspaces that are [in place](KeyspaceOptions::in_place). `None`, the
+    /// default: what the store has, and [`Protection::Shadow`] if it is new. Another one is used, and remembered, from now on; see
+    /// [`Store::set_protection`](crate::Store::set_protection).
+    pub protection: Option<Protection>,
     /// How long opening after a crash may take. A checkpoint is made when applying the log again would take longer, at the speed
     /// that was measured. Default 5 s.
     pub max_recovery_time: Duration,
@@ -38,6 +49,7 @@ impl Default for StoreOptions {
         StoreOptions {
             memory_bytes: 64 << 20,
             policy: Policy::EveryCommit,
+            protection: None,
             max_recovery_time: Duration::from_secs(5),
             log: Options::default(),
         }
@@ -56,6 +68,13 @@ impl StoreOptions {
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> StoreOptions {
         self.policy = policy;
+        self
+    }
+
+    /// Sets [`protection`](StoreOptions::protection).
+    #[must_use]
+    pub fn protection(mut self, protection: Protection) -> StoreOptions {
+        self.protection = Some(protection);
         self
     }
 
@@ -89,8 +108,15 @@ pub struct KeyspaceOptions {
     /// Bytes of a leaf, before compression: what a point read reads, and what is written for a change that is alone. From
     /// 256 bytes to 1 MiB. Default 16 KiB.
     pub leaf_bytes: u32,
-    /// How leaves are compressed. Default LZ4.
+    /// How leaves are compressed. Default LZ4; none in place.
     pub compression: Compression,
+    /// Each leaf has a home of `leaf_bytes`, which are 4, 8 or 16 KiB, and is written there again, as the store's
+    /// [`Protection`] says. A leaf that is larger, since a single value is, has none. Default `false`: leaves are written
+    /// elsewhere each time.
+    pub in_place: bool,
+    /// Changes take as much of [`memory_bytes`](StoreOptions::memory_bytes) as if the whole leaf were kept for each, once: as in
+    /// engines that change pages in memory. So a leaf is written for fewer changes. It is here to be compared with. Default `false`.
+    pub whole_leaves: bool,
 }
 
 impl Default for KeyspaceOptions {
@@ -98,6 +124,8 @@ impl Default for KeyspaceOptions {
         KeyspaceOptions {
             leaf_bytes: 16 << 10,
             compression: Compression::Lz4,
+            in_place: false,
+            whole_leaves: false,
         }
     }
 }
@@ -117,7 +145,35 @@ impl KeyspaceOptions {
         self
     }
 
+    /// Sets [`in_place`](KeyspaceOptions::in_place), and no compression with it.
+    #[must_use]
+    pub fn in_place(mut self, is_in_place: bool) -> KeyspaceOptions {
+        self.in_place = is_in_place;
+        if is_in_place {
+            self.compression = Compression::None;
+        }
+        self
+    }
+
+    /// Sets [`whole_leaves`](KeyspaceOptions::whole_leaves).
+    #[must_use]
+    pub fn whole_leaves(mut self, is_whole: bool) -> KeyspaceOptions {
+        self.whole_leaves = is_whole;
+        self
+    }
+
     pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.in_place {
+            let bytes = self.leaf_bytes;
+            if !bytes.is_power_of_two() || !HOME_BYTES.contains(&bytes) {
+                let text = "leaf_bytes must be 4096, 8192 or 16384 in place";
+                return Err(Error::Options(text.to_owned()));
+            }
+            if self.compression != Compression::None {
+                let text = "leaves in place are not compressed: compression must be none";
+                return Err(Error::Options(text.to_owned()));
+            }
+        }
         if !LEAF_BYTES.contains(&self.leaf_bytes) {
             let (least, most) = (LEAF_BYTES.start(), LEAF_BYTES.end());
             let text = format!("leaf_bytes must be from {least} to {most}");
@@ -150,6 +206,11 @@ mod tests {
         ] {
             let options = KeyspaceOptions::default().leaf_bytes(bytes);
             assert_eq!(options.check().is_ok(), is_right, "{bytes}");
+        }
+        for (bytes, is_right) in [(256, false), (512, true), (6000, false), (32 << 10, false)] {
+            let options = KeyspaceOptions::default().leaf_bytes(bytes).in_place(true);
+            assert_eq!(options.check().is_ok(), is_right, "{bytes}");
+            assert!(options.compression(Compression::Lz4).check().is_err());
         }
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! Whoever points to a page knows its checksum, which is that of its header too: so what is read is that page as it was
 //! written, or damage is reported. An older page in the same place, or one that lies elsewhere, has another one.
+//!
+//! A page at its *home* is overwritten in place, so what is there may also be what a later checkpoint wrote that never came to
+//! count. It is valid by itself then: by its own checksum, its place, and a number that is higher than the one known.
 
 use crc32c::crc32c;
 
@@ -44,6 +47,8 @@ pub(crate) struct Pointer {
     /// Bytes, which are padded with zeros to whole granules.
     pub length: u32,
     pub crc: u32,
+    /// The checkpoint that wrote it at its home, where a later one may overwrite it; `None`: it has none.
+    pub home: Option<u64>,
 }
 
 impl Pointer {
@@ -54,18 +59,30 @@ impl Pointer {
 
     pub fn put(self, granule: u64, out: &mut Vec<u8>) {
         put_number(out, self.offset / granule);
-        put_number(out, self.length.into());
+        put_number(
+            out,
+            u64::from(self.length) << 1 | u64::from(self.home.is_some()),
+        );
+        if let Some(checkpoint) = self.home {
+            put_number(out, checkpoint);
+        }
         out.extend_from_slice(&self.crc.to_le_bytes());
     }
 
     pub fn take(granule: u64, cursor: &mut Cursor<'_>) -> Option<Pointer> {
         let offset = cursor.number()?.checked_mul(granule)?;
-        let length = cursor.number_u32()?;
+        let length = cursor.number()?;
+        let home = if length & 1 == 0 {
+            None
+        } else {
+            Some(cursor.number()?)
+        };
         let crc = cursor.take(4)?.try_into().ok()?;
         let pointer = Pointer {
             offset,
-            length,
+            length: (length >> 1).try_into().ok()?,
             crc: u32::from_le_bytes(crc),
+            home,
         };
         pointer.makes_sense(granule).then_some(pointer)
     }
@@ -80,6 +97,12 @@ impl Pointer {
 /// A page that has no place yet.
 pub(crate) struct Sealed {
     bytes: Vec<u8>,
+    home: Option<u64>,
+}
+
+/// Bytes that a page of a home may hold, of so many that the home has.
+pub(crate) const fn room_at_home(bytes: u32) -> usize {
+    bytes as usize - HEADER
 }
 
 impl Sealed {
@@ -115,7 +138,22 @@ impl Sealed {
         bytes[16..20].copy_from_slice(&(raw.len() as u32).to_le_bytes());
         bytes[24..32].copy_from_slice(&store.to_le_bytes());
         bytes[32..40].copy_from_slice(&checkpoint.to_le_bytes());
-        Ok(Sealed { bytes })
+        Ok(Sealed { bytes, home: None })
+    }
+
+    /// A leaf that takes a home of so many bytes; `None`: there is no room for it.
+    pub fn for_home(size: u32, store: u64, checkpoint: u64, raw: &[u8]) -> Option<Sealed> {
+        if raw.len() > room_at_home(size) {
+            return None;
+        }
+        let sealed = Sealed::new(Kind::Leaf, Compression::None, store, checkpoint, raw);
+        let mut bytes = sealed.ok()?.bytes;
+        bytes.resize(size as usize, 0);
+        bytes[12..16].copy_from_slice(&size.to_le_bytes());
+        Some(Sealed {
+            bytes,
+            home: Some(checkpoint),
+        })
     }
 
     pub fn len(&self) -> u64 {
@@ -131,6 +169,7 @@ impl Sealed {
             offset,
             length: self.bytes.len() as u32,
             crc,
+            home: self.home,
         };
         (pointer, self.bytes)
     }
@@ -140,6 +179,10 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let mut word = [0; 4];
     word.copy_from_slice(&bytes[at..at + 4]);
     u32::from_le_bytes(word)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
 /// What the page holds that was read from where `pointer` says; why it is not that page.
@@ -155,7 +198,10 @@ pub(crate) fn unseal(
     let Some(bytes) = bytes else {
         return Err("the page is cut off");
     };
-    let is_right = crc32c(&bytes[4..]) == pointer.crc && u32_at(bytes, 0) == pointer.crc;
+    let crc = u32_at(bytes, 0);
+    let is_whole = crc32c(&bytes[4..]) == crc;
+    let is_later = |checkpoint: u64| u64_at(bytes, 32) > checkpoint;
+    let is_right = is_whole && (crc == pointer.crc || pointer.home.is_some_and(is_later));
     if !is_right && !trusts {
         return Err("the page is not the one that was written there");
     }
@@ -169,7 +215,11 @@ pub(crate) fn unseal(
     if !is_this || raw_length > MOST_RAW {
         return Err("the page is of another kind, or of another place");
     }
-    let payload = &bytes[HEADER..];
+    let mut payload = &bytes[HEADER..];
+    if pointer.home.is_some() {
+        // What is behind is zeros.
+        payload = payload.get(..raw_length as usize).unwrap_or(payload);
+    }
     let Some(method) = Compression::of_code(bytes[9].into()) else {
         return Err("the page is compressed in a way that is not known");
     };
@@ -190,6 +240,18 @@ pub(crate) fn unseal(
     } else {
         Err("the page cannot be decompressed by this program")
     }
+}
+
+/// The home of a page that is valid by itself, and its bytes; `None`: here none begins.
+pub(crate) fn home_of(bytes: &[u8], store: u64) -> Option<(u64, usize)> {
+    let head = bytes.get(..HEADER)?;
+    let length = u32_at(head, 12) as usize;
+    let is_page = head[4..8] == *MAGIC && head[24..32] == store.to_le_bytes();
+    let page = bytes
+        .get(..length)
+        .filter(|_| is_page && length >= HEADER)?;
+    let is_whole = crc32c(&page[4..]) == u32_at(page, 0);
+    is_whole.then(|| (u64_at(page, 40), length))
 }
 
 #[cfg(test)]
@@ -233,6 +295,42 @@ mod tests {
         }
     }
 
+    /// As a checkpoint wrote it that this number has.
+    fn home(checkpoint: u64, fill: u8) -> (Pointer, Vec<u8>) {
+        let sealed = Sealed::for_home(1024, 7, checkpoint, &[fill; 300]).unwrap();
+        sealed.at(8192)
+    }
+
+    #[test]
+    fn at_home_a_later_page_counts_and_an_older_one_does_not() {
+        assert!(Sealed::for_home(1024, 7, 3, &[0; 977]).is_none());
+        let (third, bytes_of_third) = home(3, 1);
+        let (fourth, bytes_of_fourth) = home(4, 2);
+        assert_eq!((bytes_of_third.len(), third.length), (1024, 1024));
+        let read =
+            |bytes: &[u8], pointer| unseal(bytes, pointer, Kind::Leaf, 7, false).map(|raw| raw[0]);
+        assert_eq!(read(&bytes_of_third, third), Ok(1));
+        assert_eq!(read(&bytes_of_fourth, third), Ok(2));
+        assert!(read(&bytes_of_third, fourth).is_err());
+        // Of the same checkpoint it is that very page.
+        assert!(read(&home(3, 9).1, third).is_err());
+        for cut in [1, 100, 512, 1023] {
+            let torn = [&bytes_of_fourth[..cut], &bytes_of_third[cut..]].concat();
+            let is_whole = torn == bytes_of_third || torn == bytes_of_fourth;
+            assert_eq!(read(&torn, third).is_ok(), is_whole, "{cut}");
+        }
+        for pointer in [third, fourth] {
+            let mut out = Vec::new();
+            pointer.put(512, &mut out);
+            assert_eq!(Pointer::take(512, &mut Cursor::new(&out)), Some(pointer));
+        }
+        for bit in 0..bytes_of_third.len() * 8 {
+            let mut bytes = bytes_of_third.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(read(&bytes, third).is_err(), "{bit}");
+        }
+    }
+
     #[test]
     fn another_page_is_not_taken_for_it() {
         let (pointer, bytes) = page(Compression::None);
@@ -249,7 +347,7 @@ mod tests {
     proptest! {
         /// Also where the checksum is right.
         #[test]
-        fn nothing_panics_on_anything(head: [u8; HEADER], tail: Vec<u8>, compression in 0_u8..4) {
+        fn nothing_panics_on_anything(head: [u8; HEADER], tail: Vec<u8>, compression in 0_u8..4, is_home: bool, checkpoint: u64) {
             let mut bytes = [&head[..], &tail].concat();
             let length = bytes.len() as u32;
             bytes[4..8].copy_from_slice(MAGIC);
@@ -261,7 +359,8 @@ mod tests {
             bytes[40..48].copy_from_slice(&512_u64.to_le_bytes());
             let crc = crc32c(&bytes[4..]);
             bytes[..4].copy_from_slice(&crc.to_le_bytes());
-            let pointer = Pointer { offset: 512, length, crc };
+            let home = is_home.then_some(checkpoint);
+            let pointer = Pointer { offset: 512, length, crc, home };
             let _ = unseal(&bytes, pointer, Kind::Leaf, 7, false);
             let _ = Pointer::take(512, &mut Cursor::new(&tail));
         }

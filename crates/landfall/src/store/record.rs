@@ -2,7 +2,9 @@
 
 use super::bytes::{Cursor, put_bytes, put_number};
 use super::options::KeyspaceOptions;
+use super::protection::ProtectionChoice;
 use crate::Compression;
+use crate::compression::decompress;
 
 /// A key that is given a value, or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +28,33 @@ pub(crate) enum Record<'a> {
     },
     /// A keyspace and everything in it is removed.
     Remove { keyspace: u32 },
+    /// Leaves are protected like this from now on.
+    Protect(ProtectionChoice),
+    /// Leaves that are about to be written at their homes: of each its page, compressed or not.
+    Images(Vec<Image<'a>>),
+}
+
+/// A page as it is to be at its home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Image<'a> {
+    /// The byte of the data file.
+    pub offset: u64,
+    /// Bytes of the page.
+    pub length: u32,
+    /// How it is compressed here.
+    pub compression: Compression,
+    pub bytes: &'a [u8],
+}
+
+impl Image<'_> {
+    /// The page; `None`: that is none.
+    pub fn page(&self) -> Option<Vec<u8>> {
+        if self.compression == Compression::None {
+            return (self.bytes.len() == self.length as usize).then(|| self.bytes.to_vec());
+        }
+        let mut page = vec![0; self.length as usize];
+        decompress(self.compression, self.bytes, &mut page).then_some(page)
+    }
 }
 
 /// A [`Write`] whose key and value are elsewhere.
@@ -49,19 +78,40 @@ impl Write {
 const WRITES: u8 = 1;
 const MAKE: u8 = 2;
 const REMOVE: u8 = 3;
+const PROTECT: u8 = 4;
+const IMAGES: u8 = 5;
+
+/// Bytes that the page of a home has at the most.
+const MOST_IMAGE: u32 = 16 << 10;
+
+const IN_PLACE: u64 = 1;
+const WHOLE_LEAVES: u64 = 2;
 
 /// Appends the options of a keyspace.
 pub(super) fn put_options(out: &mut Vec<u8>, options: &KeyspaceOptions) {
     put_number(out, options.leaf_bytes.into());
     put_number(out, options.compression.code().into());
+    let in_place = if options.in_place { IN_PLACE } else { 0 };
+    let whole_leaves = if options.whole_leaves {
+        WHOLE_LEAVES
+    } else {
+        0
+    };
+    put_number(out, in_place | whole_leaves);
 }
 
 pub(super) fn take_options(cursor: &mut Cursor<'_>) -> Option<KeyspaceOptions> {
     let leaf_bytes = cursor.number_u32()?;
     let compression = Compression::of_code(cursor.number_u32()?)?;
+    let flags = cursor.number()?;
+    if flags & !(IN_PLACE | WHOLE_LEAVES) != 0 {
+        return None;
+    }
     let options = KeyspaceOptions {
         leaf_bytes,
         compression,
+        in_place: flags & IN_PLACE != 0,
+        whole_leaves: flags & WHOLE_LEAVES != 0,
     };
     options.check().is_ok().then_some(options)
 }
@@ -102,6 +152,19 @@ impl<'a> Record<'a> {
                 out.push(REMOVE);
                 put_number(&mut out, (*keyspace).into());
             }
+            Record::Protect(choice) => {
+                out.push(PROTECT);
+                choice.put(&mut out);
+            }
+            Record::Images(images) => {
+                out.push(IMAGES);
+                for image in images {
+                    put_number(&mut out, image.offset);
+                    put_number(&mut out, image.length.into());
+                    put_number(&mut out, image.compression.code().into());
+                    put_bytes(&mut out, image.bytes);
+                }
+            }
         }
         out
     }
@@ -140,6 +203,19 @@ impl<'a> Record<'a> {
             REMOVE => Record::Remove {
                 keyspace: cursor.number_u32()?,
             },
+            PROTECT => Record::Protect(ProtectionChoice::take(&mut cursor)?),
+            IMAGES => {
+                let mut images = Vec::new();
+                while !cursor.is_empty() {
+                    images.push(Image {
+                        offset: cursor.number()?,
+                        length: cursor.number_u32().filter(|length| *length <= MOST_IMAGE)?,
+                        compression: Compression::of_code(cursor.number_u32()?)?,
+                        bytes: cursor.bytes()?,
+                    });
+                }
+                Record::Images(images)
+            }
             _ => return None,
         };
         cursor.is_empty().then_some(record)
@@ -150,6 +226,7 @@ impl<'a> Record<'a> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::protection::Protection;
     use super::*;
 
     proptest! {
@@ -162,8 +239,11 @@ mod tests {
         }
 
         #[test]
-        fn nothing_panics_on_anything(bytes: Vec<u8>) {
-            let _ = Record::decode(&bytes);
+        fn nothing_panics_on_anything(kind in 0_u8..8, bytes: Vec<u8>) {
+            let bytes = [&[kind][..], &bytes].concat();
+            if let Some(Record::Images(images)) = Record::decode(&bytes) {
+                images.iter().for_each(|image| drop(image.page()));
+            }
         }
     }
 
@@ -174,8 +254,23 @@ mod tests {
             name: "users",
             options: KeyspaceOptions::default(),
         };
+        let in_place = Record::Make {
+            keyspace: 1,
+            name: "accounts",
+            options: KeyspaceOptions::default().in_place(true).whole_leaves(true),
+        };
         let removed = Record::Remove { keyspace: 1 };
-        for record in [made, removed] {
+        let protected = Record::Protect(ProtectionChoice::asked(Protection::Image));
+        let image = |offset, bytes| Image {
+            offset,
+            length: 3,
+            compression: Compression::None,
+            bytes,
+        };
+        assert_eq!(image(0, b"abc").page(), Some(b"abc".to_vec()));
+        assert_eq!(image(0, b"ab").page(), None);
+        let images = Record::Images(vec![image(512, b"abc"), image(1024, b"xyz")]);
+        for record in [made, in_place, removed, protected, images] {
             let mut bytes = record.encode();
             assert_eq!(Record::decode(&bytes), Some(record));
             bytes.push(0);

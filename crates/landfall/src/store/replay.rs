@@ -5,8 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::changes::Version;
+use super::control::Control;
+use super::data_file::DataFile;
 use super::rebuild;
 use super::record::{Record, WriteRef};
+use super::repair::Repairs;
 use super::restart::Loaded;
 use super::root::MOST_KEYSPACES;
 use super::run::Run;
@@ -66,12 +69,23 @@ pub(super) struct Replay<'a, E: Environment> {
     most: usize,
     /// The newest run is applied first: a mistake.
     is_backwards: bool,
+    /// Where leaves are of which the log has images, and what came of looking at them.
+    data: Option<(&'a DataFile<E>, &'a Control)>,
+    repairs: &'a mut Repairs,
 }
 
 impl<'a, E: Environment> Replay<'a, E> {
     /// `memory`: bytes that writes may take which are not applied yet.
-    pub fn new(loaded: &'a mut Loaded<E>, memory: usize, is_backwards: bool) -> Replay<'a, E> {
+    pub fn new(
+        loaded: &'a mut Loaded<E>,
+        memory: usize,
+        is_backwards: bool,
+        data: Option<(&'a DataFile<E>, &'a Control)>,
+        repairs: &'a mut Repairs,
+    ) -> Replay<'a, E> {
         Replay {
+            data,
+            repairs,
             is_backwards,
             assembler: BatchAssembler::new(),
             loaded,
@@ -133,6 +147,15 @@ impl<'a, E: Environment> Replay<'a, E> {
                         let made = Keyspace::empty(keyspace, name.to_owned(), options);
                         keyspaces.all.insert(keyspace, made);
                         keyspaces.next = keyspace + 1;
+                    }
+                }
+                Record::Protect(choice) => keyspaces.protection = choice,
+                Record::Images(images) => {
+                    if let Some((data, control)) = self.data {
+                        for image in &images {
+                            self.repairs
+                                .look_at_image(data, control, image, keyspaces)?;
+                        }
                     }
                 }
                 Record::Remove { keyspace } => {

@@ -4,6 +4,7 @@
 //! the whole log, whose commits are applied while it is examined. Leaves are read, and compared with their checksums, when
 //! somebody asks for what is in them. What was found damaged is reported, and the directory stays as it is.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
@@ -15,10 +16,13 @@ use super::control::{self, Control, ControlFile};
 use super::counters::Tally;
 use super::data_file::{DataFile, data_name, data_number};
 use super::extents::Space;
+use super::homes::{Copies, Homes};
 use super::options::StoreOptions;
 use super::page::{Kind, Pointer};
+use super::protection::{Protection, ProtectionChoice};
+use super::repair::Repairs;
 use super::replay::Replay;
-use super::root::{Root, take_leaves};
+use super::root::{Root, Span, take_leaves};
 use super::shared::{Keyspaces, Shared, Work};
 use super::snapshots::Committing;
 use super::tree::{Group, Keyspace, Leaves, Page, Slot};
@@ -39,6 +43,8 @@ pub struct StoreRestart {
     pub checkpoint: u64,
     /// Commits of the log that were applied again.
     pub commits: u64,
+    /// Leaves that a power cut had torn, and that are whole again.
+    pub restored: u64,
     /// How long reading the checkpoint took.
     pub load: Duration,
     /// How long reading the log and applying commits took.
@@ -66,11 +72,13 @@ impl<E: Environment> Loaded<E> {
             keyspaces: Keyspaces {
                 all: Default::default(),
                 next: 1,
+                protection: ProtectionChoice::default(),
                 changed: 0,
             },
             durable: Durable {
                 root: None,
                 groups: Vec::new(),
+                copies: None,
             },
             first: 1,
             end: 1,
@@ -105,16 +113,30 @@ fn load<E: Environment>(data: &DataFile<E>, control: &Control) -> Result<Loaded<
     let no_sense = |pointer: Pointer| data.corrupt(pointer, "what is in the page makes no sense");
     let raw = data.read(control.root, Kind::Root, control)?;
     let root = Root::decode(&raw, granule).ok_or_else(|| no_sense(control.root))?;
+    let mut copies = None;
+    if let Some(spans) = root.copies {
+        let hold = |span: Span| {
+            let is_within = span.bytes > 0 && span.offset + span.bytes <= control.end;
+            let extent = is_within.then(|| space.take_at(span.offset, span.bytes));
+            extent.flatten().map(Arc::new)
+        };
+        let [Some(one), Some(other)] = spans.map(hold) else {
+            return Err(no_sense(control.root));
+        };
+        copies = Some(Copies::durable([one, other]));
+    }
     let mut loaded = Loaded {
         durable: Durable {
             root: Some(hold(control.root)?),
             groups: Vec::new(),
+            copies,
         },
         first: root.first,
         end: root.end,
         ..Loaded::empty()
     };
     loaded.keyspaces.next = root.next_keyspace;
+    loaded.keyspaces.protection = root.protection;
     for keyspace in root.keyspaces {
         let mut groups = Vec::new();
         let lows: Vec<_> = keyspace
@@ -165,6 +187,8 @@ pub(super) struct Found<E: Environment> {
     pub loaded: Loaded<E>,
     pub examined: Examined,
     pub restart: StoreRestart,
+    /// What is to be written at homes before anything else.
+    pub recent: BTreeMap<u64, Vec<u8>>,
 }
 
 /// Reads a store: its last checkpoint, and what was committed since, of which so many bytes wait until they are applied.
@@ -203,9 +227,26 @@ pub(super) fn read<E: Environment>(
     }
     let begin = environment.now();
     let is_backwards = planted!(environment, OldestOfReplay);
-    let mut replay = Replay::new(&mut loaded, memory, is_backwards);
+    let mut repairs = Repairs::default();
+    let there = data.as_ref().zip(control.as_ref());
+    if let (Some((data, control)), Some(copies)) = (there, &loaded.durable.copies) {
+        repairs.look_at_copies(data, control, &copies.spans(), &loaded.keyspaces)?;
+    }
+    if planted!(environment, IgnoreCopies) {
+        repairs = Repairs::default();
+    }
+    let images = if planted!(environment, IgnoreImages) {
+        None
+    } else {
+        there
+    };
+    let mut replay = Replay::new(&mut loaded, memory, is_backwards, images, &mut repairs);
     let examined = directory.examine(&mut |visited| replay.take(&visited))?;
     replay.apply();
+    if let Some(data) = &mut data {
+        data.torn = std::mem::take(&mut repairs.torn);
+    }
+    restart.restored = data.as_ref().map_or(0, |data| data.torn.len() as u64);
     restart.commits = loaded.commits;
     restart.replay = environment.now().saturating_sub(begin);
     if loaded.end > examined.end.next_lsn {
@@ -221,6 +262,7 @@ pub(super) fn read<E: Environment>(
         loaded,
         examined,
         restart,
+        recent: repairs.recent,
     })
 }
 
@@ -242,6 +284,7 @@ pub(super) fn open<E: Environment>(
         loaded,
         examined,
         restart,
+        recent,
     } = found;
     // Otherwise no checkpoint could be made, and nothing be written before long.
     for keyspace in loaded.keyspaces.all.values() {
@@ -271,11 +314,14 @@ pub(super) fn open<E: Environment>(
             storage.open(&name)
         };
         let opened = rename().map_err(Error::io("name the data file anew"))?;
-        let _ = file.set(DataFile {
+        let opened = DataFile {
             file: opened,
             number: data_file,
             name: name.clone(),
-        });
+            torn: BTreeMap::new(),
+        };
+        opened.restore(&recent, granule)?;
+        let _ = file.set(opened);
         if !planted!(environment, TrustControl) {
             let control = Control {
                 data: data_file,
@@ -293,6 +339,8 @@ pub(super) fn open<E: Environment>(
         space: loaded.space,
         data: file,
         growing: E::mutex(()),
+        homes: E::mutex(Homes::new(loaded.durable.copies.clone())),
+        unsettled: E::rw_lock(Vec::new()),
         cache: Cache::new(),
         keyspaces: E::rw_lock(loaded.keyspaces),
         committing: E::mutex(Committing {
@@ -333,7 +381,16 @@ pub(super) fn open<E: Environment>(
         log,
     });
     tracing::debug!(?restart, "the store is open");
-    if let Err(error) = shared.start() {
+    let started = shared
+        .start()
+        .and_then(|()| match shared.options.protection {
+            // What was chosen by measuring stays, until something else is asked for.
+            Some(Protection::Auto) if shared.protection().measured.is_some() => Ok(()),
+            Some(asked) => shared.set_protection(asked).map(drop),
+            None => Ok(()),
+        });
+    let usable = started.and_then(|()| shared.require_all_protectable());
+    if let Err(error) = usable {
         // Those that were started have it too.
         let _ = shared.close();
         return Err(error);

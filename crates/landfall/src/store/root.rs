@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::bytes::{Cursor, put_bytes, put_number};
 use super::options::KeyspaceOptions;
 use super::page::Pointer;
+use super::protection::ProtectionChoice;
 use super::record::{put_options, take_options};
 
 /// The leaves of a group: of each the first key, and where it is.
@@ -70,7 +71,30 @@ pub(crate) struct Root {
     pub end: u64,
     /// The number of the next keyspace.
     pub next_keyspace: u32,
+    pub protection: ProtectionChoice,
+    /// Where copies are written before leaves are written at their homes; each a part of the data file.
+    pub copies: Option<[Span; 2]>,
     pub keyspaces: Vec<KeyspaceEntry>,
+}
+
+/// Bytes of the data file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+impl Span {
+    fn take(granule: u64, cursor: &mut Cursor<'_>) -> Option<Span> {
+        let mut number = || {
+            let bytes = cursor.number()?.checked_mul(granule)?;
+            (bytes < crate::log::format::MOST).then_some(bytes)
+        };
+        Some(Span {
+            offset: number()?,
+            bytes: number()?,
+        })
+    }
 }
 
 impl Root {
@@ -78,6 +102,12 @@ impl Root {
         let mut out = Vec::new();
         for number in [self.first, self.end, self.next_keyspace.into()] {
             put_number(&mut out, number);
+        }
+        self.protection.put(&mut out);
+        put_number(&mut out, self.copies.is_some().into());
+        for span in self.copies.iter().flatten() {
+            put_number(&mut out, span.offset / granule);
+            put_number(&mut out, span.bytes / granule);
         }
         put_number(&mut out, self.keyspaces.len() as u64);
         for keyspace in &self.keyspaces {
@@ -104,6 +134,15 @@ impl Root {
             first: cursor.number()?,
             end: cursor.number()?,
             next_keyspace: cursor.number_u32()?,
+            protection: ProtectionChoice::take(&mut cursor)?,
+            copies: match cursor.number()? {
+                0 => None,
+                1 => Some([
+                    Span::take(granule, &mut cursor)?,
+                    Span::take(granule, &mut cursor)?,
+                ]),
+                _ => return None,
+            },
             keyspaces: Vec::new(),
         };
         if root.next_keyspace > MOST_KEYSPACES {
@@ -154,6 +193,7 @@ impl Root {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::protection::Protection;
     use super::*;
 
     fn pointer(number: u64) -> Pointer {
@@ -161,6 +201,7 @@ mod tests {
             offset: number * 512,
             length: 100,
             crc: number as u32,
+            home: (number > 4).then_some(3),
         }
     }
 
@@ -180,6 +221,11 @@ mod tests {
             first: 3,
             end: 9,
             next_keyspace: 8,
+            protection: ProtectionChoice::asked(Protection::Doublewrite),
+            copies: Some([8192, 4096].map(|offset| Span {
+                offset,
+                bytes: 1024,
+            })),
             keyspaces: vec![
                 keyspace(1, vec![group("", None)]),
                 keyspace(

@@ -15,11 +15,13 @@ use super::cache::Cache;
 use super::changes::Version;
 use super::checkpoint::Checkpoints;
 use super::counters::Tally;
-use super::data_file::DataFile;
+use super::data_file::{DataFile, Pages};
 use super::extents::Space;
+use super::homes::Homes;
 use super::leaf::Leaf;
 use super::options::{KeyspaceOptions, StoreOptions};
-use super::page::{Kind, unseal};
+use super::page::{Kind, Pointer, unseal};
+use super::protection::{Protection, ProtectionChoice, measure, require_atomic};
 use super::record::{Record, Write};
 use super::root::MOST_KEYSPACES;
 use super::snapshots::Committing;
@@ -42,7 +44,9 @@ pub(crate) struct Keyspaces<E: Environment> {
     pub all: std::collections::BTreeMap<u32, Arc<Keyspace<E>>>,
     /// The number of the next one.
     pub next: u32,
-    /// The commit that made or removed the last one; 0: none has since the store was opened.
+    /// What keeps leaves whole that are written at home.
+    pub protection: ProtectionChoice,
+    /// The commit that made or removed the last one, or changed the protection; 0: none has since the store was opened.
     pub changed: u64,
 }
 
@@ -66,6 +70,9 @@ pub(crate) struct Shared<E: Environment> {
     pub growing: E::Mutex<()>,
     /// There once there is a page.
     pub data: OnceLock<DataFile<E>>,
+    pub homes: E::Mutex<Homes<E>>,
+    /// Leaves that are being written at home, or could not be, in the order of their offsets.
+    pub unsettled: E::RwLock<Pages>,
     pub cache: Cache<E>,
     pub keyspaces: E::RwLock<Keyspaces<E>>,
     pub committing: E::Mutex<Committing>,
@@ -361,7 +368,21 @@ impl<E: Environment> Shared<E> {
 
     /// Reads a leaf that is kept nowhere.
     pub fn read_leaf(&self, page: &Page<E>) -> Result<Leaf, Error> {
-        let pointer = page.pointer;
+        match self.read_at_once(page.pointer) {
+            Err(Error::Corrupt { .. }) if page.pointer.home.is_some() => {
+                // Somebody may be writing it, who is waited for; or could not.
+                let unsettled = E::share(&self.unsettled);
+                let offset = page.pointer.offset;
+                match unsettled.binary_search_by_key(&offset, |(offset, _)| *offset) {
+                    Ok(place) => self.decode_leaf(page.pointer, &unsettled[place].1),
+                    Err(_) => self.read_at_once(page.pointer),
+                }
+            }
+            read => read,
+        }
+    }
+
+    fn read_at_once(&self, pointer: Pointer) -> Result<Leaf, Error> {
         let data = self.data.get().ok_or(Error::Closed)?;
         let mut buffer = Buffer::new(pointer.extent(self.granule) as usize);
         let whole = 0..buffer.capacity();
@@ -369,12 +390,70 @@ impl<E: Environment> Shared<E> {
             .file
             .read(buffer.bytes_mut(whole.clone()), pointer.offset);
         read.map_err(Error::io("read a leaf of the store"))?;
+        self.decode_leaf(pointer, buffer.bytes(whole))
+    }
+
+    fn decode_leaf(&self, pointer: Pointer, bytes: &[u8]) -> Result<Leaf, Error> {
+        let data = self.data.get().ok_or(Error::Closed)?;
         let trusts = planted!(self.environment, SkipPageChecksum);
         let store = self.log.shared.log;
-        let raw = unseal(buffer.bytes(whole), pointer, Kind::Leaf, store, trusts);
+        let raw = unseal(bytes, pointer, Kind::Leaf, store, trusts);
         let raw = raw.map_err(|what| data.corrupt(pointer, what))?;
         let leaf = Leaf::decode(raw);
         leaf.ok_or_else(|| data.corrupt(pointer, "its entries make no sense"))
+    }
+
+    /// Which protection leaves have that are written at home.
+    pub fn protection(&self) -> ProtectionChoice {
+        E::share(&self.keyspaces).protection
+    }
+
+    /// Protects leaves like this from the next checkpoint on, and remembers it durably.
+    pub fn set_protection(&self, asked: Protection) -> Result<ProtectionChoice, Error> {
+        let choice = match asked {
+            Protection::Auto => measure(&self.environment)?,
+            asked => ProtectionChoice::asked(asked),
+        };
+        if asked == Protection::Atomic {
+            require_atomic(&self.environment, None)?;
+        }
+        let mut committing = E::lock(&self.committing);
+        let before = E::share(&self.keyspaces).protection;
+        if before == choice {
+            return Ok(choice);
+        }
+        for keyspace in self.all_keyspaces() {
+            self.require_protectable(&keyspace.options, choice.protection)?;
+        }
+        let lsn = self.log.append(&Record::Protect(choice).encode())?;
+        let mut keyspaces = E::exclude(&self.keyspaces);
+        keyspaces.protection = choice;
+        keyspaces.changed = lsn.0;
+        drop(keyspaces);
+        committing.visible = lsn.0;
+        drop(committing);
+        self.log.commit_to(lsn)?;
+        Ok(choice)
+    }
+
+    /// Refuses to protect all leaves as they are to be where that cannot be done.
+    pub fn require_all_protectable(&self) -> Result<(), Error> {
+        let protection = self.protection().protection;
+        let keyspaces = self.all_keyspaces();
+        let mut options = keyspaces.iter().map(|keyspace| &keyspace.options);
+        options.try_for_each(|options| self.require_protectable(options, protection))
+    }
+
+    /// Refuses a keyspace whose leaves cannot be protected like this.
+    pub fn require_protectable(
+        &self,
+        options: &KeyspaceOptions,
+        protection: Protection,
+    ) -> Result<(), Error> {
+        if options.in_place && protection == Protection::Atomic {
+            require_atomic(&self.environment, Some(options.leaf_bytes))?;
+        }
+        Ok(())
     }
 
     /// Makes a keyspace, durably, or finds the one of this name.
@@ -404,6 +483,7 @@ impl<E: Environment> Shared<E> {
                 "the store has made too many keyspaces".to_owned(),
             ));
         }
+        self.require_protectable(options, self.protection().protection)?;
         let record = Record::Make {
             keyspace: id,
             name,

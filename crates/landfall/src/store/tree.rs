@@ -24,7 +24,7 @@ use crate::environment::Environment;
 /// A page of the data file that somebody may read.
 pub(crate) struct Page<E: Environment> {
     pub pointer: Pointer,
-    extent: Extent<E>,
+    extent: Arc<Extent<E>>,
     /// What is in it, if that is kept in memory.
     cached: E::Mutex<Option<Arc<Leaf>>>,
     /// It was asked for since the cache last looked.
@@ -33,6 +33,16 @@ pub(crate) struct Page<E: Environment> {
 
 impl<E: Environment> Page<E> {
     pub fn new(pointer: Pointer, extent: Extent<E>) -> Arc<Page<E>> {
+        Page::of(pointer, Arc::new(extent))
+    }
+
+    /// What this page's home has when it is written again.
+    pub fn again(&self, pointer: Pointer) -> Arc<Page<E>> {
+        debug_assert_eq!(self.extent.start, pointer.offset);
+        Page::of(pointer, self.extent.clone())
+    }
+
+    fn of(pointer: Pointer, extent: Arc<Extent<E>>) -> Arc<Page<E>> {
         Arc::new(Page {
             pointer,
             extent,

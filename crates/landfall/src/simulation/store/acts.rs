@@ -13,7 +13,7 @@ use crate::store::checkpoint::Goal;
 use crate::store::iterate::Bounds;
 use crate::store::record::Write;
 use crate::store::transaction::Transaction;
-use crate::{Error, Lsn, Policy};
+use crate::{Error, Lsn, Policy, Protection};
 
 const KEYS: u8 = 40;
 
@@ -149,6 +149,21 @@ pub(super) fn act(
                 });
             }
             make_durable(lsn)?;
+        }
+        10 if keyspaces[0].options.in_place && rng.bool() => {
+            let any = [
+                Protection::Shadow,
+                Protection::Doublewrite,
+                Protection::Image,
+                Protection::Atomic,
+                Protection::Auto,
+            ];
+            let one = any[rng.usize(0..any.len())];
+            // This disk may not promise it.
+            let options = &keyspaces[0].options;
+            if shared.require_protectable(options, one).is_ok() {
+                shared.set_protection(one)?;
+            }
         }
         10 if rng.u8(0..6) == 0 => {
             let index = rng.usize(0..2);

@@ -25,11 +25,12 @@ use super::environment::{Simulated, Way};
 use super::history::Broken;
 use super::oracle;
 use super::scenario::{Kind, Outcome, end_of, lock, simulate};
+use crate::environment::Method;
 use crate::store::Handle;
 use crate::store::checkpoint::Goal;
 use crate::store::control::CONTROL_NAME;
 use crate::store::record::Write;
-use crate::{Compression, Error, KeyspaceOptions, Options, Policy, StoreOptions};
+use crate::{Compression, Error, KeyspaceOptions, Options, Policy, Protection, StoreOptions};
 
 const STATES: usize = 8;
 const DEPTH: usize = 3;
@@ -43,6 +44,7 @@ fn options(way: Way, rng: &mut Rng) -> StoreOptions {
             Policy::Group,
             Policy::Interval(Duration::from_micros(100)),
         ][rng.usize(0..3)],
+        protection: None,
         // Clocks go on by a microsecond when they are looked at.
         max_recovery_time: Duration::from_micros([30, 1 << 30][rng.usize(0..2)]),
         log: Options {
@@ -54,6 +56,17 @@ fn options(way: Way, rng: &mut Rng) -> StoreOptions {
             max_pending_commits: rng.u32(1..5),
         },
     }
+}
+
+/// Those that a power cut cannot tear, on such a disk.
+fn safe_protections(way: Way) -> Vec<Protection> {
+    let is_safe = |one: &Protection| match one {
+        Protection::None => false,
+        // Its homes are no smaller than a granule.
+        Protection::Atomic => way.method != Method::Buffered && way.granule == 512,
+        _ => true,
+    };
+    Protection::ALL.into_iter().filter(is_safe).collect()
 }
 
 /// Whether that is what a disk without power, or a closed store, says.
@@ -68,6 +81,8 @@ struct Scene {
     kind: Kind,
     options: StoreOptions,
     keyspace: KeyspaceOptions,
+    /// What a new store is given.
+    protection: Option<Protection>,
     way: Way,
     planted: Option<Fault>,
 }
@@ -75,13 +90,28 @@ struct Scene {
 impl Scene {
     fn new(kind: Kind, planted: Option<Fault>, rng: &mut Rng) -> Scene {
         let way = Way::any(rng);
-        Scene {
-            kind,
-            options: options(way, rng),
-            keyspace: KeyspaceOptions {
+        let options = options(way, rng);
+        let is_in_place = rng.bool();
+        let mut protection = None;
+        let keyspace = if is_in_place {
+            let safe = safe_protections(way);
+            protection = Some(safe[rng.usize(0..safe.len())]);
+            let leaf_bytes = if rng.u8(0..4) > 0 { 1024 } else { 512 };
+            KeyspaceOptions::default()
+                .leaf_bytes(leaf_bytes)
+                .in_place(true)
+        } else {
+            KeyspaceOptions {
                 leaf_bytes: [256, 400][rng.usize(0..2)],
                 compression: [Compression::None, Compression::Lz4][rng.usize(0..2)],
-            },
+                ..KeyspaceOptions::default()
+            }
+        };
+        Scene {
+            kind,
+            options,
+            keyspace: keyspace.whole_leaves(rng.u8(0..4) == 0),
+            protection,
             way,
             planted,
         }
@@ -93,7 +123,15 @@ impl Scene {
 
     fn open(&self, disk: &Disk, rng: &mut Rng) -> Result<Store, Error> {
         let environment = self.environment(disk, rng);
-        Ok(Arc::new(Handle::open(&environment, self.options.clone())?))
+        let store = Arc::new(Handle::open(&environment, self.options.clone())?);
+        // Not by opening it: that would take numbers of commits that were lost.
+        if let Some(protection) = self
+            .protection
+            .filter(|_| store.shared.log.next_lsn().0 == 1)
+        {
+            store.shared.set_protection(protection)?;
+        }
+        Ok(store)
     }
 
     /// Its keyspaces, which are made if they are not there.
@@ -121,10 +159,8 @@ impl Scene {
         history: &Arc<Mutex<History>>,
         rng: &mut Rng,
     ) -> Result<(), Broken> {
-        drop(
-            self.open(disk, rng)
-                .map_err(|error| format!("cannot make a store: {error}"))?,
-        );
+        let made = self.open(disk, rng);
+        drop(made.map_err(|error| format!("cannot make a store: {error}"))?);
         if self.kind != Kind::Failing && self.kind != Kind::NoSpace {
             disk.cut_power_after(rng.u64(50..1200));
         }
@@ -198,22 +234,17 @@ impl Scene {
         let Some(keyspace) = keyspaces.get(index) else {
             return Ok(keyspaces);
         };
-        let next = store.shared.log.next_lsn().0;
-        let removed = store.shared.remove_keyspace(keyspace);
-        {
-            let mut history = lock(history);
-            if store.shared.log.next_lsn().0 > next {
-                history.commits.insert(next, Commit::Removed(index));
-                history.durable = if removed.is_ok() {
-                    next
-                } else {
-                    history.durable
-                };
-            } else if removed.is_err() {
-                history.perhaps.push(Commit::Removed(index));
+        match store.shared.forget_keyspace(keyspace) {
+            Ok(lsn) => {
+                lock(history).commits.insert(lsn.0, Commit::Removed(index));
+                store.shared.log.commit_to(lsn)?;
+                lock(history).durable = lsn.0;
+            }
+            Err(error) => {
+                lock(history).perhaps.push(Commit::Removed(index));
+                return Err(error);
             }
         }
-        removed?;
         if rng.bool() {
             store.shared.checkpoint(Goal::Everything)?;
         }

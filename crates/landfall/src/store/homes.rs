@@ -1,0 +1,326 @@
+//! Writing leaves again at their homes, which destroys what is there, so that a power cut takes no leaf.
+//!
+//! A leaf comes here only if its keys are those of the leaf that the last durable checkpoint has there. Leaves are collected, and written
+//! in batches. Before a batch the log is made durable up to the newest change that any leaf may have: what is then found at a
+//! home is either what the last checkpoint wrote, or newer, and the log has everything since, which is applied again. What
+//! remains is a leaf that is torn, and the [`Protection`] says what is done about it:
+//!
+//! - *doublewrite*: the batch is first written into one half of an area of the data file, and the file synced. The next batch
+//!   takes the other half, so that one sync makes its copies durable, and the homes of the batch before;
+//! - *image*: leaves that were not written since the last checkpoint go into the log, whose commit makes them durable; the log
+//!   has them until a checkpoint that is durable has made the homes durable, too;
+//! - *atomic*: each leaf is one write that is not torn;
+//! - *none*: nothing.
+//!
+//! Threads: those that write groups, one at a time, under the lock of [`Homes`]. Who reads a leaf takes no lock, and looks
+//! again under that of `unsettled` if what came is no leaf: somebody may just be writing it.
+//!
+//! Failures: a batch that cannot be written is kept in memory, and read from there; the next checkpoint writes it before it begins. A sync that
+//! fails with homes behind it leaves nobody knowing what is durable: no further checkpoint is made until the store is opened
+//! again, so that copies, images and the log stay as they are.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::counters::Written;
+use super::data_file::Pages;
+use super::extents::Extent;
+use super::protection::Protection;
+use super::record::{Image, Record};
+use super::root::Span;
+use super::shared::Shared;
+use crate::compression::Compressor;
+use crate::environment::{Buffer, Environment, File, planted};
+use crate::{Compression, Error, Lsn};
+
+/// Bytes of leaves that are written together.
+#[cfg(not(test))]
+const BATCH: u64 = 1 << 20;
+#[cfg(test)]
+const BATCH: u64 = 2 << 10;
+
+/// The area of a store with *doublewrite*.
+pub(crate) struct Copies<E: Environment> {
+    pub halves: [Arc<Extent<E>>; 2],
+    /// The half that the next batch takes.
+    next: usize,
+    /// A durable checkpoint says where it is.
+    counts: bool,
+}
+
+impl<E: Environment> Clone for Copies<E> {
+    fn clone(&self) -> Copies<E> {
+        Copies {
+            halves: self.halves.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<E: Environment> Copies<E> {
+    /// Those that the root of the last checkpoint has.
+    pub fn durable(halves: [Arc<Extent<E>>; 2]) -> Copies<E> {
+        Copies {
+            halves,
+            next: 0,
+            counts: true,
+        }
+    }
+
+    pub fn spans(&self) -> [Span; 2] {
+        self.halves.each_ref().map(|half| Span {
+            offset: half.start,
+            bytes: half.bytes,
+        })
+    }
+}
+
+/// What is known of homes by who writes them.
+pub(crate) struct Homes<E: Environment> {
+    /// Leaves that wait for their batch, and their bytes.
+    waiting: Pages,
+    waiting_bytes: u64,
+    pub copies: Option<Copies<E>>,
+    /// Homes of which the log has an image since the last checkpoint.
+    imaged: HashSet<u64>,
+    /// Homes were written since the data file was synced.
+    is_unsynced: bool,
+    /// A sync failed then.
+    failure: Option<Error>,
+    written: Written,
+}
+
+impl<E: Environment> Homes<E> {
+    pub fn new(copies: Option<Copies<E>>) -> Homes<E> {
+        Homes {
+            waiting: Pages::new(),
+            waiting_bytes: 0,
+            copies,
+            imaged: HashSet::new(),
+            is_unsynced: false,
+            failure: None,
+            written: Written::default(),
+        }
+    }
+
+    /// Why no checkpoint may be made any more.
+    pub fn failure(&self) -> Option<Error> {
+        self.failure.clone()
+    }
+}
+
+impl<E: Environment> Shared<E> {
+    /// Before leaves are written: completes what an earlier attempt has begun. What keeps them whole this time.
+    pub(super) fn begin_homes(&self, asked: Protection) -> Result<Protection, Error> {
+        let mut homes = E::lock(&self.homes);
+        // An attempt that failed has left them; their changes are in memory.
+        homes.waiting.clear();
+        homes.waiting_bytes = 0;
+        let mut unsettled = E::exclude(&self.unsettled);
+        self.write_at_home(&mut homes, &mut unsettled, asked)?;
+        unsettled.clear();
+        drop(unsettled);
+        if asked != Protection::Doublewrite {
+            // What is durable is held until the next checkpoint is.
+            homes.copies = None;
+            return Ok(asked);
+        }
+        let is_in_place = self.all_keyspaces().iter().any(|one| one.options.in_place);
+        if homes.copies.is_none() && is_in_place {
+            let half = || self.take_extent(BATCH.max(self.granule)).map(Arc::new);
+            homes.copies = Some(Copies {
+                halves: [half()?, half()?],
+                next: 0,
+                counts: false,
+            });
+        }
+        // Until one says where the copies are nobody would find them.
+        let counts = homes.copies.as_ref().is_some_and(|copies| copies.counts);
+        let trusts_anyway = planted!(self.environment, CopiesBeforeRoot);
+        Ok(if counts || (trusts_anyway && homes.copies.is_some()) {
+            Protection::Doublewrite
+        } else {
+            Protection::Shadow
+        })
+    }
+
+    /// A leaf is written at its home, now or with others. All changes that are in it came at `newest` or before.
+    pub(super) fn write_home(
+        &self,
+        (offset, bytes): (u64, Vec<u8>),
+        protection: Protection,
+        newest: u64,
+    ) -> Result<(), Error> {
+        let mut homes = E::lock(&self.homes);
+        let padded = (bytes.len() as u64).next_multiple_of(self.granule);
+        if homes.waiting_bytes + padded > BATCH && !homes.waiting.is_empty() {
+            self.write_batch(&mut homes, protection, newest)?;
+        }
+        homes.waiting.push((offset, bytes));
+        homes.waiting_bytes += padded;
+        Ok(())
+    }
+
+    /// Writes those that still wait.
+    pub(super) fn write_last_homes(
+        &self,
+        protection: Protection,
+        newest: u64,
+    ) -> Result<(), Error> {
+        self.write_batch(&mut E::lock(&self.homes), protection, newest)
+    }
+
+    fn write_batch(
+        &self,
+        homes: &mut Homes<E>,
+        protection: Protection,
+        newest: u64,
+    ) -> Result<(), Error> {
+        let mut pages = std::mem::take(&mut homes.waiting);
+        let bytes = std::mem::take(&mut homes.waiting_bytes);
+        if pages.is_empty() {
+            return Ok(());
+        }
+        pages.sort_unstable_by_key(|(offset, _)| *offset);
+        let mut newest = newest;
+        if protection == Protection::Image {
+            newest = newest.max(self.log_images(homes, &pages)?);
+        }
+        let skips_image =
+            protection == Protection::Image && planted!(self.environment, ImageNotDurable);
+        if !planted!(self.environment, HomeAheadOfLog) && !skips_image {
+            self.log.commit_to(Lsn(newest))?;
+        }
+        if protection == Protection::Doublewrite {
+            self.write_copies(homes, &pages)?;
+        }
+        let mut unsettled = E::exclude(&self.unsettled);
+        debug_assert!(unsettled.is_empty());
+        *unsettled = pages;
+        self.write_at_home(homes, &mut unsettled, protection)?;
+        unsettled.clear();
+        homes.written.home_bytes += bytes;
+        Ok(())
+    }
+
+    fn write_at_home(
+        &self,
+        homes: &mut Homes<E>,
+        pages: &mut Pages,
+        protection: Protection,
+    ) -> Result<(), Error> {
+        if pages.is_empty() {
+            return Ok(());
+        }
+        homes.is_unsynced = true;
+        if protection != Protection::Atomic || planted!(self.environment, AtomicInPieces) {
+            return self.write_pages(pages);
+        }
+        let data = self.data.get().ok_or(Error::Closed)?;
+        for (offset, bytes) in pages.iter() {
+            let mut buffer = Buffer::new(bytes.len());
+            buffer.bytes_mut(0..bytes.len()).copy_from_slice(bytes);
+            let written = data
+                .file
+                .write_atomic(buffer.bytes(0..bytes.len()), *offset);
+            written.map_err(Error::io(format!("write {} whole", data.name)))?;
+        }
+        Ok(())
+    }
+
+    /// Makes copies of these leaves durable.
+    fn write_copies(&self, homes: &mut Homes<E>, pages: &Pages) -> Result<(), Error> {
+        let uses_one_half = planted!(self.environment, OneHalfOfCopies);
+        let Some(copies) = &mut homes.copies else {
+            return Err(Error::broken("a store has no place for copies"));
+        };
+        let half = copies.halves[copies.next].clone();
+        copies.next = if uses_one_half { 0 } else { 1 - copies.next };
+        let mut at = half.start;
+        let mut placed = Pages::new();
+        for (_, bytes) in pages {
+            placed.push((at, bytes.clone()));
+            at += (bytes.len() as u64).next_multiple_of(self.granule);
+        }
+        assert!(
+            at <= half.start + half.bytes,
+            "more leaves than a half has room for"
+        );
+        self.write_pages(&mut placed)?;
+        homes.written.doublewrite_bytes += at - half.start;
+        if planted!(self.environment, CopiesNotDurable) {
+            return Ok(());
+        }
+        self.sync_data(homes)
+    }
+
+    /// Logs those leaves of which the log has no image since the last checkpoint; the number of the record, or 0.
+    fn log_images(&self, homes: &mut Homes<E>, pages: &Pages) -> Result<u64, Error> {
+        let is_new = |(offset, _): &&(u64, Vec<u8>)| !homes.imaged.contains(offset);
+        let new: Vec<&(u64, Vec<u8>)> = pages.iter().filter(is_new).collect();
+        if new.is_empty() {
+            return Ok(0);
+        }
+        let compressor = || Compressor::new(Compression::Lz4);
+        let mut compressor = compressor().map_err(Error::io("compress a leaf"))?;
+        let mut compressed = Vec::with_capacity(new.len());
+        for (_, bytes) in &new {
+            let mut out = Vec::new();
+            let is_smaller = compressor.compress(bytes, &mut out);
+            let is_smaller = is_smaller.map_err(Error::io("compress a leaf"))?;
+            compressed.push(is_smaller.then_some(out));
+        }
+        let image = |((offset, bytes), compressed): (&&(u64, Vec<u8>), &'_ Option<Vec<u8>>)| {
+            (*offset, bytes.len() as u32, compressed.is_some())
+        };
+        let heads: Vec<_> = new.iter().zip(&compressed).map(image).collect();
+        let images = heads.iter().zip(new.iter().zip(&compressed)).map(
+            |(&(offset, length, is_compressed), ((_, bytes), compressed))| Image {
+                offset,
+                length,
+                compression: if is_compressed {
+                    Compression::Lz4
+                } else {
+                    Compression::None
+                },
+                bytes: compressed.as_ref().unwrap_or(bytes),
+            },
+        );
+        let record = Record::Images(images.collect()).encode();
+        let lsn = {
+            // As a commit that changes nothing.
+            let mut committing = E::lock(&self.committing);
+            let lsn = self.log.append(&record)?;
+            committing.visible = lsn.0;
+            lsn
+        };
+        homes.written.image_bytes += record.len() as u64;
+        homes.imaged.extend(new.iter().map(|(offset, _)| *offset));
+        Ok(lsn.0)
+    }
+
+    /// Makes durable what was written to the data file.
+    pub(super) fn sync_data(&self, homes: &mut Homes<E>) -> Result<(), Error> {
+        let data = self.data.get().ok_or(Error::Closed)?;
+        let synced = data.file.sync();
+        let synced = synced.map_err(Error::io("make a checkpoint durable"));
+        match &synced {
+            Ok(()) => homes.is_unsynced = false,
+            Err(error) if homes.is_unsynced => homes.failure = Some(error.clone()),
+            Err(_) => {}
+        }
+        synced
+    }
+
+    /// A checkpoint is durable. What was written for homes since the one before.
+    pub(super) fn end_homes(&self) -> Written {
+        let mut homes = E::lock(&self.homes);
+        if !planted!(self.environment, ImageOnce) {
+            homes.imaged.clear();
+        }
+        if let Some(copies) = &mut homes.copies {
+            copies.counts = true;
+        }
+        std::mem::take(&mut homes.written)
+    }
+}

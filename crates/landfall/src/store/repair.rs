@@ -1,0 +1,110 @@
+//! What a power cut tore at a home, and what is there instead: a copy in the area of *doublewrite*, or an image in the log.
+//!
+//! A copy or an image counts only for a home to which the last checkpoint leads, and only if it is what that checkpoint wrote
+//! there, or newer: everything else is older, or of a leaf that has long gone.
+
+use std::collections::BTreeMap;
+
+use super::control::Control;
+use super::data_file::DataFile;
+use super::page::{Kind, Pointer, home_of, unseal};
+use super::record::Image;
+use super::root::Span;
+use super::shared::Keyspaces;
+use crate::Error;
+use crate::environment::{Buffer, Environment, File};
+
+/// Leaves by where their homes are.
+type Homes = BTreeMap<u64, Pointer>;
+
+/// Leaves that have been looked at again.
+#[derive(Default)]
+pub(super) struct Repairs {
+    homes: Option<Homes>,
+    /// What belongs at homes that are torn.
+    pub torn: BTreeMap<u64, Vec<u8>>,
+    /// What is at homes that were written with the last batches, and may not be durable: they are written once more before
+    /// their copies go.
+    pub recent: BTreeMap<u64, Vec<u8>>,
+}
+
+impl Repairs {
+    fn home<E: Environment>(&mut self, keyspaces: &Keyspaces<E>, offset: u64) -> Option<Pointer> {
+        let homes = self.homes.get_or_insert_with(|| {
+            let mut homes = Homes::new();
+            for keyspace in keyspaces.all.values() {
+                for place in E::share(&keyspace.groups).iter() {
+                    let group = E::share(&place.group);
+                    let pointers = group.leaves.iter().map(|slot| slot.page.pointer);
+                    let at_home = pointers.filter(|pointer| pointer.home.is_some());
+                    homes.extend(at_home.map(|pointer| (pointer.offset, pointer)));
+                }
+            }
+            homes
+        });
+        homes.get(&offset).copied()
+    }
+
+    /// Looks at the homes of which the area has copies.
+    pub fn look_at_copies<E: Environment>(
+        &mut self,
+        data: &DataFile<E>,
+        control: &Control,
+        spans: &[Span; 2],
+        keyspaces: &Keyspaces<E>,
+    ) -> Result<(), Error> {
+        let granule = control.granule as usize;
+        for span in spans {
+            let mut buffer = Buffer::new(span.bytes as usize);
+            let whole = 0..buffer.capacity();
+            let read = data.file.read(buffer.bytes_mut(whole.clone()), span.offset);
+            read.map_err(Error::io(format!("read copies in {}", data.name)))?;
+            let bytes = buffer.bytes(whole);
+            let mut at = 0;
+            while at < bytes.len() {
+                let Some((offset, length)) = home_of(&bytes[at..], control.store) else {
+                    at += granule;
+                    continue;
+                };
+                let copy = &bytes[at..at + length];
+                at += length.next_multiple_of(granule);
+                let Some(pointer) = self.home(keyspaces, offset) else {
+                    continue;
+                };
+                if unseal(copy, pointer, Kind::Leaf, control.store, false).is_err() {
+                    continue;
+                }
+                match data.page_as_it_is(pointer, control)? {
+                    Some(page) => drop(self.recent.insert(offset, page)),
+                    None => {
+                        self.recent.insert(offset, copy.to_vec());
+                        self.torn.insert(offset, copy.to_vec());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the home of which the log has an image.
+    pub fn look_at_image<E: Environment>(
+        &mut self,
+        data: &DataFile<E>,
+        control: &Control,
+        image: &Image<'_>,
+        keyspaces: &Keyspaces<E>,
+    ) -> Result<(), Error> {
+        let Some(pointer) = self.home(keyspaces, image.offset) else {
+            return Ok(());
+        };
+        let Some(page) = image.page() else {
+            return Err(data.corrupt(pointer, "its image in the log makes no sense"));
+        };
+        let counts = unseal(&page, pointer, Kind::Leaf, control.store, false).is_ok();
+        if counts && data.page_as_it_is(pointer, control)?.is_none() {
+            self.recent.insert(image.offset, page.clone());
+            self.torn.insert(image.offset, page);
+        }
+        Ok(())
+    }
+}
