@@ -190,6 +190,12 @@ pub(crate) enum Fault {
     IgnoreImages,
     /// What is to be written whole is written as anything else.
     AtomicInPieces,
+    /// A leaf that has more keys than the last checkpoint says is written at its home.
+    HomeOfWidened,
+    /// What was flushed of a group before goes from the log when more of it is.
+    FlushForgets,
+    /// What was flushed goes from the log.
+    FlushIsCheckpoint,
 }
 
 impl Fault {
@@ -251,7 +257,7 @@ impl Fault {
         Fault::ApplyTwice,
     ];
     /// Those of a store.
-    pub const STORE: [Fault; 34] = [
+    pub const STORE: [Fault; 37] = [
         Fault::FreeBeforeControl,
         Fault::TruncateBeforeControl,
         Fault::SkipDataSync,
@@ -286,5 +292,8 @@ impl Fault {
         Fault::ImageOnce,
         Fault::IgnoreImages,
         Fault::AtomicInPieces,
+        Fault::HomeOfWidened,
+        Fault::FlushForgets,
+        Fault::FlushIsCheckpoint,
     ];
 }

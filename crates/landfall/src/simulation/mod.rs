@@ -79,7 +79,7 @@ const STATE: [Named<'static>; 7] = [
     ("no promise", &state::without_promise),
 ];
 
-const STORE: [Named<'static>; 7] = [
+const STORE: [Named<'static>; 8] = [
     ("power cut", &|seed, planted| {
         store::play(Kind::PowerCut, seed, planted)
     }),
@@ -97,6 +97,7 @@ const STORE: [Named<'static>; 7] = [
         "removed before a checkpoint",
         &store::removed_before_checkpoint,
     ),
+    ("torn at home", &store::torn_at_home),
     ("damaged", &store::play_damage),
 ];
 

@@ -3,6 +3,7 @@
 //! They are in blocks of neighbouring keys: each has the keys from its first one to that of the next, and the first block all
 //! before the second.
 
+use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use super::block::Block;
@@ -26,8 +27,11 @@ pub(crate) struct Changes {
     blocks: Blocks,
     /// Of the first keys of all blocks but the first.
     heads: Heads,
-    /// That they take in memory.
+    /// That they take in memory, with what they are charged.
     pub bytes: usize,
+    /// Leaves for which they are charged so many bytes each, as if these were kept whole.
+    charged: BTreeSet<usize>,
+    charge: usize,
     /// The commits of the first and of the last change; `None`: there are none.
     pub span: Option<(u64, u64)>,
 }
@@ -48,6 +52,8 @@ impl Changes {
         Changes {
             heads: heads_of(&blocks),
             bytes: memory_of(&blocks),
+            charged: BTreeSet::new(),
+            charge: 0,
             span: span.filter(|_| !blocks.is_empty()),
             blocks,
         }
@@ -120,6 +126,26 @@ impl Changes {
             self.heads.insert(index, behind.first_key(), first_key);
             self.blocks.insert(index + 1, Box::new(behind));
         }
+    }
+
+    /// Charges them for a leaf, once.
+    pub fn charge(&mut self, leaf: usize, bytes: usize) {
+        debug_assert!(self.charged.is_empty() || self.charge == bytes);
+        self.charge = bytes;
+        if self.charged.insert(leaf) {
+            self.bytes += bytes;
+        }
+    }
+
+    /// Charges them for no leaf any more.
+    pub fn forget_charges(&mut self) {
+        self.bytes = self.records();
+        self.charged.clear();
+    }
+
+    /// Bytes that they really take.
+    pub fn records(&self) -> usize {
+        self.bytes - self.charged.len() * self.charge
     }
 
     /// What a key had at this commit, as far as it is known here.
@@ -210,6 +236,9 @@ impl Changes {
                 self.insert(key, version, |_, _| true);
             }
         }
+        for leaf in &newer.charged {
+            self.charge(*leaf, newer.charge);
+        }
         self.span = match (self.span, newer.span) {
             (Some((first, _)), Some((_, last))) => Some((first, last)),
             (span, None) | (None, span) => span,
@@ -272,6 +301,30 @@ mod tests {
         add(&mut changes, b"a", 9, &[7, 8]);
         assert_eq!(lsns(&changes), [7, 9]);
         assert_eq!(changes.span, Some((2, 9)));
+    }
+
+    #[test]
+    fn leaves_are_charged_once() {
+        let mut changes = Changes::default();
+        add(&mut changes, b"a", 2, &[]);
+        let records = changes.bytes;
+        for leaf in [3, 3, 7] {
+            changes.charge(leaf, 4096);
+        }
+        assert_eq!(
+            (changes.bytes, changes.records()),
+            (records + 8192, records)
+        );
+        let mut newer = Changes::default();
+        add(&mut newer, b"b", 3, &[]);
+        for leaf in [7, 9] {
+            newer.charge(leaf, 4096);
+        }
+        changes.append(&newer);
+        assert_eq!(changes.bytes, changes.records() + 3 * 4096);
+        check(&newer.split_off(b"b"));
+        changes.forget_charges();
+        check(&changes);
     }
 
     proptest! {

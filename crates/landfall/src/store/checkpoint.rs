@@ -6,6 +6,9 @@
 //! in memory has changed: a checkpoint that fails before has changed nothing, and can be tried again. After a control record
 //! that could not be written, nobody knows which root counts: the store takes no more checkpoints until it is opened again.
 //!
+//! Where leaves have homes they can be *flushed* instead: written there, and nothing else. The log keeps their changes, so that
+//! a checkpoint is made before long.
+//!
 //! Groups are chosen by their oldest change, so that the log need not go back far, until enough memory is free.
 
 use std::collections::HashMap;
@@ -13,10 +16,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::changes::Changes;
 use super::control::{Control, ControlFile};
 use super::counters::Written;
 use super::data_file::Pages;
-use super::groups::{Chosen, Piece, Pieces, Writing};
+use super::groups::{Chosen, Order, Piece, Pieces, Scope, Writing};
 use super::homes::Copies;
 use super::page::Kind;
 use super::protection::Protection;
@@ -53,8 +57,12 @@ pub(crate) struct Checkpoints<E: Environment> {
     pub control: Option<ControlFile<E>>,
     /// The number of the data file.
     pub data: u64,
+    /// Attempts to write leaves since the store was opened.
+    pub attempts: u64,
     /// The commit behind the last of which a page may have something.
     pub end: u64,
+    /// Bytes of changes that were flushed since: opening the store would have them in memory again.
+    pub flushed: usize,
     /// Why none is made any more.
     pub failure: Option<Error>,
 }
@@ -66,6 +74,12 @@ pub(crate) enum Goal {
     Due,
     /// All changes that there are.
     Everything,
+}
+
+/// What was made.
+struct Made {
+    scope: Scope,
+    written: Written,
 }
 
 /// A checkpoint that is durable.
@@ -117,9 +131,12 @@ impl<E: Environment> Shared<E> {
             let mut tally = E::lock(&self.tally);
             match &made {
                 Ok(None) => {}
-                Ok(Some(written)) => {
-                    tally.checkpoints += 1;
-                    tally.written.add(*written);
+                Ok(Some(made)) => {
+                    match made.scope {
+                        Scope::Everything => tally.checkpoints += 1,
+                        Scope::Homes => tally.flushes += 1,
+                    }
+                    tally.written.add(made.written);
                 }
                 Err(_) => tally.failed_checkpoints += 1,
             }
@@ -146,17 +163,65 @@ impl<E: Environment> Shared<E> {
         self: &Arc<Self>,
         checkpoints: &mut Checkpoints<E>,
         goal: Goal,
-    ) -> Result<Option<Written>, Error> {
+    ) -> Result<Option<Made>, Error> {
         if let Some(failure) = &checkpoints.failure {
             return Err(failure.clone());
         }
+        if goal == Goal::Due && self.may_flush(checkpoints) {
+            let flushed = self.write_chosen(checkpoints, goal, Scope::Homes)?;
+            if flushed.is_some() && self.changes.load(Ordering::Relaxed) <= self.enough_changes() {
+                return Ok(flushed);
+            }
+        }
+        self.write_chosen(checkpoints, goal, Scope::Everything)
+    }
+
+    /// Whether enough can be written at home, while the log stays as it is: what opening the store would have to apply again
+    /// takes no more memory, and no more time, than it may.
+    fn may_flush(&self, checkpoints: &Checkpoints<E>) -> bool {
+        let is_protected = self.protection().protection != Protection::Shadow;
+        let visible = E::lock(&self.committing).visible;
+        let most = self.options.max_recovery_time;
+        let is_long = || E::lock(&self.schedule).is_due(visible + 1, most);
+        let in_log = || checkpoints.flushed + self.records();
+        is_protected && in_log() <= self.most_changes() && !is_long()
+    }
+
+    /// Bytes that changes take which are in no leaf, without what they are charged for whole ones.
+    fn records(&self) -> usize {
+        let of_group = |place: &Place<E>| {
+            let group = E::share(&place.group);
+            group.changes().map(Changes::records).sum::<usize>()
+        };
+        let keyspaces = self.all_keyspaces();
+        let lists = keyspaces.iter().map(|keyspace| E::share(&keyspace.groups));
+        lists
+            .map(|groups| groups.iter().map(of_group).sum::<usize>())
+            .sum()
+    }
+
+    /// Writes what is chosen. `None`: there was nothing to write.
+    fn write_chosen(
+        self: &Arc<Self>,
+        checkpoints: &mut Checkpoints<E>,
+        goal: Goal,
+        scope: Scope,
+    ) -> Result<Option<Made>, Error> {
         // Whatever is committed from here on is applied again, unless it is in a group that is frozen later.
         let (visible, early) = {
             let committing = E::lock(&self.committing);
             (committing.visible, committing.snapshots.numbers())
         };
-        let chosen = self.choose(goal, visible);
-        if chosen.is_empty() && !self.has_surplus(goal, visible) {
+        let begun = self
+            .make_data_file(&mut checkpoints.data)
+            .and_then(|()| self.begin_homes(self.protection().protection));
+        let protection = begun.inspect_err(|_| self.note_failure(checkpoints))?;
+        if scope == Scope::Homes && protection == Protection::Shadow {
+            return Ok(None);
+        }
+        let chosen = self.choose(goal, scope, visible, protection);
+        let is_idle = scope == Scope::Homes || !self.has_surplus(goal, visible);
+        if chosen.is_empty() && is_idle {
             return Ok(None);
         }
         // Those that come later see all that is frozen.
@@ -169,48 +234,97 @@ impl<E: Environment> Shared<E> {
         let is_early = planted!(self.environment, SnapshotsBeforeFreeze);
         let snapshots = if is_early { early } else { snapshots };
         let number = checkpoints.number + 1;
-        let protection = E::share(&self.keyspaces).protection.protection;
-        let begun = self
-            .make_data_file(&mut checkpoints.data)
-            .and_then(|()| self.begin_homes(protection));
-        // Of what could not begin nothing is written.
-        let protection = *begun.as_ref().unwrap_or(&Protection::Shadow);
-        let writing = Arc::new(self.writing(chosen, snapshots, number, protection));
-        let chosen = &writing.chosen;
-        let made = begun.and_then(|_| self.write_all(checkpoints, &writing, visible + 1));
-        match made {
-            Ok(done) => {
-                let first = done.first;
-                let mut written = done.written;
-                written.add(self.end_homes());
-                checkpoints.number += 1;
-                checkpoints.end = done.end;
-                for (chosen, pieces) in chosen.iter().zip(done.pieces) {
-                    match pieces {
-                        Some(pieces) => self.install(chosen, pieces),
-                        None => self.thaw(chosen),
-                    }
-                }
-                // Only now may the old pages be overwritten.
-                let before = std::mem::replace(&mut checkpoints.durable, done.durable);
-                drop(before);
-                self.log.truncate_before(Lsn(first))?;
-                E::lock(&self.schedule).taken(first, std::time::Duration::ZERO);
-                tracing::debug!(number = checkpoints.number, first, "a checkpoint was made");
-                Ok(Some(written))
+        checkpoints.attempts += 1;
+        // No two attempts have the same, of whatever life of the store: each gives the data file the next number.
+        let generation = checkpoints.data << 32 | checkpoints.attempts;
+        let order = Order {
+            snapshots,
+            number,
+            generation,
+            protection,
+            scope,
+        };
+        let writing = Arc::new(self.writing(chosen, order));
+        let made = match scope {
+            Scope::Everything => self.complete(checkpoints, &writing, visible + 1),
+            Scope::Homes => self.flush(checkpoints, &writing),
+        };
+        if made.is_err() {
+            for chosen in &writing.chosen {
+                self.thaw(chosen);
             }
-            Err(error) => {
-                for chosen in chosen {
-                    self.thaw(chosen);
+            self.note_failure(checkpoints);
+        }
+        let written = made?;
+        Ok(Some(Made { scope, written }))
+    }
+
+    fn note_failure(&self, checkpoints: &mut Checkpoints<E>) {
+        let next = self.log.next_lsn().0;
+        E::lock(&self.schedule).failed(next);
+        if let Some(failure) = E::lock(&self.homes).failure() {
+            checkpoints.failure = Some(failure);
+        }
+    }
+
+    /// Writes groups wherever, and makes them count.
+    fn complete(
+        self: &Arc<Self>,
+        checkpoints: &mut Checkpoints<E>,
+        writing: &Arc<Writing<E>>,
+        next: u64,
+    ) -> Result<Written, Error> {
+        let done = self.write_all(checkpoints, writing, next)?;
+        let first = done.first;
+        let mut written = done.written;
+        written.add(self.end_homes(true));
+        checkpoints.number += 1;
+        checkpoints.end = done.end;
+        checkpoints.flushed = 0;
+        // The root has groups as they were when this began.
+        for keyspace in self.all_keyspaces() {
+            for place in E::share(&keyspace.groups).iter() {
+                let is_widened = E::share(&place.group).is_widened;
+                if is_widened {
+                    E::exclude(&place.group).is_widened = false;
                 }
-                let next = self.log.next_lsn().0;
-                E::lock(&self.schedule).failed(next);
-                if let Some(failure) = E::lock(&self.homes).failure() {
-                    checkpoints.failure = Some(failure);
-                }
-                Err(error)
             }
         }
+        for (chosen, pieces) in writing.chosen.iter().zip(done.pieces) {
+            match pieces {
+                Some(pieces) => self.install(chosen, pieces),
+                None => self.thaw(chosen),
+            }
+        }
+        // Only now may the old pages be overwritten.
+        let before = std::mem::replace(&mut checkpoints.durable, done.durable);
+        drop(before);
+        E::lock(&self.schedule).taken(first, std::time::Duration::ZERO);
+        tracing::debug!(number = checkpoints.number, first, "a checkpoint was made");
+        // What it no longer needs of the log would be applied again, and change nothing.
+        self.log.truncate_before(Lsn(first))?;
+        Ok(written)
+    }
+
+    /// Writes groups at home. The log has their changes until the next checkpoint.
+    fn flush(
+        self: &Arc<Self>,
+        checkpoints: &mut Checkpoints<E>,
+        writing: &Arc<Writing<E>>,
+    ) -> Result<Written, Error> {
+        let (pieces, mut written) = self.write_groups(writing)?;
+        self.write_last_homes(writing.order.protection, writing.newest)?;
+        written.add(self.end_homes(false));
+        for (chosen, pieces) in writing.chosen.iter().zip(pieces) {
+            match pieces.and_then(|pieces| pieces.into_iter().next()) {
+                Some(piece) => {
+                    checkpoints.flushed += chosen.frozen.records();
+                    self.install_flushed(chosen, piece);
+                }
+                None => self.thaw(chosen),
+            }
+        }
+        Ok(written)
     }
 
     /// Whether nothing is to be written, and the log has commits all the same: what they did was removed with its keyspace.
@@ -221,15 +335,28 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Freezes the groups that are to be written.
-    fn choose(&self, goal: Goal, visible: u64) -> Vec<Chosen<E>> {
+    fn choose(
+        &self,
+        goal: Goal,
+        scope: Scope,
+        visible: u64,
+        protection: Protection,
+    ) -> Vec<Chosen<E>> {
         let mut found = Vec::new();
-        for keyspace in self.all_keyspaces() {
+        let is_flush = scope == Scope::Homes;
+        let is_chosen = |keyspace: &Arc<Keyspace<E>>| !is_flush || keyspace.options.in_place;
+        for keyspace in self.all_keyspaces().into_iter().filter(is_chosen) {
             let places: Vec<Place<E>> = E::share(&keyspace.groups).clone();
             let behind = places.iter().skip(1).map(|next| Some(next.low.clone()));
             let behind: Vec<_> = behind.chain([None]).collect();
             for (place, high) in places.into_iter().zip(behind) {
                 let group = E::share(&place.group);
-                if let Some(first) = group.pending() {
+                let first = if is_flush {
+                    group.active.span.map(|(first, _)| first)
+                } else {
+                    group.pending()
+                };
+                if let Some(first) = first {
                     let (bytes, is_damaged) = (group.active.bytes, group.is_damaged);
                     drop(group);
                     found.push((is_damaged, first, bytes, keyspace.clone(), place, high));
@@ -259,19 +386,25 @@ impl<E: Environment> Shared<E> {
                 .map(|slot| slot.page.pointer.extent(self.granule))
                 .sum();
             // One is written whatever it takes.
-            if leaves > room && !chosen.is_empty() {
-                break;
+            let is_elsewhere = !keyspace.options.in_place || protection == Protection::Shadow;
+            if is_elsewhere {
+                if leaves > room && !chosen.is_empty() {
+                    break;
+                }
+                room = room.saturating_sub(leaves);
             }
-            room = room.saturating_sub(leaves);
             left = left.saturating_sub(bytes);
             let frozen = Arc::new(std::mem::take(&mut group.active));
             group.frozen = Some(frozen.clone());
+            let (flushed, is_widened) = (group.flushed, group.is_widened);
             chosen.push(Chosen {
                 keyspace,
                 low: place.low,
                 high,
                 leaves: group.leaves.clone(),
                 frozen,
+                flushed,
+                is_widened,
                 group: place.group.clone(),
             });
         }
@@ -289,13 +422,13 @@ impl<E: Environment> Shared<E> {
         writing: &Arc<Writing<E>>,
         next: u64,
     ) -> Result<Done<E>, Error> {
-        let (chosen, number) = (&writing.chosen, writing.number);
+        let (chosen, number) = (&writing.chosen, writing.order.number);
         if planted!(self.environment, FreeBeforeControl) {
             checkpoints.durable.groups.clear();
             checkpoints.durable.root = None;
         }
         let (pieces, mut written) = self.write_groups(writing)?;
-        self.write_last_homes(writing.protection, writing.newest)?;
+        self.write_last_homes(writing.order.protection, writing.newest)?;
         let copies = E::lock(&self.homes).copies.clone();
         let by_address: HashMap<Address<E>, &Vec<Piece<E>>> = chosen
             .iter()
@@ -389,6 +522,7 @@ impl<E: Environment> Shared<E> {
                 let group = E::share(&place.group);
                 let written = pieces.get(&Arc::as_ptr(&place.group));
                 let pending = match written {
+                    // What was flushed is in what is written, too.
                     Some(_) => group.active.span.map(|(first, _)| first),
                     None => group.pending(),
                 };
@@ -423,7 +557,10 @@ impl<E: Environment> Shared<E> {
                 groups,
             });
         }
-        let last = chosen.iter().filter_map(|chosen| chosen.frozen.span);
+        let last = chosen
+            .iter()
+            .flat_map(|chosen| [chosen.frozen.span, chosen.flushed])
+            .flatten();
         let last = last.map(|(_, last)| last + 1).max().unwrap_or(0);
         // It has keyspaces that were made, and has not those that were removed.
         let last = if planted!(self.environment, KeyspacesAheadOfLog) {
@@ -452,7 +589,9 @@ impl<E: Environment> Shared<E> {
         let mut group = E::exclude(&chosen.group);
         let before = chosen.frozen.bytes + group.active.bytes;
         group.frozen = None;
+        group.flushed = None;
         group.is_damaged = false;
+        let leaves_before = group.leaves.len();
         let mut behind = Vec::new();
         let mut after = 0;
         let mut pieces = pieces.into_iter();
@@ -467,6 +606,8 @@ impl<E: Environment> Shared<E> {
             }
             after += active.bytes;
             let split = Group {
+                flushed: None,
+                is_widened: false,
                 leaves: piece.leaves,
                 page: piece.page,
                 watermark: piece.watermark,
@@ -479,6 +620,10 @@ impl<E: Environment> Shared<E> {
                 group: Arc::new(E::rw_lock(split)),
             });
         }
+        if group.leaves.len() != leaves_before {
+            // They were charged for leaves that are others now.
+            group.active.forget_charges();
+        }
         after += group.active.bytes;
         self.note_changes(before, after);
         let is_empty = group.leaves.is_empty() && group.active.is_empty();
@@ -487,9 +632,30 @@ impl<E: Environment> Shared<E> {
         if is_empty && behind.is_empty() && index > 0 {
             // The one before has its keys from now on.
             places.remove(index);
+            let is_widened = !planted!(self.environment, HomeOfWidened);
+            E::exclude(&places[index - 1].group).is_widened = is_widened;
         } else {
             places.splice(index + 1..index + 1, behind);
         }
+    }
+
+    /// The group's changes are at home; what says where that is stays, and so does the log.
+    fn install_flushed(&self, chosen: &Chosen<E>, piece: Piece<E>) {
+        let mut group = E::exclude(&chosen.group);
+        let Some(frozen) = group.frozen.take() else {
+            return;
+        };
+        self.changes.fetch_sub(frozen.bytes, Ordering::Relaxed);
+        group.leaves = piece.leaves;
+        group.is_damaged = false;
+        let before = group
+            .flushed
+            .filter(|_| !planted!(self.environment, FlushForgets));
+        group.flushed = match (before, frozen.span) {
+            _ if planted!(self.environment, FlushIsCheckpoint) => None,
+            (Some((first, _)), Some((_, last))) => Some((first, last)),
+            (before, span) => before.or(span),
+        };
     }
 
     /// A group's changes are as they were before it was to be written.
@@ -498,6 +664,7 @@ impl<E: Environment> Shared<E> {
         let Some(frozen) = group.frozen.take() else {
             return;
         };
+        debug_assert!(group.flushed == chosen.flushed);
         if planted!(self.environment, ThawForgets) {
             return;
         }

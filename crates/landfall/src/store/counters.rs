@@ -14,6 +14,8 @@ pub struct StoreCounters {
     pub logical_bytes: u64,
     /// Checkpoints that were made.
     pub checkpoints: u64,
+    /// Times that leaves were written at home between two checkpoints.
+    pub flushes: u64,
     /// Checkpoints that failed. They changed nothing.
     pub failed_checkpoints: u64,
     /// Leaves that were written.
@@ -55,6 +57,7 @@ impl StoreCounters {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub checkpoints: u64,
+    pub flushes: u64,
     pub failed_checkpoints: u64,
     pub written: Written,
 }

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use super::control::Control;
 use super::extents::Extent;
 use super::leaf::Leaf;
-use super::page::{Kind, Pointer, Sealed, unseal};
+use super::page::{Kind, Pointer, Sealed, Written, unseal};
 use super::shared::Shared;
 use super::tree::Page;
 use crate::environment::{ALIGNMENT, Buffer, Durability, Environment, File, FileOf, Storage};
 use crate::log::format::MOST;
-use crate::{Compression, Error};
+use crate::{Compression, Error, Lsn};
 
 /// What the name of the data file begins with. There is one; each opening gives it another number.
 pub(super) const DATA: &str = "data";
@@ -73,14 +73,36 @@ impl<E: Environment> DataFile<E> {
         })
     }
 
-    /// The entries of a leaf.
-    pub fn leaf(&self, pointer: Pointer, control: &Control) -> Result<Leaf, Error> {
-        let raw = self.read(pointer, Kind::Leaf, control)?;
+    /// The entries of a leaf. `next` is the next commit of the log.
+    pub fn leaf(&self, pointer: Pointer, control: &Control, next: u64) -> Result<Leaf, Error> {
+        let (raw, bytes) = self.read(pointer, Kind::Leaf, control)?;
+        self.require_logged(pointer, &bytes, next)?;
         Leaf::decode(raw).ok_or_else(|| self.corrupt(pointer, "its entries make no sense"))
     }
 
-    /// What a page holds.
-    pub fn read(&self, pointer: Pointer, kind: Kind, control: &Control) -> Result<Vec<u8>, Error> {
+    /// The log has been cut if a leaf at home has changes of commits behind its end.
+    pub fn require_logged(&self, pointer: Pointer, bytes: &[u8], next: u64) -> Result<(), Error> {
+        if pointer.home.is_none() {
+            return Ok(());
+        }
+        let newest = Written::of(bytes).newest;
+        if newest < next {
+            return Ok(());
+        }
+        Err(Error::LogLost {
+            snapshot: format!("the leaf at byte {} of {}", pointer.offset, self.name),
+            end: Lsn(newest + 1),
+            next: Lsn(next),
+        })
+    }
+
+    /// What a page holds, and the page.
+    pub fn read(
+        &self,
+        pointer: Pointer,
+        kind: Kind,
+        control: &Control,
+    ) -> Result<(Vec<u8>, Vec<u8>), Error> {
         let extent = pointer.extent(control.granule.into());
         if pointer.offset + extent > control.end {
             return Err(self.corrupt(pointer, "a page is behind the end of the data file"));
@@ -91,13 +113,16 @@ impl<E: Environment> DataFile<E> {
             .file
             .read(buffer.bytes_mut(whole.clone()), pointer.offset);
         read.map_err(Error::io(format!("read {}", self.name)))?;
-        let mut raw = unseal(buffer.bytes(whole), pointer, kind, control.store, false);
+        let mut bytes = buffer.bytes(whole);
+        let mut raw = unseal(bytes, pointer, kind, control.store, false);
         if raw.is_err()
             && let Some(page) = self.torn.get(&pointer.offset)
         {
             raw = unseal(page, pointer, kind, control.store, false);
+            bytes = page;
         }
-        raw.map_err(|what| self.corrupt(pointer, what))
+        let raw = raw.map_err(|what| self.corrupt(pointer, what))?;
+        Ok((raw, bytes.to_vec()))
     }
 
     /// The bytes of a page at its home; `None`: they are not what belongs there.

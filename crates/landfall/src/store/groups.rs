@@ -10,7 +10,7 @@ use super::counters::Written;
 use super::data_file::Pages;
 use super::merge::{Merged, Shape, merge};
 use super::pace::Pace;
-use super::page::{Kind, Sealed, room_at_home};
+use super::page::{self, Kind, Sealed, room_at_home};
 use super::protection::Protection;
 use super::root::put_leaves;
 use super::shared::Shared;
@@ -39,6 +39,30 @@ pub(super) struct Chosen<E: Environment> {
     pub group: Arc<E::RwLock<Group<E>>>,
     pub leaves: Arc<Leaves<E>>,
     pub frozen: Arc<Changes>,
+    /// What was flushed of it before.
+    pub flushed: Option<(u64, u64)>,
+    /// Its last leaf is not written at home.
+    pub is_widened: bool,
+}
+
+impl<E: Environment> Chosen<E> {
+    /// Where a leaf may be written again that has the same keys: what that destroys is the same keys, as they were, in the last
+    /// durable checkpoint as well.
+    fn home(&self, of: Option<&Arc<Page<E>>>) -> Option<Arc<Page<E>>> {
+        let page = of.filter(|page| page.pointer.home.is_some())?;
+        let last = self.leaves.last().filter(|_| self.is_widened);
+        let is_widened = last.is_some_and(|last| Arc::ptr_eq(&last.page, page));
+        (!is_widened).then(|| page.clone())
+    }
+}
+
+/// What is written of groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Leaves that have changes, wherever, and where all of them are.
+    Everything,
+    /// Leaves at their homes: groups of which all can be. Where they are stays as it is.
+    Homes,
 }
 
 /// What a group is cut into, or all of it.
@@ -49,18 +73,26 @@ pub(super) struct Piece<E: Environment> {
     pub watermark: u64,
 }
 
-/// Of each group that was chosen what it is now; `None`: a leaf of it is damaged, and it stays as it was.
+/// Of each group that was chosen what it is now; `None`: it stays as it was, since a leaf of it is damaged, or one has no home.
 pub(super) type Pieces<E> = Vec<Option<Vec<Piece<E>>>>;
+
+/// How groups are written.
+pub(super) struct Order {
+    /// As of which commits somebody reads, in their order.
+    pub snapshots: Vec<u64>,
+    /// The number of the checkpoint.
+    pub number: u64,
+    /// That of leaves at home: nothing that was there before has as high a one.
+    pub generation: u64,
+    /// What keeps leaves whole.
+    pub protection: Protection,
+    pub scope: Scope,
+}
 
 /// The groups of a checkpoint while they are written.
 pub(super) struct Writing<E: Environment> {
     pub chosen: Vec<Chosen<E>>,
-    /// As of which commits somebody reads, in their order.
-    snapshots: Vec<u64>,
-    /// The number of the checkpoint.
-    pub number: u64,
-    /// What keeps leaves whole.
-    pub protection: Protection,
+    pub order: Order,
     /// The newest commit that any of the groups has a change of; 0: they have none.
     pub newest: u64,
     pace: Pace,
@@ -80,16 +112,9 @@ struct Progress<E: Environment> {
 }
 
 impl<E: Environment> Shared<E> {
-    pub(super) fn writing(
-        &self,
-        chosen: Vec<Chosen<E>>,
-        snapshots: Vec<u64>,
-        number: u64,
-        protection: Protection,
-    ) -> Writing<E> {
+    pub(super) fn writing(&self, chosen: Vec<Chosen<E>>, order: Order) -> Writing<E> {
         let spans = chosen.iter().filter_map(|chosen| chosen.frozen.span);
         Writing {
-            protection,
             newest: spans.map(|(_, last)| last).max().unwrap_or(0),
             pace: Pace {
                 begin: self.changes.load(Ordering::Relaxed),
@@ -106,8 +131,7 @@ impl<E: Environment> Shared<E> {
                 failure: None,
             }),
             chosen,
-            snapshots,
-            number,
+            order,
         }
     }
 
@@ -159,7 +183,7 @@ impl<E: Environment> Shared<E> {
             progress.ended += 1;
             progress.written.add(written);
             match made {
-                Ok(pieces) => progress.pieces[index] = Some(pieces),
+                Ok(pieces) => progress.pieces[index] = pieces,
                 Err(error @ Error::Corrupt { .. }) => {
                     let keyspace = &*chosen.keyspace.name;
                     tracing::warn!(%error, keyspace, "changes cannot be written into a damaged leaf");
@@ -173,15 +197,18 @@ impl<E: Environment> Shared<E> {
         }
     }
 
-    /// Writes the leaves of a group that have changes, and where all of them are.
+    /// Writes the leaves of a group that have changes, and where all of them are; or those at their homes alone. `None`: one of
+    /// them has no home.
     fn write_group(
         &self,
         chosen: &Chosen<E>,
         writing: &Writing<E>,
         written: &mut Written,
-    ) -> Result<Vec<Piece<E>>, Error> {
+    ) -> Result<Option<Vec<Piece<E>>>, Error> {
         let options = &chosen.keyspace.options;
-        let number = writing.number;
+        let Order {
+            number, generation, ..
+        } = writing.order;
         let (leaf_bytes, most_bytes) = if options.in_place {
             let room = room_at_home(options.leaf_bytes);
             (room, room)
@@ -191,7 +218,7 @@ impl<E: Environment> Shared<E> {
         let shape = Shape {
             leaf_bytes,
             most_bytes,
-            snapshots: &writing.snapshots,
+            snapshots: &writing.order.snapshots,
             drops_removals: planted!(self.environment, DropRemoval),
             ignores_cuts: planted!(self.environment, HomeOfCutLeaf),
         };
@@ -210,25 +237,28 @@ impl<E: Environment> Shared<E> {
         let mut pages = Pages::new();
         let mut waiting = 0;
         let mut leaves = Vec::with_capacity(chosen.leaves.len());
-        let emit = |leaf| {
+        let is_flush = writing.order.scope == Scope::Homes;
+        let mut emit = |leaf| {
             leaves.push(match leaf {
                 Merged::Kept(slot) => slot,
                 Merged::New(low, raw, of) => {
                     written.leaves += 1;
-                    // What it destroys is the same keys, as they were.
-                    let home = of.filter(|of| {
-                        of.pointer.home.is_some() && writing.protection != Protection::Shadow
-                    });
+                    let is_shadow = writing.order.protection == Protection::Shadow;
+                    let home = chosen.home(of.as_ref()).filter(|_| !is_shadow);
                     let for_home = || {
                         let store = self.log.shared.log;
-                        Sealed::for_home(options.leaf_bytes, store, number, &raw)
+                        let written_at = page::Written {
+                            generation,
+                            newest: writing.newest,
+                        };
+                        Sealed::for_home(options.leaf_bytes, store, written_at, &raw)
                     };
                     let sealed = options.in_place.then(for_home).flatten();
                     let page = match (sealed, home) {
                         (Some(sealed), Some(home)) => {
                             let (pointer, bytes) = sealed.at(home.pointer.offset);
                             let page = (pointer.offset, bytes);
-                            self.write_home(page, writing.protection, writing.newest)?;
+                            self.write_home(page, writing.order.protection, writing.newest)?;
                             written.leaf_bytes += pointer.extent(self.granule);
                             let page = home.again(pointer);
                             leaves.push(Slot { low, page });
@@ -254,8 +284,35 @@ impl<E: Environment> Shared<E> {
         };
         let (low, leaves_before) = (&chosen.low, &chosen.leaves);
         let high = chosen.high.as_deref();
-        merge(low, leaves_before, high, &chosen.frozen, shape, read, emit)?;
-        let watermark = chosen.frozen.span.map_or(0, |(_, last)| last + 1);
+        let frozen = &chosen.frozen;
+        if is_flush {
+            let mut all = Vec::with_capacity(leaves_before.len());
+            let mut keep = |leaf| {
+                all.push(leaf);
+                Ok(())
+            };
+            merge(low, leaves_before, high, frozen, shape, read, &mut keep)?;
+            let is_at_home = |leaf: &Merged<E>| match leaf {
+                Merged::Kept(_) => true,
+                Merged::New(_, raw, of) => {
+                    chosen.home(of.as_ref()).is_some() && raw.len() <= most_bytes
+                }
+            };
+            if !all.iter().all(is_at_home) {
+                return Ok(None);
+            }
+            all.into_iter().try_for_each(&mut emit)?;
+            debug_assert!(pages.is_empty());
+            return Ok(Some(vec![Piece {
+                low: chosen.low.clone(),
+                leaves: Leaves::new(leaves),
+                page: None,
+                watermark: 0,
+            }]));
+        }
+        merge(low, leaves_before, high, frozen, shape, read, &mut emit)?;
+        let spans = [frozen.span, chosen.flushed].into_iter().flatten();
+        let watermark = spans.map(|(_, last)| last + 1).max().unwrap_or(0);
         let watermark = if planted!(self.environment, WatermarkTooHigh) {
             watermark + 1
         } else {
@@ -296,6 +353,6 @@ impl<E: Environment> Shared<E> {
             }
         }
         self.write_pages(&mut pages)?;
-        Ok(pieces)
+        Ok(Some(pieces))
     }
 }

@@ -312,9 +312,12 @@ impl<E: Environment> Shared<E> {
         synced
     }
 
-    /// A checkpoint is durable. What was written for homes since the one before.
-    pub(super) fn end_homes(&self) -> Written {
+    /// Leaves are at home, and perhaps a checkpoint is durable. What was written for them.
+    pub(super) fn end_homes(&self, is_durable: bool) -> Written {
         let mut homes = E::lock(&self.homes);
+        if !is_durable {
+            return std::mem::take(&mut homes.written);
+        }
         if !planted!(self.environment, ImageOnce) {
             homes.imaged.clear();
         }

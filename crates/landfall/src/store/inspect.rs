@@ -140,7 +140,7 @@ impl<E: Environment> Opened<E> {
                 // Without them there are no leaves.
                 _ => return Err(Error::Closed),
             };
-        data.leaf(page.pointer, control)
+        data.leaf(page.pointer, control, self.found.examined.end.next_lsn)
     }
 
     pub fn inspection(&self) -> StoreInspection {

@@ -46,7 +46,7 @@ pub(super) fn merge<E: Environment>(
     changes: &Changes,
     shape: Shape<'_>,
     mut read: impl FnMut(&Arc<Page<E>>, &[u8], Option<&[u8]>) -> Result<Arc<Leaf>, Error>,
-    mut emit: impl FnMut(Merged<E>) -> Result<(), Error>,
+    emit: &mut dyn FnMut(Merged<E>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut index = 0;
     // Without leaves all changes are those of one that is empty.

@@ -615,6 +615,7 @@ impl<E: Environment> Handle<E> {
             commits: shared.commits.load(Ordering::Relaxed),
             logical_bytes: shared.logical_bytes.load(Ordering::Relaxed),
             checkpoints: tally.checkpoints,
+            flushes: tally.flushes,
             failed_checkpoints: tally.failed_checkpoints,
             leaves: tally.written.leaves,
             leaf_bytes: tally.written.leaf_bytes,

@@ -9,7 +9,7 @@ use crate::{Compression, Error, Options, Policy};
 /// Bytes of a leaf that a keyspace may ask for.
 const LEAF_BYTES: std::ops::RangeInclusive<u32> = 256..=1 << 20;
 /// Bytes that a home may have: a power of two.
-const HOME_BYTES: std::ops::RangeInclusive<u32> = if cfg!(any(test, fuzzing)) {
+pub(super) const HOME_BYTES: std::ops::RangeInclusive<u32> = if cfg!(any(test, fuzzing)) {
     512..=16 << 10
 } else {
     4 << 10..=16 << 10

@@ -3,8 +3,9 @@
 //! Whoever points to a page knows its checksum, which is that of its header too: so what is read is that page as it was
 //! written, or damage is reported. An older page in the same place, or one that lies elsewhere, has another one.
 //!
-//! A page at its *home* is overwritten in place, so what is there may also be what a later checkpoint wrote that never came to
-//! count. It is valid by itself then: by its own checksum, its place, and a number that is higher than the one known.
+//! A page at its *home* is overwritten in place, so what is there may also be what came later and never came to count. It is
+//! valid by itself then: by its own checksum, its place, and a *generation* that is higher than the one known. No two writes of a
+//! home have the same.
 
 use crc32c::crc32c;
 
@@ -47,7 +48,7 @@ pub(crate) struct Pointer {
     /// Bytes, which are padded with zeros to whole granules.
     pub length: u32,
     pub crc: u32,
-    /// The checkpoint that wrote it at its home, where a later one may overwrite it; `None`: it has none.
+    /// Its generation at its home, where a later one may overwrite it; `None`: it has none.
     pub home: Option<u64>,
 }
 
@@ -63,8 +64,8 @@ impl Pointer {
             out,
             u64::from(self.length) << 1 | u64::from(self.home.is_some()),
         );
-        if let Some(checkpoint) = self.home {
-            put_number(out, checkpoint);
+        if let Some(generation) = self.home {
+            put_number(out, generation);
         }
         out.extend_from_slice(&self.crc.to_le_bytes());
     }
@@ -100,9 +101,30 @@ pub(crate) struct Sealed {
     home: Option<u64>,
 }
 
+/// Bytes before what a page holds at its home: the newest commit that it may have something of is there, too.
+const HOME_HEADER: usize = HEADER + 8;
+
 /// Bytes that a page of a home may hold, of so many that the home has.
 pub(crate) const fn room_at_home(bytes: u32) -> usize {
-    bytes as usize - HEADER
+    bytes as usize - HOME_HEADER
+}
+
+/// When a page was written at its home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub generation: u64,
+    /// The newest commit that it may have something of.
+    pub newest: u64,
+}
+
+impl Written {
+    /// Of a page at its home, which is valid.
+    pub fn of(bytes: &[u8]) -> Written {
+        Written {
+            generation: u64_at(bytes, 32),
+            newest: u64_at(bytes, HEADER),
+        }
+    }
 }
 
 impl Sealed {
@@ -142,17 +164,19 @@ impl Sealed {
     }
 
     /// A leaf that takes a home of so many bytes; `None`: there is no room for it.
-    pub fn for_home(size: u32, store: u64, checkpoint: u64, raw: &[u8]) -> Option<Sealed> {
+    pub fn for_home(size: u32, store: u64, written: Written, raw: &[u8]) -> Option<Sealed> {
         if raw.len() > room_at_home(size) {
             return None;
         }
-        let sealed = Sealed::new(Kind::Leaf, Compression::None, store, checkpoint, raw);
+        let generation = written.generation;
+        let sealed = Sealed::new(Kind::Leaf, Compression::None, store, generation, raw);
         let mut bytes = sealed.ok()?.bytes;
+        bytes.splice(HEADER..HEADER, written.newest.to_le_bytes());
         bytes.resize(size as usize, 0);
         bytes[12..16].copy_from_slice(&size.to_le_bytes());
         Some(Sealed {
             bytes,
-            home: Some(checkpoint),
+            home: Some(generation),
         })
     }
 
@@ -200,7 +224,7 @@ pub(crate) fn unseal(
     };
     let crc = u32_at(bytes, 0);
     let is_whole = crc32c(&bytes[4..]) == crc;
-    let is_later = |checkpoint: u64| u64_at(bytes, 32) > checkpoint;
+    let is_later = |generation: u64| u64_at(bytes, 32) > generation;
     let is_right = is_whole && (crc == pointer.crc || pointer.home.is_some_and(is_later));
     if !is_right && !trusts {
         return Err("the page is not the one that was written there");
@@ -218,7 +242,8 @@ pub(crate) fn unseal(
     let mut payload = &bytes[HEADER..];
     if pointer.home.is_some() {
         // What is behind is zeros.
-        payload = payload.get(..raw_length as usize).unwrap_or(payload);
+        let payload_at_home = bytes.get(HOME_HEADER..HOME_HEADER + raw_length as usize);
+        payload = payload_at_home.unwrap_or(payload);
     }
     let Some(method) = Compression::of_code(bytes[9].into()) else {
         return Err("the page is compressed in a way that is not known");
@@ -295,15 +320,27 @@ mod tests {
         }
     }
 
-    /// As a checkpoint wrote it that this number has.
-    fn home(checkpoint: u64, fill: u8) -> (Pointer, Vec<u8>) {
-        let sealed = Sealed::for_home(1024, 7, checkpoint, &[fill; 300]).unwrap();
-        sealed.at(8192)
+    /// As it was written with this generation.
+    fn home(generation: u64, fill: u8) -> (Pointer, Vec<u8>) {
+        let written = Written {
+            generation,
+            newest: 77,
+        };
+        let sealed = Sealed::for_home(1024, 7, written, &[fill; 300]).unwrap();
+        let (pointer, bytes) = sealed.at(8192);
+        assert_eq!(Written::of(&bytes), written);
+        (pointer, bytes)
     }
 
     #[test]
     fn at_home_a_later_page_counts_and_an_older_one_does_not() {
-        assert!(Sealed::for_home(1024, 7, 3, &[0; 977]).is_none());
+        let room = room_at_home(1024);
+        let written = Written {
+            generation: 3,
+            newest: 1,
+        };
+        assert!(Sealed::for_home(1024, 7, written, &vec![0; room]).is_some());
+        assert!(Sealed::for_home(1024, 7, written, &vec![0; room + 1]).is_none());
         let (third, bytes_of_third) = home(3, 1);
         let (fourth, bytes_of_fourth) = home(4, 2);
         assert_eq!((bytes_of_third.len(), third.length), (1024, 1024));
@@ -312,7 +349,7 @@ mod tests {
         assert_eq!(read(&bytes_of_third, third), Ok(1));
         assert_eq!(read(&bytes_of_fourth, third), Ok(2));
         assert!(read(&bytes_of_third, fourth).is_err());
-        // Of the same checkpoint it is that very page.
+        // Of the same generation it is that very page.
         assert!(read(&home(3, 9).1, third).is_err());
         for cut in [1, 100, 512, 1023] {
             let torn = [&bytes_of_fourth[..cut], &bytes_of_third[cut..]].concat();

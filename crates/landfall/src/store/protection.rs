@@ -7,6 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::bytes::{Cursor, put_number};
+use super::options::HOME_BYTES;
 use crate::Error;
 use crate::environment::{Buffer, Durability, Environment, File, Storage};
 
@@ -233,7 +234,10 @@ pub(super) fn measure<E: Environment>(environment: &E) -> Result<ProtectionChoic
 
 fn rounds<E: Environment>(environment: &E) -> std::io::Result<ProtectionCosts> {
     let storage = environment.storage();
-    let is_atomic = storage.atomic_writes()?.contains(&(PAGE as u32));
+    // Whatever homes a keyspace may ask for.
+    let promised = storage.atomic_writes()?;
+    let is_atomic = [HOME_BYTES.start(), HOME_BYTES.end()].map(|bytes| promised.contains(bytes));
+    let is_atomic = is_atomic == [true; 2];
     let file = storage.create(TRIAL)?;
     file.allocate((FILE_PAGES * PAGE) as u64)?;
     let mut buffer = Buffer::new(PAGES * PAGE);

@@ -111,7 +111,7 @@ fn load<E: Environment>(data: &DataFile<E>, control: &Control) -> Result<Loaded<
         Ok(Page::new(pointer, extent))
     };
     let no_sense = |pointer: Pointer| data.corrupt(pointer, "what is in the page makes no sense");
-    let raw = data.read(control.root, Kind::Root, control)?;
+    let (raw, _) = data.read(control.root, Kind::Root, control)?;
     let root = Root::decode(&raw, granule).ok_or_else(|| no_sense(control.root))?;
     let mut copies = None;
     if let Some(spans) = root.copies {
@@ -150,7 +150,7 @@ fn load<E: Environment>(data: &DataFile<E>, control: &Control) -> Result<Loaded<
                 ..Group::empty()
             };
             if let Some(pointer) = entry.page {
-                let raw = data.read(pointer, Kind::Group, control)?;
+                let (raw, _) = data.read(pointer, Kind::Group, control)?;
                 let list = take_leaves(&raw, granule).ok_or_else(|| no_sense(pointer))?;
                 let next = lows.get(index + 1);
                 let is_within =
@@ -336,6 +336,7 @@ pub(super) fn open<E: Environment>(
     let shared = Arc::new(Shared {
         environment: environment.clone(),
         granule,
+        opened_at: next,
         space: loaded.space,
         data: file,
         growing: E::mutex(()),
@@ -354,6 +355,8 @@ pub(super) fn open<E: Environment>(
             control: control_file,
             data: data_file,
             end,
+            flushed: 0,
+            attempts: 0,
             failure: None,
         }),
         work: E::mutex(Work {

@@ -8,6 +8,7 @@
 //! Locks are taken in this order: that of checkpoints, of those who commit, of the keyspaces, a list of groups, groups; the
 //! cache, the free space and the log's own are taken last, and nothing is waited for with them.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -20,7 +21,7 @@ use super::extents::Space;
 use super::homes::Homes;
 use super::leaf::Leaf;
 use super::options::{KeyspaceOptions, StoreOptions};
-use super::page::{Kind, Pointer, unseal};
+use super::page::{Kind, Pointer, Written, unseal};
 use super::protection::{Protection, ProtectionChoice, measure, require_atomic};
 use super::record::{Record, Write};
 use super::root::MOST_KEYSPACES;
@@ -41,7 +42,7 @@ const SAMPLE: u64 = 64;
 
 /// The keyspaces that there are.
 pub(crate) struct Keyspaces<E: Environment> {
-    pub all: std::collections::BTreeMap<u32, Arc<Keyspace<E>>>,
+    pub all: BTreeMap<u32, Arc<Keyspace<E>>>,
     /// The number of the next one.
     pub next: u32,
     /// What keeps leaves whole that are written at home.
@@ -65,6 +66,8 @@ pub(crate) struct Shared<E: Environment> {
     pub log: Log<E>,
     /// Bytes of which offsets and lengths in the data file are multiples.
     pub granule: u64,
+    /// The next commit when the store was opened.
+    pub opened_at: u64,
     pub space: Arc<Space<E>>,
     /// Held by who makes the data file longer.
     pub growing: E::Mutex<()>,
@@ -268,12 +271,21 @@ impl<E: Environment> Shared<E> {
             }
             targets.push(groups.len() - 1);
         }
+        let whole_leaves = keyspaces.iter().filter(|one| one.options.whole_leaves);
+        let whole_leaves: BTreeMap<u32, usize> = whole_leaves
+            .map(|one| (one.id, one.options.leaf_bytes as usize))
+            .collect();
         let mut locked: Vec<_> = groups.iter().map(|group| E::exclude(group)).collect();
         for (write, target) in writes.iter().zip(targets) {
-            let changes = &mut locked[target].active;
+            let group = &mut *locked[target];
+            let changes = &mut group.active;
             let before = changes.bytes;
             let value = write.value.as_deref();
             changes.add(&write.key, Version { lsn, value }, snapshots);
+            if let Some(bytes) = whole_leaves.get(&write.keyspace) {
+                let leaf = group.leaves.of_key(&write.key).unwrap_or(0);
+                changes.charge(leaf, *bytes);
+            }
             self.note_changes(before, changes.bytes);
         }
     }
@@ -399,6 +411,11 @@ impl<E: Environment> Shared<E> {
         let store = self.log.shared.log;
         let raw = unseal(bytes, pointer, Kind::Leaf, store, trusts);
         let raw = raw.map_err(|what| data.corrupt(pointer, what))?;
+        // What this process wrote was in the log before.
+        let is_own = || Written::of(bytes).generation >> 32 == data.number;
+        if pointer.home.is_some() && !is_own() {
+            data.require_logged(pointer, bytes, self.opened_at)?;
+        }
         let leaf = Leaf::decode(raw);
         leaf.ok_or_else(|| data.corrupt(pointer, "its entries make no sense"))
     }

@@ -135,6 +135,11 @@ pub(crate) struct Group<E: Environment> {
     pub watermark: u64,
     pub active: Changes,
     pub frozen: Option<Arc<Changes>>,
+    /// The first and the last commit whose changes were written at home since the page of the group was: the log is to have them
+    /// until that is written again.
+    pub flushed: Option<(u64, u64)>,
+    /// It has the keys of a group that was removed, and no durable checkpoint knows: its last leaf is not written at home.
+    pub is_widened: bool,
     /// A leaf of it was found damaged when changes were to be written into it.
     pub is_damaged: bool,
 }
@@ -155,14 +160,17 @@ impl<E: Environment> Group<E> {
             watermark: 0,
             active: Changes::default(),
             frozen: None,
+            flushed: None,
+            is_widened: false,
             is_damaged: false,
         }
     }
 
-    /// The first commit of which it has a change that is in no leaf.
+    /// The first commit of which it has a change that no page of the group knows of: it is in no leaf, or was flushed since.
     pub fn pending(&self) -> Option<u64> {
         let frozen = self.frozen.as_ref().and_then(|frozen| frozen.span);
-        frozen.or(self.active.span).map(|(first, _)| first)
+        let oldest = self.flushed.or(frozen).or(self.active.span);
+        oldest.map(|(first, _)| first)
     }
 
     /// What a key has at a commit.

@@ -145,6 +145,19 @@ impl History {
         Ok(())
     }
 
+    /// A store was opened that has lost what was not durable: others will have those numbers.
+    pub fn reopen(&mut self, store: &Store) -> Result<(), Broken> {
+        let end = store.shared.opened_at;
+        if end <= self.durable {
+            return Err(format!(
+                "it ends before {end}, and {} was durable",
+                self.durable
+            ));
+        }
+        self.commits.retain(|lsn, _| *lsn < end);
+        Ok(())
+    }
+
     /// Compares a store with what was promised. What is there is durable from now on.
     pub fn check(&mut self, store: &Store, keyspaces: &[Keyspace]) -> Result<(), Broken> {
         let found = everything(store, keyspaces).map_err(|why| format!("cannot be read: {why}"))?;
@@ -169,40 +182,6 @@ impl History {
             }
             let contents = self.contents(at);
             let difference = difference(&contents, &found.contents);
-            if std::env::var("DBG").is_ok() {
-                eprintln!("unknown {unknown:?} perhaps {}", perhaps.len());
-                for (lsn, c) in &self.commits {
-                    match c {
-                        Commit::Writes(w) => eprintln!(
-                            "{lsn}: {:?}",
-                            w.iter()
-                                .map(|(k, n, v)| (
-                                    *k,
-                                    n.first().copied(),
-                                    n.len(),
-                                    v.as_ref().map(|v| v[0])
-                                ))
-                                .collect::<Vec<_>>()
-                        ),
-                        Commit::Removed(k) => eprintln!("{lsn} removed {k}"),
-                    }
-                }
-                for c in &perhaps {
-                    if let Commit::Writes(w) = c {
-                        eprintln!(
-                            "perhaps: {:?}",
-                            w.iter()
-                                .map(|(k, n, v)| (
-                                    *k,
-                                    n.first().copied(),
-                                    n.len(),
-                                    v.as_ref().map(|v| v[0])
-                                ))
-                                .collect::<Vec<_>>()
-                        )
-                    }
-                }
-            }
             return Err(format!("after {at} there is {difference}"));
         }
         self.durable = at;

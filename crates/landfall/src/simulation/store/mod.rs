@@ -30,7 +30,7 @@ use crate::store::Handle;
 use crate::store::checkpoint::Goal;
 use crate::store::control::CONTROL_NAME;
 use crate::store::record::Write;
-use crate::{Compression, Error, KeyspaceOptions, Options, Policy, Protection, StoreOptions};
+use crate::{Compression, Error, KeyspaceOptions, Lsn, Options, Policy, Protection, StoreOptions};
 
 const STATES: usize = 8;
 const DEPTH: usize = 3;
@@ -181,6 +181,7 @@ impl Scene {
                 Err(error) if is_refusal(&error) => return Ok(()),
                 Err(error) => return Err(format!("cannot open the store: {error}")),
             };
+            lock(history).reopen(&store)?;
             let keyspaces = match self.keyspaces(&store, history) {
                 Ok(keyspaces) => keyspaces,
                 Err(error) if is_refusal(&error) => return Ok(()),
@@ -318,6 +319,7 @@ impl Scene {
             let opened = self.open(&left, rng);
             let store = opened.map_err(|why| format!("cannot open it after a power cut: {why}"))?;
             let history = Arc::new(Mutex::new(history));
+            lock(&history).reopen(&store)?;
             let existing = existing(&store);
             lock(&history).check(&store, &existing)?;
             if depth > 1 {
@@ -539,6 +541,85 @@ pub(crate) fn removed_before_checkpoint(seed: u64, planted: Option<Fault>) -> Ou
     })
 }
 
+/// Leaves are written at home again and again, by checkpoints and between them, until the power goes.
+pub(crate) fn torn_at_home(seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, found| {
+        let way = Way::ALL[rng.usize(0..2)];
+        let safe = safe_protections(way);
+        let scene = Scene {
+            options: StoreOptions {
+                memory_bytes: 8 << 10,
+                policy: Policy::EveryCommit,
+                max_recovery_time: Duration::from_secs(1 << 20),
+                ..options(way, rng)
+            },
+            keyspace: KeyspaceOptions::default()
+                .leaf_bytes(1024)
+                .in_place(true)
+                .whole_leaves(rng.bool()),
+            protection: Some(safe[rng.usize(0..safe.len())]),
+            way,
+            kind: Kind::PowerCut,
+            planted,
+        };
+        let disk = Disk::new(way.block(), rng.u64(..));
+        let history = Arc::new(Mutex::new(History::default()));
+        let wrong = |error: Error| format!("an honest disk failed: {error}");
+        let store = scene.open(&disk, rng).map_err(wrong)?;
+        let keyspaces = scene.keyspaces(&store, &history).map_err(wrong)?;
+        // Some keys of each leaf, or all.
+        let rewrite = |keys: &[u8], rng: &mut Rng| -> Result<(), Error> {
+            for keyspace in 0..keyspaces.len() {
+                let mut writes = Vec::new();
+                for key in keys {
+                    let mut value = rng.u64(..).to_le_bytes().to_vec();
+                    value.resize(90, *key);
+                    writes.push((keyspace, vec![*key], Some(value)));
+                }
+                let of_store = writes.iter().map(|(_, key, value)| Write {
+                    keyspace: keyspaces[keyspace].id,
+                    key: key.clone(),
+                    value: value.clone(),
+                });
+                let lsn = store.shared.write(of_store.collect(), None)?;
+                let lsn = lsn.map_or(0, |lsn| lsn.0);
+                lock(&history).commits.insert(lsn, Commit::Writes(writes));
+                store.shared.log.commit_to(Lsn(lsn))?;
+                lock(&history).durable = lsn;
+            }
+            Ok(())
+        };
+        let all: Vec<u8> = (0..24).collect();
+        rewrite(&all, rng).map_err(wrong)?;
+        for _ in 0..2 {
+            store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
+            rewrite(&all[..4], rng).map_err(wrong)?;
+        }
+        let rounds = rng.u8(1..6);
+        for round in 0..rounds {
+            if round + 1 == rounds {
+                disk.cut_power_after(rng.u64(0..90));
+            }
+            let step = rng.usize(1..8);
+            let keys: Vec<u8> = all.iter().copied().step_by(step).collect();
+            let goal = if rng.bool() {
+                Goal::Due
+            } else {
+                Goal::Everything
+            };
+            let done = rewrite(&keys, rng).and_then(|()| store.shared.checkpoint(goal));
+            match done {
+                Err(error) if is_refusal(&error) => break,
+                done => done.map_err(wrong)?,
+            }
+        }
+        disk.cut_power_now();
+        drop((keyspaces, store));
+        let history = lock(&history).clone();
+        scene.power_cuts(&disk, &history, rng, DEPTH, found)
+    })
+}
+
 /// Each call of a life fails once, or from then on, and nothing is lost by it: neither for who goes on, nor after a power
 /// cut. Where there was no space the store can be used again as soon as there is some.
 pub(crate) fn every_call(seed: u64, how: How, stays: bool, planted: Option<Fault>) -> Outcome {
@@ -578,6 +659,7 @@ pub(crate) fn every_call(seed: u64, how: How, stays: bool, planted: Option<Fault
                 }
                 Err(error) => return Err(format!("cannot open it: {error}")),
             };
+            lock(&history).reopen(&store)?;
             match live(&store, &history, rng) {
                 Ok(_) => {}
                 Err(error) if is_refusal(&error) => {}
