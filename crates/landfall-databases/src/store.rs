@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use landfall::{
-    Compression, Error, Keyspace, KeyspaceOptions, Options, Policy, Store, StoreOptions,
+    Compression, Error, Keyspace, KeyspaceOptions, Options, Policy, Protection, Store, StoreOptions,
 };
 
 use super::{
@@ -62,6 +62,24 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
                 about: "bytes of a segment of the log",
                 always_shown: false,
             },
+            Setting {
+                name: "in-place",
+                default: Some("no"),
+                about: "yes: each leaf has a home of 4K, 8K or 16K, uncompressed, and is written there again",
+                always_shown: true,
+            },
+            Setting {
+                name: "protection",
+                default: Some("shadow"),
+                about: "what keeps a leaf whole that is written in place: shadow, doublewrite, image, atomic, none, or auto",
+                always_shown: true,
+            },
+            Setting {
+                name: "changes",
+                default: Some("records"),
+                about: "what takes memory until it is written: records, or whole-leaves as in engines that change pages",
+                always_shown: false,
+            },
             #[cfg(feature = "mistakes")]
             Setting {
                 name: "mistake",
@@ -107,16 +125,32 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Database>, SettingError> {
         ("interval", Policy::Interval(Duration::from_millis(100))),
     ];
     let compressions = [("lz4", Compression::Lz4), ("none", Compression::None)];
+    let protections = Protection::ALL.map(|protection| (protection.name(), protection));
+    let auto = Protection::Auto;
+    let protections: Vec<_> = protections
+        .into_iter()
+        .chain([(auto.name(), auto)])
+        .collect();
+    let changes = [("records", false), ("whole-leaves", true)];
     let segment = chosen.size("segment", 16 << 10, 1 << 30)?;
+    let leaf = chosen.size("leaf", 256, 1 << 20)? as u32;
+    let is_in_place = chosen.whether("in-place")?;
+    if is_in_place && ![4 << 10, 8 << 10, 16 << 10].contains(&leaf) {
+        return Err(chosen.wrong("leaf", "in place it must be 4K, 8K or 16K"));
+    }
+    let compression = chosen.one_of("compression", &compressions)?;
     Ok(Box::new(LandfallStore {
         name: chosen.name(),
         options: StoreOptions::default()
             .policy(chosen.one_of("policy", &policies)?)
             .memory_bytes(chosen.size("memory", 4 << 10, 1 << 44)? as usize)
+            .protection(chosen.one_of("protection", &protections)?)
             .log(Options::default().segment_bytes(segment)),
         keyspace: KeyspaceOptions::default()
-            .compression(chosen.one_of("compression", &compressions)?)
-            .leaf_bytes(chosen.size("leaf", 256, 1 << 20)? as u32),
+            .compression(compression)
+            .leaf_bytes(leaf)
+            .in_place(is_in_place)
+            .whole_leaves(chosen.one_of("changes", &changes)?),
         #[cfg(feature = "mistakes")]
         mistake,
     }))
