@@ -75,6 +75,32 @@ fn a_power_cut_shows_a_mistake_of_the_log() {
         of_store(Some(mistake)).lose_something();
     }
     of_store(None).lose_nothing();
+    for (protection, mistakes) in IN_PLACE {
+        for mistake in mistakes {
+            println!("{protection}: {mistake}");
+            in_place(protection, Some(mistake)).lose_something();
+        }
+        in_place(protection, None).lose_nothing();
+    }
+}
+
+/// Those of leaves that are written at home, by what protects them.
+const IN_PLACE: [(&str, &[&str]); 2] = [
+    ("doublewrite", &["CopiesNotDurable", "IgnoreCopies"]),
+    ("image", &["ImageOnce", "IgnoreImages"]),
+];
+
+/// A store whose leaves are written at home.
+fn in_place(protection: &str, mistake: Option<&str>) -> PowerCuts {
+    let settings = [
+        ("in-place", "yes"),
+        ("leaf", "4K"),
+        ("memory", "64K"),
+        ("segment", "64K"),
+        ("changes", "whole-leaves"),
+        ("protection", protection),
+    ];
+    store(&settings, mistake)
 }
 
 /// Those of the store that one process and one power cut show.
@@ -88,15 +114,15 @@ const OF_STORE: [&str; 5] = [
 
 /// A store with many checkpoints, of many leaves.
 fn of_store(mistake: Option<&str>) -> PowerCuts {
-    let settings = [
-        ("leaf", "256"),
-        ("memory", "8K"),
-        ("segment", "16K"),
-        ("mistake", mistake.unwrap_or("none")),
-    ];
-    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    let settings = [("leaf", "256"), ("memory", "8K"), ("segment", "16K")];
+    store(&settings, mistake)
+}
+
+fn store(settings: &[(&str, &str)], mistake: Option<&str>) -> PowerCuts {
+    let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
     let ext4 = FilesystemSpec::plain(Kind::Ext4);
-    let settings = settings.map(owned);
+    let mut settings: Vec<(String, String)> = settings.iter().map(owned).collect();
+    settings.push(owned(&("mistake", mistake.unwrap_or("none"))));
     let mut plan = Plan::named("landfall-store", &settings, ext4).expect("the settings are right");
     (plan.transactions, plan.states) = (200, 400);
     plan.until_first = mistake.is_some();

@@ -88,9 +88,34 @@ const LMDB: &str = "LMDB mdb_env_open(), MDB_NOSYNC, MDB_NOMETASYNC";
 const OURS: &str = "docs/findings";
 
 const INTERVAL: &str = "Landfall, Policy::Interval";
+const UNPROTECTED: &str = "Landfall, Protection::None";
 
 /// So that there are many checkpoints, of many leaves.
 const STORE: &[(&str, &str)] = &[("leaf", "1K"), ("memory", "16K"), ("segment", "64K")];
+
+/// The same, where leaves are written over, with what protects them.
+const DOUBLEWRITE_IN_PLACE: &[(&str, &str)] = &[
+    ("in-place", "yes"),
+    ("leaf", "4K"),
+    ("memory", "64K"),
+    ("segment", "64K"),
+    ("protection", "doublewrite"),
+];
+const IMAGE_IN_PLACE: &[(&str, &str)] = &[
+    ("in-place", "yes"),
+    ("leaf", "4K"),
+    ("memory", "64K"),
+    ("segment", "64K"),
+    ("changes", "whole-leaves"),
+    ("protection", "image"),
+];
+const UNPROTECTED_IN_PLACE: &[(&str, &str)] = &[
+    ("in-place", "yes"),
+    ("leaf", "4K"),
+    ("memory", "64K"),
+    ("segment", "64K"),
+    ("protection", "none"),
+];
 
 /// Everything that is known.
 pub static CASES: &[Case] = &[
@@ -293,6 +318,21 @@ pub static CASES: &[Case] = &[
         faults: &[Fault::LyingFlush],
         ..fault("landfall-store", STORE, "ext4", Loses, LIE)
     }),
+    server(safe("landfall-store", DOUBLEWRITE_IN_PLACE, "ext4")),
+    server(safe("landfall-store", IMAGE_IN_PLACE, "ext4")),
+    server(twice(safe("landfall-store", IMAGE_IN_PLACE, "xfs"))),
+    // Of a leaf that is torn while it is written over, there is nothing else.
+    Case {
+        transactions: 100,
+        states: 600,
+        ..fault(
+            "landfall-store",
+            UNPROTECTED_IN_PLACE,
+            "ext4",
+            Damages,
+            UNPROTECTED,
+        )
+    },
     server(fault(
         "landfall-store",
         &[("policy", "interval")],

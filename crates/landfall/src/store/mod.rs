@@ -598,7 +598,23 @@ impl<E: Environment> Handle<E> {
         let all: Vec<_> = keyspaces.all.values().cloned().collect();
         drop(keyspaces);
         let data = self.shared.data.get();
-        verify::verify(&all, data, &mut |page| self.shared.read_leaf(page))
+        let read = &mut |page: &tree::Page<E>| self.shared.read_leaf(page);
+        let mut found = verify::verify(&all, data, read);
+        if found.damage.is_empty() {
+            return found;
+        }
+        let _no_checkpoint = E::lock(&self.shared.checkpoints);
+        for damaged in std::mem::take(&mut found.damage) {
+            let keyspace = all.iter().find(|one| one.name == damaged.keyspace);
+            match keyspace.filter(|keyspace| keyspace.options.in_place) {
+                Some(keyspace) => match verify::verify_again(keyspace, &damaged, data, read) {
+                    Ok(entries) => found.entries += entries,
+                    Err(damaged) => found.damage.push(damaged),
+                },
+                None => found.damage.push(damaged),
+            }
+        }
+        found
     }
 
     pub fn keyspaces(&self) -> Vec<String> {

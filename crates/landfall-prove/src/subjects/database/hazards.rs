@@ -18,13 +18,29 @@ pub(super) struct Known {
     pub page_setting: &'static str,
 }
 
-/// What is known of the database of this name; of one that only appends, nothing.
-pub(super) fn of(name: &str) -> Option<&'static Known> {
+/// What is known of the database of this name with these settings; of one that only appends, nothing.
+pub(super) fn of(name: &str, settings: &[(String, String)]) -> Option<&'static Known> {
+    let is_set = |(setting, value): &(String, String)| setting == "in-place" && value == "yes";
+    if name == "landfall-store" && settings.iter().any(is_set) {
+        return Some(&STORE_IN_PLACE);
+    }
     KNOWN
         .iter()
         .find(|(known, _)| *known == name)
         .map(|(_, known)| known)
 }
+
+/// Its copies are pages of the same file, too; to tear one destroys nothing.
+static STORE_IN_PLACE: Known = Known {
+    hazards: &[
+        (Hazard::PageTorn, &["protection"]),
+        (Hazard::PageOverwritten, &[]),
+        (Hazard::Checkpoint, &[]),
+    ],
+    has_pages: |file| file == "store/data-#",
+    page: 16 << 10,
+    page_setting: "leaf",
+};
 
 const PAGES: [(Hazard, &[&str]); 2] = [(Hazard::PageTorn, &[]), (Hazard::PageOverwritten, &[])];
 
@@ -134,15 +150,20 @@ mod tests {
             ("mariadb", "ibdata#", false),
             ("etcd", "member/wal/#-#.wal", false),
         ] {
-            let known = of(name).unwrap();
+            let known = of(name, &[]).unwrap();
             assert_eq!((known.has_pages)(file), expected, "{name}: {file}");
         }
-        assert!(of("fjall").is_none());
+        assert!(of("fjall", &[]).is_none());
+        let in_place = [("in-place".to_owned(), "yes".to_owned())];
+        for (settings, expected) in [(&in_place[..], true), (&[], false)] {
+            let known = of("landfall-store", settings).unwrap();
+            assert_eq!((known.has_pages)("store/data-#"), expected);
+        }
     }
 
     #[test]
     fn a_page_is_as_large_as_it_was_set_to_be() {
-        let known = of("mariadb").unwrap();
+        let known = of("mariadb", &[]).unwrap();
         let page = |settings: &[(String, String)]| known.page(settings).map(NonZeroU64::get);
         assert_eq!(page(&[]), Some(16 << 10));
         let set = ("innodb_page_size".to_owned(), "4K".to_owned());

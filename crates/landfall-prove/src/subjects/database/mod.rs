@@ -187,7 +187,7 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
         }
     }
     let clients = chosen.number("clients", 1, 64)?;
-    let known = hazards::of(name);
+    let known = hazards::of(name, &settings);
     Ok(Box::new(DatabaseSubject {
         name: name_of(chosen),
         is_linked_in: landfall_databases::linked_in().any(|one| one.name == name),
