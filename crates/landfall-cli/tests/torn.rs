@@ -12,8 +12,7 @@ use common::documents::{assert_conforms, assert_narrow, lines_of};
 use common::{names, run, scratch, skip};
 use serde_json::Value;
 
-const SMALL: &str =
-    "lab torn --part disks,postgres --latency none --rows 50000 --rounds 1 --seconds 2 --tables";
+const SMALL: &str = "lab torn --part disks,postgres,landfall --latency none --rows 50000 --rounds 1 --seconds 2 --tables";
 
 fn words<'a>(line: &'a str, more: &'a str) -> impl Iterator<Item = &'a str> {
     line.split_whitespace().chain(more.split_whitespace())
@@ -38,6 +37,7 @@ fn a_page_that_is_written_twice_costs_more_bytes_and_all_of_it_is_said() {
         "this disk",
         "doublewrite and data=journal",
         "PostgreSQL: full_page_writes on and off",
+        "Landfall's store: each protection in one engine",
         "report/index.html",
     ] {
         assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
@@ -70,9 +70,16 @@ fn a_page_that_is_written_twice_costs_more_bytes_and_all_of_it_is_said() {
     let changes = kib(plain, "postgres full_page_writes=off");
     // How much more depends on how many commits share a page between two checkpoints, and so on how busy the machine is.
     assert!(images > changes, "{images} and {changes} KiB");
+    let store = |site: &str, protection: &str| {
+        kib(site, &format!("landfall-store protection={protection}"))
+    };
+    let (copied, bare) = (store(plain, "doublewrite"), store(plain, "none"));
+    assert!(copied > 1.3 * bare, "{copied} and {bare} KiB");
+    let journalled = store(journal, "none");
+    assert!(journalled > 1.3 * bare, "{journalled} and {bare} KiB");
     let csv = fs::read_to_string(dir.path().join("trials.csv")).unwrap();
     let lines = lines_of(&csv, b',');
-    assert_eq!(lines.len(), 1 + 4 + 2, "{csv}");
+    assert_eq!(lines.len(), 1 + 4 + 2 + 5, "{csv}");
     assert!(lines[1..].iter().all(|line| line[0] == "torn"));
     assert_eq!(names(dir.path()), ["report", "results.json", "trials.csv"]);
 }
@@ -85,12 +92,12 @@ fn a_plan_is_listed_and_wrong_words_are_refused() {
     for part in [
         "recorder:ext4,data=journal with hdd-7200,cache=off/mariadb innodb_doublewrite=OFF",
         "each commit synced",
-        "32 configurations on 8 sites in 5 rounds",
+        "47 configurations on 8 sites in 5 rounds",
     ] {
         assert!(listed.stdout.contains(part), "{part}: {}", listed.stdout);
     }
     for (line, names_it) in [
-        ("--part disk", "disks, conditions, postgres"),
+        ("--part disk", "disks, conditions, postgres, landfall"),
         ("--latency floppy", "floppy"),
         ("--rows 1", "1000"),
         ("--prove-states 5", "--prove"),

@@ -107,7 +107,8 @@ macro_rules! experiments {
             /// What does syncing a growing commit log cost MariaDB, by filesystem and clients, and what do
             /// PostgreSQL, Redis and etcd on the same disk?
             Binlog: binlog::BinlogResults = "binlog",
-            /// What does protection against torn pages cost MariaDB and PostgreSQL, by disk, and does it protect?
+            /// What does protection against torn pages cost MariaDB, PostgreSQL and Landfall's store, by disk, and does it
+            /// protect?
             Torn: torn::TornResults = "torn",
             /// How many bytes reach the device per request of LinkBench: InnoDB by page size, compression and settings
             /// against MyRocks and others, and what that makes of a drive's flash?

@@ -18,7 +18,8 @@ pub struct Arguments {
     dir: PathBuf,
 
     /// Measure only these parts: disks (every protection on every disk), conditions (each of those under
-    /// which the gain was published removed in turn), postgres (full_page_writes).
+    /// which the gain was published removed in turn), postgres (full_page_writes), landfall (every protection of
+    /// Landfall's own store, with nothing else different).
     #[arg(long, value_delimiter = ',', value_name = "PART,…")]
     part: Vec<String>,
 

@@ -1,4 +1,7 @@
 //! The configurations: who protects pages from being torn, on which disk, under which conditions.
+//!
+//! Landfall's store is one engine with every protection, in which nothing else differs: its ratios are those of the
+//! protections, where two servers differ in everything.
 
 use std::thread;
 
@@ -10,7 +13,7 @@ use crate::scratch_fs::{FilesystemSpec, Kind};
 const MIB: u64 = 1 << 20;
 /// Bytes that a row takes in its page.
 const ROW: u64 = 250;
-/// Clients, of MariaDB and of PostgreSQL.
+/// Clients of each database.
 const CLIENTS: u32 = 8;
 /// Bytes of the redo log: so few that pages must be written all the time, as published (two files of 32 MiB
 /// beside 20 GiB of pages).
@@ -19,6 +22,8 @@ const SMALL_LOG: u64 = 4 * MIB;
 const LARGE_LOG: u64 = 192 * MIB;
 /// Threads that take CPU time, for each processor, where there is to be none to spare.
 const BUSY: u32 = 4;
+/// Bytes of a value that Landfall's store is given: a row of the table's size.
+const VALUE: u64 = 200;
 
 /// Who protects pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +72,66 @@ impl Protection {
                 FilesystemSpec::plain(Kind::Ext4).mounted("data=journal")
             }
         }
+    }
+}
+
+/// What keeps leaves of Landfall's store whole. Atomic writes are not among them: no ext4 on a recorder promises any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreProtection {
+    /// A leaf is written elsewhere, and the old one stays until the new one counts.
+    Shadow,
+    /// It is written twice: first a copy, then at home.
+    Doublewrite,
+    /// It goes into the log when it is first written after a checkpoint, then home.
+    Image,
+    /// Nothing: it is written at home.
+    Nobody,
+    /// Nothing in the store; the filesystem journals data as well.
+    Journal,
+}
+
+impl StoreProtection {
+    /// All of them.
+    pub const ALL: [StoreProtection; 5] = [
+        StoreProtection::Shadow,
+        StoreProtection::Doublewrite,
+        StoreProtection::Image,
+        StoreProtection::Nobody,
+        StoreProtection::Journal,
+    ];
+
+    /// In a few words.
+    pub fn text(self) -> &'static str {
+        match self {
+            StoreProtection::Shadow => "shadow",
+            StoreProtection::Doublewrite => "doublewrite",
+            StoreProtection::Image => "image",
+            StoreProtection::Nobody => "nothing",
+            StoreProtection::Journal => "data=journal",
+        }
+    }
+
+    /// The store's own part of it, as it is set.
+    fn protection(self) -> &'static str {
+        match self {
+            StoreProtection::Shadow => "shadow",
+            StoreProtection::Doublewrite => "doublewrite",
+            StoreProtection::Image => "image",
+            StoreProtection::Nobody | StoreProtection::Journal => "none",
+        }
+    }
+
+    /// The filesystem that it takes.
+    pub(super) fn filesystem_spec(self) -> FilesystemSpec {
+        match self {
+            StoreProtection::Journal => Protection::Journal.filesystem_spec(),
+            _ => FilesystemSpec::plain(Kind::Ext4),
+        }
+    }
+
+    /// The name of a store with it.
+    pub(super) fn name(self) -> String {
+        format!("landfall-store protection={}", self.protection())
     }
 }
 
@@ -231,6 +296,41 @@ pub(super) fn postgres(
         settings: owned(&settings),
         workload: "oltp_update_non_index".into(),
         workload_settings: owned(&[("rows", plan.rows.to_string())]),
+        clients: CLIENTS,
+        ..Configuration::default()
+    })
+}
+
+/// Landfall's store with its leaves in place, under the published conditions as far as it has them: commits wait for no
+/// sync, and so little memory that leaves are written all the time.
+pub(super) fn store(
+    plan: &Plan,
+    protection: StoreProtection,
+    latency: Option<&str>,
+) -> Option<Configuration> {
+    let memory = (plan.rows.saturating_mul(ROW) / 4)
+        .next_multiple_of(MIB)
+        .max(MIB);
+    let loaded_with = [
+        ("in-place", "yes".to_owned()),
+        ("leaf", "16K".to_owned()),
+        ("changes", "whole-leaves".to_owned()),
+        ("memory", memory.to_string()),
+        ("policy", "interval".to_owned()),
+    ];
+    let workload_settings = [
+        ("size", VALUE.to_string()),
+        ("batch", "1".to_owned()),
+        ("keys", plan.rows.to_string()),
+    ];
+    Some(Configuration {
+        name: protection.name(),
+        site: site(protection.filesystem_spec(), latency)?,
+        database: "landfall-store".into(),
+        loaded_with: owned(&loaded_with),
+        settings: owned(&[("protection", protection.protection().to_owned())]),
+        workload: "puts".into(),
+        workload_settings: owned(&workload_settings),
         clients: CLIENTS,
         ..Configuration::default()
     })

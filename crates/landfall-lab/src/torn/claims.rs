@@ -3,10 +3,12 @@
 //! The first is of May 2014; the conditions are of its update of June 2015, which was corrected in turn: the
 //! cure may corrupt data. A claim is judged by a ratio that is formed round by round. Most are of a disk that
 //! nobody has at hand, so that today's figure is that of a model of it, and says so.
+//!
+//! What was published of InnoDB is judged again of Landfall's store, in which protections differ and nothing else does.
 
 use landfall_results::{Metric, Series};
 
-use super::catalogue::{Condition, Protection, name};
+use super::catalogue::{Condition, Protection, StoreProtection, name};
 use super::sections::{disk_text, find};
 use super::{Plan, TornResults};
 use crate::claim::{
@@ -16,7 +18,8 @@ use crate::stats::Estimate;
 
 const FIRST: &str = "Y. Trudeau, \"How to improve InnoDB performance by 55% for write-bound loads\", Percona, 23 May 2014";
 const UPDATE: &str = "Y. Trudeau, \"Update on the InnoDB double-write buffer and EXT4 transactions\", 17 June 2015, https://www.percona.com/blog/2015/06/17/update-on-the-innodb-double-write-buffer-and-ext4-transactions/";
-const SSD: &str = "ssd-consumer";
+const MANUAL: &str = "MySQL 8.0 Reference Manual, \"Doublewrite Buffer\", https://dev.mysql.com/doc/refman/8.0/en/innodb-doublewrite-buffer.html";
+const SSD: &str = Plan::SSD;
 
 /// A protection, on a disk and under a condition.
 #[derive(Clone, Copy)]
@@ -38,9 +41,40 @@ const fn rate(protection: Protection, disk: &'static str, condition: Condition) 
     }
 }
 
+/// A protection of Landfall's store, on a disk.
+#[derive(Clone, Copy)]
+struct StoreCase {
+    protection: StoreProtection,
+    disk: &'static str,
+}
+
+const fn of_store(
+    metric: Metric,
+    name: &'static str,
+    protection: StoreProtection,
+    disk: &'static str,
+) -> Figure<StoreCase> {
+    Figure {
+        metric,
+        name,
+        of: StoreCase { protection, disk },
+    }
+}
+
+const fn store_rate(protection: StoreProtection, disk: &'static str) -> Figure<StoreCase> {
+    let metric = Metric::RequestsPerSecond;
+    of_store(metric, "requests per second", protection, disk)
+}
+
+const fn store_kib(protection: StoreProtection, disk: &'static str) -> Figure<StoreCase> {
+    of_store(Metric::Kib, "KiB per request", protection, disk)
+}
+
 /// Less than this is no gain.
 const NO_GAIN: Band = Band::at_most(1.15);
 const NONE: Band = Band::at_most(0.0);
+/// About twice as much.
+const TWICE: Band = Band::between(1.75, 2.25);
 
 static CLAIMS: [Claim<Case>; 7] = [
     Claim {
@@ -161,6 +195,69 @@ static CLAIMS: [Claim<Case>; 7] = [
     },
 ];
 
+static STORE_CLAIMS: [Claim<StoreCase>; 5] = [
+    Claim {
+        published: Published {
+            id: "store-doublewrite-writes-twice",
+            statement: "With a doublewrite buffer all data is written twice",
+            source: MANUAL,
+            value: Some(2.0),
+            band: TWICE,
+        },
+        figure: store_kib(StoreProtection::Doublewrite, Plan::OWN),
+        compared: Compared::Over(store_kib(StoreProtection::Nobody, Plan::OWN)),
+        only: None,
+    },
+    Claim {
+        published: Published {
+            id: "store-doublewrite-is-not-half-the-rate",
+            statement: "Though data is written twice, a doublewrite buffer does not cost twice as much: on a spinning disk",
+            source: MANUAL,
+            value: None,
+            band: Band::at_most(1.75),
+        },
+        figure: store_rate(StoreProtection::Nobody, Plan::PUBLISHED),
+        compared: Compared::Over(store_rate(StoreProtection::Doublewrite, Plan::PUBLISHED)),
+        only: None,
+    },
+    Claim {
+        published: Published {
+            id: "store-doublewrite-is-not-half-the-rate-on-flash",
+            statement: "Nor on an SSD",
+            source: MANUAL,
+            value: None,
+            band: Band::at_most(1.75),
+        },
+        figure: store_rate(StoreProtection::Nobody, SSD),
+        compared: Compared::Over(store_rate(StoreProtection::Doublewrite, SSD)),
+        only: None,
+    },
+    Claim {
+        published: Published {
+            id: "store-journal-beats-doublewrite",
+            statement: "On a spinning disk, data=journal without a doublewrite buffer is 55% faster than with it on ext4 as it is",
+            source: FIRST,
+            value: Some(1.55),
+            band: Band::at_least(1.3),
+        },
+        figure: store_rate(StoreProtection::Journal, Plan::PUBLISHED),
+        compared: Compared::Over(store_rate(StoreProtection::Doublewrite, Plan::PUBLISHED)),
+        only: None,
+    },
+    Claim {
+        published: Published {
+            id: "store-journal-hardly-on-flash",
+            statement: "On an SSD that gain is hardly to be seen",
+            source: UPDATE,
+            value: None,
+            band: NO_GAIN,
+        },
+        figure: store_rate(StoreProtection::Journal, SSD),
+        compared: Compared::Over(store_rate(StoreProtection::Doublewrite, SSD)),
+        only: None,
+    },
+];
+
 /// Claims about crash states that were damaged, or wrong, by the proof that has them.
 static OF_PROOFS: [(&str, Published); 3] = [
     (
@@ -198,6 +295,7 @@ static OF_PROOFS: [(&str, Published); 3] = [
 /// Judges every claim of which something was measured.
 pub(super) fn judge(results: &TornResults) -> Vec<ClaimResult> {
     let mut judged = claim::judge(&CLAIMS, results);
+    judged.extend(claim::judge(&STORE_CLAIMS, results));
     judged.extend(OF_PROOFS.iter().filter_map(|(name, published)| {
         let proof = results.proofs.iter().find(|proof| proof.name == *name)?;
         let states = proof.states;
@@ -231,22 +329,44 @@ impl Evidence<Case> for TornResults {
         series.iter().find_map(|one| one.obstacle())
     }
 
-    /// What the counters say, and whose times they are.
     fn explain(&self, claim: &Claim<Case>, series: &[&Series]) -> String {
-        let words = |one: &&Series| {
-            Some(format!(
-                "{:.0}/s, {:.1} KiB and {:.2} flushes each",
-                one.median(Metric::RequestsPerSecond)?,
-                one.median(Metric::Kib)?,
-                one.median(Metric::Flushes)?
-            ))
-        };
-        let figures: Option<Vec<String>> = series.iter().map(words).collect();
-        let figures = figures.map_or(String::new(), |figures| {
-            format!("; {}", figures.join(", against "))
-        });
-        let disk = disk_text(claim.figure.of.disk);
-        format!("on a model of such a disk ({disk}){figures}")
+        counted(claim.figure.of.disk, series)
+    }
+}
+
+impl Evidence<StoreCase> for TornResults {
+    fn find(&self, wanted: &StoreCase, _: &StoreCase) -> Option<&Series> {
+        let StoreCase { protection, disk } = *wanted;
+        find(self, protection.filesystem_spec(), disk, &protection.name())
+    }
+
+    fn obstacle(&self, _: &Claim<StoreCase>, series: &[&Series]) -> Option<String> {
+        series.iter().find_map(|one| one.obstacle())
+    }
+
+    fn explain(&self, claim: &Claim<StoreCase>, series: &[&Series]) -> String {
+        let counted = counted(claim.figure.of.disk, series);
+        format!("of Landfall's store, {counted}")
+    }
+}
+
+/// What the counters say, and whose times they are.
+fn counted(disk: &str, series: &[&Series]) -> String {
+    let words = |one: &&Series| {
+        Some(format!(
+            "{:.0}/s, {:.1} KiB and {:.2} flushes each",
+            one.median(Metric::RequestsPerSecond)?,
+            one.median(Metric::Kib)?,
+            one.median(Metric::Flushes)?
+        ))
+    };
+    let figures: Option<Vec<String>> = series.iter().map(words).collect();
+    let figures = figures.map_or(String::new(), |figures| {
+        format!("; {}", figures.join(", against "))
+    });
+    match disk {
+        Plan::OWN => format!("on {}{figures}", disk_text(disk)),
+        profile => format!("on a model of such a disk ({profile}){figures}"),
     }
 }
 
@@ -277,7 +397,8 @@ mod tests {
         let results = torn_results();
         let claims = judge(&results);
         // Of the synced and of the buffered one there is no proof.
-        assert_eq!(claims.len(), CLAIMS.len() + OF_PROOFS.len() - 2);
+        let of_proofs = OF_PROOFS.len() - 2;
+        assert_eq!(claims.len(), CLAIMS.len() + STORE_CLAIMS.len() + of_proofs);
         for claim in &claims {
             assert_eq!(claim.verdict, Verdict::Holds, "{claim:?}");
         }
@@ -285,6 +406,13 @@ mod tests {
             claims[0].why.contains("a model of such a disk"),
             "{}",
             claims[0].why
+        );
+        let twice = &claims[CLAIMS.len()];
+        assert_eq!(twice.id, "store-doublewrite-writes-twice");
+        let why = &twice.why;
+        assert!(
+            why.starts_with("of Landfall's store, on this disk; "),
+            "{why}"
         );
     }
 

@@ -5,7 +5,7 @@ use landfall_results::Series;
 use landfall_results::proof::Hazard;
 use landfall_results::proof::fixtures::exercised;
 
-use super::catalogue::{Condition, Protection, name, postgres_name, site};
+use super::catalogue::{Condition, Protection, StoreProtection, name, postgres_name, site};
 use super::plan::latency;
 use super::{Plan, TornProof, TornResults, claims};
 use crate::PlanKind;
@@ -72,11 +72,33 @@ pub(crate) fn torn_results() -> TornResults {
             1.0,
         ));
     }
-    let proof = |name: &str, filesystem_spec: &str, protected, damaged| TornProof {
+    for (disk, free, journal) in [
+        (Plan::PUBLISHED, 1.5, 1.55),
+        (Plan::SSD, 1.5, 1.0),
+        (Plan::OWN, 1.5, 1.0),
+    ] {
+        let figures = [
+            (2.0, 9.0),
+            (1.0, 17.0),
+            (0.8, 12.0),
+            (free, 8.5),
+            (journal, 17.0),
+        ];
+        for (protection, (gain, kib)) in StoreProtection::ALL.into_iter().zip(figures) {
+            all.push(one(
+                protection.filesystem_spec(),
+                disk,
+                &protection.name(),
+                3_000.0 * gain,
+                kib,
+            ));
+        }
+    }
+    let proof = |subject: &str, name: &str, filesystem_spec: &str, protected, damaged| TornProof {
         name: name.to_owned(),
         filesystem_spec: filesystem_spec.parse().unwrap(),
         model: "subset".to_owned(),
-        subject: "mariadb".into(),
+        subject: subject.into(),
         protected,
         states: 200,
         damaged,
@@ -89,7 +111,7 @@ pub(crate) fn torn_results() -> TornResults {
             &["innodb_doublewrite"],
         )],
         said: (damaged > 0).then(|| "MariaDB does not start".to_owned()),
-        again: "landfall prove mariadb".to_owned(),
+        again: format!("landfall prove {subject}"),
         not_proven: None,
     };
     let mut results = TornResults {
@@ -98,14 +120,16 @@ pub(crate) fn torn_results() -> TornResults {
         latencies: Plan::LATENCIES.map(str::to_owned).to_vec(),
         measurements: measurements(all),
         proofs: vec![
-            proof("doublewrite, O_DIRECT", "ext4", true, 0),
-            proof("nothing, O_DIRECT", "ext4", false, 3),
+            proof("mariadb", "doublewrite, O_DIRECT", "ext4", true, 0),
+            proof("mariadb", "nothing, O_DIRECT", "ext4", false, 3),
             proof(
+                "mariadb",
                 "data=journal, O_DIRECT, commits not synced",
                 "ext4,data=journal",
                 true,
                 0,
             ),
+            proof("landfall-store", "protection=none", "ext4", false, 2),
         ],
         claims: Vec::new(),
     };

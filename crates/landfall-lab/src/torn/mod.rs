@@ -4,7 +4,7 @@
 //! does the same, and one of both is too many. Published in 2014, and corrected later: up to 55% faster, on
 //! a spinning disk, with processors to spare, data that fits the pool, few reads and a continuous write load; and
 //! not safe after all. [`Plan`] sets those conditions up on a recorder with the times of such a disk, and
-//! removes each in turn; `safety` cuts the power on the same settings. `docs/reference/experiment-torn.md` is the page
+//! removes each in turn; PostgreSQL's page images and every protection of Landfall's store are beside it; `safety` cuts the power on the same settings. `docs/reference/experiment-torn.md` is the page
 //! for users.
 
 #[cfg(feature = "command-line")]
@@ -23,7 +23,9 @@ mod views;
 
 #[cfg(feature = "command-line")]
 pub use arguments::Arguments;
-pub use catalogue::{Condition, Protection};
+pub use catalogue::{Condition, Protection, StoreProtection};
 pub use plan::{Plan, Selection};
 pub use result::{TornProof, TornResults};
-pub use sections::{Pair, Section, Sides, base, conditions, disk_text, disks, sections};
+pub use sections::{
+    Pair, Section, Side, Sides, base, conditions, disk_text, disks, sections, stores,
+};

@@ -1,6 +1,6 @@
 //! What is measured, how often and for how long.
 
-use super::catalogue::{Condition, Protection, mariadb, postgres};
+use super::catalogue::{Condition, Protection, StoreProtection, mariadb, postgres, store};
 use crate::configuration;
 use crate::{Error, PlanKind};
 
@@ -16,7 +16,7 @@ const GROWTH: u64 = 32 * MIB;
 pub struct Selection {
     /// Disks, as latency profiles; `none` is the directory's own.
     pub latencies: Vec<String>,
-    /// Parts: `disks`, `conditions`, `postgres`.
+    /// Parts: `disks`, `conditions`, `postgres`, `landfall`.
     pub parts: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ pub struct Plan {
     pub kind: PlanKind,
     /// Disks, as latency profiles; `none` is the directory's own.
     pub latencies: Vec<String>,
-    /// Parts: `disks`, `conditions`, `postgres`.
+    /// Parts: `disks`, `conditions`, `postgres`, `landfall`.
     pub parts: Vec<String>,
     /// Rows of the table.
     pub rows: u64,
@@ -54,11 +54,15 @@ impl Plan {
     pub const PUBLISHED: &str = "hdd-7200,cache=off";
     /// Disks: the published one, one behind a controller with a battery, one without moving parts, and the
     /// directory's own.
-    pub const LATENCIES: [&str; 4] = [Self::PUBLISHED, "hdd-15k-bbwc", "ssd-consumer", "none"];
+    pub const LATENCIES: [&str; 4] = [Self::PUBLISHED, "hdd-15k-bbwc", Self::SSD, Self::OWN];
+    /// The one without moving parts.
+    pub(super) const SSD: &str = "ssd-consumer";
+    /// The directory's own.
+    pub(super) const OWN: &str = "none";
     /// The parts of the experiment.
-    pub const PARTS: [&str; 3] = ["disks", "conditions", "postgres"];
+    pub const PARTS: [&str; 4] = ["disks", "conditions", "postgres", "landfall"];
 
-    /// Every protection on every disk; each condition removed in turn; PostgreSQL.
+    /// Every protection on every disk; each condition removed in turn; PostgreSQL; Landfall's store.
     pub fn standard() -> Plan {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         Plan {
@@ -132,9 +136,15 @@ impl Plan {
             }
         }
         if self.has("postgres") {
-            for disk in self.postgres_disks() {
+            for disk in self.among(&[Self::PUBLISHED, Self::OWN]) {
                 let of = |full_page_writes| postgres(self, full_page_writes, disk);
                 all.extend([true, false].into_iter().filter_map(of));
+            }
+        }
+        if self.has("landfall") {
+            for disk in self.among(&[Self::PUBLISHED, Self::SSD, Self::OWN]) {
+                let of = |protection| store(self, protection, disk);
+                all.extend(StoreProtection::ALL.into_iter().filter_map(of));
             }
         }
         configuration::Plan {
@@ -153,14 +163,13 @@ impl Plan {
         }
     }
 
-    /// The published disk and the directory's own, as far as they are measured.
-    fn postgres_disks(&self) -> Vec<Option<&str>> {
-        let wanted = [Self::PUBLISHED, "none"];
-        let both = self
-            .latencies
-            .iter()
-            .filter(|one| wanted.contains(&one.as_str()));
-        let mut disks: Vec<Option<&str>> = both.map(|one| latency(one)).collect();
+    /// Those of these disks that are measured, or else the one on which conditions are removed.
+    fn among(&self, wanted: &[&str]) -> Vec<Option<&str>> {
+        let measured = self.latencies.iter();
+        let mut disks: Vec<Option<&str>> = measured
+            .filter(|one| wanted.contains(&one.as_str()))
+            .map(|one| latency(one))
+            .collect();
         if disks.is_empty() {
             disks.push(self.base());
         }
@@ -170,7 +179,7 @@ impl Plan {
 
 /// The profile of a disk; nothing for the directory's own.
 pub(super) fn latency(disk: &str) -> Option<&str> {
-    (disk != "none").then_some(disk)
+    (disk != Plan::OWN).then_some(disk)
 }
 
 #[cfg(test)]
@@ -178,19 +187,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_standard_plan_has_every_protection_every_condition_and_postgres() {
+    fn the_standard_plan_has_every_protection_every_condition_and_each_engine() {
         let plan = Plan::standard();
         let all = plan.configurations();
         assert_eq!(
             all.configurations.len(),
-            4 * 4 + Condition::REMOVED.len() * 2 + 2 * 2
+            4 * 4 + Condition::REMOVED.len() * 2 + 2 * 2 + 3 * 5
         );
         assert_eq!(all.sites().len(), 8);
         let mut keys: Vec<String> = all.configurations.iter().map(|one| one.key()).collect();
         keys.sort();
         keys.dedup();
         assert_eq!(keys.len(), all.configurations.len(), "keys are unique");
-        assert!(all.expected().as_secs() < 40 * 60, "{:?}", all.expected());
+        assert!(all.expected().as_secs() < 45 * 60, "{:?}", all.expected());
+    }
+
+    #[test]
+    fn a_store_differs_in_its_protection_only() {
+        let plan = Plan::chosen(Selection {
+            latencies: vec!["flush=1ms".into()],
+            parts: vec!["landfall".into()],
+        });
+        let all = plan.unwrap().configurations();
+        let keys: Vec<String> = all.configurations.iter().map(|one| one.key()).collect();
+        let of = |site: &str, protection: &str| {
+            format!(
+                "recorder:{site} with flush=1ms/landfall-store protection={protection}/8 clients"
+            )
+        };
+        let plain = ["shadow", "doublewrite", "image", "none"].map(|one| of("ext4", one));
+        assert_eq!(keys[..4], plain);
+        assert_eq!(keys[4..], [of("ext4,data=journal", "none")]);
+        for one in &all.configurations {
+            assert_eq!(one.loaded_with, all.configurations[0].loaded_with);
+            landfall_databases::named(&one.database, &one.all_settings()).unwrap();
+        }
     }
 
     #[test]
@@ -211,6 +242,6 @@ mod tests {
             ..Selection::default()
         };
         let refused = Plan::chosen(wrong).unwrap_err().to_string();
-        assert!(refused.contains("it has: disks, conditions, postgres"));
+        assert!(refused.contains("it has: disks, conditions, postgres, landfall"));
     }
 }

@@ -40,6 +40,18 @@ const WRITING: [(&str, &str); 4] = [
 /// So that PostgreSQL has a checkpoint all the time.
 const CHECKPOINTS: [(&str, &str); 3] =
     [("max_wal_size", "2MB"), ("rows", "1000"), ("clients", "8")];
+/// So that Landfall's store has leaves to write, and a checkpoint, all the time.
+const LEAVES: [(&str, &str); 4] = [
+    ("in-place", "yes"),
+    ("segment", "64K"),
+    ("rows", "1000"),
+    ("clients", "8"),
+];
+const LEAF: (&str, &str) = ("leaf", "4K");
+const MEMORY: (&str, &str) = ("memory", "16K");
+/// Of several blocks of the filesystem: a journal of data keeps one block whole.
+const LARGE_LEAF: (&str, &str) = ("leaf", "16K");
+const LARGE_MEMORY: (&str, &str) = ("memory", "64K");
 const DIRECT: (&str, &str) = ("innodb_flush_method", "O_DIRECT");
 const BUFFERED: (&str, &str) = ("innodb_flush_method", "fsync");
 /// As published: a commit waits for no sync.
@@ -47,7 +59,7 @@ const LAX: (&str, &str) = ("innodb_flush_log_at_trx_commit", "0");
 const ON: (&str, &str) = ("innodb_doublewrite", "ON");
 const OFF: (&str, &str) = ("innodb_doublewrite", "OFF");
 
-static CASES: [Case; 8] = [
+static CASES: [Case; 13] = [
     Case {
         name: "doublewrite, O_DIRECT",
         mounted: "",
@@ -112,12 +124,53 @@ static CASES: [Case; 8] = [
         model: Model::Subset,
         protected: false,
     },
+    Case {
+        name: "protection=shadow",
+        mounted: "",
+        subject: "landfall-store",
+        settings: &[("protection", "shadow"), LEAF, MEMORY],
+        model: Model::Subset,
+        protected: true,
+    },
+    Case {
+        name: "protection=doublewrite",
+        mounted: "",
+        subject: "landfall-store",
+        settings: &[("protection", "doublewrite"), LEAF, MEMORY],
+        model: Model::Subset,
+        protected: true,
+    },
+    Case {
+        name: "protection=image",
+        mounted: "",
+        subject: "landfall-store",
+        settings: &[("protection", "image"), LEAF, MEMORY],
+        model: Model::Subset,
+        protected: true,
+    },
+    Case {
+        name: "protection=none",
+        mounted: "",
+        subject: "landfall-store",
+        settings: &[("protection", "none"), LEAF, MEMORY],
+        model: Model::Subset,
+        protected: false,
+    },
+    Case {
+        name: "protection=none, data=journal",
+        mounted: "data=journal",
+        subject: "landfall-store",
+        settings: &[("protection", "none"), LARGE_LEAF, LARGE_MEMORY],
+        model: Model::Flushed,
+        protected: true,
+    },
 ];
 
 impl Case {
     fn settings(&self) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
         let load = match self.subject {
             "postgres" => &CHECKPOINTS[..],
+            "landfall-store" => &LEAVES[..],
             _ => &WRITING[..],
         };
         self.settings.iter().chain(load)
@@ -187,13 +240,13 @@ fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof
 /// The command that makes the proof again.
 fn again(case: &Case, filesystem: &FilesystemSpec, states: usize) -> String {
     let set = case
-        .settings
-        .iter()
+        .settings()
         .map(|(key, value)| format!(" --set {key}={value}"));
     format!(
-        "landfall prove {}{} --fs {filesystem} --transactions {TRANSACTIONS} --states {states}",
+        "landfall prove {}{} --fs {filesystem} --transactions {TRANSACTIONS} --states {states} --model {}",
         case.subject,
-        set.collect::<String>()
+        set.collect::<String>(),
+        case.model
     )
 }
 
@@ -217,5 +270,34 @@ fn of(proof: &ProofResults, blank: &TornProof) -> TornProof {
         said: damaged.or(wrong).map(|count| count.detail.clone()),
         not_proven: (proof.outcome() == Outcome::NotProven).then(|| summary_text::verdict(proof)),
         ..blank.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_differ_and_a_proof_is_made_again_with_all_its_settings() {
+        let mut names: Vec<_> = CASES.iter().map(|case| case.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), CASES.len());
+        let image = CASES.iter().find(|case| case.name == "protection=image");
+        let command = again(image.unwrap(), &FilesystemSpec::plain(Kind::Ext4), 200);
+        assert_eq!(
+            command,
+            "landfall prove landfall-store --set protection=image --set leaf=4K --set memory=16K --set in-place=yes --set segment=64K --set rows=1000 --set clients=8 --fs ext4 --transactions 600 --states 200 --model subset"
+        );
+    }
+
+    #[test]
+    fn every_store_is_one_that_can_be_had() {
+        let stores = CASES.iter().filter(|case| case.subject == "landfall-store");
+        for case in stores {
+            let own = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
+            let settings: Vec<_> = case.settings().map(own).collect();
+            Plan::named(case.subject, &settings, FilesystemSpec::plain(Kind::Ext4)).unwrap();
+        }
     }
 }

@@ -1,27 +1,42 @@
 //! The results in the order in which people read them: every protection on every disk; what becomes of the
-//! gain when a condition is removed; PostgreSQL; and whether it is safe.
+//! gain when a condition is removed; PostgreSQL; Landfall's store; and whether it is safe.
 //!
 //! The terminal's tables and the report's charts are made from these, so that both show the same.
 
 use landfall_results::{FilesystemSpec, Kind};
 use landfall_results::{Metric, Series};
 
-use super::catalogue::{Condition, Protection, name, postgres_name, site};
+use super::catalogue::{Condition, Protection, StoreProtection, name, postgres_name, site};
 use super::plan::latency;
 use super::{Plan, TornResults};
 use crate::stats::Estimate;
 
-/// One disk with every protection.
+/// One disk with every protection of one engine.
 #[derive(Clone, Debug)]
-pub struct Sides<'a> {
+pub struct Sides<'a, P> {
     /// The disk.
     pub disk: &'a str,
-    /// Who protects pages, and what that costs there.
-    pub protections: Vec<(Protection, &'a Series)>,
-    /// The published cure over the usual protection.
-    pub gain: Option<Estimate>,
-    /// No protection over the usual one: what doublewrite costs.
-    pub freedom: Option<Estimate>,
+    /// Those that were measured there.
+    pub protections: Vec<Side<'a, P>>,
+}
+
+/// A protection on a disk.
+#[derive(Clone, Debug)]
+pub struct Side<'a, P> {
+    /// Who protects pages.
+    pub protection: P,
+    /// What that costs there.
+    pub series: &'a Series,
+    /// Its rate over that of doublewrite, formed round by round.
+    pub over: Option<Estimate>,
+}
+
+impl<P: Copy + PartialEq> Sides<'_, P> {
+    /// Rate of a protection over that of doublewrite.
+    pub fn over(&self, protection: P) -> Option<Estimate> {
+        let mut sides = self.protections.iter();
+        sides.find(|side| side.protection == protection)?.over
+    }
 }
 
 /// The usual protection and the published cure, under some conditions.
@@ -75,37 +90,55 @@ fn ratio(of: &Series, over: &Series) -> Option<Estimate> {
     of.ratio(over, Metric::RequestsPerSecond)
 }
 
-/// Every disk with every protection that was measured on it.
-pub fn disks(results: &TornResults) -> Vec<Sides<'_>> {
-    let sides = |disk: &'_ String| {
-        let of = |protection: Protection| {
-            let name = name(protection, Condition::Published);
-            find(results, protection.filesystem_spec(), disk, &name)
+/// Every disk with each of the protections of one engine that was measured on it; `of` finds the series.
+fn sides<'a, P: Copy + PartialEq>(
+    results: &'a TornResults,
+    all: &[P],
+    doublewrite: P,
+    of: impl Fn(&str, P) -> Option<&'a Series>,
+) -> Vec<Sides<'a, P>> {
+    let on = |disk: &'a String| {
+        let usual = of(disk, doublewrite);
+        let side = |&protection: &P| {
+            let series = of(disk, protection)?;
+            let usual = usual.filter(|_| protection != doublewrite);
+            Some(Side {
+                protection,
+                series,
+                over: usual.and_then(|usual| ratio(series, usual)),
+            })
         };
-        let protections: Vec<_> = Protection::ALL
-            .into_iter()
-            .filter_map(|protection| Some((protection, of(protection)?)))
-            .collect();
-        let over_usual = |protection| ratio(of(protection)?, of(Protection::Doublewrite)?);
-        (protections.len() > 1).then(|| {
-            (
-                over_usual(Protection::Journal),
-                over_usual(Protection::Nobody),
-                protections,
-            )
-        })
-    };
-    let found = results.latencies.iter().filter_map(|disk| {
-        let (gain, freedom, protections) = sides(disk)?;
-        Some(Sides {
+        Sides {
             disk: disk.as_str(),
-            protections,
-            gain,
-            freedom,
-        })
-    });
+            protections: all.iter().filter_map(side).collect(),
+        }
+    };
+    let found = results.latencies.iter().map(on);
     // Where there are only two, they are those of the conditions.
     found.filter(|sides| sides.protections.len() > 2).collect()
+}
+
+/// Every disk with every protection of MariaDB that was measured on it.
+pub fn disks(results: &TornResults) -> Vec<Sides<'_, Protection>> {
+    let of = |disk: &str, protection: Protection| {
+        let name = name(protection, Condition::Published);
+        find(results, protection.filesystem_spec(), disk, &name)
+    };
+    sides(results, &Protection::ALL, Protection::Doublewrite, of)
+}
+
+/// Every disk with every protection of Landfall's store that was measured on it.
+pub fn stores(results: &TornResults) -> Vec<Sides<'_, StoreProtection>> {
+    let of = |disk: &str, protection: StoreProtection| {
+        find(
+            results,
+            protection.filesystem_spec(),
+            disk,
+            &protection.name(),
+        )
+    };
+    let doublewrite = StoreProtection::Doublewrite;
+    sides(results, &StoreProtection::ALL, doublewrite, of)
 }
 
 /// The disk on which conditions were removed.
@@ -191,15 +224,23 @@ mod tests {
         let disks = disks(&results);
         assert_eq!(disks.len(), 4);
         assert!(disks.iter().all(|sides| sides.protections.len() == 4));
-        assert!((disks[0].gain.unwrap().median - 1.55).abs() < 0.01);
+        let gain = disks[0].over(Protection::Journal).unwrap();
+        assert!((gain.median - 1.55).abs() < 0.01);
+        assert!(disks[0].over(Protection::Doublewrite).is_none());
         let conditions = conditions(&results);
         assert_eq!(conditions.len(), 1 + 3 + 5);
         assert_eq!(conditions[0].label, "as published, on hdd-7200,cache=off");
         assert_eq!(conditions[3].label, "this disk");
         assert!((conditions[4].gain.unwrap().median - 0.4).abs() < 0.01);
         assert_eq!(sections(&results).len(), 2);
+        let stores = stores(&results);
+        assert_eq!(stores.len(), 3);
+        assert!(stores.iter().all(|sides| sides.protections.len() == 5));
+        let free = stores[0].over(StoreProtection::Nobody).unwrap();
+        assert!((free.median - 1.5).abs() < 0.01);
         let mut few = results.clone();
         few.measurements.series.clear();
         assert!(super::disks(&few).is_empty() && super::conditions(&few).is_empty());
+        assert!(super::stores(&few).is_empty());
     }
 }

@@ -14,7 +14,10 @@ use crate::configuration::views::charts::{Row as Named, costs, rates};
 use crate::configuration::views::tables::{measured, preparation};
 use crate::numbers::{NOTHING, interval, two};
 use crate::stats::Estimate;
-use crate::torn::{TornResults, base, conditions, disk_text, disks, sections, summary_text};
+use crate::torn::{
+    Protection, Sides, StoreProtection, TornResults, base, conditions, disk_text, disks, sections,
+    stores, summary_text,
+};
 use crate::views;
 
 /// Its part of the page.
@@ -24,6 +27,7 @@ pub(crate) fn part(torn: &TornResults) -> Part {
         of_conditions(torn),
         of_disks(torn),
         of_postgres(torn),
+        of_store(torn),
     ];
     Part {
         title: "What protection against torn pages costs".to_owned(),
@@ -107,22 +111,26 @@ fn of_conditions(torn: &TornResults) -> Option<Chapter> {
 
 /// Every protection on every disk.
 fn of_disks(torn: &TornResults) -> Option<Chapter> {
-    let mut figures = Vec::new();
-    for (index, sides) in disks(torn).iter().enumerate() {
-        let rows: Vec<Named<'_>> = sides
-            .protections
-            .iter()
-            .map(|(protection, one)| Named {
-                label: protection.text().to_owned(),
-                one,
+    let figures = of_sides("torn-disk", &disks(torn), Protection::text);
+    let introduction = "Without protection a page that was half written when the power went is lost. The doublewrite buffer writes each page to a place of its own first; data=journal lets ext4 do that, with everything else that is written too. Both together protect no better.";
+    Chapter::of_figures("Every protection on every disk", introduction, figures)
+}
+
+/// A chart of each disk, with all protections of one engine.
+fn of_sides<P: Copy>(id: &str, disks: &[Sides<'_, P>], text: fn(P) -> &'static str) -> Vec<Figure> {
+    let of_disk = |(index, sides): (usize, &Sides<'_, P>)| {
+        let all = sides.protections.iter();
+        let rows: Vec<Named<'_>> = all
+            .map(|side| Named {
+                label: text(side.protection).to_owned(),
+                one: side.series,
                 durable: true,
             })
             .collect();
-        let id = format!("torn-disk-{index}");
-        figures.extend(named(disk_text(sides.disk), &id, &rows));
-    }
-    let introduction = "Without protection a page that was half written when the power went is lost. The doublewrite buffer writes each page to a place of its own first; data=journal lets ext4 do that, with everything else that is written too. Both together protect no better.";
-    Chapter::of_figures("Every protection on every disk", introduction, figures)
+        let id = format!("{id}-{index}");
+        named(disk_text(sides.disk), &id, &rows).collect::<Vec<Figure>>()
+    };
+    disks.iter().enumerate().flat_map(of_disk).collect()
 }
 
 /// Rates and costs of some configurations, with their table.
@@ -156,4 +164,10 @@ fn of_postgres(torn: &TornResults) -> Option<Chapter> {
     }
     let introduction = "PostgreSQL keeps an image of each page in its log when it is first changed after a checkpoint. Checkpoints follow each other closely here, so that there is always something to keep. Commits are synced.";
     Chapter::of_figures("PostgreSQL", introduction, figures)
+}
+
+fn of_store(torn: &TornResults) -> Option<Chapter> {
+    let figures = of_sides("torn-landfall", &stores(torn), StoreProtection::text);
+    let introduction = "One engine with every protection: nothing else differs. Its leaves of 16 KiB are written in place by single puts of 200 bytes, with so little memory that they are written all the time; commits wait for no sync. Compare these rates with each other only: other engines do other work for a request. Atomic writes are missing, because ext4 on a recorder promises none.";
+    Chapter::of_figures("Landfall's store", introduction, figures)
 }

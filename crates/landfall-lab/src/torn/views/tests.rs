@@ -21,6 +21,8 @@ fn every_disk_and_condition_is_drawn_and_every_proof_is_told() {
         assert!(body.contains(&format!("id=\"torn-disk-{disk}\"")));
     }
     assert!(body.contains("id=\"torn-postgres-1-cost\""));
+    assert!(body.contains("id=\"torn-landfall-2-cost\""));
+    assert!(body.contains("Landfall&#39;s store") || body.contains("Landfall's store"));
     assert!(body.contains("3 of 200") && body.contains("MariaDB does not start"));
     assert!(body.contains("does not put data at risk"));
     assert!(!body.contains("data-expected=\"0\""));
@@ -35,6 +37,7 @@ fn what_is_missing_is_no_hole() {
     let html = page(&document(torn.clone()));
     assert!(!body(&html).contains("Which of them protect"));
     assert!(!body(&html).contains("torn-postgres"));
+    assert!(!body(&html).contains("torn-landfall"));
     torn.measurements.series.clear();
     assert!(body(&page(&document(torn))).contains("Nothing was measured"));
 }
