@@ -37,8 +37,9 @@ struct Options {
     #[arg(long, value_name = "SCALE", default_value = "standard")]
     scale: ScaleArgument,
 
-    /// Parts: pages (InnoDB by page size and compression, MyRocks), knobs (settings of InnoDB and PostgreSQL
-    /// with data that fits into memory), databases (every other one) [default: all].
+    /// Parts: pages (InnoDB by page size and compression, MyRocks), landfall (Landfall's own store by page
+    /// size and protection), knobs (settings of InnoDB and PostgreSQL with data that fits into memory),
+    /// databases (every other one) [default: all].
     #[arg(long, value_delimiter = ',', value_name = "PART,…")]
     part: Vec<PartArgument>,
 
@@ -93,6 +94,8 @@ fn databases() -> String {
 enum PartArgument {
     /// InnoDB by page size and compression, and MyRocks.
     Pages,
+    /// Landfall's own store by page size and protection.
+    Landfall,
     /// Settings, with data that fits into memory.
     Knobs,
     /// Every other database.
@@ -128,6 +131,7 @@ impl Options {
         };
         let part = |part: &PartArgument| match part {
             PartArgument::Pages => Part::Pages,
+            PartArgument::Landfall => Part::Landfall,
             PartArgument::Knobs => Part::Knobs,
             PartArgument::Databases => Part::Databases,
         };

@@ -13,12 +13,16 @@ const MIB: u64 = 1 << 20;
 /// Memtables that a pool is as large as: so many that a tree has written out twenty, before which its load is
 /// not steady, within the time that a trial has.
 const MEMTABLES_IN_POOL: u64 = 24;
+/// Memory with which a database is loaded, whatever it has when it is measured.
+const LOADING_POOL: u64 = 256 * MIB;
 
 /// A part of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// InnoDB by page size and compression, and MyRocks, with data larger than the pool.
     Pages,
+    /// Landfall's own store by page size, protection and what it keeps in memory, with data larger than it.
+    Landfall,
     /// What can be set of InnoDB and PostgreSQL, with data that fits the pool.
     Knobs,
     /// Every other database, with data larger than its cache.
@@ -27,12 +31,13 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Part; 3] = [Part::Pages, Part::Knobs, Part::Databases];
+    pub const ALL: [Part; 4] = [Part::Pages, Part::Landfall, Part::Knobs, Part::Databases];
 
     /// Its name in documents.
     pub fn name(self) -> &'static str {
         match self {
             Part::Pages => "pages",
+            Part::Landfall => "landfall",
             Part::Knobs => "knobs",
             Part::Databases => "databases",
         }
@@ -49,6 +54,12 @@ pub(super) const PAGES_8: &str = "innodb 8k";
 pub(super) const PAGES_4: &str = "innodb 4k";
 pub(super) const PAGES_8_COMPRESSED: &str = "innodb 8k+2x";
 pub(super) const NO_DOUBLEWRITE: &str = "innodb 16k doublewrite=off";
+pub(super) const LANDFALL_16: &str = "landfall 16k doublewrite";
+pub(super) const LANDFALL_8: &str = "landfall 8k doublewrite";
+pub(super) const LANDFALL_4: &str = "landfall 4k doublewrite";
+pub(super) const LANDFALL_16_UNPROTECTED: &str = "landfall 16k unprotected";
+pub(super) const LANDFALL_16_RECORDS: &str = "landfall 16k records doublewrite";
+pub(super) const LANDFALL_4_RECORDS: &str = "landfall 4k records doublewrite";
 pub(super) const WRITE_OPTIMISED: &str = "myrocks zstd";
 pub(super) const IN_POOL: &str = "innodb in pool";
 pub(super) const SMALL_REDO: &str = "innodb in pool redo=small";
@@ -74,6 +85,9 @@ pub(super) fn configurations(plan: &Plan) -> Vec<Configuration> {
     let mut entries = Vec::new();
     if has(Part::Pages) {
         entries.extend(pages(plan));
+    }
+    if has(Part::Landfall) {
+        entries.extend(landfall(plan));
     }
     if has(Part::Databases) {
         if !has(Part::Pages) {
@@ -137,7 +151,7 @@ fn innodb_loading(page: u64, redo: u64) -> Settings {
     settings(&[
         ("innodb_page_size", page.to_string()),
         ("innodb_log_file_size", redo.to_string()),
-        ("innodb_buffer_pool_size", (256 * MIB).to_string()),
+        ("innodb_buffer_pool_size", LOADING_POOL.to_string()),
         ("innodb_flush_log_at_trx_commit", "0".to_owned()),
         ("innodb_doublewrite", "OFF".to_owned()),
         // In files of its own, which shrink again: in the system tablespace what loading needed for a
@@ -184,7 +198,7 @@ fn postgres(part: Part, name: &str, pool: u64, wal: u64) -> Entry {
         name: name.to_owned(),
         database: "postgres",
         loaded_with: settings(&[
-            ("shared_buffers", megabytes(256 * MIB)),
+            ("shared_buffers", megabytes(LOADING_POOL)),
             ("synchronous_commit", "off".to_owned()),
         ]),
         settings: settings(&[
@@ -194,6 +208,62 @@ fn postgres(part: Part, name: &str, pool: u64, wal: u64) -> Entry {
             ("checkpoint_timeout", "30s".to_owned()),
             ("min_wal_size", megabytes(32 * MIB)),
             ("max_wal_size", megabytes(wal.max(32 * MIB))),
+        ]),
+        workload: Settings::new(),
+    }
+}
+
+/// Our own engine made to write as InnoDB does: a change takes a whole page of memory, and pages are written again
+/// where they are. Then what it does otherwise: changes take memory as records, and pages are written elsewhere.
+fn landfall(plan: &Plan) -> Vec<Entry> {
+    let whole = |protection| {
+        PAGES.map(move |page| landfall_store(plan, page, Changes::WholeLeaves, protection))
+    };
+    let records = |page, protection| landfall_store(plan, page, Changes::Records, protection);
+    [whole("doublewrite"), whole("none")]
+        .into_iter()
+        .flatten()
+        .chain([
+            records(16, "doublewrite"),
+            records(4, "doublewrite"),
+            records(16, "shadow"),
+        ])
+        .collect()
+}
+
+/// What takes memory in Landfall's store until it is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Changes {
+    Records,
+    WholeLeaves,
+}
+
+/// Landfall's store with pages of so many KiB, which have places of their own.
+fn landfall_store(plan: &Plan, page: u64, changes: Changes, protection: &str) -> Entry {
+    let (changes, kept) = match changes {
+        Changes::Records => ("records", " records"),
+        Changes::WholeLeaves => ("whole-leaves", ""),
+    };
+    let protected = match protection {
+        "none" => "unprotected",
+        other => other,
+    };
+    Entry {
+        part: Part::Landfall,
+        name: format!("landfall {page}k{kept} {protected}"),
+        database: "landfall-store",
+        // A keyspace keeps the first three for ever. Memory and policy are those of a load that is fast, as InnoDB's.
+        loaded_with: settings(&[
+            ("leaf", (page * KIB).to_string()),
+            ("in-place", "yes".to_owned()),
+            ("changes", changes.to_owned()),
+            ("memory", LOADING_POOL.to_string()),
+            ("policy", "interval".to_owned()),
+        ]),
+        settings: settings(&[
+            ("memory", plan.pool_bytes().to_string()),
+            ("policy", "every-commit".to_owned()),
+            ("protection", protection.to_owned()),
         ]),
         workload: Settings::new(),
     }
@@ -278,5 +348,20 @@ mod tests {
             let set = entry.loaded_with.iter().chain(&entry.settings);
             assert!(set.count() > 0, "{}", entry.name);
         }
+    }
+
+    #[test]
+    fn our_engine_is_loaded_once_for_each_page_size_and_what_it_keeps_in_memory() {
+        let plan = Plan::standard();
+        let all = landfall(&plan);
+        let mut loads: Vec<&Settings> = Vec::new();
+        for entry in &all {
+            if !loads.contains(&&entry.loaded_with) {
+                loads.push(&entry.loaded_with);
+            }
+            let pool = ("memory".to_owned(), plan.pool_bytes().to_string());
+            assert!(entry.settings.contains(&pool), "{}", entry.name);
+        }
+        assert_eq!((loads.len(), all.len()), (5, 9));
     }
 }

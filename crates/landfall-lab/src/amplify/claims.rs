@@ -1,7 +1,8 @@
 //! The published claims of experiment `amplify`, and their verdicts.
 //!
 //! They come from comparisons of InnoDB with TokuDB under LinkBench, at 100 million and a billion ids. TokuDB
-//! is shipped by nobody any more; MyRocks, which is write-optimised too, stands for it.
+//! is shipped by nobody any more; MyRocks, which is write-optimised too, stands for it. What was claimed of pages
+//! is judged again by our own engine, whose page size alone is then changed.
 //!
 //! With five rounds or more a claim is judged by them, as everywhere. A trial here is long, and with fewer
 //! rounds its windows are taken instead: the interval then holds how much the figure moves while a
@@ -13,8 +14,8 @@ use landfall_os::humanize::bytes_text;
 use landfall_results::{Metric, Series};
 
 use super::catalogue::{
-    FEW_DIRTY, IN_POOL, NEIGHBOURS, NO_DOUBLEWRITE, PAGES_4, PAGES_8, PAGES_8_COMPRESSED, PAGES_16,
-    SMALL_REDO, WRITE_OPTIMISED,
+    FEW_DIRTY, IN_POOL, LANDFALL_4, LANDFALL_8, LANDFALL_16, LANDFALL_16_UNPROTECTED, NEIGHBOURS,
+    NO_DOUBLEWRITE, PAGES_4, PAGES_8, PAGES_8_COMPRESSED, PAGES_16, SMALL_REDO, WRITE_OPTIMISED,
 };
 use super::summary_text;
 use crate::claim::{
@@ -53,42 +54,70 @@ const fn compared(
     }
 }
 
+/// A page of half the size is taken for half the bytes within this.
+const HALVED: Band = Band::between(1.5, 2.7);
+/// And a copy of each page for twice the bytes.
+const DOUBLED: Band = Band::between(1.6, 2.4);
+
+/// Twice as many bytes were published.
+const fn twice(
+    band: Band,
+    (of, over): (&'static str, &'static str),
+    id: &'static str,
+    statement: &'static str,
+) -> Claim<&'static str> {
+    kib(
+        of,
+        over,
+        Published {
+            id,
+            statement,
+            source: SOURCE,
+            value: Some(2.0),
+            band,
+        },
+    )
+}
+
 /// What was published, at the scale that is nearer to so many ids.
 fn claims(ids: u64) -> Vec<Claim<&'static str>> {
     let is_large = ids >= BILLION;
     vec![
-        kib(
-            PAGES_16,
-            PAGES_8,
-            Published {
-                id: "half-page-half-bytes",
-                statement: "Halving InnoDB's pages from 16k to 8k about halves the bytes that are written",
-                source: SOURCE,
-                value: Some(2.0),
-                band: Band::between(1.5, 2.7),
-            },
+        twice(
+            HALVED,
+            (PAGES_16, PAGES_8),
+            "half-page-half-bytes",
+            "Halving InnoDB's pages from 16k to 8k about halves the bytes that are written",
         ),
-        kib(
-            PAGES_8,
-            PAGES_4,
-            Published {
-                id: "quarter-page-quarter-bytes",
-                statement: "Halving them again, from 8k to 4k, about halves the bytes again",
-                source: SOURCE,
-                value: Some(2.0),
-                band: Band::between(1.5, 2.7),
-            },
+        twice(
+            HALVED,
+            (PAGES_8, PAGES_4),
+            "quarter-page-quarter-bytes",
+            "Halving them again, from 8k to 4k, about halves the bytes again",
         ),
-        kib(
-            PAGES_16,
-            NO_DOUBLEWRITE,
-            Published {
-                id: "doublewrite-doubles",
-                statement: "The doublewrite buffer about doubles the bytes",
-                source: SOURCE,
-                value: Some(2.0),
-                band: Band::between(1.6, 2.4),
-            },
+        twice(
+            DOUBLED,
+            (PAGES_16, NO_DOUBLEWRITE),
+            "doublewrite-doubles",
+            "The doublewrite buffer about doubles the bytes",
+        ),
+        twice(
+            HALVED,
+            (LANDFALL_16, LANDFALL_8),
+            "landfall-half-page-half-bytes",
+            "Halving pages from 16k to 8k about halves the bytes, in Landfall's store when it keeps whole pages in memory",
+        ),
+        twice(
+            HALVED,
+            (LANDFALL_8, LANDFALL_4),
+            "landfall-quarter-page-quarter-bytes",
+            "Halving them again, from 8k to 4k, about halves the bytes again, in Landfall's store when it keeps whole pages in memory",
+        ),
+        twice(
+            DOUBLED,
+            (LANDFALL_16, LANDFALL_16_UNPROTECTED),
+            "landfall-doublewrite-doubles",
+            "Doublewrite about doubles the bytes, in Landfall's store when it keeps whole pages in memory",
         ),
         kib(
             SMALL_REDO,
@@ -345,6 +374,29 @@ mod tests {
         assert_eq!(
             verdict_of(&results, "doublewrite-doubles").0,
             Verdict::Holds
+        );
+    }
+
+    #[test]
+    fn claims_of_pages_are_judged_by_our_engine_too() {
+        let found = measurements(vec![
+            measured(LANDFALL_16, 40.0, 130),
+            measured(LANDFALL_8, 20.0, 130),
+            measured(LANDFALL_4, 16.0, 130),
+            measured(LANDFALL_16_UNPROTECTED, 21.0, 130),
+        ]);
+        let results = judge(&found, 100_000);
+        let verdicts: Vec<_> = results
+            .iter()
+            .map(|one| (one.id.as_ref(), one.verdict))
+            .collect();
+        assert_eq!(
+            verdicts,
+            [
+                ("landfall-half-page-half-bytes", Verdict::Holds),
+                ("landfall-quarter-page-quarter-bytes", Verdict::DoesNotHold),
+                ("landfall-doublewrite-doubles", Verdict::Holds),
+            ]
         );
     }
 

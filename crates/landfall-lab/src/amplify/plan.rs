@@ -21,7 +21,7 @@ const LEAST_REDO: u64 = 8 * MIB;
 /// How large the data is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// What a laptop measures in a quarter of an hour.
+    /// What a laptop measures in less than half an hour.
     #[default]
     Standard,
     /// 10 million ids, some 7 GB.
@@ -143,7 +143,7 @@ impl Plan {
     /// Rounds, unless chosen: a trial is long, and its windows say how much its figures move.
     pub const ROUNDS: u32 = 1;
 
-    /// Every part at a scale that takes a quarter of an hour, on ext4 on a recorder.
+    /// Every part at a scale that takes less than half an hour, on ext4 on a recorder.
     pub fn standard() -> Plan {
         let scale = Scale::Standard;
         Plan {
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standard_plan_has_every_part_and_takes_a_quarter_of_an_hour() {
+    fn the_standard_plan_has_every_part_and_takes_less_than_half_an_hour() {
         let plan = Plan::standard();
         let all = names(&plan);
         let planned = plan.configurations().configurations;
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(unique.len(), all.len(), "{all:?}");
         assert_eq!(chosen(Selection::default()), plan);
         let expected = plan.configurations().expected();
-        assert!(expected.as_secs() <= 20 * 60, "{expected:?}");
+        assert!(expected.as_secs() <= 25 * 60, "{expected:?}");
     }
 
     #[test]
@@ -371,6 +371,12 @@ mod tests {
             catalogue::PAGES_4,
             catalogue::PAGES_8_COMPRESSED,
             catalogue::NO_DOUBLEWRITE,
+            catalogue::LANDFALL_16,
+            catalogue::LANDFALL_8,
+            catalogue::LANDFALL_4,
+            catalogue::LANDFALL_16_UNPROTECTED,
+            catalogue::LANDFALL_16_RECORDS,
+            catalogue::LANDFALL_4_RECORDS,
             catalogue::WRITE_OPTIMISED,
             catalogue::IN_POOL,
             catalogue::SMALL_REDO,

@@ -3,7 +3,7 @@
 use landfall_results::Series;
 
 use super::AmplifyResults;
-use super::catalogue::{PAGES_16, Part, WRITE_OPTIMISED};
+use super::catalogue::{NO_DOUBLEWRITE, PAGES_4, PAGES_8, PAGES_16, Part, WRITE_OPTIMISED};
 use landfall_os::humanize::bytes_text;
 
 /// A part of the experiment with its configurations.
@@ -17,22 +17,32 @@ pub struct Section<'a> {
     pub rows: Vec<&'a Series>,
 }
 
-/// Every part that something was measured of. Where other databases are shown, InnoDB and MyRocks stand
-/// beside them.
+/// Configurations of other parts that a part is held against, where they were measured.
+fn beside(part: Part) -> &'static [&'static str] {
+    match part {
+        Part::Databases => &[PAGES_16, WRITE_OPTIMISED],
+        Part::Landfall => &[PAGES_16, PAGES_8, PAGES_4, NO_DOUBLEWRITE],
+        Part::Pages | Part::Knobs => &[],
+    }
+}
+
+/// Every part that something was measured of, with InnoDB and MyRocks beside other databases.
 pub fn sections(amplify: &AmplifyResults) -> Vec<Section<'_>> {
     let pool = bytes_text(amplify.pool_bytes);
     let section = |wanted: Part| {
         let all = amplify.measurements.series.iter();
         let own = |one: &&Series| one.axes.part.as_deref() == Some(wanted.name());
         let is_of = |one: &&Series| {
-            let mut beside = [PAGES_16, WRITE_OPTIMISED].into_iter();
-            let is_beside = beside.any(|case| one.axes.case.as_deref() == Some(case));
-            own(one) || wanted == Part::Databases && is_beside
+            let case = one.axes.case.as_deref();
+            own(one) || case.is_some_and(|case| beside(wanted).contains(&case))
         };
         let rows: Vec<&Series> = all.filter(is_of).collect();
         rows.iter().any(own).then(|| {
             let title = match wanted {
                 Part::Pages => format!("Page size and compression, {pool} of memory for more data"),
+                Part::Landfall => {
+                    format!("Landfall's own store by page size, {pool} of memory for more data")
+                }
                 Part::Databases => format!("Databases, {pool} of memory for more data"),
                 Part::Knobs => "Settings, with data that fits into memory".to_owned(),
             };
@@ -43,7 +53,7 @@ pub fn sections(amplify: &AmplifyResults) -> Vec<Section<'_>> {
             }
         })
     };
-    [Part::Pages, Part::Databases, Part::Knobs]
+    [Part::Pages, Part::Landfall, Part::Databases, Part::Knobs]
         .into_iter()
         .filter_map(section)
         .collect()
@@ -60,6 +70,7 @@ mod tests {
             measured("innodb 16k", 48.0, 150),
             measured("innodb 8k", 24.0, 150),
             measured("myrocks zstd", 4.0, 70),
+            measured("landfall 8k doublewrite", 22.0, 130),
             measured("sqlite", 9.0, 120),
             measured("innodb in pool", 9.0, 120),
         ]);
@@ -68,10 +79,17 @@ mod tests {
         };
         let all = sections(&found);
         let parts: Vec<Part> = all.iter().map(|section| section.part).collect();
-        assert_eq!(parts, [Part::Pages, Part::Databases, Part::Knobs]);
+        assert_eq!(
+            parts,
+            [Part::Pages, Part::Landfall, Part::Databases, Part::Knobs]
+        );
         assert_eq!(names(&all[0]), ["innodb 16k", "innodb 8k", "myrocks zstd"]);
-        assert_eq!(names(&all[1]), ["innodb 16k", "myrocks zstd", "sqlite"]);
-        assert_eq!(names(&all[2]), ["innodb in pool"]);
+        assert_eq!(
+            names(&all[1]),
+            ["innodb 16k", "innodb 8k", "landfall 8k doublewrite"]
+        );
+        assert_eq!(names(&all[2]), ["innodb 16k", "myrocks zstd", "sqlite"]);
+        assert_eq!(names(&all[3]), ["innodb in pool"]);
         let pages = results(vec![measured("innodb 16k", 48.0, 150)]);
         assert_eq!(sections(&pages).len(), 1);
     }

@@ -3,7 +3,10 @@
 use landfall_results::{Metric, Series, Trial};
 
 use super::AmplifyResults;
-use super::catalogue::{PAGES_4, PAGES_16, WRITE_OPTIMISED};
+use super::catalogue::{
+    LANDFALL_4, LANDFALL_4_RECORDS, LANDFALL_16, LANDFALL_16_RECORDS, PAGES_4, PAGES_16,
+    WRITE_OPTIMISED,
+};
 use crate::numbers::{short, two};
 
 /// With fewer rewrites the model's amplification is that of the same writes coming again.
@@ -93,7 +96,7 @@ pub(super) fn log_share(one: &Series) -> Option<String> {
 
 /// What the report says before anything else.
 pub fn summary(amplify: &AmplifyResults) -> Vec<String> {
-    [bytes(amplify), flash(amplify)]
+    [bytes(amplify), own_engine(amplify), flash(amplify)]
         .into_iter()
         .flatten()
         .collect()
@@ -117,6 +120,20 @@ fn bytes(amplify: &AmplifyResults) -> Option<String> {
     }
     if let Some(optimised) = kib_of(WRITE_OPTIMISED) {
         text += &format!(", and MyRocks {}", short(optimised));
+    }
+    Some(text + ".")
+}
+
+/// Why the page size matters: because changed pages are kept whole.
+fn own_engine(amplify: &AmplifyResults) -> Option<String> {
+    let kib_of = |case| Some(short(find(amplify, case)?.median(Metric::Kib)?));
+    let mut text = format!(
+        "Landfall's store writes {} KiB with pages of 16 KiB and {} with pages of 4, when it keeps changed pages whole in memory as InnoDB does",
+        kib_of(LANDFALL_16)?,
+        kib_of(LANDFALL_4)?
+    );
+    if let Some((large, small)) = kib_of(LANDFALL_16_RECORDS).zip(kib_of(LANDFALL_4_RECORDS)) {
+        text += &format!("; {large} and {small} when it keeps the changed records only");
     }
     Some(text + ".")
 }
@@ -191,6 +208,18 @@ mod tests {
             ]
         );
         assert!(about_flash(&found).unwrap().contains("tbw=600TB"));
+        let own = results(vec![
+            measured(LANDFALL_16, 40.0, 130),
+            measured(LANDFALL_4, 12.0, 130),
+            measured(LANDFALL_16_RECORDS, 9.0, 130),
+            measured(LANDFALL_4_RECORDS, 7.0, 130),
+        ]);
+        assert_eq!(
+            summary(&own),
+            [
+                "Landfall's store writes 40.0 KiB with pages of 16 KiB and 12.0 with pages of 4, when it keeps changed pages whole in memory as InnoDB does; 9.00 and 7.00 when it keeps the changed records only."
+            ]
+        );
         let without = results(vec![measured("sqlite", 9.0, 120)]);
         assert!(summary(&without).is_empty());
     }

@@ -21,6 +21,7 @@ fn found() -> AmplifyResults {
         measured("innodb 16k", 48.0, 150),
         measured("innodb 8k", 24.0, 150),
         measured("myrocks zstd", 3.5, 70),
+        measured("landfall 16k doublewrite", 40.0, 130),
         measured("sqlite", 9.0, 120),
         missing,
         measured("innodb in pool", 9.0, 150),
@@ -33,9 +34,11 @@ fn every_part_has_its_figures_with_bytes_and_flash_beside_each_other() {
     let body = body(&html);
     for (id, marks) in [
         ("amplify-pages", 9),
+        ("amplify-landfall", 9),
         ("amplify-databases", 9),
         ("amplify-knobs", 3),
         ("amplify-size-pages", 6),
+        ("amplify-size-landfall", 6),
         ("amplify-size-databases", 6),
     ] {
         let at = body.find(&format!("id=\"{id}\"")).expect(id);
