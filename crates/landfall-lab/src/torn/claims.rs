@@ -199,7 +199,7 @@ static STORE_CLAIMS: [Claim<StoreCase>; 5] = [
     Claim {
         published: Published {
             id: "store-doublewrite-writes-twice",
-            statement: "With a doublewrite buffer all data is written twice",
+            statement: "In Landfall's store too, doublewrite writes all data twice",
             source: MANUAL,
             value: Some(2.0),
             band: TWICE,
@@ -211,7 +211,7 @@ static STORE_CLAIMS: [Claim<StoreCase>; 5] = [
     Claim {
         published: Published {
             id: "store-doublewrite-is-not-half-the-rate",
-            statement: "Though data is written twice, a doublewrite buffer does not cost twice as much: on a spinning disk",
+            statement: "In Landfall's store too, doublewrite does not cost twice as much on a spinning disk",
             source: MANUAL,
             value: None,
             band: Band::at_most(1.75),
@@ -223,7 +223,7 @@ static STORE_CLAIMS: [Claim<StoreCase>; 5] = [
     Claim {
         published: Published {
             id: "store-doublewrite-is-not-half-the-rate-on-flash",
-            statement: "Nor on an SSD",
+            statement: "In Landfall's store too, doublewrite does not cost twice as much on an SSD",
             source: MANUAL,
             value: None,
             band: Band::at_most(1.75),
@@ -235,7 +235,7 @@ static STORE_CLAIMS: [Claim<StoreCase>; 5] = [
     Claim {
         published: Published {
             id: "store-journal-beats-doublewrite",
-            statement: "On a spinning disk, data=journal without a doublewrite buffer is 55% faster than with it on ext4 as it is",
+            statement: "In Landfall's store too, data=journal without doublewrite is 55% faster than doublewrite on ext4 as it is, on a spinning disk",
             source: FIRST,
             value: Some(1.55),
             band: Band::at_least(1.3),
@@ -247,7 +247,7 @@ static STORE_CLAIMS: [Claim<StoreCase>; 5] = [
     Claim {
         published: Published {
             id: "store-journal-hardly-on-flash",
-            statement: "On an SSD that gain is hardly to be seen",
+            statement: "In Landfall's store too, the gain of data=journal is hardly to be seen on an SSD",
             source: UPDATE,
             value: None,
             band: NO_GAIN,
@@ -345,8 +345,7 @@ impl Evidence<StoreCase> for TornResults {
     }
 
     fn explain(&self, claim: &Claim<StoreCase>, series: &[&Series]) -> String {
-        let counted = counted(claim.figure.of.disk, series);
-        format!("of Landfall's store, {counted}")
+        counted(claim.figure.of.disk, series)
     }
 }
 
@@ -410,10 +409,7 @@ mod tests {
         let twice = &claims[CLAIMS.len()];
         assert_eq!(twice.id, "store-doublewrite-writes-twice");
         let why = &twice.why;
-        assert!(
-            why.starts_with("of Landfall's store, on this disk; "),
-            "{why}"
-        );
+        assert!(why.starts_with("on this disk; "), "{why}");
     }
 
     #[test]
