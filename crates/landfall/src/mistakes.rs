@@ -192,10 +192,8 @@ pub(crate) enum Fault {
     AtomicInPieces,
     /// A leaf that has more keys than the last checkpoint says is written at its home.
     HomeOfWidened,
-    /// What was flushed of a group before goes from the log when more of it is.
-    FlushForgets,
-    /// What was flushed goes from the log.
-    FlushIsCheckpoint,
+    /// A group is flushed of which a leaf got empty.
+    FlushEmptied,
 }
 
 impl Fault {
@@ -203,7 +201,8 @@ impl Fault {
     #[cfg(feature = "mistakes")]
     fn all() -> impl Iterator<Item = Fault> {
         let logs = Fault::LOG.into_iter().chain(Fault::DAMAGE);
-        logs.chain(Fault::STATE).chain(Fault::STORE)
+        let stores = Fault::STORE.into_iter().chain(Fault::HOMES);
+        logs.chain(Fault::STATE).chain(stores)
     }
 
     /// Those of a log that a power cut, a failure or a crash shows.
@@ -257,7 +256,7 @@ impl Fault {
         Fault::ApplyTwice,
     ];
     /// Those of a store.
-    pub const STORE: [Fault; 37] = [
+    pub const STORE: [Fault; 24] = [
         Fault::FreeBeforeControl,
         Fault::TruncateBeforeControl,
         Fault::SkipDataSync,
@@ -282,6 +281,9 @@ impl Fault {
         Fault::ReadRemoved,
         Fault::ThawRemoved,
         Fault::SnapshotsBeforeFreeze,
+    ];
+    /// Those of a store whose leaves are written at home.
+    pub const HOMES: [Fault; 12] = [
         Fault::HomeAheadOfLog,
         Fault::HomeOfCutLeaf,
         Fault::CopiesNotDurable,
@@ -293,7 +295,6 @@ impl Fault {
         Fault::IgnoreImages,
         Fault::AtomicInPieces,
         Fault::HomeOfWidened,
-        Fault::FlushForgets,
-        Fault::FlushIsCheckpoint,
+        Fault::FlushEmptied,
     ];
 }

@@ -232,6 +232,11 @@ fn every_mistake_planted_in_a_store_is_caught() {
     catch_all(&Fault::STORE, &STORE);
 }
 
+#[test]
+fn every_mistake_planted_in_leaves_at_home_is_caught() {
+    catch_all(&Fault::HOMES, &[("torn at home", &store::torn_at_home)]);
+}
+
 /// Seeds that are played however slow the machine is.
 const FEWEST_SEEDS: u64 = 8;
 

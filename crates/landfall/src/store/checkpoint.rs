@@ -648,11 +648,7 @@ impl<E: Environment> Shared<E> {
         self.changes.fetch_sub(frozen.bytes, Ordering::Relaxed);
         group.leaves = piece.leaves;
         group.is_damaged = false;
-        let before = group
-            .flushed
-            .filter(|_| !planted!(self.environment, FlushForgets));
-        group.flushed = match (before, frozen.span) {
-            _ if planted!(self.environment, FlushIsCheckpoint) => None,
+        group.flushed = match (group.flushed, frozen.span) {
             (Some((first, _)), Some((_, last))) => Some((first, last)),
             (before, span) => before.or(span),
         };

@@ -298,7 +298,10 @@ impl<E: Environment> Shared<E> {
                     chosen.home(of.as_ref()).is_some() && raw.len() <= most_bytes
                 }
             };
-            if !all.iter().all(is_at_home) {
+            // One that got empty is gone, and its keys belong to the one before.
+            let is_emptied = all.len() < leaves_before.len();
+            let is_allowed = !is_emptied || planted!(self.environment, FlushEmptied);
+            if !is_allowed || !all.iter().all(is_at_home) {
                 return Ok(None);
             }
             all.into_iter().try_for_each(&mut emit)?;

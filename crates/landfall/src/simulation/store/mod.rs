@@ -567,14 +567,15 @@ pub(crate) fn torn_at_home(seed: u64, planted: Option<Fault>) -> Outcome {
         let wrong = |error: Error| format!("an honest disk failed: {error}");
         let store = scene.open(&disk, rng).map_err(wrong)?;
         let keyspaces = scene.keyspaces(&store, &history).map_err(wrong)?;
-        // Some keys of each leaf, or all.
-        let rewrite = |keys: &[u8], rng: &mut Rng| -> Result<(), Error> {
+        // Some keys of each leaf, or all; those from one on are removed.
+        let rewrite = |keys: &[u8], removed: u8, rng: &mut Rng| -> Result<(), Error> {
             for keyspace in 0..keyspaces.len() {
                 let mut writes = Vec::new();
                 for key in keys {
                     let mut value = rng.u64(..).to_le_bytes().to_vec();
                     value.resize(90, *key);
-                    writes.push((keyspace, vec![*key], Some(value)));
+                    let value = Some(value).filter(|_| *key < removed);
+                    writes.push((keyspace, vec![*key], value));
                 }
                 let of_store = writes.iter().map(|(_, key, value)| Write {
                     keyspace: keyspaces[keyspace].id,
@@ -589,25 +590,37 @@ pub(crate) fn torn_at_home(seed: u64, planted: Option<Fault>) -> Outcome {
             }
             Ok(())
         };
-        let all: Vec<u8> = (0..24).collect();
-        rewrite(&all, rng).map_err(wrong)?;
+        // More leaves than a group has, now and then.
+        let all: Vec<u8> = (0..if rng.bool() { 24 } else { 64 }).collect();
+        let none = all.len() as u8;
+        rewrite(&all, none, rng).map_err(wrong)?;
         for _ in 0..2 {
             store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
-            rewrite(&all[..4], rng).map_err(wrong)?;
+            rewrite(&all[..4], none, rng).map_err(wrong)?;
         }
-        let rounds = rng.u8(1..6);
+        // All keys of some leaf go, and few come back while other leaves are written: no more than that.
+        let is_emptied = rng.u8(0..3) == 0;
+        let rounds = if is_emptied { 2 } else { rng.u8(1..6) };
         for round in 0..rounds {
             if round + 1 == rounds {
                 disk.cut_power_after(rng.u64(0..90));
             }
-            let step = rng.usize(1..8);
-            let keys: Vec<u8> = all.iter().copied().step_by(step).collect();
-            let goal = if rng.bool() {
-                Goal::Due
+            // A group that gets empty goes, and what comes after it goes to the one before.
+            let removed = if rng.u8(0..3) == 0 {
+                rng.u8(0..=none)
             } else {
-                Goal::Everything
+                none
             };
-            let done = rewrite(&keys, rng).and_then(|()| store.shared.checkpoint(goal));
+            let step = if removed < none { 1 } else { rng.usize(1..8) };
+            let keys: Vec<u8> = all.iter().copied().step_by(step).collect();
+            let (keys, removed) = match round {
+                _ if !is_emptied => (keys, removed),
+                0 => (all[4..22].to_vec(), 0),
+                _ => (all.iter().copied().step_by(9).collect(), none),
+            };
+            let is_due = is_emptied || rng.bool();
+            let goal = if is_due { Goal::Due } else { Goal::Everything };
+            let done = rewrite(&keys, removed, rng).and_then(|()| store.shared.checkpoint(goal));
             match done {
                 Err(error) if is_refusal(&error) => break,
                 done => done.map_err(wrong)?,
