@@ -9,7 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use fiemap::Fiemap;
-use landfall::{KeyspaceOptions, Options as LogOptions, Store, StoreCounters, StoreOptions};
+use landfall::{
+    KeyspaceOptions, Options as LogOptions, Protection, Store, StoreCounters, StoreOptions,
+};
 use landfall_prove::Stop;
 use landfall_prove::scratch_fs::{BackingDevice, FilesystemSpec, Kind, ScratchFilesystem};
 use landfall_recorder::{EventKind, Options, Recording};
@@ -99,8 +101,8 @@ fn settled(store: &Store) -> StoreCounters {
     last
 }
 
-/// Updates rows in a new store. What it counts and what the device was given meanwhile; `None`: there is no recorder.
-fn run(kind: Kind) -> Option<(StoreCounters, BTreeMap<Cause, Given>)> {
+/// A filesystem on a device that is recorded; `None`: there is none.
+fn recorded(kind: Kind) -> Option<ScratchFilesystem> {
     let outside = tempfile::tempdir().unwrap();
     let options = Options {
         directory: outside.path().to_owned(),
@@ -109,14 +111,19 @@ fn run(kind: Kind) -> Option<(StoreCounters, BTreeMap<Cause, Given>)> {
     let made = BackingDevice::recorder(&options, 0).and_then(|backing| {
         ScratchFilesystem::make(&FilesystemSpec::plain(kind), backing, &Stop::default())
     });
-    let made = match made {
-        Ok(made) => made,
+    match made {
+        Ok(made) => Some(made),
         Err(error) => {
             assert!(std::env::var_os("LANDFALL_NO_SKIP").is_none(), "{error}");
             println!("skipped: {error}");
-            return None;
+            None
         }
-    };
+    }
+}
+
+/// Updates rows in a new store. What it counts and what the device was given meanwhile; `None`: there is no recorder.
+fn run(kind: Kind) -> Option<(StoreCounters, BTreeMap<Cause, Given>)> {
+    let made = recorded(kind)?;
     let directory = made.directory().join("store");
     // Of whatever is removed nobody knows where it was.
     let log = LogOptions::default().segment_bytes(SEGMENT);
@@ -200,4 +207,83 @@ fn what_a_store_counts_is_what_the_device_was_given() {
         let rest = made * rest;
         assert_eq!(segments.zeros, counters.log.zero_bytes + rest, "{kind}");
     }
+}
+
+/// Leaves of the store whose leaves are written in place.
+const LEAVES: u64 = 16;
+
+/// Bytes that were written for each byte of a leaf, by a store with this protection; `None`: there is no recorder.
+fn bytes_in_place(protection: Protection) -> Option<f64> {
+    let made = recorded(Kind::Xfs)?;
+    let directory = made.directory().join("store");
+    // Of whatever is removed nobody knows where it was.
+    let log = LogOptions::default().spare_segments(16);
+    let options = StoreOptions::default()
+        .memory_bytes(512 << 10)
+        .protection(protection)
+        .log(log.segment_bytes(SEGMENT));
+    let store = Store::open(&directory, options).unwrap();
+    let whole = KeyspaceOptions::default().in_place(true).whole_leaves(true);
+    let keyspace = store.keyspace("rows", whole).unwrap();
+    let mut random = fastrand::Rng::with_seed(1);
+    let rows = LEAVES * 40;
+    let mut put = |row: u64| {
+        let mut value = [0; 300];
+        random.fill(&mut value[..150]);
+        keyspace.insert(row.to_be_bytes(), value).unwrap();
+    };
+    (0..rows).for_each(&mut put);
+    // With the first checkpoint leaves get homes, and copies a place.
+    for _ in 0..2 {
+        store.checkpoint().unwrap();
+        put(0);
+    }
+    let before = settled(&store);
+    made.recorder().unwrap().record().unwrap();
+    for number in 0..6_000 {
+        put(number * 7919 % rows);
+    }
+    store.checkpoint().unwrap();
+    let after = settled(&store);
+    let recording = made.recorder().unwrap().finish().unwrap();
+    let given = given(&recording, &layout(&directory));
+    let data = given.get(&Cause::Data).copied().unwrap_or_default();
+    let since = |of: fn(&StoreCounters) -> u64| of(&after) - of(&before);
+    let leaves = since(|all| all.leaf_bytes);
+    let others = since(|all| all.group_bytes) + since(|all| all.root_bytes);
+    let images = since(|all| all.image_bytes);
+    let checkpoints = since(|all| all.checkpoints);
+    let rewrites = since(|all| all.leaves) as f64 / (checkpoints * LEAVES) as f64;
+    println!(
+        "{protection}: {data:?}, {checkpoints} checkpoints, each leaf {rewrites:.1} times for each, images {images}"
+    );
+    if protection == Protection::Image {
+        assert!(
+            rewrites >= 10.0,
+            "a leaf is to be written often between two checkpoints: {rewrites}"
+        );
+    }
+    assert_eq!(after.failed_checkpoints, 0);
+    drop(keyspace);
+    store.close().unwrap();
+    made.close().unwrap();
+    let of_leaves = data.bytes + data.zeros - others;
+    Some((of_leaves + images) as f64 / leaves as f64)
+}
+
+#[test]
+fn protections_cost_the_bytes_that_they_are_said_to_cost() {
+    let Some(unprotected) = bytes_in_place(Protection::None) else {
+        return;
+    };
+    let of = |protection| bytes_in_place(protection).unwrap() / unprotected;
+    let (doublewrite, image, shadow) = (
+        of(Protection::Doublewrite),
+        of(Protection::Image),
+        of(Protection::Shadow),
+    );
+    println!("doublewrite {doublewrite:.3}, image {image:.3}, shadow {shadow:.3}");
+    assert!((1.9..2.1).contains(&doublewrite), "{doublewrite}");
+    assert!(image < 1.3, "{image}");
+    assert!((0.95..1.05).contains(&shadow), "{shadow}");
 }

@@ -107,15 +107,30 @@ fn damage_text(damage: &DamagedLeaf) -> String {
 fn summary(found: &StoreInspection) -> String {
     let mut text = String::new();
     for keyspace in &found.keyspaces {
+        let in_place = if keyspace.options.in_place {
+            ", in place"
+        } else {
+            ""
+        };
         let _ = writeln!(
             text,
-            "{}: {} leaves in {} groups, {} of pages; leaves of {}, compression {}",
+            "{}: {} leaves in {} groups, {} of pages; leaves of {}{in_place}, compression {}",
             keyspace.name,
             keyspace.leaves,
             keyspace.groups,
             bytes_text(keyspace.leaf_bytes),
             bytes_text(keyspace.options.leaf_bytes.into()),
             keyspace.options.compression.name(),
+        );
+    }
+    if found.keyspaces.iter().any(|one| one.options.in_place) {
+        let _ = writeln!(text, "protection of leaves in place: {}", found.protection);
+    }
+    if found.torn_leaves > 0 {
+        let torn = found.torn_leaves;
+        let _ = writeln!(
+            text,
+            "{torn} leaves are torn, and are restored when the store is opened"
         );
     }
     let _ = match found.checkpoint {

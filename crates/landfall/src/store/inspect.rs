@@ -9,6 +9,7 @@ use super::data_file::DataFile;
 use super::leaf::Leaf;
 use super::options::{KeyspaceOptions, StoreOptions};
 use super::piece::Piece;
+use super::protection::ProtectionChoice;
 use super::restart::{Found, read};
 use super::tree::{Keyspace, Page};
 use super::verify::{DamagedLeaf, StoreVerification, verify};
@@ -25,6 +26,10 @@ pub struct StoreInspection {
     pub checkpoint: u64,
     /// Its keyspaces.
     pub keyspaces: Vec<KeyspaceInspection>,
+    /// What keeps leaves whole in those that are in place.
+    pub protection: ProtectionChoice,
+    /// Leaves that a power cut has torn, and that are restored when the store is opened.
+    pub torn_leaves: u64,
     /// Bytes of the data file.
     pub file_bytes: u64,
     /// Bytes of it that nothing needs.
@@ -167,6 +172,8 @@ impl<E: Environment> Opened<E> {
         StoreInspection {
             checkpoint: self.found.restart.checkpoint,
             keyspaces: keyspaces.iter().map(keyspace).collect(),
+            protection: loaded.keyspaces.protection,
+            torn_leaves: self.found.restart.restored,
             file_bytes: loaded.space.end(),
             free_bytes: loaded.space.free_bytes(),
             first_lsn: Lsn(self.first_lsn),

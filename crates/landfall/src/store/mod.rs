@@ -609,7 +609,7 @@ impl<E: Environment> Handle<E> {
             match keyspace.filter(|keyspace| keyspace.options.in_place) {
                 Some(keyspace) => match verify::verify_again(keyspace, &damaged, data, read) {
                     Ok(entries) => found.entries += entries,
-                    Err(damaged) => found.damage.push(damaged),
+                    Err(damaged) => found.damage.push(*damaged),
                 },
                 None => found.damage.push(damaged),
             }

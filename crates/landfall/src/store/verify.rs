@@ -55,7 +55,7 @@ pub(super) fn verify<E: Environment>(
             found.leaves += 1;
             match verify_leaf(keyspace, &slots, index, data, read) {
                 Ok(entries) => found.entries += entries,
-                Err(damaged) => found.damage.push(damaged),
+                Err(damaged) => found.damage.push(*damaged),
             }
         }
     }
@@ -69,7 +69,7 @@ fn verify_leaf<E: Environment>(
     index: usize,
     data: Option<&DataFile<E>>,
     read: &mut ReadLeaf<'_, E>,
-) -> Result<u64, DamagedLeaf> {
+) -> Result<u64, Box<DamagedLeaf>> {
     let slot = &slots[index];
     let next = slots.get(index + 1).map(|next| &*next.low);
     let low = (index > 0).then_some(&*slot.low);
@@ -77,14 +77,16 @@ fn verify_leaf<E: Environment>(
         Some(entries) => Ok(entries),
         None => Err(misplaced(data, &slot.page)),
     });
-    entries.map_err(|error| DamagedLeaf {
-        keyspace: keyspace.name.clone(),
-        keys: (
-            low.map_or(Bound::Unbounded, |low| Bound::Included(low.to_vec())),
-            next.map_or(Bound::Unbounded, |next| Bound::Excluded(next.to_vec())),
-        ),
-        offset: slot.page.pointer.offset,
-        error,
+    entries.map_err(|error| {
+        Box::new(DamagedLeaf {
+            keyspace: keyspace.name.clone(),
+            keys: (
+                low.map_or(Bound::Unbounded, |low| Bound::Included(low.to_vec())),
+                next.map_or(Bound::Unbounded, |next| Bound::Excluded(next.to_vec())),
+            ),
+            offset: slot.page.pointer.offset,
+            error,
+        })
     })
 }
 
@@ -95,7 +97,7 @@ pub(super) fn verify_again<E: Environment>(
     damaged: &DamagedLeaf,
     data: Option<&DataFile<E>>,
     read: &mut ReadLeaf<'_, E>,
-) -> Result<u64, DamagedLeaf> {
+) -> Result<u64, Box<DamagedLeaf>> {
     let places = E::share(&keyspace.groups).clone();
     let leaves = places
         .iter()
@@ -106,10 +108,10 @@ pub(super) fn verify_again<E: Environment>(
         Bound::Unbounded => &[],
     };
     let behind = slots.partition_point(|slot| *slot.low <= *key);
-    match slots.is_empty() {
-        true => Ok(0),
-        false => verify_leaf(keyspace, &slots, behind.saturating_sub(1), data, read),
+    if slots.is_empty() {
+        return Ok(0);
     }
+    verify_leaf(keyspace, &slots, behind.saturating_sub(1), data, read)
 }
 
 /// A leaf has keys that belong elsewhere.

@@ -569,7 +569,7 @@ pub(crate) fn torn_at_home(seed: u64, planted: Option<Fault>) -> Outcome {
         let keyspaces = scene.keyspaces(&store, &history).map_err(wrong)?;
         // Some keys of each leaf, or all; those from one on are removed.
         let rewrite = |keys: &[u8], removed: u8, rng: &mut Rng| -> Result<(), Error> {
-            for keyspace in 0..keyspaces.len() {
+            for (keyspace, tree) in keyspaces.iter().enumerate() {
                 let mut writes = Vec::new();
                 for key in keys {
                     let mut value = rng.u64(..).to_le_bytes().to_vec();
@@ -578,7 +578,7 @@ pub(crate) fn torn_at_home(seed: u64, planted: Option<Fault>) -> Outcome {
                     writes.push((keyspace, vec![*key], value));
                 }
                 let of_store = writes.iter().map(|(_, key, value)| Write {
-                    keyspace: keyspaces[keyspace].id,
+                    keyspace: tree.id,
                     key: key.clone(),
                     value: value.clone(),
                 });
