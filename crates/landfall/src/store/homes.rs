@@ -25,6 +25,7 @@ use std::sync::Arc;
 use super::counters::Written;
 use super::data_file::Pages;
 use super::extents::Extent;
+use super::options::HOME_BYTES;
 use super::protection::Protection;
 use super::record::{Image, Record};
 use super::root::Span;
@@ -127,7 +128,9 @@ impl<E: Environment> Shared<E> {
         }
         let is_in_place = self.all_keyspaces().iter().any(|one| one.options.in_place);
         if homes.copies.is_none() && is_in_place {
-            let half = || self.take_extent(BATCH.max(self.granule)).map(Arc::new);
+            // A batch has one leaf at least.
+            let bytes = BATCH.max((*HOME_BYTES.end()).into());
+            let half = || self.take_extent(bytes).map(Arc::new);
             homes.copies = Some(Copies {
                 halves: [half()?, half()?],
                 next: 0,

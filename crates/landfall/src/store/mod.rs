@@ -24,6 +24,8 @@ mod extents;
 mod groups;
 mod heads;
 mod homes;
+#[cfg(all(test, target_os = "linux"))]
+mod in_place;
 pub(crate) mod inspect;
 pub(crate) mod iterate;
 mod leaf;
