@@ -244,8 +244,8 @@ impl Store {
         self.handle.shared.protection()
     }
 
-    /// Changes that from the next checkpoint on, durably; others can go on meanwhile. Returns what it is then: with
-    /// [`Protection::Auto`] that takes up to a second.
+    /// Gives the store another protection: durably when this returns, and used from the next checkpoint on. Others can go on
+    /// meanwhile. Returns what it is; with [`Protection::Auto`] that takes a quarter of a second or so.
     ///
     /// [`Protection::Atomic`] is refused ([`Error::Options`]) where the filesystem does not promise it for the leaves of all
     /// keyspaces.

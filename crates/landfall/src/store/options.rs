@@ -33,9 +33,9 @@ pub struct StoreOptions {
     pub memory_bytes: usize,
     /// When commits become durable. Default [`Policy::EveryCommit`].
     pub policy: Policy,
-    /// What keeps leaves whole that are written again in keyspaces that are [in place](KeyspaceOptions::in_place). `None`, the
-    /// default: what the store has, and [`Protection::Shadow`] if it is new. Another one is used, and remembered, from now on; see
-    /// [`Store::set_protection`](crate::Store::set_protection).
+    /// What is done so that a power cut takes no leaf of keyspaces that are [in place](KeyspaceOptions::in_place). `None`, the
+    /// default: what the store has, and [`Protection::Shadow`] if it is new. With another one the store is opened as if
+    /// [`Store::set_protection`](crate::Store::set_protection) had been called.
     pub protection: Option<Protection>,
     /// How long opening after a crash may take. A checkpoint is made when applying the log again would take longer, at the speed
     /// that was measured. Default 5 s.
@@ -110,12 +110,13 @@ pub struct KeyspaceOptions {
     pub leaf_bytes: u32,
     /// How leaves are compressed. Default LZ4; none in place.
     pub compression: Compression,
-    /// Each leaf has a home of `leaf_bytes`, which are 4, 8 or 16 KiB, and is written there again, as the store's
-    /// [`Protection`] says. A leaf that is larger, since a single value is, has none. Default `false`: leaves are written
+    /// Each leaf has a home of `leaf_bytes`, which are 4, 8 or 16 KiB, and is written over there, unless the store's
+    /// [`Protection`] is `Shadow`. A leaf that is larger, since a single value is, has none. Default `false`: leaves are written
     /// elsewhere each time.
     pub in_place: bool,
-    /// Changes take as much of [`memory_bytes`](StoreOptions::memory_bytes) as if the whole leaf were kept for each, once: as in
-    /// engines that change pages in memory. So a leaf is written for fewer changes. It is here to be compared with. Default `false`.
+    /// A leaf that has changes takes `leaf_bytes` of [`memory_bytes`](StoreOptions::memory_bytes), besides these, as in engines that
+    /// change pages in memory. That is charged only, and not kept; it makes leaves be written for fewer changes. It is here to be
+    /// compared with. Default `false`.
     pub whole_leaves: bool,
 }
 

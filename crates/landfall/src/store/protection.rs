@@ -11,26 +11,26 @@ use super::options::HOME_BYTES;
 use crate::Error;
 use crate::environment::{Buffer, Durability, Environment, File, Storage};
 
-/// What keeps a leaf whole that is written again, in keyspaces whose leaves have [homes](crate::KeyspaceOptions::in_place). All
-/// other leaves are always written elsewhere.
+/// What is done so that a power cut takes no leaf that is written again, in keyspaces whose leaves have
+/// [homes](crate::KeyspaceOptions::in_place). In all others leaves are written elsewhere each time, and nothing need be done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Protection {
-    /// It is written elsewhere, and the old one stays until the new one counts. One write; leaves do not stay side by side.
+    /// It is written elsewhere, and the old one stays until a durable checkpoint leads to the new one.
     #[default]
     Shadow,
     /// It is written twice: first a copy, many of them by one write and one flush, then at home.
     Doublewrite,
-    /// When it is first written after a checkpoint, all of it goes into the log, compressed; then it is written at home, as often
-    /// as may be.
+    /// When it is first written after a checkpoint, all of it goes into the log, compressed. Then it is written at home, any number
+    /// of times until the next checkpoint.
     Image,
     /// It is written at home by writes that the filesystem promises not to tear (`RWF_ATOMIC`, Linux 6.11). Refused where it promises none.
     Atomic,
     /// Nothing. **It is not safe**: a power cut in the middle of a checkpoint can lose every key of a leaf. It is here to be
     /// compared with, and for devices that are known to tear nothing.
     None,
-    /// The cheapest of the safe ones on this disk, by a measurement of well under a second, which the store remembers:
-    /// [`Store::protection`](crate::Store::protection) tells.
+    /// The cheapest of the safe ones on this disk, by a trial of about a quarter of a second. It is made once: the store remembers
+    /// what came of it. A store never has this one; [`Store::protection`](crate::Store::protection) tells what it has.
     Auto,
 }
 
@@ -93,7 +93,7 @@ pub struct ProtectionCosts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProtectionChoice {
-    /// What it has.
+    /// What it has: never [`Protection::Auto`].
     pub protection: Protection,
     /// What was measured when it was chosen; `None`: it was asked for, or is the default.
     pub measured: Option<ProtectionCosts>,
