@@ -178,6 +178,10 @@ pub(crate) enum Fault {
     CopiesNotDurable,
     /// Copies are written over those of the batch before.
     OneHalfOfCopies,
+    /// The other half is next for copies although these were never durable.
+    HalfBeforeSync,
+    /// Leaves are written at home after others could not be.
+    BatchAfterFailure,
     /// Copies are relied on before a checkpoint says where they are.
     CopiesBeforeRoot,
     /// Copies are not looked at when a store is opened.
@@ -283,11 +287,13 @@ impl Fault {
         Fault::SnapshotsBeforeFreeze,
     ];
     /// Those of a store whose leaves are written at home.
-    pub const HOMES: [Fault; 12] = [
+    pub const HOMES: [Fault; 14] = [
         Fault::HomeAheadOfLog,
         Fault::HomeOfCutLeaf,
         Fault::CopiesNotDurable,
         Fault::OneHalfOfCopies,
+        Fault::HalfBeforeSync,
+        Fault::BatchAfterFailure,
         Fault::CopiesBeforeRoot,
         Fault::IgnoreCopies,
         Fault::ImageNotDurable,

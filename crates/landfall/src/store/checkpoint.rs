@@ -61,8 +61,6 @@ pub(crate) struct Checkpoints<E: Environment> {
     pub attempts: u64,
     /// The commit behind the last of which a page may have something.
     pub end: u64,
-    /// Bytes of changes that were flushed since: opening the store would have them in memory again.
-    pub flushed: usize,
     /// Why none is made any more.
     pub failure: Option<Error>,
 }
@@ -167,8 +165,12 @@ impl<E: Environment> Shared<E> {
         if let Some(failure) = &checkpoints.failure {
             return Err(failure.clone());
         }
-        if goal == Goal::Due && self.may_flush(checkpoints) {
-            let flushed = self.write_chosen(checkpoints, goal, Scope::Homes)?;
+        if goal == Goal::Due && self.may_flush() {
+            let flushed = match self.write_chosen(checkpoints, goal, Scope::Homes) {
+                // Others may be written all the same.
+                Err(Error::Corrupt { .. }) => None,
+                flushed => flushed?,
+            };
             if flushed.is_some() && self.changes.load(Ordering::Relaxed) <= self.enough_changes() {
                 return Ok(flushed);
             }
@@ -178,20 +180,19 @@ impl<E: Environment> Shared<E> {
 
     /// Whether enough can be written at home, while the log stays as it is: what opening the store would have to apply again
     /// takes no more memory, and no more time, than it may.
-    fn may_flush(&self, checkpoints: &Checkpoints<E>) -> bool {
+    fn may_flush(&self) -> bool {
         let is_protected = self.protection().protection != Protection::Shadow;
         let visible = E::lock(&self.committing).visible;
         let most = self.options.max_recovery_time;
         let is_long = || E::lock(&self.schedule).is_due(visible + 1, most);
-        let in_log = || checkpoints.flushed + self.records();
-        is_protected && in_log() <= self.most_changes() && !is_long()
+        is_protected && self.records() <= self.most_changes() && !is_long()
     }
 
-    /// Bytes that changes take which are in no leaf, without what they are charged for whole ones.
+    /// Bytes that changes would take which opening the store would have to apply again.
     fn records(&self) -> usize {
         let of_group = |place: &Place<E>| {
             let group = E::share(&place.group);
-            group.changes().map(Changes::records).sum::<usize>()
+            group.flushed_bytes + group.changes().map(Changes::records).sum::<usize>()
         };
         let keyspaces = self.all_keyspaces();
         let lists = keyspaces.iter().map(|keyspace| E::share(&keyspace.groups));
@@ -247,7 +248,7 @@ impl<E: Environment> Shared<E> {
         let writing = Arc::new(self.writing(chosen, order));
         let made = match scope {
             Scope::Everything => self.complete(checkpoints, &writing, visible + 1),
-            Scope::Homes => self.flush(checkpoints, &writing),
+            Scope::Homes => self.flush(&writing),
         };
         if made.is_err() {
             for chosen in &writing.chosen {
@@ -280,7 +281,6 @@ impl<E: Environment> Shared<E> {
         written.add(self.end_homes(true));
         checkpoints.number += 1;
         checkpoints.end = done.end;
-        checkpoints.flushed = 0;
         // The root has groups as they were when this began.
         for keyspace in self.all_keyspaces() {
             for place in E::share(&keyspace.groups).iter() {
@@ -307,20 +307,13 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Writes groups at home. The log has their changes until the next checkpoint.
-    fn flush(
-        self: &Arc<Self>,
-        checkpoints: &mut Checkpoints<E>,
-        writing: &Arc<Writing<E>>,
-    ) -> Result<Written, Error> {
+    fn flush(self: &Arc<Self>, writing: &Arc<Writing<E>>) -> Result<Written, Error> {
         let (pieces, mut written) = self.write_groups(writing)?;
         self.write_last_homes(writing.order.protection, writing.newest)?;
         written.add(self.end_homes(false));
         for (chosen, pieces) in writing.chosen.iter().zip(pieces) {
             match pieces.and_then(|pieces| pieces.into_iter().next()) {
-                Some(piece) => {
-                    checkpoints.flushed += chosen.frozen.records();
-                    self.install_flushed(chosen, piece);
-                }
+                Some(piece) => self.install_flushed(chosen, piece),
                 None => self.thaw(chosen),
             }
         }
@@ -589,7 +582,7 @@ impl<E: Environment> Shared<E> {
         let mut group = E::exclude(&chosen.group);
         let before = chosen.frozen.bytes + group.active.bytes;
         group.frozen = None;
-        group.flushed = None;
+        (group.flushed, group.flushed_bytes) = (None, 0);
         group.is_damaged = false;
         let leaves_before = group.leaves.len();
         let mut behind = Vec::new();
@@ -607,6 +600,7 @@ impl<E: Environment> Shared<E> {
             after += active.bytes;
             let split = Group {
                 flushed: None,
+                flushed_bytes: 0,
                 is_widened: false,
                 leaves: piece.leaves,
                 page: piece.page,
@@ -648,6 +642,7 @@ impl<E: Environment> Shared<E> {
         self.changes.fetch_sub(frozen.bytes, Ordering::Relaxed);
         group.leaves = piece.leaves;
         group.is_damaged = false;
+        group.flushed_bytes += frozen.records();
         group.flushed = match (group.flushed, frozen.span) {
             (Some((first, _)), Some((_, last))) => Some((first, last)),
             (before, span) => before.or(span),

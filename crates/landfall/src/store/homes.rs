@@ -88,6 +88,10 @@ pub(crate) struct Homes<E: Environment> {
     is_unsynced: bool,
     /// A sync failed then.
     failure: Option<Error>,
+    /// A batch of this attempt could not be written: none after it is.
+    is_stopped: bool,
+    /// How leaves were to be written that are unsettled.
+    unsettled_by: Protection,
     written: Written,
 }
 
@@ -100,6 +104,8 @@ impl<E: Environment> Homes<E> {
             imaged: HashSet::new(),
             is_unsynced: false,
             failure: None,
+            is_stopped: false,
+            unsettled_by: Protection::Shadow,
             written: Written::default(),
         }
     }
@@ -118,8 +124,11 @@ impl<E: Environment> Shared<E> {
         homes.waiting.clear();
         homes.waiting_bytes = 0;
         let mut unsettled = E::exclude(&self.unsettled);
-        self.write_at_home(&mut homes, &mut unsettled, asked)?;
+        // Whatever protects others now: a copy, or an image, is there already, or is not needed.
+        let protection = homes.unsettled_by;
+        self.write_at_home(&mut homes, &mut unsettled, protection)?;
         unsettled.clear();
+        homes.is_stopped = false;
         drop(unsettled);
         if asked != Protection::Doublewrite {
             // What is durable is held until the next checkpoint is.
@@ -131,11 +140,18 @@ impl<E: Environment> Shared<E> {
             // A batch has one leaf at least.
             let bytes = BATCH.max((*HOME_BYTES.end()).into());
             let half = || self.take_extent(bytes).map(Arc::new);
-            homes.copies = Some(Copies {
-                halves: [half()?, half()?],
-                next: 0,
-                counts: false,
-            });
+            let halves = half().and_then(|first| Ok([first, half()?]));
+            match halves {
+                // What is written elsewhere may need less.
+                Err(Error::NoSpace { .. }) => return Ok(Protection::Shadow),
+                halves => {
+                    homes.copies = Some(Copies {
+                        halves: halves?,
+                        next: 0,
+                        counts: false,
+                    });
+                }
+            }
         }
         // Until one says where the copies are nobody would find them.
         let counts = homes.copies.as_ref().is_some_and(|copies| copies.counts);
@@ -179,6 +195,23 @@ impl<E: Environment> Shared<E> {
         protection: Protection,
         newest: u64,
     ) -> Result<(), Error> {
+        // The other thread may not know yet that all is in vain. What it has written is still to be written, or to be read.
+        if homes.is_stopped && !planted!(self.environment, BatchAfterFailure) {
+            return Err(Error::broken(
+                "leaves are written after others could not be",
+            ));
+        }
+        let written = self.write_collected(homes, protection, newest);
+        homes.is_stopped |= written.is_err();
+        written
+    }
+
+    fn write_collected(
+        &self,
+        homes: &mut Homes<E>,
+        protection: Protection,
+        newest: u64,
+    ) -> Result<(), Error> {
         let mut pages = std::mem::take(&mut homes.waiting);
         let bytes = std::mem::take(&mut homes.waiting_bytes);
         if pages.is_empty() {
@@ -198,8 +231,8 @@ impl<E: Environment> Shared<E> {
             self.write_copies(homes, &pages)?;
         }
         let mut unsettled = E::exclude(&self.unsettled);
-        debug_assert!(unsettled.is_empty());
         *unsettled = pages;
+        homes.unsettled_by = protection;
         self.write_at_home(homes, &mut unsettled, protection)?;
         unsettled.clear();
         homes.written.home_bytes += bytes;
@@ -238,7 +271,10 @@ impl<E: Environment> Shared<E> {
             return Err(Error::broken("a store has no place for copies"));
         };
         let half = copies.halves[copies.next].clone();
-        copies.next = if uses_one_half { 0 } else { 1 - copies.next };
+        let next = if uses_one_half { 0 } else { 1 - copies.next };
+        if planted!(self.environment, HalfBeforeSync) {
+            copies.next = next;
+        }
         let mut at = half.start;
         let mut placed = Pages::new();
         for (_, bytes) in pages {
@@ -251,10 +287,14 @@ impl<E: Environment> Shared<E> {
         );
         self.write_pages(&mut placed)?;
         homes.written.doublewrite_bytes += at - half.start;
-        if planted!(self.environment, CopiesNotDurable) {
-            return Ok(());
+        if !planted!(self.environment, CopiesNotDurable) {
+            self.sync_data(homes)?;
         }
-        self.sync_data(homes)
+        // Only now are the homes durable whose copies are in the other half.
+        if let Some(copies) = &mut homes.copies {
+            copies.next = next;
+        }
+        Ok(())
     }
 
     /// Logs those leaves of which the log has no image since the last checkpoint; the number of the record, or 0.

@@ -355,7 +355,6 @@ pub(super) fn open<E: Environment>(
             control: control_file,
             data: data_file,
             end,
-            flushed: 0,
             attempts: 0,
             failure: None,
         }),

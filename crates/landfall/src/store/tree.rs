@@ -138,6 +138,8 @@ pub(crate) struct Group<E: Environment> {
     /// The first and the last commit whose changes were written at home since the page of the group was: the log is to have them
     /// until that is written again.
     pub flushed: Option<(u64, u64)>,
+    /// Bytes that these changes took.
+    pub flushed_bytes: usize,
     /// It has the keys of a group that was removed, and no durable checkpoint knows: its last leaf is not written at home.
     pub is_widened: bool,
     /// A leaf of it was found damaged when changes were to be written into it.
@@ -161,6 +163,7 @@ impl<E: Environment> Group<E> {
             active: Changes::default(),
             frozen: None,
             flushed: None,
+            flushed_bytes: 0,
             is_widened: false,
             is_damaged: false,
         }

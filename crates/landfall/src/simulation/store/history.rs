@@ -155,10 +155,12 @@ impl History {
             ));
         }
         self.commits.retain(|lsn, _| *lsn < end);
+        // What is found is made durable first.
+        self.durable = end - 1;
         Ok(())
     }
 
-    /// Compares a store with what was promised. What is there is durable from now on.
+    /// Compares a store with what was promised.
     pub fn check(&mut self, store: &Store, keyspaces: &[Keyspace]) -> Result<(), Broken> {
         let found = everything(store, keyspaces).map_err(|why| format!("cannot be read: {why}"))?;
         self.compare(&found)
@@ -184,7 +186,6 @@ impl History {
             let difference = difference(&contents, &found.contents);
             return Err(format!("after {at} there is {difference}"));
         }
-        self.durable = at;
         Ok(())
     }
 

@@ -138,10 +138,12 @@ impl Scene {
     fn keyspaces(&self, store: &Store, history: &Mutex<History>) -> Result<Vec<Keyspace>, Error> {
         let mut keyspaces = Vec::new();
         for name in KEYSPACES {
+            let is_there = existing(store).iter().any(|one| one.name == name);
             let next = store.shared.log.next_lsn().0;
             let made = store.shared.open_keyspace(name, &self.keyspace);
             let mut history = lock(history);
-            if store.shared.log.next_lsn().0 > next {
+            // What a checkpoint logs meanwhile may not be durable.
+            if store.shared.log.next_lsn().0 > next && !is_there {
                 history.commits.insert(next, Commit::Writes(Vec::new()));
                 history.durable = if made.is_ok() { next } else { history.durable };
             } else if made.is_err() {
@@ -582,8 +584,13 @@ pub(crate) fn torn_at_home(seed: u64, planted: Option<Fault>) -> Outcome {
                     key: key.clone(),
                     value: value.clone(),
                 });
-                let lsn = store.shared.write(of_store.collect(), None)?;
-                let lsn = lsn.map_or(0, |lsn| lsn.0);
+                let lsn = match store.shared.write(of_store.collect(), None) {
+                    Ok(lsn) => lsn.map_or(0, |lsn| lsn.0),
+                    Err(error) => {
+                        lock(&history).perhaps.push(Commit::Writes(writes));
+                        return Err(error);
+                    }
+                };
                 lock(&history).commits.insert(lsn, Commit::Writes(writes));
                 store.shared.log.commit_to(Lsn(lsn))?;
                 lock(&history).durable = lsn;
@@ -620,8 +627,17 @@ pub(crate) fn torn_at_home(seed: u64, planted: Option<Fault>) -> Outcome {
             };
             let is_due = is_emptied || rng.bool();
             let goal = if is_due { Goal::Due } else { Goal::Everything };
-            let done = rewrite(&keys, removed, rng).and_then(|()| store.shared.checkpoint(goal));
+            // One call of the checkpoint fails, and whoever goes on must not make that worse.
+            let fails = !is_emptied && rng.u8(0..3) == 0;
+            let done = rewrite(&keys, removed, rng).and_then(|()| {
+                if fails {
+                    let how = if rng.bool() { How::Io } else { How::NoSpace };
+                    disk.fail_after(rng.u64(1..50), false, how);
+                }
+                store.shared.checkpoint(goal)
+            });
             match done {
+                Err(error) if is_refusal(&error) && fails => {}
                 Err(error) if is_refusal(&error) => break,
                 done => done.map_err(wrong)?,
             }
