@@ -19,7 +19,7 @@
 //! fails with homes behind it leaves nobody knowing what is durable: no further checkpoint is made until the store is opened
 //! again, so that copies, images and the log stay as they are.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::counters::Written;
@@ -82,8 +82,8 @@ pub(crate) struct Homes<E: Environment> {
     waiting: Pages,
     waiting_bytes: u64,
     pub copies: Option<Copies<E>>,
-    /// Homes of which the log has an image since the last checkpoint.
-    imaged: HashSet<u64>,
+    /// Homes of which an image was logged since the last checkpoint, and by which record.
+    imaged: HashMap<u64, u64>,
     /// Homes were written since the data file was synced.
     is_unsynced: bool,
     /// A sync failed then.
@@ -101,7 +101,7 @@ impl<E: Environment> Homes<E> {
             waiting: Pages::new(),
             waiting_bytes: 0,
             copies,
-            imaged: HashSet::new(),
+            imaged: HashMap::new(),
             is_unsynced: false,
             failure: None,
             is_stopped: false,
@@ -220,7 +220,10 @@ impl<E: Environment> Shared<E> {
         pages.sort_unstable_by_key(|(offset, _)| *offset);
         let mut newest = newest;
         if protection == Protection::Image {
-            newest = newest.max(self.log_images(homes, &pages)?);
+            self.log_images(homes, &pages)?;
+            // One that an earlier attempt logged may not be durable either.
+            let images = pages.iter().filter_map(|(home, _)| homes.imaged.get(home));
+            newest = newest.max(images.copied().max().unwrap_or(0));
         }
         let skips_image =
             protection == Protection::Image && planted!(self.environment, ImageNotDurable);
@@ -297,12 +300,12 @@ impl<E: Environment> Shared<E> {
         Ok(())
     }
 
-    /// Logs those leaves of which the log has no image since the last checkpoint; the number of the record, or 0.
-    fn log_images(&self, homes: &mut Homes<E>, pages: &Pages) -> Result<u64, Error> {
-        let is_new = |(offset, _): &&(u64, Vec<u8>)| !homes.imaged.contains(offset);
+    /// Logs those leaves of which no image was logged since the last checkpoint.
+    fn log_images(&self, homes: &mut Homes<E>, pages: &Pages) -> Result<(), Error> {
+        let is_new = |(offset, _): &&(u64, Vec<u8>)| !homes.imaged.contains_key(offset);
         let new: Vec<&(u64, Vec<u8>)> = pages.iter().filter(is_new).collect();
         if new.is_empty() {
-            return Ok(0);
+            return Ok(());
         }
         let compressor = || Compressor::new(Compression::Lz4);
         let mut compressor = compressor().map_err(Error::io("compress a leaf"))?;
@@ -338,8 +341,9 @@ impl<E: Environment> Shared<E> {
             lsn
         };
         homes.written.image_bytes += record.len() as u64;
-        homes.imaged.extend(new.iter().map(|(offset, _)| *offset));
-        Ok(lsn.0)
+        let new = new.iter().map(|(offset, _)| (*offset, lsn.0));
+        homes.imaged.extend(new);
+        Ok(())
     }
 
     /// Makes durable what was written to the data file.
