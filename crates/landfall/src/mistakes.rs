@@ -178,10 +178,6 @@ pub(crate) enum Fault {
     CopiesNotDurable,
     /// Copies are written over those of the batch before.
     OneHalfOfCopies,
-    /// The other half is next for copies although these were never durable.
-    HalfBeforeSync,
-    /// Leaves are written at home after others could not be.
-    BatchAfterFailure,
     /// Copies are relied on before a checkpoint says where they are.
     CopiesBeforeRoot,
     /// Copies are not looked at when a store is opened.
@@ -287,13 +283,11 @@ impl Fault {
         Fault::SnapshotsBeforeFreeze,
     ];
     /// Those of a store whose leaves are written at home.
-    pub const HOMES: [Fault; 14] = [
+    pub const HOMES: [Fault; 12] = [
         Fault::HomeAheadOfLog,
         Fault::HomeOfCutLeaf,
         Fault::CopiesNotDurable,
         Fault::OneHalfOfCopies,
-        Fault::HalfBeforeSync,
-        Fault::BatchAfterFailure,
         Fault::CopiesBeforeRoot,
         Fault::IgnoreCopies,
         Fault::ImageNotDurable,

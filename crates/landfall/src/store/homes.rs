@@ -196,7 +196,7 @@ impl<E: Environment> Shared<E> {
         newest: u64,
     ) -> Result<(), Error> {
         // The other thread may not know yet that all is in vain. What it has written is still to be written, or to be read.
-        if homes.is_stopped && !planted!(self.environment, BatchAfterFailure) {
+        if homes.is_stopped {
             return Err(Error::broken(
                 "leaves are written after others could not be",
             ));
@@ -275,9 +275,6 @@ impl<E: Environment> Shared<E> {
         };
         let half = copies.halves[copies.next].clone();
         let next = if uses_one_half { 0 } else { 1 - copies.next };
-        if planted!(self.environment, HalfBeforeSync) {
-            copies.next = next;
-        }
         let mut at = half.start;
         let mut placed = Pages::new();
         for (_, bytes) in pages {

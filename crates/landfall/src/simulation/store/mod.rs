@@ -548,6 +548,14 @@ pub(crate) fn torn_at_home(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, found| {
         let way = Way::ALL[rng.usize(0..2)];
         let safe = safe_protections(way);
+        // All keys of some leaf go, and few come back while other leaves are written; or a call fails before the power does.
+        let course = rng.u8(0..6);
+        let (is_emptied, is_failing) = (course < 2, course == 2);
+        let protection = if is_failing {
+            Protection::Doublewrite
+        } else {
+            safe[rng.usize(0..safe.len())]
+        };
         let scene = Scene {
             options: StoreOptions {
                 memory_bytes: 8 << 10,
@@ -559,7 +567,7 @@ pub(crate) fn torn_at_home(seed: u64, planted: Option<Fault>) -> Outcome {
                 .leaf_bytes(1024)
                 .in_place(true)
                 .whole_leaves(rng.bool()),
-            protection: Some(safe[rng.usize(0..safe.len())]),
+            protection: Some(protection),
             way,
             kind: Kind::PowerCut,
             planted,
@@ -598,16 +606,19 @@ pub(crate) fn torn_at_home(seed: u64, planted: Option<Fault>) -> Outcome {
             Ok(())
         };
         // More leaves than a group has, now and then.
-        let all: Vec<u8> = (0..if rng.bool() { 24 } else { 64 }).collect();
+        let is_long = is_failing || rng.bool();
+        let all: Vec<u8> = (0..if is_long { 64 } else { 24 }).collect();
         let none = all.len() as u8;
         rewrite(&all, none, rng).map_err(wrong)?;
         for _ in 0..2 {
             store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
             rewrite(&all[..4], none, rng).map_err(wrong)?;
         }
-        // All keys of some leaf go, and few come back while other leaves are written: no more than that.
-        let is_emptied = rng.u8(0..3) == 0;
-        let rounds = if is_emptied { 2 } else { rng.u8(1..6) };
+        let rounds = match course {
+            _ if is_emptied => 2,
+            _ if is_failing => 3,
+            _ => rng.u8(1..6),
+        };
         for round in 0..rounds {
             if round + 1 == rounds {
                 disk.cut_power_after(rng.u64(0..90));
@@ -628,7 +639,10 @@ pub(crate) fn torn_at_home(seed: u64, planted: Option<Fault>) -> Outcome {
             let is_due = is_emptied || rng.bool();
             let goal = if is_due { Goal::Due } else { Goal::Everything };
             // One call of the checkpoint fails, and whoever goes on must not make that worse.
-            let fails = !is_emptied && rng.u8(0..3) == 0;
+            let fails = match course {
+                _ if is_failing => round == 1,
+                _ => !is_emptied && rng.u8(0..3) == 0,
+            };
             let done = rewrite(&keys, removed, rng).and_then(|()| {
                 if fails {
                     let how = if rng.bool() { How::Io } else { How::NoSpace };
