@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -241,38 +242,54 @@ impl<E: Environment> Shared<E> {
 
     /// Writes pages where they belong, several by one call where they lie side by side.
     pub(super) fn write_pages(&self, pages: &mut Pages) -> Result<(), Error> {
-        let data = self.data.get().ok_or(Error::Closed)?;
         pages.sort_unstable_by_key(|(offset, _)| *offset);
-        let longest = pages.iter().map(|(_, bytes)| bytes.len()).max();
-        let Some(longest) = longest else {
+        let mut runs = self.runs(pages).into_iter();
+        runs.try_for_each(|run| self.write_run(&pages[run]))
+    }
+
+    /// Which of these pages, which are in their order, lie side by side, and are few enough for one write.
+    pub(super) fn runs(&self, pages: &[(u64, Vec<u8>)]) -> Vec<Range<usize>> {
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        let mut end = 0;
+        let mut used = 0;
+        for (index, (offset, bytes)) in pages.iter().enumerate() {
+            let padded = self.padded(bytes);
+            match runs.last_mut() {
+                Some(run) if *offset == end && used + padded <= WRITE => {
+                    run.end = index + 1;
+                    used += padded;
+                }
+                _ => {
+                    runs.push(index..index + 1);
+                    used = padded;
+                }
+            }
+            end = offset + padded as u64;
+        }
+        runs
+    }
+
+    /// Writes pages that lie side by side.
+    pub(super) fn write_run(&self, pages: &[(u64, Vec<u8>)]) -> Result<(), Error> {
+        let data = self.data.get().ok_or(Error::Closed)?;
+        let Some((offset, _)) = pages.first() else {
             return Ok(());
         };
-        let all: usize = pages.iter().map(|(_, bytes)| self.padded(bytes)).sum();
-        let size = WRITE.max(longest).min(all);
-        let mut buffer = Buffer::new(size.next_multiple_of(self.granule as usize));
-        let mut pages = pages.iter().peekable();
-        while let Some(&(offset, ref bytes)) = pages.next() {
-            let mut used = 0;
-            let mut put = |bytes: &[u8], used: &mut usize| {
-                let padded = self.padded(bytes);
-                let place = buffer.bytes_mut(*used..*used + padded);
-                place[..bytes.len()].copy_from_slice(bytes);
-                place[bytes.len()..].fill(0);
-                *used += padded;
-            };
-            let most = size;
-            put(bytes, &mut used);
-            while let Some((_, next)) = pages.next_if(|(next, bytes)| {
-                *next == offset + used as u64 && used + self.padded(bytes) <= most
-            }) {
-                put(next, &mut used);
-            }
-            let written = data
-                .file
-                .write(buffer.bytes(0..used), offset, Durability::Later);
-            written.map_err(Error::io(format!("write {}", data.name)))?;
+        let size = pages.iter().map(|(_, bytes)| self.padded(bytes)).sum();
+        let mut buffer = Buffer::new(size);
+        let mut used = 0;
+        for (at, bytes) in pages {
+            assert_eq!(*at, offset + used as u64, "pages of a run lie side by side");
+            let end = used + self.padded(bytes);
+            let place = buffer.bytes_mut(used..end);
+            place[..bytes.len()].copy_from_slice(bytes);
+            place[bytes.len()..].fill(0);
+            used = end;
         }
-        Ok(())
+        let written = data
+            .file
+            .write(buffer.bytes(0..size), *offset, Durability::Later);
+        written.map_err(Error::io(format!("write {}", data.name)))
     }
 
     fn padded(&self, bytes: &[u8]) -> usize {

@@ -1,6 +1,6 @@
-//! How a checkpoint writes its groups: each by itself, by two threads, since one waits for the disk while the other merges.
+//! How a checkpoint writes its groups: each by itself, two at a time.
 //!
-//! What fails ends both. A group with a damaged leaf is left out, and the others are written.
+//! What fails ends it. A group with a damaged leaf is left out, and the others are written.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,11 +14,14 @@ use super::page::{self, Kind, Sealed, room_at_home};
 use super::protection::Protection;
 use super::root::put_leaves;
 use super::shared::Shared;
+use super::together::together;
 use super::tree::{Group, Keyspace, Leaves, Page, Slot};
 use super::verify::{entries_between, misplaced};
 use crate::environment::{Environment, planted};
 use crate::{Compression, Error};
 
+/// Threads that write them: one waits for the disk while the other merges.
+const THREADS: usize = 2;
 /// Leaves of a group: one that has more is cut into groups of half as many.
 #[cfg(not(test))]
 const MOST_LEAVES: usize = 128;
@@ -100,15 +103,11 @@ pub(super) struct Writing<E: Environment> {
 }
 
 struct Progress<E: Environment> {
-    /// Groups that were begun, and bytes of their changes.
-    begun: usize,
+    /// Bytes of changes of groups that were begun.
     begun_bytes: usize,
-    /// Groups that were ended.
-    ended: usize,
     pieces: Pieces<E>,
     written: Written,
     damage: Option<Error>,
-    failure: Option<Error>,
 }
 
 impl<E: Environment> Shared<E> {
@@ -122,13 +121,10 @@ impl<E: Environment> Shared<E> {
                 most: self.most_changes(),
             },
             progress: E::mutex(Progress {
-                begun: 0,
                 begun_bytes: 0,
-                ended: 0,
                 pieces: chosen.iter().map(|_| None).collect(),
                 written: Written::default(),
                 damage: None,
-                failure: None,
             }),
             chosen,
             order,
@@ -140,21 +136,11 @@ impl<E: Environment> Shared<E> {
         self: &Arc<Self>,
         writing: &Arc<Writing<E>>,
     ) -> Result<(Pieces<E>, Written), Error> {
-        // Without it this one writes all of them.
-        let helper = (writing.chosen.len() > 1).then(|| {
-            let (own, theirs) = (self.clone(), writing.clone());
-            let work = move || own.write_some(&theirs);
-            self.environment.spawn("landfall-groups", work).ok()
-        });
-        self.write_some(writing);
-        helper.flatten().into_iter().for_each(E::join);
+        let (own, theirs) = (self.clone(), writing.clone());
+        let write = move |index| own.write_one(&theirs, index);
+        let groups = writing.chosen.len();
+        together(&self.environment, "landfall-groups", THREADS, groups, write)?;
         let mut progress = E::lock(&writing.progress);
-        if let Some(failure) = progress.failure.take() {
-            return Err(failure);
-        }
-        if progress.ended < writing.chosen.len() {
-            return Err(Error::broken("a thread that writes groups panicked"));
-        }
         let pieces = std::mem::take(&mut progress.pieces);
         match progress.damage.take() {
             Some(error) if pieces.iter().all(Option::is_none) => Err(error),
@@ -162,45 +148,33 @@ impl<E: Environment> Shared<E> {
         }
     }
 
-    /// Writes one group after the other that nobody has begun.
-    fn write_some(&self, writing: &Writing<E>) {
-        loop {
-            let mut progress = E::lock(&writing.progress);
-            let index = progress.begun;
-            let Some(chosen) = writing.chosen.get(index) else {
-                return;
-            };
-            if progress.failure.is_some() {
-                return;
+    /// Writes one of them.
+    fn write_one(self: &Arc<Self>, writing: &Writing<E>, index: usize) -> Result<(), Error> {
+        let chosen = &writing.chosen[index];
+        let mut progress = E::lock(&writing.progress);
+        progress.begun_bytes += chosen.frozen.bytes;
+        self.set_limit(writing.pace.limit(progress.begun_bytes));
+        drop(progress);
+        let mut written = Written::default();
+        let made = self.write_group(chosen, writing, &mut written);
+        let mut progress = E::lock(&writing.progress);
+        progress.written.add(written);
+        match made {
+            Err(error @ Error::Corrupt { .. }) => {
+                let keyspace = &*chosen.keyspace.name;
+                tracing::warn!(%error, keyspace, "changes cannot be written into a damaged leaf");
+                E::exclude(&chosen.group).is_damaged = true;
+                progress.damage = Some(error);
+                Ok(())
             }
-            progress.begun += 1;
-            progress.begun_bytes += chosen.frozen.bytes;
-            self.set_limit(writing.pace.limit(progress.begun_bytes));
-            drop(progress);
-            let mut written = Written::default();
-            let made = self.write_group(chosen, writing, &mut written);
-            let mut progress = E::lock(&writing.progress);
-            progress.ended += 1;
-            progress.written.add(written);
-            match made {
-                Ok(pieces) => progress.pieces[index] = pieces,
-                Err(error @ Error::Corrupt { .. }) => {
-                    let keyspace = &*chosen.keyspace.name;
-                    tracing::warn!(%error, keyspace, "changes cannot be written into a damaged leaf");
-                    E::exclude(&chosen.group).is_damaged = true;
-                    progress.damage = Some(error);
-                }
-                Err(error) => {
-                    progress.failure.get_or_insert(error);
-                }
-            }
+            made => made.map(|pieces| progress.pieces[index] = pieces),
         }
     }
 
     /// Writes the leaves of a group that have changes, and where all of them are; or those at their homes alone. `None`: one of
     /// them has no home.
     fn write_group(
-        &self,
+        self: &Arc<Self>,
         chosen: &Chosen<E>,
         writing: &Writing<E>,
         written: &mut Written,

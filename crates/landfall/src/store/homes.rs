@@ -30,6 +30,7 @@ use super::protection::Protection;
 use super::record::{Image, Record};
 use super::root::Span;
 use super::shared::Shared;
+use super::together::together;
 use crate::compression::Compressor;
 use crate::environment::{Buffer, Environment, File, planted};
 use crate::{Compression, Error, Lsn};
@@ -39,6 +40,12 @@ use crate::{Compression, Error, Lsn};
 const BATCH: u64 = 1 << 20;
 #[cfg(test)]
 const BATCH: u64 = 2 << 10;
+
+/// Leaves that are being written at the same time.
+#[cfg(not(test))]
+const WRITERS: usize = 8;
+#[cfg(test)]
+const WRITERS: usize = 2;
 
 /// The area of a store with *doublewrite*.
 pub(crate) struct Copies<E: Environment> {
@@ -118,7 +125,7 @@ impl<E: Environment> Homes<E> {
 
 impl<E: Environment> Shared<E> {
     /// Before leaves are written: completes what an earlier attempt has begun. What keeps them whole this time.
-    pub(super) fn begin_homes(&self, asked: Protection) -> Result<Protection, Error> {
+    pub(super) fn begin_homes(self: &Arc<Self>, asked: Protection) -> Result<Protection, Error> {
         let mut homes = E::lock(&self.homes);
         // An attempt that failed has left them; their changes are in memory.
         homes.waiting.clear();
@@ -126,8 +133,8 @@ impl<E: Environment> Shared<E> {
         let mut unsettled = E::exclude(&self.unsettled);
         // Whatever protects others now: a copy, or an image, is there already, or is not needed.
         let protection = homes.unsettled_by;
-        self.write_at_home(&mut homes, &mut unsettled, protection)?;
-        unsettled.clear();
+        self.write_at_home(&mut homes, &unsettled, protection)?;
+        *unsettled = Arc::default();
         homes.is_stopped = false;
         drop(unsettled);
         if asked != Protection::Doublewrite {
@@ -165,7 +172,7 @@ impl<E: Environment> Shared<E> {
 
     /// A leaf is written at its home, now or with others. All changes that are in it came at `newest` or before.
     pub(super) fn write_home(
-        &self,
+        self: &Arc<Self>,
         (offset, bytes): (u64, Vec<u8>),
         protection: Protection,
         newest: u64,
@@ -182,7 +189,7 @@ impl<E: Environment> Shared<E> {
 
     /// Writes those that still wait.
     pub(super) fn write_last_homes(
-        &self,
+        self: &Arc<Self>,
         protection: Protection,
         newest: u64,
     ) -> Result<(), Error> {
@@ -190,7 +197,7 @@ impl<E: Environment> Shared<E> {
     }
 
     fn write_batch(
-        &self,
+        self: &Arc<Self>,
         homes: &mut Homes<E>,
         protection: Protection,
         newest: u64,
@@ -207,7 +214,7 @@ impl<E: Environment> Shared<E> {
     }
 
     fn write_collected(
-        &self,
+        self: &Arc<Self>,
         homes: &mut Homes<E>,
         protection: Protection,
         newest: u64,
@@ -234,37 +241,48 @@ impl<E: Environment> Shared<E> {
             self.write_copies(homes, &pages)?;
         }
         let mut unsettled = E::exclude(&self.unsettled);
-        *unsettled = pages;
+        *unsettled = Arc::new(pages);
         homes.unsettled_by = protection;
-        self.write_at_home(homes, &mut unsettled, protection)?;
-        unsettled.clear();
+        self.write_at_home(homes, &unsettled, protection)?;
+        *unsettled = Arc::default();
         homes.written.home_bytes += bytes;
         Ok(())
     }
 
+    /// Writes leaves, which are in their order, at home; several at a time, since they lie apart and the disk may take them in
+    /// whatever order is best.
     fn write_at_home(
-        &self,
+        self: &Arc<Self>,
         homes: &mut Homes<E>,
-        pages: &mut Pages,
+        pages: &Arc<Pages>,
         protection: Protection,
     ) -> Result<(), Error> {
         if pages.is_empty() {
             return Ok(());
         }
         homes.is_unsynced = true;
+        let (own, pages) = (self.clone(), pages.clone());
+        let (environment, name) = (&self.environment, "landfall-homes");
         if protection != Protection::Atomic || planted!(self.environment, AtomicInPieces) {
-            return self.write_pages(pages);
+            let runs = self.runs(&pages);
+            let count = runs.len();
+            let write = move |index: usize| own.write_run(&pages[runs[index].clone()]);
+            return together(environment, name, WRITERS, count, write);
         }
+        let count = pages.len();
+        let write = move |index: usize| own.write_whole(&pages[index]);
+        together(environment, name, WRITERS, count, write)
+    }
+
+    /// Writes a leaf by one write that is not torn.
+    fn write_whole(&self, (offset, bytes): &(u64, Vec<u8>)) -> Result<(), Error> {
         let data = self.data.get().ok_or(Error::Closed)?;
-        for (offset, bytes) in pages.iter() {
-            let mut buffer = Buffer::new(bytes.len());
-            buffer.bytes_mut(0..bytes.len()).copy_from_slice(bytes);
-            let written = data
-                .file
-                .write_atomic(buffer.bytes(0..bytes.len()), *offset);
-            written.map_err(Error::io(format!("write {} whole", data.name)))?;
-        }
-        Ok(())
+        let mut buffer = Buffer::new(bytes.len());
+        buffer.bytes_mut(0..bytes.len()).copy_from_slice(bytes);
+        let written = data
+            .file
+            .write_atomic(buffer.bytes(0..bytes.len()), *offset);
+        written.map_err(Error::io(format!("write {} whole", data.name)))
     }
 
     /// Makes copies of these leaves durable.

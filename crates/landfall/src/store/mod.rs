@@ -46,6 +46,7 @@ pub(crate) mod root;
 mod run;
 pub(crate) mod shared;
 pub(crate) mod snapshots;
+mod together;
 pub(crate) mod transaction;
 pub(crate) mod tree;
 mod verify;

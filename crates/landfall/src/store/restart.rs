@@ -341,7 +341,7 @@ pub(super) fn open<E: Environment>(
         data: file,
         growing: E::mutex(()),
         homes: E::mutex(Homes::new(loaded.durable.copies.clone())),
-        unsettled: E::rw_lock(Vec::new()),
+        unsettled: E::rw_lock(Arc::default()),
         cache: Cache::new(),
         keyspaces: E::rw_lock(loaded.keyspaces),
         committing: E::mutex(Committing {

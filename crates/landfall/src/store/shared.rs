@@ -75,7 +75,7 @@ pub(crate) struct Shared<E: Environment> {
     pub data: OnceLock<DataFile<E>>,
     pub homes: E::Mutex<Homes<E>>,
     /// Leaves that are being written at home, or could not be, in the order of their offsets.
-    pub unsettled: E::RwLock<Pages>,
+    pub unsettled: E::RwLock<Arc<Pages>>,
     pub cache: Cache<E>,
     pub keyspaces: E::RwLock<Keyspaces<E>>,
     pub committing: E::Mutex<Committing>,
