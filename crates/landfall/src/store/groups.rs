@@ -12,6 +12,7 @@ use super::merge::{Merged, Shape, merge};
 use super::pace::Pace;
 use super::page::{self, Kind, Sealed, room_at_home};
 use super::protection::Protection;
+use super::read_ahead::ReadAhead;
 use super::root::put_leaves;
 use super::shared::Shared;
 use super::together::together;
@@ -196,12 +197,9 @@ impl<E: Environment> Shared<E> {
             drops_removals: planted!(self.environment, DropRemoval),
             ignores_cuts: planted!(self.environment, HomeOfCutLeaf),
         };
-        // What is not in memory is needed once.
+        let mut ahead = ReadAhead::new(self, &chosen.leaves, &chosen.frozen);
         let read = |page: &Arc<Page<E>>, low: &[u8], high: Option<&[u8]>| {
-            let leaf = match page.cached() {
-                Some(leaf) => leaf,
-                None => Arc::new(self.read_leaf(page)?),
-            };
+            let leaf = ahead.leaf(page)?;
             // Otherwise leaves were made that nobody finds.
             match entries_between(&leaf, Some(low), high) {
                 Some(_) => Ok(leaf),

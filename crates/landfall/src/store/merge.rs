@@ -38,6 +38,21 @@ pub(super) struct Shape<'a> {
     pub ignores_cuts: bool,
 }
 
+/// Those of a group's changes that belong to this one of its leaves; all, if it has none.
+pub(super) fn changes_of<'a, E: Environment>(
+    changes: &'a Changes,
+    leaves: &'a [Slot<E>],
+    index: usize,
+) -> impl Iterator<Item = (&'a [u8], Versions<'a>)> {
+    let low = match index {
+        0 => Bound::Unbounded,
+        _ => Bound::Included(&*leaves[index].low),
+    };
+    let next = leaves.get(index + 1);
+    let high = next.map_or(Bound::Unbounded, |next| Bound::Excluded(&*next.low));
+    changes.range(low, high)
+}
+
 /// The keys of the group are from one on and before another. Tells `emit` what becomes of a group's leaves by its changes, one after the other. `read` reads a leaf, whose keys are from one on and before another.
 pub(super) fn merge<E: Environment>(
     low_of_group: &Arc<[u8]>,
@@ -52,22 +67,11 @@ pub(super) fn merge<E: Environment>(
     // Without leaves all changes are those of one that is empty.
     while index < leaves.len().max(1) {
         let first = index;
-        let from = if first == 0 {
-            Bound::Unbounded
-        } else {
-            Bound::Included(&*leaves[first].low)
-        };
         let mut builder = Builder::new(shape);
         let mut is_changed = false;
         loop {
             let next = leaves.get(index + 1).map(|slot| slot.low.clone());
-            let low = if index == first {
-                from
-            } else {
-                Bound::Included(&*leaves[index].low)
-            };
-            let high = next.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-            let mut changed = changes.range(low, high).peekable();
+            let mut changed = changes_of(changes, leaves, index).peekable();
             if index == first && changed.peek().is_none() {
                 break;
             }

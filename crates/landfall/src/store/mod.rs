@@ -37,6 +37,7 @@ mod piece;
 mod protection;
 #[cfg(test)]
 mod public;
+mod read_ahead;
 mod rebuild;
 pub(crate) mod record;
 mod repair;

@@ -70,9 +70,7 @@ pub(super) fn together<E: Environment>(
     let mut progress = E::lock(&all.progress);
     match progress.failure.take() {
         Some(failure) => Err(failure),
-        None if progress.ended < pieces => {
-            Err(Error::broken("a thread of a checkpoint panicked"))
-        }
+        None if progress.ended < pieces => Err(Error::broken("a thread of a checkpoint panicked")),
         None => Ok(()),
     }
 }

@@ -1,0 +1,91 @@
+//! Leaves of a group that are to be merged, read before they are asked for: several at a time, as each by itself waits for the
+//! disk alone.
+//!
+//! They are in memory until they are asked for, at most [`AHEAD`] bytes of them for each group that is being written.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::changes::Changes;
+use super::leaf::Leaf;
+use super::merge::changes_of;
+use super::shared::Shared;
+use super::together::together;
+use super::tree::{Page, Slot};
+use crate::Error;
+use crate::environment::Environment;
+
+/// Bytes of leaves that are read together, as they lie in the file; one is read whatever it has.
+#[cfg(not(test))]
+const AHEAD: u64 = 1 << 20;
+#[cfg(test)]
+const AHEAD: u64 = 1 << 10;
+/// Leaves that are being read at the same time.
+#[cfg(not(test))]
+const READERS: usize = 8;
+#[cfg(test)]
+const READERS: usize = 2;
+
+pub(super) struct ReadAhead<E: Environment> {
+    store: Arc<Shared<E>>,
+    /// Leaves that will be asked for, in this order, and perhaps others between them.
+    wanted: Vec<Arc<Page<E>>>,
+    /// Those that were read and not asked for yet, by their places.
+    read: HashMap<u64, Arc<Leaf>>,
+}
+
+impl<E: Environment> ReadAhead<E> {
+    /// For those of a group's leaves that have changes.
+    pub fn new(store: &Arc<Shared<E>>, leaves: &[Slot<E>], changes: &Changes) -> ReadAhead<E> {
+        let is_changed = |index: usize| changes_of(changes, leaves, index).next().is_some();
+        let wanted = (0..leaves.len()).filter(|index| is_changed(*index));
+        ReadAhead {
+            store: store.clone(),
+            wanted: wanted.map(|index| leaves[index].page.clone()).collect(),
+            read: HashMap::new(),
+        }
+    }
+
+    /// What is in a leaf. It is needed once, and not kept.
+    pub fn leaf(&mut self, page: &Arc<Page<E>>) -> Result<Arc<Leaf>, Error> {
+        if let Some(leaf) = self.read.remove(&page.pointer.offset) {
+            return Ok(leaf);
+        }
+        if let Some(leaf) = page.cached() {
+            return Ok(leaf);
+        }
+        let is_page = |wanted: &Arc<Page<E>>| Arc::ptr_eq(wanted, page);
+        if let Some(behind) = self.wanted.iter().position(is_page) {
+            self.wanted.drain(..=behind);
+        }
+        let mut bytes = page.pointer.extent(self.store.granule);
+        let others = self.wanted.iter().filter(|page| page.cached().is_none());
+        let others = others.take_while(|page| {
+            bytes += page.pointer.extent(self.store.granule);
+            bytes <= AHEAD
+        });
+        let pages: Vec<_> = [page].into_iter().chain(others).cloned().collect();
+        let leaves: Arc<Vec<_>> = Arc::new(pages.iter().map(|_| E::mutex(None)).collect());
+        let (store, pages_of_all, leaves_of_all) =
+            (self.store.clone(), pages.clone(), leaves.clone());
+        let read = move |index: usize| {
+            let leaf = store.read_leaf(&pages_of_all[index])?;
+            *E::lock(&leaves_of_all[index]) = Some(Arc::new(leaf));
+            Ok(())
+        };
+        together(
+            &self.store.environment,
+            "landfall-leaves",
+            READERS,
+            pages.len(),
+            read,
+        )?;
+        for (page, leaf) in pages.iter().zip(leaves.iter()) {
+            let leaf = E::lock(leaf).take();
+            self.read
+                .extend(leaf.map(|leaf| (page.pointer.offset, leaf)));
+        }
+        let leaf = self.read.remove(&page.pointer.offset);
+        leaf.ok_or_else(|| Error::broken("a leaf was read and is not there"))
+    }
+}
