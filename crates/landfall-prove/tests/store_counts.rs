@@ -287,3 +287,97 @@ fn protections_cost_the_bytes_that_they_are_said_to_cost() {
     assert!(image < 1.3, "{image}");
     assert!((0.95..1.05).contains(&shadow), "{shadow}");
 }
+
+/// Of one checkpoint that writes each leaf in place once: what the device was given for each leaf, whatever it is for.
+#[derive(Debug)]
+struct PerLeaf {
+    bytes: f64,
+    writes: f64,
+    flushes: f64,
+}
+
+impl PerLeaf {
+    fn print(&self, protection: &str) {
+        let PerLeaf {
+            bytes,
+            writes,
+            flushes,
+        } = self;
+        println!(
+            "{protection}: {bytes:.0} bytes, {writes:.2} writes and {flushes:.2} flushes for each leaf"
+        );
+    }
+}
+
+/// `None`: there is no recorder, or nobody promises what this protection needs.
+fn one_checkpoint(protection: Protection) -> Option<PerLeaf> {
+    const LEAVES: u64 = 64;
+    let made = recorded(Kind::Xfs)?;
+    let directory = made.directory().join("store");
+    let options = StoreOptions::default().protection(protection);
+    let store = match Store::open(&directory, options) {
+        Ok(store) => store,
+        Err(error) if protection == Protection::Atomic => {
+            println!("skipped: {error}");
+            return None;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let in_place = KeyspaceOptions::default().in_place(true);
+    let keyspace = store.keyspace("rows", in_place).unwrap();
+    // Each takes more than half of a leaf.
+    for leaf in 0..LEAVES {
+        keyspace.insert(leaf.to_be_bytes(), [1; 9000]).unwrap();
+    }
+    for _ in 0..2 {
+        store.checkpoint().unwrap();
+        keyspace.insert(0_u64.to_be_bytes(), [2; 9000]).unwrap();
+    }
+    for leaf in 0..LEAVES {
+        keyspace.insert(leaf.to_be_bytes(), [3; 9000]).unwrap();
+    }
+    let before = settled(&store);
+    made.recorder().unwrap().record().unwrap();
+    store.checkpoint().unwrap();
+    let after = settled(&store);
+    let recording = made.recorder().unwrap().finish().unwrap();
+    assert_eq!(after.leaves - before.leaves, LEAVES);
+    assert_eq!(after.home_bytes - before.home_bytes, LEAVES * (16 << 10));
+    let (mut bytes, mut writes, mut flushes) = (0, 0, 0);
+    for event in recording.events() {
+        match event.kind {
+            EventKind::Write { data, .. } => {
+                bytes += recording.bytes(data).unwrap().len();
+                writes += 1;
+            }
+            EventKind::Flush { .. } => flushes += 1,
+            _ => {}
+        }
+    }
+    drop(keyspace);
+    store.close().unwrap();
+    made.close().unwrap();
+    let each = |count: usize| count as f64 / LEAVES as f64;
+    Some(PerLeaf {
+        bytes: each(bytes),
+        writes: each(writes),
+        flushes: each(flushes),
+    })
+}
+
+#[test]
+fn atomic_writes_cost_what_the_kernel_takes_for_them() {
+    let Some(unprotected) = one_checkpoint(Protection::None) else {
+        return;
+    };
+    unprotected.print("nothing");
+    let doublewrite = one_checkpoint(Protection::Doublewrite).unwrap();
+    doublewrite.print("doublewrite");
+    let Some(atomic) = one_checkpoint(Protection::Atomic) else {
+        return;
+    };
+    atomic.print("atomic");
+    // One of each leaf at least, and what xfs does in software besides: that is the kernel's, and may change.
+    assert!(atomic.writes >= 1.0 && atomic.bytes >= f64::from(16 << 10));
+    assert!(atomic.bytes < doublewrite.bytes, "{atomic:?}");
+}

@@ -30,6 +30,7 @@ use std::time::{Duration, Instant};
 
 use self::disk::How;
 use self::scenario::{Kind, Outcome, Seeds};
+use crate::Protection;
 
 pub(crate) use crate::mistakes::Fault;
 
@@ -37,7 +38,7 @@ pub(crate) use crate::mistakes::Fault;
 type Play = dyn Fn(u64, Option<Fault>) -> Outcome + Sync;
 
 /// A way to play, and what it is called.
-type Named<'a> = (&'static str, &'a Play);
+type Named<'a> = (&'a str, &'a Play);
 
 const LOG: [Named<'static>; 7] = [
     ("power cut", &|seed, planted| {
@@ -235,6 +236,20 @@ fn every_mistake_planted_in_a_store_is_caught() {
 #[test]
 fn every_mistake_planted_in_leaves_at_home_is_caught() {
     catch_all(&Fault::HOMES, &[("torn at home", &store::torn_at_home)]);
+}
+
+/// What all protections share is seen with each of them, so that none is held by the mistakes of another.
+#[test]
+fn mistakes_of_leaves_at_home_are_caught_with_each_protection() {
+    let shared = [Fault::HomeAheadOfLog, Fault::HomeOfCutLeaf];
+    for protection in [
+        Protection::Doublewrite,
+        Protection::Image,
+        Protection::Atomic,
+    ] {
+        let play = move |seed, planted| store::torn_at_home_with(Some(protection), seed, planted);
+        catch_all(&shared, &[(&protection.to_string(), &play)]);
+    }
 }
 
 /// Seeds that are played however slow the machine is.

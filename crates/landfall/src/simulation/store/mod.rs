@@ -545,13 +545,23 @@ pub(crate) fn removed_before_checkpoint(seed: u64, planted: Option<Fault>) -> Ou
 
 /// Leaves are written at home again and again, by checkpoints and between them, until the power goes.
 pub(crate) fn torn_at_home(seed: u64, planted: Option<Fault>) -> Outcome {
+    torn_at_home_with(None, seed, planted)
+}
+
+/// With this protection, or any.
+pub(crate) fn torn_at_home_with(
+    wanted: Option<Protection>,
+    seed: u64,
+    planted: Option<Fault>,
+) -> Outcome {
     simulate(seed, move |rng, found| {
         let way = Way::ALL[rng.usize(0..2)];
-        let safe = safe_protections(way);
+        let mut safe = safe_protections(way);
+        safe.retain(|one| wanted.is_none_or(|wanted| wanted == *one));
         // All keys of some leaf go, and few come back while other leaves are written; or a call fails before the power does.
         let course = rng.u8(0..6);
         let (is_emptied, is_failing) = (course < 2, course == 2);
-        let protection = if is_failing {
+        let protection = if is_failing && wanted.is_none() {
             Protection::Doublewrite
         } else {
             safe[rng.usize(0..safe.len())]
