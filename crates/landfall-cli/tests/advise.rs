@@ -331,6 +331,10 @@ fn what_makes_no_sense_is_refused_before_anything_is_measured() {
         ),
         (vec!["advise", "--drive", "tbw=1PB"], "--workload"),
         (
+            vec!["advise", &disk, "--write", "landfall-store=my.conf"],
+            "'landfall advise --for landfall-store'",
+        ),
+        (
             vec!["advise", "--json", "no/where.json"],
             "there is no directory no",
         ),
