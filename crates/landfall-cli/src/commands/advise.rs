@@ -102,6 +102,7 @@ fn configurations<'a>(
     let mut all: Vec<(System, &Path, ConfigFile)> = Vec::new();
     for file in &arguments.check {
         for system in here.likely(&file.systems) {
+            require_files(system)?;
             let read = ConfigFile::read(system, &file.path)?;
             all.push((system, &file.path, read));
         }
