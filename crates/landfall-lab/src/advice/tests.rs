@@ -435,6 +435,17 @@ fn a_protection_of_leaves_is_measured_and_proven_in_place() {
     assert!(all.all(|(_, command)| command.contains(" --set in-place=yes ")));
 }
 
+/// `lab torn` makes plain ext4, whatever the directory is on: advice on another filesystem would never hear of it.
+#[test]
+fn what_says_nothing_of_a_filesystem_is_not_asked_for() {
+    let is_asked_for = |name: &str| {
+        let mut missing = advice_on(name).missing.into_iter();
+        missing.any(|one| one.command.contains(" lab torn "))
+    };
+    assert!(is_asked_for("ext4"));
+    assert!(!is_asked_for("xfs") && !is_asked_for("no-journal"));
+}
+
 /// The disk, whose proofs of one system tore pages in so many states; nobody knows of the others.
 fn torn(system: System, states: u64) -> Results {
     let mut results = recorded("disk");
