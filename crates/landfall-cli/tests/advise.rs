@@ -331,6 +331,14 @@ fn what_makes_no_sense_is_refused_before_anything_is_measured() {
         ),
         (vec!["advise", "--drive", "tbw=1PB"], "--workload"),
         (
+            vec!["advise", &disk, "--check", "landfall-store=my.conf"],
+            "not set in a file of its own",
+        ),
+        (
+            vec!["advise", &disk, "--write", "landfall-store=my.conf"],
+            "'landfall advise --for landfall-store'",
+        ),
+        (
             vec!["advise", "--json", "no/where.json"],
             "there is no directory no",
         ),

@@ -25,7 +25,7 @@ pub struct Advise {
     #[arg(value_hint = ValueHint::AnyPath)]
     pub path: Vec<PathBuf>,
 
-    /// Only on these, installed or not: mariadb, mysql, myrocks, postgres, sqlite, rocksdb, redis, etcd, kafka, landfall, mount.
+    /// Only on these, installed or not: mariadb, mysql, myrocks, postgres, sqlite, rocksdb, redis, etcd, kafka, landfall, landfall-store, mount.
     #[arg(long = "for", value_delimiter = ',', value_name = "NAME,…")]
     pub systems: Vec<System>,
 

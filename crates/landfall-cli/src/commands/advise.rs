@@ -102,6 +102,7 @@ fn configurations<'a>(
     let mut all: Vec<(System, &Path, ConfigFile)> = Vec::new();
     for file in &arguments.check {
         for system in here.likely(&file.systems) {
+            require_files(system)?;
             let read = ConfigFile::read(system, &file.path)?;
             all.push((system, &file.path, read));
         }
@@ -320,14 +321,23 @@ fn listing(arguments: &Advise) -> Result<String, Failure> {
     Ok(format!("{sentence}\n\n{}", listings.join("\n")))
 }
 
+/// Refuses a file of what is set in code, or on mounting.
+fn require_files(system: System) -> Result<(), Failure> {
+    if system.has_files() {
+        return Ok(());
+    }
+    let (name, key) = (system.name(), system.key());
+    let text = format!(
+        "{name}: this is not set in a file of its own; 'landfall advise --for {key}' says what to set"
+    );
+    Err(Failure::new(Code::Usage, text))
+}
+
 /// Finds out before anything is measured that a fragment has nowhere to go. What somebody else wrote is not
 /// touched.
 fn check_fragment(system: System, path: &Path) -> Result<(), Failure> {
     check_file(path)?;
-    if matches!(system, System::Landfall | System::Mount) {
-        let text = format!("{} is not set in a file of its own", system.name());
-        return Err(Failure::new(Code::Usage, text));
-    }
+    require_files(system)?;
     let is_ours = |text: String| text.lines().next().is_some_and(|line| line.contains(HEAD));
     if path.is_file() && !fs::read_to_string(path).is_ok_and(is_ours) {
         let text = format!(

@@ -115,6 +115,10 @@ impl<'a> Commands<'a> {
             }
             system => {
                 set = safe(system);
+                // Leaves that are never written over need no protection.
+                if system == System::LandfallStore {
+                    set.push(("in-place", "yes"));
+                }
                 if !is_reference {
                     set.retain(|(key, _)| *key != setting);
                     set.push((setting, value));

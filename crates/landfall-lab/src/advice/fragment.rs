@@ -16,8 +16,10 @@ const WIDTH: usize = 100;
 
 /// The fragment of a system; `None` of one that has no configuration file.
 pub fn fragment(advice: &Advice, system: System) -> Option<String> {
+    if !system.has_files() {
+        return None;
+    }
     let comment = match system {
-        System::Landfall | System::Mount => return None,
         System::Sqlite => "--",
         _ => "#",
     };
@@ -157,7 +159,7 @@ fn line(
             format!("# {name} is not set\n")
         }
         System::Kafka | System::Rocksdb => format!("{name}={value}\n"),
-        System::Landfall | System::Mount => String::new(),
+        System::Landfall | System::LandfallStore | System::Mount => String::new(),
     }
 }
 

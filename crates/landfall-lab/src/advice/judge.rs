@@ -61,7 +61,8 @@ pub(super) fn judge(rule: &Rule, evidence: &Evidence<'_>, commands: &Commands<'_
                 proof.is_evidence() && (is_of_it || (has_none && proof.basis == Basis::Alike))
             })
         };
-        if choice.is_tried && !choices.is_empty() && !is_measured(&known) {
+        let can_be = evidence.can_be_measured(rule);
+        if choice.is_tried && can_be && !choices.is_empty() && !is_measured(&known) {
             let command = commands.measure(rule, &known);
             missing.extend(command.map(|command| lack(rule, Lack::Measurement, command)));
         }

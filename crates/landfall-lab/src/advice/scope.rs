@@ -33,7 +33,8 @@ impl Scope {
             System::Kafka => ["kafka-server-start.sh", "kafka-server-start"]
                 .into_iter()
                 .any(|name| program(name).is_some()),
-            System::Landfall | System::Mount => true,
+            // What is linked into a program of the user's is nowhere to be found.
+            System::Landfall | System::LandfallStore | System::Mount => true,
             system => listed.contains(&system.key()),
         };
         Scope::of(System::ALL.into_iter().filter(is_here))

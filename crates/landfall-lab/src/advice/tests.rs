@@ -87,6 +87,9 @@ static CASES: &[Case] = &[
     case("kafka-flush-messages", "disk", "unset", "unmeasured"),
     case("landfall-log", "ext4", "Options::default()", "unmeasured"),
     case("landfall-state", "disk", "Policy::EveryCommit", "unmeasured"),
+    case("landfall-store-policy", "disk", "every-commit", "unmeasured"),
+    case("landfall-store-protection", "disk", "shadow", "ext4"),
+    case("landfall-store-protection-untorn", "untorn", "shadow", "disk"),
     case("mount-barrier", "ext4", "1", "btrfs"),
     case("mount-data", "disk", "ordered", "xfs"),
     case("mount-fast-commit", "disk", "off", "xfs"),
@@ -392,6 +395,55 @@ fn what_is_missing_has_a_command_and_what_is_known_has_none() {
             .iter()
             .any(|one| one.command.ends_with("landfall-report/prove-mariadb.json"))
     );
+}
+
+/// Where leaves are written elsewhere each time no protection is tried.
+#[test]
+fn a_protection_of_leaves_is_measured_and_proven_in_place() {
+    let advice = advice_on("ext4");
+    let commands = |what: Lack| {
+        let store = advice.missing.iter();
+        let store = store.filter(move |one| one.system == System::LandfallStore);
+        let store = store.filter(move |one| one.what == what);
+        store.map(|one| (one.settings.join(","), one.command.as_str()))
+    };
+    let json = |name: &str| format!("--no-report --json landfall-report/{name}.json");
+    let measured: Vec<_> = commands(Lack::Measurement).collect();
+    let torn = format!(
+        "sudo landfall lab torn /srv/data --part landfall --latency none {}",
+        json("torn-landfall")
+    );
+    assert_eq!(measured, [("protection".to_owned(), torn.as_str())]);
+    let prove = |set: &str, name: &str| {
+        let json = json(name);
+        format!("sudo landfall prove landfall-store --fs ext4 --set in-place=yes{set} {json}")
+    };
+    let proven: Vec<_> = commands(Lack::Proof).collect();
+    for (settings, set, name) in [
+        ("policy,protection", "", "prove-landfall-store"),
+        (
+            "protection",
+            " --set protection=none",
+            "prove-landfall-store-protection-none",
+        ),
+    ] {
+        let command = prove(set, name);
+        let is_there = proven.contains(&(settings.to_owned(), command.as_str()));
+        assert!(is_there, "{command} in {proven:#?}");
+    }
+    let mut all = proven.iter();
+    assert!(all.all(|(_, command)| command.contains(" --set in-place=yes ")));
+}
+
+/// `lab torn` makes plain ext4, whatever the directory is on: advice on another filesystem would never hear of it.
+#[test]
+fn what_says_nothing_of_a_filesystem_is_not_asked_for() {
+    let is_asked_for = |name: &str| {
+        let mut missing = advice_on(name).missing.into_iter();
+        missing.any(|one| one.command.contains(" lab torn "))
+    };
+    assert!(is_asked_for("ext4"));
+    assert!(!is_asked_for("xfs") && !is_asked_for("no-journal"));
 }
 
 /// The disk, whose proofs of one system tore pages in so many states; nobody knows of the others.

@@ -159,7 +159,7 @@ impl ConfigFile {
                     .collect(),
                 System::Kafka | System::Rocksdb => property(text).into_iter().collect(),
                 System::Sqlite => text.split(';').filter_map(pragma).collect(),
-                System::Landfall | System::Mount => Vec::new(),
+                System::Landfall | System::LandfallStore | System::Mount => Vec::new(),
             };
             for (name, value) in found {
                 self.settings.push(Set {

@@ -1,14 +1,36 @@
 //! Stores that are linked into a program: RocksDB and Landfall's own engine.
 
 use landfall_os::{SyncCall, SyncMethod};
+use landfall_results::proof::Hazard;
 
 use super::{APPEND, RECYCLED, UNSYNCED, overwrite};
-use crate::rules::{Choice, Condition, Rule, Source, System, Value};
+use crate::rules::{Choice, Condition, Measured, Rule, Source, System, Value};
 
 /// By how much appending must be slower before it is called so.
 const DEARER: f64 = 1.2;
 
-pub(super) static RULES: [Rule; 4] = [
+/// Bytes of the largest leaf that has a home.
+const LEAF: u64 = 16 << 10;
+const TORN_LEAVES: &str = "leaves torn by the power cut";
+const STORE: Rule = Rule {
+    system: System::LandfallStore,
+    in_code: true,
+    source: Source {
+        title: "Why a power cut loses nothing of a store",
+        address: "crates/landfall/docs/crash-argument-store.md",
+    },
+    ..Rule::BLANK
+};
+/// What keeps leaves whole that are written over. Others are written elsewhere each time, whatever it is.
+const PROTECTION: Rule = Rule {
+    setting: "protection",
+    default: "shadow",
+    idle_with: Some(("in-place", "no")),
+    measured_by: Some(Measured::Torn("landfall")),
+    ..STORE
+};
+
+pub(super) static RULES: [Rule; 7] = [
     Rule {
         id: "rocksdb-sync",
         system: System::Rocksdb,
@@ -88,5 +110,53 @@ pub(super) static RULES: [Rule; 4] = [
         },
         note: "apply_async with many commits in flight is nearly as fast, and loses nothing.",
         ..Rule::BLANK
+    },
+    Rule {
+        id: "landfall-store-policy",
+        setting: "policy",
+        default: "every-commit",
+        choices: &[
+            Choice::durable(
+                "every-commit",
+                Some(overwrite(SyncMethod::direct(SyncCall::ODsync))),
+            ),
+            Choice::loses("group", None, "the commits of about two flushes").untried(),
+            Choice::loses(
+                "interval",
+                Some(UNSYNCED),
+                "all commits of the last interval",
+            ),
+        ],
+        note: "In code: StoreOptions::policy(Policy::EveryCommit). Threads that commit together share a sync.",
+        ..STORE
+    },
+    Rule {
+        id: "landfall-store-protection",
+        choices: &[
+            Choice::durable("shadow", None),
+            Choice::durable("doublewrite", None),
+            Choice::durable("image", None),
+            Choice::damages("none", None, TORN_LEAVES),
+        ],
+        when: &[Condition::Torn(LEAF)],
+        protects_from: Some(Hazard::PageTorn),
+        note: "In code: StoreOptions::protection, or Store::set_protection while it is open. It matters only in keyspaces made with KeyspaceOptions::in_place(true). By default no leaf is written over, and none can be torn.",
+        ..PROTECTION
+    },
+    Rule {
+        id: "landfall-store-protection-untorn",
+        choices: &[
+            Choice::durable("shadow", None),
+            Choice::durable("doublewrite", None),
+            Choice::durable("image", None),
+            // Nothing here measures it: no filesystem that is made promises it.
+            Choice::durable("atomic", None).untried(),
+            Choice::damages("none", None, TORN_LEAVES),
+        ],
+        when: &[Condition::Untorn(LEAF)],
+        // On such a disk none is torn.
+        protects_from: Some(Hazard::PageOverwritten),
+        note: "In code: StoreOptions::protection. It matters only in keyspaces made with KeyspaceOptions::in_place(true). Landfall does not measure atomic; Protection::Auto does, in the program, once. Atomic is refused where the filesystem does not pass the device's guarantee on, as ext4 without bigalloc. None relies on it unasked.",
+        ..PROTECTION
     },
 ];

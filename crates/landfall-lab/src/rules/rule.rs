@@ -39,8 +39,10 @@ pub enum System {
     Etcd,
     /// A broker of Kafka.
     Kafka,
-    /// Landfall's own engine.
+    /// Landfall's own engine: a log, and a state on it.
     Landfall,
+    /// Its store, which has leaves on the disk.
+    LandfallStore,
     /// How the filesystem is mounted.
     Mount,
 }
@@ -59,7 +61,7 @@ impl std::str::FromStr for System {
 
 impl System {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [System; 11] = [
+    pub const ALL: [System; 12] = [
         System::Mariadb,
         System::Mysql,
         System::Myrocks,
@@ -70,6 +72,7 @@ impl System {
         System::Etcd,
         System::Kafka,
         System::Landfall,
+        System::LandfallStore,
         System::Mount,
     ];
 
@@ -86,6 +89,7 @@ impl System {
             System::Etcd => "etcd",
             System::Kafka => "Kafka",
             System::Landfall => "Landfall's engine",
+            System::LandfallStore => "Landfall's store",
             System::Mount => "mount options",
         }
     }
@@ -103,8 +107,17 @@ impl System {
             System::Etcd => "etcd",
             System::Kafka => "kafka",
             System::Landfall => "landfall",
+            System::LandfallStore => "landfall-store",
             System::Mount => "mount",
         }
+    }
+
+    /// Whether it is set in a file of its own: the engine is in code, and mount options are the machine's.
+    pub fn has_files(self) -> bool {
+        !matches!(
+            self,
+            System::Landfall | System::LandfallStore | System::Mount
+        )
     }
 
     /// Whether its configuration is an option file of MariaDB or MySQL.

@@ -8,7 +8,7 @@ use crate::SiteResult;
 use crate::advice::result::{Basis, Gain, Quantity};
 use crate::configuration::Measurements;
 use crate::rules::{self, Choice, Measured, Rule, System, Value, is_same};
-use crate::scratch_fs::FilesystemSpec;
+use crate::scratch_fs::{FilesystemSpec, Kind};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 use landfall_results::{Metric, Series, Trial};
 
@@ -30,6 +30,17 @@ impl Evidence<'_> {
             tried.gain.basis = Basis::Alike;
             Some(tried)
         })
+    }
+
+    /// Whether what measures a rule's values says anything of this directory: `lab torn` makes plain ext4, and nothing
+    /// else.
+    pub fn can_be_measured(&self, rule: &Rule) -> bool {
+        match rule.measured_by {
+            Some(Measured::Torn(_)) => {
+                self.closeness(rule, &FilesystemSpec::plain(Kind::Ext4)) == (true, true)
+            }
+            _ => true,
+        }
     }
 
     fn in_system(&self, rule: &Rule, choice: &Choice) -> Option<Tried> {

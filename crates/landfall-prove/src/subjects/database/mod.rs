@@ -94,7 +94,7 @@ struct Small {
     capacity: u64,
 }
 
-static SMALL: [Small; 6] = [
+static SMALL: [Small; 7] = [
     Small {
         name: "mariadb",
         settings: &[
@@ -130,6 +130,12 @@ static SMALL: [Small; 6] = [
     Small {
         name: "lmdb",
         settings: &[("map_size", "64M")],
+        capacity: 0,
+    },
+    Small {
+        name: "landfall-store",
+        // It reserves as much for a segment of its log, and recovery begins another one.
+        settings: &[("segment", "256K")],
         capacity: 0,
     },
 ];
