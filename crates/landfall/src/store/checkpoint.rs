@@ -8,8 +8,6 @@
 //!
 //! Where leaves have homes they can be *flushed* instead: written there, and nothing else. The log keeps their changes, so that
 //! a checkpoint is made before long.
-//!
-//! Groups are chosen by their oldest change, so that the log need not go back far, until enough memory is free.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,17 +24,9 @@ use super::page::Kind;
 use super::protection::Protection;
 use super::root::{GroupEntry, KeyspaceEntry, Root, Span};
 use super::shared::Shared;
-use super::tree::{Group, Keyspace, Leaves, Page, Place, group_of};
+use super::tree::{Group, Leaves, Page, Place};
 use crate::environment::{Environment, planted};
 use crate::{Compression, Error, Lsn};
-
-/// What part of the data file one checkpoint writes again at the most: until it is durable, the old leaves take space as well.
-const PART: u64 = 8;
-/// Bytes of leaves that it writes again however small the file is.
-#[cfg(not(test))]
-const LEAST_PART: u64 = 16 << 20;
-#[cfg(test)]
-const LEAST_PART: u64 = 4 << 10;
 
 /// Where a group is written where its leaves are, and they.
 type Held<E> = (Option<Arc<Page<E>>>, Arc<Leaves<E>>);
@@ -320,94 +310,6 @@ impl<E: Environment> Shared<E> {
         Ok(written)
     }
 
-    /// Whether nothing is to be written, and the log has commits all the same: what they did was removed with its keyspace.
-    fn has_surplus(&self, goal: Goal, visible: u64) -> bool {
-        let most = self.options.max_recovery_time;
-        let is_long = || E::lock(&self.schedule).is_due(visible + 1, most);
-        self.log.first_lsn().0 <= visible && (goal == Goal::Everything || is_long())
-    }
-
-    /// Freezes the groups that are to be written.
-    fn choose(
-        &self,
-        goal: Goal,
-        scope: Scope,
-        visible: u64,
-        protection: Protection,
-    ) -> Vec<Chosen<E>> {
-        let mut found = Vec::new();
-        let is_flush = scope == Scope::Homes;
-        let is_chosen = |keyspace: &Arc<Keyspace<E>>| !is_flush || keyspace.options.in_place;
-        for keyspace in self.all_keyspaces().into_iter().filter(is_chosen) {
-            let places: Vec<Place<E>> = E::share(&keyspace.groups).clone();
-            let behind = places.iter().skip(1).map(|next| Some(next.low.clone()));
-            let behind: Vec<_> = behind.chain([None]).collect();
-            for (place, high) in places.into_iter().zip(behind) {
-                let group = E::share(&place.group);
-                let first = if is_flush {
-                    group.active.span.map(|(first, _)| first)
-                } else {
-                    group.pending()
-                };
-                if let Some(first) = first {
-                    let (bytes, is_damaged) = (group.active.bytes, group.is_damaged);
-                    drop(group);
-                    found.push((is_damaged, first, bytes, keyspace.clone(), place, high));
-                }
-            }
-        }
-        // What is damaged cannot be written, unless its damage is gone.
-        found.sort_by_key(|(is_damaged, first, ..)| (*is_damaged, *first));
-        let (enough, most) = (self.enough_changes(), self.most_changes());
-        let target = enough.saturating_sub(most / 8);
-        // Half of the commits that the log has are given up at least, where it is too long.
-        let begin = self.log.first_lsn().0;
-        let middle = begin + (visible + 1).saturating_sub(begin) / 2;
-        let is_long = E::lock(&self.schedule).is_due(visible + 1, self.options.max_recovery_time);
-        let mut left = self.changes.load(Ordering::Relaxed);
-        let mut room = (self.space.end() / PART).max(LEAST_PART);
-        let mut chosen = Vec::new();
-        for (_, first, bytes, keyspace, place, high) in found {
-            let is_needed =
-                goal == Goal::Everything || left > target || (is_long && first < middle);
-            if !is_needed {
-                break;
-            }
-            let mut group = E::exclude(&place.group);
-            let slots = group.leaves.iter();
-            let leaves: u64 = slots
-                .map(|slot| slot.page.pointer.extent(self.granule))
-                .sum();
-            // One is written whatever it takes.
-            let is_elsewhere = !keyspace.options.in_place || protection == Protection::Shadow;
-            if is_elsewhere {
-                if leaves > room && !chosen.is_empty() {
-                    break;
-                }
-                room = room.saturating_sub(leaves);
-            }
-            left = left.saturating_sub(bytes);
-            let frozen = Arc::new(std::mem::take(&mut group.active));
-            group.frozen = Some(frozen.clone());
-            let (flushed, is_widened) = (group.flushed, group.is_widened);
-            chosen.push(Chosen {
-                keyspace,
-                low: place.low,
-                high,
-                leaves: group.leaves.clone(),
-                frozen,
-                flushed,
-                is_widened,
-                group: place.group.clone(),
-            });
-        }
-        chosen
-    }
-
-    pub(super) fn all_keyspaces(&self) -> Vec<Arc<Keyspace<E>>> {
-        E::share(&self.keyspaces).all.values().cloned().collect()
-    }
-
     /// Writes everything, and makes it count.
     fn write_all(
         self: &Arc<Self>,
@@ -573,103 +475,5 @@ impl<E: Environment> Shared<E> {
             keyspaces,
         };
         (root, held)
-    }
-
-    /// The group's leaves are those that were written, and its changes are in them.
-    fn install(&self, chosen: &Chosen<E>, pieces: Vec<Piece<E>>) {
-        let mut places = E::exclude(&chosen.keyspace.groups);
-        let index = group_of(&places, &chosen.low);
-        let mut group = E::exclude(&chosen.group);
-        let before = chosen.frozen.bytes + group.active.bytes;
-        group.frozen = None;
-        (group.flushed, group.flushed_bytes) = (None, 0);
-        group.is_damaged = false;
-        let leaves_before = group.leaves.len();
-        let mut behind = Vec::new();
-        let mut after = 0;
-        let mut pieces = pieces.into_iter();
-        if let Some(first) = pieces.next() {
-            (group.leaves, group.page, group.watermark) =
-                (first.leaves, first.page, first.watermark);
-        }
-        for piece in pieces.rev() {
-            let mut active = group.active.split_off(&piece.low);
-            if planted!(self.environment, SplitForgets) {
-                active.span = None;
-            }
-            after += active.bytes;
-            let split = Group {
-                flushed: None,
-                flushed_bytes: 0,
-                is_widened: false,
-                leaves: piece.leaves,
-                page: piece.page,
-                watermark: piece.watermark,
-                active,
-                frozen: None,
-                is_damaged: false,
-            };
-            behind.push(Place {
-                low: piece.low,
-                group: Arc::new(E::rw_lock(split)),
-            });
-        }
-        if group.leaves.len() != leaves_before {
-            // They were charged for leaves that are others now.
-            group.active.forget_charges();
-        }
-        after += group.active.bytes;
-        self.note_changes(before, after);
-        let is_empty = group.leaves.is_empty() && group.active.is_empty();
-        drop(group);
-        behind.reverse();
-        if is_empty && behind.is_empty() && index > 0 {
-            // The one before has its keys from now on.
-            places.remove(index);
-            let is_widened = !planted!(self.environment, HomeOfWidened);
-            E::exclude(&places[index - 1].group).is_widened = is_widened;
-        } else {
-            places.splice(index + 1..index + 1, behind);
-        }
-    }
-
-    /// The group's changes are at home; what says where that is stays, and so does the log.
-    fn install_flushed(&self, chosen: &Chosen<E>, piece: Piece<E>) {
-        let mut group = E::exclude(&chosen.group);
-        let Some(frozen) = group.frozen.take() else {
-            return;
-        };
-        self.changes.fetch_sub(frozen.bytes, Ordering::Relaxed);
-        group.leaves = piece.leaves;
-        group.is_damaged = false;
-        group.flushed_bytes += frozen.records();
-        group.flushed = match (group.flushed, frozen.span) {
-            (Some((first, _)), Some((_, last))) => Some((first, last)),
-            (before, span) => before.or(span),
-        };
-    }
-
-    /// A group's changes are as they were before it was to be written.
-    fn thaw(&self, chosen: &Chosen<E>) {
-        let mut group = E::exclude(&chosen.group);
-        let Some(frozen) = group.frozen.take() else {
-            return;
-        };
-        debug_assert!(group.flushed == chosen.flushed);
-        if planted!(self.environment, ThawForgets) {
-            return;
-        }
-        let is_removed = chosen.keyspace.is_removed.load(Ordering::Acquire);
-        if is_removed && !planted!(self.environment, ThawRemoved) {
-            // Whoever removed it has left what was frozen to this checkpoint.
-            self.changes.fetch_sub(frozen.bytes, Ordering::Relaxed);
-            return;
-        }
-        let before = frozen.bytes + group.active.bytes;
-        let newer = std::mem::take(&mut group.active);
-        let mut changes = (*frozen).clone();
-        changes.append(&newer);
-        self.note_changes(before, changes.bytes);
-        group.active = changes;
     }
 }

@@ -17,6 +17,7 @@ mod bytes;
 mod cache;
 mod changes;
 pub(crate) mod checkpoint;
+mod choose;
 pub(crate) mod control;
 mod counters;
 pub(crate) mod data_file;
@@ -27,6 +28,7 @@ mod homes;
 #[cfg(all(test, target_os = "linux"))]
 mod in_place;
 pub(crate) mod inspect;
+mod install;
 pub(crate) mod iterate;
 mod leaf;
 mod merge;

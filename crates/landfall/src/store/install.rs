@@ -1,0 +1,112 @@
+//! What memory knows of groups once they were written, or could not be.
+//!
+//! A group that was cut gets new ones behind it; one that got empty goes, and the one before has its keys. What was frozen of a
+//! group that was not written is active again.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::groups::{Chosen, Piece};
+use super::shared::Shared;
+use super::tree::{Group, Place, group_of};
+use crate::environment::{Environment, planted};
+
+impl<E: Environment> Shared<E> {
+    /// The group's leaves are those that were written, and its changes are in them.
+    pub(super) fn install(&self, chosen: &Chosen<E>, pieces: Vec<Piece<E>>) {
+        let mut places = E::exclude(&chosen.keyspace.groups);
+        let index = group_of(&places, &chosen.low);
+        let mut group = E::exclude(&chosen.group);
+        let before = chosen.frozen.bytes + group.active.bytes;
+        group.frozen = None;
+        (group.flushed, group.flushed_bytes) = (None, 0);
+        group.is_damaged = false;
+        let leaves_before = group.leaves.len();
+        let mut behind = Vec::new();
+        let mut after = 0;
+        let mut pieces = pieces.into_iter();
+        if let Some(first) = pieces.next() {
+            (group.leaves, group.page, group.watermark) =
+                (first.leaves, first.page, first.watermark);
+        }
+        for piece in pieces.rev() {
+            let mut active = group.active.split_off(&piece.low);
+            if planted!(self.environment, SplitForgets) {
+                active.span = None;
+            }
+            after += active.bytes;
+            let split = Group {
+                flushed: None,
+                flushed_bytes: 0,
+                is_widened: false,
+                leaves: piece.leaves,
+                page: piece.page,
+                watermark: piece.watermark,
+                active,
+                frozen: None,
+                is_damaged: false,
+            };
+            behind.push(Place {
+                low: piece.low,
+                group: Arc::new(E::rw_lock(split)),
+            });
+        }
+        if group.leaves.len() != leaves_before {
+            // They were charged for leaves that are others now.
+            group.active.forget_charges();
+        }
+        after += group.active.bytes;
+        self.note_changes(before, after);
+        let is_empty = group.leaves.is_empty() && group.active.is_empty();
+        drop(group);
+        behind.reverse();
+        if is_empty && behind.is_empty() && index > 0 {
+            // The one before has its keys from now on.
+            places.remove(index);
+            let is_widened = !planted!(self.environment, HomeOfWidened);
+            E::exclude(&places[index - 1].group).is_widened = is_widened;
+        } else {
+            places.splice(index + 1..index + 1, behind);
+        }
+    }
+
+    /// The group's changes are at home; what says where that is stays, and so does the log.
+    pub(super) fn install_flushed(&self, chosen: &Chosen<E>, piece: Piece<E>) {
+        let mut group = E::exclude(&chosen.group);
+        let Some(frozen) = group.frozen.take() else {
+            return;
+        };
+        self.changes.fetch_sub(frozen.bytes, Ordering::Relaxed);
+        group.leaves = piece.leaves;
+        group.is_damaged = false;
+        group.flushed_bytes += frozen.records();
+        group.flushed = match (group.flushed, frozen.span) {
+            (Some((first, _)), Some((_, last))) => Some((first, last)),
+            (before, span) => before.or(span),
+        };
+    }
+
+    /// A group's changes are as they were before it was to be written.
+    pub(super) fn thaw(&self, chosen: &Chosen<E>) {
+        let mut group = E::exclude(&chosen.group);
+        let Some(frozen) = group.frozen.take() else {
+            return;
+        };
+        debug_assert!(group.flushed == chosen.flushed);
+        if planted!(self.environment, ThawForgets) {
+            return;
+        }
+        let is_removed = chosen.keyspace.is_removed.load(Ordering::Acquire);
+        if is_removed && !planted!(self.environment, ThawRemoved) {
+            // Whoever removed it has left what was frozen to this checkpoint.
+            self.changes.fetch_sub(frozen.bytes, Ordering::Relaxed);
+            return;
+        }
+        let before = frozen.bytes + group.active.bytes;
+        let newer = std::mem::take(&mut group.active);
+        let mut changes = (*frozen).clone();
+        changes.append(&newer);
+        self.note_changes(before, changes.bytes);
+        group.active = changes;
+    }
+}
