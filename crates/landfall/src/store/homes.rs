@@ -12,7 +12,8 @@
 //! - *atomic*: each leaf is one write that is not torn;
 //! - *none*: nothing.
 //!
-//! Threads: those that write groups, one at a time, under the lock of [`Homes`]. Who reads a leaf takes no lock, and looks
+//! Threads: those that write groups, one at a time, under the lock of [`Homes`]; helpers that write leaves of one batch, all of which
+//! have ended when the batch has, also if one of them failed. Who reads a leaf takes no lock, and looks
 //! again under that of `unsettled` if what came is no leaf: somebody may just be writing it.
 //!
 //! Failures: a batch that cannot be written is kept in memory, and read from there; the next checkpoint writes it before it begins. A sync that
