@@ -37,7 +37,7 @@ pub use state::{
 #[cfg(feature = "serde")]
 pub use state::{Serde, SerdeState};
 pub use store::{
-    Batch, DamagedLeaf, Keyspace, KeyspaceInspection, KeyspaceOptions, Pairs, Protection,
-    ProtectionChoice, ProtectionCosts, Store, StoreCounters, StoreInspection, StoreOptions,
-    StoreRestart, StoreSnapshot, StoreVerification, Transaction,
+    Batch, DamagedLeaf, Keyspace, KeyspaceInspection, KeyspaceOptions, MOST_BUFFER_PERCENT, Pairs,
+    Protection, ProtectionChoice, ProtectionCosts, Store, StoreCounters, StoreInspection,
+    StoreOptions, StoreRestart, StoreSnapshot, StoreVerification, Transaction,
 };

@@ -194,6 +194,30 @@ pub(crate) enum Fault {
     HomeOfWidened,
     /// A group is flushed of which a leaf got empty.
     FlushEmptied,
+    /// A run has no removals.
+    RunDropsRemovals,
+    /// A run has of each key the newest version alone.
+    RunForgetsSnapshots,
+    /// A group is said to have a commit more than its new run has.
+    RunWatermarkTooHigh,
+    /// The root does not lead to the newest run.
+    RunNotListed,
+    /// Runs that the last checkpoint leads to are free when nobody else has them.
+    RunsNotHeld,
+    /// Older runs are forgotten when newer ones are written together.
+    TierForgetsOlder,
+    /// Runs that are written together come behind older ones.
+    TierBehindOlder,
+    /// A run has the fingerprint of another key for its first one.
+    FingerprintOfOther,
+    /// Only the newest run of a group is merged into its leaves.
+    MergeForgetsRun,
+    /// A group that was merged without its runs keeps them.
+    MergeKeepsRuns,
+    /// Who looks for a key begins with the oldest run.
+    OldestRunFirst,
+    /// Who goes through keys does not look into runs.
+    ScanForgetsRuns,
 }
 
 impl Fault {
@@ -296,5 +320,20 @@ impl Fault {
         Fault::AtomicInPieces,
         Fault::HomeOfWidened,
         Fault::FlushEmptied,
+    ];
+    /// Those of a store whose groups have runs.
+    pub const RUNS: [Fault; 12] = [
+        Fault::RunDropsRemovals,
+        Fault::RunForgetsSnapshots,
+        Fault::RunWatermarkTooHigh,
+        Fault::RunNotListed,
+        Fault::RunsNotHeld,
+        Fault::TierForgetsOlder,
+        Fault::TierBehindOlder,
+        Fault::FingerprintOfOther,
+        Fault::MergeForgetsRun,
+        Fault::MergeKeepsRuns,
+        Fault::OldestRunFirst,
+        Fault::ScanForgetsRuns,
     ];
 }

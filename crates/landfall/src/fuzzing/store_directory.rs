@@ -8,10 +8,12 @@ use super::checksums::{Checksum, in_order};
 use super::directory;
 use super::memory::GRANULE;
 use crate::log::format::CONTROL_NAME as LOG_NAME;
+use crate::store::bytes::put_number;
 use crate::store::control::{CONTROL_NAME, COPY, Control, SIZE};
 use crate::store::data_file::data_name;
 use crate::store::page::{Kind, Pointer, unseal};
 use crate::store::root::{Root, take_leaves};
+use crate::store::runs::entry::{RunEntry, decode_index};
 
 /// The flags of files that are missing, the number of the data file, and how many granules it has.
 const HEAD: usize = 4;
@@ -114,9 +116,25 @@ struct Tree<'a> {
     right: BTreeMap<usize, Checksum>,
 }
 
+/// What a page is that something leads to.
+#[derive(Clone, Copy)]
+enum Below {
+    Root,
+    Group,
+    Run(RunEntry),
+    /// Or a block of a run.
+    Leaf,
+}
+
 impl<'a> Tree<'a> {
     /// Where a page's checksum is, if it is right, and so those of the pages to which it points.
-    fn page(&mut self, pointer: Pointer, kind: Kind) -> Option<usize> {
+    fn page(&mut self, pointer: Pointer, below: Below) -> Option<usize> {
+        let kind = match below {
+            Below::Root => Kind::Root,
+            Below::Group => Kind::Group,
+            Below::Run(_) => Kind::Run,
+            Below::Leaf => Kind::Leaf,
+        };
         let granule = self.control.granule.into();
         let length = pointer.length as usize;
         let at = self
@@ -130,24 +148,46 @@ impl<'a> Tree<'a> {
         }
         let payload = unseal(found, pointer, kind, self.control.store, false).ok()?;
         let mut right = Checksum::right(self.bytes, at, length, false)?;
-        let (below, children): (Kind, Vec<Pointer>) = match kind {
-            Kind::Root => {
-                let root = Root::decode(&payload, granule)?;
-                let groups = root.keyspaces.iter().flat_map(|keyspace| &keyspace.groups);
-                (Kind::Group, groups.filter_map(|group| group.page).collect())
-            }
-            Kind::Group => {
-                let leaves = take_leaves(&payload, granule)?;
-                (Kind::Leaf, leaves.iter().map(|(_, page)| *page).collect())
-            }
-            Kind::Leaf => (Kind::Leaf, Vec::new()),
+        let as_pointer = |pointer: Pointer| {
+            let mut encoded = Vec::new();
+            pointer.put(granule, &mut encoded);
+            encoded
         };
-        for child in children {
+        // Of each what it is, and what leads to it here.
+        let mut children: Vec<(Pointer, Below, Vec<u8>)> = Vec::new();
+        match below {
+            Below::Root => {
+                let root = Root::decode(&payload, granule)?;
+                for group in root.keyspaces.iter().flat_map(|keyspace| &keyspace.groups) {
+                    let page = group.page.into_iter();
+                    children.extend(page.map(|page| (page, Below::Group, as_pointer(page))));
+                    let runs = group.runs.iter();
+                    children.extend(
+                        runs.map(|run| (run.index, Below::Run(*run), as_pointer(run.index))),
+                    );
+                }
+            }
+            Below::Group => {
+                let leaves = take_leaves(&payload, granule)?;
+                let pages = leaves.iter().map(|leaf| leaf.pointer);
+                children.extend(pages.map(|page| (page, Below::Leaf, as_pointer(page))));
+            }
+            Below::Run(run) => {
+                let blocks = decode_index(&payload, granule, &run)?;
+                let pages = blocks.iter().map(|block| block.pointer);
+                children.extend(pages.map(|page| {
+                    let mut encoded = Vec::new();
+                    put_number(&mut encoded, page.length.into());
+                    encoded.extend_from_slice(&page.crc.to_le_bytes());
+                    (page, Below::Leaf, encoded)
+                }));
+            }
+            Below::Leaf => {}
+        }
+        for (child, below, encoded) in children {
             let Some(of) = self.page(child, below) else {
                 continue;
             };
-            let mut encoded = Vec::new();
-            child.put(granule, &mut encoded);
             // Of a page that is compressed it may be there as it is, too.
             let mut places = found.windows(encoded.len());
             if let Some(place) = places.position(|bytes| bytes == encoded) {
@@ -176,7 +216,7 @@ pub fn right_checksums(bytes: &[u8]) -> Vec<Checksum> {
             control,
             right: all,
         };
-        if let Some(root) = tree.page(control.root, Kind::Root) {
+        if let Some(root) = tree.page(control.root, Below::Root) {
             right.repeats.push((at + ROOT_CHECKSUM, root));
         }
         all = tree.right;

@@ -80,7 +80,8 @@ const STATE: [Named<'static>; 7] = [
     ("no promise", &state::without_promise),
 ];
 
-const STORE: [Named<'static>; 8] = [
+const STORE: [Named<'static>; 9] = [
+    ("runs", &store::play_runs),
     ("power cut", &|seed, planted| {
         store::play(Kind::PowerCut, seed, planted)
     }),
@@ -236,6 +237,15 @@ fn every_mistake_planted_in_a_store_is_caught() {
 #[test]
 fn every_mistake_planted_in_leaves_at_home_is_caught() {
     catch_all(&Fault::HOMES, &[("torn at home", &store::torn_at_home)]);
+}
+
+#[test]
+fn every_mistake_planted_in_runs_is_caught() {
+    let plays: [Named<'_>; 2] = [
+        ("runs", &store::play_runs),
+        ("removed", &store::removed_before_checkpoint),
+    ];
+    catch_all(&Fault::RUNS, &plays);
 }
 
 /// What all protections share is seen with each of them, so that none is held by the mistakes of another.

@@ -2,7 +2,7 @@
 //! behind its length.
 
 /// Appends a number.
-pub(super) fn put_number(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;

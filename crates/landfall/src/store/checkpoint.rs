@@ -23,13 +23,15 @@ use super::homes::Copies;
 use super::page::Kind;
 use super::protection::Protection;
 use super::root::{GroupEntry, KeyspaceEntry, Root, Span};
+use super::runs::Runs;
+use super::runs::budget::How;
 use super::shared::Shared;
 use super::tree::{Group, Leaves, Page, Place};
 use crate::environment::{Environment, planted};
 use crate::{Compression, Error, Lsn};
 
-/// Where a group is written where its leaves are, and they.
-type Held<E> = (Option<Arc<Page<E>>>, Arc<Leaves<E>>);
+/// Where a group is written where its leaves are, and they, and its runs.
+pub(crate) type Held<E> = (Option<Arc<Page<E>>>, Arc<Leaves<E>>, Arc<Runs<E>>);
 
 /// What the last durable control record leads to. It is held so that nobody overwrites it.
 pub(crate) struct Durable<E: Environment> {
@@ -280,9 +282,13 @@ impl<E: Environment> Shared<E> {
                 }
             }
         }
+        let mut has_merged = false;
         for (chosen, pieces) in writing.chosen.iter().zip(done.pieces) {
             match pieces {
-                Some(pieces) => self.install(chosen, pieces),
+                Some(pieces) => {
+                    has_merged |= chosen.how == How::Merge && !chosen.runs.is_empty();
+                    self.install(chosen, pieces);
+                }
                 None => self.thaw(chosen),
             }
         }
@@ -291,6 +297,10 @@ impl<E: Environment> Shared<E> {
         drop(before);
         E::lock(&self.schedule).taken(first, std::time::Duration::ZERO);
         tracing::debug!(number = checkpoints.number, first, "a checkpoint was made");
+        if has_merged && self.buffered().debt(self.buffer_percent()) > 0 {
+            // It writes no more at once than there is room for.
+            self.ask();
+        }
         // What it no longer needs of the log would be applied again, and change nothing.
         self.log.truncate_before(Lsn(first))?;
         Ok(written)
@@ -375,7 +385,7 @@ impl<E: Environment> Shared<E> {
             checkpoints
                 .durable
                 .groups
-                .push((Some(root), Leaves::new(Vec::new())));
+                .push((Some(root), Leaves::new(Vec::new()), Arc::default()));
             checkpoints.failure = Some(error.clone());
             return Err(error);
         }
@@ -405,6 +415,7 @@ impl<E: Environment> Shared<E> {
         let mut first = next;
         let mut held = Vec::new();
         let mut keyspaces = Vec::new();
+        let skipped = usize::from(planted!(self.environment, RunNotListed));
         let (all, next_keyspace, changed, protection) = {
             let keyspaces = E::share(&self.keyspaces);
             let all: Vec<_> = keyspaces.all.values().cloned().collect();
@@ -422,26 +433,33 @@ impl<E: Environment> Shared<E> {
                     None => group.pending(),
                 };
                 first = first.min(pending.unwrap_or(first));
-                let entry = |low: &Arc<[u8]>, watermark, page: &Option<Arc<Page<E>>>| GroupEntry {
+                let entry = |low: &Arc<[u8]>,
+                             watermark,
+                             page: &Option<Arc<Page<E>>>,
+                             runs: &Arc<Runs<E>>| GroupEntry {
                     low: low.clone(),
                     watermark,
                     page: page.as_ref().map(|page| page.pointer),
+                    runs: runs.iter().skip(skipped).map(|run| run.entry).collect(),
                 };
                 match written {
                     Some(pieces) if !planted!(self.environment, SplitWithOldParent) => {
                         for piece in *pieces {
-                            groups.push(entry(&piece.low, piece.watermark, &piece.page));
-                            held.push((piece.page.clone(), piece.leaves.clone()));
+                            let (page, runs) = (&piece.page, &piece.runs);
+                            groups.push(entry(&piece.low, piece.watermark, page, runs));
+                            held.push((page.clone(), piece.leaves.clone(), runs.clone()));
                         }
                     }
                     Some(pieces) => {
                         let piece = &pieces[0];
-                        groups.push(entry(&piece.low, piece.watermark, &piece.page));
-                        held.push((piece.page.clone(), piece.leaves.clone()));
+                        let (page, runs) = (&piece.page, &piece.runs);
+                        groups.push(entry(&piece.low, piece.watermark, page, runs));
+                        held.push((page.clone(), piece.leaves.clone(), runs.clone()));
                     }
                     None => {
-                        groups.push(entry(&place.low, group.watermark, &group.page));
-                        held.push((group.page.clone(), group.leaves.clone()));
+                        let (page, runs) = (&group.page, &group.runs);
+                        groups.push(entry(&place.low, group.watermark, page, runs));
+                        held.push((page.clone(), group.leaves.clone(), runs.clone()));
                     }
                 }
             }
@@ -465,6 +483,10 @@ impl<E: Environment> Shared<E> {
         };
         if planted!(self.environment, FirstTooHigh) {
             first += 1;
+        }
+        if planted!(self.environment, RunsNotHeld) {
+            held.iter_mut()
+                .for_each(|(_, _, runs)| *runs = Arc::default());
         }
         let root = Root {
             first,

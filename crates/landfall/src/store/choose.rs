@@ -1,12 +1,16 @@
 //! Which groups a checkpoint writes: those with the oldest changes, so that the log need not go back far, until enough memory is
-//! free. They are *frozen*: what comes from then on is for the next one.
+//! free; and those whose runs take the most, until runs take no more than they may. They are *frozen*: what comes from then on
+//! is for the next one.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::checkpoint::Goal;
 use super::groups::{Chosen, Scope};
 use super::protection::Protection;
+use super::runs::budget::{Buffered, How};
+use super::runs::bytes_of;
 use super::shared::Shared;
 use super::tree::{Keyspace, Place};
 use crate::environment::Environment;
@@ -19,6 +23,53 @@ const LEAST_PART: u64 = 16 << 20;
 #[cfg(test)]
 const LEAST_PART: u64 = 4 << 10;
 
+/// A group that may be written.
+struct Candidate<E: Environment> {
+    keyspace: Arc<Keyspace<E>>,
+    place: Place<E>,
+    /// The first key behind it.
+    high: Option<Arc<[u8]>>,
+    /// The first commit of which it has a change that is to be written.
+    first: Option<u64>,
+    /// What its changes take in memory.
+    bytes: usize,
+    is_damaged: bool,
+    buffered: Buffered,
+}
+
+impl<E: Environment> Candidate<E> {
+    fn is_elsewhere(&self, protection: Protection) -> bool {
+        !self.keyspace.options.in_place || protection == Protection::Shadow
+    }
+
+    /// What is best made of its changes.
+    fn how(&self, store: &Shared<E>) -> How {
+        let group = E::share(&self.place.group);
+        let (leaves, runs) = (&group.leaves, &group.runs);
+        store.how(&self.keyspace, leaves, runs, &group.active, self.is_damaged)
+    }
+
+    fn freeze(&self, how: How) -> Chosen<E> {
+        let mut group = E::exclude(&self.place.group);
+        let frozen = Arc::new(std::mem::take(&mut group.active));
+        group.frozen = Some(frozen.clone());
+        Chosen {
+            keyspace: self.keyspace.clone(),
+            low: self.place.low.clone(),
+            high: self.high.clone(),
+            leaves: group.leaves.clone(),
+            runs: group.runs.clone(),
+            page: group.page.clone(),
+            watermark: group.watermark,
+            how,
+            frozen,
+            flushed: group.flushed,
+            is_widened: group.is_widened,
+            group: self.place.group.clone(),
+        }
+    }
+}
+
 impl<E: Environment> Shared<E> {
     /// Whether nothing is to be written, and the log has commits all the same: what they did was removed with its keyspace.
     pub(super) fn has_surplus(&self, goal: Goal, visible: u64) -> bool {
@@ -27,14 +78,8 @@ impl<E: Environment> Shared<E> {
         self.log.first_lsn().0 <= visible && (goal == Goal::Everything || is_long())
     }
 
-    /// Freezes the groups that are to be written.
-    pub(super) fn choose(
-        &self,
-        goal: Goal,
-        scope: Scope,
-        visible: u64,
-        protection: Protection,
-    ) -> Vec<Chosen<E>> {
+    /// Groups that have changes that are to be written, or runs.
+    fn candidates(&self, scope: Scope) -> Vec<Candidate<E>> {
         let mut found = Vec::new();
         let is_flush = scope == Scope::Homes;
         let is_chosen = |keyspace: &Arc<Keyspace<E>>| !is_flush || keyspace.options.in_place;
@@ -49,15 +94,69 @@ impl<E: Environment> Shared<E> {
                 } else {
                     group.pending()
                 };
-                if let Some(first) = first {
+                let buffered = Buffered {
+                    leaf_bytes: group.leaves.bytes,
+                    run_bytes: bytes_of(&group.runs),
+                };
+                if first.is_some() || buffered.leaf_bytes > 0 {
                     let (bytes, is_damaged) = (group.active.bytes, group.is_damaged);
                     drop(group);
-                    found.push((is_damaged, first, bytes, keyspace.clone(), place, high));
+                    found.push(Candidate {
+                        keyspace: keyspace.clone(),
+                        place,
+                        high,
+                        first,
+                        bytes,
+                        is_damaged,
+                        buffered,
+                    });
                 }
             }
         }
+        found
+    }
+
+    /// Freezes the groups that are to be written.
+    pub(super) fn choose(
+        &self,
+        goal: Goal,
+        scope: Scope,
+        visible: u64,
+        protection: Protection,
+    ) -> Vec<Chosen<E>> {
+        let mut found = self.candidates(scope);
+        let mut buffered = Buffered::default();
+        for one in found.iter().filter(|one| !one.keyspace.options.in_place) {
+            buffered.leaf_bytes += one.buffered.leaf_bytes;
+            buffered.run_bytes += one.buffered.run_bytes;
+        }
+        let mut room = (self.space.end() / PART).max(LEAST_PART);
+        let mut chosen = Vec::new();
+        let mut debt = buffered.debt(self.buffer_percent());
+        if debt > 0 {
+            // The fullest first. One that is damaged cannot be merged, unless its damage is gone.
+            found.sort_by_key(|one| {
+                let Buffered {
+                    leaf_bytes,
+                    run_bytes,
+                } = one.buffered;
+                let fullness = u128::from(run_bytes << 16) / u128::from(leaf_bytes.max(1));
+                (one.is_damaged, Reverse(fullness))
+            });
+            found.retain(|one| {
+                let has_room = one.buffered.leaf_bytes <= room || chosen.is_empty();
+                let is_merged = debt > 0 && one.buffered.run_bytes > 0 && has_room;
+                if is_merged {
+                    room = room.saturating_sub(one.buffered.leaf_bytes);
+                    debt = debt.saturating_sub(one.buffered.run_bytes);
+                    chosen.push(one.freeze(How::Merge));
+                }
+                !is_merged
+            });
+        }
         // What is damaged cannot be written, unless its damage is gone.
-        found.sort_by_key(|(is_damaged, first, ..)| (*is_damaged, *first));
+        found.retain(|one| one.first.is_some());
+        found.sort_by_key(|one| (one.is_damaged, one.first));
         let (enough, most) = (self.enough_changes(), self.most_changes());
         let target = enough.saturating_sub(most / 8);
         // Half of the commits that the log has are given up at least, where it is too long.
@@ -65,41 +164,24 @@ impl<E: Environment> Shared<E> {
         let middle = begin + (visible + 1).saturating_sub(begin) / 2;
         let is_long = E::lock(&self.schedule).is_due(visible + 1, self.options.max_recovery_time);
         let mut left = self.changes.load(Ordering::Relaxed);
-        let mut room = (self.space.end() / PART).max(LEAST_PART);
-        let mut chosen = Vec::new();
-        for (_, first, bytes, keyspace, place, high) in found {
-            let is_needed =
-                goal == Goal::Everything || left > target || (is_long && first < middle);
-            if !is_needed {
+        let frozen = chosen.iter().map(|chosen| chosen.frozen.bytes);
+        left = left.saturating_sub(frozen.sum());
+        for one in found {
+            let is_old = is_long && one.first.is_some_and(|first| first < middle);
+            if goal != Goal::Everything && left <= target && !is_old {
                 break;
             }
-            let mut group = E::exclude(&place.group);
-            let slots = group.leaves.iter();
-            let leaves: u64 = slots
-                .map(|slot| slot.page.pointer.extent(self.granule))
-                .sum();
-            // One is written whatever it takes.
-            let is_elsewhere = !keyspace.options.in_place || protection == Protection::Shadow;
-            if is_elsewhere {
-                if leaves > room && !chosen.is_empty() {
-                    break;
+            let how = one.how(self);
+            if how == How::Merge && one.is_elsewhere(protection) {
+                // One is written whatever it takes.
+                if one.buffered.leaf_bytes > room && !chosen.is_empty() {
+                    room = 0;
+                    continue;
                 }
-                room = room.saturating_sub(leaves);
+                room = room.saturating_sub(one.buffered.leaf_bytes);
             }
-            left = left.saturating_sub(bytes);
-            let frozen = Arc::new(std::mem::take(&mut group.active));
-            group.frozen = Some(frozen.clone());
-            let (flushed, is_widened) = (group.flushed, group.is_widened);
-            chosen.push(Chosen {
-                keyspace,
-                low: place.low,
-                high,
-                leaves: group.leaves.clone(),
-                frozen,
-                flushed,
-                is_widened,
-                group: place.group.clone(),
-            });
+            left = left.saturating_sub(one.bytes);
+            chosen.push(one.freeze(how));
         }
         chosen
     }

@@ -19,7 +19,7 @@ pub(crate) const CONTROL_NAME: &str = "landfall-store";
 /// The name that it has until it is whole.
 pub(crate) const CONTROL_DRAFT: &str = "landfall-store.new";
 /// Of the layout in `docs/store-format.md`.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 const MAGIC: &[u8; 16] = b"Landfall tree\n\x1a\n";
 /// Bytes of a copy.

@@ -22,6 +22,12 @@ pub struct StoreCounters {
     pub leaves: u64,
     /// Bytes that were written for leaves.
     pub leaf_bytes: u64,
+    /// Of these, those of groups whose runs were merged into them.
+    pub merge_bytes: u64,
+    /// Bytes that were written for runs of changes.
+    pub run_bytes: u64,
+    /// Bytes that were written for runs that replaced other runs.
+    pub tier_bytes: u64,
     /// Those of them that were written at home, over what was there.
     pub home_bytes: u64,
     /// Bytes that were written for copies of them.
@@ -38,6 +44,10 @@ pub struct StoreCounters {
     pub waiting_bytes: u64,
     /// Bytes of leaves that are kept in memory.
     pub cached_bytes: u64,
+    /// Bytes of the data file that leaves take now, but for leaves in place.
+    pub tree_bytes: u64,
+    /// Bytes of it that runs take now.
+    pub buffered_bytes: u64,
     /// Bytes of the data file.
     pub file_bytes: u64,
     /// Bytes of it that nothing needs.
@@ -48,7 +58,8 @@ impl StoreCounters {
     /// Bytes that were written for each byte that was committed: of the log, its zeros included, and of checkpoints.
     pub fn write_amplification(&self) -> f64 {
         let leaves = self.leaf_bytes + self.doublewrite_bytes;
-        let data = leaves + self.group_bytes + self.root_bytes + self.control_bytes;
+        let runs = self.run_bytes + self.tier_bytes;
+        let data = leaves + runs + self.group_bytes + self.root_bytes + self.control_bytes;
         (self.log.all_bytes() + data) as f64 / self.logical_bytes.max(1) as f64
     }
 }
@@ -67,6 +78,9 @@ pub(crate) struct Tally {
 pub(crate) struct Written {
     pub leaves: u64,
     pub leaf_bytes: u64,
+    pub merge_bytes: u64,
+    pub run_bytes: u64,
+    pub tier_bytes: u64,
     pub home_bytes: u64,
     pub doublewrite_bytes: u64,
     pub image_bytes: u64,
@@ -79,6 +93,9 @@ impl Written {
     pub fn add(&mut self, more: Written) {
         self.leaves += more.leaves;
         self.leaf_bytes += more.leaf_bytes;
+        self.merge_bytes += more.merge_bytes;
+        self.run_bytes += more.run_bytes;
+        self.tier_bytes += more.tier_bytes;
         self.home_bytes += more.home_bytes;
         self.doublewrite_bytes += more.doublewrite_bytes;
         self.image_bytes += more.image_bytes;
@@ -105,6 +122,9 @@ mod tests {
             written.add(Written {
                 leaves: 3,
                 leaf_bytes: 8,
+                merge_bytes: 4,
+                run_bytes: 256,
+                tier_bytes: 512,
                 home_bytes: 4,
                 doublewrite_bytes: 128,
                 image_bytes: 1,
@@ -121,6 +141,9 @@ mod tests {
             log,
             logical_bytes: 2,
             leaf_bytes: written.leaf_bytes,
+            merge_bytes: written.merge_bytes,
+            run_bytes: written.run_bytes,
+            tier_bytes: written.tier_bytes,
             home_bytes: written.home_bytes,
             doublewrite_bytes: written.doublewrite_bytes,
             image_bytes: written.image_bytes,
@@ -129,12 +152,12 @@ mod tests {
             control_bytes: written.control_bytes,
             ..StoreCounters::default()
         };
-        assert_eq!(counters.write_amplification(), f64::from(7 + 496) / 2.0);
+        assert_eq!(counters.write_amplification(), f64::from(7 + 2032) / 2.0);
         // Nothing was committed yet.
         let idle = StoreCounters {
             logical_bytes: 0,
             ..counters
         };
-        assert_eq!(idle.write_amplification(), 503.0);
+        assert_eq!(idle.write_amplification(), 2039.0);
     }
 }

@@ -243,34 +243,34 @@ impl<E: Environment> Shared<E> {
     /// Writes pages where they belong, several by one call where they lie side by side.
     pub(super) fn write_pages(&self, pages: &mut Pages) -> Result<(), Error> {
         pages.sort_unstable_by_key(|(offset, _)| *offset);
-        let mut runs = self.runs(pages).into_iter();
-        runs.try_for_each(|run| self.write_run(&pages[run]))
+        let mut places = self.neighbours(pages).into_iter();
+        places.try_for_each(|place| self.write_neighbours(&pages[place]))
     }
 
     /// Which of these pages, which are in their order, lie side by side, and are few enough for one write.
-    pub(super) fn runs(&self, pages: &[(u64, Vec<u8>)]) -> Vec<Range<usize>> {
-        let mut runs: Vec<Range<usize>> = Vec::new();
+    pub(super) fn neighbours(&self, pages: &[(u64, Vec<u8>)]) -> Vec<Range<usize>> {
+        let mut found: Vec<Range<usize>> = Vec::new();
         let mut end = 0;
         let mut used = 0;
         for (index, (offset, bytes)) in pages.iter().enumerate() {
             let padded = self.padded(bytes);
-            match runs.last_mut() {
-                Some(run) if *offset == end && used + padded <= WRITE => {
-                    run.end = index + 1;
+            match found.last_mut() {
+                Some(last) if *offset == end && used + padded <= WRITE => {
+                    last.end = index + 1;
                     used += padded;
                 }
                 _ => {
-                    runs.push(index..index + 1);
+                    found.push(index..index + 1);
                     used = padded;
                 }
             }
             end = offset + padded as u64;
         }
-        runs
+        found
     }
 
     /// Writes pages that lie side by side.
-    pub(super) fn write_run(&self, pages: &[(u64, Vec<u8>)]) -> Result<(), Error> {
+    pub(super) fn write_neighbours(&self, pages: &[(u64, Vec<u8>)]) -> Result<(), Error> {
         let data = self.data.get().ok_or(Error::Closed)?;
         let Some((offset, _)) = pages.first() else {
             return Ok(());
@@ -279,7 +279,11 @@ impl<E: Environment> Shared<E> {
         let mut buffer = Buffer::new(size);
         let mut used = 0;
         for (at, bytes) in pages {
-            assert_eq!(*at, offset + used as u64, "pages of a run lie side by side");
+            assert_eq!(
+                *at,
+                offset + used as u64,
+                "pages that are written together lie side by side"
+            );
             let end = used + self.padded(bytes);
             let place = buffer.bytes_mut(used..end);
             place[..bytes.len()].copy_from_slice(bytes);

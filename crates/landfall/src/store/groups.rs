@@ -8,12 +8,16 @@ use std::sync::atomic::Ordering;
 use super::changes::Changes;
 use super::counters::Written;
 use super::data_file::Pages;
-use super::merge::{Merged, Shape, merge};
+use super::merge::{Merged, New, Shape, merge};
+use super::options::KeyspaceOptions;
 use super::pace::Pace;
 use super::page::{self, Kind, Sealed, room_at_home};
 use super::protection::Protection;
 use super::read_ahead::ReadAhead;
 use super::root::put_leaves;
+use super::runs::Runs;
+use super::runs::budget::How;
+use super::runs::sources::Sources;
 use super::shared::Shared;
 use super::together::together;
 use super::tree::{Group, Keyspace, Leaves, Page, Slot};
@@ -28,6 +32,11 @@ const THREADS: usize = 2;
 const MOST_LEAVES: usize = 128;
 #[cfg(test)]
 const MOST_LEAVES: usize = 4;
+/// Leaves of a group that may have runs, at the most: the larger it is, the larger are its runs.
+#[cfg(not(test))]
+const MOST_OF_BUFFERED: usize = 4096;
+#[cfg(test)]
+const MOST_OF_BUFFERED: usize = 8;
 /// Bytes of leaves that wait to be written together, about: more would be memory that nobody counts.
 #[cfg(not(test))]
 const WAITING: u64 = 4 << 20;
@@ -42,6 +51,10 @@ pub(super) struct Chosen<E: Environment> {
     pub high: Option<Arc<[u8]>>,
     pub group: Arc<E::RwLock<Group<E>>>,
     pub leaves: Arc<Leaves<E>>,
+    pub runs: Arc<Runs<E>>,
+    pub page: Option<Arc<Page<E>>>,
+    pub watermark: u64,
+    pub how: How,
     pub frozen: Arc<Changes>,
     /// What was flushed of it before.
     pub flushed: Option<(u64, u64)>,
@@ -73,11 +86,12 @@ pub(super) enum Scope {
 pub(super) struct Piece<E: Environment> {
     pub low: Arc<[u8]>,
     pub leaves: Arc<Leaves<E>>,
+    pub runs: Arc<Runs<E>>,
     pub page: Option<Arc<Page<E>>>,
     pub watermark: u64,
 }
 
-/// Of each group that was chosen what it is now; `None`: it stays as it was, since a leaf of it is damaged, or one has no home.
+/// Of each group that was chosen what it is now; `None`: it stays as it was, since something of it is damaged, or one has no home.
 pub(super) type Pieces<E> = Vec<Option<Vec<Piece<E>>>>;
 
 /// How groups are written.
@@ -132,6 +146,16 @@ impl<E: Environment> Shared<E> {
         }
     }
 
+    /// Leaves that a group has at the most. One that may have runs has as many as a quarter of the memory holds, so that reading
+    /// its runs takes little of that.
+    fn most_leaves(&self, options: &KeyspaceOptions) -> usize {
+        if self.buffer_percent() == 0 || options.in_place {
+            return MOST_LEAVES;
+        }
+        let most = self.options.memory_bytes / 4 / options.leaf_bytes as usize;
+        most.clamp(MOST_LEAVES, MOST_OF_BUFFERED)
+    }
+
     /// Writes all groups.
     pub(super) fn write_groups(
         self: &Arc<Self>,
@@ -180,10 +204,26 @@ impl<E: Environment> Shared<E> {
         writing: &Writing<E>,
         written: &mut Written,
     ) -> Result<Option<Vec<Piece<E>>>, Error> {
+        if chosen.how == How::Run {
+            return Ok(Some(vec![self.write_run(chosen, writing, written)?]));
+        }
         let options = &chosen.keyspace.options;
         let Order {
             number, generation, ..
         } = writing.order;
+        let runs = chosen.runs.iter().map(|run| self.read_run(run));
+        let mut runs = runs.collect::<Result<Vec<_>, Error>>()?;
+        if planted!(self.environment, MergeForgetsRun) {
+            runs.truncate(1);
+        }
+        let keeps_runs = planted!(self.environment, MergeKeepsRuns);
+        if keeps_runs {
+            runs.clear();
+        }
+        let sources = Sources {
+            changes: &chosen.frozen,
+            runs,
+        };
         let (leaf_bytes, most_bytes) = if options.in_place {
             let room = room_at_home(options.leaf_bytes);
             (room, room)
@@ -194,10 +234,11 @@ impl<E: Environment> Shared<E> {
             leaf_bytes,
             most_bytes,
             snapshots: &writing.order.snapshots,
+            keeps_removals: false,
             drops_removals: planted!(self.environment, DropRemoval),
             ignores_cuts: planted!(self.environment, HomeOfCutLeaf),
         };
-        let mut ahead = ReadAhead::new(self, &chosen.leaves, &chosen.frozen);
+        let mut ahead = ReadAhead::new(self, &chosen.leaves, &sources);
         let read = |page: &Arc<Page<E>>, low: &[u8], high: Option<&[u8]>| {
             let leaf = ahead.leaf(page)?;
             // Otherwise leaves were made that nobody finds.
@@ -213,7 +254,7 @@ impl<E: Environment> Shared<E> {
         let mut emit = |leaf| {
             leaves.push(match leaf {
                 Merged::Kept(slot) => slot,
-                Merged::New(low, raw, of) => {
+                Merged::New(New { low, raw, keys, of }) => {
                     written.leaves += 1;
                     let is_shadow = writing.order.protection == Protection::Shadow;
                     let home = chosen.home(of.as_ref()).filter(|_| !is_shadow);
@@ -233,7 +274,7 @@ impl<E: Environment> Shared<E> {
                             self.write_home(page, writing.order.protection, writing.newest)?;
                             written.leaf_bytes += pointer.extent(self.granule);
                             let page = home.again(pointer);
-                            leaves.push(Slot { low, page });
+                            leaves.push(Slot { low, page, keys });
                             return Ok(());
                         }
                         (Some(sealed), None) => self.settle(sealed, &mut pages)?,
@@ -244,12 +285,15 @@ impl<E: Environment> Shared<E> {
                     };
                     let extent = page.pointer.extent(self.granule);
                     written.leaf_bytes += extent;
+                    if !chosen.runs.is_empty() {
+                        written.merge_bytes += extent;
+                    }
                     waiting += extent;
                     if waiting > WAITING {
                         self.write_pages(&mut std::mem::take(&mut pages))?;
                         waiting = 0;
                     }
-                    Slot { low, page }
+                    Slot { low, page, keys }
                 }
             });
             Ok(())
@@ -263,10 +307,10 @@ impl<E: Environment> Shared<E> {
                 all.push(leaf);
                 Ok(())
             };
-            merge(low, leaves_before, high, frozen, shape, read, &mut keep)?;
+            merge(low, leaves_before, high, &sources, shape, read, &mut keep)?;
             let is_at_home = |leaf: &Merged<E>| match leaf {
                 Merged::Kept(_) => true,
-                Merged::New(_, raw, of) => {
+                Merged::New(New { raw, of, .. }) => {
                     chosen.home(of.as_ref()).is_some() && raw.len() <= most_bytes
                 }
             };
@@ -281,11 +325,12 @@ impl<E: Environment> Shared<E> {
             return Ok(Some(vec![Piece {
                 low: chosen.low.clone(),
                 leaves: Leaves::new(leaves),
+                runs: Arc::default(),
                 page: None,
                 watermark: 0,
             }]));
         }
-        merge(low, leaves_before, high, frozen, shape, read, &mut emit)?;
+        merge(low, leaves_before, high, &sources, shape, read, &mut emit)?;
         let spans = [frozen.span, chosen.flushed].into_iter().flatten();
         let watermark = spans.map(|(_, last)| last + 1).max().unwrap_or(0);
         let watermark = if planted!(self.environment, WatermarkTooHigh) {
@@ -293,11 +338,9 @@ impl<E: Environment> Shared<E> {
         } else {
             watermark
         };
-        let most = if leaves.len() > MOST_LEAVES {
-            MOST_LEAVES / 2
-        } else {
-            MOST_LEAVES
-        };
+        let watermark = watermark.max(chosen.watermark);
+        let most = self.most_leaves(options);
+        let most = if leaves.len() > most { most / 2 } else { most };
         let mut pieces = Vec::new();
         let mut rest = &leaves[..];
         loop {
@@ -310,7 +353,8 @@ impl<E: Environment> Shared<E> {
                 None
             } else {
                 let mut raw = Vec::new();
-                let list = leaves.iter().map(|slot| (&*slot.low, slot.page.pointer));
+                let list = leaves.iter();
+                let list = list.map(|slot| (&*slot.low, slot.page.pointer, slot.keys));
                 put_leaves(&mut raw, self.granule, list);
                 let page = self.place(Kind::Group, Compression::Lz4, number, &raw, &mut pages)?;
                 written.group_bytes += page.pointer.extent(self.granule);
@@ -319,6 +363,11 @@ impl<E: Environment> Shared<E> {
             pieces.push(Piece {
                 low,
                 leaves: Leaves::new(leaves.to_vec()),
+                runs: if keeps_runs && pieces.is_empty() {
+                    chosen.runs.clone()
+                } else {
+                    Arc::default()
+                },
                 page,
                 watermark,
             });

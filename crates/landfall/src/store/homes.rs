@@ -265,9 +265,9 @@ impl<E: Environment> Shared<E> {
         let (own, pages) = (self.clone(), pages.clone());
         let (environment, name) = (&self.environment, "landfall-homes");
         if protection != Protection::Atomic || planted!(self.environment, AtomicInPieces) {
-            let runs = self.runs(&pages);
-            let count = runs.len();
-            let write = move |index: usize| own.write_run(&pages[runs[index].clone()]);
+            let places = self.neighbours(&pages);
+            let count = places.len();
+            let write = move |index: usize| own.write_neighbours(&pages[places[index].clone()]);
             return together(environment, name, WRITERS, count, write);
         }
         let count = pages.len();

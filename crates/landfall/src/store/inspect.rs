@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use super::control::Control;
 use super::data_file::DataFile;
+use super::iterate::runs_in;
 use super::leaf::Leaf;
 use super::options::{KeyspaceOptions, StoreOptions};
-use super::piece::Piece;
+use super::page::{self, Pointer};
+use super::piece::{Piece, overlay};
 use super::protection::ProtectionChoice;
 use super::restart::{Found, read};
+use super::runs::{Reader, bytes_of};
 use super::tree::{Keyspace, Page};
 use super::verify::{DamagedLeaf, StoreVerification, verify};
 use crate::environment::{Environment, read_only_machine};
@@ -60,6 +63,10 @@ pub struct KeyspaceInspection {
     pub leaves: u64,
     /// Bytes of their pages.
     pub leaf_bytes: u64,
+    /// Runs of changes that were not merged into leaves yet.
+    pub runs: u64,
+    /// Bytes that they take.
+    pub run_bytes: u64,
 }
 
 impl StoreInspection {
@@ -135,16 +142,21 @@ impl<E: Environment> Opened<E> {
     /// Reads every leaf.
     pub fn verify(&self) -> StoreVerification {
         let data = self.found.data.as_ref();
-        verify(&self.keyspaces(), data, &mut |page| self.leaf(page))
+        verify(&self.keyspaces(), data, self, &mut |page| {
+            self.leaf_of(page)
+        })
     }
 
-    fn leaf(&self, page: &Page<E>) -> Result<Leaf, Error> {
-        let (data, control): (&DataFile<E>, &Control) =
-            match (&self.found.data, &self.found.control) {
-                (Some(data), Some(control)) => (data, control),
-                // Without them there are no leaves.
-                _ => return Err(Error::Closed),
-            };
+    fn file(&self) -> Result<(&DataFile<E>, &Control), Error> {
+        match (&self.found.data, &self.found.control) {
+            (Some(data), Some(control)) => Ok((data, control)),
+            // Without them there are no leaves.
+            _ => Err(Error::Closed),
+        }
+    }
+
+    fn leaf_of(&self, page: &Page<E>) -> Result<Leaf, Error> {
+        let (data, control) = self.file()?;
         data.leaf(page.pointer, control, self.found.examined.end.next_lsn)
     }
 
@@ -158,6 +170,8 @@ impl<E: Environment> Opened<E> {
                 groups: 0,
                 leaves: 0,
                 leaf_bytes: 0,
+                runs: 0,
+                run_bytes: 0,
             };
             for place in E::share(&keyspace.groups).iter() {
                 let group = E::share(&place.group);
@@ -166,6 +180,8 @@ impl<E: Environment> Opened<E> {
                 let bytes = group.leaves.iter();
                 let bytes = bytes.map(|slot| u64::from(slot.page.pointer.length));
                 found.leaf_bytes += bytes.sum::<u64>();
+                found.runs += group.runs.len() as u64;
+                found.run_bytes += bytes_of(&group.runs);
             }
             found
         };
@@ -202,25 +218,71 @@ impl<E: Environment> Opened<E> {
                 };
                 let to = next.map_or(Bound::Unbounded, Bound::Excluded);
                 let changes = group.changes_in((from, to), u64::MAX).into_iter();
-                let leaf = match slot.map(|slot| (slot, self.leaf(&slot.page))) {
+                let mut note = |offset, error| {
+                    let owned = |bound: Bound<&[u8]>| bound.map(<[u8]>::to_vec);
+                    damage.push(DamagedLeaf {
+                        keyspace: keyspace.name.clone(),
+                        keys: (owned(from), owned(to)),
+                        offset,
+                        error,
+                    });
+                };
+                let mut runs = Vec::new();
+                let mut is_known = true;
+                for run in group.runs.iter() {
+                    match run.part(self, (from, to), usize::MAX, false) {
+                        Ok(part) => runs.push(part.blocks),
+                        // What is older may not count any more.
+                        Err(Error::Corrupt { file, offset, what }) => {
+                            note(offset, Error::Corrupt { file, offset, what });
+                            is_known = false;
+                            break;
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+                let slot = slot.filter(|_| is_known);
+                let leaf = match slot.map(|slot| (slot, self.leaf_of(&slot.page))) {
                     Some((slot, Err(error @ Error::Corrupt { .. }))) => {
-                        let owned = |bound: Bound<&[u8]>| bound.map(<[u8]>::to_vec);
-                        damage.push(DamagedLeaf {
-                            keyspace: keyspace.name.clone(),
-                            keys: (owned(from), owned(to)),
-                            offset: slot.page.pointer.offset,
-                            error,
-                        });
+                        note(slot.page.pointer.offset, error);
                         None
                     }
                     Some((_, leaf)) => Some(Arc::new(leaf?)),
                     None => None,
                 };
+                let older = runs_in(&runs, (from, to), u64::MAX);
+                let changes = overlay(older, changes);
                 for (key, value) in Piece::new(leaf, (from, to), u64::MAX, changes) {
                     visit(&key, &value);
                 }
             }
         }
         Ok(())
+    }
+}
+
+impl<E: Environment> Reader<E> for Opened<E> {
+    fn granule(&self) -> u64 {
+        let control = self.found.control.as_ref();
+        control.map_or(1, |control| control.granule.into())
+    }
+
+    fn leaf(&self, page: &Arc<Page<E>>) -> Result<Arc<Leaf>, Error> {
+        if let Some(leaf) = page.cached() {
+            return Ok(leaf);
+        }
+        self.leaf_of(page).map(Arc::new)
+    }
+
+    fn index(&self, pointer: Pointer) -> Result<Vec<u8>, Error> {
+        let (data, control) = self.file()?;
+        Ok(data.read(pointer, page::Kind::Run, control)?.0)
+    }
+
+    fn corrupt(&self, pointer: Pointer, what: &str) -> Error {
+        match self.file() {
+            Ok((data, _)) => data.corrupt(pointer, what),
+            Err(error) => error,
+        }
     }
 }

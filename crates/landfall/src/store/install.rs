@@ -26,8 +26,8 @@ impl<E: Environment> Shared<E> {
         let mut after = 0;
         let mut pieces = pieces.into_iter();
         if let Some(first) = pieces.next() {
-            (group.leaves, group.page, group.watermark) =
-                (first.leaves, first.page, first.watermark);
+            (group.leaves, group.runs) = (first.leaves, first.runs);
+            (group.page, group.watermark) = (first.page, first.watermark);
         }
         for piece in pieces.rev() {
             let mut active = group.active.split_off(&piece.low);
@@ -40,6 +40,7 @@ impl<E: Environment> Shared<E> {
                 flushed_bytes: 0,
                 is_widened: false,
                 leaves: piece.leaves,
+                runs: piece.runs,
                 page: piece.page,
                 watermark: piece.watermark,
                 active,
@@ -57,7 +58,8 @@ impl<E: Environment> Shared<E> {
         }
         after += group.active.bytes;
         self.note_changes(before, after);
-        let is_empty = group.leaves.is_empty() && group.active.is_empty();
+        let has_none = group.leaves.is_empty() && group.runs.is_empty();
+        let is_empty = has_none && group.active.is_empty();
         drop(group);
         behind.reverse();
         if is_empty && behind.is_empty() && index > 0 {

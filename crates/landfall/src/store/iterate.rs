@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::leaf::Leaf;
 pub(crate) use super::piece::Pair;
-use super::piece::{Piece, overlay};
+use super::piece::{Piece, Seen, overlay};
 use super::snapshots::View;
 use super::tree::{Keyspace, Page, group_of};
 
@@ -213,10 +213,20 @@ impl<E: Environment> Range<E> {
             };
             keys.end_with(key, backwards);
         }
-        let changes = group.changes_in(keys.borrow(), self.view.at);
+        let mut changes = group.changes_in(keys.borrow(), self.view.at);
         let page = leaf.map(|leaf| group.leaves[leaf].page.clone());
+        let runs = group.runs.clone();
         drop(group);
         drop(groups);
+        let mut in_runs = Vec::with_capacity(runs.len());
+        if !planted!(shared.environment, ScanForgetsRuns) {
+            for run in runs.iter() {
+                let part = run.part(&**shared, keys.borrow(), most, backwards)?;
+                keys.end_with(part.last.as_deref(), backwards);
+                in_runs.push(part.blocks);
+            }
+            changes.retain(|(key, _)| keys.contains(key));
+        }
         let leaf = match page {
             Some(page) => {
                 let last = self
@@ -234,12 +244,30 @@ impl<E: Environment> Range<E> {
         };
         let own = self.own.range::<[u8], _>(keys.borrow());
         let own = own.map(|(key, value)| (key.clone(), value.clone()));
-        let changes = overlay(changes.into_iter(), own);
+        let range = keys.borrow();
+        let older = runs_in(&in_runs, range, self.view.at);
+        let changes = overlay(overlay(older, changes.into_iter()), own);
         let found = Piece::new(leaf, keys.borrow(), self.view.at, changes);
         self.rest.take(keys, backwards);
         self.most = (2 * most).min(MOST);
         Ok(found)
     }
+}
+
+/// What keys of a range have at a commit in these blocks of runs, the newest run first.
+pub(super) fn runs_in<'b>(
+    runs: &'b [Vec<Arc<Leaf>>],
+    range: (Bound<&'b [u8]>, Bound<&'b [u8]>),
+    at: u64,
+) -> Box<dyn Iterator<Item = Seen> + 'b> {
+    let nothing: Box<dyn Iterator<Item = Seen> + 'b> = Box::new(std::iter::empty());
+    runs.iter().rev().fold(nothing, |older, blocks| {
+        let newer = blocks.iter().flat_map(move |block| {
+            let seen = block.seen(block.entries_of(range.0, range.1), at);
+            seen.map(|entry| (entry.key.to_vec(), entry.value.map(<[u8]>::to_vec)))
+        });
+        Box::new(overlay(older, newer))
+    })
 }
 
 impl Bounds {

@@ -120,7 +120,7 @@ impl Leaf {
         self.bytes.len() + 4 * self.starts.capacity() + 8 * self.heads.capacity() + 128
     }
 
-    fn entry(&self, index: usize) -> Option<Entry<'_>> {
+    pub fn entry(&self, index: usize) -> Option<Entry<'_>> {
         entry_of(&self.bytes, &self.starts, index)
     }
 
@@ -161,6 +161,20 @@ impl Leaf {
     /// All entries.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         (0..self.starts.len()).map_while(|index| self.entry(index))
+    }
+
+    pub fn last_key(&self) -> Option<&[u8]> {
+        let last = self.starts.len().checked_sub(1)?;
+        Some(key_of(&self.bytes, &self.starts, last))
+    }
+
+    /// Of these entries, what keys have at this commit.
+    pub fn seen(&self, mut all: Range<usize>, at: u64) -> impl Iterator<Item = Entry<'_>> {
+        std::iter::from_fn(move || {
+            let (entry, rest) = self.first_seen(all.clone(), at)?;
+            all = rest;
+            Some(entry)
+        })
     }
 
     /// Of these entries, that of the first key which has one at this commit, and which are behind those of its key.

@@ -1,16 +1,16 @@
-//! Merging changes into leaves: which leaves of a group have to be written, and what is in them then.
+//! Merging changes and runs into leaves: which leaves of a group have to be written, and what is in them then.
 //!
 //! A leaf without a change stays where it is. One that has changes is written again, in as many leaves of about equal size as
 //! it takes; one that gets small takes the next one in. Nothing is kept that nobody can see any more: a version that no
 //! snapshot needs, and the removal of a key that has nothing older.
 
 use std::iter::Peekable;
-use std::ops::Bound;
 use std::sync::Arc;
 
 use super::bytes::Cursor;
-use super::changes::{Changes, Versions, is_needed};
+use super::changes::is_needed;
 use super::leaf::{Entry, Leaf};
+use super::runs::sources::{OfKey, Sources};
 use super::tree::{Page, Slot};
 use crate::Error;
 use crate::environment::Environment;
@@ -19,8 +19,19 @@ use crate::environment::Environment;
 pub(super) enum Merged<E: Environment> {
     /// As it is.
     Kept(Slot<E>),
-    /// To be written: its first key, its bytes, and the leaf whose keys are those that it has, neither more nor fewer.
-    New(Arc<[u8]>, Vec<u8>, Option<Arc<Page<E>>>),
+    /// To be written.
+    New(New<E>),
+}
+
+/// A leaf that is to be written.
+pub(super) struct New<E: Environment> {
+    /// Its first key.
+    pub low: Arc<[u8]>,
+    pub raw: Vec<u8>,
+    /// How many it has.
+    pub keys: u32,
+    /// The leaf whose keys are those that it has, neither more nor fewer.
+    pub of: Option<Arc<Page<E>>>,
 }
 
 /// How leaves are made.
@@ -32,33 +43,21 @@ pub(super) struct Shape<'a> {
     pub most_bytes: usize,
     /// Those that somebody reads, in their order.
     pub snapshots: &'a [u64],
+    /// Removals stay also where nothing older does: it is elsewhere.
+    pub keeps_removals: bool,
     /// Removals go even where something older stays: a mistake.
     pub drops_removals: bool,
     /// A leaf that is cut is said to have the keys that it had: a mistake.
     pub ignores_cuts: bool,
 }
 
-/// Those of a group's changes that belong to this one of its leaves; all, if it has none.
-pub(super) fn changes_of<'a, E: Environment>(
-    changes: &'a Changes,
-    leaves: &'a [Slot<E>],
-    index: usize,
-) -> impl Iterator<Item = (&'a [u8], Versions<'a>)> {
-    let low = match index {
-        0 => Bound::Unbounded,
-        _ => Bound::Included(&*leaves[index].low),
-    };
-    let next = leaves.get(index + 1);
-    let high = next.map_or(Bound::Unbounded, |next| Bound::Excluded(&*next.low));
-    changes.range(low, high)
-}
-
-/// The keys of the group are from one on and before another. Tells `emit` what becomes of a group's leaves by its changes, one after the other. `read` reads a leaf, whose keys are from one on and before another.
+/// The keys of the group are from one on and before another. Tells `emit` what becomes of a group's leaves by what they are to
+/// be given, one after the other. `read` reads a leaf, whose keys are from one on and before another.
 pub(super) fn merge<E: Environment>(
     low_of_group: &Arc<[u8]>,
     leaves: &[Slot<E>],
     high_of_group: Option<&[u8]>,
-    changes: &Changes,
+    sources: &Sources<'_>,
     shape: Shape<'_>,
     mut read: impl FnMut(&Arc<Page<E>>, &[u8], Option<&[u8]>) -> Result<Arc<Leaf>, Error>,
     emit: &mut dyn FnMut(Merged<E>) -> Result<(), Error>,
@@ -71,7 +70,7 @@ pub(super) fn merge<E: Environment>(
         let mut is_changed = false;
         loop {
             let next = leaves.get(index + 1).map(|slot| slot.low.clone());
-            let mut changed = changes_of(changes, leaves, index).peekable();
+            let mut changed = sources.of_leaf(leaves, index).peekable();
             if index == first && changed.peek().is_none() {
                 break;
             }
@@ -99,10 +98,11 @@ pub(super) fn merge<E: Environment>(
             let low = slot.map_or(low_of_group, |slot| &slot.low);
             let mut parts = builder.finish(low).peekable();
             let mut own = slot.filter(|_| index == first + 1);
-            while let Some((low, raw)) = parts.next() {
+            while let Some((low, raw, keys)) = parts.next() {
                 let is_only = parts.peek().is_none();
                 let of = own.take().filter(|_| is_only || shape.ignores_cuts);
-                emit(Merged::New(low, raw, of.map(|slot| slot.page.clone())))?;
+                let of = of.map(|slot| slot.page.clone());
+                emit(Merged::New(New { low, raw, keys, of }))?;
             }
         } else {
             if let Some(slot) = leaves.get(index) {
@@ -115,7 +115,7 @@ pub(super) fn merge<E: Environment>(
 }
 
 /// Entries in their order, and where leaves may be cut.
-struct Builder<'a> {
+pub(super) struct Builder<'a> {
     shape: Shape<'a>,
     /// Where the entries of each key begin.
     starts: Vec<usize>,
@@ -124,7 +124,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(shape: Shape<'a>) -> Builder<'a> {
+    pub fn new(shape: Shape<'a>) -> Builder<'a> {
         Builder {
             shape,
             starts: Vec::new(),
@@ -134,9 +134,10 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a key with all its versions, the newest first.
-    fn add(&mut self, key: &[u8], versions: &[(u64, Option<&[u8]>)]) {
+    pub fn add(&mut self, key: &[u8], versions: &[(u64, Option<&[u8]>)]) {
         let Shape {
             snapshots,
+            keeps_removals,
             drops_removals,
             ..
         } = self.shape;
@@ -152,7 +153,7 @@ impl<'a> Builder<'a> {
                 kept.push(Entry { key, lsn, value });
             }
         }
-        while kept.last().is_some_and(|last| last.value.is_none()) {
+        while !keeps_removals && kept.last().is_some_and(|last| last.value.is_none()) {
             kept.pop();
         }
         if drops_removals {
@@ -168,20 +169,13 @@ impl<'a> Builder<'a> {
         self.bytes = self.raw.len();
     }
 
-    fn merge_none<'c>(
-        &mut self,
-        changed: &mut Peekable<impl Iterator<Item = (&'c [u8], Versions<'c>)>>,
-    ) {
+    fn merge_none<'c>(&mut self, changed: &mut Peekable<impl Iterator<Item = OfKey<'c>>>) {
         for (key, versions) in changed {
-            self.add(key, &newest_first(&versions));
+            self.add(key, &versions);
         }
     }
 
-    fn merge<'c>(
-        &mut self,
-        leaf: &Leaf,
-        changed: &mut Peekable<impl Iterator<Item = (&'c [u8], Versions<'c>)>>,
-    ) {
+    fn merge<'c>(&mut self, leaf: &Leaf, changed: &mut Peekable<impl Iterator<Item = OfKey<'c>>>) {
         let mut entries = leaf.entries().peekable();
         let mut versions = Vec::new();
         loop {
@@ -196,7 +190,7 @@ impl<'a> Builder<'a> {
             if of_changes == Some(key)
                 && let Some((_, newer)) = changed.next()
             {
-                versions.extend(newest_first(&newer));
+                versions.extend(newer);
             }
             while let Some(entry) = entries.next_if(|entry| entry.key == key) {
                 versions.push((entry.lsn, entry.value));
@@ -205,8 +199,9 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The leaves: of each the first key, and the bytes. The first one begins where the leaf did that was merged.
-    fn finish(self, low: &Arc<[u8]>) -> impl Iterator<Item = (Arc<[u8]>, Vec<u8>)> {
+    /// The leaves: of each the first key, the bytes, and how many keys it has. The first one begins where the leaf did that was
+    /// merged.
+    pub fn finish(self, low: &Arc<[u8]>) -> impl Iterator<Item = (Arc<[u8]>, Vec<u8>, u32)> {
         let parts = self.raw.len().div_ceil(self.shape.leaf_bytes).max(1);
         let target = self.raw.len().div_ceil(parts);
         let mut cuts = Vec::with_capacity(parts + 1);
@@ -228,22 +223,17 @@ impl<'a> Builder<'a> {
             .chain([self.raw.len()])
             .collect();
         let first = low.clone();
-        let raw = self.raw;
+        let (raw, starts) = (self.raw, self.starts);
         cuts.into_iter().zip(ends).map(move |(start, end)| {
             let bytes = &raw[start..end];
+            let behind = |place| starts.partition_point(|one| *one < place);
+            let keys = (behind(end) - behind(start)) as u32;
             let low = match start {
                 0 => first.clone(),
                 _ => Entry::take(&mut Cursor::new(bytes))
                     .map_or_else(Arc::default, |entry| entry.key.into()),
             };
-            (low, bytes.to_vec())
+            (low, bytes.to_vec(), keys)
         })
     }
-}
-
-fn newest_first<'c>(versions: &Versions<'c>) -> Vec<(u64, Option<&'c [u8]>)> {
-    let versions = versions.newest_first();
-    versions
-        .map(|version| (version.lsn, version.value))
-        .collect()
 }

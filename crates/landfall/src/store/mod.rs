@@ -9,11 +9,12 @@
 //! - `shared` is what all users share: committing, and looking; `snapshots` who reads as of which commit, `piece` what
 //!   they see, `iterate` goes through keys, `transaction` commits only if nobody came between;
 //! - `checkpoint` writes changes into leaves, by `groups` whose leaves `merge` makes; `restart` opens a store, `replay` reads what was
-//!   committed since in `run`s, of which `rebuild` makes changes; `counters` says what was done, and
+//!   committed since in `backlog`s, of which `rebuild` makes changes; `counters` says what was done, and
 //!   `verify` whether all of it can be read; `inspect` looks from outside.
 
+mod backlog;
 mod block;
-mod bytes;
+pub(crate) mod bytes;
 mod cache;
 mod changes;
 pub(crate) mod checkpoint;
@@ -46,7 +47,7 @@ mod repair;
 mod replay;
 mod restart;
 pub(crate) mod root;
-mod run;
+pub(crate) mod runs;
 pub(crate) mod shared;
 pub(crate) mod snapshots;
 mod together;
@@ -62,7 +63,7 @@ use std::sync::atomic::Ordering;
 
 pub use counters::StoreCounters;
 pub use inspect::{KeyspaceInspection, StoreInspection};
-pub use options::{KeyspaceOptions, StoreOptions};
+pub use options::{KeyspaceOptions, MOST_BUFFER_PERCENT, StoreOptions};
 pub use protection::{Protection, ProtectionChoice, ProtectionCosts};
 pub use restart::StoreRestart;
 pub use verify::{DamagedLeaf, StoreVerification};
@@ -255,6 +256,14 @@ impl Store {
     /// keyspaces.
     pub fn set_protection(&self, protection: Protection) -> Result<ProtectionChoice, Error> {
         self.handle.shared.set_protection(protection)
+    }
+
+    /// Lets buffered changes take so many percent of what leaves take, up to [`MOST_BUFFER_PERCENT`], from the next checkpoint on:
+    /// see [`StoreOptions::buffer_percent`]. With less than before, what is too much is merged meanwhile.
+    pub fn set_buffer_percent(&self, percent: u8) -> Result<(), Error> {
+        options::check_buffer(percent)?;
+        self.handle.shared.set_buffer_percent(percent);
+        Ok(())
     }
 
     /// Counts of what was done since the store was opened.
@@ -605,7 +614,7 @@ impl<E: Environment> Handle<E> {
         drop(keyspaces);
         let data = self.shared.data.get();
         let read = &mut |page: &tree::Page<E>| self.shared.read_leaf(page);
-        let mut found = verify::verify(&all, data, read);
+        let mut found = verify::verify(&all, data, &*self.shared, read);
         if found.damage.is_empty() {
             return found;
         }
@@ -632,6 +641,7 @@ impl<E: Environment> Handle<E> {
     pub fn counters(&self) -> StoreCounters {
         let shared = &self.shared;
         let tally = E::lock(&shared.tally).clone();
+        let buffered = shared.buffered();
         StoreCounters {
             log: shared.log.shared.counters(),
             commits: shared.commits.load(Ordering::Relaxed),
@@ -641,6 +651,9 @@ impl<E: Environment> Handle<E> {
             failed_checkpoints: tally.failed_checkpoints,
             leaves: tally.written.leaves,
             leaf_bytes: tally.written.leaf_bytes,
+            merge_bytes: tally.written.merge_bytes,
+            run_bytes: tally.written.run_bytes,
+            tier_bytes: tally.written.tier_bytes,
             home_bytes: tally.written.home_bytes,
             doublewrite_bytes: tally.written.doublewrite_bytes,
             image_bytes: tally.written.image_bytes,
@@ -649,6 +662,8 @@ impl<E: Environment> Handle<E> {
             control_bytes: tally.written.control_bytes,
             waiting_bytes: shared.changes.load(Ordering::Relaxed) as u64,
             cached_bytes: shared.space.cached.load(Ordering::Relaxed) as u64,
+            tree_bytes: buffered.leaf_bytes,
+            buffered_bytes: buffered.run_bytes,
             file_bytes: shared.space.end(),
             free_bytes: shared.space.free_bytes(),
         }

@@ -17,6 +17,17 @@ pub(super) const HOME_BYTES: std::ops::RangeInclusive<u32> = if cfg!(any(test, f
 /// Memory below which nothing can be collected.
 const LEAST_MEMORY: usize = 4 << 10;
 
+/// The most that [`StoreOptions::buffer_percent`] can be: more would cost space, and gain little.
+pub const MOST_BUFFER_PERCENT: u8 = if cfg!(test) { 200 } else { 16 };
+
+pub(super) fn check_buffer(percent: u8) -> Result<(), Error> {
+    if percent > MOST_BUFFER_PERCENT {
+        let text = format!("buffer_percent must be at most {MOST_BUFFER_PERCENT}");
+        return Err(Error::Options(text));
+    }
+    Ok(())
+}
+
 /// Options of a [`Store`](crate::Store). The defaults suit most programs.
 ///
 /// ```
@@ -37,6 +48,11 @@ pub struct StoreOptions {
     /// default: what the store has, and [`Protection::Shadow`] if it is new. With another one the store is opened as if
     /// [`Store::set_protection`](crate::Store::set_protection) had been called.
     pub protection: Option<Protection>,
+    /// How many percent of what leaves take on disk *runs* may take, up to [`MOST_BUFFER_PERCENT`]: changes that wait there until
+    /// many can be merged into leaves together. The more, the fewer bytes are written, the more space is used, and the more
+    /// places a read may have to look at. 0, the default: none. It does not concern keyspaces that are in place, and can be
+    /// changed [online](crate::Store::set_buffer_percent).
+    pub buffer_percent: u8,
     /// How long opening after a crash may take. A checkpoint is made when applying the log again would take longer, at the speed
     /// that was measured. Default 5 s.
     pub max_recovery_time: Duration,
@@ -50,6 +66,7 @@ impl Default for StoreOptions {
             memory_bytes: 64 << 20,
             policy: Policy::EveryCommit,
             protection: None,
+            buffer_percent: 0,
             max_recovery_time: Duration::from_secs(5),
             log: Options::default(),
         }
@@ -75,6 +92,13 @@ impl StoreOptions {
     #[must_use]
     pub fn protection(mut self, protection: Protection) -> StoreOptions {
         self.protection = Some(protection);
+        self
+    }
+
+    /// Sets [`buffer_percent`](StoreOptions::buffer_percent).
+    #[must_use]
+    pub fn buffer_percent(mut self, percent: u8) -> StoreOptions {
+        self.buffer_percent = percent;
         self
     }
 

@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     Group,
     /// Where the groups of all keyspaces are.
     Root,
+    /// Where the blocks of a run are.
+    Run,
 }
 
 impl Kind {
@@ -36,6 +38,7 @@ impl Kind {
             Kind::Leaf => 1,
             Kind::Group => 2,
             Kind::Root => 3,
+            Kind::Run => 4,
         }
     }
 }
@@ -182,6 +185,16 @@ impl Sealed {
 
     pub fn len(&self) -> u64 {
         self.bytes.len() as u64
+    }
+
+    /// What leads to it but for its place, and what depends on that.
+    pub fn pointer(&self) -> Pointer {
+        Pointer {
+            offset: 0,
+            length: self.bytes.len() as u32,
+            crc: 0,
+            home: self.home,
+        }
     }
 
     /// Gives it a place.

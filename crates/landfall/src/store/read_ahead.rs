@@ -6,9 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::changes::Changes;
 use super::leaf::Leaf;
-use super::merge::changes_of;
+use super::runs::sources::Sources;
 use super::shared::Shared;
 use super::together::together;
 use super::tree::{Page, Slot};
@@ -35,9 +34,9 @@ pub(super) struct ReadAhead<E: Environment> {
 }
 
 impl<E: Environment> ReadAhead<E> {
-    /// For those of a group's leaves that have changes.
-    pub fn new(store: &Arc<Shared<E>>, leaves: &[Slot<E>], changes: &Changes) -> ReadAhead<E> {
-        let is_changed = |index: usize| changes_of(changes, leaves, index).next().is_some();
+    /// For those of a group's leaves that are to be given something.
+    pub fn new(store: &Arc<Shared<E>>, leaves: &[Slot<E>], sources: &Sources<'_>) -> ReadAhead<E> {
+        let is_changed = |index: usize| sources.of_leaf(leaves, index).next().is_some();
         let wanted = (0..leaves.len()).filter(|index| is_changed(*index));
         ReadAhead {
             store: store.clone(),

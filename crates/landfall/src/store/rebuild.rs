@@ -1,5 +1,5 @@
 //! What was written since a checkpoint is put where it belongs, all of it at once: changes of groups are made anew from what
-//! they had and from runs of the log.
+//! they had and from backlogs of the log.
 //!
 //! That is work for the processors alone, which share it by ranges of keys. Nobody has the store yet, so that of each key only
 //! the newest version counts, and groups can be without their changes meanwhile.
@@ -9,8 +9,8 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use super::backlog::{Backlog, Item, Part};
 use super::changes::{Changes, Version};
-use super::run::{Item, Part, Run};
 use super::tree::Keyspace;
 use crate::environment::Environment;
 
@@ -115,13 +115,13 @@ fn all_done(tasks: &[Task<'_>]) -> Vec<Changes> {
     all.into_iter().map(|(_, changes)| changes).collect()
 }
 
-/// Applies what was written to a keyspace. The runs are sorted, and each is newer than the one before. How many bytes more its
+/// Applies what was written to a keyspace. The backlogs are sorted, and each is newer than the one before. How many bytes more its
 /// changes take.
-pub(super) fn apply<E: Environment>(keyspace: &Keyspace<E>, runs: &[Run]) -> isize {
+pub(super) fn apply<E: Environment>(keyspace: &Keyspace<E>, backlogs: &[Backlog]) -> isize {
     let groups = E::share(&keyspace.groups);
-    let mut rest: Vec<Part<'_>> = runs
+    let mut rest: Vec<Part<'_>> = backlogs
         .iter()
-        .map(|run| run.of_keyspace(keyspace.id))
+        .map(|backlog| backlog.of_keyspace(keyspace.id))
         .collect();
     let mut tasks = Vec::new();
     let mut more = 0;
@@ -199,27 +199,27 @@ mod tests {
             let groups = lows.iter().zip(&watermarks).map(group).collect();
             let keyspace = Keyspace::<System<Memory>>::new(1, "rows".into(), KeyspaceOptions::default(), groups);
             let mut expected = vec![BTreeMap::new(); lows.len()];
-            let mut runs = Vec::new();
-            let mut run = Run::default();
+            let mut backlogs = Vec::new();
+            let mut backlog = Backlog::default();
             let mut sizes = sizes.iter().cycle();
             let mut left = *sizes.next().unwrap();
             for (lsn, (key, value, id)) in (1..).zip(&writes) {
                 let value = value.as_ref().map(std::slice::from_ref);
-                run.push(*id, key, Version { lsn, value });
+                backlog.push(*id, key, Version { lsn, value });
                 let index = lows.partition_point(|low| low <= key) - 1;
                 if *id == 1 && lsn >= watermarks[index] {
                     expected[index].insert(key.clone(), (lsn, value.map(<[u8]>::to_vec)));
                 }
                 left -= 1;
                 if left == 0 {
-                    runs.push(mem::take(&mut run));
+                    backlogs.push(mem::take(&mut backlog));
                     left = *sizes.next().unwrap();
                 }
             }
-            runs.push(run);
-            runs.iter_mut().for_each(Run::sort);
+            backlogs.push(backlog);
+            backlogs.iter_mut().for_each(Backlog::sort);
             let mut bytes = 0;
-            for some in runs.chunks(runs.len().div_ceil(rounds)) {
+            for some in backlogs.chunks(backlogs.len().div_ceil(rounds)) {
                 bytes += apply(&keyspace, some);
             }
             let groups = keyspace.groups.read().unwrap();

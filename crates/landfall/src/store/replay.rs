@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use super::backlog::Backlog;
 use super::changes::Version;
 use super::control::Control;
 use super::data_file::DataFile;
@@ -12,7 +13,6 @@ use super::record::{Record, WriteRef};
 use super::repair::Repairs;
 use super::restart::Loaded;
 use super::root::MOST_KEYSPACES;
-use super::run::Run;
 use super::tree::Keyspace;
 use crate::environment::Environment;
 use crate::log::batch_assembler::{BatchAssembler, Place};
@@ -24,24 +24,29 @@ const SORTED: usize = if cfg!(test) { 1 << 10 } else { 16 << 20 };
 /// Bytes from which on a thread of its own sorts them.
 const LARGE: usize = 1 << 20;
 
-/// A run that is full, and sorted, or about to be by a thread of its own.
+/// A backlog that is full, and sorted, or about to be by a thread of its own.
 struct Full {
-    run: Arc<Mutex<Run>>,
+    backlog: Arc<Mutex<Backlog>>,
     sorting: Option<JoinHandle<()>>,
 }
 
 impl Full {
-    fn new(run: Run) -> Full {
-        let is_large = run.memory() >= LARGE;
-        let run = Arc::new(Mutex::new(run));
-        let sort = |run: &Mutex<Run>| run.lock().unwrap_or_else(PoisonError::into_inner).sort();
-        let theirs = run.clone();
+    fn new(backlog: Backlog) -> Full {
+        let is_large = backlog.memory() >= LARGE;
+        let backlog = Arc::new(Mutex::new(backlog));
+        let sort = |backlog: &Mutex<Backlog>| {
+            backlog
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .sort()
+        };
+        let theirs = backlog.clone();
         let sorting = is_large.then(|| thread::Builder::new().spawn(move || sort(&theirs)));
         let sorting = sorting.and_then(Result::ok);
         if sorting.is_none() {
-            sort(&run);
+            sort(&backlog);
         }
-        Full { run, sorting }
+        Full { backlog, sorting }
     }
 
     /// Waits until it is.
@@ -50,9 +55,9 @@ impl Full {
         sorted.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     }
 
-    fn sorted(mut self) -> Run {
+    fn sorted(mut self) -> Backlog {
         self.wait();
-        mem::take(&mut self.run.lock().unwrap_or_else(PoisonError::into_inner))
+        mem::take(&mut self.backlog.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -60,14 +65,14 @@ impl Full {
 pub(super) struct Replay<'a, E: Environment> {
     assembler: BatchAssembler,
     loaded: &'a mut Loaded<E>,
-    /// Writes that are not applied yet: those that come, and before them those of which a run is full.
-    run: Run,
+    /// Writes that are not applied yet: those that come, and before them those that are full.
+    backlog: Backlog,
     full: Vec<Full>,
     /// Bytes that those take.
     waiting: usize,
     /// Bytes that they take at most, about.
     most: usize,
-    /// The newest run is applied first: a mistake.
+    /// The newest backlog is applied first: a mistake.
     is_backwards: bool,
     /// Where leaves are of which the log has images, and what came of looking at them.
     data: Option<(&'a DataFile<E>, &'a Control)>,
@@ -89,7 +94,7 @@ impl<'a, E: Environment> Replay<'a, E> {
             is_backwards,
             assembler: BatchAssembler::new(),
             loaded,
-            run: Run::default(),
+            backlog: Backlog::default(),
             full: Vec::new(),
             waiting: 0,
             most: memory,
@@ -130,7 +135,7 @@ impl<'a, E: Environment> Replay<'a, E> {
                         if keyspace >= keyspaces.next {
                             return Err(wrong("its keyspace was never made"));
                         }
-                        self.run.push(keyspace, key, Version { lsn, value });
+                        self.backlog.push(keyspace, key, Version { lsn, value });
                     }
                 }
                 Record::Make {
@@ -168,22 +173,22 @@ impl<'a, E: Environment> Replay<'a, E> {
                     }
                 }
             }
-            if self.run.memory() > SORTED {
+            if self.backlog.memory() > SORTED {
                 self.fill();
             }
         }
         Ok(())
     }
 
-    /// What came is a run.
+    /// What came is full.
     fn fill(&mut self) {
-        let run = mem::take(&mut self.run);
-        self.waiting += run.memory();
+        let backlog = mem::take(&mut self.backlog);
+        self.waiting += backlog.memory();
         // One is sorted at a time, while the next one comes.
         if let Some(last) = self.full.last_mut() {
             last.wait();
         }
-        self.full.push(Full::new(run));
+        self.full.push(Full::new(backlog));
         if self.waiting > self.most {
             self.apply();
         }
@@ -191,16 +196,16 @@ impl<'a, E: Environment> Replay<'a, E> {
 
     /// Applies what waits. What is of a keyspace that was removed is forgotten.
     pub fn apply(&mut self) {
-        let last = mem::take(&mut self.run);
+        let last = mem::take(&mut self.backlog);
         let full = mem::take(&mut self.full).into_iter().map(Full::sorted);
-        let mut runs: Vec<Run> = full.collect();
-        runs.push(Full::new(last).sorted());
+        let mut backlogs: Vec<Backlog> = full.collect();
+        backlogs.push(Full::new(last).sorted());
         if self.is_backwards {
-            runs.reverse();
+            backlogs.reverse();
         }
         self.waiting = 0;
         for keyspace in self.loaded.keyspaces.all.values() {
-            let more = rebuild::apply(keyspace, &runs);
+            let more = rebuild::apply(keyspace, &backlogs);
             self.loaded.changes = self.loaded.changes.wrapping_add_signed(more);
         }
     }

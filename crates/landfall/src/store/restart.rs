@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ use super::protection::{Protection, ProtectionChoice};
 use super::repair::Repairs;
 use super::replay::Replay;
 use super::root::{Root, Span, take_leaves};
+use super::runs::entry::RunEntry;
+use super::runs::{Run, Runs};
 use super::shared::{Keyspaces, Shared, Work};
 use super::snapshots::Committing;
 use super::tree::{Group, Keyspace, Leaves, Page, Slot};
@@ -110,6 +112,15 @@ fn load<E: Environment>(data: &DataFile<E>, control: &Control) -> Result<Loaded<
         let extent = extent.ok_or_else(|| data.corrupt(pointer, "a page lies over another"))?;
         Ok(Page::new(pointer, extent))
     };
+    let hold_run = |entry: RunEntry| {
+        let (start, end) = (entry.start(granule), control.end);
+        let is_within = start + entry.bytes <= end;
+        let extent = is_within.then(|| space.take_at(start, entry.bytes));
+        let extent = extent.flatten();
+        let what = "a run lies over another page, or behind the end of the data file";
+        let extent = extent.ok_or_else(|| data.corrupt(entry.index, what))?;
+        Ok(Run::new(entry, extent))
+    };
     let no_sense = |pointer: Pointer| data.corrupt(pointer, "what is in the page makes no sense");
     let (raw, _) = data.read(control.root, Kind::Root, control)?;
     let root = Root::decode(&raw, granule).ok_or_else(|| no_sense(control.root))?;
@@ -155,21 +166,25 @@ fn load<E: Environment>(data: &DataFile<E>, control: &Control) -> Result<Loaded<
                 let next = lows.get(index + 1);
                 let is_within =
                     |low: &Arc<[u8]>| *low >= entry.low && next.is_none_or(|next| low < next);
-                if !list.iter().all(|(low, _)| is_within(low)) {
+                if !list.iter().all(|leaf| is_within(&leaf.low)) {
                     return Err(no_sense(pointer));
                 }
                 group.page = Some(hold(pointer)?);
-                let slots = list.into_iter().map(|(low, pointer)| {
+                let slots = list.into_iter().map(|leaf| {
+                    let pointer = leaf.pointer;
                     if pointer.offset + pointer.extent(granule) > control.end {
                         let what = "a page is behind the end of the data file";
                         return Err(data.corrupt(pointer, what));
                     }
                     let page = hold(pointer)?;
-                    Ok(Slot { low, page })
+                    let (low, keys) = (leaf.low, leaf.keys);
+                    Ok(Slot { low, page, keys })
                 });
                 group.leaves = Leaves::new(slots.collect::<Result<_, Error>>()?);
             }
-            let held = (group.page.clone(), group.leaves.clone());
+            let runs = entry.runs.into_iter().map(&hold_run);
+            group.runs = Arc::new(runs.collect::<Result<Runs<E>, Error>>()?);
+            let held = (group.page.clone(), group.leaves.clone(), group.runs.clone());
             loaded.durable.groups.push(held);
             groups.push((entry.low, group));
         }
@@ -379,6 +394,7 @@ pub(super) fn open<E: Environment>(
         logical_bytes: AtomicU64::new(0),
         closing: EventCount::new(),
         is_closing: AtomicBool::new(false),
+        buffer_percent: AtomicU8::new(options.buffer_percent),
         options,
         log,
     });

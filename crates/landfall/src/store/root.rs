@@ -7,34 +7,48 @@ use super::options::KeyspaceOptions;
 use super::page::Pointer;
 use super::protection::ProtectionChoice;
 use super::record::{put_options, take_options};
+use super::runs::entry::RunEntry;
 
-/// The leaves of a group: of each the first key, and where it is.
-pub(crate) type LeafList = Vec<(Arc<[u8]>, Pointer)>;
+/// A leaf, as the page of its group knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LeafEntry {
+    /// Its first key.
+    pub low: Arc<[u8]>,
+    pub pointer: Pointer,
+    /// How many it has.
+    pub keys: u32,
+}
 
 /// Appends where the leaves of a group are.
 pub(crate) fn put_leaves<'a>(
     out: &mut Vec<u8>,
     granule: u64,
-    leaves: impl ExactSizeIterator<Item = (&'a [u8], Pointer)>,
+    leaves: impl ExactSizeIterator<Item = (&'a [u8], Pointer, u32)>,
 ) {
     put_number(out, leaves.len() as u64);
-    for (low, pointer) in leaves {
+    for (low, pointer, keys) in leaves {
         put_bytes(out, low);
         pointer.put(granule, out);
+        put_number(out, keys.into());
     }
 }
 
 /// `None`: that is no list of leaves in the order of their keys.
-pub(crate) fn take_leaves(bytes: &[u8], granule: u64) -> Option<LeafList> {
+pub(crate) fn take_leaves(bytes: &[u8], granule: u64) -> Option<Vec<LeafEntry>> {
     let mut cursor = Cursor::new(bytes);
-    let mut leaves: LeafList = Vec::new();
+    let mut leaves: Vec<LeafEntry> = Vec::new();
     for _ in 0..cursor.count()? {
         let low = cursor.bytes()?;
         let pointer = Pointer::take(granule, &mut cursor)?;
-        if leaves.last().is_some_and(|(before, _)| **before >= *low) {
+        let keys = cursor.number_u32()?;
+        if leaves.last().is_some_and(|before| *before.low >= *low) {
             return None;
         }
-        leaves.push((low.into(), pointer));
+        leaves.push(LeafEntry {
+            low: low.into(),
+            pointer,
+            keys,
+        });
     }
     cursor.is_empty().then_some(leaves)
 }
@@ -44,10 +58,12 @@ pub(crate) fn take_leaves(bytes: &[u8], granule: u64) -> Option<LeafList> {
 pub(crate) struct GroupEntry {
     /// The first key that it may have.
     pub low: Arc<[u8]>,
-    /// Its leaves have all changes of commits before this one.
+    /// Its leaves and runs have all changes of commits before this one.
     pub watermark: u64,
     /// `None`: it has no leaves.
     pub page: Option<Pointer>,
+    /// The newest first.
+    pub runs: Vec<RunEntry>,
 }
 
 /// A keyspace, as the root knows it.
@@ -122,6 +138,8 @@ impl Root {
                 if let Some(page) = group.page {
                     page.put(granule, &mut out);
                 }
+                put_number(&mut out, group.runs.len() as u64);
+                group.runs.iter().for_each(|run| run.put(granule, &mut out));
             }
         }
         out
@@ -168,10 +186,18 @@ impl Root {
                 if groups.last().is_some_and(|before| *before.low >= *low) {
                     return None;
                 }
+                let runs = (0..cursor.count()?).map(|_| RunEntry::take(granule, &mut cursor));
+                let runs: Vec<RunEntry> = runs.collect::<Option<_>>()?;
+                let is_in_tiers = runs.is_sorted_by_key(|run| run.tier);
+                // A group without leaves has no use for runs.
+                if !is_in_tiers || (page.is_none() && !runs.is_empty()) {
+                    return None;
+                }
                 groups.push(GroupEntry {
                     low: low.into(),
                     watermark,
                     page,
+                    runs,
                 });
             }
             if groups.first().is_none_or(|first| !first.low.is_empty()) {
@@ -210,6 +236,7 @@ mod tests {
             low: low.as_bytes().into(),
             watermark: 4,
             page,
+            runs: Vec::new(),
         };
         let keyspace = |id, groups| KeyspaceEntry {
             id,
@@ -240,9 +267,16 @@ mod tests {
     fn what_is_encoded_is_decoded() {
         let root = root();
         assert_eq!(Root::decode(&root.encode(512), 512), Some(root));
-        let leaves: LeafList = vec![(Arc::default(), pointer(1)), ((*b"k").into(), pointer(4))];
+        let leaf = |low: &[u8], pointer, keys| LeafEntry {
+            low: low.into(),
+            pointer,
+            keys,
+        };
+        let leaves = vec![leaf(b"", pointer(1), 3), leaf(b"k", pointer(4), 300)];
         let mut out = Vec::new();
-        put_leaves(&mut out, 512, leaves.iter().map(|(low, at)| (&**low, *at)));
+        let list = leaves.iter();
+        let list = list.map(|leaf| (&*leaf.low, leaf.pointer, leaf.keys));
+        put_leaves(&mut out, 512, list);
         assert_eq!(take_leaves(&out, 512), Some(leaves));
     }
 

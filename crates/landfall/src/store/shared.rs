@@ -9,7 +9,7 @@
 //! cache, the free space and the log's own are taken last, and nothing is waited for with them.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::cache::Cache;
@@ -25,6 +25,7 @@ use super::page::{Kind, Pointer, Written, unseal};
 use super::protection::{Protection, ProtectionChoice, measure, require_atomic};
 use super::record::{Record, Write};
 use super::root::MOST_KEYSPACES;
+use super::runs::Reader;
 use super::snapshots::Committing;
 use super::transaction::Checks;
 use super::tree::{Group, Keyspace, Lookup, Page, Place, group_of};
@@ -92,6 +93,8 @@ pub(crate) struct Shared<E: Environment> {
     pub limit: AtomicUsize,
     /// Those who wait for it to rise.
     pub room: Waiters<E>,
+    /// How many percent of what leaves take runs may take.
+    pub buffer_percent: AtomicU8,
     pub schedule: E::Mutex<Schedule>,
     pub tally: E::Mutex<Tally>,
     /// Commits, and bytes of their keys and values.
@@ -124,6 +127,37 @@ fn check_sizes(writes: &[Write]) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+impl<E: Environment> Reader<E> for Shared<E> {
+    fn granule(&self) -> u64 {
+        self.granule
+    }
+
+    fn leaf(&self, page: &Arc<Page<E>>) -> Result<Arc<Leaf>, Error> {
+        self.load(page)
+    }
+
+    fn index(&self, pointer: Pointer) -> Result<Vec<u8>, Error> {
+        let data = self.data.get().ok_or(Error::Closed)?;
+        let mut buffer = Buffer::new(pointer.extent(self.granule) as usize);
+        let whole = 0..buffer.capacity();
+        let read = data
+            .file
+            .read(buffer.bytes_mut(whole.clone()), pointer.offset);
+        read.map_err(Error::io("read the index of a run"))?;
+        let trusts = planted!(self.environment, SkipPageChecksum);
+        let store = self.log.shared.log;
+        let raw = unseal(buffer.bytes(whole), pointer, Kind::Run, store, trusts);
+        raw.map_err(|what| data.corrupt(pointer, what))
+    }
+
+    fn corrupt(&self, pointer: Pointer, what: &str) -> Error {
+        match self.data.get() {
+            Some(data) => data.corrupt(pointer, what),
+            None => Error::Closed,
+        }
+    }
 }
 
 impl<E: Environment> Shared<E> {
@@ -338,10 +372,7 @@ impl<E: Environment> Shared<E> {
         let lookup = if planted!(self.environment, ForgetFrozen) {
             match group.active.find(key, at) {
                 Some(version) => Lookup::Here(version.value.map(<[u8]>::to_vec)),
-                None => {
-                    let leaf = group.leaves.of_key(key);
-                    Lookup::Leaf(leaf.map(|index| group.leaves[index].page.clone()))
-                }
+                None => group.on_disk(key),
             }
         } else {
             group.find(key, at)
@@ -350,8 +381,19 @@ impl<E: Environment> Shared<E> {
         drop(groups);
         match lookup {
             Lookup::Here(value) => Ok(value),
-            Lookup::Leaf(None) => Ok(None),
-            Lookup::Leaf(Some(page)) => {
+            Lookup::Disk(runs, leaf) => {
+                let oldest_first = planted!(self.environment, OldestRunFirst);
+                for place in 0..runs.len() {
+                    let place = if oldest_first {
+                        runs.len() - 1 - place
+                    } else {
+                        place
+                    };
+                    if let Some(value) = runs[place].find(self, key, at)? {
+                        return Ok(value);
+                    }
+                }
+                let Some(page) = leaf else { return Ok(None) };
                 let leaf = self.load(&page)?;
                 let found = leaf.find(key, at).and_then(|entry| entry.value);
                 Ok(found.map(<[u8]>::to_vec))
@@ -405,7 +447,7 @@ impl<E: Environment> Shared<E> {
         self.decode_leaf(pointer, buffer.bytes(whole))
     }
 
-    fn decode_leaf(&self, pointer: Pointer, bytes: &[u8]) -> Result<Leaf, Error> {
+    pub fn decode_leaf(&self, pointer: Pointer, bytes: &[u8]) -> Result<Leaf, Error> {
         let data = self.data.get().ok_or(Error::Closed)?;
         let trusts = planted!(self.environment, SkipPageChecksum);
         let store = self.log.shared.log;

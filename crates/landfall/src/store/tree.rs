@@ -1,8 +1,9 @@
 //! The tree in memory: keyspaces, their groups of leaves, and what of each group is in no leaf yet.
 //!
 //! A keyspace is cut into groups by key, and a group into leaves. Where each leaf is stands in memory; what is in it is read
-//! when somebody asks. A group has its changes: those that are *active* come in, and those that are *frozen* are being
-//! written by a checkpoint. Whoever looks for a key takes the newest of the three: active, frozen, leaf.
+//! when somebody asks. A group has its changes: those that are *active* come in, those that are *frozen* are being
+//! written by a checkpoint, and those in *runs* are on the disk. Whoever looks for a key takes the newest: active, frozen, the
+//! newest run, and so on to the leaf.
 //!
 //! Locks: the list of groups is held to look at while a group's lock is taken, so that no group is cut meanwhile by who holds
 //! the list to change it. Of several groups the locks are taken in the order of keys, and only by who commits.
@@ -18,6 +19,7 @@ use super::leaf::Leaf;
 use super::options::KeyspaceOptions;
 use super::page::Pointer;
 use super::piece::{Seen, overlay};
+use super::runs::Runs;
 use crate::Error;
 use crate::environment::Environment;
 
@@ -42,6 +44,12 @@ impl<E: Environment> Page<E> {
         Page::of(pointer, self.extent.clone())
     }
 
+    /// One that is in an extent with others.
+    pub fn in_extent(pointer: Pointer, extent: Arc<Extent<E>>) -> Arc<Page<E>> {
+        debug_assert!(extent.start <= pointer.offset);
+        Page::of(pointer, extent)
+    }
+
     fn of(pointer: Pointer, extent: Arc<Extent<E>>) -> Arc<Page<E>> {
         Arc::new(Page {
             pointer,
@@ -49,6 +57,11 @@ impl<E: Environment> Page<E> {
             cached: E::mutex(None),
             is_used: AtomicBool::new(false),
         })
+    }
+
+    /// Bytes of the data file that it takes, with what is in its extent besides.
+    pub fn bytes(&self) -> u64 {
+        self.extent.bytes
     }
 
     pub fn cached(&self) -> Option<Arc<Leaf>> {
@@ -78,6 +91,8 @@ impl<E: Environment> Drop for Page<E> {
 pub(crate) struct Slot<E: Environment> {
     pub low: Arc<[u8]>,
     pub page: Arc<Page<E>>,
+    /// How many it has; about, where leaves are at home.
+    pub keys: u32,
 }
 
 impl<E: Environment> Clone for Slot<E> {
@@ -85,6 +100,7 @@ impl<E: Environment> Clone for Slot<E> {
         Slot {
             low: self.low.clone(),
             page: self.page.clone(),
+            keys: self.keys,
         }
     }
 }
@@ -94,12 +110,22 @@ pub(crate) struct Leaves<E: Environment> {
     slots: Vec<Slot<E>>,
     /// Of their first keys.
     heads: Heads,
+    /// Bytes of the data file that they take.
+    pub bytes: u64,
+    pub keys: u64,
 }
 
 impl<E: Environment> Leaves<E> {
     pub fn new(slots: Vec<Slot<E>>) -> Arc<Leaves<E>> {
         let heads = Heads::of(slots.len(), |index| &slots[index].low);
-        Arc::new(Leaves { slots, heads })
+        let bytes = slots.iter().map(|slot| slot.page.bytes()).sum();
+        let keys = slots.iter().map(|slot| u64::from(slot.keys)).sum();
+        Arc::new(Leaves {
+            slots,
+            heads,
+            bytes,
+            keys,
+        })
     }
 
     /// Which one has this key.
@@ -129,9 +155,11 @@ impl<E: Environment> Deref for Leaves<E> {
 /// What a group is at a moment.
 pub(crate) struct Group<E: Environment> {
     pub leaves: Arc<Leaves<E>>,
+    /// What is on the disk and in no leaf.
+    pub runs: Arc<Runs<E>>,
     /// Where it is written where its leaves are; `None`: it has none.
     pub page: Option<Arc<Page<E>>>,
-    /// The leaves have all its changes of commits before this one.
+    /// The leaves and runs have all its changes of commits before this one.
     pub watermark: u64,
     pub active: Changes,
     pub frozen: Option<Arc<Changes>>,
@@ -150,14 +178,15 @@ pub(crate) struct Group<E: Environment> {
 pub(crate) enum Lookup<E: Environment> {
     /// In memory: that is it; `None`: it was removed.
     Here(Option<Vec<u8>>),
-    /// In this leaf, if there is one.
-    Leaf(Option<Arc<Page<E>>>),
+    /// In one of these runs, or in this leaf, if there is one.
+    Disk(Arc<Runs<E>>, Option<Arc<Page<E>>>),
 }
 
 impl<E: Environment> Group<E> {
     pub fn empty() -> Group<E> {
         Group {
             leaves: Leaves::new(Vec::new()),
+            runs: Arc::default(),
             page: None,
             watermark: 0,
             active: Changes::default(),
@@ -182,8 +211,14 @@ impl<E: Environment> Group<E> {
         if let Some(version) = self.active.find(key, at).or_else(frozen) {
             return Lookup::Here(version.value.map(<[u8]>::to_vec));
         }
+        self.on_disk(key)
+    }
+
+    /// Where to look for what is not in memory of a key.
+    pub fn on_disk(&self, key: &[u8]) -> Lookup<E> {
         let leaf = self.leaves.of_key(key);
-        Lookup::Leaf(leaf.map(|index| self.leaves[index].page.clone()))
+        let leaf = leaf.map(|index| self.leaves[index].page.clone());
+        Lookup::Disk(self.runs.clone(), leaf)
     }
 
     /// What keys in this range have at a commit, as far as that is in memory, in their order.

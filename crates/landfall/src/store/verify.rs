@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::data_file::DataFile;
 use super::leaf::Leaf;
+use super::runs::{Reader, Run};
 use super::tree::{Keyspace, Page, Slot};
 use crate::Error;
 use crate::environment::Environment;
@@ -13,7 +14,7 @@ use crate::environment::Environment;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct StoreVerification {
-    /// Leaves that were read.
+    /// Leaves that were read, and blocks of runs.
     pub leaves: u64,
     /// Entries of them: keys with a value, removed ones, and older versions.
     pub entries: u64,
@@ -42,11 +43,20 @@ pub(super) type ReadLeaf<'a, E> = dyn FnMut(&Page<E>) -> Result<Leaf, Error> + '
 pub(super) fn verify<E: Environment>(
     keyspaces: &[Arc<Keyspace<E>>],
     data: Option<&DataFile<E>>,
+    reader: &dyn Reader<E>,
     read: &mut ReadLeaf<'_, E>,
 ) -> StoreVerification {
     let mut found = StoreVerification::default();
     for keyspace in keyspaces {
         let places = E::share(&keyspace.groups).clone();
+        for (index, place) in places.iter().enumerate() {
+            let next = places.get(index + 1).map(|next| &*next.low);
+            let runs = E::share(&place.group).runs.clone();
+            for run in runs.iter() {
+                let low = (index > 0).then_some(&*place.low);
+                verify_run(keyspace, run, (low, next), data, reader, read, &mut found);
+            }
+        }
         let leaves = places
             .iter()
             .map(|place| E::share(&place.group).leaves.clone());
@@ -60,6 +70,52 @@ pub(super) fn verify<E: Environment>(
         }
     }
     found
+}
+
+/// Reads every block of a run, whose keys are from one on and before another.
+fn verify_run<E: Environment>(
+    keyspace: &Keyspace<E>,
+    run: &Run<E>,
+    (low, next): (Option<&[u8]>, Option<&[u8]>),
+    data: Option<&DataFile<E>>,
+    reader: &dyn Reader<E>,
+    read: &mut ReadLeaf<'_, E>,
+    found: &mut StoreVerification,
+) {
+    let owned = |low: Option<&[u8]>| low.map(<[u8]>::to_vec);
+    let damaged = |low: Option<&[u8]>, next: Option<&[u8]>, offset, error| DamagedLeaf {
+        keyspace: keyspace.name.clone(),
+        keys: (
+            owned(low).map_or(Bound::Unbounded, Bound::Included),
+            owned(next).map_or(Bound::Unbounded, Bound::Excluded),
+        ),
+        offset,
+        error,
+    };
+    let index = match run.index(reader) {
+        Ok(index) => index,
+        Err(error) => {
+            let offset = run.entry.index.offset;
+            return found.damage.push(damaged(low, next, offset, error));
+        }
+    };
+    let blocks = &index.blocks;
+    for (place, slot) in blocks.iter().enumerate() {
+        found.leaves += 1;
+        let behind = blocks.get(place + 1).map(|next| &*next.low).or(next);
+        let low = low.map_or(&*slot.low, |low| low.max(&slot.low));
+        let entries = read(&slot.page).and_then(|leaf| {
+            let entries = entries_between(&leaf, Some(low), behind);
+            entries.ok_or_else(|| misplaced(data, &slot.page))
+        });
+        match entries {
+            Ok(entries) => found.entries += entries,
+            Err(error) => {
+                let offset = slot.page.pointer.offset;
+                found.damage.push(damaged(Some(low), behind, offset, error));
+            }
+        }
+    }
 }
 
 /// Reads one leaf of a keyspace: how many entries it has.

@@ -45,6 +45,7 @@ fn options(way: Way, rng: &mut Rng) -> StoreOptions {
             Policy::Interval(Duration::from_micros(100)),
         ][rng.usize(0..3)],
         protection: None,
+        buffer_percent: [0, 0, 50, 200][rng.usize(0..4)],
         // Clocks go on by a microsecond when they are looked at.
         max_recovery_time: Duration::from_micros([30, 1 << 30][rng.usize(0..2)]),
         log: Options {
@@ -429,6 +430,24 @@ pub(crate) fn play(kind: Kind, seed: u64, planted: Option<Fault>) -> Outcome {
     })
 }
 
+/// The same, with groups that have runs.
+pub(crate) fn play_runs(seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, found| {
+        let kind = [Kind::PowerCut, Kind::Killed][rng.usize(0..2)];
+        let mut scene = Scene::new(kind, planted, rng);
+        scene.options.buffer_percent = [100, 200][rng.usize(0..2)];
+        scene.protection = None;
+        scene.keyspace = KeyspaceOptions::default()
+            .leaf_bytes([256, 400][rng.usize(0..2)])
+            .compression([Compression::None, Compression::Lz4][rng.usize(0..2)]);
+        let disk = Disk::new(scene.way.block(), rng.u64(..));
+        let history = Arc::new(Mutex::new(History::default()));
+        scene.lives(&disk, &history, rng)?;
+        let history = lock(&history).clone();
+        scene.power_cuts(&disk, &history, rng, DEPTH, found)
+    })
+}
+
 /// A process dies while it makes a checkpoint, and the power goes while the next one makes another: what the first has left
 /// to the kernel may not be there then.
 pub(crate) fn killed_in_checkpoint(seed: u64, planted: Option<Fault>) -> Outcome {
@@ -505,6 +524,14 @@ pub(crate) fn removed_before_checkpoint(seed: u64, planted: Option<Fault>) -> Ou
             };
             store.shared.commit(vec![write], None).map_err(wrong)
         };
+        // It may be in a leaf, or in a run.
+        if !scene.keyspace.in_place && rng.bool() {
+            store.shared.set_buffer_percent(200);
+            for key in 0..6 {
+                put(&old, key, 100)?;
+            }
+            store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
+        }
         put(&old, 7, 20)?;
         store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
         for key in 0..5 {
@@ -513,13 +540,15 @@ pub(crate) fn removed_before_checkpoint(seed: u64, planted: Option<Fault>) -> Ou
         store.shared.log.commit().map_err(wrong)?;
         put(&new, 7, 20)?;
         store.shared.forget_keyspace(&old).map_err(wrong)?;
+        // Nobody reads it any more.
+        drop(old);
         disk.cut_power_after(rng.u64(0..30));
         match store.shared.checkpoint(Goal::Due) {
             Err(error) if is_refusal(&error) => {}
             made => made.map_err(wrong)?,
         }
         disk.cut_power_now();
-        drop((old, new, other, store));
+        drop((new, other, store));
         for _ in 0..STATES {
             let left = disk.after_power_cut(Loss::ALL[rng.usize(0..Loss::ALL.len())], rng);
             if !found.states.insert(left.digest()) {

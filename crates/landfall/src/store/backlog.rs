@@ -1,6 +1,6 @@
-//! Writes that were read from the log and are not applied yet: a run of them in one piece of memory.
+//! Writes that were read from the log and are not applied yet: a backlog of them in one piece of memory.
 //!
-//! Writes are put in as they come; when the run is [sorted](Run::sort) they are in the order of keyspaces and keys, and those of
+//! Writes are put in as they come; when it is [sorted](Backlog::sort) they are in the order of keyspaces and keys, and those of
 //! one key in the order of their commits. Nothing here knows of the tree.
 
 use super::changes::Version;
@@ -29,12 +29,12 @@ fn head(key: &[u8]) -> u64 {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Run {
+pub(super) struct Backlog {
     bytes: Vec<u8>,
     writes: Vec<Written>,
 }
 
-/// A write of a run: a key, and what it was given.
+/// A write of a backlog: a key, and what it was given.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item<'r> {
     head: u64,
@@ -55,14 +55,14 @@ impl<'r> Item<'r> {
     }
 }
 
-/// Writes of a run that are neighbours.
+/// Writes of a backlog that are neighbours.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part<'r> {
     bytes: &'r [u8],
     writes: &'r [Written],
 }
 
-impl Run {
+impl Backlog {
     pub fn push(&mut self, keyspace: u32, key: &[u8], version: Version<'_>) {
         self.writes.push(Written {
             head: head(key),

@@ -1,0 +1,122 @@
+//! Which groups get a run, and which are merged.
+//!
+//! Runs may take a share of what leaves take. What was frozen of a group becomes a run, unless merging it at once writes less
+//! than keeping it would in the end. When all runs take more than they may, the groups that are fullest are merged: those
+//! whose runs take the most in proportion to their leaves. On average a group has half of what it has then: so each byte of
+//! an update is written about `1 / (2 * share)` times into leaves.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::super::changes::Changes;
+use super::super::shared::Shared;
+use super::super::tree::{Keyspace, Leaves, Place};
+use super::sources::keys_of_leaf;
+use super::{Runs, bytes_of};
+use crate::environment::Environment;
+
+/// What becomes of a group that a checkpoint writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// All that it has goes into its leaves.
+    Merge,
+    /// What was frozen becomes a run.
+    Run,
+}
+
+/// Removals in runs for each hundred keys of leaves from which on a group is merged: what they cover takes space, and time of
+/// whoever goes through it.
+const MOST_REMOVALS: u64 = 20;
+
+/// How much of a store's leaves and runs there is, but for leaves in place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Buffered {
+    /// Bytes of the data file.
+    pub leaf_bytes: u64,
+    pub run_bytes: u64,
+}
+
+impl Buffered {
+    /// Bytes of runs that are too many, if they may take so many percent of leaves.
+    pub fn debt(&self, percent: u8) -> u64 {
+        let most = self.leaf_bytes / 100 * u64::from(percent);
+        self.run_bytes.saturating_sub(most)
+    }
+}
+
+/// The share that merging a group of so many leaves at once would write of what keeping a run of these changes would cost.
+fn merging_is_cheap<E: Environment>(leaves: &Leaves<E>, changes: &Changes, percent: u8) -> bool {
+    if leaves.is_empty() || percent == 0 {
+        return true;
+    }
+    let mut given = 0;
+    let mut rewritten = 0;
+    for index in 0..leaves.len() {
+        let (from, to) = keys_of_leaf(leaves, index);
+        let (mut values, mut removals) = (0, 0);
+        for (_, versions) in changes.range(from, to) {
+            match versions.newest_first().next() {
+                Some(version) if version.value.is_none() => removals += 1,
+                _ => values += 1,
+            }
+        }
+        if values + removals > 0 {
+            // Of a leaf that gets empty nothing is written.
+            let left = u64::from(leaves[index].keys).saturating_sub(removals);
+            rewritten += left.max(values);
+        }
+        given += values + removals;
+    }
+    // In keys, as if all took the same. What is given is written in either way.
+    rewritten * 2 * u64::from(percent) <= given * 100
+}
+
+impl<E: Environment> Shared<E> {
+    /// How many percent of what leaves take runs may take.
+    pub fn buffer_percent(&self) -> u8 {
+        self.buffer_percent.load(Ordering::Relaxed)
+    }
+
+    /// Lets runs take so many percent from the next checkpoint on.
+    pub fn set_buffer_percent(&self, percent: u8) {
+        self.buffer_percent.store(percent, Ordering::Relaxed);
+        if self.buffered().debt(percent) > 0 {
+            self.ask();
+        }
+    }
+
+    pub fn buffered(&self) -> Buffered {
+        let mut all = Buffered::default();
+        for keyspace in self.all_keyspaces() {
+            if keyspace.options.in_place {
+                continue;
+            }
+            let places: Vec<Place<E>> = E::share(&keyspace.groups).clone();
+            for place in places {
+                let group = E::share(&place.group);
+                all.leaf_bytes += group.leaves.bytes;
+                all.run_bytes += bytes_of(&group.runs);
+            }
+        }
+        all
+    }
+
+    /// What becomes of a group that has such changes.
+    pub(in super::super) fn how(
+        &self,
+        keyspace: &Arc<Keyspace<E>>,
+        leaves: &Leaves<E>,
+        runs: &Arc<Runs<E>>,
+        changes: &Changes,
+        is_damaged: bool,
+    ) -> How {
+        let percent = self.buffer_percent();
+        let removals: u64 = runs.iter().map(|run| run.entry.removals).sum();
+        let is_merged = keyspace.options.in_place
+            || percent == 0
+            || is_damaged
+            || removals * 100 > leaves.keys * MOST_REMOVALS
+            || (runs.is_empty() && merging_is_cheap(leaves, changes, percent));
+        if is_merged { How::Merge } else { How::Run }
+    }
+}
