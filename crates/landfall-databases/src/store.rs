@@ -4,11 +4,13 @@
 //! leaves, in the background.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use landfall::{
-    Compression, Error, Keyspace, KeyspaceOptions, Options, Policy, Protection, Store, StoreOptions,
+    Compression, Error, Keyspace, KeyspaceOptions, MOST_BUFFER_PERCENT, Options, Policy,
+    Protection, Store, StoreOptions,
 };
 
 use super::{
@@ -55,6 +57,12 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
                 default: Some("64M"),
                 about: "bytes of changes and of leaves that are kept in memory",
                 always_shown: false,
+            },
+            Setting {
+                name: "buffer",
+                default: Some("0"),
+                about: "percent of what leaves take that buffered changes may take on disk, 0 to 16; or turning: from 0 to 16 and back while it runs",
+                always_shown: true,
             },
             Setting {
                 name: "segment",
@@ -108,9 +116,15 @@ struct LandfallStore {
     name: String,
     options: StoreOptions,
     keyspace: KeyspaceOptions,
+    is_turning: bool,
     #[cfg(feature = "mistakes")]
     mistake: Option<String>,
 }
+
+/// Percent of the buffer, one after the other, where it is to turn.
+const TURNS: [u8; 4] = [2, 11, 16, 0];
+/// Commits until the next one.
+const TURN: u64 = 40;
 
 fn make(chosen: &Chosen) -> Result<Box<dyn Database>, SettingError> {
     #[cfg(feature = "mistakes")]
@@ -139,18 +153,26 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Database>, SettingError> {
         return Err(chosen.wrong("leaf", "in place it must be 4K, 8K or 16K"));
     }
     let compression = chosen.one_of("compression", &compressions)?;
+    let is_turning = chosen.text("buffer") == "turning";
+    let buffer = if is_turning {
+        TURNS[0]
+    } else {
+        chosen.number("buffer", 0, MOST_BUFFER_PERCENT.into())? as u8
+    };
     Ok(Box::new(LandfallStore {
         name: chosen.name(),
         options: StoreOptions::default()
             .policy(chosen.one_of("policy", &policies)?)
             .memory_bytes(chosen.size("memory", 4 << 10, 1 << 44)? as usize)
             .protection(chosen.one_of("protection", &protections)?)
+            .buffer_percent(buffer)
             .log(Options::default().segment_bytes(segment)),
         keyspace: KeyspaceOptions::default()
             .compression(compression)
             .leaf_bytes(leaf)
             .in_place(is_in_place)
             .whole_leaves(chosen.one_of("changes", &changes)?),
+        is_turning,
         #[cfg(feature = "mistakes")]
         mistake,
     }))
@@ -196,6 +218,7 @@ impl Database for LandfallStore {
         Ok(Box::new(RunningStore {
             store: Mutex::new(Arc::new(store)),
             keyspace,
+            commits: self.is_turning.then(Arc::default),
         }))
     }
 }
@@ -205,6 +228,8 @@ struct RunningStore {
     /// Locked for moments only.
     store: Mutex<Arc<Store>>,
     keyspace: Keyspace,
+    /// How many there were, where the buffer turns with them.
+    commits: Option<Arc<AtomicU64>>,
 }
 
 impl RunningStore {
@@ -225,6 +250,7 @@ impl Running for RunningStore {
         Ok(Session::Keys(Box::new(StoreSession {
             store: self.store(),
             keyspace: self.keyspace.clone(),
+            commits: self.commits.clone(),
         })))
     }
 
@@ -264,7 +290,9 @@ impl Running for RunningStore {
     }
 
     fn stop(self: Box<Self>) -> Result<(), DatabaseError> {
-        let RunningStore { store, keyspace } = *self;
+        let RunningStore {
+            store, keyspace, ..
+        } = *self;
         drop(keyspace);
         let store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
         // Where a session is still open it is closed with that one.
@@ -278,6 +306,7 @@ impl Running for RunningStore {
 struct StoreSession {
     store: Arc<Store>,
     keyspace: Keyspace,
+    commits: Option<Arc<AtomicU64>>,
 }
 
 impl KeyValue for StoreSession {
@@ -302,6 +331,14 @@ impl KeyValue for StoreSession {
     }
 
     fn commit(&mut self, batch: &Batch) -> Result<(), DatabaseError> {
+        if let Some(commits) = &self.commits {
+            let number = commits.fetch_add(1, Ordering::Relaxed) + 1;
+            if number.is_multiple_of(TURN) {
+                let turn = TURNS[(number / TURN) as usize % TURNS.len()];
+                let turned = self.store.set_buffer_percent(turn);
+                turned.map_err(|error| failed("cannot turn the buffer", error))?;
+            }
+        }
         let mut writes = self.store.batch();
         for (key, value) in &batch.0 {
             match value {
@@ -332,6 +369,8 @@ mod tests {
     fn what_was_acknowledged_is_kept_under_all_settings() {
         keeps_keys("landfall-store", "");
         keeps_keys("landfall-store", "compression=none leaf=1K memory=32K");
+        keeps_keys("landfall-store", "buffer=11 leaf=1K memory=32K");
+        keeps_keys("landfall-store", "buffer=turning leaf=1K memory=32K");
     }
 
     #[test]

@@ -121,21 +121,30 @@ fn recorded(kind: Kind) -> Option<ScratchFilesystem> {
     }
 }
 
-/// Updates rows in a new store. What it counts and what the device was given meanwhile; `None`: there is no recorder.
-fn run(kind: Kind) -> Option<(StoreCounters, BTreeMap<Cause, Given>)> {
+/// Updates rows in a new store, of which so many percent may wait in runs. What it counts and what the device was given meanwhile; `None`: there is no recorder.
+fn run(kind: Kind, percent: u8) -> Option<(StoreCounters, BTreeMap<Cause, Given>)> {
     let made = recorded(kind)?;
     let directory = made.directory().join("store");
     // Of whatever is removed nobody knows where it was.
     let log = LogOptions::default().segment_bytes(SEGMENT);
     let log = log.spare_segments(16);
-    let store = Store::open(&directory, StoreOptions::default().log(log)).unwrap();
+    let options = StoreOptions::default().log(log).buffer_percent(percent);
+    let store = Store::open(&directory, options).unwrap();
     let keyspace = store.keyspace("rows", KeyspaceOptions::default()).unwrap();
     keyspace.insert(b"first", b"").unwrap();
     store.checkpoint().unwrap();
     let before = settled(&store);
     made.recorder().unwrap().record().unwrap();
-    for round in 0..9_u64 {
-        for number in 0..400_u64 {
+    // Few at a time, or they are merged at once.
+    let (rounds, updates): (u64, u64) = if percent == 0 { (9, 400) } else { (18, 60) };
+    for round in 0..rounds {
+        let first = if percent > 0 && round > 4 {
+            round * 60
+        } else {
+            0
+        };
+        let updates = if round > 4 { updates } else { 400 };
+        for number in first..first + updates {
             let key = (number * 7919 % 1000).to_be_bytes();
             let value: Vec<u8> = (0..300)
                 .map(|at| (at * 31 + number * 7 + round) as u8)
@@ -157,6 +166,9 @@ fn run(kind: Kind) -> Option<(StoreCounters, BTreeMap<Cause, Given>)> {
         (&mut counters.log.zero_bytes, before.log.zero_bytes),
         (&mut counters.log.control_bytes, before.log.control_bytes),
         (&mut counters.leaf_bytes, before.leaf_bytes),
+        (&mut counters.merge_bytes, before.merge_bytes),
+        (&mut counters.run_bytes, before.run_bytes),
+        (&mut counters.tier_bytes, before.tier_bytes),
         (&mut counters.group_bytes, before.group_bytes),
         (&mut counters.root_bytes, before.root_bytes),
         (&mut counters.control_bytes, before.control_bytes),
@@ -171,17 +183,29 @@ fn run(kind: Kind) -> Option<(StoreCounters, BTreeMap<Cause, Given>)> {
 
 #[test]
 fn what_a_store_counts_is_what_the_device_was_given() {
-    for kind in [Kind::Xfs, Kind::Ext4, Kind::Ext3] {
-        let Some((counters, given)) = run(kind) else {
+    for (kind, percent) in [
+        (Kind::Xfs, 0),
+        (Kind::Xfs, 11),
+        (Kind::Ext4, 0),
+        (Kind::Ext3, 0),
+    ] {
+        let Some((counters, given)) = run(kind, percent) else {
             return;
         };
-        println!("{kind}: {given:?}");
+        println!("{kind}, {percent}%: {given:?}");
+        let runs = counters.run_bytes + counters.tier_bytes;
+        if percent > 0 {
+            assert!(
+                counters.run_bytes > 0 && counters.merge_bytes > 0,
+                "{counters:?}"
+            );
+        }
         assert!(
             counters.leaf_bytes > 0 && counters.log.zero_bytes > 0,
             "{kind}"
         );
         let of = |cause: Cause| given.get(&cause).copied().unwrap_or_default();
-        let data = counters.leaf_bytes + counters.group_bytes + counters.root_bytes;
+        let data = counters.leaf_bytes + runs + counters.group_bytes + counters.root_bytes;
         assert_eq!(of(Cause::Data).bytes, data, "{kind}");
         // Of their records the rest of a page is zeros.
         let control = of(Cause::Control);

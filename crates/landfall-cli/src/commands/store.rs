@@ -122,6 +122,16 @@ fn summary(found: &StoreInspection) -> String {
             bytes_text(keyspace.options.leaf_bytes.into()),
             keyspace.options.compression.name(),
         );
+        if keyspace.runs > 0 {
+            let share = 100.0 * keyspace.run_bytes as f64 / keyspace.leaf_bytes.max(1) as f64;
+            let _ = writeln!(
+                text,
+                "{}: {} runs of changes that wait to be merged into leaves, {} ({share:.1}% of them)",
+                keyspace.name,
+                keyspace.runs,
+                bytes_text(keyspace.run_bytes),
+            );
+        }
     }
     if found.keyspaces.iter().any(|one| one.options.in_place) {
         let _ = writeln!(text, "protection of leaves in place: {}", found.protection);

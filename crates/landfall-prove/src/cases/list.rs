@@ -93,6 +93,20 @@ const UNPROTECTED: &str = "Landfall, Protection::None";
 /// So that there are many checkpoints, of many leaves.
 const STORE: &[(&str, &str)] = &[("leaf", "1K"), ("memory", "16K"), ("segment", "64K")];
 
+/// The same, where changes wait in runs.
+const BUFFERED: &[(&str, &str)] = &[
+    ("leaf", "1K"),
+    ("memory", "16K"),
+    ("segment", "64K"),
+    ("buffer", "11"),
+];
+const TURNING: &[(&str, &str)] = &[
+    ("leaf", "1K"),
+    ("memory", "16K"),
+    ("segment", "64K"),
+    ("buffer", "turning"),
+];
+
 /// The same, where leaves are written over, with what protects them.
 const DOUBLEWRITE_IN_PLACE: &[(&str, &str)] = &[
     ("in-place", "yes"),
@@ -312,8 +326,8 @@ pub static CASES: &[Case] = &[
     server(safe("landfall-store", STORE, "ext4")),
     // Which has no fallocate.
     server(safe("landfall-store", STORE, "ext3")),
-    server(safe("landfall-store", STORE, "xfs")),
-    server(twice(safe("landfall-store", STORE, "ext4"))),
+    server(safe("landfall-store", BUFFERED, "xfs")),
+    server(twice(safe("landfall-store", TURNING, "ext4"))),
     server(Case {
         faults: &[Fault::LyingFlush],
         ..fault("landfall-store", STORE, "ext4", Loses, LIE)
