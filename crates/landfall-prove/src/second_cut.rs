@@ -198,7 +198,7 @@ impl SecondCut<'_> {
             return Ok(());
         }
         let recording = &recovery.recording;
-        let (states, left_out) = self.states(recording, most)?;
+        let (states, left_out) = self.states(recording, first, most)?;
         say(Heard::Recovery {
             counts: recording.counts(0, recording.events().len()),
             planned: states.len(),
@@ -249,8 +249,11 @@ impl SecondCut<'_> {
     fn states(
         &self,
         recording: &Recording,
+        first: &CrashState,
         most: usize,
     ) -> Result<(Vec<CrashState>, usize), Error> {
+        // Recoveries are much alike: with one seed the same few moments of all would be tried.
+        let seed = self.seed.wrapping_add(first.position as u64);
         let cannot_plan = Error::io("cannot plan the crash states");
         let survey = match self.wanted {
             Wanted::Only(name) => {
@@ -263,9 +266,9 @@ impl SecondCut<'_> {
                 };
             }
             Wanted::Most(_) if self.model == Model::Subset => {
-                Survey::representative(recording, &Layout::default(), self.seed, 2 * OF_ONE)
+                Survey::representative(recording, &Layout::default(), seed, 2 * OF_ONE)
             }
-            Wanted::Most(_) => Survey::of(recording, self.model, self.seed, 2 * OF_ONE),
+            Wanted::Most(_) => Survey::of(recording, self.model, seed, 2 * OF_ONE),
         };
         let tried = survey.and_then(|survey| self.tried(recording, survey, most));
         tried.map_err(cannot_plan)

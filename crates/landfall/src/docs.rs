@@ -1,9 +1,10 @@
 //! The files that the engine writes, and why a power cut loses nothing of them.
 //!
 //! - [`log_format`], [`snapshot_format`] and [`store_format`] have every byte: enough to write another reader.
-//! - [`log_crash_argument`], [`state_crash_argument`] and [`store_crash_argument`] argue, step by step, what is promised.
+//! - [`log_crash_argument`], [`state_crash_argument`], [`store_crash_argument`] and [`store_in_place_crash_argument`] argue, step
+//!   by step, what is promised.
 //! - [`state`] says how a state is captured while it changes, and what that costs; [`store`] how a store works, and when not
-//!   to use it.
+//!   to use it; [`store_buffer`] how it writes fewer bytes, and [`store_in_place`] how it writes leaves over.
 
 // Each page links to others by the names of their files. Of two definitions of a link the first one counts: here, that
 // of the module.
@@ -39,11 +40,26 @@ pub mod store_format {
 }
 
 pub mod store_crash_argument {
-    #![doc = "[the log]: super::log_crash_argument\n"]
+    #![doc = "[the log]: super::log_crash_argument\n[buffer]: super::store_buffer\n[in place]: super::store_in_place_crash_argument\n"]
     #![doc = include_str!("../docs/crash-argument-store.md")]
 }
 
+pub mod store_in_place_crash_argument {
+    #![doc = "[the store's argument]: super::store_crash_argument\n[in place]: super::store_in_place\n[protection]: super::store_in_place\n"]
+    #![doc = include_str!("../docs/crash-argument-store-in-place.md")]
+}
+
 pub mod store {
-    #![doc = "[Store format]: super::store_format\n[the crash argument]: super::store_crash_argument\n"]
+    #![doc = "[Store format]: super::store_format\n[the crash argument]: super::store_crash_argument\n[The buffer]: super::store_buffer\n[Leaves in place]: super::store_in_place\n"]
     #![doc = include_str!("../docs/store.md")]
+}
+
+pub mod store_buffer {
+    #![doc = "[in place]: super::store_in_place\n[Why a power cut loses nothing of a store]: super::store_crash_argument\n"]
+    #![doc = include_str!("../docs/store-buffer.md")]
+}
+
+pub mod store_in_place {
+    #![doc = "[Why leaves in place lose nothing]: super::store_in_place_crash_argument\n"]
+    #![doc = include_str!("../docs/store-in-place.md")]
 }

@@ -25,6 +25,8 @@ pub struct Case {
     pub filesystem: &'static str,
     /// Whether its creation is recorded too.
     pub creation: bool,
+    /// Bytes that the disk writes whole.
+    pub atomic_bytes: u64,
     /// What the disk offers.
     pub offer: Offer,
     /// Whether write-back is injected.
@@ -62,6 +64,7 @@ impl Case {
         plan.states = self.states;
         plan.second_cuts = self.second_cuts;
         plan.creation = self.creation;
+        plan.atomic = self.atomic_bytes.try_into().map_err(Error::Usage)?;
         plan.offer = self.offer;
         plan.writeback = self.writeback;
         plan.faults = self.faults.to_vec();
@@ -86,6 +89,9 @@ impl Case {
             if is_set {
                 command += option;
             }
+        }
+        if self.atomic_bytes > 512 {
+            command += &format!(" --atomic {}", self.atomic_bytes);
         }
         let filesystem = landfall_os::humanize::quoted(self.filesystem);
         command += &format!(" --fs {filesystem} --transactions {}", self.transactions);
