@@ -218,6 +218,12 @@ pub(crate) enum Fault {
     OldestRunFirst,
     /// Who goes through keys does not look into runs.
     ScanForgetsRuns,
+    /// A range that had nothing is said to have nothing when a key was put into it.
+    GapStays,
+    /// What has nothing now is said to have had nothing before.
+    GapForOlder,
+    /// A range is said to have nothing though a key came since somebody looked.
+    GapUnseen,
 }
 
 impl Fault {
@@ -280,7 +286,7 @@ impl Fault {
         Fault::ApplyTwice,
     ];
     /// Those of a store.
-    pub const STORE: [Fault; 24] = [
+    pub const STORE: [Fault; 27] = [
         Fault::FreeBeforeControl,
         Fault::TruncateBeforeControl,
         Fault::SkipDataSync,
@@ -305,6 +311,9 @@ impl Fault {
         Fault::ReadRemoved,
         Fault::ThawRemoved,
         Fault::SnapshotsBeforeFreeze,
+        Fault::GapStays,
+        Fault::GapForOlder,
+        Fault::GapUnseen,
     ];
     /// Those of a store whose leaves are written at home.
     pub const HOMES: [Fault; 12] = [

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::gaps::Gaps;
 use super::groups::{Chosen, Piece};
 use super::shared::Shared;
 use super::tree::{Group, Place, group_of};
@@ -21,6 +22,9 @@ impl<E: Environment> Shared<E> {
         group.frozen = None;
         (group.flushed, group.flushed_bytes) = (None, 0);
         group.is_damaged = false;
+        // It may have fewer keys from now on.
+        group.gaps.clear();
+        group.turns += 1;
         let leaves_before = group.leaves.len();
         let mut behind = Vec::new();
         let mut after = 0;
@@ -44,6 +48,8 @@ impl<E: Environment> Shared<E> {
                 page: piece.page,
                 watermark: piece.watermark,
                 active,
+                gaps: Gaps::default(),
+                turns: 0,
                 frozen: None,
                 is_damaged: false,
             };

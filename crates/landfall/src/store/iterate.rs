@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
+use super::gaps::{WORTH, together};
 use super::leaf::Leaf;
 pub(crate) use super::piece::Pair;
 use super::piece::{Piece, Seen, overlay};
 use super::snapshots::View;
-use super::tree::{Keyspace, Page, group_of};
+use super::tree::{Group, Keyspace, Page, group_of};
 
 use crate::Error;
 use crate::environment::{Environment, planted};
@@ -95,7 +96,19 @@ pub(crate) struct Range<E: Environment> {
     leaf: Option<(Arc<Page<E>>, Arc<Leaf>)>,
     /// How many the next piece has at most.
     most: usize,
+    /// What was gone through last, and has nothing.
+    passed: Option<Passed<E>>,
     has_failed: bool,
+}
+
+/// Keys of a group in which nothing is.
+struct Passed<E: Environment> {
+    group: Arc<E::RwLock<Group<E>>>,
+    keys: Bounds,
+    /// Removals of them that nobody is spared yet.
+    removals: usize,
+    /// Those of the group when it was looked at.
+    turns: u64,
 }
 
 impl<E: Environment> Range<E> {
@@ -114,6 +127,7 @@ impl<E: Environment> Range<E> {
             own,
             leaf: None,
             most: FIRST,
+            passed: None,
             has_failed: false,
         }
     }
@@ -178,9 +192,30 @@ impl<E: Environment> Range<E> {
         };
         let next_low = groups.get(index + 1).map(|next| next.low.clone());
         let low = (index > 0).then(|| groups[index].low.clone());
-        let group = E::share(&groups[index].group);
+        let of_group = groups[index].group.clone();
+        let group = E::share(&of_group);
         if !planted!(shared.environment, ReadRemoved) {
             self.keyspace.require_there()?;
+        }
+        let at = if planted!(shared.environment, GapForOlder) {
+            u64::MAX
+        } else {
+            self.view.at
+        };
+        if self.own.is_empty()
+            && let Some(gap) = group.gaps.at_end_of(&self.rest, at, backwards)
+        {
+            let (keys, turns) = (gap.clone(), group.turns);
+            drop(group);
+            drop(groups);
+            self.rest.take(keys.clone(), backwards);
+            self.passed = Some(Passed {
+                group: of_group,
+                keys,
+                removals: 0,
+                turns,
+            });
+            return Ok(Piece::default());
         }
         let leaf = if backwards {
             match &self.rest.to {
@@ -216,6 +251,8 @@ impl<E: Environment> Range<E> {
         let mut changes = group.changes_in(keys.borrow(), self.view.at);
         let page = leaf.map(|leaf| group.leaves[leaf].page.clone());
         let runs = group.runs.clone();
+        let is_current = self.own.is_empty() && group.is_seen(self.view.at);
+        let turns = group.turns;
         drop(group);
         drop(groups);
         let mut in_runs = Vec::with_capacity(runs.len());
@@ -247,7 +284,24 @@ impl<E: Environment> Range<E> {
         let range = keys.borrow();
         let older = runs_in(&in_runs, range, self.view.at);
         let changes = overlay(overlay(older, changes.into_iter()), own);
-        let found = Piece::new(leaf, keys.borrow(), self.view.at, changes);
+        let mut found = Piece::new(leaf, keys.borrow(), self.view.at, changes);
+        if is_current {
+            let (removals, end) = found.settle(backwards);
+            let mut nothing = keys.clone();
+            if let Some(end) = end.map(<[u8]>::to_vec) {
+                if backwards {
+                    nothing.from = Bound::Excluded(end);
+                } else {
+                    nothing.to = Bound::Excluded(end);
+                }
+            }
+            self.pass(Passed {
+                group: of_group,
+                keys: nothing,
+                removals,
+                turns,
+            });
+        }
         self.rest.take(keys, backwards);
         self.most = (2 * most).min(MOST);
         Ok(found)
@@ -268,6 +322,31 @@ pub(super) fn runs_in<'b>(
         });
         Box::new(overlay(older, newer))
     })
+}
+
+impl<E: Environment> Range<E> {
+    /// These keys have nothing. If it was much work to see that, others are spared it.
+    fn pass(&mut self, mut passed: Passed<E>) {
+        let before = self.passed.take();
+        let before = before.filter(|before| {
+            Arc::ptr_eq(&before.group, &passed.group) && before.turns == passed.turns
+        });
+        if let Some(before) = before
+            && let Some(both) = together(&before.keys, &passed.keys)
+        {
+            passed.keys = both;
+            passed.removals += before.removals;
+        }
+        if passed.removals >= WORTH {
+            let trusts = planted!(self.view.store.shared.environment, GapUnseen);
+            let mut group = E::exclude(&passed.group);
+            if group.turns == passed.turns || trusts {
+                group.gaps.put(passed.keys.clone(), self.view.at);
+            }
+            passed.removals = 0;
+        }
+        self.passed = Some(passed);
+    }
 }
 
 impl Bounds {

@@ -23,6 +23,7 @@ pub(crate) mod control;
 mod counters;
 pub(crate) mod data_file;
 mod extents;
+mod gaps;
 mod groups;
 mod heads;
 mod homes;

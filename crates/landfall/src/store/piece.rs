@@ -60,6 +60,29 @@ impl Piece {
         }
     }
 
+    /// The first key from one end that has a value, and how many removals are passed over before it.
+    pub fn settle(&mut self, backwards: bool) -> (usize, Option<&[u8]>) {
+        let before = self.changes.len();
+        // What is found is taken out, so that it is put back as a change: it counts more than what is in the leaf.
+        let found = self.take(backwards);
+        let taken = before - self.changes.len();
+        let Some((key, value)) = found else {
+            return (taken, None);
+        };
+        let change = (key, Some(value));
+        if backwards {
+            self.changes.push_back(change);
+        } else {
+            self.changes.push_front(change);
+        }
+        let end = if backwards {
+            self.changes.back()
+        } else {
+            self.changes.front()
+        };
+        (taken, end.map(|(key, _)| &**key))
+    }
+
     fn take(&mut self, backwards: bool) -> Option<Pair> {
         let Piece {
             leaf,

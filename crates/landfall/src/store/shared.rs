@@ -312,9 +312,15 @@ impl<E: Environment> Shared<E> {
         let mut locked: Vec<_> = groups.iter().map(|group| E::exclude(group)).collect();
         for (write, target) in writes.iter().zip(targets) {
             let group = &mut *locked[target];
+            let value = write.value.as_deref();
+            if value.is_some() {
+                group.turns += 1;
+                if !group.gaps.is_empty() && !planted!(self.environment, GapStays) {
+                    group.gaps.fill(&write.key);
+                }
+            }
             let changes = &mut group.active;
             let before = changes.bytes;
-            let value = write.value.as_deref();
             changes.add(&write.key, Version { lsn, value }, snapshots);
             if let Some(bytes) = whole_leaves.get(&write.keyspace) {
                 let leaf = group.leaves.of_key(&write.key).unwrap_or(0);

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::changes::{Changes, Versions};
 use super::extents::Extent;
+use super::gaps::Gaps;
 use super::heads::Heads;
 use super::leaf::Leaf;
 use super::options::KeyspaceOptions;
@@ -162,6 +163,10 @@ pub(crate) struct Group<E: Environment> {
     /// The leaves and runs have all its changes of commits before this one.
     pub watermark: u64,
     pub active: Changes,
+    /// Where nothing is.
+    pub gaps: Gaps,
+    /// How often a key was given a value, or it became other leaves.
+    pub turns: u64,
     pub frozen: Option<Arc<Changes>>,
     /// The first and the last commit whose changes were written at home since the page of the group was: the log is to have them
     /// until that is written again.
@@ -190,6 +195,8 @@ impl<E: Environment> Group<E> {
             page: None,
             watermark: 0,
             active: Changes::default(),
+            gaps: Gaps::default(),
+            turns: 0,
             frozen: None,
             flushed: None,
             flushed_bytes: 0,
@@ -203,6 +210,12 @@ impl<E: Environment> Group<E> {
         let frozen = self.frozen.as_ref().and_then(|frozen| frozen.span);
         let oldest = self.flushed.or(frozen).or(self.active.span);
         oldest.map(|(first, _)| first)
+    }
+
+    /// Whether somebody who reads as of this commit sees all changes of it.
+    pub fn is_seen(&self, at: u64) -> bool {
+        let spans = self.changes().filter_map(|changes| changes.span);
+        spans.map(|(_, last)| last).all(|last| last <= at)
     }
 
     /// What a key has at a commit.
