@@ -10,7 +10,14 @@ use crate::Fallible;
 pub const KIND: Kind = Kind {
     name: "landfall",
     version: || locked("landfall"),
-    open,
+    open: |settings| open(settings, 0),
+};
+
+/// With changes that wait in runs.
+pub const BUFFERED: Kind = Kind {
+    name: "landfall-11",
+    version: || locked("landfall"),
+    open: |settings| open(settings, 11),
 };
 
 struct Landfall {
@@ -18,8 +25,9 @@ struct Landfall {
     rows: Keyspace,
 }
 
-fn open(settings: &Settings) -> Fallible<Box<dyn Engine>> {
+fn open(settings: &Settings, buffer_percent: u8) -> Fallible<Box<dyn Engine>> {
     let mut options = StoreOptions::default()
+        .buffer_percent(buffer_percent)
         .policy(Policy::EveryCommit)
         .memory_bytes(size(settings.memory));
     if !settings.checkpoints {

@@ -85,6 +85,7 @@ pub struct Kind {
 
 pub static KINDS: &[Kind] = &[
     landfall::KIND,
+    landfall::BUFFERED,
     redb::KIND,
     lmdb::KIND,
     fjall::KIND,

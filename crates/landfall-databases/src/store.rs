@@ -266,12 +266,18 @@ impl Running for RunningStore {
     }
 
     fn maintenance(&self) -> Result<Vec<MaintenanceCount>, DatabaseError> {
-        let times = self.store().counters().checkpoints;
-        Ok(vec![MaintenanceCount {
-            what: Maintenance::Checkpoint,
+        let counters = self.store().counters();
+        let count = |what, times, is_told| MaintenanceCount {
+            what,
             times,
-            is_told: true,
-        }])
+            is_told,
+        };
+        let mut all = vec![count(Maintenance::Checkpoint, counters.checkpoints, true)];
+        // Of groups, by itself.
+        if counters.runs > 0 {
+            all.push(count(Maintenance::Compaction, counters.merges, false));
+        }
+        Ok(all)
     }
 
     fn maintain(&self, what: Maintenance, _: &Stop) -> Result<(), DatabaseError> {

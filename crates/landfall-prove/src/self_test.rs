@@ -3,11 +3,19 @@
 //! A case whose filesystem or call is missing on this machine is refused, not passed over.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::Instant;
 
 use landfall_results::{Notice, Weight};
 
-use crate::cases::CASES;
+use crate::cases::{CASES, Case};
+use crate::progress::Silent;
 use crate::{Error, Progress, Proof, Stop, prove, subjects};
+
+/// Cases that are tried at the same time: one records, or waits for a server, while the states of the other are checked.
+const TOGETHER: usize = 2;
 
 /// What came of all cases.
 pub struct SelfTest {
@@ -17,6 +25,13 @@ pub struct SelfTest {
     pub notices: Vec<Notice>,
 }
 
+/// Why there is no proof of a case.
+enum Untried {
+    /// It cannot be tried here: which it is, and why.
+    NotHere(String, String),
+    Failed(Error),
+}
+
 /// Tries every case; mount points, and what does not fit into memory, go to `directory`, or else to the system's
 /// temporary directory.
 pub fn run(
@@ -24,29 +39,73 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<SelfTest, Error> {
-    let mut proofs = Vec::new();
-    let mut notices = Vec::new();
-    for case in CASES.iter().filter(|case| case.in_self_test) {
-        let mut not_tried = |name: &str, why: &str| {
-            let text = format!("{name} on {} was not tried: {why}.", case.filesystem);
-            notices.push(Notice::new("not-tried", Weight::Warning, text));
-        };
-        if !subjects::list().any(|known| known.name == case.subject) {
-            not_tried(case.subject, "it is left out of this build");
-            continue;
+    let cases: Vec<&Case> = CASES.iter().filter(|case| case.in_self_test).collect();
+    let begin = Instant::now();
+    let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let mut tried: Vec<Option<Result<Proof, Untried>>> = cases.iter().map(|_| None).collect();
+    thread::scope(|scope| {
+        let (sender, receiver) = channel();
+        for _ in 0..TOGETHER {
+            let (cases, next, is_over) = (&cases, &next, &is_over);
+            let sender: Sender<(usize, Result<Proof, Untried>)> = sender.clone();
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(case) = cases.get(index) else { return };
+                    let proof = try_case(case, directory, stop);
+                    if matches!(proof, Err(Untried::Failed(_))) {
+                        is_over.store(true, Ordering::Relaxed);
+                    }
+                    let _ = sender.send((index, proof));
+                }
+            });
         }
-        let plan = case.plan(directory)?;
-        match prove(&plan, stop, progress) {
-            Ok(mut proof) => {
-                proof.results.expected = Some(case.expected);
-                proofs.push(proof);
+        drop(sender);
+        let mut done = 0;
+        progress.doing("trying what is known", 0, cases.len(), Default::default());
+        for (index, proof) in receiver {
+            tried[index] = Some(proof);
+            done += 1;
+            let left = begin.elapsed() / done * (cases.len() as u32 - done);
+            progress.doing("trying what is known", done as usize, cases.len(), left);
+        }
+    });
+    let (mut proofs, mut notices) = (Vec::new(), Vec::new());
+    let mut first_reason = None;
+    for (case, tried) in cases.iter().zip(tried) {
+        match tried {
+            Some(Ok(proof)) => proofs.push(proof),
+            Some(Err(Untried::NotHere(name, why))) => {
+                let text = format!("{name} on {} was not tried: {why}.", case.filesystem);
+                notices.push(Notice::new("not-tried", Weight::Warning, text));
+                first_reason.get_or_insert(why);
             }
-            // Where not even the first can be tried, nothing can.
-            Err(Error::Refused(why) | Error::Subject(why)) if !proofs.is_empty() => {
-                not_tried(&plan.subject.name().to_string(), &why);
-            }
-            Err(error) => return Err(error),
+            Some(Err(Untried::Failed(error))) => return Err(error),
+            // Another one failed before.
+            None => {}
         }
     }
-    Ok(SelfTest { proofs, notices })
+    match first_reason.filter(|_| proofs.is_empty()) {
+        // Where not even one can be tried, the reason is no notice.
+        Some(why) => Err(Error::Refused(why)),
+        None => Ok(SelfTest { proofs, notices }),
+    }
+}
+
+fn try_case(case: &Case, directory: Option<&Path>, stop: &Stop) -> Result<Proof, Untried> {
+    if !subjects::list().any(|known| known.name == case.subject) {
+        let why = "it is left out of this build".to_owned();
+        return Err(Untried::NotHere(case.subject.to_owned(), why));
+    }
+    let plan = case.plan(directory).map_err(Untried::Failed)?;
+    match prove(&plan, stop, &mut Silent) {
+        Ok(mut proof) => {
+            proof.results.expected = Some(case.expected);
+            Ok(proof)
+        }
+        Err(Error::Refused(why) | Error::Subject(why)) => {
+            Err(Untried::NotHere(plan.subject.name().to_string(), why))
+        }
+        Err(error) => Err(Untried::Failed(error)),
+    }
 }

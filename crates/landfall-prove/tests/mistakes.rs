@@ -75,6 +75,11 @@ fn a_power_cut_shows_a_mistake_of_the_log() {
         of_store(Some(mistake)).lose_something();
     }
     of_store(None).lose_nothing();
+    for mistake in OF_RUNS {
+        println!("{mistake}");
+        buffered(Some(mistake)).lose_something();
+    }
+    buffered(None).lose_nothing();
     for (protection, mistakes) in IN_PLACE {
         for mistake in mistakes {
             println!("{protection}: {mistake}");
@@ -115,6 +120,26 @@ const OF_STORE: [&str; 5] = [
 /// A store with many checkpoints, of many leaves.
 fn of_store(mistake: Option<&str>) -> PowerCuts {
     let settings = [("leaf", "256"), ("memory", "8K"), ("segment", "16K")];
+    store(&settings, mistake)
+}
+
+/// Those of runs: of one, of many written as one, and of merging them.
+const OF_RUNS: [&str; 4] = [
+    "RunNotListed",
+    "RunWatermarkTooHigh",
+    "TierForgetsOlder",
+    "MergeForgetsRun",
+];
+
+/// A store whose groups have runs.
+fn buffered(mistake: Option<&str>) -> PowerCuts {
+    let settings = [
+        ("leaf", "1K"),
+        ("memory", "16K"),
+        ("segment", "64K"),
+        ("buffer", "11"),
+        ("rows", "500"),
+    ];
     store(&settings, mistake)
 }
 

@@ -231,7 +231,10 @@ impl Fault {
     #[cfg(feature = "mistakes")]
     fn all() -> impl Iterator<Item = Fault> {
         let logs = Fault::LOG.into_iter().chain(Fault::DAMAGE);
-        let stores = Fault::STORE.into_iter().chain(Fault::HOMES);
+        let stores = Fault::STORE
+            .into_iter()
+            .chain(Fault::HOMES)
+            .chain(Fault::RUNS);
         logs.chain(Fault::STATE).chain(stores)
     }
 

@@ -109,12 +109,14 @@ const BUFFERED: &[(&str, &str)] = &[
     ("memory", "16K"),
     ("segment", "64K"),
     ("buffer", "11"),
+    ("rows", "500"),
 ];
 const TURNING: &[(&str, &str)] = &[
     ("leaf", "1K"),
     ("memory", "16K"),
     ("segment", "64K"),
     ("buffer", "turning"),
+    ("rows", "500"),
 ];
 
 /// The same, where leaves are written over, with what protects them.

@@ -20,6 +20,10 @@ pub struct StoreCounters {
     pub failed_checkpoints: u64,
     /// Leaves that were written.
     pub leaves: u64,
+    /// Runs of changes that were written.
+    pub runs: u64,
+    /// Groups whose runs were merged into their leaves.
+    pub merges: u64,
     /// Bytes that were written for leaves.
     pub leaf_bytes: u64,
     /// Of these, those of groups whose runs were merged into them.
@@ -77,6 +81,8 @@ pub(crate) struct Tally {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Written {
     pub leaves: u64,
+    pub runs: u64,
+    pub merges: u64,
     pub leaf_bytes: u64,
     pub merge_bytes: u64,
     pub run_bytes: u64,
@@ -92,6 +98,8 @@ pub(crate) struct Written {
 impl Written {
     pub fn add(&mut self, more: Written) {
         self.leaves += more.leaves;
+        self.runs += more.runs;
+        self.merges += more.merges;
         self.leaf_bytes += more.leaf_bytes;
         self.merge_bytes += more.merge_bytes;
         self.run_bytes += more.run_bytes;
@@ -121,6 +129,8 @@ mod tests {
         for _ in 0..2 {
             written.add(Written {
                 leaves: 3,
+                runs: 2,
+                merges: 1,
                 leaf_bytes: 8,
                 merge_bytes: 4,
                 run_bytes: 256,

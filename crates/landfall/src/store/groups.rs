@@ -377,6 +377,7 @@ impl<E: Environment> Shared<E> {
             }
         }
         self.write_pages(&mut pages)?;
+        written.merges += u64::from(!chosen.runs.is_empty());
         Ok(Some(pieces))
     }
 }

@@ -651,6 +651,8 @@ impl<E: Environment> Handle<E> {
             flushes: tally.flushes,
             failed_checkpoints: tally.failed_checkpoints,
             leaves: tally.written.leaves,
+            runs: tally.written.runs,
+            merges: tally.written.merges,
             leaf_bytes: tally.written.leaf_bytes,
             merge_bytes: tally.written.merge_bytes,
             run_bytes: tally.written.run_bytes,

@@ -121,7 +121,7 @@ impl StoreOptions {
             let text = format!("memory_bytes must be at least {LEAST_MEMORY}");
             return Err(Error::Options(text));
         }
-        Ok(())
+        check_buffer(self.buffer_percent)
     }
 }
 

@@ -14,6 +14,8 @@
 
 pub(super) mod budget;
 pub(crate) mod entry;
+#[cfg(all(test, target_os = "linux"))]
+mod public;
 pub(super) mod sources;
 pub(super) mod write;
 

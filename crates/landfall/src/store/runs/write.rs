@@ -75,6 +75,7 @@ impl<E: Environment> Shared<E> {
         let low = Arc::default();
         let blocks = builder.finish(&low);
         let run = self.put_run(blocks, options.compression, number, tier)?;
+        written.runs += 1;
         match tier {
             0 => written.run_bytes += run.entry.bytes,
             _ => written.tier_bytes += run.entry.bytes,

@@ -1,0 +1,188 @@
+//! Runs as who uses a store sees them: that it is the same map with them, whichever way the knob turns.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use fastrand::Rng;
+
+use crate::store::{Keyspace, KeyspaceOptions, Store, StoreInspection, StoreOptions};
+use crate::{Error, Options, Policy};
+
+const KEYS: u64 = 2000;
+
+fn options(percent: u8) -> StoreOptions {
+    StoreOptions::default()
+        .memory_bytes(32 << 10)
+        .policy(Policy::Group)
+        .buffer_percent(percent)
+        .log(Options::default().segment_bytes(64 << 10))
+}
+
+fn open(directory: &Path, percent: u8) -> (Store, Keyspace) {
+    let store = Store::open(directory, options(percent)).unwrap();
+    let small = KeyspaceOptions::default().leaf_bytes(1024);
+    let rows = store.keyspace("rows", small).unwrap();
+    (store, rows)
+}
+
+type Model = BTreeMap<[u8; 8], Vec<u8>>;
+
+fn change(rows: &Keyspace, model: &mut Model, rng: &mut Rng) {
+    let key = rng.u64(0..KEYS).to_be_bytes();
+    if rng.u8(0..8) == 0 {
+        rows.remove(key).unwrap();
+        model.remove(&key);
+    } else {
+        let value: Vec<u8> = (0..rng.usize(40..80)).map(|_| rng.u8(0..16)).collect();
+        rows.insert(key, &value).unwrap();
+        model.insert(key, value);
+    }
+}
+
+fn compare(rows: &Keyspace, model: &Model) {
+    let expected = || {
+        model
+            .iter()
+            .map(|(key, value)| (key.to_vec(), value.clone()))
+    };
+    let found: Vec<_> = rows.iter().map(Result::unwrap).collect();
+    assert!(found.into_iter().eq(expected()));
+    let backwards: Vec<_> = rows.iter().rev().map(Result::unwrap).collect();
+    assert!(backwards.into_iter().eq(expected().rev()));
+    for key in (0..KEYS).map(u64::to_be_bytes) {
+        assert_eq!(rows.get(key).unwrap().as_ref(), model.get(&key));
+    }
+}
+
+#[test]
+fn it_is_the_same_map_whichever_way_the_knob_turns() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut rng = Rng::with_seed(5);
+    let mut model = Model::new();
+    let (mut runs, mut merges, mut tiers) = (0, 0, 0);
+    for percent in [0, 50, 0, 200, 11] {
+        let (store, rows) = open(directory.path(), percent);
+        compare(&rows, &model);
+        let snapshot = store.snapshot();
+        let before = model.clone();
+        for _ in 0..3000 {
+            change(&rows, &mut model, &mut rng);
+        }
+        for (key, value) in before.iter().step_by(7) {
+            assert_eq!(snapshot.get(&rows, key).unwrap().as_ref(), Some(value));
+        }
+        drop(snapshot);
+        compare(&rows, &model);
+        store.checkpoint().unwrap();
+        let counters = store.counters();
+        runs += counters.runs;
+        merges += counters.merges;
+        tiers += counters.tier_bytes;
+        assert_eq!(counters.runs > 0, percent > 0, "{percent}%");
+        let verified = store.verify();
+        assert!(verified.damage.is_empty(), "{:?}", verified.damage);
+        compare(&rows, &model);
+        // Turned off, all of it is merged. Each checkpoint writes a part of the file again.
+        if percent == 200 {
+            assert!(counters.buffered_bytes > 0);
+            store.set_buffer_percent(0).unwrap();
+            for _ in 0..80 {
+                store.checkpoint().unwrap();
+                change(&rows, &mut model, &mut rng);
+            }
+            assert_eq!(store.counters().buffered_bytes, 0);
+            compare(&rows, &model);
+        }
+        drop(rows);
+        store.close().unwrap();
+    }
+    assert!(
+        runs > 20 && merges > 5 && tiers > 0,
+        "{runs}, {merges}, {tiers}"
+    );
+}
+
+#[test]
+fn what_is_more_than_can_be_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let opened = Store::open(directory.path(), options(201));
+    assert!(matches!(opened, Err(Error::Options(_))));
+    let (store, _) = open(directory.path(), 0);
+    assert!(matches!(
+        store.set_buffer_percent(201),
+        Err(Error::Options(_))
+    ));
+}
+
+/// A key of which a newer value is in a run that cannot be read is not given out with an older one.
+#[test]
+fn a_damaged_run_is_damage_of_its_keys() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut rng = Rng::with_seed(6);
+    let mut model = Model::new();
+    let (store, rows) = open(directory.path(), 200);
+    for number in 0..400_u64 {
+        rows.insert(number.to_be_bytes(), [1; 50]).unwrap();
+        model.insert(number.to_be_bytes(), vec![1; 50]);
+    }
+    store.checkpoint().unwrap();
+    for _ in 0..40 {
+        let key = rng.u64(0..400).to_be_bytes();
+        rows.insert(key, [2; 50]).unwrap();
+        model.insert(key, vec![2; 50]);
+    }
+    store.checkpoint().unwrap();
+    assert!(store.counters().runs > 0);
+    let run = {
+        let groups = rows.tree.groups.read().unwrap();
+        let with = groups
+            .iter()
+            .find(|place| !place.group.read().unwrap().runs.is_empty());
+        with.unwrap().group.read().unwrap().runs[0].entry
+    };
+    drop(rows);
+    store.close().unwrap();
+    let whole = StoreInspection::verify(directory.path()).unwrap().1;
+    assert!(whole.damage.is_empty());
+    let data_file = || {
+        let entries = std::fs::read_dir(directory.path()).unwrap();
+        let mut paths = entries.map(|entry| entry.unwrap().path());
+        let path = paths.find(|path| path.to_string_lossy().contains("data-"));
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true).write(true).open(path.unwrap()).unwrap()
+    };
+    let start = run.index.offset + run.index.extent(512) - run.bytes;
+    for place in [start + 60, run.index.offset + 60] {
+        let file = data_file();
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, place).unwrap();
+        file.write_all_at(&[byte[0] ^ 1], place).unwrap();
+        let (inspection, verified) = StoreInspection::verify(directory.path()).unwrap();
+        assert!(inspection.keyspaces[0].runs > 0);
+        assert!(!verified.damage.is_empty());
+        let mut dumped = Model::new();
+        let (_, damage) = StoreInspection::dump(directory.path(), |_, key, value| {
+            dumped.insert(key.try_into().unwrap(), value.to_vec());
+        })
+        .unwrap();
+        assert!(!damage.is_empty());
+        for (key, value) in &dumped {
+            assert_eq!(model.get(key), Some(value), "an older value was given out");
+        }
+        let (store, rows) = open(directory.path(), 200);
+        let mut reported = 0;
+        for (key, value) in &model {
+            match rows.get(key) {
+                Ok(found) => assert_eq!(found.as_ref(), Some(value)),
+                Err(Error::Corrupt { .. }) => reported += 1,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert!(reported > 0);
+        assert!(rows.iter().any(|pair| pair.is_err()));
+        drop(rows);
+        store.close().unwrap();
+        data_file().write_all_at(&byte, place).unwrap();
+    }
+}
