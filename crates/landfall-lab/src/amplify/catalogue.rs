@@ -294,8 +294,9 @@ fn buffer(plan: &Plan, percent: u8) -> Entry {
         part: Part::Buffer,
         name: format!("landfall buffer {percent}%"),
         database: "landfall-store",
-        // Buffer and memory decide how many leaves a group has, and groups are cut only when they are merged: both are
-        // as in the run. Beyond what others are loaded with more memory makes no larger groups.
+        // Buffer and memory decide how many leaves a group has, until it is merged again: both are as in the run, or
+        // it would begin with groups that a store of this memory does not make. More than LOADING_POOL makes no larger
+        // ones.
         loaded_with: settings(&[
             ("buffer", percent.to_string()),
             ("memory", pool.min(LOADING_POOL).to_string()),
