@@ -109,6 +109,11 @@ fn a_plan_is_listed_and_nothing_is_run() {
     ] {
         assert!(listed.stdout.contains(part), "{part}: {}", listed.stdout);
     }
+    assert!(!listed.stdout.contains("buffer"), "{listed:#?}");
+    let named = run(dir.path(), words("lab amplify --list --part buffer", ""));
+    for part in ["innodb 16k", "landfall buffer 0%", "landfall buffer 16%"] {
+        assert!(named.stdout.contains(part), "{part}: {}", named.stdout);
+    }
     let large = words("lab amplify --list --scale 1B --part pages", "");
     let large = run(dir.path(), large);
     assert!(large.stdout.contains("dir/innodb 16k"), "{large:#?}");

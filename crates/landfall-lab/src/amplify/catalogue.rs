@@ -23,6 +23,8 @@ pub enum Part {
     Pages,
     /// Landfall's own store by page size, protection and what it keeps in memory, with data larger than it.
     Landfall,
+    /// Landfall's own store by how much of its changes waits on disk, with data larger than its memory.
+    Buffer,
     /// What can be set of InnoDB and PostgreSQL, with data that fits the pool.
     Knobs,
     /// Every other database, with data larger than its cache.
@@ -31,13 +33,23 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Part; 4] = [Part::Pages, Part::Landfall, Part::Knobs, Part::Databases];
+    pub const ALL: [Part; 5] = [
+        Part::Pages,
+        Part::Landfall,
+        Part::Buffer,
+        Part::Knobs,
+        Part::Databases,
+    ];
+
+    /// Those that are measured unless others are chosen: within half an hour.
+    pub const STANDARD: [Part; 4] = [Part::Pages, Part::Landfall, Part::Knobs, Part::Databases];
 
     /// Its name in documents.
     pub fn name(self) -> &'static str {
         match self {
             Part::Pages => "pages",
             Part::Landfall => "landfall",
+            Part::Buffer => "buffer",
             Part::Knobs => "knobs",
             Part::Databases => "databases",
         }
@@ -47,6 +59,8 @@ impl Part {
 /// Pages whose sizes are compared, in KiB.
 const PAGES: [u64; 3] = [16, 8, 4];
 const COMPRESSIONS: [&str; 3] = ["none", "zlib", "zstd"];
+/// Percent of what leaves take that runs of changes may take on disk: all that the knob has, from end to end.
+const BUFFERS: [u8; 6] = [0, 2, 5, 8, 11, 16];
 
 // Names that claims and sections look for.
 pub(super) const PAGES_16: &str = "innodb 16k";
@@ -60,6 +74,8 @@ pub(super) const LANDFALL_4: &str = "landfall 4k doublewrite";
 pub(super) const LANDFALL_16_UNPROTECTED: &str = "landfall 16k unprotected";
 pub(super) const LANDFALL_16_RECORDS: &str = "landfall 16k records doublewrite";
 pub(super) const LANDFALL_4_RECORDS: &str = "landfall 4k records doublewrite";
+pub(super) const BUFFER_0: &str = "landfall buffer 0%";
+pub(super) const BUFFER_11: &str = "landfall buffer 11%";
 pub(super) const WRITE_OPTIMISED: &str = "myrocks zstd";
 pub(super) const IN_POOL: &str = "innodb in pool";
 pub(super) const SMALL_REDO: &str = "innodb in pool redo=small";
@@ -85,16 +101,18 @@ pub(super) fn configurations(plan: &Plan) -> Vec<Configuration> {
     let mut entries = Vec::new();
     if has(Part::Pages) {
         entries.extend(pages(plan));
+    } else if has(Part::Buffer) || has(Part::Databases) {
+        // What these are held against.
+        entries.push(innodb(plan, 16, false));
+        entries.push(myrocks(plan, "zstd"));
     }
     if has(Part::Landfall) {
         entries.extend(landfall(plan));
     }
+    if has(Part::Buffer) {
+        entries.extend(BUFFERS.map(|percent| buffer(plan, percent)));
+    }
     if has(Part::Databases) {
-        if !has(Part::Pages) {
-            // What the others are held against.
-            entries.push(innodb(plan, 16, false));
-            entries.push(myrocks(plan, "zstd"));
-        }
         entries.extend(databases(plan));
     }
     if has(Part::Knobs) {
@@ -269,6 +287,29 @@ fn landfall_store(plan: &Plan, page: u64, changes: Changes, protection: &str) ->
     }
 }
 
+/// Landfall's store as it is by default, but for so many percent of buffer.
+fn buffer(plan: &Plan, percent: u8) -> Entry {
+    let pool = plan.pool_bytes();
+    Entry {
+        part: Part::Buffer,
+        name: format!("landfall buffer {percent}%"),
+        database: "landfall-store",
+        // Buffer and memory decide how many leaves a group has, until it is merged again: both are as in the run, or
+        // it would begin with groups that a store of this memory does not make. More than LOADING_POOL makes no larger
+        // ones.
+        loaded_with: settings(&[
+            ("buffer", percent.to_string()),
+            ("memory", pool.min(LOADING_POOL).to_string()),
+            ("policy", "interval".to_owned()),
+        ]),
+        settings: settings(&[
+            ("memory", pool.to_string()),
+            ("policy", "every-commit".to_owned()),
+        ]),
+        workload: Settings::new(),
+    }
+}
+
 fn databases(plan: &Plan) -> Vec<Entry> {
     let pool = plan.pool_bytes();
     // As MyRocks has it.
@@ -363,5 +404,45 @@ mod tests {
             assert!(entry.settings.contains(&pool), "{}", entry.name);
         }
         assert_eq!((loads.len(), all.len()), (5, 9));
+    }
+
+    #[test]
+    fn a_store_has_its_buffer_from_the_first_row_on() {
+        let plan = Plan::standard();
+        for percent in BUFFERS {
+            let entry = buffer(&plan, percent);
+            let set = ("buffer".to_owned(), percent.to_string());
+            let pool = ("memory".to_owned(), plan.pool_bytes().to_string());
+            assert!(entry.loaded_with.contains(&set), "{}", entry.name);
+            for memory in [&entry.loaded_with, &entry.settings] {
+                assert!(memory.contains(&pool), "{}", entry.name);
+            }
+        }
+        let large = Plan {
+            ids: 10_000_000,
+            ..plan
+        };
+        let most = ("memory".to_owned(), LOADING_POOL.to_string());
+        assert!(buffer(&large, 11).loaded_with.contains(&most));
+    }
+
+    #[test]
+    fn what_parts_are_held_against_is_there_once() {
+        for parts in [
+            vec![Part::Buffer],
+            vec![Part::Databases],
+            vec![Part::Buffer, Part::Databases],
+            Part::ALL.to_vec(),
+        ] {
+            let plan = Plan {
+                parts,
+                ..Plan::standard()
+            };
+            let all = configurations(&plan);
+            for name in [PAGES_16, WRITE_OPTIMISED] {
+                let named = all.iter().filter(|one| one.name == name);
+                assert_eq!(named.count(), 1, "{name} of {:?}", plan.parts);
+            }
+        }
     }
 }

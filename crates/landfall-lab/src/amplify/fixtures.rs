@@ -44,10 +44,11 @@ pub(crate) fn measured(name: &str, kib: f64, megabytes: u64) -> Series {
         trial.figures.set(metric, value);
     }
     let mut one = fixtures::measured("recorder:ext4", name, 4, &[], kib, 1.0);
-    let mut planned = super::Plan::standard()
-        .configurations()
-        .configurations
-        .into_iter();
+    let every_part = super::Plan {
+        parts: Part::ALL.to_vec(),
+        ..super::Plan::standard()
+    };
+    let mut planned = every_part.configurations().configurations.into_iter();
     let part = planned.find(|planned| planned.name == name);
     one.axes.part = part.map_or(Some(Part::Databases.name().to_owned()), |one| one.part);
     one.axes.workload = Some("linkbench ids=100000".to_owned());

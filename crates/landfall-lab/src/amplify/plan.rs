@@ -143,7 +143,7 @@ impl Plan {
     /// Rounds, unless chosen: a trial is long, and its windows say how much its figures move.
     pub const ROUNDS: u32 = 1;
 
-    /// Every part at a scale that takes less than half an hour, on ext4 on a recorder.
+    /// The standard parts at a scale that takes less than half an hour, on ext4 on a recorder.
     pub fn standard() -> Plan {
         let scale = Scale::Standard;
         Plan {
@@ -151,7 +151,7 @@ impl Plan {
             site: recorder(),
             site_is_chosen: false,
             scale,
-            parts: Part::ALL.to_vec(),
+            parts: Part::STANDARD.to_vec(),
             databases: Vec::new(),
             only: Vec::new(),
             ids: scale.ids(),
@@ -344,14 +344,23 @@ mod tests {
         Plan::chosen(selection).unwrap()
     }
 
+    fn every_part(scale: Scale) -> Plan {
+        chosen(Selection {
+            scale,
+            parts: Part::ALL.to_vec(),
+            ..Selection::default()
+        })
+    }
+
     #[test]
-    fn the_standard_plan_has_every_part_and_takes_less_than_half_an_hour() {
+    fn the_standard_plan_has_its_parts_and_takes_less_than_half_an_hour() {
         let plan = Plan::standard();
         let all = names(&plan);
         let planned = plan.configurations().configurations;
         for part in Part::ALL {
             let is_of = |one: &Configuration| one.part.as_deref() == Some(part.name());
-            assert!(planned.iter().any(is_of), "{part:?}");
+            let is_standard = part != Part::Buffer;
+            assert_eq!(planned.iter().any(is_of), is_standard, "{part:?}");
         }
         let mut unique = all.clone();
         unique.sort();
@@ -364,7 +373,7 @@ mod tests {
 
     #[test]
     fn the_names_that_claims_look_for_are_there() {
-        let all = names(&Plan::standard());
+        let all = names(&every_part(Scale::Standard));
         for name in [
             catalogue::PAGES_16,
             catalogue::PAGES_8,
@@ -377,6 +386,8 @@ mod tests {
             catalogue::LANDFALL_16_UNPROTECTED,
             catalogue::LANDFALL_16_RECORDS,
             catalogue::LANDFALL_4_RECORDS,
+            catalogue::BUFFER_0,
+            catalogue::BUFFER_11,
             catalogue::WRITE_OPTIMISED,
             catalogue::IN_POOL,
             catalogue::SMALL_REDO,
@@ -392,10 +403,7 @@ mod tests {
     #[test]
     fn every_setting_is_one_that_the_database_has() {
         for scale in [Scale::Standard, Scale::Billion] {
-            let plan = chosen(Selection {
-                scale,
-                ..Selection::default()
-            });
+            let plan = every_part(scale);
             for one in plan.configurations().configurations {
                 for set in [&one.loaded_with, &one.all_settings()] {
                     let named = landfall_databases::named(&one.database, set);
@@ -442,6 +450,23 @@ mod tests {
         assert!(
             names(&plan).contains(&"innodb 16k".to_owned()),
             "for comparison"
+        );
+        let plan = chosen(Selection {
+            parts: vec![Part::Buffer],
+            ..Selection::default()
+        });
+        assert_eq!(
+            names(&plan),
+            [
+                "innodb 16k",
+                "myrocks zstd",
+                "landfall buffer 0%",
+                "landfall buffer 2%",
+                "landfall buffer 5%",
+                "landfall buffer 8%",
+                "landfall buffer 11%",
+                "landfall buffer 16%",
+            ]
         );
         let plan = chosen(Selection {
             only: vec!["16k".into(), "16k+2x".into(), "zstd".into()],

@@ -20,13 +20,13 @@ pub struct Section<'a> {
 /// Configurations of other parts that a part is held against, where they were measured.
 fn beside(part: Part) -> &'static [&'static str] {
     match part {
-        Part::Databases => &[PAGES_16, WRITE_OPTIMISED],
+        Part::Buffer | Part::Databases => &[PAGES_16, WRITE_OPTIMISED],
         Part::Landfall => &[PAGES_16, PAGES_8, PAGES_4, NO_DOUBLEWRITE],
         Part::Pages | Part::Knobs => &[],
     }
 }
 
-/// Every part that something was measured of, with InnoDB and MyRocks beside other databases.
+/// Every part that something was measured of, with what it is held against.
 pub fn sections(amplify: &AmplifyResults) -> Vec<Section<'_>> {
     let pool = bytes_text(amplify.pool_bytes);
     let section = |wanted: Part| {
@@ -43,6 +43,9 @@ pub fn sections(amplify: &AmplifyResults) -> Vec<Section<'_>> {
                 Part::Landfall => {
                     format!("Landfall's own store by page size, {pool} of memory for more data")
                 }
+                Part::Buffer => {
+                    format!("Landfall's own store by its buffer, {pool} of memory for more data")
+                }
                 Part::Databases => format!("Databases, {pool} of memory for more data"),
                 Part::Knobs => "Settings, with data that fits into memory".to_owned(),
             };
@@ -53,10 +56,16 @@ pub fn sections(amplify: &AmplifyResults) -> Vec<Section<'_>> {
             }
         })
     };
-    [Part::Pages, Part::Landfall, Part::Databases, Part::Knobs]
-        .into_iter()
-        .filter_map(section)
-        .collect()
+    [
+        Part::Pages,
+        Part::Landfall,
+        Part::Buffer,
+        Part::Databases,
+        Part::Knobs,
+    ]
+    .into_iter()
+    .filter_map(section)
+    .collect()
 }
 
 #[cfg(test)]
@@ -71,6 +80,8 @@ mod tests {
             measured("innodb 8k", 24.0, 150),
             measured("myrocks zstd", 4.0, 70),
             measured("landfall 8k doublewrite", 22.0, 130),
+            measured("landfall buffer 0%", 12.0, 80),
+            measured("landfall buffer 11%", 5.0, 85),
             measured("sqlite", 9.0, 120),
             measured("innodb in pool", 9.0, 120),
         ]);
@@ -81,15 +92,34 @@ mod tests {
         let parts: Vec<Part> = all.iter().map(|section| section.part).collect();
         assert_eq!(
             parts,
-            [Part::Pages, Part::Landfall, Part::Databases, Part::Knobs]
+            [
+                Part::Pages,
+                Part::Landfall,
+                Part::Buffer,
+                Part::Databases,
+                Part::Knobs
+            ]
         );
         assert_eq!(names(&all[0]), ["innodb 16k", "innodb 8k", "myrocks zstd"]);
         assert_eq!(
             names(&all[1]),
             ["innodb 16k", "innodb 8k", "landfall 8k doublewrite"]
         );
-        assert_eq!(names(&all[2]), ["innodb 16k", "myrocks zstd", "sqlite"]);
-        assert_eq!(names(&all[3]), ["innodb in pool"]);
+        assert_eq!(
+            names(&all[2]),
+            [
+                "innodb 16k",
+                "myrocks zstd",
+                "landfall buffer 0%",
+                "landfall buffer 11%"
+            ]
+        );
+        assert_eq!(
+            all[2].title,
+            "Landfall's own store by its buffer, 10 MiB of memory for more data"
+        );
+        assert_eq!(names(&all[3]), ["innodb 16k", "myrocks zstd", "sqlite"]);
+        assert_eq!(names(&all[4]), ["innodb in pool"]);
         let pages = results(vec![measured("innodb 16k", 48.0, 150)]);
         assert_eq!(sections(&pages).len(), 1);
     }

@@ -22,6 +22,8 @@ fn found() -> AmplifyResults {
         measured("innodb 8k", 24.0, 150),
         measured("myrocks zstd", 3.5, 70),
         measured("landfall 16k doublewrite", 40.0, 130),
+        measured("landfall buffer 0%", 12.0, 80),
+        measured("landfall buffer 11%", 5.0, 85),
         measured("sqlite", 9.0, 120),
         missing,
         measured("innodb in pool", 9.0, 150),
@@ -35,10 +37,12 @@ fn every_part_has_its_figures_with_bytes_and_flash_beside_each_other() {
     for (id, marks) in [
         ("amplify-pages", 9),
         ("amplify-landfall", 9),
+        ("amplify-buffer", 12),
         ("amplify-databases", 9),
         ("amplify-knobs", 3),
         ("amplify-size-pages", 6),
         ("amplify-size-landfall", 6),
+        ("amplify-size-buffer", 8),
         ("amplify-size-databases", 6),
     ] {
         let at = body.find(&format!("id=\"{id}\"")).expect(id);
