@@ -136,6 +136,10 @@ fn summary(found: &StoreInspection) -> String {
     if found.keyspaces.iter().any(|one| one.options.in_place) {
         let _ = writeln!(text, "protection of leaves in place: {}", found.protection);
     }
+    if found.buffer_percent > 0 {
+        let percent = found.buffer_percent;
+        let _ = writeln!(text, "buffer: runs may take {percent}% of what leaves take");
+    }
     if found.torn_leaves > 0 {
         let torn = found.torn_leaves;
         let _ = writeln!(

@@ -416,10 +416,16 @@ impl<E: Environment> Shared<E> {
         let mut held = Vec::new();
         let mut keyspaces = Vec::new();
         let skipped = usize::from(planted!(self.environment, RunNotListed));
-        let (all, next_keyspace, changed, protection) = {
+        let (all, next_keyspace, changed, protection, buffer_percent) = {
             let keyspaces = E::share(&self.keyspaces);
             let all: Vec<_> = keyspaces.all.values().cloned().collect();
-            (all, keyspaces.next, keyspaces.changed, keyspaces.protection)
+            (
+                all,
+                keyspaces.next,
+                keyspaces.changed,
+                keyspaces.protection,
+                keyspaces.buffer_percent,
+            )
         };
         for keyspace in all {
             let places: Vec<Place<E>> = E::share(&keyspace.groups).clone();
@@ -493,6 +499,7 @@ impl<E: Environment> Shared<E> {
             end: last.max(checkpoints.end).max(first),
             next_keyspace,
             protection,
+            buffer_percent,
             copies,
             keyspaces,
         };

@@ -43,10 +43,17 @@ impl<E: Environment> Candidate<E> {
     }
 
     /// What is best made of its changes.
-    fn how(&self, store: &Shared<E>) -> How {
+    fn how(&self, store: &Shared<E>, percent: u8) -> How {
         let group = E::share(&self.place.group);
         let (leaves, runs) = (&group.leaves, &group.runs);
-        store.how(&self.keyspace, leaves, runs, &group.active, self.is_damaged)
+        store.how(
+            &self.keyspace,
+            leaves,
+            runs,
+            &group.active,
+            self.is_damaged,
+            percent,
+        )
     }
 
     fn freeze(&self, how: How) -> Chosen<E> {
@@ -132,7 +139,8 @@ impl<E: Environment> Shared<E> {
         }
         let mut room = (self.space.end() / PART).max(LEAST_PART);
         let mut chosen = Vec::new();
-        let mut debt = buffered.debt(self.buffer_percent());
+        let percent = self.buffer_percent();
+        let mut debt = buffered.debt(percent);
         if debt > 0 {
             // The fullest first. One that is damaged cannot be merged, unless its damage is gone.
             found.sort_by_key(|one| {
@@ -171,7 +179,7 @@ impl<E: Environment> Shared<E> {
             if goal != Goal::Everything && left <= target && !is_old {
                 break;
             }
-            let how = one.how(self);
+            let how = one.how(self, percent);
             if how == How::Merge && one.is_elsewhere(protection) {
                 // One is written whatever it takes.
                 if one.buffered.leaf_bytes > room && !chosen.is_empty() {

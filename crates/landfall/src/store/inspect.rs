@@ -31,6 +31,8 @@ pub struct StoreInspection {
     pub keyspaces: Vec<KeyspaceInspection>,
     /// What keeps leaves whole in those that are in place.
     pub protection: ProtectionChoice,
+    /// How many percent of what leaves take runs of changes may take.
+    pub buffer_percent: u8,
     /// Leaves that a power cut has torn, and that are restored when the store is opened.
     pub torn_leaves: u64,
     /// Bytes of the data file.
@@ -189,6 +191,7 @@ impl<E: Environment> Opened<E> {
             checkpoint: self.found.restart.checkpoint,
             keyspaces: keyspaces.iter().map(keyspace).collect(),
             protection: loaded.keyspaces.protection,
+            buffer_percent: loaded.keyspaces.buffer_percent,
             torn_leaves: self.found.restart.restored,
             file_bytes: loaded.space.end(),
             free_bytes: loaded.space.free_bytes(),

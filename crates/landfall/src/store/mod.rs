@@ -259,12 +259,11 @@ impl Store {
         self.handle.shared.set_protection(protection)
     }
 
-    /// Lets buffered changes take so many percent of what leaves take, up to [`MOST_BUFFER_PERCENT`], from the next checkpoint on:
-    /// see [`StoreOptions::buffer_percent`]. With less than before, what is too much is merged meanwhile.
+    /// Lets buffered changes take so many percent of what leaves take, up to [`MOST_BUFFER_PERCENT`], from the next checkpoint on,
+    /// and remembers it durably: see [`StoreOptions::buffer_percent`]. With less than before, what is too much is merged meanwhile.
     pub fn set_buffer_percent(&self, percent: u8) -> Result<(), Error> {
         options::check_buffer(percent)?;
-        self.handle.shared.set_buffer_percent(percent);
-        Ok(())
+        self.handle.shared.set_buffer_percent(percent)
     }
 
     /// Counts of what was done since the store was opened.

@@ -50,9 +50,10 @@ pub struct StoreOptions {
     pub protection: Option<Protection>,
     /// How many percent of what leaves take on disk *runs* may take, up to [`MOST_BUFFER_PERCENT`]: changes that wait there until
     /// many can be merged into leaves together. The more, the fewer bytes are written, the more space is used, and the more
-    /// places a read may have to look at. 0, the default: none. It does not concern keyspaces that are in place, and can be
-    /// changed [online](crate::Store::set_buffer_percent).
-    pub buffer_percent: u8,
+    /// places a read may have to look at. 0: none. It does not concern keyspaces that are in place. `None`, the default: what the
+    /// store has, and 0 if it is new. With another one the store is opened as if
+    /// [`Store::set_buffer_percent`](crate::Store::set_buffer_percent) had been called.
+    pub buffer_percent: Option<u8>,
     /// How long opening after a crash may take. A checkpoint is made when applying the log again would take longer, at the speed
     /// that was measured. Default 5 s.
     pub max_recovery_time: Duration,
@@ -66,7 +67,7 @@ impl Default for StoreOptions {
             memory_bytes: 64 << 20,
             policy: Policy::EveryCommit,
             protection: None,
-            buffer_percent: 0,
+            buffer_percent: None,
             max_recovery_time: Duration::from_secs(5),
             log: Options::default(),
         }
@@ -98,7 +99,7 @@ impl StoreOptions {
     /// Sets [`buffer_percent`](StoreOptions::buffer_percent).
     #[must_use]
     pub fn buffer_percent(mut self, percent: u8) -> StoreOptions {
-        self.buffer_percent = percent;
+        self.buffer_percent = Some(percent);
         self
     }
 
@@ -121,7 +122,7 @@ impl StoreOptions {
             let text = format!("memory_bytes must be at least {LEAST_MEMORY}");
             return Err(Error::Options(text));
         }
-        check_buffer(self.buffer_percent)
+        check_buffer(self.buffer_percent.unwrap_or(0))
     }
 }
 

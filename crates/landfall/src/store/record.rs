@@ -30,6 +30,8 @@ pub(crate) enum Record<'a> {
     Remove { keyspace: u32 },
     /// Leaves are protected like this from now on.
     Protect(ProtectionChoice),
+    /// Runs may take so many percent of what leaves take from now on.
+    Buffer(u8),
     /// Leaves that are about to be written at their homes: of each its page, compressed or not.
     Images(Vec<Image<'a>>),
 }
@@ -80,6 +82,7 @@ const MAKE: u8 = 2;
 const REMOVE: u8 = 3;
 const PROTECT: u8 = 4;
 const IMAGES: u8 = 5;
+const BUFFER: u8 = 6;
 
 /// Bytes that the page of a home has at the most.
 const MOST_IMAGE: u32 = 16 << 10;
@@ -156,6 +159,7 @@ impl<'a> Record<'a> {
                 out.push(PROTECT);
                 choice.put(&mut out);
             }
+            Record::Buffer(percent) => out.extend([BUFFER, *percent]),
             Record::Images(images) => {
                 out.push(IMAGES);
                 for image in images {
@@ -204,6 +208,7 @@ impl<'a> Record<'a> {
                 keyspace: cursor.number_u32()?,
             },
             PROTECT => Record::Protect(ProtectionChoice::take(&mut cursor)?),
+            BUFFER => Record::Buffer(cursor.byte()?),
             IMAGES => {
                 let mut images = Vec::new();
                 while !cursor.is_empty() {
@@ -270,7 +275,8 @@ mod tests {
         assert_eq!(image(0, b"abc").page(), Some(b"abc".to_vec()));
         assert_eq!(image(0, b"ab").page(), None);
         let images = Record::Images(vec![image(512, b"abc"), image(1024, b"xyz")]);
-        for record in [made, in_place, removed, protected, images] {
+        let buffered = Record::Buffer(11);
+        for record in [made, in_place, removed, protected, buffered, images] {
             let mut bytes = record.encode();
             assert_eq!(Record::decode(&bytes), Some(record));
             bytes.push(0);

@@ -155,6 +155,7 @@ impl<'a, E: Environment> Replay<'a, E> {
                     }
                 }
                 Record::Protect(choice) => keyspaces.protection = choice,
+                Record::Buffer(percent) => keyspaces.buffer_percent = percent,
                 Record::Images(images) => {
                     if let Some((data, control)) = self.data {
                         for image in &images {

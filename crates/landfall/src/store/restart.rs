@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -75,6 +75,7 @@ impl<E: Environment> Loaded<E> {
                 all: Default::default(),
                 next: 1,
                 protection: ProtectionChoice::default(),
+                buffer_percent: 0,
                 changed: 0,
             },
             durable: Durable {
@@ -148,6 +149,7 @@ fn load<E: Environment>(data: &DataFile<E>, control: &Control) -> Result<Loaded<
     };
     loaded.keyspaces.next = root.next_keyspace;
     loaded.keyspaces.protection = root.protection;
+    loaded.keyspaces.buffer_percent = root.buffer_percent;
     for keyspace in root.keyspaces {
         let mut groups = Vec::new();
         let lows: Vec<_> = keyspace
@@ -394,7 +396,6 @@ pub(super) fn open<E: Environment>(
         logical_bytes: AtomicU64::new(0),
         closing: EventCount::new(),
         is_closing: AtomicBool::new(false),
-        buffer_percent: AtomicU8::new(options.buffer_percent),
         options,
         log,
     });
@@ -407,6 +408,10 @@ pub(super) fn open<E: Environment>(
             Some(asked) => shared.set_protection(asked).map(drop),
             None => Ok(()),
         });
+    let started = started.and_then(|()| match shared.options.buffer_percent {
+        Some(percent) => shared.set_buffer_percent(percent),
+        None => Ok(()),
+    });
     let usable = started.and_then(|()| shared.require_all_protectable());
     if let Err(error) = usable {
         // Those that were started have it too.

@@ -88,6 +88,8 @@ pub(crate) struct Root {
     /// The number of the next keyspace.
     pub next_keyspace: u32,
     pub protection: ProtectionChoice,
+    /// How many percent of what leaves take runs may take.
+    pub buffer_percent: u8,
     /// Where copies are written before leaves are written at their homes; each a part of the data file.
     pub copies: Option<[Span; 2]>,
     pub keyspaces: Vec<KeyspaceEntry>,
@@ -120,6 +122,7 @@ impl Root {
             put_number(&mut out, number);
         }
         self.protection.put(&mut out);
+        put_number(&mut out, self.buffer_percent.into());
         put_number(&mut out, self.copies.is_some().into());
         for span in self.copies.iter().flatten() {
             put_number(&mut out, span.offset / granule);
@@ -153,6 +156,7 @@ impl Root {
             end: cursor.number()?,
             next_keyspace: cursor.number_u32()?,
             protection: ProtectionChoice::take(&mut cursor)?,
+            buffer_percent: cursor.number()?.try_into().ok()?,
             copies: match cursor.number()? {
                 0 => None,
                 1 => Some([
@@ -249,6 +253,7 @@ mod tests {
             end: 9,
             next_keyspace: 8,
             protection: ProtectionChoice::asked(Protection::Doublewrite),
+            buffer_percent: 11,
             copies: Some([8192, 4096].map(|offset| Span {
                 offset,
                 bytes: 1024,

@@ -9,7 +9,7 @@
 //! cache, the free space and the log's own are taken last, and nothing is waited for with them.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::cache::Cache;
@@ -48,7 +48,9 @@ pub(crate) struct Keyspaces<E: Environment> {
     pub next: u32,
     /// What keeps leaves whole that are written at home.
     pub protection: ProtectionChoice,
-    /// The commit that made or removed the last one, or changed the protection; 0: none has since the store was opened.
+    /// How many percent of what leaves take runs may take.
+    pub buffer_percent: u8,
+    /// The commit that made or removed the last one, or changed the protection or the buffer; 0: none has since the store was opened.
     pub changed: u64,
 }
 
@@ -93,8 +95,6 @@ pub(crate) struct Shared<E: Environment> {
     pub limit: AtomicUsize,
     /// Those who wait for it to rise.
     pub room: Waiters<E>,
-    /// How many percent of what leaves take runs may take.
-    pub buffer_percent: AtomicU8,
     pub schedule: E::Mutex<Schedule>,
     pub tally: E::Mutex<Tally>,
     /// Commits, and bytes of their keys and values.

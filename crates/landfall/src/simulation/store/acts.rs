@@ -151,7 +151,7 @@ pub(super) fn act(
             make_durable(lsn)?;
         }
         10 if !keyspaces[0].options.in_place && rng.bool() => {
-            shared.set_buffer_percent([0, 20, 50, 100, 200][rng.usize(0..5)]);
+            shared.set_buffer_percent([0, 20, 50, 100, 200][rng.usize(0..5)])?;
         }
         10 if keyspaces[0].options.in_place && rng.bool() => {
             let any = [

@@ -45,7 +45,7 @@ fn options(way: Way, rng: &mut Rng) -> StoreOptions {
             Policy::Interval(Duration::from_micros(100)),
         ][rng.usize(0..3)],
         protection: None,
-        buffer_percent: [0, 0, 50, 200][rng.usize(0..4)],
+        buffer_percent: None,
         // Clocks go on by a microsecond when they are looked at.
         max_recovery_time: Duration::from_micros([30, 1 << 30][rng.usize(0..2)]),
         log: Options {
@@ -84,6 +84,7 @@ struct Scene {
     keyspace: KeyspaceOptions,
     /// What a new store is given.
     protection: Option<Protection>,
+    percent: u8,
     way: Way,
     planted: Option<Fault>,
 }
@@ -113,6 +114,7 @@ impl Scene {
             options,
             keyspace: keyspace.whole_leaves(rng.u8(0..4) == 0),
             protection,
+            percent: [0, 0, 50, 200][rng.usize(0..4)],
             way,
             planted,
         }
@@ -126,11 +128,11 @@ impl Scene {
         let environment = self.environment(disk, rng);
         let store = Arc::new(Handle::open(&environment, self.options.clone())?);
         // Not by opening it: that would take numbers of commits that were lost.
-        if let Some(protection) = self
-            .protection
-            .filter(|_| store.shared.log.next_lsn().0 == 1)
-        {
-            store.shared.set_protection(protection)?;
+        if store.shared.log.next_lsn().0 == 1 {
+            if let Some(protection) = self.protection {
+                store.shared.set_protection(protection)?;
+            }
+            store.shared.set_buffer_percent(self.percent)?;
         }
         Ok(store)
     }
@@ -435,7 +437,7 @@ pub(crate) fn play_runs(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, found| {
         let kind = [Kind::PowerCut, Kind::Killed][rng.usize(0..2)];
         let mut scene = Scene::new(kind, planted, rng);
-        scene.options.buffer_percent = [100, 200][rng.usize(0..2)];
+        scene.percent = [100, 200][rng.usize(0..2)];
         scene.protection = None;
         scene.keyspace = KeyspaceOptions::default()
             .leaf_bytes([256, 400][rng.usize(0..2)])
@@ -526,7 +528,7 @@ pub(crate) fn removed_before_checkpoint(seed: u64, planted: Option<Fault>) -> Ou
         };
         // It may be in a leaf, or in a run.
         if !scene.keyspace.in_place && rng.bool() {
-            store.shared.set_buffer_percent(200);
+            store.shared.set_buffer_percent(200).map_err(wrong)?;
             for key in 0..6 {
                 put(&old, key, 100)?;
             }
@@ -607,6 +609,7 @@ pub(crate) fn torn_at_home_with(
                 .in_place(true)
                 .whole_leaves(rng.bool()),
             protection: Some(protection),
+            percent: 0,
             way,
             kind: Kind::PowerCut,
             planted,

@@ -6,13 +6,14 @@
 //! an update is written about `1 / (2 * share)` times into leaves.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::super::changes::Changes;
+use super::super::record::Record;
 use super::super::shared::Shared;
 use super::super::tree::{Keyspace, Leaves, Place};
 use super::sources::keys_of_leaf;
 use super::{Runs, bytes_of};
+use crate::Error;
 use crate::environment::Environment;
 
 /// What becomes of a group that a checkpoint writes.
@@ -74,15 +75,26 @@ fn merging_is_cheap<E: Environment>(leaves: &Leaves<E>, changes: &Changes, perce
 impl<E: Environment> Shared<E> {
     /// How many percent of what leaves take runs may take.
     pub fn buffer_percent(&self) -> u8 {
-        self.buffer_percent.load(Ordering::Relaxed)
+        E::share(&self.keyspaces).buffer_percent
     }
 
-    /// Lets runs take so many percent from the next checkpoint on.
-    pub fn set_buffer_percent(&self, percent: u8) {
-        self.buffer_percent.store(percent, Ordering::Relaxed);
+    /// Lets runs take so many percent from the next checkpoint on, and remembers it durably.
+    pub fn set_buffer_percent(&self, percent: u8) -> Result<(), Error> {
+        let mut committing = E::lock(&self.committing);
+        if self.buffer_percent() != percent {
+            let lsn = self.log.append(&Record::Buffer(percent).encode())?;
+            let mut keyspaces = E::exclude(&self.keyspaces);
+            keyspaces.buffer_percent = percent;
+            keyspaces.changed = lsn.0;
+            drop(keyspaces);
+            committing.visible = lsn.0;
+            drop(committing);
+            self.log.commit_to(lsn)?;
+        }
         if self.buffered().debt(percent) > 0 {
             self.ask();
         }
+        Ok(())
     }
 
     pub fn buffered(&self) -> Buffered {
@@ -109,8 +121,8 @@ impl<E: Environment> Shared<E> {
         runs: &Arc<Runs<E>>,
         changes: &Changes,
         is_damaged: bool,
+        percent: u8,
     ) -> How {
-        let percent = self.buffer_percent();
         let removals: u64 = runs.iter().map(|run| run.entry.removals).sum();
         let is_merged = keyspace.options.in_place
             || percent == 0
