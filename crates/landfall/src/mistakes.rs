@@ -224,6 +224,8 @@ pub(crate) enum Fault {
     GapForOlder,
     /// A range is said to have nothing though a key came since somebody looked.
     GapUnseen,
+    /// Who reads an older state takes a range for empty that got a value since, which is in a leaf or a run.
+    GapPastLeaves,
 }
 
 impl Fault {
@@ -289,7 +291,7 @@ impl Fault {
         Fault::ApplyTwice,
     ];
     /// Those of a store.
-    pub const STORE: [Fault; 27] = [
+    pub const STORE: [Fault; 28] = [
         Fault::FreeBeforeControl,
         Fault::TruncateBeforeControl,
         Fault::SkipDataSync,
@@ -317,6 +319,7 @@ impl Fault {
         Fault::GapStays,
         Fault::GapForOlder,
         Fault::GapUnseen,
+        Fault::GapPastLeaves,
     ];
     /// Those of a store whose leaves are written at home.
     pub const HOMES: [Fault; 12] = [

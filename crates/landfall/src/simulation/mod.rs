@@ -80,7 +80,8 @@ const STATE: [Named<'static>; 7] = [
     ("no promise", &state::without_promise),
 ];
 
-const STORE: [Named<'static>; 9] = [
+const STORE: [Named<'static>; 10] = [
+    ("older readers", &store::older_readers),
     ("runs", &store::play_runs),
     ("power cut", &|seed, planted| {
         store::play(Kind::PowerCut, seed, planted)

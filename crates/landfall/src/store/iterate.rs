@@ -251,7 +251,7 @@ impl<E: Environment> Range<E> {
         let mut changes = group.changes_in(keys.borrow(), self.view.at);
         let page = leaf.map(|leaf| group.leaves[leaf].page.clone());
         let runs = group.runs.clone();
-        let is_current = self.own.is_empty() && group.is_seen(self.view.at);
+        let is_current = self.own.is_empty() && group.is_seen(self.view.at, &shared.environment);
         let turns = group.turns;
         drop(group);
         drop(groups);

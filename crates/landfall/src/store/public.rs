@@ -584,3 +584,30 @@ fn large_values_are_written_one_after_the_other() {
     }
     assert!(store.verify().damage.is_empty());
 }
+
+#[test]
+fn what_an_older_snapshot_does_not_see_is_there_for_others() {
+    let outside = tempfile::tempdir().unwrap();
+    for percent in [0, 200] {
+        let directory = outside.path().join(percent.to_string());
+        let store = Store::open(directory, options().buffer_percent(percent)).unwrap();
+        let keyspace = store.keyspace("a", small()).unwrap();
+        for key in 0..30_u8 {
+            keyspace.insert([key], [key; 40]).unwrap();
+        }
+        // Removals stay, because it sees what was before.
+        let before = store.snapshot();
+        for key in 0..28_u8 {
+            keyspace.remove([key]).unwrap();
+        }
+        let empty = store.snapshot();
+        keyspace.insert([5], b"new").unwrap();
+        store.checkpoint().unwrap();
+        let first = |mut pairs: super::Pairs| pairs.next().unwrap().unwrap().0[0];
+        for _ in 0..3 {
+            assert_eq!(first(empty.range::<&[u8]>(&keyspace, ..)), 28);
+            assert_eq!(first(keyspace.iter()), 5);
+            assert_eq!(first(before.range::<&[u8]>(&keyspace, ..)), 0);
+        }
+    }
+}

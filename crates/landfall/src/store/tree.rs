@@ -22,7 +22,7 @@ use super::page::Pointer;
 use super::piece::{Seen, overlay};
 use super::runs::Runs;
 use crate::Error;
-use crate::environment::Environment;
+use crate::environment::{Environment, planted};
 
 /// A page of the data file that somebody may read.
 pub(crate) struct Page<E: Environment> {
@@ -212,10 +212,13 @@ impl<E: Environment> Group<E> {
         oldest.map(|(first, _)| first)
     }
 
-    /// Whether somebody who reads as of this commit sees all changes of it.
-    pub fn is_seen(&self, at: u64) -> bool {
+    /// Whether somebody who reads as of this commit sees all changes of it, those in leaves and runs too.
+    pub fn is_seen(&self, at: u64, environment: &E) -> bool {
         let spans = self.changes().filter_map(|changes| changes.span);
-        spans.map(|(_, last)| last).all(|last| last <= at)
+        let is_written_seen = self.flushed.is_none_or(|(_, last)| last <= at)
+            && self.watermark <= at + 1
+            || planted!(environment, GapPastLeaves);
+        is_written_seen && spans.map(|(_, last)| last).all(|last| last <= at)
     }
 
     /// What a key has at a commit.

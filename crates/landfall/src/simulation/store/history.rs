@@ -240,7 +240,14 @@ fn difference(expected: &Contents, found: &Contents) -> String {
 
 /// Everything that there is, as of now.
 pub(super) fn everything(store: &Store, keyspaces: &[Keyspace]) -> Result<Seen, Error> {
-    let view = Arc::new(View::new(store));
+    everything_of(&Arc::new(View::new(store)), keyspaces)
+}
+
+/// The same, as of a view.
+pub(super) fn everything_of(
+    view: &Arc<View<Simulated>>,
+    keyspaces: &[Keyspace],
+) -> Result<Seen, Error> {
     let mut contents = Contents::new();
     for keyspace in keyspaces {
         let index = KEYSPACES.iter().position(|name| *name == keyspace.name);

@@ -5,10 +5,12 @@
 //! that were said to be durable. What was read meanwhile is compared with the commits as of which it was read, and each
 //! transaction with those that came between.
 //!
-//! `acts` is what threads do, `history` what was committed and read, and whether both are as was promised.
+//! `acts` is what threads do, `history` what was committed and read, and whether both are as was
+//! promised, `readers` a scene of its own.
 
 mod acts;
 mod history;
+mod readers;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,6 +20,7 @@ use shuttle::thread;
 
 use self::acts::act;
 use self::history::{Commit, History, KEYSPACES, Keyspace, Store, everything};
+pub(crate) use self::readers::older_readers;
 use super::Fault;
 use super::damage::{Damage, Others};
 use super::disk::{Disk, How, Loss};

@@ -1,0 +1,93 @@
+//! One who uses a store reads states of different age while keys are removed and come back, and checkpoints are made between.
+//!
+//! What somebody saw who reads an older state spares others work, and must not hide from them what came since.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use super::super::Fault;
+use super::super::disk::Disk;
+use super::super::scenario::{Outcome, lock, simulate};
+use super::history::{Commit, History, Keyspace, everything_of};
+use super::{Kind, Scene};
+use crate::store::checkpoint::Goal;
+use crate::store::record::Write;
+use crate::store::snapshots::View;
+use crate::{Error, Policy};
+
+const KEYS: u8 = 30;
+/// Older states that are kept at once.
+const VIEWS: usize = 3;
+
+pub(crate) fn older_readers(seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, found| {
+        let mut scene = Scene::new(Kind::PowerCut, planted, rng);
+        scene.options.policy = Policy::Interval(Duration::from_secs(1000));
+        scene.options.memory_bytes = 1 << 20;
+        scene.options.max_recovery_time = Duration::from_secs(1 << 20);
+        let wrong = |error: Error| format!("an honest disk failed: {error}");
+        let disk = Disk::new(scene.way.block(), rng.u64(..));
+        let history = Arc::new(Mutex::new(History::default()));
+        let store = scene.open(&disk, rng).map_err(wrong)?;
+        let keyspaces = scene.keyspaces(&store, &history).map_err(wrong)?;
+        let mut views = VecDeque::new();
+        for _ in 0..80 {
+            match rng.u8(0..8) {
+                0 => store.shared.checkpoint(Goal::Everything).map_err(wrong)?,
+                1 => {
+                    views.push_back(Arc::new(View::new(&store)));
+                    if views.len() > VIEWS {
+                        views.pop_front();
+                    }
+                }
+                2..5 => {
+                    let view = match views.get(rng.usize(0..=VIEWS)) {
+                        Some(older) => Arc::clone(older),
+                        None => Arc::new(View::new(&store)),
+                    };
+                    let seen = everything_of(&view, &keyspaces).map_err(wrong)?;
+                    lock(&history).seen.push(seen);
+                    lock(&history).check_seen()?;
+                }
+                _ => {
+                    let writes = some_in_order(rng);
+                    let of_store = writes.iter().map(|(index, key, value)| {
+                        let keyspace: &Keyspace = &keyspaces[*index];
+                        Write {
+                            keyspace: keyspace.id,
+                            key: key.clone(),
+                            value: value.clone(),
+                        }
+                    });
+                    let lsn = store.shared.write(of_store.collect(), None);
+                    if let Some(lsn) = lsn.map_err(wrong)? {
+                        let mut history = lock(&history);
+                        history.commits.insert(lsn.0, Commit::Writes(writes));
+                    }
+                }
+            }
+        }
+        found.states.insert(disk.digest());
+        Ok(())
+    })
+}
+
+/// Keys that come one after the other: all are given values, or all are removed, or one is given a value.
+fn some_in_order(rng: &mut Rng) -> super::history::Writes {
+    let keyspace = usize::from(rng.u8(0..4) == 0);
+    let first = rng.u8(0..KEYS);
+    let (end, is_given) = match rng.u8(0..3) {
+        0 => (first + 1, true),
+        course => (rng.u8(first..KEYS) + 1, course == 1),
+    };
+    let value = |key: u8, rng: &mut Rng| {
+        let mut value = rng.u64(..).to_le_bytes().to_vec();
+        value.resize(30, key);
+        value
+    };
+    let write = |key: u8| (keyspace, vec![key], is_given.then(|| value(key, rng)));
+    (first..end).map(write).collect()
+}
