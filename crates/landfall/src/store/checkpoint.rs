@@ -18,7 +18,7 @@ use super::changes::Changes;
 use super::control::{Control, ControlFile};
 use super::counters::Written;
 use super::data_file::Pages;
-use super::groups::{Chosen, Order, Piece, Pieces, Scope, Writing};
+use super::groups::{Chosen, Groups, Order, Piece, Pieces, Scope, Writing};
 use super::homes::Copies;
 use super::page::Kind;
 use super::protection::Protection;
@@ -70,6 +70,8 @@ pub(crate) enum Goal {
 struct Made {
     scope: Scope,
     written: Written,
+    /// Why the changes of a group are in none of its leaves.
+    damage: Option<Error>,
 }
 
 /// A checkpoint that is durable.
@@ -79,6 +81,7 @@ struct Done<E: Environment> {
     first: u64,
     end: u64,
     written: Written,
+    damage: Option<Error>,
 }
 
 type Address<E> = *const <E as Environment>::RwLock<Group<E>>;
@@ -131,17 +134,33 @@ impl<E: Environment> Shared<E> {
                 Err(_) => tally.failed_checkpoints += 1,
             }
             drop(tally);
-            let is_done = made?.is_none() || goal == Goal::Due;
-            if is_done || !self.is_waiting(visible) {
+            let Some(made) = made?.filter(|_| goal == Goal::Everything) else {
                 return Ok(());
+            };
+            if !self.is_waiting(visible) {
+                // What is damaged waits for ever.
+                return match made.damage {
+                    Some(damage) if self.is_waiting_damaged(visible) => Err(damage),
+                    _ => Ok(()),
+                };
             }
         }
     }
 
-    /// Whether changes of this commit or an older one are in no leaf.
+    /// Whether changes of this commit or an older one are in no leaf, and can be.
     fn is_waiting(&self, visible: u64) -> bool {
+        self.waits(visible, false)
+    }
+
+    /// Whether some are in no leaf, and cannot be, since something of their group is damaged.
+    fn is_waiting_damaged(&self, visible: u64) -> bool {
+        self.waits(visible, true)
+    }
+
+    fn waits(&self, visible: u64, is_damaged: bool) -> bool {
         let is_old = |place: &Place<E>| {
-            let first = E::share(&place.group).pending();
+            let group = E::share(&place.group);
+            let first = group.pending().filter(|_| group.is_damaged == is_damaged);
             first.is_some_and(|first| first <= visible)
         };
         let keyspaces = self.all_keyspaces();
@@ -248,8 +267,12 @@ impl<E: Environment> Shared<E> {
             }
             self.note_failure(checkpoints);
         }
-        let written = made?;
-        Ok(Some(Made { scope, written }))
+        let (written, damage) = made?;
+        Ok(Some(Made {
+            scope,
+            written,
+            damage,
+        }))
     }
 
     fn note_failure(&self, checkpoints: &mut Checkpoints<E>) {
@@ -266,7 +289,7 @@ impl<E: Environment> Shared<E> {
         checkpoints: &mut Checkpoints<E>,
         writing: &Arc<Writing<E>>,
         next: u64,
-    ) -> Result<Written, Error> {
+    ) -> Result<(Written, Option<Error>), Error> {
         let done = self.write_all(checkpoints, writing, next)?;
         let first = done.first;
         let mut written = done.written;
@@ -303,12 +326,19 @@ impl<E: Environment> Shared<E> {
         }
         // What it no longer needs of the log would be applied again, and change nothing.
         self.log.truncate_before(Lsn(first))?;
-        Ok(written)
+        Ok((written, done.damage))
     }
 
     /// Writes groups at home. The log has their changes until the next checkpoint.
-    fn flush(self: &Arc<Self>, writing: &Arc<Writing<E>>) -> Result<Written, Error> {
-        let (pieces, mut written) = self.write_groups(writing)?;
+    fn flush(
+        self: &Arc<Self>,
+        writing: &Arc<Writing<E>>,
+    ) -> Result<(Written, Option<Error>), Error> {
+        let Groups {
+            pieces,
+            mut written,
+            damage,
+        } = self.write_groups(writing)?;
         self.write_last_homes(writing.order.protection, writing.newest)?;
         written.add(self.end_homes(false));
         for (chosen, pieces) in writing.chosen.iter().zip(pieces) {
@@ -317,7 +347,7 @@ impl<E: Environment> Shared<E> {
                 None => self.thaw(chosen),
             }
         }
-        Ok(written)
+        Ok((written, damage))
     }
 
     /// Writes everything, and makes it count.
@@ -332,7 +362,11 @@ impl<E: Environment> Shared<E> {
             checkpoints.durable.groups.clear();
             checkpoints.durable.root = None;
         }
-        let (pieces, mut written) = self.write_groups(writing)?;
+        let Groups {
+            pieces,
+            mut written,
+            damage,
+        } = self.write_groups(writing)?;
         self.write_last_homes(writing.order.protection, writing.newest)?;
         let copies = E::lock(&self.homes).copies.clone();
         let by_address: HashMap<Address<E>, &Vec<Piece<E>>> = chosen
@@ -400,6 +434,7 @@ impl<E: Environment> Shared<E> {
             first,
             end,
             written,
+            damage,
         })
     }
 

@@ -23,6 +23,10 @@ const LEAST_PART: u64 = 16 << 20;
 #[cfg(test)]
 const LEAST_PART: u64 = 4 << 10;
 
+/// Bytes that merging runs that are too many may take of one checkpoint, for each byte of changes that there may be: so many that
+/// those who commit wait no longer for it than where nothing is kept in runs.
+const MERGED_FOR_EACH: u64 = 16;
+
 /// A group that may be written.
 struct Candidate<E: Environment> {
     keyspace: Arc<Keyspace<E>>,
@@ -142,6 +146,10 @@ impl<E: Environment> Shared<E> {
         let percent = self.buffer_percent();
         let mut debt = buffered.debt(percent);
         if debt > 0 {
+            let most = self.most_changes() as u64;
+            let for_each = MERGED_FOR_EACH + 100 / u64::from(percent).max(1);
+            let mut room_of_debt = (room / 2).min((most * for_each).max(LEAST_PART));
+            room -= room_of_debt;
             // The fullest first. One that is damaged cannot be merged, unless its damage is gone.
             found.sort_by_key(|one| {
                 let Buffered {
@@ -152,15 +160,16 @@ impl<E: Environment> Shared<E> {
                 (one.is_damaged, Reverse(fullness))
             });
             found.retain(|one| {
-                let has_room = one.buffered.leaf_bytes <= room || chosen.is_empty();
+                let has_room = one.buffered.leaf_bytes <= room_of_debt || chosen.is_empty();
                 let is_merged = debt > 0 && one.buffered.run_bytes > 0 && has_room;
                 if is_merged {
-                    room = room.saturating_sub(one.buffered.leaf_bytes);
+                    room_of_debt = room_of_debt.saturating_sub(one.buffered.leaf_bytes);
                     debt = debt.saturating_sub(one.buffered.run_bytes);
                     chosen.push(one.freeze(How::Merge));
                 }
                 !is_merged
             });
+            room += room_of_debt;
         }
         // What is damaged cannot be written, unless its damage is gone.
         found.retain(|one| one.first.is_some());

@@ -15,9 +15,9 @@ use super::page::{self, Kind, Sealed, room_at_home};
 use super::protection::Protection;
 use super::read_ahead::ReadAhead;
 use super::root::put_leaves;
-use super::runs::Runs;
 use super::runs::budget::How;
 use super::runs::sources::Sources;
+use super::runs::{Runs, bytes_of};
 use super::shared::Shared;
 use super::together::together;
 use super::tree::{Group, Keyspace, Leaves, Page, Slot};
@@ -63,6 +63,16 @@ pub(super) struct Chosen<E: Environment> {
 }
 
 impl<E: Environment> Chosen<E> {
+    /// Bytes that writing it takes, about; of leaves without runs only what they are given counts, as if each byte of all cost
+    /// the same.
+    fn work(&self) -> u64 {
+        let of_runs = match self.how {
+            How::Merge if !self.runs.is_empty() => self.leaves.bytes + bytes_of(&self.runs),
+            _ => 0,
+        };
+        self.frozen.bytes as u64 + of_runs
+    }
+
     /// Where a leaf may be written again that has the same keys: what that destroys is the same keys, as they were, in the last
     /// durable checkpoint as well.
     fn home(&self, of: Option<&Arc<Page<E>>>) -> Option<Arc<Page<E>>> {
@@ -94,6 +104,14 @@ pub(super) struct Piece<E: Environment> {
 /// Of each group that was chosen what it is now; `None`: it stays as it was, since something of it is damaged, or one has no home.
 pub(super) type Pieces<E> = Vec<Option<Vec<Piece<E>>>>;
 
+/// Groups that were written.
+pub(super) struct Groups<E: Environment> {
+    pub pieces: Pieces<E>,
+    pub written: Written,
+    /// Why one of them was not.
+    pub damage: Option<Error>,
+}
+
 /// How groups are written.
 pub(super) struct Order {
     /// As of which commits somebody reads, in their order.
@@ -118,8 +136,8 @@ pub(super) struct Writing<E: Environment> {
 }
 
 struct Progress<E: Environment> {
-    /// Bytes of changes of groups that were begun.
-    begun_bytes: usize,
+    /// What groups that were begun take.
+    begun: u64,
     pieces: Pieces<E>,
     written: Written,
     damage: Option<Error>,
@@ -132,11 +150,11 @@ impl<E: Environment> Shared<E> {
             newest: spans.map(|(_, last)| last).max().unwrap_or(0),
             pace: Pace {
                 begin: self.changes.load(Ordering::Relaxed),
-                frozen: chosen.iter().map(|chosen| chosen.frozen.bytes).sum(),
                 most: self.most_changes(),
+                work: chosen.iter().map(Chosen::work).sum(),
             },
             progress: E::mutex(Progress {
-                begun_bytes: 0,
+                begun: 0,
                 pieces: chosen.iter().map(|_| None).collect(),
                 written: Written::default(),
                 damage: None,
@@ -156,11 +174,11 @@ impl<E: Environment> Shared<E> {
         most.clamp(MOST_LEAVES, MOST_OF_BUFFERED)
     }
 
-    /// Writes all groups.
+    /// Writes all groups. It fails if all of them are damaged.
     pub(super) fn write_groups(
         self: &Arc<Self>,
         writing: &Arc<Writing<E>>,
-    ) -> Result<(Pieces<E>, Written), Error> {
+    ) -> Result<Groups<E>, Error> {
         let (own, theirs) = (self.clone(), writing.clone());
         let write = move |index| own.write_one(&theirs, index);
         let groups = writing.chosen.len();
@@ -169,7 +187,11 @@ impl<E: Environment> Shared<E> {
         let pieces = std::mem::take(&mut progress.pieces);
         match progress.damage.take() {
             Some(error) if pieces.iter().all(Option::is_none) => Err(error),
-            _ => Ok((pieces, progress.written)),
+            damage => Ok(Groups {
+                pieces,
+                written: progress.written,
+                damage,
+            }),
         }
     }
 
@@ -177,8 +199,8 @@ impl<E: Environment> Shared<E> {
     fn write_one(self: &Arc<Self>, writing: &Writing<E>, index: usize) -> Result<(), Error> {
         let chosen = &writing.chosen[index];
         let mut progress = E::lock(&writing.progress);
-        progress.begun_bytes += chosen.frozen.bytes;
-        self.set_limit(writing.pace.limit(progress.begun_bytes));
+        progress.begun += chosen.work();
+        self.set_limit(writing.pace.limit(progress.begun));
         drop(progress);
         let mut written = Written::default();
         let made = self.write_group(chosen, writing, &mut written);

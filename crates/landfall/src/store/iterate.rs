@@ -251,7 +251,9 @@ impl<E: Environment> Range<E> {
         let mut changes = group.changes_in(keys.borrow(), self.view.at);
         let page = leaf.map(|leaf| group.leaves[leaf].page.clone());
         let runs = group.runs.clone();
-        let is_current = self.own.is_empty() && group.is_seen(self.view.at, &shared.environment);
+        let sees_written = group.sees_written(self.view.at);
+        let sees_written = sees_written || planted!(shared.environment, GapPastLeaves);
+        let is_current = self.own.is_empty() && sees_written && group.sees_changes(self.view.at);
         let turns = group.turns;
         drop(group);
         drop(groups);

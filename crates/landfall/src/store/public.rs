@@ -435,9 +435,20 @@ fn a_damaged_leaf_stops_writes_to_its_group_alone() {
     for number in 0_u32..4_000 {
         b.insert(number.to_be_bytes(), [7; 40]).unwrap();
     }
-    let Err(Error::Corrupt { .. }) = store.checkpoint() else {
-        panic!("changes cannot be written into it");
-    };
+    // Though others always have something that can be written.
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                b.insert(0_u32.to_be_bytes(), [7; 40]).unwrap();
+            }
+        });
+        let made = store.checkpoint();
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        let Err(Error::Corrupt { .. }) = made else {
+            panic!("changes cannot be written into it");
+        };
+    });
     assert!(store.counters().checkpoints > 3);
     assert_eq!(a.get(0_u32.to_be_bytes()).unwrap().unwrap(), b"again");
     store.handle.shared.close().unwrap();

@@ -22,7 +22,7 @@ use super::page::Pointer;
 use super::piece::{Seen, overlay};
 use super::runs::Runs;
 use crate::Error;
-use crate::environment::{Environment, planted};
+use crate::environment::Environment;
 
 /// A page of the data file that somebody may read.
 pub(crate) struct Page<E: Environment> {
@@ -212,13 +212,15 @@ impl<E: Environment> Group<E> {
         oldest.map(|(first, _)| first)
     }
 
-    /// Whether somebody who reads as of this commit sees all changes of it, those in leaves and runs too.
-    pub fn is_seen(&self, at: u64, environment: &E) -> bool {
+    /// Whether somebody who reads as of this commit sees all changes that are in memory.
+    pub fn sees_changes(&self, at: u64) -> bool {
         let spans = self.changes().filter_map(|changes| changes.span);
-        let is_written_seen = self.flushed.is_none_or(|(_, last)| last <= at)
-            && self.watermark <= at + 1
-            || planted!(environment, GapPastLeaves);
-        is_written_seen && spans.map(|(_, last)| last).all(|last| last <= at)
+        spans.map(|(_, last)| last).all(|last| last <= at)
+    }
+
+    /// Whether they see all changes that are in leaves and runs.
+    pub fn sees_written(&self, at: u64) -> bool {
+        self.watermark <= at + 1 && self.flushed.is_none_or(|(_, last)| last <= at)
     }
 
     /// What a key has at a commit.

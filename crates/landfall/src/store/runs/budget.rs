@@ -45,8 +45,17 @@ impl Buffered {
     }
 }
 
-/// The share that merging a group of so many leaves at once would write of what keeping a run of these changes would cost.
-fn merging_is_cheap<E: Environment>(leaves: &Leaves<E>, changes: &Changes, percent: u8) -> bool {
+/// How much fuller than its share a group gets before it is merged for itself: of those that fill evenly, the fullest have twice
+/// the share when all runs have theirs.
+const OVERFULL: u64 = 4;
+
+/// Whether merging a group of so many leaves at once would write less than keeping a run of these changes would cost.
+fn merging_is_cheap<E: Environment>(
+    leaves: &Leaves<E>,
+    runs: &Runs<E>,
+    changes: &Changes,
+    percent: u8,
+) -> bool {
     if leaves.is_empty() || percent == 0 {
         return true;
     }
@@ -69,7 +78,14 @@ fn merging_is_cheap<E: Environment>(leaves: &Leaves<E>, changes: &Changes, perce
         given += values + removals;
     }
     // In keys, as if all took the same. What is given is written in either way.
-    rewritten * 2 * u64::from(percent) <= given * 100
+    let percent = u64::from(percent);
+    if runs.is_empty() {
+        return rewritten * 2 * percent <= given * 100;
+    }
+    // Leaves that its runs have something for are rewritten as well: perhaps all. One that is given more than it has, as where
+    // rows are appended, would have runs that are larger than the group, and would not get smaller groups.
+    let in_runs: u64 = runs.iter().map(|run| run.entry.entries).sum();
+    (leaves.keys + given) * OVERFULL * percent <= (in_runs + given) * 100
 }
 
 impl<E: Environment> Shared<E> {
@@ -128,7 +144,7 @@ impl<E: Environment> Shared<E> {
             || percent == 0
             || is_damaged
             || removals * 100 > leaves.keys * MOST_REMOVALS
-            || (runs.is_empty() && merging_is_cheap(leaves, changes, percent));
+            || merging_is_cheap(leaves, runs, changes, percent);
         if is_merged { How::Merge } else { How::Run }
     }
 }

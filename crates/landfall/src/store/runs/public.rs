@@ -6,7 +6,9 @@ use std::path::Path;
 
 use fastrand::Rng;
 
-use crate::store::{Keyspace, KeyspaceOptions, Store, StoreInspection, StoreOptions};
+use crate::store::{
+    Keyspace, KeyspaceOptions, Store, StoreCounters, StoreInspection, StoreOptions,
+};
 use crate::{Error, Options, Policy};
 
 const KEYS: u64 = 2000;
@@ -101,6 +103,59 @@ fn it_is_the_same_map_whichever_way_the_knob_turns() {
         runs > 20 && merges > 5 && tiers > 0,
         "{runs}, {merges}, {tiers}"
     );
+}
+
+/// Waits for what is made in the background; a store that does nothing more for itself would let this run for ever.
+fn wait_until(store: &Store, is_so: impl Fn(&StoreCounters) -> bool) {
+    while !is_so(&store.counters()) {
+        std::thread::yield_now();
+    }
+}
+
+fn fill(rows: &Keyspace, numbers: std::ops::Range<u64>) {
+    for number in numbers {
+        rows.insert(number.to_be_bytes(), [number as u8; 60])
+            .unwrap();
+    }
+}
+
+#[test]
+fn what_may_not_wait_any_more_is_merged_without_being_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, rows) = open(directory.path(), 200);
+    fill(&rows, 0..KEYS);
+    store.checkpoint().unwrap();
+    for number in (0..KEYS).step_by(9) {
+        fill(&rows, number..number + 1);
+    }
+    store.checkpoint().unwrap();
+    assert!(store.counters().buffered_bytes > 0);
+    drop(rows);
+    store.close().unwrap();
+    // Nobody writes anything more.
+    let store = Store::open(directory.path(), options(0)).unwrap();
+    wait_until(&store, |counters| counters.buffered_bytes == 0);
+    assert!(store.counters().merges > 0);
+}
+
+#[test]
+fn rows_that_are_appended_to_a_group_with_runs_become_leaves() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, rows) = open(directory.path(), 11);
+    let many = 10 * KEYS;
+    fill(&rows, 0..many);
+    store.checkpoint().unwrap();
+    fill(&rows, many - 1..many);
+    store.checkpoint().unwrap();
+    assert!(store.counters().buffered_bytes > 0);
+    // All runs together may still take more than these rows.
+    fill(&rows, many..many + KEYS);
+    store.checkpoint().unwrap();
+    for place in rows.tree.groups.read().unwrap().iter() {
+        let group = place.group.read().unwrap();
+        let (leaves, runs) = (group.leaves.bytes, super::bytes_of(&group.runs));
+        assert!(runs < leaves, "{runs} bytes of runs, {leaves} of leaves");
+    }
 }
 
 #[test]
