@@ -1,10 +1,12 @@
 //! Updates rows at random, and counts the bytes that are written for each byte of them, until all of it is where it stays.
 
+use std::time::Instant;
+
 use clap::{ArgAction, Args};
 
 use super::{MEMORY, ROWS};
 use crate::Fallible;
-use crate::contest::{Common, count, prepare, timed};
+use crate::contest::{Common, count, nanos, prepare, timed, times};
 use crate::place::{self, Meter};
 
 #[derive(Args)]
@@ -44,16 +46,21 @@ pub fn run(options: &Options) -> Fallible<()> {
         let before = meter.bytes()?;
 
         let mut random = fastrand::Rng::with_seed(2);
+        let mut commits = times()?;
         let updated = timed(|| {
             for first in (0..options.updates).step_by(options.batch as usize) {
                 let numbers = first..options.updates.min(first + options.batch);
                 let mut writes =
                     numbers.map(|number| rows.write(random.u64(0..options.rows), number + 1));
+                let begin = Instant::now();
                 engine.commit(&mut writes, options.durable)?;
+                commits.record(nanos(begin))?;
             }
             engine.sync()
         })?;
         turn.tell_rate("updates", options.updates, updated);
+        turn.tell_times("commit", &commits);
+        turn.tell("commit max", "µs", commits.max() as f64 / 1e3);
         let settled = timed(|| {
             engine.settle()?;
             place::write_out(turn.parent())
