@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use landfall::{
     Compression, Error, Keyspace, KeyspaceOptions, MOST_BUFFER_PERCENT, Options, Policy,
-    Protection, Store, StoreOptions,
+    Protection, Store, StoreBuffer, StoreOptions,
 };
 
 use super::{
@@ -61,7 +61,7 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
             Setting {
                 name: "buffer",
                 default: Some("0"),
-                about: "percent of what leaves take that buffered changes may take on disk, 0 to 16; or turning: from 0 to 16 and back while it runs",
+                about: "percent of what leaves take that buffered changes may take on disk, 0 to 16; auto: chosen by the load; turning: from 0 to 16 and back while it runs",
                 always_shown: true,
             },
             Setting {
@@ -154,10 +154,15 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Database>, SettingError> {
     }
     let compression = chosen.one_of("compression", &compressions)?;
     let is_turning = chosen.text("buffer") == "turning";
-    let buffer = if is_turning {
-        TURNS[0]
-    } else {
-        chosen.number("buffer", 0, MOST_BUFFER_PERCENT.into())? as u8
+    let buffer = match chosen.text("buffer") {
+        "turning" => StoreBuffer::Percent(TURNS[0]),
+        "auto" => StoreBuffer::Auto {
+            most: MOST_BUFFER_PERCENT,
+        },
+        _ => {
+            let percent = chosen.number("buffer", 0, MOST_BUFFER_PERCENT.into())?;
+            StoreBuffer::Percent(percent as u8)
+        }
     };
     Ok(Box::new(LandfallStore {
         name: chosen.name(),
@@ -165,7 +170,7 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Database>, SettingError> {
             .policy(chosen.one_of("policy", &policies)?)
             .memory_bytes(chosen.size("memory", 4 << 10, 1 << 44)? as usize)
             .protection(chosen.one_of("protection", &protections)?)
-            .buffer_percent(buffer)
+            .buffer(buffer)
             .log(Options::default().segment_bytes(segment)),
         keyspace: KeyspaceOptions::default()
             .compression(compression)
@@ -341,7 +346,7 @@ impl KeyValue for StoreSession {
             let number = commits.fetch_add(1, Ordering::Relaxed) + 1;
             if number.is_multiple_of(TURN) {
                 let turn = TURNS[(number / TURN) as usize % TURNS.len()];
-                let turned = self.store.set_buffer_percent(turn);
+                let turned = self.store.set_buffer(StoreBuffer::Percent(turn));
                 turned.map_err(|error| failed("cannot turn the buffer", error))?;
             }
         }
@@ -377,6 +382,7 @@ mod tests {
         keeps_keys("landfall-store", "compression=none leaf=1K memory=32K");
         keeps_keys("landfall-store", "buffer=11 leaf=1K memory=32K");
         keeps_keys("landfall-store", "buffer=turning leaf=1K memory=32K");
+        keeps_keys("landfall-store", "buffer=auto leaf=1K memory=32K");
     }
 
     #[test]

@@ -134,6 +134,9 @@ impl<E: Environment> Shared<E> {
                 Err(_) => tally.failed_checkpoints += 1,
             }
             drop(tally);
+            if matches!(&made, Ok(Some(made)) if made.scope == Scope::Everything) {
+                self.choose_buffer()?;
+            }
             let Some(made) = made?.filter(|_| goal == Goal::Everything) else {
                 return Ok(());
             };

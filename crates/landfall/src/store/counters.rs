@@ -93,6 +93,14 @@ pub(crate) struct Written {
     pub group_bytes: u64,
     pub root_bytes: u64,
     pub control_bytes: u64,
+    /// Keys in leaves that were written.
+    pub leaf_keys: u64,
+    /// Keys of which there were changes in memory that were written, in whatever way.
+    pub given_keys: u64,
+    /// Of these, those of groups of whose leaves few more keys were written than they were given; and what was written of leaves
+    /// for them: waiting in runs would have spared nothing.
+    pub dense_given_keys: u64,
+    pub dense_leaf_bytes: u64,
 }
 
 impl Written {
@@ -110,6 +118,10 @@ impl Written {
         self.group_bytes += more.group_bytes;
         self.root_bytes += more.root_bytes;
         self.control_bytes += more.control_bytes;
+        self.leaf_keys += more.leaf_keys;
+        self.given_keys += more.given_keys;
+        self.dense_given_keys += more.dense_given_keys;
+        self.dense_leaf_bytes += more.dense_leaf_bytes;
     }
 }
 
@@ -141,6 +153,7 @@ mod tests {
                 group_bytes: 16,
                 root_bytes: 32,
                 control_bytes: 64,
+                ..Written::default()
             });
         }
         assert_eq!(

@@ -2,6 +2,7 @@
 //!
 //! What fails ends it. A group with a damaged leaf is left out, and the others are written.
 
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -42,6 +43,9 @@ const MOST_OF_BUFFERED: usize = 8;
 const WAITING: u64 = 4 << 20;
 #[cfg(test)]
 const WAITING: u64 = 2 << 10;
+
+/// Keys of leaves that are written for each key that they are given, up to which runs would spare nothing.
+const DENSE: u64 = 3;
 
 /// A group that is being written.
 pub(super) struct Chosen<E: Environment> {
@@ -204,6 +208,14 @@ impl<E: Environment> Shared<E> {
         drop(progress);
         let mut written = Written::default();
         let made = self.write_group(chosen, writing, &mut written);
+        let keys = chosen.frozen.range(Bound::Unbounded, Bound::Unbounded);
+        written.given_keys = keys.count() as u64;
+        let of_runs = chosen.runs.iter().map(|run| run.entry.entries);
+        let given = written.given_keys + of_runs.sum::<u64>();
+        if chosen.how == How::Merge && written.leaf_keys <= DENSE * given {
+            written.dense_given_keys = written.given_keys;
+            written.dense_leaf_bytes = written.leaf_bytes;
+        }
         let mut progress = E::lock(&writing.progress);
         progress.written.add(written);
         match made {
@@ -278,6 +290,7 @@ impl<E: Environment> Shared<E> {
                 Merged::Kept(slot) => slot,
                 Merged::New(New { low, raw, keys, of }) => {
                     written.leaves += 1;
+                    written.leaf_keys += u64::from(keys);
                     let is_shadow = writing.order.protection == Protection::Shadow;
                     let home = chosen.home(of.as_ref()).filter(|_| !is_shadow);
                     let for_home = || {

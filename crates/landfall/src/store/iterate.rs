@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::gaps::{WORTH, together};
 use super::leaf::Leaf;
@@ -217,6 +218,7 @@ impl<E: Environment> Range<E> {
             });
             return Ok(Piece::default());
         }
+        shared.pieces.fetch_add(1, Ordering::Relaxed);
         let leaf = if backwards {
             match &self.rest.to {
                 Bound::Unbounded => group.leaves.len().checked_sub(1),

@@ -64,9 +64,10 @@ use std::sync::atomic::Ordering;
 
 pub use counters::StoreCounters;
 pub use inspect::{KeyspaceInspection, StoreInspection};
-pub use options::{KeyspaceOptions, MOST_BUFFER_PERCENT, StoreOptions};
+pub use options::{KeyspaceOptions, MOST_BUFFER_PERCENT, StoreBuffer, StoreOptions};
 pub use protection::{Protection, ProtectionChoice, ProtectionCosts};
 pub use restart::StoreRestart;
+pub use runs::auto::BufferChoice;
 pub use verify::{DamagedLeaf, StoreVerification};
 
 use self::checkpoint::Goal;
@@ -259,11 +260,19 @@ impl Store {
         self.handle.shared.set_protection(protection)
     }
 
-    /// Lets buffered changes take so many percent of what leaves take, up to [`MOST_BUFFER_PERCENT`], from the next checkpoint on,
-    /// and remembers it durably: see [`StoreOptions::buffer_percent`]. With less than before, what is too much is merged meanwhile.
-    pub fn set_buffer_percent(&self, percent: u8) -> Result<(), Error> {
-        options::check_buffer(percent)?;
-        self.handle.shared.set_buffer_percent(percent)
+    /// Lets runs take another share of what leaves take, from the next checkpoint on; durably when this returns. With less than before,
+    /// what is too much is merged meanwhile. Others can go on.
+    pub fn set_buffer(&self, buffer: StoreBuffer) -> Result<(), Error> {
+        buffer.check()?;
+        match buffer {
+            StoreBuffer::Percent(percent) => self.handle.shared.set_buffer_percent(percent),
+            StoreBuffer::Auto { most } => self.handle.shared.set_buffer_auto(most),
+        }
+    }
+
+    /// The share that runs may take, and why if the store chooses it.
+    pub fn buffer(&self) -> BufferChoice {
+        self.handle.shared.buffer()
     }
 
     /// Counts of what was done since the store was opened.

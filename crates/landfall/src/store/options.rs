@@ -17,15 +17,35 @@ pub(super) const HOME_BYTES: std::ops::RangeInclusive<u32> = if cfg!(any(test, f
 /// Memory below which nothing can be collected.
 const LEAST_MEMORY: usize = 4 << 10;
 
-/// The most that [`StoreOptions::buffer_percent`] can be: more would cost space, and gain little.
+/// The most that a [`StoreBuffer`] can be, in percent: more would cost space, and gain little.
 pub const MOST_BUFFER_PERCENT: u8 = if cfg!(test) { 200 } else { 16 };
 
-pub(super) fn check_buffer(percent: u8) -> Result<(), Error> {
-    if percent > MOST_BUFFER_PERCENT {
-        let text = format!("buffer_percent must be at most {MOST_BUFFER_PERCENT}");
-        return Err(Error::Options(text));
+/// How many percent of what leaves take on disk *runs* may take: changes that wait there until many can be merged into leaves
+/// together. The more, the fewer bytes are written, the more space is used, and the more places a read may have to look at.
+/// It does not concern keyspaces that are [in place](KeyspaceOptions::in_place).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreBuffer {
+    /// So many, up to [`MOST_BUFFER_PERCENT`]. 0: none.
+    Percent(u8),
+    /// As many, up to `most`, as move the fewest bytes with the load as it is: [`Store::buffer`](crate::Store::buffer) says
+    /// what was chosen, and why. It begins with what the store has. The store remembers what was chosen, and not that it
+    /// was: opened without this, it stays as it is.
+    Auto {
+        /// Percent.
+        most: u8,
+    },
+}
+
+impl StoreBuffer {
+    pub(super) fn check(self) -> Result<(), Error> {
+        let (StoreBuffer::Percent(percent) | StoreBuffer::Auto { most: percent }) = self;
+        if percent > MOST_BUFFER_PERCENT {
+            let text = format!("the buffer must be at most {MOST_BUFFER_PERCENT} percent");
+            return Err(Error::Options(text));
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Options of a [`Store`](crate::Store). The defaults suit most programs.
@@ -48,12 +68,9 @@ pub struct StoreOptions {
     /// default: what the store has, and [`Protection::Shadow`] if it is new. With another one the store is opened as if
     /// [`Store::set_protection`](crate::Store::set_protection) had been called.
     pub protection: Option<Protection>,
-    /// How many percent of what leaves take on disk *runs* may take, up to [`MOST_BUFFER_PERCENT`]: changes that wait there until
-    /// many can be merged into leaves together. The more, the fewer bytes are written, the more space is used, and the more
-    /// places a read may have to look at. 0: none. It does not concern keyspaces that are in place. `None`, the default: what the
-    /// store has, and 0 if it is new. With another one the store is opened as if
-    /// [`Store::set_buffer_percent`](crate::Store::set_buffer_percent) had been called.
-    pub buffer_percent: Option<u8>,
+    /// How much may wait in runs. `None`, the default: what the store has, and nothing if it is new. With another one the store is
+    /// opened as if [`Store::set_buffer`](crate::Store::set_buffer) had been called.
+    pub buffer: Option<StoreBuffer>,
     /// How long opening after a crash may take. A checkpoint is made when applying the log again would take longer, at the speed
     /// that was measured. Default 5 s.
     pub max_recovery_time: Duration,
@@ -67,7 +84,7 @@ impl Default for StoreOptions {
             memory_bytes: 64 << 20,
             policy: Policy::EveryCommit,
             protection: None,
-            buffer_percent: None,
+            buffer: None,
             max_recovery_time: Duration::from_secs(5),
             log: Options::default(),
         }
@@ -96,10 +113,16 @@ impl StoreOptions {
         self
     }
 
-    /// Sets [`buffer_percent`](StoreOptions::buffer_percent).
+    /// Sets [`buffer`](StoreOptions::buffer) to so many percent.
     #[must_use]
-    pub fn buffer_percent(mut self, percent: u8) -> StoreOptions {
-        self.buffer_percent = Some(percent);
+    pub fn buffer_percent(self, percent: u8) -> StoreOptions {
+        self.buffer(StoreBuffer::Percent(percent))
+    }
+
+    /// Sets [`buffer`](StoreOptions::buffer).
+    #[must_use]
+    pub fn buffer(mut self, buffer: StoreBuffer) -> StoreOptions {
+        self.buffer = Some(buffer);
         self
     }
 
@@ -122,7 +145,7 @@ impl StoreOptions {
             let text = format!("memory_bytes must be at least {LEAST_MEMORY}");
             return Err(Error::Options(text));
         }
-        check_buffer(self.buffer_percent.unwrap_or(0))
+        self.buffer.map_or(Ok(()), StoreBuffer::check)
     }
 }
 

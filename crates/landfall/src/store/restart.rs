@@ -17,7 +17,7 @@ use super::counters::Tally;
 use super::data_file::{DataFile, data_name, data_number};
 use super::extents::Space;
 use super::homes::{Copies, Homes};
-use super::options::StoreOptions;
+use super::options::{StoreBuffer, StoreOptions};
 use super::page::{Kind, Pointer};
 use super::protection::{Protection, ProtectionChoice};
 use super::repair::Repairs;
@@ -394,6 +394,8 @@ pub(super) fn open<E: Environment>(
         tally: E::mutex(Tally::default()),
         commits: AtomicU64::new(0),
         logical_bytes: AtomicU64::new(0),
+        pieces: AtomicU64::new(0),
+        auto: E::mutex(None),
         closing: EventCount::new(),
         is_closing: AtomicBool::new(false),
         options,
@@ -408,8 +410,9 @@ pub(super) fn open<E: Environment>(
             Some(asked) => shared.set_protection(asked).map(drop),
             None => Ok(()),
         });
-    let started = started.and_then(|()| match shared.options.buffer_percent {
-        Some(percent) => shared.set_buffer_percent(percent),
+    let started = started.and_then(|()| match shared.options.buffer {
+        Some(StoreBuffer::Percent(percent)) => shared.set_buffer_percent(percent),
+        Some(StoreBuffer::Auto { most }) => shared.set_buffer_auto(most),
         None => Ok(()),
     });
     let usable = started.and_then(|()| shared.require_all_protectable());

@@ -26,6 +26,7 @@ use super::protection::{Protection, ProtectionChoice, measure, require_atomic};
 use super::record::{Record, Write};
 use super::root::MOST_KEYSPACES;
 use super::runs::Reader;
+use super::runs::auto::Auto;
 use super::snapshots::Committing;
 use super::transaction::Checks;
 use super::tree::{Group, Keyspace, Lookup, Page, Place, group_of};
@@ -100,6 +101,10 @@ pub(crate) struct Shared<E: Environment> {
     /// Commits, and bytes of their keys and values.
     pub commits: AtomicU64,
     pub logical_bytes: AtomicU64,
+    /// Pieces of ranges that were read.
+    pub pieces: AtomicU64,
+    /// Who chooses how much runs may take; `None`: it is as it was set.
+    pub auto: E::Mutex<Option<Auto>>,
     pub closing: EventCount<E>,
     pub is_closing: AtomicBool,
 }

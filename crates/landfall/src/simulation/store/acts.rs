@@ -151,7 +151,12 @@ pub(super) fn act(
             make_durable(lsn)?;
         }
         10 if !keyspaces[0].options.in_place && rng.bool() => {
-            shared.set_buffer_percent([0, 20, 50, 100, 200][rng.usize(0..5)])?;
+            let percent = [0, 20, 50, 100, 200][rng.usize(0..5)];
+            if rng.u8(0..4) == 0 {
+                shared.set_buffer_auto(percent)?;
+            } else {
+                shared.set_buffer_percent(percent)?;
+            }
         }
         10 if keyspaces[0].options.in_place && rng.bool() => {
             let any = [

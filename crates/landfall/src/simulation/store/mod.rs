@@ -48,7 +48,7 @@ fn options(way: Way, rng: &mut Rng) -> StoreOptions {
             Policy::Interval(Duration::from_micros(100)),
         ][rng.usize(0..3)],
         protection: None,
-        buffer_percent: None,
+        buffer: None,
         // Clocks go on by a microsecond when they are looked at.
         max_recovery_time: Duration::from_micros([30, 1 << 30][rng.usize(0..2)]),
         log: Options {

@@ -6,11 +6,13 @@
 //! an update is written about `1 / (2 * share)` times into leaves.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::super::changes::Changes;
 use super::super::record::Record;
 use super::super::shared::Shared;
-use super::super::tree::{Keyspace, Leaves, Place};
+use super::super::tree::{Group, Keyspace, Leaves, Place};
+use super::auto::{Auto, BufferChoice, Moved, Size};
 use super::sources::keys_of_leaf;
 use super::{Runs, bytes_of};
 use crate::Error;
@@ -94,8 +96,83 @@ impl<E: Environment> Shared<E> {
         E::share(&self.keyspaces).buffer_percent
     }
 
-    /// Lets runs take so many percent from the next checkpoint on, and remembers it durably.
+    /// Lets runs take so many percent from the next checkpoint on, and remembers it durably. Nobody chooses any more.
     pub fn set_buffer_percent(&self, percent: u8) -> Result<(), Error> {
+        let mut auto = E::lock(&self.auto);
+        *auto = None;
+        self.turn_buffer(percent)
+    }
+
+    /// Chooses how many percent runs may take, up to so many, from now on.
+    pub fn set_buffer_auto(&self, most: u8) -> Result<(), Error> {
+        let now = self.moved();
+        let mut auto = E::lock(&self.auto);
+        *auto = Some(Auto::new(most, now));
+        if self.buffer_percent() > most {
+            self.turn_buffer(most)?;
+        }
+        Ok(())
+    }
+
+    /// What runs may take, and why.
+    pub fn buffer(&self) -> BufferChoice {
+        let auto = E::lock(&self.auto);
+        BufferChoice {
+            percent: self.buffer_percent(),
+            auto_most: auto.as_ref().map(|auto| auto.most),
+            expected: auto
+                .as_ref()
+                .map_or(Vec::new(), |auto| auto.expected.clone()),
+        }
+    }
+
+    /// Turns the knob, if it is time for that and the store chooses.
+    pub fn choose_buffer(&self) -> Result<(), Error> {
+        let now = self.moved();
+        let mut auto = E::lock(&self.auto);
+        let Some(chooser) = auto.as_mut() else {
+            return Ok(());
+        };
+        let percent = self.buffer_percent();
+        let chosen = chooser.choose(now, &self.size(), percent);
+        // Whoever sets it meanwhile comes after.
+        match chosen.filter(|chosen| *chosen != percent) {
+            Some(chosen) => {
+                tracing::debug!(percent, chosen, "runs may take another share");
+                self.turn_buffer(chosen)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn moved(&self) -> Moved {
+        let written = E::lock(&self.tally).written;
+        Moved {
+            updated: self.logical_bytes.load(Ordering::Relaxed),
+            leaf_bytes: written.leaf_bytes - written.dense_leaf_bytes,
+            dense_leaf_bytes: written.dense_leaf_bytes,
+            given_keys: written.given_keys,
+            dense_given_keys: written.dense_given_keys,
+            pieces: self.pieces.load(Ordering::Relaxed),
+        }
+    }
+
+    fn size(&self) -> Size {
+        let mut size = Size {
+            leaf_bytes: 0,
+            leaves: 0,
+            most_changes: self.most_changes() as u64,
+            most_cached: (self.options.memory_bytes - self.most_changes()) as u64,
+        };
+        self.for_each_buffered(|group| {
+            size.leaf_bytes += group.leaves.bytes;
+            size.leaves += group.leaves.len() as u64;
+        });
+        size
+    }
+
+    /// Under the lock of who chooses.
+    fn turn_buffer(&self, percent: u8) -> Result<(), Error> {
         let mut committing = E::lock(&self.committing);
         if self.buffer_percent() != percent {
             let lsn = self.log.append(&Record::Buffer(percent).encode())?;
@@ -113,19 +190,25 @@ impl<E: Environment> Shared<E> {
         Ok(())
     }
 
-    pub fn buffered(&self) -> Buffered {
-        let mut all = Buffered::default();
+    /// Groups that may have runs.
+    fn for_each_buffered(&self, mut visit: impl FnMut(&Group<E>)) {
         for keyspace in self.all_keyspaces() {
             if keyspace.options.in_place {
                 continue;
             }
             let places: Vec<Place<E>> = E::share(&keyspace.groups).clone();
             for place in places {
-                let group = E::share(&place.group);
-                all.leaf_bytes += group.leaves.bytes;
-                all.run_bytes += bytes_of(&group.runs);
+                visit(&E::share(&place.group));
             }
         }
+    }
+
+    pub fn buffered(&self) -> Buffered {
+        let mut all = Buffered::default();
+        self.for_each_buffered(|group| {
+            all.leaf_bytes += group.leaves.bytes;
+            all.run_bytes += bytes_of(&group.runs);
+        });
         all
     }
 

@@ -10,8 +10,10 @@
 //! - `entry` is what is written of a run besides its blocks;
 //! - `write` writes one, of changes and of newer runs, by tiers;
 //! - `sources` are all that a group's leaves are to be given, in the order of keys;
-//! - `budget` says which groups get a run, and which are merged.
+//! - `budget` says which groups get a run, and which are merged;
+//! - `auto` chooses how much all runs may take.
 
+pub(crate) mod auto;
 pub(super) mod budget;
 pub(crate) mod entry;
 #[cfg(all(test, target_os = "linux"))]

@@ -7,7 +7,7 @@ use std::path::Path;
 use fastrand::Rng;
 
 use crate::store::{
-    Keyspace, KeyspaceOptions, Store, StoreCounters, StoreInspection, StoreOptions,
+    Keyspace, KeyspaceOptions, Store, StoreBuffer, StoreCounters, StoreInspection, StoreOptions,
 };
 use crate::{Error, Options, Policy};
 
@@ -88,7 +88,7 @@ fn it_is_the_same_map_whichever_way_the_knob_turns() {
         // Turned off, all of it is merged. Each checkpoint writes a part of the file again.
         if percent == 200 {
             assert!(counters.buffered_bytes > 0);
-            store.set_buffer_percent(0).unwrap();
+            store.set_buffer(StoreBuffer::Percent(0)).unwrap();
             for _ in 0..80 {
                 store.checkpoint().unwrap();
                 change(&rows, &mut model, &mut rng);
@@ -158,16 +158,67 @@ fn rows_that_are_appended_to_a_group_with_runs_become_leaves() {
     }
 }
 
+/// Does something until the store has chosen what it settles at.
+fn choose(store: &Store, mut act: impl FnMut()) -> u8 {
+    let mut before = None;
+    let mut same = 0;
+    while same < 2 {
+        let expected = store.buffer().expected;
+        while store.buffer().expected == expected {
+            act();
+        }
+        let now = store.buffer().percent;
+        same = if before == Some(now) { same + 1 } else { 0 };
+        before = Some(now);
+    }
+    store.buffer().percent
+}
+
+#[test]
+fn it_turns_with_the_load() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, rows) = open(directory.path(), 0);
+    let many = 4 * KEYS;
+    fill(&rows, 0..many);
+    let mut rng = Rng::with_seed(7);
+    store.set_buffer(StoreBuffer::Auto { most: 16 }).unwrap();
+    let percent = choose(&store, || {
+        let key = rng.u64(0..many);
+        fill(&rows, key..key + 1);
+    });
+    assert!(percent > 2, "{}", store.buffer());
+    // The store remembers what was chosen.
+    drop(rows);
+    store.close().unwrap();
+    let store = Store::open(
+        directory.path(),
+        StoreOptions::default().memory_bytes(32 << 10),
+    );
+    let store = store.unwrap();
+    assert_eq!(store.buffer().percent, percent);
+    assert_eq!(store.buffer().auto_most, None);
+    store.set_buffer(StoreBuffer::Auto { most: 16 }).unwrap();
+    let rows = store.keyspace("rows", KeyspaceOptions::default()).unwrap();
+    let mut end = many;
+    let percent = choose(&store, || {
+        fill(&rows, end..end + 1);
+        end += 1;
+    });
+    assert_eq!(percent, 0, "{}", store.buffer());
+    // It may be pinned.
+    store.set_buffer(StoreBuffer::Percent(5)).unwrap();
+    assert_eq!(store.buffer().to_string(), "5%");
+}
+
 #[test]
 fn what_is_more_than_can_be_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let opened = Store::open(directory.path(), options(201));
     assert!(matches!(opened, Err(Error::Options(_))));
     let (store, _) = open(directory.path(), 0);
-    assert!(matches!(
-        store.set_buffer_percent(201),
-        Err(Error::Options(_))
-    ));
+    for buffer in [StoreBuffer::Percent(201), StoreBuffer::Auto { most: 201 }] {
+        assert!(matches!(store.set_buffer(buffer), Err(Error::Options(_))));
+    }
 }
 
 /// A key of which a newer value is in a run that cannot be read is not given out with an older one.
