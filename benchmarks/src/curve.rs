@@ -18,8 +18,8 @@ const RIGHT: f64 = 430.0;
 const TOP: f64 = 70.0;
 const BOTTOM: f64 = 340.0;
 /// Where the groups of marks stand, and how far apart.
-const GROUPS: f64 = 466.0;
-const GROUP: f64 = 128.0;
+const GROUPS: f64 = 458.0;
+const GROUP: f64 = 130.0;
 /// Values that the scale is labelled with.
 const LABELS: [f64; 7] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
 /// A curve's colour: that of one of the stores in other pictures.
@@ -192,14 +192,14 @@ fn draw_scales(body: &mut String, axes: &Axes, curves: &[Curve]) -> std::fmt::Re
     for percent in percents {
         writeln!(
             body,
-            r#"<text class="quiet" x="{:.1}" y="{}" text-anchor="middle">{percent}%</text>"#,
+            r#"<text class="quiet" x="{:.1}" y="{}" text-anchor="middle">{percent}</text>"#,
             axes.x(percent),
             BOTTOM + 20.0
         )?;
     }
     writeln!(
         body,
-        r#"<text class="quiet" x="{}" y="{}" text-anchor="middle">buffer_percent; points are measured, lines are the formula</text>"#,
+        r#"<text class="quiet" x="{}" y="{}" text-anchor="middle">buffer_percent: points are measured, lines are the formula</text>"#,
         f64::midpoint(LEFT, RIGHT),
         BOTTOM + 42.0
     )
