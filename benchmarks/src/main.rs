@@ -1,9 +1,10 @@
 //! Compares Landfall's store with other embedded key-value stores, by workloads that others publish and by its own.
 //!
 //! `engines` has the stores behind one interface, `workloads` what is done with them, `contest` who has a turn when,
-//! `results` what came out, and `picture` draws that. `rows` and `zipf` make keys and values; `place` is about files.
+//! `results` what came out, and `picture` and `curve` draw that. `rows` and `zipf` make keys and values; `place` is about files.
 
 mod contest;
+mod curve;
 mod engines;
 mod picture;
 mod place;
@@ -50,6 +51,8 @@ enum Command {
     Stalls(stalls::Options),
     /// Draws what was measured
     Picture(picture::Options),
+    /// Draws what the example buffer_curve of the crate landfall printed
+    Curve(curve::Options),
     /// Writes records, and waits to be killed
     #[command(hide = true)]
     Fill(open::Fill),
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Open(options) => open::run(&options),
         Command::Stalls(options) => stalls::run(&options),
         Command::Picture(options) => picture::run(&options),
+        Command::Curve(options) => curve::run(&options),
         Command::Fill(fill) => open::fill(&fill),
     };
     match done {

@@ -75,29 +75,50 @@ fn draw(all: &[Results]) -> Result<String, std::fmt::Error> {
         }
     }
     let height = y + 16.0;
+    page(&summary(all), WIDTH, height, &body)
+}
+
+/// An SVG with this in it, which is light or dark as the page around it. `cN` fills with a colour and `sN` strokes with it.
+pub fn page(label: &str, width: f64, height: f64, body: &str) -> Result<String, std::fmt::Error> {
     let mut text = format!(
-        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" aria-label="{}">
+        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{}">
 <style>
 text {{ font: 12px system-ui, sans-serif; fill: #1f2328; }}
 .title {{ font-size: 18px; font-weight: 600; }}
 .phase, .own {{ font-weight: 600; }}
 .quiet {{ fill: #59636e; }}
 .spread {{ stroke: #1f2328; stroke-width: 1.5; }}
+.grid {{ stroke: #d1d9e0; }}
+.line {{ fill: none; stroke-width: 1.5; }}
+.halo {{ stroke: #ffffff; stroke-width: 4; paint-order: stroke; }}
 .paper {{ fill: #ffffff; }}
 "#,
-        escaped(&summary(all))
+        escaped(label)
     );
     for (at, (_, light, _)) in COLOURS.iter().enumerate() {
-        writeln!(text, ".c{at} {{ fill: {light}; }}")?;
+        writeln!(
+            text,
+            ".c{at} {{ fill: {light}; }} .s{at} {{ stroke: {light}; }}"
+        )?;
     }
     text += "@media (prefers-color-scheme: dark) {\ntext { fill: #e6edf3; }\n.quiet { fill: #9198a1; }\n\
-             .spread { stroke: #e6edf3; }\n.paper { fill: #0d1117; }\n";
+             .spread { stroke: #e6edf3; }\n.grid { stroke: #3d444d; }\n.halo { stroke: #0d1117; }\n\
+             .paper { fill: #0d1117; }\n";
     for (at, (_, _, dark)) in COLOURS.iter().enumerate() {
-        writeln!(text, ".c{at} {{ fill: {dark}; }}")?;
+        writeln!(
+            text,
+            ".c{at} {{ fill: {dark}; }} .s{at} {{ stroke: {dark}; }}"
+        )?;
     }
     writeln!(text, "}}\n</style>")?;
     writeln!(text, r#"<rect class="paper" width="100%" height="100%"/>"#)?;
-    Ok(text + &body + "</svg>\n")
+    Ok(text + body + "</svg>\n")
+}
+
+/// Which colour a store has.
+pub fn colour(store: &str) -> usize {
+    let known = COLOURS.iter().position(|(name, ..)| *name == store);
+    known.unwrap_or(COLOURS.len() - 1)
 }
 
 fn draw_phase(
@@ -131,10 +152,7 @@ fn draw_bar(
     scale: f64,
     top: f64,
 ) -> Result<(), std::fmt::Error> {
-    let colour = COLOURS
-        .iter()
-        .position(|(name, ..)| *name == figure.engine)
-        .unwrap_or(COLOURS.len() - 1);
+    let colour = colour(&figure.engine);
     let class = match figure.engine.as_str() {
         "landfall" => "own",
         _ => "quiet",
@@ -176,7 +194,7 @@ fn summary(all: &[Results]) -> String {
     format!("Embedded key-value stores compared: {}", names.join(", "))
 }
 
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('"', "&quot;")

@@ -3,9 +3,10 @@
 //! `cargo run --release -p landfall --example buffer_curve -- DIRECTORY [MIB [MEMORY_MIB [ZIPF]]]` makes a store of so many MiB
 //! of rows of 116 bytes, half of which compress away, updates rows at random until each has been updated about three times,
 //! and prints for 0 to 16 percent what the second half of that wrote into leaves, runs and the rest of the tree, beside
-//! `c (1 + tiers + 1 / (2 (m + b)))`, where *c* is what rows are compressed to, *m* the share of rows whose changes wait in
-//! memory, *b* what runs take of what leaves do, and `tiers` how often a change is written again in runs. The log is not
-//! in it.
+//! `c (1 + tiers + (1 - e^-u) / (2b + m))`, where *c* is what rows are compressed to, *m* the share of rows whose changes
+//! wait in memory, *b* what runs take of what leaves do, `tiers` how often a change is written again in runs, and *u* how
+//! many changes a leaf gets when it is written. At 0 percent it is `c (1 - e^-u) / 2m`. The log is not in it. `PERCENTS=0,11`
+//! in the environment asks for other values of the knob.
 
 use std::path::Path;
 
@@ -14,6 +15,8 @@ use landfall::{KeyspaceOptions, Policy, Store, StoreCounters, StoreOptions};
 const ROW: usize = 116;
 const KEY: usize = 16;
 const BATCH: usize = 100;
+/// Commits that tell what a change takes in memory: too few for a checkpoint.
+const PROBE: usize = 10;
 /// Runs of a group that are written as one.
 const TIER: f64 = 8.0;
 
@@ -68,9 +71,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let percents = std::env::var("PERCENTS").unwrap_or("0,2,5,8,11,16".to_owned());
     let rows = (mib * 1048576.0) as u64 / ROW as u64;
     println!(
-        "| buffer | leaves | runs | tiers | rest | all | formula | all / formula | m | b | c | file / leaves | checkpoints |"
+        "| buffer | leaves | runs | tiers | rest | all | formula | all / formula | m | b | c | u | file / leaves | checkpoints |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+    std::fs::create_dir_all(&directory)?;
     for percent in percents.split(',') {
         let percent: u8 = percent.parse()?;
         let path = Path::new(&directory).join(format!("buffer-{percent}"));
@@ -91,7 +95,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         store.checkpoint()?;
         let filled = store.counters();
         let compressed = filled.tree_bytes as f64 / (rows * ROW as u64) as f64;
-        // What a change takes in memory: as many as fill it.
+        // What a change takes in memory.
+        for _ in 0..PROBE {
+            let mut batch = store.batch();
+            for _ in 0..BATCH {
+                let row = random.u64(..rows);
+                batch.insert(&keyspace, key(row), value(&mut random));
+            }
+            batch.commit()?;
+        }
+        let probed = store.counters().waiting_bytes - filled.waiting_bytes;
+        let change_bytes = probed as f64 / (PROBE * BATCH) as f64;
         let step = rows.wrapping_mul(2_654_435_761) | 1;
         let zipf = Zipf(zipf, rows);
         let updates = 3 * rows;
@@ -123,19 +137,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let now = store.counters();
         let logical = ((done - from) * ROW as u64) as f64;
         let [leaves, runs, tiers, rest] = tree(&now, &before).map(|bytes| bytes / logical);
-        // About: a change takes its bytes and 136.
-        let m = waiting / samples / (ROW as f64 + 136.0) / rows as f64;
+        let m = waiting / samples / change_bytes / rows as f64;
         let b: f64 = buffered / samples;
         let again = ((b / m).max(1.0).ln() / TIER.ln()).ceil() - 1.0;
-        let written = if percent == 0 {
-            0.0
-        } else {
-            1.0 + again.max(0.0)
+        // Of a group that is merged runs have twice of what they have on average, and memory what it has on average: it was
+        // written to a run at some moment before. Where there are no runs memory has twice as much.
+        let (written, met) = match percent {
+            0 => (0.0, 2.0 * m),
+            _ => (1.0 + again.max(0.0), 2.0 * b + m),
         };
-        let formula = compressed * (written + 1.0 / (2.0 * (m + b)));
+        let leaf_bytes = (now.leaf_bytes - before.leaf_bytes) as f64;
+        let leaf_rows =
+            leaf_bytes / (now.leaves - before.leaves) as f64 / (compressed * ROW as f64);
+        // A leaf that gets no change is not written.
+        let changes = met * leaf_rows;
+        let formula = compressed * (written + (1.0 - (-changes).exp()) / met);
         let all = leaves + runs + tiers + rest;
         println!(
-            "| {percent}% | {leaves:.2} | {runs:.2} | {tiers:.2} | {rest:.2} | {all:.2} | {formula:.2} | {:.2} | {:.2}% | {:.2}% | {compressed:.2} | {:.2} | {} |",
+            "| {percent}% | {leaves:.2} | {runs:.2} | {tiers:.2} | {rest:.2} | {all:.2} | {formula:.2} | {:.2} | {:.2}% | {:.2}% | {compressed:.2} | {changes:.1} | {:.2} | {} |",
             all / formula,
             m * 100.0,
             b * 100.0,
