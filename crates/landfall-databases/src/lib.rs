@@ -272,6 +272,9 @@ pub struct PendingWrites {
     /// How often its log was gone through since it was started, where pages are written when the log comes
     /// round: before it did once, most of them were not written at all.
     pub log_rounds: Option<f64>,
+    /// What changes that wait on disk take of what they may, where there is such a buffer; 1 once some were merged: before that
+    /// the larger part of the work is put off.
+    pub buffer_filled: Option<f64>,
 }
 
 /// One client's connection.

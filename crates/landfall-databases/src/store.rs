@@ -260,8 +260,18 @@ impl Running for RunningStore {
     }
 
     fn pending_writes(&self) -> Result<PendingWrites, DatabaseError> {
+        let counters = self.store().counters();
+        let percent = self.store().buffer().percent;
+        let filled = || match counters.merges {
+            0 => {
+                let most = counters.tree_bytes as f64 * f64::from(percent) / 100.0;
+                (counters.buffered_bytes as f64 / most.max(1.0)).min(1.0)
+            }
+            _ => 1.0,
+        };
         Ok(PendingWrites {
-            dirty_bytes: Some(self.store().counters().waiting_bytes),
+            dirty_bytes: Some(counters.waiting_bytes),
+            buffer_filled: (percent > 0).then(filled),
             ..PendingWrites::default()
         })
     }

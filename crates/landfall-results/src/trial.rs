@@ -83,6 +83,9 @@ pub struct Steadiness {
     pub memtable_flushes: Option<u64>,
     /// How often its log was gone through since then; absent when it does not tell.
     pub log_rounds: Option<f64>,
+    /// What changes that wait on disk took of what they may; 1 once some were merged; absent when nothing waits there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer_filled: Option<f64>,
     /// KiB per request, window by window.
     pub kib: Vec<f64>,
 }

@@ -23,6 +23,7 @@ pub(crate) fn measured(name: &str, kib: f64, megabytes: u64) -> Series {
             change: Some(0.01),
             memtable_flushes: None,
             log_rounds: Some(3.0),
+            buffer_filled: None,
             kib: vec![kib * 2.0, kib],
         }),
         is_wear_steady: Some(true),

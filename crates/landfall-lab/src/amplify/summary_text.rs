@@ -43,6 +43,11 @@ pub fn why_unsteady(one: &Series) -> Option<String> {
     {
         reasons.push(format!("its log came round {} times", two(rounds)));
     }
+    if let Some(filled) = last.buffer_filled
+        && filled < crate::configuration::FULL
+    {
+        reasons.push(format!("its buffer was {:.0}% full", filled * 100.0));
+    }
     if reasons.is_empty() {
         reasons.push(match last.change {
             Some(change) => format!("it still changed by {:.0}%", change * 100.0),
@@ -287,5 +292,14 @@ mod tests {
             "not steady after 8 s: it still changed by 20%"
         );
         assert_eq!(why_unsteady(&measured("innodb 16k", 48.0, 150)), None);
+        let mut buffered = measured(BUFFER_11, 0.1, 80);
+        if let Some(steadiness) = &mut buffered.trials[0].steadiness {
+            (steadiness.reached, steadiness.buffer_filled) = (false, Some(0.3));
+            steadiness.log_rounds = None;
+        }
+        assert_eq!(
+            why_unsteady(&buffered).unwrap(),
+            "not steady after 8 s: its buffer was 30% full"
+        );
     }
 }

@@ -33,4 +33,4 @@ mod wear;
 pub use experiment::run;
 pub use plan::{Configuration, Plan, Settings, UntilSteady};
 pub use result::{Load, Measurements};
-pub use steady::MEMTABLES;
+pub use steady::{FULL, MEMTABLES};

@@ -6,8 +6,9 @@
 //! least typical, is never among them. Single windows are not compared, since a checkpoint makes waves.
 //!
 //! Flat is not steady where a database has put off what it must do: one that writes pages only when its
-//! log has come round, or compacts only when enough memtables were written. So its log must have been
-//! gone through once, and [`MEMTABLES`] memtables be written, where it tells such things.
+//! log has come round, compacts only when enough memtables were written, or merges only when a buffer on disk is
+//! full. So its log must have been gone through once, [`MEMTABLES`] memtables be written, and the buffer be full, where it
+//! tells such things.
 
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub(super) const ALIKE: f64 = 0.05;
 /// Windows after which it is first asked, and after how many more again.
 const FIRST: usize = 8;
 const STEP: usize = 4;
+/// How full a buffer of changes on disk must be.
+pub const FULL: f64 = 0.9;
 /// Memtables that a database which has them must have written: by then each level of its tree that it will
 /// have was compacted several times.
 pub const MEMTABLES: u64 = 20;
@@ -105,12 +108,14 @@ pub(super) fn judge(windows: &Windows, seconds: f64, pending: &PendingWrites) ->
         .memtable_flushes
         .is_none_or(|count| count >= MEMTABLES);
     let came_round = pending.log_rounds.is_none_or(|rounds| rounds >= 1.0);
+    let is_full = pending.buffer_filled.is_none_or(|filled| filled >= FULL);
     Steadiness {
-        reached: flat && compacted && came_round,
+        reached: flat && compacted && came_round && is_full,
         seconds,
         change,
         memtable_flushes: pending.memtable_flushes,
         log_rounds: pending.log_rounds,
+        buffer_filled: pending.buffer_filled,
         kib: windows.kib(),
     }
 }
@@ -161,6 +166,13 @@ mod tests {
         assert!(reached(&[4; 8], pending(Some(MEMTABLES), None)));
         assert!(!reached(&[4; 8], pending(None, Some(0.9))));
         assert!(reached(&[4; 8], pending(None, Some(1.0))));
+        for (filled, is_steady) in [(0.5, false), (1.0, true)] {
+            let pending = PendingWrites {
+                buffer_filled: Some(filled),
+                ..PendingWrites::default()
+            };
+            assert_eq!(reached(&[4; 8], pending), is_steady);
+        }
     }
 
     #[test]
