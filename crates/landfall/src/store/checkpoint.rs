@@ -134,8 +134,10 @@ impl<E: Environment> Shared<E> {
                 Err(_) => tally.failed_checkpoints += 1,
             }
             drop(tally);
-            if matches!(&made, Ok(Some(made)) if made.scope == Scope::Everything) {
-                self.choose_buffer()?;
+            let is_whole = matches!(&made, Ok(Some(made)) if made.scope == Scope::Everything);
+            // The checkpoint is made all the same, and it is tried again after others.
+            if is_whole && let Err(error) = self.choose_buffer() {
+                tracing::warn!(%error, "the buffer cannot be turned");
             }
             let Some(made) = made?.filter(|_| goal == Goal::Everything) else {
                 return Ok(());
