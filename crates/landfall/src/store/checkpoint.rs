@@ -187,7 +187,8 @@ impl<E: Environment> Shared<E> {
                 Err(Error::Corrupt { .. }) => None,
                 flushed => flushed?,
             };
-            if flushed.is_some() && self.changes.load(Ordering::Relaxed) <= self.enough_changes() {
+            let is_enough = self.changes.load(Ordering::Relaxed) <= self.enough_changes();
+            if flushed.is_some() && is_enough && self.debt() == 0 {
                 return Ok(flushed);
             }
         }
@@ -325,7 +326,7 @@ impl<E: Environment> Shared<E> {
         drop(before);
         E::lock(&self.schedule).taken(first, std::time::Duration::ZERO);
         tracing::debug!(number = checkpoints.number, first, "a checkpoint was made");
-        if has_merged && self.buffered().debt(self.buffer_percent()) > 0 {
+        if has_merged && self.debt() > 0 {
             // It writes no more at once than there is room for.
             self.ask();
         }

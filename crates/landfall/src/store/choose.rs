@@ -137,7 +137,9 @@ impl<E: Environment> Shared<E> {
     ) -> Vec<Chosen<E>> {
         let mut found = self.candidates(scope);
         let mut buffered = Buffered::default();
-        for one in found.iter().filter(|one| !one.keyspace.options.in_place) {
+        // What is damaged cannot be merged, and is no debt that can be paid.
+        let may_owe = |one: &&Candidate<E>| !one.keyspace.options.in_place && !one.is_damaged;
+        for one in found.iter().filter(may_owe) {
             buffered.leaf_bytes += one.buffered.leaf_bytes;
             buffered.run_bytes += one.buffered.run_bytes;
         }
@@ -148,22 +150,24 @@ impl<E: Environment> Shared<E> {
         if debt > 0 {
             let most = self.most_changes() as u64;
             let for_each = MERGED_FOR_EACH + 100 / u64::from(percent).max(1);
-            let mut room_of_debt = (room / 2).min((most * for_each).max(LEAST_PART));
+            let most = most.saturating_mul(for_each).max(LEAST_PART);
+            let mut room_of_debt = (room / 2).min(most);
             room -= room_of_debt;
-            // The fullest first. One that is damaged cannot be merged, unless its damage is gone.
+            // The fullest first.
             found.sort_by_key(|one| {
                 let Buffered {
                     leaf_bytes,
                     run_bytes,
                 } = one.buffered;
                 let fullness = u128::from(run_bytes << 16) / u128::from(leaf_bytes.max(1));
-                (one.is_damaged, Reverse(fullness))
+                Reverse(fullness)
             });
             found.retain(|one| {
-                let has_room = one.buffered.leaf_bytes <= room_of_debt || chosen.is_empty();
-                let is_merged = debt > 0 && one.buffered.run_bytes > 0 && has_room;
+                let has_room = one.buffered.all() <= room_of_debt || chosen.is_empty();
+                let owes = may_owe(&one) && one.buffered.run_bytes > 0;
+                let is_merged = debt > 0 && owes && has_room;
                 if is_merged {
-                    room_of_debt = room_of_debt.saturating_sub(one.buffered.leaf_bytes);
+                    room_of_debt = room_of_debt.saturating_sub(one.buffered.all());
                     debt = debt.saturating_sub(one.buffered.run_bytes);
                     chosen.push(one.freeze(How::Merge));
                 }
@@ -183,6 +187,8 @@ impl<E: Environment> Shared<E> {
         let mut left = self.changes.load(Ordering::Relaxed);
         let frozen = chosen.iter().map(|chosen| chosen.frozen.bytes);
         left = left.saturating_sub(frozen.sum());
+        // One is written whatever it takes, besides those that were merged for the sake of others: else it would wait for ever.
+        let mut is_first = true;
         for one in found {
             let is_old = is_long && one.first.is_some_and(|first| first < middle);
             if goal != Goal::Everything && left <= target && !is_old {
@@ -190,13 +196,13 @@ impl<E: Environment> Shared<E> {
             }
             let how = one.how(self, percent);
             if how == How::Merge && one.is_elsewhere(protection) {
-                // One is written whatever it takes.
-                if one.buffered.leaf_bytes > room && !chosen.is_empty() {
+                if one.buffered.all() > room && !is_first {
                     room = 0;
                     continue;
                 }
-                room = room.saturating_sub(one.buffered.leaf_bytes);
+                room = room.saturating_sub(one.buffered.all());
             }
+            is_first = false;
             left = left.saturating_sub(one.bytes);
             chosen.push(one.freeze(how));
         }

@@ -145,6 +145,8 @@ struct Progress<E: Environment> {
     pieces: Pieces<E>,
     written: Written,
     damage: Option<Error>,
+    /// Changes of those that are damaged were to be written.
+    is_damage_of_changes: bool,
 }
 
 impl<E: Environment> Shared<E> {
@@ -162,6 +164,7 @@ impl<E: Environment> Shared<E> {
                 pieces: chosen.iter().map(|_| None).collect(),
                 written: Written::default(),
                 damage: None,
+                is_damage_of_changes: false,
             }),
             chosen,
             order,
@@ -178,7 +181,7 @@ impl<E: Environment> Shared<E> {
         most.clamp(MOST_LEAVES, MOST_OF_BUFFERED)
     }
 
-    /// Writes all groups. It fails if all of them are damaged.
+    /// Writes all groups. It fails if all of them are damaged, and one has changes.
     pub(super) fn write_groups(
         self: &Arc<Self>,
         writing: &Arc<Writing<E>>,
@@ -190,7 +193,9 @@ impl<E: Environment> Shared<E> {
         let mut progress = E::lock(&writing.progress);
         let pieces = std::mem::take(&mut progress.pieces);
         match progress.damage.take() {
-            Some(error) if pieces.iter().all(Option::is_none) => Err(error),
+            Some(error) if progress.is_damage_of_changes && pieces.iter().all(Option::is_none) => {
+                Err(error)
+            }
             damage => Ok(Groups {
                 pieces,
                 written: progress.written,
@@ -224,6 +229,7 @@ impl<E: Environment> Shared<E> {
                 tracing::warn!(%error, keyspace, "changes cannot be written into a damaged leaf");
                 E::exclude(&chosen.group).is_damaged = true;
                 progress.damage = Some(error);
+                progress.is_damage_of_changes |= !chosen.frozen.is_empty();
                 Ok(())
             }
             made => made.map(|pieces| progress.pieces[index] = pieces),

@@ -65,12 +65,16 @@ pub(super) struct Moved {
 impl Moved {
     fn since(self, before: Moved) -> Moved {
         Moved {
-            updated: self.updated - before.updated,
-            leaf_bytes: self.leaf_bytes - before.leaf_bytes,
-            dense_leaf_bytes: self.dense_leaf_bytes - before.dense_leaf_bytes,
-            given_keys: self.given_keys - before.given_keys,
-            dense_given_keys: self.dense_given_keys - before.dense_given_keys,
-            pieces: self.pieces - before.pieces,
+            updated: self.updated.saturating_sub(before.updated),
+            leaf_bytes: self.leaf_bytes.saturating_sub(before.leaf_bytes),
+            dense_leaf_bytes: self
+                .dense_leaf_bytes
+                .saturating_sub(before.dense_leaf_bytes),
+            given_keys: self.given_keys.saturating_sub(before.given_keys),
+            dense_given_keys: self
+                .dense_given_keys
+                .saturating_sub(before.dense_given_keys),
+            pieces: self.pieces.saturating_sub(before.pieces),
         }
     }
 }
@@ -121,7 +125,7 @@ impl Size {
     /// Whether so much was moved that a choice can be made.
     fn is_enough(&self, moved: Moved) -> bool {
         let block = self.leaf_bytes / self.leaves.max(1);
-        moved.updated + moved.pieces * block >= FILLS * self.most_changes
+        moved.updated + moved.pieces * block >= self.most_changes.saturating_mul(FILLS)
     }
 }
 

@@ -15,8 +15,8 @@ use super::super::tree::{Group, Keyspace, Leaves, Place};
 use super::auto::{Auto, BufferChoice, Moved, Size};
 use super::sources::keys_of_leaf;
 use super::{Runs, bytes_of};
-use crate::Error;
 use crate::environment::Environment;
+use crate::{Error, Lsn};
 
 /// What becomes of a group that a checkpoint writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,11 @@ pub(crate) struct Buffered {
 }
 
 impl Buffered {
+    /// What merging it reads, and about what it writes.
+    pub fn all(&self) -> u64 {
+        self.leaf_bytes + self.run_bytes
+    }
+
     /// Bytes of runs that are too many, if they may take so many percent of leaves.
     pub fn debt(&self, percent: u8) -> u64 {
         let most = self.leaf_bytes / 100 * u64::from(percent);
@@ -87,7 +92,9 @@ fn merging_is_cheap<E: Environment>(
     // Leaves that its runs have something for are rewritten as well: perhaps all. One that is given more than it has, as where
     // rows are appended, would have runs that are larger than the group, and would not get smaller groups.
     let in_runs: u64 = runs.iter().map(|run| run.entry.entries).sum();
-    (leaves.keys + given) * OVERFULL * percent <= (in_runs + given) * 100
+    // Small rows may get large values.
+    let is_overfull = bytes_of(runs) * 100 > leaves.bytes * OVERFULL * percent;
+    is_overfull || (leaves.keys + given) * OVERFULL * percent <= (in_runs + given) * 100
 }
 
 impl<E: Environment> Shared<E> {
@@ -99,18 +106,19 @@ impl<E: Environment> Shared<E> {
     /// Lets runs take so many percent from the next checkpoint on, and remembers it durably. Nobody chooses any more.
     pub fn set_buffer_percent(&self, percent: u8) -> Result<(), Error> {
         let mut auto = E::lock(&self.auto);
+        self.turn_buffer(percent)?;
         *auto = None;
-        self.turn_buffer(percent)
+        Ok(())
     }
 
     /// Chooses how many percent runs may take, up to so many, from now on.
     pub fn set_buffer_auto(&self, most: u8) -> Result<(), Error> {
-        let now = self.moved();
         let mut auto = E::lock(&self.auto);
-        *auto = Some(Auto::new(most, now));
         if self.buffer_percent() > most {
             self.turn_buffer(most)?;
         }
+        // Under the lock: nobody who chooses has seen more.
+        *auto = Some(Auto::new(most, self.moved()));
         Ok(())
     }
 
@@ -128,8 +136,8 @@ impl<E: Environment> Shared<E> {
 
     /// Turns the knob, if it is time for that and the store chooses.
     pub fn choose_buffer(&self) -> Result<(), Error> {
-        let now = self.moved();
         let mut auto = E::lock(&self.auto);
+        let now = self.moved();
         let Some(chooser) = auto.as_mut() else {
             return Ok(());
         };
@@ -181,10 +189,14 @@ impl<E: Environment> Shared<E> {
             keyspaces.changed = lsn.0;
             drop(keyspaces);
             committing.visible = lsn.0;
-            drop(committing);
-            self.log.commit_to(lsn)?;
         }
-        if self.buffered().debt(percent) > 0 {
+        drop(committing);
+        // What is so already may not be durable.
+        let changed = E::share(&self.keyspaces).changed;
+        if changed > 0 {
+            self.log.commit_to(Lsn(changed))?;
+        }
+        if self.debt() > 0 {
             self.ask();
         }
         Ok(())
@@ -201,6 +213,18 @@ impl<E: Environment> Shared<E> {
                 visit(&E::share(&place.group));
             }
         }
+    }
+
+    /// Bytes of runs that are too many, and can be merged.
+    pub fn debt(&self) -> u64 {
+        let mut sound = Buffered::default();
+        self.for_each_buffered(|group| {
+            if !group.is_damaged {
+                sound.leaf_bytes += group.leaves.bytes;
+                sound.run_bytes += bytes_of(&group.runs);
+            }
+        });
+        sound.debt(self.buffer_percent())
     }
 
     pub fn buffered(&self) -> Buffered {

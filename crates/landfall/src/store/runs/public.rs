@@ -211,6 +211,84 @@ fn it_turns_with_the_load() {
 }
 
 #[test]
+fn small_rows_that_get_large_values_do_not_fill_the_runs_of_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, rows) = open(directory.path(), 16);
+    fill(&rows, 0..10 * KEYS);
+    let small = KeyspaceOptions::default().leaf_bytes(1024);
+    let others = store.keyspace("small", small).unwrap();
+    for number in 0..200_u64 {
+        others.insert(number.to_be_bytes(), []).unwrap();
+    }
+    store.checkpoint().unwrap();
+    for number in 0..60_u64 {
+        let value: Vec<u8> = (0..1000).map(|byte| (byte * number) as u8).collect();
+        others.insert((3 * number).to_be_bytes(), value).unwrap();
+        store.checkpoint().unwrap();
+    }
+    for place in others.tree.groups.read().unwrap().iter() {
+        let group = place.group.read().unwrap();
+        let (leaves, runs) = (group.leaves.bytes, super::bytes_of(&group.runs));
+        assert!(
+            runs <= leaves + 4096,
+            "{runs} bytes of runs, {leaves} of leaves"
+        );
+    }
+}
+
+#[test]
+fn runs_that_cannot_be_merged_stop_nobody_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, rows) = open(directory.path(), 200);
+    fill(&rows, 0..400);
+    store.checkpoint().unwrap();
+    for number in (0..400).step_by(9) {
+        fill(&rows, number..number + 1);
+    }
+    store.checkpoint().unwrap();
+    assert!(store.counters().buffered_bytes > 0);
+    let (name, damaged) = {
+        let groups = rows.tree.groups.read().unwrap();
+        let all = groups.iter().map(|place| place.group.read().unwrap());
+        let pages = all
+            .filter(|group| !group.runs.is_empty())
+            .map(|group| group.leaves[0].page.pointer.offset);
+        let name = store.handle.shared.data.get().unwrap().name.clone();
+        (name, pages.collect::<Vec<_>>())
+    };
+    drop(rows);
+    store.close().unwrap();
+    let mut writable = std::fs::OpenOptions::new();
+    writable.write(true);
+    let file = writable.open(directory.path().join(name)).unwrap();
+    for offset in damaged {
+        file.write_all_at(&[9; 4], offset + 60).unwrap();
+    }
+    // All of them are too much, and none can be merged.
+    let (store, rows) = open(directory.path(), 0);
+    let small = KeyspaceOptions::default().leaf_bytes(1024);
+    let others = store.keyspace("others", small).unwrap();
+    fill(&others, 0..4 * KEYS);
+    store.checkpoint().unwrap();
+    assert!(rows.iter().any(|pair| pair.is_err()));
+    assert!(store.counters().buffered_bytes > 0);
+    assert_eq!(store.counters().waiting_bytes, 0);
+}
+
+#[test]
+fn memory_without_limit_is_one_that_is_never_filled() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = options(0)
+        .memory_bytes(usize::MAX)
+        .buffer(StoreBuffer::Auto { most: 16 });
+    let store = Store::open(directory.path(), options).unwrap();
+    let rows = store.keyspace("rows", KeyspaceOptions::default()).unwrap();
+    fill(&rows, 0..KEYS);
+    store.checkpoint().unwrap();
+    assert_eq!(store.buffer().percent, 0);
+}
+
+#[test]
 fn what_is_more_than_can_be_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let opened = Store::open(directory.path(), options(201));
