@@ -11,7 +11,7 @@ use super::counters::Written;
 use super::data_file::Pages;
 use super::merge::{Merged, New, Shape, merge};
 use super::options::KeyspaceOptions;
-use super::pace::Pace;
+use super::pace::{Pace, Steps};
 use super::page::{self, Kind, Sealed, room_at_home};
 use super::protection::Protection;
 use super::read_ahead::ReadAhead;
@@ -207,12 +207,10 @@ impl<E: Environment> Shared<E> {
     /// Writes one of them.
     fn write_one(self: &Arc<Self>, writing: &Writing<E>, index: usize) -> Result<(), Error> {
         let chosen = &writing.chosen[index];
-        let mut progress = E::lock(&writing.progress);
-        progress.begun += chosen.work();
-        self.set_limit(writing.pace.limit(progress.begun));
-        drop(progress);
+        let mut steps = Steps::new(chosen.work(), chosen.leaves.len());
         let mut written = Written::default();
-        let made = self.write_group(chosen, writing, &mut written);
+        let made = self.write_group(chosen, writing, &mut steps, &mut written);
+        self.tell(writing, steps.rest());
         let keys = chosen.frozen.range(Bound::Unbounded, Bound::Unbounded);
         written.given_keys = keys.count() as u64;
         let of_runs = chosen.runs.iter().map(|run| run.entry.entries);
@@ -236,15 +234,26 @@ impl<E: Environment> Shared<E> {
         }
     }
 
+    /// Those who commit may go on as far as so much of the work is.
+    fn tell(&self, writing: &Writing<E>, more: u64) {
+        if more > 0 {
+            let mut progress = E::lock(&writing.progress);
+            progress.begun += more;
+            self.set_limit(writing.pace.limit(progress.begun));
+        }
+    }
+
     /// Writes the leaves of a group that have changes, and where all of them are; or those at their homes alone. `None`: one of
     /// them has no home.
     fn write_group(
         self: &Arc<Self>,
         chosen: &Chosen<E>,
         writing: &Writing<E>,
+        steps: &mut Steps,
         written: &mut Written,
     ) -> Result<Option<Vec<Piece<E>>>, Error> {
         if chosen.how == How::Run {
+            self.tell(writing, steps.rest());
             return Ok(Some(vec![self.write_run(chosen, writing, written)?]));
         }
         let options = &chosen.keyspace.options;
@@ -292,6 +301,7 @@ impl<E: Environment> Shared<E> {
         let mut leaves = Vec::with_capacity(chosen.leaves.len());
         let is_flush = writing.order.scope == Scope::Homes;
         let mut emit = |leaf| {
+            self.tell(writing, steps.leaf());
             leaves.push(match leaf {
                 Merged::Kept(slot) => slot,
                 Merged::New(New { low, raw, keys, of }) => {

@@ -19,6 +19,53 @@ impl Pace {
     }
 }
 
+/// Leaves after which it is told again how far a group is.
+const EACH: u64 = if cfg!(test) { 2 } else { 16 };
+
+/// How far one group is: told in steps, so that nobody waits for all of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Steps {
+    work: u64,
+    told: u64,
+    leaves: u64,
+    done: u64,
+}
+
+impl Steps {
+    /// Of a group that takes so much work, for as many leaves.
+    pub fn new(work: u64, leaves: usize) -> Steps {
+        Steps {
+            work,
+            told: 0,
+            leaves: leaves as u64,
+            done: 0,
+        }
+    }
+
+    /// The next leaf is begun; how much of the work is to be told now.
+    pub fn leaf(&mut self) -> u64 {
+        self.done += 1;
+        if self.done % EACH != 1 {
+            return 0;
+        }
+        // It may get more leaves than it had.
+        let (begun, leaves) = (self.done + EACH - 1, self.leaves.max(1));
+        let begun = u128::from(self.work) * u128::from(begun.min(leaves)) / u128::from(leaves);
+        self.tell(begun as u64)
+    }
+
+    /// What was not told yet.
+    pub fn rest(&mut self) -> u64 {
+        self.tell(self.work)
+    }
+
+    fn tell(&mut self, begun: u64) -> u64 {
+        let more = begun.saturating_sub(self.told);
+        self.told += more;
+        more
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -26,6 +73,19 @@ mod tests {
     use super::*;
 
     proptest! {
+        #[test]
+        fn all_steps_together_are_the_work(work: u64, leaves in 0..100_usize, written in 0..200_usize) {
+            let mut steps = Steps::new(work, leaves);
+            let mut told = 0;
+            for _ in 0..written {
+                told += steps.leaf();
+                prop_assert!(told <= work);
+            }
+            prop_assert!(written < leaves.max(1) || told == work);
+            prop_assert!(told + steps.rest() == work);
+            prop_assert!(steps.rest() == 0);
+        }
+
         #[test]
         fn room_is_given_as_fast_as_it_is_made(begin: usize, work: u64, most: usize, begun: u64, more: u64) {
             let pace = Pace { begin, most, work };
