@@ -10,14 +10,16 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use super::write::MOST_OF_TIER;
+
 /// Shares that are tried, in percent.
 const TRIED: [u8; 8] = [0, 1, 2, 3, 5, 8, 11, 16];
 /// Times that the memory for changes must have been filled, or that many bytes of leaves gone through, between two choices.
 pub(super) const FILLS: u64 = if cfg!(test) { 2 } else { 8 };
 /// Of the bytes of a change in memory, those that a row has on the disk, about; and half of them wait on average.
 const MEAN_SHARE: f64 = 0.2;
-/// Runs of a tier become one of the next.
-const OF_TIER: f64 = 8.0;
+/// Runs of a tier that become one of the next.
+const OF_TIER: f64 = MOST_OF_TIER as f64;
 
 /// Which share a store has for its runs, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -217,21 +217,21 @@ impl<E: Environment> Shared<E> {
 
     /// Bytes of runs that are too many, and can be merged.
     pub fn debt(&self) -> u64 {
-        let mut sound = Buffered::default();
-        self.for_each_buffered(|group| {
-            if !group.is_damaged {
-                sound.leaf_bytes += group.leaves.bytes;
-                sound.run_bytes += bytes_of(&group.runs);
-            }
-        });
+        let sound = self.buffered_in(|group| !group.is_damaged);
         sound.debt(self.buffer_percent())
     }
 
     pub fn buffered(&self) -> Buffered {
+        self.buffered_in(|_| true)
+    }
+
+    fn buffered_in(&self, is_counted: impl Fn(&Group<E>) -> bool) -> Buffered {
         let mut all = Buffered::default();
         self.for_each_buffered(|group| {
-            all.leaf_bytes += group.leaves.bytes;
-            all.run_bytes += bytes_of(&group.runs);
+            if is_counted(group) {
+                all.leaf_bytes += group.leaves.bytes;
+                all.run_bytes += bytes_of(&group.runs);
+            }
         });
         all
     }

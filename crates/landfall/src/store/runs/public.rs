@@ -190,11 +190,9 @@ fn it_turns_with_the_load() {
     // The store remembers what was chosen.
     drop(rows);
     store.close().unwrap();
-    let store = Store::open(
-        directory.path(),
-        StoreOptions::default().memory_bytes(32 << 10),
-    );
-    let store = store.unwrap();
+    let mut as_it_was = options(0);
+    as_it_was.buffer = None;
+    let store = Store::open(directory.path(), as_it_was).unwrap();
     assert_eq!(store.buffer().percent, percent);
     assert_eq!(store.buffer().auto_most, None);
     store.set_buffer(StoreBuffer::Auto { most: 16 }).unwrap();

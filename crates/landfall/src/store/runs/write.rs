@@ -21,9 +21,9 @@ use crate::{Compression, Error};
 
 /// Runs of a tier that are written as one of the next.
 #[cfg(not(test))]
-const MOST_OF_TIER: usize = 8;
+pub(super) const MOST_OF_TIER: usize = 8;
 #[cfg(test)]
-const MOST_OF_TIER: usize = 3;
+pub(super) const MOST_OF_TIER: usize = 3;
 
 /// How many of these runs, the newest first, go into the next one that is written, and the tier of that.
 fn taken(tiers: impl Iterator<Item = u32> + Clone) -> (usize, u32) {
