@@ -226,6 +226,18 @@ pub(crate) enum Fault {
     GapUnseen,
     /// Who reads an older state takes a range for empty that got a value since, which is in a leaf or a run.
     GapPastLeaves,
+    /// Who goes through keys sees what is on the disk of a range that was removed.
+    ScanForgetsRanges,
+    /// A range is removed of the first group that has keys of it, and not of the others.
+    RangeInOneGroup,
+    /// A leaf goes of which only a part was removed with a range.
+    RangeDropsLeaf,
+    /// A leaf goes that was removed with a range, though somebody reads as of before.
+    RangeForgetsOlder,
+    /// A range that was removed becomes nothing when what waits is written as a run.
+    RunForgetsRanges,
+    /// Ranges that were removed are not removed when the log is read again.
+    ReplayForgetsRanges,
 }
 
 impl Fault {
@@ -291,7 +303,7 @@ impl Fault {
         Fault::ApplyTwice,
     ];
     /// Those of a store.
-    pub const STORE: [Fault; 28] = [
+    pub const STORE: [Fault; 33] = [
         Fault::FreeBeforeControl,
         Fault::TruncateBeforeControl,
         Fault::SkipDataSync,
@@ -320,6 +332,11 @@ impl Fault {
         Fault::GapForOlder,
         Fault::GapUnseen,
         Fault::GapPastLeaves,
+        Fault::ScanForgetsRanges,
+        Fault::RangeInOneGroup,
+        Fault::RangeDropsLeaf,
+        Fault::RangeForgetsOlder,
+        Fault::ReplayForgetsRanges,
     ];
     /// Those of a store whose leaves are written at home.
     pub const HOMES: [Fault; 12] = [
@@ -337,7 +354,8 @@ impl Fault {
         Fault::FlushEmptied,
     ];
     /// Those of a store whose groups have runs.
-    pub const RUNS: [Fault; 12] = [
+    pub const RUNS: [Fault; 13] = [
+        Fault::RunForgetsRanges,
         Fault::RunDropsRemovals,
         Fault::RunForgetsSnapshots,
         Fault::RunWatermarkTooHigh,

@@ -12,7 +12,7 @@ use crate::log::directory::Directory;
 use crate::store::Handle;
 use crate::store::checkpoint::Goal;
 use crate::store::inspect::Opened;
-use crate::store::iterate::{Bounds, Pair, Range};
+use crate::store::iterate::{Bounds, Own, Pair, Range};
 use crate::store::record::Write;
 use crate::store::snapshots::View;
 use crate::store::tree::{self, Slot};
@@ -187,7 +187,7 @@ fn write(store: &Store, before: &Contents) -> Result<Vec<Keyspace>, Error> {
             value: Some(MORE.into()),
         })
     });
-    store.shared.commit(writes.collect(), None)?;
+    store.shared.commit(writes.collect::<Vec<_>>(), None)?;
     Ok(keyspaces)
 }
 
@@ -195,7 +195,7 @@ fn write(store: &Store, before: &Contents) -> Result<Vec<Keyspace>, Error> {
 fn pairs(store: &Store, keyspace: &Keyspace, backwards: bool) -> (Vec<Pair>, bool) {
     let view = Arc::new(View::new(store));
     let bounds = Bounds::of::<&[u8]>(&..);
-    let mut range = Range::new(view, keyspace.clone(), bounds, BTreeMap::new());
+    let mut range = Range::new(view, keyspace.clone(), bounds, Own::default());
     let mut pairs = Vec::new();
     loop {
         let next = if backwards {
@@ -316,7 +316,7 @@ mod tests {
             key: vec![key.wrapping_mul(3) % 251, key],
             value: Some((0..bytes).map(|at| key ^ (at as u8)).collect()),
         };
-        let writes = keys.into_iter().map(write).collect();
+        let writes: Vec<_> = keys.into_iter().map(write).collect();
         store.shared.commit(writes, None).unwrap();
     }
 
@@ -391,7 +391,7 @@ mod tests {
             };
             store
                 .shared
-                .commit((0..20).map(write).collect(), None)
+                .commit((0..20).map(write).collect::<Vec<_>>(), None)
                 .unwrap();
             checkpoint(store);
         });

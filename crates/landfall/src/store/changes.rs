@@ -9,6 +9,7 @@ use std::ops::Bound;
 use super::block::Block;
 pub(crate) use super::block::{Version, Versions};
 use super::heads::Heads;
+use super::removed::{KeyRange, RemovedRanges};
 
 /// Whether a version of this commit is seen by somebody, when the key was given another one at `next`.
 pub(crate) fn is_needed(lsn: u64, next: u64, snapshots: &[u64]) -> bool {
@@ -27,6 +28,8 @@ pub(crate) struct Changes {
     blocks: Blocks,
     /// Of the first keys of all blocks but the first.
     heads: Heads,
+    /// Ranges that were removed: they hide what is older, here and on the disk.
+    removed: RemovedRanges,
     /// That they take in memory, with what they are charged.
     pub bytes: usize,
     /// Leaves for which they are charged so many bytes each, as if these were kept whole.
@@ -51,6 +54,7 @@ impl Changes {
     fn of(blocks: Blocks, span: Option<(u64, u64)>) -> Changes {
         Changes {
             heads: heads_of(&blocks),
+            removed: RemovedRanges::default(),
             bytes: memory_of(&blocks),
             charged: BTreeSet::new(),
             charge: 0,
@@ -97,8 +101,41 @@ impl Changes {
     /// that none of them needs go.
     pub fn add(&mut self, key: &[u8], version: Version<'_>, snapshots: &[u64]) {
         self.insert(key, version, |lsn, next| is_needed(lsn, next, snapshots));
-        let (first, last) = self.span.unwrap_or((version.lsn, version.lsn));
-        self.span = Some((first.min(version.lsn), last.max(version.lsn)));
+        self.widen_span(Some((version.lsn, version.lsn)));
+    }
+
+    /// Adds that a range was removed, after all that is here.
+    pub fn remove_range(&mut self, range: &KeyRange, lsn: u64, snapshots: &[u64]) {
+        self.bytes -= self.removed.bytes;
+        self.removed.add(range, lsn, snapshots);
+        self.bytes += self.removed.bytes;
+        self.widen_span(Some((lsn, lsn)));
+    }
+
+    /// Ranges that were removed.
+    pub fn removed(&self) -> &RemovedRanges {
+        &self.removed
+    }
+
+    /// Takes the ranges away that were removed.
+    pub fn take_removed(&mut self) -> RemovedRanges {
+        let removed = std::mem::take(&mut self.removed);
+        self.bytes -= removed.bytes;
+        self.span = self.span.filter(|_| !self.blocks.is_empty());
+        removed
+    }
+
+    /// Puts ranges where none are.
+    pub fn put_removed(&mut self, removed: RemovedRanges) {
+        debug_assert!(self.removed.is_empty());
+        self.bytes += removed.bytes;
+        self.widen_span(removed.span());
+        self.removed = removed;
+    }
+
+    fn widen_span(&mut self, more: Option<(u64, u64)>) {
+        let spans = [self.span, more].into_iter().flatten();
+        self.span = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     }
 
     fn insert(&mut self, key: &[u8], version: Version<'_>, is_needed: impl Fn(u64, u64) -> bool) {
@@ -211,6 +248,22 @@ impl Changes {
 
     /// Takes the keys from this one on away. Nobody knows of either half which commits it has: those of both.
     pub fn split_off(&mut self, key: &[u8]) -> Changes {
+        let span = self.span;
+        let mut removed = self.take_removed();
+        let removed_behind = removed.split_off(key);
+        self.span = span;
+        let mut behind = self.split_off_blocks(key);
+        for (half, removed) in [(&mut *self, removed), (&mut behind, removed_behind)] {
+            let has_ranges = !removed.is_empty();
+            half.put_removed(removed);
+            if has_ranges {
+                half.span = span;
+            }
+        }
+        behind
+    }
+
+    fn split_off_blocks(&mut self, key: &[u8]) -> Changes {
         let index = self.block_of(key);
         if index == self.blocks.len() {
             return Changes::default();
@@ -239,6 +292,9 @@ impl Changes {
         for leaf in &newer.charged {
             self.charge(*leaf, newer.charge);
         }
+        self.bytes -= self.removed.bytes;
+        self.removed.append(&newer.removed);
+        self.bytes += self.removed.bytes;
         self.span = match (self.span, newer.span) {
             (Some((first, _)), Some((_, last))) => Some((first, last)),
             (span, None) | (None, span) => span,
@@ -246,7 +302,7 @@ impl Changes {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
+        self.blocks.is_empty() && self.removed.is_empty()
     }
 }
 
@@ -275,7 +331,10 @@ mod tests {
     }
 
     fn check(changes: &Changes) {
-        assert_eq!(changes.bytes, memory_of(&changes.blocks));
+        assert_eq!(
+            changes.bytes,
+            memory_of(&changes.blocks) + changes.removed.bytes
+        );
         assert_eq!(changes.span.is_none(), changes.is_empty());
         let first_key = |index: usize| changes.blocks[index + 1].first_key();
         let count = changes.blocks.len().saturating_sub(1);
@@ -324,6 +383,39 @@ mod tests {
         assert_eq!(changes.bytes, changes.records() + 3 * 4096);
         check(&newer.split_off(b"b"));
         changes.forget_charges();
+        check(&changes);
+    }
+
+    #[test]
+    fn removed_ranges_are_cut_and_put_together_too() {
+        let range = |low: &[u8], high: &[u8]| KeyRange {
+            low: low.to_vec(),
+            high: Some(high.to_vec()),
+        };
+        let mut changes = Changes::default();
+        changes.remove_range(&range(b"b", b"f"), 3, &[]);
+        assert!(!changes.is_empty());
+        check(&changes);
+        add(&mut changes, b"a", 5, &[]);
+        let mut behind = changes.split_off(b"d");
+        for half in [&changes, &behind] {
+            assert_eq!(half.span, Some((3, 5)));
+            check(half);
+        }
+        assert_eq!(changes.removed().last(b"c", 9), Some(3));
+        assert_eq!(changes.removed().last(b"d", 9), None);
+        assert_eq!(behind.removed().last(b"d", 9), Some(3));
+        let mut newer = Changes::default();
+        newer.remove_range(&range(b"e", b"g"), 7, &[]);
+        behind.append(&newer);
+        check(&behind);
+        assert_eq!(behind.removed().lsns(b"e"), [3, 7]);
+        assert_eq!(behind.span, Some((3, 7)));
+        let removed = behind.take_removed();
+        assert!(behind.is_empty() && !removed.is_empty());
+        check(&behind);
+        // Of all that is left none is behind.
+        assert!(changes.split_off(b"z").is_empty());
         check(&changes);
     }
 

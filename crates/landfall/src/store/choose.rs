@@ -9,11 +9,12 @@ use std::sync::atomic::Ordering;
 use super::checkpoint::Goal;
 use super::groups::{Chosen, Scope};
 use super::protection::Protection;
+use super::removed::Removed;
 use super::runs::budget::{Buffered, How};
 use super::runs::bytes_of;
 use super::shared::Shared;
 use super::tree::{Keyspace, Place};
-use crate::environment::Environment;
+use crate::environment::{Environment, planted};
 
 /// What part of the data file one checkpoint writes again at the most: until it is durable, the old leaves take space as well.
 const PART: u64 = 8;
@@ -39,11 +40,22 @@ struct Candidate<E: Environment> {
     bytes: usize,
     is_damaged: bool,
     buffered: Buffered,
+    /// All that it has on the disk was removed with ranges.
+    is_removed: bool,
 }
 
 impl<E: Environment> Candidate<E> {
     fn is_elsewhere(&self, protection: Protection) -> bool {
         !self.keyspace.options.in_place || protection == Protection::Shadow
+    }
+
+    /// Bytes that merging it writes again at most, about.
+    fn merged(&self) -> u64 {
+        if self.is_removed {
+            0
+        } else {
+            self.buffered.all()
+        }
     }
 
     /// What is best made of its changes.
@@ -60,10 +72,16 @@ impl<E: Environment> Candidate<E> {
         )
     }
 
-    fn freeze(&self, how: How) -> Chosen<E> {
+    fn freeze(&self, how: How, forgets_ranges: bool) -> Chosen<E> {
         let mut group = E::exclude(&self.place.group);
         let frozen = Arc::new(std::mem::take(&mut group.active));
         group.frozen = Some(frozen.clone());
+        // A range may have come since it was looked at, which no run can have.
+        let how = if frozen.removed().is_empty() || forgets_ranges {
+            how
+        } else {
+            How::Merge
+        };
         Chosen {
             keyspace: self.keyspace.clone(),
             low: self.place.low.clone(),
@@ -92,6 +110,7 @@ impl<E: Environment> Shared<E> {
     /// Groups that have changes that are to be written, or runs.
     fn candidates(&self, scope: Scope) -> Vec<Candidate<E>> {
         let mut found = Vec::new();
+        let oldest = E::lock(&self.committing).snapshots.oldest();
         let is_flush = scope == Scope::Homes;
         let is_chosen = |keyspace: &Arc<Keyspace<E>>| !is_flush || keyspace.options.in_place;
         for keyspace in self.all_keyspaces().into_iter().filter(is_chosen) {
@@ -111,6 +130,8 @@ impl<E: Environment> Shared<E> {
                 };
                 if first.is_some() || buffered.leaf_bytes > 0 {
                     let (bytes, is_damaged) = (group.active.bytes, group.is_damaged);
+                    let removed = group.active.removed();
+                    let removed = removed.of_keys(&place.low, high.as_deref(), oldest);
                     drop(group);
                     found.push(Candidate {
                         keyspace: keyspace.clone(),
@@ -120,6 +141,7 @@ impl<E: Environment> Shared<E> {
                         bytes,
                         is_damaged,
                         buffered,
+                        is_removed: removed == Removed::All,
                     });
                 }
             }
@@ -145,6 +167,7 @@ impl<E: Environment> Shared<E> {
         }
         let mut room = (self.space.end() / PART).max(LEAST_PART);
         let mut chosen = Vec::new();
+        let forgets_ranges = planted!(self.environment, RunForgetsRanges);
         let percent = self.buffer_percent();
         let mut debt = buffered.debt(percent);
         if debt > 0 {
@@ -169,7 +192,7 @@ impl<E: Environment> Shared<E> {
                 if is_merged {
                     room_of_debt = room_of_debt.saturating_sub(one.buffered.all());
                     debt = debt.saturating_sub(one.buffered.run_bytes);
-                    chosen.push(one.freeze(How::Merge));
+                    chosen.push(one.freeze(How::Merge, false));
                 }
                 !is_merged
             });
@@ -196,15 +219,15 @@ impl<E: Environment> Shared<E> {
             }
             let how = one.how(self, percent);
             if how == How::Merge && one.is_elsewhere(protection) {
-                if one.buffered.all() > room && !is_first {
+                if one.merged() > room && !is_first {
                     room = 0;
                     continue;
                 }
-                room = room.saturating_sub(one.buffered.all());
+                room = room.saturating_sub(one.merged());
             }
             is_first = false;
             left = left.saturating_sub(one.bytes);
-            chosen.push(one.freeze(how));
+            chosen.push(one.freeze(how, forgets_ranges));
         }
         chosen
     }

@@ -269,9 +269,12 @@ impl<E: Environment> Shared<E> {
         if keeps_runs {
             runs.clear();
         }
+        let oldest = writing.order.snapshots.first().copied();
         let sources = Sources {
             changes: &chosen.frozen,
             runs,
+            oldest: oldest.filter(|_| !planted!(self.environment, RangeForgetsOlder)),
+            drops_parts: planted!(self.environment, RangeDropsLeaf),
         };
         let (leaf_bytes, most_bytes) = if options.in_place {
             let room = room_at_home(options.leaf_bytes);
@@ -287,7 +290,9 @@ impl<E: Environment> Shared<E> {
             drops_removals: planted!(self.environment, DropRemoval),
             ignores_cuts: planted!(self.environment, HomeOfCutLeaf),
         };
-        let mut ahead = ReadAhead::new(self, &chosen.leaves, &sources);
+        let (low, leaves_before) = (&chosen.low, &chosen.leaves);
+        let high = chosen.high.as_deref();
+        let mut ahead = ReadAhead::new(self, (low, leaves_before, high), &sources);
         let read = |page: &Arc<Page<E>>, low: &[u8], high: Option<&[u8]>| {
             let leaf = ahead.leaf(page)?;
             // Otherwise leaves were made that nobody finds.
@@ -349,8 +354,6 @@ impl<E: Environment> Shared<E> {
             });
             Ok(())
         };
-        let (low, leaves_before) = (&chosen.low, &chosen.leaves);
-        let high = chosen.high.as_deref();
         let frozen = &chosen.frozen;
         if is_flush {
             let mut all = Vec::with_capacity(leaves_before.len());

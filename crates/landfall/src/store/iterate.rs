@@ -13,6 +13,7 @@ use super::gaps::{WORTH, together};
 use super::leaf::Leaf;
 pub(crate) use super::piece::Pair;
 use super::piece::{Piece, Seen, overlay};
+use super::removed::{RemovedRanges, cut_at_removed};
 use super::snapshots::View;
 use super::tree::{Group, Keyspace, Page, group_of};
 
@@ -82,6 +83,20 @@ impl Bounds {
     }
 }
 
+/// What a transaction wrote itself: it counts more than what others did.
+#[derive(Default)]
+pub(crate) struct Own {
+    pub writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// Ranges that it removed before these writes.
+    pub removed: RemovedRanges,
+}
+
+impl Own {
+    fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.removed.is_empty()
+    }
+}
+
 /// What is left of a range.
 pub(crate) struct Range<E: Environment> {
     view: Arc<View<E>>,
@@ -91,8 +106,7 @@ pub(crate) struct Range<E: Environment> {
     /// What was read and not given out, in front and behind.
     front: Piece,
     back: Piece,
-    /// What a transaction wrote itself.
-    own: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    own: Own,
     /// The leaf of the last piece: the next one mostly has the same.
     leaf: Option<(Arc<Page<E>>, Arc<Leaf>)>,
     /// How many the next piece has at most.
@@ -117,7 +131,7 @@ impl<E: Environment> Range<E> {
         view: Arc<View<E>>,
         keyspace: Arc<Keyspace<E>>,
         bounds: Bounds,
-        own: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+        own: Own,
     ) -> Range<E> {
         Range {
             view,
@@ -219,7 +233,15 @@ impl<E: Environment> Range<E> {
             return Ok(Piece::default());
         }
         shared.pieces.fetch_add(1, Ordering::Relaxed);
-        let leaf = if backwards {
+        let mut keys = self.rest.within(low.as_deref(), next_low.as_deref());
+        let is_own_removed = !self.own.removed.is_empty()
+            && cut_at_removed(&[&self.own.removed], &mut keys, u64::MAX, backwards);
+        // Of keys that were removed with a range nothing on the disk is seen.
+        let is_removed = is_own_removed || group.cut_at_removed(&mut keys, self.view.at, backwards);
+        let is_removed = is_removed && !planted!(shared.environment, ScanForgetsRanges);
+        let leaf = if is_removed {
+            None
+        } else if backwards {
             match &self.rest.to {
                 Bound::Unbounded => group.leaves.len().checked_sub(1),
                 Bound::Included(to) => group.leaves.of_key(to),
@@ -231,12 +253,11 @@ impl<E: Environment> Range<E> {
                 Bound::Included(from) | Bound::Excluded(from) => group.leaves.of_key(from),
             }
         };
-        // The keys of the leaf, or of the group if it has none.
+        // The keys of the leaf, if there is one.
         let leaf_low = leaf.filter(|leaf| *leaf > 0);
-        let leaf_low = leaf_low.map(|leaf| group.leaves[leaf].low.clone()).or(low);
+        let leaf_low = leaf_low.map(|leaf| &*group.leaves[leaf].low);
         let leaf_next = leaf.and_then(|leaf| group.leaves.get(leaf + 1));
-        let leaf_next = leaf_next.map(|slot| slot.low.clone()).or(next_low);
-        let mut keys = self.rest.within(leaf_low.as_deref(), leaf_next.as_deref());
+        let mut keys = keys.within(leaf_low, leaf_next.map(|slot| &*slot.low));
         debug_assert!(
             !keys.is_empty(),
             "a leaf that has nothing of the range was chosen"
@@ -250,9 +271,17 @@ impl<E: Environment> Range<E> {
             };
             keys.end_with(key, backwards);
         }
-        let mut changes = group.changes_in(keys.borrow(), self.view.at);
+        let mut changes = if is_own_removed {
+            Vec::new()
+        } else {
+            group.changes_in(keys.borrow(), self.view.at)
+        };
         let page = leaf.map(|leaf| group.leaves[leaf].page.clone());
-        let runs = group.runs.clone();
+        let runs = if is_removed {
+            Arc::default()
+        } else {
+            group.runs.clone()
+        };
         let sees_written = group.sees_written(self.view.at);
         let sees_written = sees_written || planted!(shared.environment, GapPastLeaves);
         let is_current = self.own.is_empty() && sees_written && group.sees_changes(self.view.at);
@@ -283,7 +312,7 @@ impl<E: Environment> Range<E> {
             }
             None => None,
         };
-        let own = self.own.range::<[u8], _>(keys.borrow());
+        let own = self.own.writes.range::<[u8], _>(keys.borrow());
         let own = own.map(|(key, value)| (key.clone(), value.clone()));
         let range = keys.borrow();
         let older = runs_in(&in_runs, range, self.view.at);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::bytes::Cursor;
 use super::changes::is_needed;
 use super::leaf::{Entry, Leaf};
+use super::removed::{Removed, RemovedRanges};
 use super::runs::sources::{OfKey, Sources};
 use super::tree::{Page, Slot};
 use crate::Error;
@@ -53,12 +54,12 @@ pub(super) struct Shape<'a> {
 
 /// The keys of the group are from one on and before another. Tells `emit` what becomes of a group's leaves by what they are to
 /// be given, one after the other. `read` reads a leaf, whose keys are from one on and before another.
-pub(super) fn merge<E: Environment>(
+pub(super) fn merge<'a, E: Environment>(
     low_of_group: &Arc<[u8]>,
     leaves: &[Slot<E>],
     high_of_group: Option<&[u8]>,
-    sources: &Sources<'_>,
-    shape: Shape<'_>,
+    sources: &'a Sources<'_>,
+    shape: Shape<'a>,
     mut read: impl FnMut(&Arc<Page<E>>, &[u8], Option<&[u8]>) -> Result<Arc<Leaf>, Error>,
     emit: &mut dyn FnMut(Merged<E>) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -67,15 +68,22 @@ pub(super) fn merge<E: Environment>(
     while index < leaves.len().max(1) {
         let first = index;
         let mut builder = Builder::new(shape);
+        builder.removed = Some(sources.changes.removed()).filter(|removed| !removed.is_empty());
         let mut is_changed = false;
         loop {
             let next = leaves.get(index + 1).map(|slot| slot.low.clone());
             let mut changed = sources.of_leaf(leaves, index).peekable();
-            if index == first && changed.peek().is_none() {
+            let removed = match leaves.get(index) {
+                Some(_) => sources.removed_of(leaves, index, low_of_group, high_of_group),
+                None => Removed::Nothing,
+            };
+            if index == first && changed.peek().is_none() && removed == Removed::Nothing {
                 break;
             }
             is_changed = true;
             match leaves.get(index) {
+                // Nobody sees anything of it.
+                Some(_) if removed == Removed::All => builder.merge_none(&mut changed),
                 Some(slot) => {
                     let low = if index == 0 {
                         &**low_of_group
@@ -117,6 +125,8 @@ pub(super) fn merge<E: Environment>(
 /// Entries in their order, and where leaves may be cut.
 pub(super) struct Builder<'a> {
     shape: Shape<'a>,
+    /// Ranges that were removed: they hide what is older of their keys.
+    removed: Option<&'a RemovedRanges>,
     /// Where the entries of each key begin.
     starts: Vec<usize>,
     raw: Vec<u8>,
@@ -127,6 +137,7 @@ impl<'a> Builder<'a> {
     pub fn new(shape: Shape<'a>) -> Builder<'a> {
         Builder {
             shape,
+            removed: None,
             starts: Vec::new(),
             raw: Vec::new(),
             bytes: 0,
@@ -170,8 +181,19 @@ impl<'a> Builder<'a> {
     }
 
     fn merge_none<'c>(&mut self, changed: &mut Peekable<impl Iterator<Item = OfKey<'c>>>) {
-        for (key, versions) in changed {
+        for (key, mut versions) in changed {
+            self.hide(key, &mut versions);
             self.add(key, &versions);
+        }
+    }
+
+    /// Puts the commits that removed a key with a range between its versions, the newest first: one that wrote it as well did that
+    /// behind.
+    fn hide(&self, key: &[u8], versions: &mut Vec<(u64, Option<&[u8]>)>) {
+        let lsns = self.removed.map_or(&[][..], |removed| removed.lsns(key));
+        for lsn in lsns {
+            let place = versions.partition_point(|(version, _)| version >= lsn);
+            versions.insert(place, (*lsn, None));
         }
     }
 
@@ -195,6 +217,7 @@ impl<'a> Builder<'a> {
             while let Some(entry) = entries.next_if(|entry| entry.key == key) {
                 versions.push((entry.lsn, entry.value));
             }
+            self.hide(key, &mut versions);
             self.add(key, &versions);
         }
     }

@@ -3,7 +3,7 @@
 //! - `page` is a page of the data file, `leaf` what is in one with entries, `root` in those that say where others are;
 //!   `control` leads to the root, `record` is a commit in the log; `bytes` has what they are made of;
 //! - `tree` is what of it is in memory: keyspaces, groups, and where leaves are; `changes` are those that are in no leaf yet, in
-//!   `block`s of memory;
+//!   `block`s of memory, and ranges of keys that were `removed` at once;
 //!   `homes` writes leaves again where they are, as a `protection` says, and `repair` finds what was torn by that;
 //!   `extents` says which bytes of the data file are free, `cache` which leaves are kept in memory;
 //! - `shared` is what all users share: committing, and looking; `snapshots` who reads as of which commit, `piece` what
@@ -41,9 +41,12 @@ mod piece;
 mod protection;
 #[cfg(test)]
 mod public;
+#[cfg(all(test, target_os = "linux"))]
+mod range_removals;
 mod read_ahead;
 mod rebuild;
 pub(crate) mod record;
+pub(crate) mod removed;
 mod repair;
 mod replay;
 mod restart;
@@ -72,7 +75,8 @@ pub use verify::{DamagedLeaf, StoreVerification};
 
 use self::checkpoint::Goal;
 use self::iterate::Bounds;
-use self::record::Write;
+use self::record::{Write, Writes};
+use self::removed::KeyRange;
 use self::shared::Shared;
 use self::snapshots::View;
 use crate::environment::{Environment, Machine, machine};
@@ -167,7 +171,7 @@ impl Store {
     pub fn batch(&self) -> Batch {
         Batch {
             store: self.handle.clone(),
-            writes: Vec::new(),
+            writes: Writes::default(),
         }
     }
 
@@ -334,6 +338,41 @@ impl Keyspace {
         self.write(key.as_ref(), None)
     }
 
+    /// Removes all keys in a range, whatever it has: one entry in the log, and no key is looked for. What they take on the disk is free
+    /// after the next checkpoint, which drops leaves that have nothing else and does not read them. As long as a
+    /// [snapshot](Store::snapshot) is kept that sees what was there, it stays.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = landfall::Store::open(directory.path().join("events"), Default::default())?;
+    /// let events = store.keyspace("events", Default::default())?;
+    /// for day in 1..30_u8 {
+    ///     events.insert([day], "what happened")?;
+    /// }
+    /// // Nobody needs what was before the 22nd.
+    /// events.remove_range(..[22])?;
+    /// assert_eq!(events.iter().count(), 8);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn remove_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<(), Error> {
+        self.remove_bounds(&Bounds::of(&range))
+    }
+
+    /// Removes all keys that begin with `prefix`: see [`remove_range`](Keyspace::remove_range).
+    pub fn remove_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<(), Error> {
+        self.remove_bounds(&Bounds::prefix(prefix.as_ref()))
+    }
+
+    fn remove_bounds(&self, bounds: &Bounds) -> Result<(), Error> {
+        let mut writes = Writes::default();
+        if let Some(keys) = KeyRange::of(bounds) {
+            writes.remove_range(self.tree.id, keys);
+        }
+        self.store.shared.commit(writes, None)
+    }
+
     fn write(&self, key: &[u8], value: Option<&[u8]>) -> Result<(), Error> {
         let write = self.write_to(&self.store, key, value);
         self.store.shared.commit(vec![write], None)
@@ -438,11 +477,11 @@ impl fmt::Debug for Pairs {
     }
 }
 
-/// Writes that are committed together, in any keyspaces: a power cut takes all of them or none. The last one of a key
-/// counts. Dropped, it is forgotten.
+/// Writes that are committed together, in any keyspaces: a power cut takes all of them or none. They count in the order in which
+/// they are put in: the last one of a key, and a range that is removed only what came before it. Dropped, it is forgotten.
 pub struct Batch {
     store: Arc<Handle<Machine>>,
-    writes: Vec<Write>,
+    writes: Writes,
 }
 
 impl Batch {
@@ -457,6 +496,27 @@ impl Batch {
     pub fn remove(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) {
         let write = keyspace.write_to(&self.store, key.as_ref(), None);
         self.writes.push(write);
+    }
+
+    /// Removes all keys in a range, and what this batch has given them before: see [`Keyspace::remove_range`].
+    pub fn remove_range<K: AsRef<[u8]>>(
+        &mut self,
+        keyspace: &Keyspace,
+        range: impl RangeBounds<K>,
+    ) {
+        self.remove_bounds(keyspace, &Bounds::of(&range));
+    }
+
+    /// Removes all keys that begin with `prefix`, likewise.
+    pub fn remove_prefix(&mut self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) {
+        self.remove_bounds(keyspace, &Bounds::prefix(prefix.as_ref()));
+    }
+
+    fn remove_bounds(&mut self, keyspace: &Keyspace, bounds: &Bounds) {
+        if let Some(keys) = KeyRange::of(bounds) {
+            let number = keyspace.number_in(&self.store);
+            self.writes.remove_range(number, keys);
+        }
     }
 
     /// Commits all of it, as the store's policy says.
@@ -532,6 +592,28 @@ impl Transaction {
     pub fn remove(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) {
         let number = keyspace.number_in(self.inner.store());
         self.inner.write(number, key.as_ref(), None);
+    }
+
+    /// Removes all keys in a range, and what this transaction gave them before: see [`Keyspace::remove_range`]. Its commit returns
+    /// [`Error::Conflict`] if any key in the range was written by others meanwhile.
+    pub fn remove_range<K: AsRef<[u8]>>(
+        &mut self,
+        keyspace: &Keyspace,
+        range: impl RangeBounds<K>,
+    ) {
+        self.remove_bounds(keyspace, &Bounds::of(&range));
+    }
+
+    /// Removes all keys that begin with `prefix`, likewise.
+    pub fn remove_prefix(&mut self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) {
+        self.remove_bounds(keyspace, &Bounds::prefix(prefix.as_ref()));
+    }
+
+    fn remove_bounds(&mut self, keyspace: &Keyspace, bounds: &Bounds) {
+        if let Some(keys) = KeyRange::of(bounds) {
+            let number = keyspace.number_in(self.inner.store());
+            self.inner.remove_range(number, &keys);
+        }
     }
 
     /// The keys in a range and their values, in the order of the keys, with what this transaction wrote so far.

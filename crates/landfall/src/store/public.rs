@@ -121,6 +121,22 @@ fn it_is_a_map_whatever_is_in_leaves_and_what_is_not() {
                         batch.commit().unwrap();
                     }
                     13 => store.checkpoint().unwrap(),
+                    14 => {
+                        let (low, high) = (key(&mut rng, 400), key(&mut rng, 400));
+                        let mut batch = store.batch();
+                        batch.insert(keyspace, &low, "gone at once");
+                        if rng.u8(0..4) == 0 {
+                            batch.remove_prefix(keyspace, &low);
+                            model.retain(|key, _| !key.starts_with(&low));
+                        } else {
+                            batch.remove_range(keyspace, low.as_slice()..high.as_slice());
+                            model.insert(low.clone(), b"gone at once".to_vec());
+                            model.retain(|key, _| *key < low || *key >= high);
+                        }
+                        batch.insert(keyspace, &low, "put behind");
+                        model.insert(low, b"put behind".to_vec());
+                        batch.commit().unwrap();
+                    }
                     _ => {
                         let key = key(&mut rng, 400);
                         assert_eq!(keyspace.get(&key).unwrap().as_ref(), model.get(&key));

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::leaf::Leaf;
+use super::removed::Removed;
 use super::runs::sources::Sources;
 use super::shared::Shared;
 use super::together::together;
@@ -34,10 +35,18 @@ pub(super) struct ReadAhead<E: Environment> {
 }
 
 impl<E: Environment> ReadAhead<E> {
-    /// For those of a group's leaves that are to be given something.
-    pub fn new(store: &Arc<Shared<E>>, leaves: &[Slot<E>], sources: &Sources<'_>) -> ReadAhead<E> {
-        let is_changed = |index: usize| sources.of_leaf(leaves, index).next().is_some();
-        let wanted = (0..leaves.len()).filter(|index| is_changed(*index));
+    /// For those of a group's leaves that are to be given something. The group has the keys from one on and before another.
+    pub fn new(
+        store: &Arc<Shared<E>>,
+        (low, leaves, high): (&[u8], &[Slot<E>], Option<&[u8]>),
+        sources: &Sources<'_>,
+    ) -> ReadAhead<E> {
+        let is_wanted = |index: &usize| match sources.removed_of(leaves, *index, low, high) {
+            Removed::Nothing => sources.of_leaf(leaves, *index).next().is_some(),
+            Removed::Some => true,
+            Removed::All => false,
+        };
+        let wanted = (0..leaves.len()).filter(is_wanted);
         ReadAhead {
             store: store.clone(),
             wanted: wanted.map(|index| leaves[index].page.clone()).collect(),

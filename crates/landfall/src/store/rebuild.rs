@@ -4,6 +4,7 @@
 //! That is work for the processors alone, which share it by ranges of keys. Nobody has the store yet, so that of each key only
 //! the newest version counts, and groups can be without their changes meanwhile.
 
+use std::collections::BTreeMap;
 use std::mem;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -124,6 +125,8 @@ pub(super) fn apply<E: Environment>(keyspace: &Keyspace<E>, backlogs: &[Backlog]
         .map(|backlog| backlog.of_keyspace(keyspace.id))
         .collect();
     let mut tasks = Vec::new();
+    // Of each group the ranges that were removed, which hide what is older wherever it is.
+    let mut removed = BTreeMap::new();
     let mut more = 0;
     for (index, place) in groups.iter().enumerate() {
         let parts = match groups.get(index + 1) {
@@ -139,6 +142,7 @@ pub(super) fn apply<E: Environment>(keyspace: &Keyspace<E>, backlogs: &[Backlog]
         }
         let mut group = E::exclude(&place.group);
         more -= group.active.bytes as isize;
+        removed.insert(index, group.active.take_removed());
         let task = Task {
             before: mem::take(&mut group.active),
             parts,
@@ -157,7 +161,8 @@ pub(super) fn apply<E: Environment>(keyspace: &Keyspace<E>, backlogs: &[Backlog]
         while let Some((_, piece)) = done.next_if(|(next, _)| *next == index) {
             pieces.push(piece);
         }
-        let changes = Changes::of_pieces(pieces);
+        let mut changes = Changes::of_pieces(pieces);
+        changes.put_removed(removed.remove(&index).unwrap_or_default());
         more += changes.bytes as isize;
         E::exclude(&groups[index].group).active = changes;
     }

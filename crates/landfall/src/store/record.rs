@@ -1,8 +1,11 @@
 //! What a commit is in the log: one record, whatever it changes, so that a power cut takes all of it or nothing.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::bytes::{Cursor, put_bytes, put_number};
 use super::options::KeyspaceOptions;
 use super::protection::ProtectionChoice;
+use super::removed::{KeyRange, RemovedRanges};
 use crate::Compression;
 use crate::compression::decompress;
 
@@ -15,11 +18,168 @@ pub(crate) struct Write {
     pub value: Option<Vec<u8>>,
 }
 
+/// What is to be committed: writes in any order, of which the last one of a key counts, and ranges that are removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Writes {
+    writes: Vec<Write>,
+    /// With how many writes came before.
+    ranges: Vec<(usize, RemovedRange)>,
+}
+
+/// Keys of a keyspace that are removed at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RemovedRange {
+    pub keyspace: u32,
+    pub keys: KeyRange,
+}
+
+/// Writes in the order of keyspaces and keys, each key once, and ranges likewise, which are disjoint: what they remove was there
+/// before the writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OrderedWrites {
+    pub ranges: Vec<RemovedRange>,
+    pub writes: Vec<Write>,
+}
+
+impl From<Vec<Write>> for Writes {
+    fn from(writes: Vec<Write>) -> Writes {
+        Writes {
+            writes,
+            ranges: Vec::new(),
+        }
+    }
+}
+
+impl Writes {
+    pub fn push(&mut self, write: Write) {
+        self.writes.push(write);
+    }
+
+    pub fn remove_range(&mut self, keyspace: u32, keys: KeyRange) {
+        let range = RemovedRange { keyspace, keys };
+        self.ranges.push((self.writes.len(), range));
+    }
+
+    pub fn len(&self) -> usize {
+        self.writes.len() + self.ranges.len()
+    }
+
+    pub fn writes(&self) -> &[Write] {
+        &self.writes
+    }
+
+    pub fn ranges(&self) -> impl Iterator<Item = &RemovedRange> {
+        self.ranges.iter().map(|(_, range)| range)
+    }
+
+    pub fn in_order(self) -> OrderedWrites {
+        let Writes { mut writes, ranges } = self;
+        let mut removed: BTreeMap<u32, RemovedRanges> = BTreeMap::new();
+        // As if the first of so many writes were commit 1: a range is newer than those that came before it.
+        for (before, range) in ranges {
+            let of_keyspace = removed.entry(range.keyspace).or_default();
+            of_keyspace.add(&range.keys, before as u64 + 1, &[]);
+        }
+        if !removed.is_empty() {
+            let mut number = 0;
+            writes.retain(|write| {
+                number += 1;
+                let of_keyspace = removed.get(&write.keyspace);
+                let last = of_keyspace.and_then(|all| all.last(&write.key, u64::MAX));
+                last.is_none_or(|last| number >= last)
+            });
+        }
+        let order = |a: &Write, b: &Write| (a.keyspace, &a.key).cmp(&(b.keyspace, &b.key));
+        writes.sort_by(order);
+        writes.reverse();
+        writes.dedup_by(|later, kept| (later.keyspace, &later.key) == (kept.keyspace, &kept.key));
+        writes.reverse();
+        let ranges = removed.into_iter().flat_map(|(keyspace, all)| {
+            let ranges: Vec<_> = all.ranges().collect();
+            let ranges = ranges.into_iter();
+            ranges.map(move |keys| RemovedRange { keyspace, keys })
+        });
+        OrderedWrites {
+            ranges: ranges.collect(),
+            writes,
+        }
+    }
+}
+
+impl OrderedWrites {
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.ranges.is_empty()
+    }
+
+    /// The keyspaces that are written, each once.
+    pub fn keyspaces(&self) -> BTreeSet<u32> {
+        let of_writes = self.writes.iter().map(|write| write.keyspace);
+        let of_ranges = self.ranges.iter().map(|range| range.keyspace);
+        of_writes.chain(of_ranges).collect()
+    }
+
+    pub fn record(&self) -> Record<'_> {
+        Record::Writes {
+            ranges: self.ranges.iter().map(RemovedRange::borrow).collect(),
+            writes: self.writes.iter().map(Write::borrow).collect(),
+        }
+    }
+
+    /// Each range and each write in a record of its own: a mistake.
+    pub fn one_by_one(&self) -> Vec<Record<'_>> {
+        let mut records = Vec::new();
+        for range in &self.ranges {
+            records.push(Record::Writes {
+                ranges: vec![range.borrow()],
+                writes: Vec::new(),
+            });
+        }
+        for write in &self.writes {
+            records.push(Record::Writes {
+                ranges: Vec::new(),
+                writes: vec![write.borrow()],
+            });
+        }
+        records
+    }
+
+    /// Bytes of keys and values.
+    pub fn bytes(&self) -> u64 {
+        let of_writes = self.writes.iter().map(|write| {
+            let value = write.value.as_ref().map_or(0, Vec::len);
+            write.key.len() + value
+        });
+        let of_ranges = self.ranges.iter().map(|range| range.keys.bytes());
+        of_writes.chain(of_ranges).sum::<usize>() as u64
+    }
+}
+
+/// A [`RemovedRange`] whose keys are elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RangeRef<'a> {
+    pub keyspace: u32,
+    pub low: &'a [u8],
+    pub high: Option<&'a [u8]>,
+}
+
+impl RemovedRange {
+    pub fn borrow(&self) -> RangeRef<'_> {
+        RangeRef {
+            keyspace: self.keyspace,
+            low: &self.keys.low,
+            high: self.keys.high.as_deref(),
+        }
+    }
+}
+
 /// What a record is, which may be read where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Record<'a> {
-    /// Writes by keyspace and key, each key once.
-    Writes(Vec<WriteRef<'a>>),
+    /// Ranges that are removed by keyspace and key, disjoint, and then writes, each key once.
+    Writes {
+        ranges: Vec<RangeRef<'a>>,
+        writes: Vec<WriteRef<'a>>,
+    },
     /// A keyspace is made.
     Make {
         keyspace: u32,
@@ -87,6 +247,12 @@ const BUFFER: u8 = 6;
 /// Bytes that the page of a home has at the most.
 const MOST_IMAGE: u32 = 16 << 10;
 
+/// Flags of a write: its key is removed, or a range has no end; its keyspace is another than the last one's; it is a range that is
+/// removed.
+const NO_VALUE: u64 = 1;
+const OTHER: u64 = 2;
+const RANGE: u64 = 4;
+
 const IN_PLACE: u64 = 1;
 const WHOLE_LEAVES: u64 = 2;
 
@@ -123,18 +289,28 @@ impl<'a> Record<'a> {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
-            Record::Writes(writes) => {
+            Record::Writes { ranges, writes } => {
                 out.push(WRITES);
-                let mut keyspace = None;
-                for write in writes {
-                    // Mostly that of the one before.
-                    let is_other = keyspace != Some(write.keyspace);
-                    let removed = u64::from(write.value.is_none());
-                    put_number(&mut out, u64::from(is_other) << 1 | removed);
+                let mut last = None;
+                // Mostly that of the one before.
+                let mut begin = |out: &mut Vec<u8>, keyspace: u32, flags: u64| {
+                    let is_other = last.replace(keyspace) != Some(keyspace);
+                    put_number(out, if is_other { flags | OTHER } else { flags });
                     if is_other {
-                        put_number(&mut out, write.keyspace.into());
-                        keyspace = Some(write.keyspace);
+                        put_number(out, keyspace.into());
                     }
+                };
+                for range in ranges {
+                    let endless = if range.high.is_none() { NO_VALUE } else { 0 };
+                    begin(&mut out, range.keyspace, RANGE | endless);
+                    put_bytes(&mut out, range.low);
+                    if let Some(high) = range.high {
+                        put_bytes(&mut out, high);
+                    }
+                }
+                for write in writes {
+                    let removed = if write.value.is_none() { NO_VALUE } else { 0 };
+                    begin(&mut out, write.keyspace, removed);
                     put_bytes(&mut out, write.key);
                     if let Some(value) = write.value {
                         put_bytes(&mut out, value);
@@ -178,26 +354,40 @@ impl<'a> Record<'a> {
         let mut cursor = Cursor::new(bytes);
         let record = match cursor.byte()? {
             WRITES => {
-                let mut writes = Vec::new();
+                let (mut ranges, mut writes) = (Vec::new(), Vec::new());
                 let mut keyspace = None;
                 while !cursor.is_empty() {
-                    let flags = cursor.number().filter(|flags| *flags < 4)?;
-                    if flags & 2 != 0 {
+                    let known = NO_VALUE | OTHER | RANGE;
+                    let flags = cursor.number().filter(|flags| flags & !known == 0)?;
+                    if flags & OTHER != 0 {
                         keyspace = Some(cursor.number_u32()?);
                     }
                     let key = cursor.bytes()?;
-                    let value = if flags & 1 == 0 {
+                    let value = if flags & NO_VALUE == 0 {
                         Some(cursor.bytes()?)
                     } else {
                         None
                     };
-                    writes.push(WriteRef {
-                        keyspace: keyspace?,
-                        key,
-                        value,
+                    let keyspace = keyspace?;
+                    if flags & RANGE == 0 {
+                        writes.push(WriteRef {
+                            keyspace,
+                            key,
+                            value,
+                        });
+                        continue;
+                    }
+                    // They come first, and none is empty.
+                    if !writes.is_empty() || value.is_some_and(|high| high <= key) {
+                        return None;
+                    }
+                    ranges.push(RangeRef {
+                        keyspace,
+                        low: key,
+                        high: value,
                     });
                 }
-                Record::Writes(writes)
+                Record::Writes { ranges, writes }
             }
             MAKE => Record::Make {
                 keyspace: cursor.number_u32()?,
@@ -236,11 +426,53 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_decoded(writes: Vec<(u32, Vec<u8>, Option<Vec<u8>>)>) {
+        fn what_is_encoded_is_decoded(
+            writes: Vec<(u32, Vec<u8>, Option<Vec<u8>>)>,
+            ranges: Vec<(u32, Vec<u8>, Option<Vec<u8>>)>,
+        ) {
             let writes = writes.iter().map(|(keyspace, key, value)| WriteRef { keyspace: *keyspace, key, value: value.as_deref() });
-            let record = Record::Writes(writes.collect());
+            let ranges = ranges.iter().map(|(keyspace, low, high)| RangeRef { keyspace: *keyspace, low, high: high.as_deref() });
+            let ranges = ranges.filter(|range| range.high.is_none_or(|high| range.low < high));
+            let record = Record::Writes { ranges: ranges.collect(), writes: writes.collect() };
             let encoded = record.encode();
             prop_assert_eq!(Record::decode(&encoded), Some(record));
+        }
+
+        /// What comes out of a commit's writes is what they do one after the other.
+        #[test]
+        fn the_last_of_a_key_counts(acts in prop::collection::vec((0..2_u32, 0..9_u8, prop::option::of(any::<u8>()), prop::option::of(0..9_u8)), 0..20)) {
+            let mut writes = Writes::default();
+            // Of each key what it is given; `None`: it is as it was.
+            let mut model: BTreeMap<(u32, u8), Option<Option<u8>>> = BTreeMap::new();
+            for (keyspace, key, value, high) in acts {
+                match high.filter(|high| *high > key) {
+                    Some(high) => {
+                        writes.remove_range(keyspace, KeyRange { low: vec![key], high: Some(vec![high]) });
+                        for key in key..high {
+                            model.insert((keyspace, key), Some(None));
+                        }
+                    }
+                    None => {
+                        writes.push(Write { keyspace, key: vec![key], value: value.map(|value| vec![value]) });
+                        model.insert((keyspace, key), Some(value));
+                    }
+                }
+            }
+            let ordered = writes.in_order();
+            let mut found: BTreeMap<(u32, u8), Option<Option<u8>>> = BTreeMap::new();
+            for range in &ordered.ranges {
+                for key in (0..9).filter(|key| range.keys.contains(&[*key])) {
+                    prop_assert!(found.insert((range.keyspace, key), Some(None)).is_none());
+                }
+            }
+            for write in &ordered.writes {
+                found.insert((write.keyspace, write.key[0]), Some(write.value.as_ref().map(|value| value[0])));
+            }
+            prop_assert_eq!(found, model);
+            let order = ordered.writes.iter().map(|write| (write.keyspace, &write.key));
+            prop_assert!(order.collect::<Vec<_>>().windows(2).all(|two| two[0] < two[1]));
+            let encoded = ordered.record().encode();
+            prop_assert_eq!(Record::decode(&encoded), Some(ordered.record()));
         }
 
         #[test]

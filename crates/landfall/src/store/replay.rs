@@ -9,11 +9,12 @@ use super::changes::Version;
 use super::control::Control;
 use super::data_file::DataFile;
 use super::rebuild;
-use super::record::{Record, WriteRef};
+use super::record::{RangeRef, Record, WriteRef};
+use super::removed::KeyRange;
 use super::repair::Repairs;
 use super::restart::Loaded;
 use super::root::MOST_KEYSPACES;
-use super::tree::Keyspace;
+use super::tree::{Keyspace, parts_of};
 use crate::environment::Environment;
 use crate::log::batch_assembler::{BatchAssembler, Place};
 use crate::log::examine::Visited;
@@ -61,6 +62,36 @@ impl Full {
     }
 }
 
+/// What is done wrong on purpose.
+#[derive(Clone, Copy)]
+pub(super) struct Mistakes {
+    /// The newest backlog is applied first.
+    pub is_backwards: bool,
+    /// Ranges are not removed.
+    pub forgets_ranges: bool,
+}
+
+/// Removes a range of the groups that do not know of it from their pages. It hides what is older, so that it need not wait for what was
+/// written before. How many bytes more they take.
+fn remove_range<E: Environment>(keyspace: &Keyspace<E>, range: &RangeRef<'_>, lsn: u64) -> isize {
+    let range = KeyRange {
+        low: range.low.to_vec(),
+        high: range.high.map(<[u8]>::to_vec),
+    };
+    let groups = E::share(&keyspace.groups);
+    let mut more = 0;
+    for (index, part) in parts_of(&groups, &range) {
+        let mut group = E::exclude(&groups[index].group);
+        if lsn >= group.watermark {
+            let before = group.active.bytes;
+            group.active.remove_range(&part, lsn, &[]);
+            // It may make one of several.
+            more += group.active.bytes as isize - before as isize;
+        }
+    }
+    more
+}
+
 /// Applies the records of the log that are in no checkpoint, as it is examined.
 pub(super) struct Replay<'a, E: Environment> {
     assembler: BatchAssembler,
@@ -72,8 +103,7 @@ pub(super) struct Replay<'a, E: Environment> {
     waiting: usize,
     /// Bytes that they take at most, about.
     most: usize,
-    /// The newest backlog is applied first: a mistake.
-    is_backwards: bool,
+    mistakes: Mistakes,
     /// Where leaves are of which the log has images, and what came of looking at them.
     data: Option<(&'a DataFile<E>, &'a Control)>,
     repairs: &'a mut Repairs,
@@ -84,14 +114,14 @@ impl<'a, E: Environment> Replay<'a, E> {
     pub fn new(
         loaded: &'a mut Loaded<E>,
         memory: usize,
-        is_backwards: bool,
+        mistakes: Mistakes,
         data: Option<(&'a DataFile<E>, &'a Control)>,
         repairs: &'a mut Repairs,
     ) -> Replay<'a, E> {
         Replay {
             data,
             repairs,
-            is_backwards,
+            mistakes,
             assembler: BatchAssembler::new(),
             loaded,
             backlog: Backlog::default(),
@@ -125,7 +155,18 @@ impl<'a, E: Environment> Replay<'a, E> {
             self.loaded.commits += 1;
             let keyspaces = &mut self.loaded.keyspaces;
             match record {
-                Record::Writes(writes) => {
+                Record::Writes { ranges, writes } => {
+                    for range in &ranges {
+                        if range.keyspace >= keyspaces.next {
+                            return Err(wrong("its keyspace was never made"));
+                        }
+                        if let Some(keyspace) = keyspaces.all.get(&range.keyspace)
+                            && !self.mistakes.forgets_ranges
+                        {
+                            let more = remove_range(keyspace, range, lsn);
+                            self.loaded.changes = self.loaded.changes.wrapping_add_signed(more);
+                        }
+                    }
                     for WriteRef {
                         keyspace,
                         key,
@@ -201,7 +242,7 @@ impl<'a, E: Environment> Replay<'a, E> {
         let full = mem::take(&mut self.full).into_iter().map(Full::sorted);
         let mut backlogs: Vec<Backlog> = full.collect();
         backlogs.push(Full::new(last).sorted());
-        if self.is_backwards {
+        if self.mistakes.is_backwards {
             backlogs.reverse();
         }
         self.waiting = 0;

@@ -21,7 +21,7 @@ use super::options::{StoreBuffer, StoreOptions};
 use super::page::{Kind, Pointer};
 use super::protection::{Protection, ProtectionChoice};
 use super::repair::Repairs;
-use super::replay::Replay;
+use super::replay::{Mistakes, Replay};
 use super::root::{Root, Span, take_leaves};
 use super::runs::entry::RunEntry;
 use super::runs::{Run, Runs};
@@ -243,7 +243,10 @@ pub(super) fn read<E: Environment>(
         ));
     }
     let begin = environment.now();
-    let is_backwards = planted!(environment, OldestOfReplay);
+    let mistakes = Mistakes {
+        is_backwards: planted!(environment, OldestOfReplay),
+        forgets_ranges: planted!(environment, ReplayForgetsRanges),
+    };
     let mut repairs = Repairs::default();
     let there = data.as_ref().zip(control.as_ref());
     if let (Some((data, control)), Some(copies)) = (there, &loaded.durable.copies) {
@@ -257,7 +260,7 @@ pub(super) fn read<E: Environment>(
     } else {
         there
     };
-    let mut replay = Replay::new(&mut loaded, memory, is_backwards, images, &mut repairs);
+    let mut replay = Replay::new(&mut loaded, memory, mistakes, images, &mut repairs);
     let examined = directory.examine(&mut |visited| replay.take(&visited))?;
     replay.apply();
     if let Some(data) = &mut data {

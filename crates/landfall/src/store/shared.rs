@@ -23,13 +23,13 @@ use super::leaf::Leaf;
 use super::options::{KeyspaceOptions, StoreOptions};
 use super::page::{Kind, Pointer, Written, unseal};
 use super::protection::{Protection, ProtectionChoice, measure, require_atomic};
-use super::record::{Record, Write};
+use super::record::{OrderedWrites, Record, Write, Writes};
 use super::root::MOST_KEYSPACES;
 use super::runs::Reader;
 use super::runs::auto::Auto;
 use super::snapshots::Committing;
 use super::transaction::Checks;
-use super::tree::{Group, Keyspace, Lookup, Page, Place, group_of};
+use super::tree::{Keyspace, Lookup, Page, Place, group_of, parts_of};
 use super::{MOST_KEY, MOST_VALUE};
 use crate::environment::{Buffer, Environment, File, planted};
 use crate::log::Handle as Log;
@@ -109,26 +109,22 @@ pub(crate) struct Shared<E: Environment> {
     pub is_closing: AtomicBool,
 }
 
-/// In the order of keyspaces and keys, the last of each key alone.
-fn in_order(mut writes: Vec<Write>) -> Vec<Write> {
-    let order = |a: &Write, b: &Write| (a.keyspace, &a.key).cmp(&(b.keyspace, &b.key));
-    writes.sort_by(order);
-    writes.reverse();
-    writes.dedup_by(|later, kept| (later.keyspace, &later.key) == (kept.keyspace, &kept.key));
-    writes.reverse();
-    writes
-}
-
-fn check_sizes(writes: &[Write]) -> Result<(), Error> {
-    for write in writes {
+fn check_sizes(writes: &Writes) -> Result<(), Error> {
+    let require = |what, bytes, most| {
+        if bytes > most {
+            return Err(Error::TooLarge { what, bytes, most });
+        }
+        Ok(())
+    };
+    for write in writes.writes() {
+        require("key", write.key.len(), MOST_KEY)?;
         let value = write.value.as_ref().map_or(0, Vec::len);
-        for (what, bytes, most) in [
-            ("key", write.key.len(), MOST_KEY),
-            ("value", value, MOST_VALUE),
-        ] {
-            if bytes > most {
-                return Err(Error::TooLarge { what, bytes, most });
-            }
+        require("value", value, MOST_VALUE)?;
+    }
+    for range in writes.ranges() {
+        // The first key behind the longest one is longer.
+        for end in [Some(&range.keys.low), range.keys.high.as_ref()] {
+            require("key", end.map_or(0, Vec::len), MOST_KEY + 1)?;
         }
     }
     Ok(())
@@ -177,7 +173,8 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Commits writes, as the store's policy says.
-    pub fn commit(&self, writes: Vec<Write>, checks: Option<&Checks>) -> Result<(), Error> {
+    pub fn commit(&self, writes: impl Into<Writes>, checks: Option<&Checks>) -> Result<(), Error> {
+        let writes = writes.into();
         match self.options.policy {
             Policy::EveryCommit => match self.write(writes, checks)? {
                 Some(lsn) => self.log.shared.commit(lsn.0 + 1),
@@ -193,16 +190,20 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Commits writes, and does not wait until they are durable. The number of the commit; `None`: there were none.
-    pub fn write(&self, writes: Vec<Write>, checks: Option<&Checks>) -> Result<Option<Lsn>, Error> {
+    pub fn write(
+        &self,
+        writes: impl Into<Writes>,
+        checks: Option<&Checks>,
+    ) -> Result<Option<Lsn>, Error> {
         let append = |log: &Log<E>, record: &[u8]| Ok((log.append(record)?, ()));
-        let applied = self.log_and_apply(writes, checks, append)?;
+        let applied = self.log_and_apply(writes.into(), checks, append)?;
         Ok(applied.map(|(lsn, ())| lsn))
     }
 
     /// Commits writes; the future is ready when they are durable, whatever the policy. `None`: there were none.
     pub fn commit_async(
         &self,
-        writes: Vec<Write>,
+        writes: Writes,
         checks: Option<&Checks>,
     ) -> Result<Option<Commit>, Error> {
         let append = |log: &Log<E>, record: &[u8]| {
@@ -215,23 +216,19 @@ impl<E: Environment> Shared<E> {
 
     fn log_and_apply<T>(
         &self,
-        writes: Vec<Write>,
+        writes: Writes,
         checks: Option<&Checks>,
         append: impl FnOnce(&Log<E>, &[u8]) -> Result<(Lsn, T), Error>,
     ) -> Result<Option<(Lsn, T)>, Error> {
         check_sizes(&writes)?;
-        let writes = in_order(writes);
+        let writes = writes.in_order();
         if writes.is_empty() && checks.is_none() {
             return Ok(None);
         }
         if !writes.is_empty() {
             self.wait_for_room()?;
         }
-        let encode = |writes: &[Write]| {
-            let writes = writes.iter().map(Write::borrow).collect();
-            Record::Writes(writes).encode()
-        };
-        let encoded = encode(&writes);
+        let encoded = writes.record().encode();
         let found = self.keyspaces_of(&writes);
         let mut committing = E::lock(&self.committing);
         if let Some(checks) = checks.filter(|_| !planted!(self.environment, NoConflicts)) {
@@ -247,11 +244,12 @@ impl<E: Environment> Shared<E> {
             return Err(Error::NoKeyspace);
         }
         let appended = if planted!(self.environment, RecordPerWrite) {
-            let (last, others) = writes.split_last().ok_or(Error::Closed)?;
-            for write in others {
-                self.log.append(&encode(std::slice::from_ref(write)))?;
+            let mut records = writes.one_by_one();
+            let last = records.pop().ok_or(Error::Closed)?;
+            for record in records {
+                self.log.append(&record.encode())?;
             }
-            append(&self.log, &encode(std::slice::from_ref(last)))?
+            append(&self.log, &last.encode())?
         } else {
             append(&self.log, &encoded)?
         };
@@ -272,50 +270,78 @@ impl<E: Environment> Shared<E> {
             // Decoding a record takes about as long as applying it.
             E::lock(&self.schedule).note(encoded.len(), 2 * took);
         }
-        let bytes = writes.iter().map(bytes_of).sum::<u64>();
         self.commits.fetch_add(1, Ordering::Relaxed);
-        self.logical_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.logical_bytes
+            .fetch_add(writes.bytes(), Ordering::Relaxed);
         self.fit_leaves();
         self.ask_if_due(lsn.0);
         Ok(Some(appended))
     }
 
     /// The keyspaces that are written, in their order.
-    fn keyspaces_of(&self, writes: &[Write]) -> Result<Vec<Arc<Keyspace<E>>>, Error> {
+    fn keyspaces_of(&self, writes: &OrderedWrites) -> Result<Vec<Arc<Keyspace<E>>>, Error> {
         let all = E::share(&self.keyspaces);
-        let mut found: Vec<Arc<Keyspace<E>>> = Vec::new();
-        for write in writes {
-            if found.last().is_none_or(|last| last.id != write.keyspace) {
-                let keyspace = all.all.get(&write.keyspace).ok_or(Error::NoKeyspace)?;
-                found.push(keyspace.clone());
-            }
-        }
-        Ok(found)
+        let of_number = |number: &u32| all.all.get(number).cloned().ok_or(Error::NoKeyspace);
+        writes.keyspaces().iter().map(of_number).collect()
     }
 
     /// Applies writes, which are in order, so that all of them are seen at once.
-    fn apply(&self, keyspaces: &[Arc<Keyspace<E>>], writes: &[Write], lsn: u64, snapshots: &[u64]) {
+    fn apply(
+        &self,
+        keyspaces: &[Arc<Keyspace<E>>],
+        writes: &OrderedWrites,
+        lsn: u64,
+        snapshots: &[u64],
+    ) {
+        let OrderedWrites { ranges, writes } = writes;
         // Nobody cuts a group as long as the lists are held.
         let lists: Vec<_> = keyspaces.iter().map(|one| E::share(&one.groups)).collect();
-        let mut groups: Vec<Arc<E::RwLock<Group<E>>>> = Vec::new();
-        let mut targets = Vec::with_capacity(writes.len());
-        let mut list = 0;
-        for write in writes {
-            while keyspaces[list].id != write.keyspace {
-                list += 1;
-            }
-            let group = &lists[list][group_of(&lists[list], &write.key)].group;
-            if groups.last().is_none_or(|last| !Arc::ptr_eq(last, group)) {
-                groups.push(group.clone());
-            }
-            targets.push(groups.len() - 1);
+        let list_of = |number: u32| keyspaces.partition_point(|one| one.id < number);
+        // Of each range the groups of which it has keys, and what of it they have.
+        let mut parts = Vec::new();
+        for range in ranges {
+            let list = list_of(range.keyspace);
+            let of_range = parts_of(&lists[list], &range.keys);
+            let most = if planted!(self.environment, RangeInOneGroup) {
+                1
+            } else {
+                usize::MAX
+            };
+            parts.extend(
+                of_range
+                    .take(most)
+                    .map(|(index, part)| ((list, index), part)),
+            );
         }
+        let place_of = |write: &Write| {
+            let list = list_of(write.keyspace);
+            (list, group_of(&lists[list], &write.key))
+        };
+        let mut targets: Vec<(usize, usize)> = writes.iter().map(place_of).collect();
+        // In the order in which locks are taken.
+        let mut places = targets.clone();
+        places.extend(parts.iter().map(|(place, _)| *place));
+        places.sort_unstable();
+        places.dedup();
+        for target in &mut targets {
+            target.0 = places.partition_point(|place| place < target);
+        }
+        let groups: Vec<_> = places
+            .iter()
+            .map(|(list, index)| lists[*list][*index].group.clone())
+            .collect();
         let whole_leaves = keyspaces.iter().filter(|one| one.options.whole_leaves);
         let whole_leaves: BTreeMap<u32, usize> = whole_leaves
             .map(|one| (one.id, one.options.leaf_bytes as usize))
             .collect();
         let mut locked: Vec<_> = groups.iter().map(|group| E::exclude(group)).collect();
-        for (write, target) in writes.iter().zip(targets) {
+        for (place, part) in parts {
+            let group = &mut *locked[places.partition_point(|one| *one < place)];
+            let before = group.active.bytes;
+            group.active.remove_range(&part, lsn, snapshots);
+            self.note_changes(before, group.active.bytes);
+        }
+        for (write, (target, _)) in writes.iter().zip(targets) {
             let group = &mut *locked[target];
             let value = write.value.as_deref();
             if value.is_some() {
@@ -697,8 +723,4 @@ impl<E: Environment> Shared<E> {
         threads.into_iter().for_each(E::join);
         self.log.close()
     }
-}
-
-fn bytes_of(write: &Write) -> u64 {
-    (write.key.len() + write.value.as_ref().map_or(0, Vec::len)) as u64
 }

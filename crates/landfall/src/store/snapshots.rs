@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::Handle;
-use super::record::Write;
+use super::record::{OrderedWrites, RemovedRange};
 use crate::environment::Environment;
 
 /// Numbers that somebody holds, and how many do.
@@ -38,8 +38,13 @@ impl Held {
     }
 }
 
-/// Keys by keyspace.
-type Names = Vec<(u32, Vec<u8>)>;
+/// What a commit wrote.
+#[derive(Debug)]
+pub(crate) struct Written {
+    /// Keys by keyspace.
+    pub keys: Vec<(u32, Vec<u8>)>,
+    pub ranges: Vec<RemovedRange>,
+}
 
 /// What those who commit know of each other.
 #[derive(Debug, Default)]
@@ -49,25 +54,29 @@ pub(crate) struct Committing {
     pub snapshots: Held,
     /// Of those the ones of open transactions.
     pub transactions: Held,
-    /// Keys of commits since the oldest open transaction began, by commit.
-    pub recent: VecDeque<(u64, Names)>,
+    /// What was written since the oldest open transaction began, by commit.
+    pub recent: VecDeque<(u64, Written)>,
 }
 
 impl Committing {
     /// Remembers what a commit wrote as long as a transaction is open that began before.
-    pub fn remember(&mut self, lsn: u64, writes: &[Write]) {
+    pub fn remember(&mut self, lsn: u64, writes: &OrderedWrites) {
         self.forget();
         if self.transactions.oldest().is_some() {
-            let keys = writes.iter();
+            let keys = writes.writes.iter();
             let keys = keys.map(|write| (write.keyspace, write.key.clone()));
-            self.recent.push_back((lsn, keys.collect()));
+            let written = Written {
+                keys: keys.collect(),
+                ranges: writes.ranges.clone(),
+            };
+            self.recent.push_back((lsn, written));
         }
     }
 
-    /// Keys that were written by commits after this one.
-    pub fn written_since(&self, lsn: u64) -> impl Iterator<Item = &(u32, Vec<u8>)> {
+    /// What was written by commits after this one.
+    pub fn written_since(&self, lsn: u64) -> impl Iterator<Item = &Written> {
         let first = self.recent.partition_point(|(commit, _)| *commit <= lsn);
-        self.recent.range(first..).flat_map(|(_, keys)| keys)
+        self.recent.range(first..).map(|(_, written)| written)
     }
 
     fn forget(&mut self) {

@@ -10,9 +10,10 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::Handle;
-use super::iterate::{Bounds, Range};
-use super::record::Write;
-use super::snapshots::{Begun, Committing};
+use super::iterate::{Bounds, Own, Range};
+use super::record::{OrderedWrites, RemovedRange, Write, Writes};
+use super::removed::{KeyRange, RemovedRanges};
+use super::snapshots::{Begun, Committing, Written};
 use super::tree::Keyspace;
 use crate::environment::Environment;
 use crate::{Commit, Error};
@@ -38,14 +39,67 @@ impl Reads {
         let ranges = self.ranges.iter().map(|(keyspace, _)| *keyspace);
         keys.chain(ranges).collect()
     }
+
+    /// Whether a commit wrote any of it.
+    fn has_any_of(&self, written: &Written) -> bool {
+        let is_key_read = |name: &(u32, Vec<u8>)| {
+            let in_range = |(keyspace, bounds): &(u32, Bounds)| {
+                *keyspace == name.0 && bounds.contains(&name.1)
+            };
+            self.keys.contains(name) || self.ranges.iter().any(in_range)
+        };
+        let is_range_read = |removed: &RemovedRange| {
+            let overlaps = |(keyspace, bounds): &(u32, Bounds)| {
+                let read = KeyRange::of(bounds);
+                let overlaps = |read: KeyRange| read.overlaps(&removed.keys);
+                *keyspace == removed.keyspace && read.is_some_and(overlaps)
+            };
+            let keys = self
+                .keys
+                .range((removed.keyspace, removed.keys.low.clone())..);
+            let mut keys = keys.take_while(|(keyspace, _)| *keyspace == removed.keyspace);
+            let has_key = keys
+                .next()
+                .is_some_and(|(_, key)| removed.keys.contains(key));
+            has_key || self.ranges.iter().any(overlaps)
+        };
+        written.keys.iter().any(is_key_read) || written.ranges.iter().any(is_range_read)
+    }
+}
+
+/// Whether one commit writes something that another wrote.
+fn meet(writes: &OrderedWrites, written: &Written) -> bool {
+    let first_of = |keyspace: u32, low: &[u8]| {
+        let place = writes
+            .writes
+            .partition_point(|write| (write.keyspace, &*write.key) < (keyspace, low));
+        writes
+            .writes
+            .get(place)
+            .filter(|one| one.keyspace == keyspace)
+    };
+    let is_written = |(keyspace, key): &(u32, Vec<u8>)| {
+        let own = first_of(*keyspace, key);
+        let of_range =
+            |range: &RemovedRange| range.keyspace == *keyspace && range.keys.contains(key);
+        own.is_some_and(|own| own.key == *key) || writes.ranges.iter().any(of_range)
+    };
+    let is_removed = |removed: &RemovedRange| {
+        let own = first_of(removed.keyspace, &removed.keys.low);
+        let overlaps = |range: &RemovedRange| {
+            range.keyspace == removed.keyspace && range.keys.overlaps(&removed.keys)
+        };
+        own.is_some_and(|own| removed.keys.contains(&own.key)) || writes.ranges.iter().any(overlaps)
+    };
+    written.keys.iter().any(is_written) || written.ranges.iter().any(is_removed)
 }
 
 impl Checks {
-    /// Whether nobody came between; `writes` are in the order of keyspaces and keys.
+    /// Whether nobody came between.
     pub fn require_valid(
         &self,
         committing: &Committing,
-        writes: &[Write],
+        writes: &OrderedWrites,
         is_there: impl Fn(u32) -> bool,
     ) -> Result<(), Error> {
         // What was read of a keyspace that was removed is there no more.
@@ -54,15 +108,8 @@ impl Checks {
             return Err(Error::Conflict);
         }
         for written in committing.written_since(self.at) {
-            let order = |write: &Write| (write.keyspace, &write.key).cmp(&(written.0, &written.1));
-            let is_written = writes.binary_search_by(order).is_ok();
-            let is_read = self.reads.as_ref().is_some_and(|reads| {
-                let in_range = |(keyspace, bounds): &(u32, Bounds)| {
-                    *keyspace == written.0 && bounds.contains(&written.1)
-                };
-                reads.keys.contains(written) || reads.ranges.iter().any(in_range)
-            });
-            if is_written || is_read {
+            let is_read = |reads: &Reads| reads.has_any_of(written);
+            if meet(writes, written) || self.reads.as_ref().is_some_and(is_read) {
                 return Err(Error::Conflict);
             }
         }
@@ -74,6 +121,8 @@ impl Checks {
 pub(crate) struct Transaction<E: Environment> {
     begun: Begun<E>,
     writes: BTreeMap<(u32, Vec<u8>), Option<Vec<u8>>>,
+    /// Ranges that it removed before these writes, by keyspace.
+    removed: BTreeMap<u32, RemovedRanges>,
     reads: Option<RefCell<Reads>>,
 }
 
@@ -82,6 +131,7 @@ impl<E: Environment> Transaction<E> {
         Transaction {
             begun: Begun::new(store),
             writes: BTreeMap::new(),
+            removed: BTreeMap::new(),
             reads: is_serialisable.then(RefCell::default),
         }
     }
@@ -96,6 +146,10 @@ impl<E: Environment> Transaction<E> {
         let name = (keyspace.id, key.to_vec());
         if let Some(value) = self.writes.get(&name) {
             return Ok(value.clone());
+        }
+        let removed = self.removed.get(&keyspace.id);
+        if removed.is_some_and(|removed| !removed.lsns(key).is_empty()) {
+            return Ok(None);
         }
         if let Some(reads) = &self.reads {
             reads.borrow_mut().keys.insert(name);
@@ -113,6 +167,18 @@ impl<E: Environment> Transaction<E> {
     pub fn write(&mut self, keyspace: u32, key: &[u8], value: Option<&[u8]>) {
         let value = value.map(<[u8]>::to_vec);
         self.writes.insert((keyspace, key.to_vec()), value);
+    }
+
+    /// `keyspace`: the number of one.
+    pub fn remove_range(&mut self, keyspace: u32, keys: &KeyRange) {
+        let from = (keyspace, keys.low.clone());
+        let own = self.writes.range(from..).map(|(name, _)| name);
+        let own = own.take_while(|(own, key)| *own == keyspace && keys.contains(key));
+        for name in own.cloned().collect::<Vec<_>>() {
+            self.writes.remove(&name);
+        }
+        // It has no commit yet.
+        self.removed.entry(keyspace).or_default().add(keys, 0, &[]);
     }
 
     /// What is in a range, with what this transaction wrote so far.
@@ -133,23 +199,32 @@ impl<E: Environment> Transaction<E> {
         let own = self.writes.range(of_keyspace);
         let own = own.filter(|((_, key), _)| bounds.contains(key));
         let own = own.map(|((_, key), value)| (key.clone(), value.clone()));
-        let own = own.collect();
+        let own = Own {
+            writes: own.collect(),
+            removed: self.removed.get(&id).cloned().unwrap_or_default(),
+        };
         Range::new(self.begun.view.clone(), keyspace.clone(), bounds, own)
     }
 
     /// What it would write, and what must not have been written by others.
-    pub fn finish(self) -> (Begun<E>, Vec<Write>, Checks) {
-        let writes = self.writes.into_iter();
-        let writes = writes.map(|((keyspace, key), value)| Write {
-            keyspace,
-            key,
-            value,
-        });
+    pub fn finish(self) -> (Begun<E>, Writes, Checks) {
+        let mut writes = Writes::default();
+        for (keyspace, removed) in &self.removed {
+            let ranges = removed.ranges();
+            ranges.for_each(|keys| writes.remove_range(*keyspace, keys));
+        }
+        for ((keyspace, key), value) in self.writes {
+            writes.push(Write {
+                keyspace,
+                key,
+                value,
+            });
+        }
         let checks = Checks {
             at: self.begun.view.at,
             reads: self.reads.map(RefCell::into_inner),
         };
-        (self.begun, writes.collect(), checks)
+        (self.begun, writes, checks)
     }
 
     pub fn commit(self) -> Result<(), Error> {

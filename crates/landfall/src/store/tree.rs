@@ -16,10 +16,12 @@ use super::changes::{Changes, Versions};
 use super::extents::Extent;
 use super::gaps::Gaps;
 use super::heads::Heads;
+use super::iterate::Bounds;
 use super::leaf::Leaf;
 use super::options::KeyspaceOptions;
 use super::page::Pointer;
 use super::piece::{Seen, overlay};
+use super::removed::{KeyRange, RemovedRanges, cut_at_removed};
 use super::runs::Runs;
 use crate::Error;
 use crate::environment::Environment;
@@ -226,10 +228,34 @@ impl<E: Environment> Group<E> {
     /// What a key has at a commit.
     pub fn find(&self, key: &[u8], at: u64) -> Lookup<E> {
         let frozen = || self.frozen.as_ref()?.find(key, at);
+        let removed = self.removed(key, at);
         if let Some(version) = self.active.find(key, at).or_else(frozen) {
-            return Lookup::Here(version.value.map(<[u8]>::to_vec));
+            let is_hidden = removed.is_some_and(|removed| removed > version.lsn);
+            let value = version.value.filter(|_| !is_hidden);
+            return Lookup::Here(value.map(<[u8]>::to_vec));
         }
-        self.on_disk(key)
+        // All that is on the disk is older than what is in memory.
+        match removed {
+            Some(_) => Lookup::Here(None),
+            None => self.on_disk(key),
+        }
+    }
+
+    /// The last commit that removed a key with a range, as of a commit and as far as that is in memory.
+    fn removed(&self, key: &[u8], at: u64) -> Option<u64> {
+        let removed = self.changes().map(Changes::removed);
+        removed.filter_map(|removed| removed.last(key, at)).max()
+    }
+
+    fn removed_ranges(&self) -> Vec<&RemovedRanges> {
+        let all = self.changes().map(Changes::removed);
+        all.filter(|removed| !removed.is_empty()).collect()
+    }
+
+    /// Makes keys shorter, until all of them are removed by ranges as of a commit, or none is; whether they are.
+    pub fn cut_at_removed(&self, keys: &mut Bounds, at: u64, backwards: bool) -> bool {
+        let removed = self.removed_ranges();
+        !removed.is_empty() && cut_at_removed(&removed, keys, at, backwards)
     }
 
     /// Where to look for what is not in memory of a key.
@@ -241,8 +267,12 @@ impl<E: Environment> Group<E> {
 
     /// What keys in this range have at a commit, as far as that is in memory, in their order.
     pub fn changes_in(&self, range: (Bound<&[u8]>, Bound<&[u8]>), at: u64) -> Vec<Seen> {
+        let has_removed = !self.removed_ranges().is_empty();
         let seen = |(key, versions): (&[u8], Versions<'_>)| {
-            let value = versions.at(at)?.value;
+            let version = versions.at(at)?;
+            let removed = || self.removed(key, at).filter(|_| has_removed);
+            let value = version.value;
+            let value = value.filter(|_| removed().is_none_or(|removed| removed <= version.lsn));
             Some((key.to_vec(), value.map(<[u8]>::to_vec)))
         };
         let active = self.active.range(range.0, range.1).filter_map(seen);
@@ -319,6 +349,19 @@ impl<E: Environment> Keyspace<E> {
     pub fn empty(id: u32, name: String, options: KeyspaceOptions) -> Arc<Keyspace<E>> {
         Keyspace::new(id, name, options, vec![(Arc::default(), Group::empty())])
     }
+}
+
+/// The groups of a keyspace that have keys of a range, and which of them.
+pub(crate) fn parts_of<E: Environment>(
+    groups: &[Place<E>],
+    range: &KeyRange,
+) -> impl Iterator<Item = (usize, KeyRange)> {
+    let first = group_of(groups, &range.low);
+    (first..groups.len()).map_while(move |index| {
+        let low: &[u8] = if index == 0 { &[] } else { &groups[index].low };
+        let high = groups.get(index + 1).map(|next| &*next.low);
+        Some((index, range.within(low, high)?))
+    })
 }
 
 /// Which of a keyspace's groups has this key.

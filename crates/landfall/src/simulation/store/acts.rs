@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex};
 use fastrand::Rng;
 use shuttle::thread;
 
+use super::super::environment::Simulated;
 use super::super::scenario::lock;
 use super::history::{
     Commit, Committed, Contents, History, Keyspace, Seen, Store, Writes, everything,
 };
 use crate::store::checkpoint::Goal;
 use crate::store::iterate::Bounds;
-use crate::store::record::Write;
+use crate::store::removed::KeyRange;
 use crate::store::transaction::Transaction;
 use crate::{Error, Lsn, Policy, Protection};
 
@@ -35,19 +36,57 @@ fn value(rng: &mut Rng) -> Vec<u8> {
 
 fn writes(rng: &mut Rng) -> Writes {
     let count = if rng.bool() { 1 } else { rng.u8(1..6) };
-    let mut writes = Writes::new();
+    let mut writes = Writes::default();
+    if rng.u8(0..16) == 0 {
+        writes.ranges.push((rng.usize(0..2), range(rng)));
+    }
     for _ in 0..count {
         let (keyspace, key) = (rng.usize(0..2), key(rng));
         if writes
+            .keys
             .iter()
             .any(|(of, name, _)| (of, name) == (&keyspace, &key))
         {
             continue;
         }
         let value = (rng.u8(0..3) > 0).then(|| value(rng));
-        writes.push((keyspace, key, value));
+        writes.keys.push((keyspace, key, value));
     }
     writes
+}
+
+/// Some of the keys, or all.
+pub(super) fn range(rng: &mut Rng) -> KeyRange {
+    let (a, b) = (rng.u8(0..=KEYS), rng.u8(0..=KEYS));
+    let high = a.max(b).max(a.min(b) + 1);
+    KeyRange {
+        low: vec![a.min(b)],
+        high: (high <= KEYS).then(|| vec![high]),
+    }
+}
+
+/// Everything that a transaction sees.
+fn everything_in(
+    transaction: &Transaction<Simulated>,
+    keyspaces: &[Keyspace],
+) -> Result<Contents, Error> {
+    let mut contents = Contents::new();
+    for (index, keyspace) in keyspaces.iter().enumerate() {
+        let mut range = transaction.range(keyspace, Bounds::of::<&[u8]>(&..));
+        let mut backwards = index > 0;
+        loop {
+            backwards = !backwards;
+            let next = if backwards {
+                range.next_back()
+            } else {
+                range.next()
+            };
+            let Some(pair) = next else { break };
+            let (key, value) = pair?;
+            contents.insert((index, key), value);
+        }
+    }
+    Ok(contents)
 }
 
 /// Does one of what a program may do.
@@ -77,15 +116,6 @@ pub(super) fn act(
         history.durable = history.durable.max(lsn.0);
         Ok(())
     };
-    let of_store = |writes: &Writes| -> Vec<Write> {
-        let writes = writes.iter();
-        let write = |(keyspace, key, value): &(usize, Vec<u8>, Option<Vec<u8>>)| Write {
-            keyspace: keyspaces[*keyspace].id,
-            key: key.clone(),
-            value: value.clone(),
-        };
-        writes.map(write).collect()
-    };
     match rng.u8(0..20) {
         0 => {
             let next = shared.log.commit()?.0;
@@ -107,15 +137,10 @@ pub(super) fn act(
                 contents: Contents::new(),
                 keys: Vec::new(),
                 is_everything: rng.u8(0..4) == 0,
+                own: Writes::default(),
             };
             if reads.is_everything {
-                for (index, keyspace) in keyspaces.iter().enumerate() {
-                    let mut range = transaction.range(keyspace, Bounds::of::<&[u8]>(&..));
-                    while let Some(pair) = range.next() {
-                        let (key, value) = pair?;
-                        reads.contents.insert((index, key), value);
-                    }
-                }
+                reads.contents = everything_in(&transaction, keyspaces)?;
             }
             for _ in 0..rng.u8(0..4) {
                 let (keyspace, key) = (rng.usize(0..2), key(rng));
@@ -126,8 +151,21 @@ pub(super) fn act(
                 reads.keys.push((keyspace, key));
             }
             let writes = writes(rng);
-            for (keyspace, key, value) in &writes {
+            for (keyspace, range) in &writes.ranges {
+                transaction.remove_range(keyspaces[*keyspace].id, range);
+            }
+            for (keyspace, key, value) in &writes.keys {
                 transaction.write(keyspaces[*keyspace].id, key, value.as_deref());
+            }
+            if rng.u8(0..4) == 0 {
+                let seen = Seen {
+                    at,
+                    contents: everything_in(&transaction, keyspaces)?,
+                    keys: Vec::new(),
+                    is_everything: true,
+                    own: writes.clone(),
+                };
+                lock(history).seen.push(seen);
             }
             let (view, of_transaction, checks) = transaction.finish();
             let lsn = match shared.write(of_transaction, Some(&checks)) {
@@ -191,7 +229,7 @@ pub(super) fn act(
         }
         _ => {
             let writes = writes(rng);
-            let lsn = match shared.write(of_store(&writes), None) {
+            let lsn = match shared.write(writes.of_store(keyspaces), None) {
                 Err(error) => {
                     if !matches!(error, Error::NoSpace { .. }) {
                         lock(history).perhaps.push(Commit::Writes(writes));

@@ -7,7 +7,9 @@ use super::super::environment::Simulated;
 use super::super::history::Broken;
 use crate::Error;
 use crate::store::Handle;
-use crate::store::iterate::{Bounds, Range};
+use crate::store::iterate::{Bounds, Own, Range};
+use crate::store::record;
+use crate::store::removed::KeyRange;
 use crate::store::snapshots::View;
 
 pub(super) const KEYSPACES: [&str; 2] = ["first", "second"];
@@ -16,7 +18,60 @@ pub(super) type Store = Arc<Handle<Simulated>>;
 pub(super) type Keyspace = Arc<crate::store::tree::Keyspace<Simulated>>;
 /// By keyspace and key.
 pub(super) type Contents = BTreeMap<(usize, Vec<u8>), Vec<u8>>;
-pub(super) type Writes = Vec<(usize, Vec<u8>, Option<Vec<u8>>)>;
+
+/// Ranges of keys that are removed, by keyspace, and then keys that are given values or removed, each once.
+#[derive(Clone, Default)]
+pub(super) struct Writes {
+    pub ranges: Vec<(usize, KeyRange)>,
+    pub keys: Vec<(usize, Vec<u8>, Option<Vec<u8>>)>,
+}
+
+impl Writes {
+    pub fn writes(&self, keyspace: usize, key: &[u8]) -> bool {
+        let is_key = |(of, name, _): &(usize, Vec<u8>, _)| *of == keyspace && name == key;
+        let is_removed = |(of, range): &(usize, KeyRange)| *of == keyspace && range.contains(key);
+        self.keys.iter().any(is_key) || self.ranges.iter().any(is_removed)
+    }
+
+    /// Whether both write something.
+    fn meets(&self, other: &Writes) -> bool {
+        let overlaps = |(of, range): &(usize, KeyRange)| {
+            let mut others = other.ranges.iter();
+            others.any(|(other, theirs)| of == other && range.overlaps(theirs))
+        };
+        self.keys.iter().any(|(of, key, _)| other.writes(*of, key))
+            || other.keys.iter().any(|(of, key, _)| self.writes(*of, key))
+            || self.ranges.iter().any(overlaps)
+    }
+
+    fn apply(&self, contents: &mut Contents) {
+        for (keyspace, range) in &self.ranges {
+            contents.retain(|(of, key), _| of != keyspace || !range.contains(key));
+        }
+        for (keyspace, key, value) in &self.keys {
+            match value {
+                Some(value) => contents.insert((*keyspace, key.clone()), value.clone()),
+                None => contents.remove(&(*keyspace, key.clone())),
+            };
+        }
+    }
+
+    /// The same for a store that has these keyspaces.
+    pub fn of_store(&self, keyspaces: &[Keyspace]) -> record::Writes {
+        let mut writes = record::Writes::default();
+        for (keyspace, range) in &self.ranges {
+            writes.remove_range(keyspaces[*keyspace].id, range.clone());
+        }
+        for (keyspace, key, value) in &self.keys {
+            writes.push(record::Write {
+                keyspace: keyspaces[*keyspace].id,
+                key: key.clone(),
+                value: value.clone(),
+            });
+        }
+        writes
+    }
+}
 
 /// What a commit did.
 #[derive(Clone)]
@@ -34,6 +89,8 @@ pub(super) struct Seen {
     /// What of it was looked for; everything else may be there or not.
     pub keys: Vec<(usize, Vec<u8>)>,
     pub is_everything: bool,
+    /// What they had written themselves, in a transaction.
+    pub own: Writes,
 }
 
 /// A transaction that was committed.
@@ -61,18 +118,9 @@ pub(super) struct History {
 const MOST_TRIES: u32 = 20_000;
 
 fn apply(contents: &mut Contents, commit: &Commit) {
-    let writes = match commit {
-        Commit::Writes(writes) => writes,
-        Commit::Removed(removed) => {
-            contents.retain(|(keyspace, _), _| keyspace != removed);
-            return;
-        }
-    };
-    for (keyspace, key, value) in writes {
-        match value {
-            Some(value) => contents.insert((*keyspace, key.clone()), value.clone()),
-            None => contents.remove(&(*keyspace, key.clone())),
-        };
+    match commit {
+        Commit::Writes(writes) => writes.apply(contents),
+        Commit::Removed(removed) => contents.retain(|(keyspace, _), _| keyspace != removed),
     }
 }
 
@@ -108,20 +156,13 @@ impl History {
                         continue;
                     }
                 };
-                for (keyspace, key, _) in writes {
-                    let is_same = |(of, name, _): &(usize, Vec<u8>, Option<Vec<u8>>)| {
-                        (of, name) == (keyspace, key)
-                    };
-                    if own.iter().any(is_same) {
-                        return Err(format!("{lsn}, begun at {at}, and {other} wrote {key:?}"));
-                    }
-                    let is_read =
-                        reads.is_everything || reads.keys.contains(&(*keyspace, key.clone()));
-                    if transaction.is_serialisable && is_read {
-                        return Err(format!(
-                            "{lsn}, begun at {at}, read {key:?}, and {other} wrote it"
-                        ));
-                    }
+                if own.meets(writes) {
+                    return Err(format!("{lsn}, begun at {at}, and {other} wrote the same"));
+                }
+                let read = reads.keys.iter();
+                let mut read = read.filter(|(keyspace, key)| writes.writes(*keyspace, key));
+                if transaction.is_serialisable && (reads.is_everything || read.next().is_some()) {
+                    return Err(format!("{lsn}, begun at {at}, read what {other} wrote"));
                 }
             }
         }
@@ -129,7 +170,8 @@ impl History {
     }
 
     fn check_one(&self, seen: &Seen) -> Result<(), Broken> {
-        let contents = self.contents(seen.at);
+        let mut contents = self.contents(seen.at);
+        seen.own.apply(&mut contents);
         if seen.is_everything && seen.contents != contents {
             return Err(format!(
                 "as of {} there was {}",
@@ -253,7 +295,7 @@ pub(super) fn everything_of(
         let index = KEYSPACES.iter().position(|name| *name == keyspace.name);
         let index = index.ok_or(Error::NoKeyspace)?;
         let bounds = Bounds::of::<&[u8]>(&..);
-        let own = BTreeMap::new();
+        let own = Own::default();
         let mut range = Range::new(view.clone(), keyspace.clone(), bounds, own);
         let mut backwards = index > 0;
         loop {
@@ -273,5 +315,6 @@ pub(super) fn everything_of(
         contents,
         keys: Vec::new(),
         is_everything: true,
+        own: Writes::default(),
     })
 }

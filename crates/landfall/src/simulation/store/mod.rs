@@ -19,7 +19,7 @@ use fastrand::Rng;
 use shuttle::thread;
 
 use self::acts::act;
-use self::history::{Commit, History, KEYSPACES, Keyspace, Store, everything};
+use self::history::{Commit, History, KEYSPACES, Keyspace, Store, Writes, everything};
 pub(crate) use self::readers::older_readers;
 use super::Fault;
 use super::damage::{Damage, Others};
@@ -150,10 +150,12 @@ impl Scene {
             let mut history = lock(history);
             // What a checkpoint logs meanwhile may not be durable.
             if store.shared.log.next_lsn().0 > next && !is_there {
-                history.commits.insert(next, Commit::Writes(Vec::new()));
+                history
+                    .commits
+                    .insert(next, Commit::Writes(Writes::default()));
                 history.durable = if made.is_ok() { next } else { history.durable };
             } else if made.is_err() {
-                history.perhaps.push(Commit::Writes(Vec::new()));
+                history.perhaps.push(Commit::Writes(Writes::default()));
             }
             keyspaces.push(made?);
         }
@@ -624,20 +626,15 @@ pub(crate) fn torn_at_home_with(
         let keyspaces = scene.keyspaces(&store, &history).map_err(wrong)?;
         // Some keys of each leaf, or all; those from one on are removed.
         let rewrite = |keys: &[u8], removed: u8, rng: &mut Rng| -> Result<(), Error> {
-            for (keyspace, tree) in keyspaces.iter().enumerate() {
-                let mut writes = Vec::new();
+            for keyspace in 0..keyspaces.len() {
+                let mut writes = Writes::default();
                 for key in keys {
                     let mut value = rng.u64(..).to_le_bytes().to_vec();
                     value.resize(90, *key);
                     let value = Some(value).filter(|_| *key < removed);
-                    writes.push((keyspace, vec![*key], value));
+                    writes.keys.push((keyspace, vec![*key], value));
                 }
-                let of_store = writes.iter().map(|(_, key, value)| Write {
-                    keyspace: tree.id,
-                    key: key.clone(),
-                    value: value.clone(),
-                });
-                let lsn = match store.shared.write(of_store.collect(), None) {
+                let lsn = match store.shared.write(writes.of_store(&keyspaces), None) {
                     Ok(lsn) => lsn.map_or(0, |lsn| lsn.0),
                     Err(error) => {
                         lock(&history).perhaps.push(Commit::Writes(writes));

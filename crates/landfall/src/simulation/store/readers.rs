@@ -11,10 +11,10 @@ use fastrand::Rng;
 use super::super::Fault;
 use super::super::disk::Disk;
 use super::super::scenario::{Outcome, lock, simulate};
-use super::history::{Commit, History, Keyspace, everything_of};
+use super::history::{Commit, History, Writes, everything_of};
 use super::{Kind, Scene};
 use crate::store::checkpoint::Goal;
-use crate::store::record::Write;
+use crate::store::removed::KeyRange;
 use crate::store::snapshots::View;
 use crate::{Error, Policy};
 
@@ -54,15 +54,7 @@ pub(crate) fn older_readers(seed: u64, planted: Option<Fault>) -> Outcome {
                 }
                 _ => {
                     let writes = some_in_order(rng);
-                    let of_store = writes.iter().map(|(index, key, value)| {
-                        let keyspace: &Keyspace = &keyspaces[*index];
-                        Write {
-                            keyspace: keyspace.id,
-                            key: key.clone(),
-                            value: value.clone(),
-                        }
-                    });
-                    let lsn = store.shared.write(of_store.collect(), None);
+                    let lsn = store.shared.write(writes.of_store(&keyspaces), None);
                     if let Some(lsn) = lsn.map_err(wrong)? {
                         let mut history = lock(&history);
                         history.commits.insert(lsn.0, Commit::Writes(writes));
@@ -75,19 +67,33 @@ pub(crate) fn older_readers(seed: u64, planted: Option<Fault>) -> Outcome {
     })
 }
 
-/// Keys that come one after the other: all are given values, or all are removed, or one is given a value.
-fn some_in_order(rng: &mut Rng) -> super::history::Writes {
+/// Keys that come one after the other: all are given values, or all are removed, each by itself or with a range, or one is given a
+/// value.
+fn some_in_order(rng: &mut Rng) -> Writes {
     let keyspace = usize::from(rng.u8(0..4) == 0);
     let first = rng.u8(0..KEYS);
     let (end, is_given) = match rng.u8(0..3) {
         0 => (first + 1, true),
         course => (rng.u8(first..KEYS) + 1, course == 1),
     };
+    if !is_given && rng.bool() {
+        let range = KeyRange {
+            low: vec![first],
+            high: Some(vec![end]),
+        };
+        return Writes {
+            ranges: vec![(keyspace, range)],
+            keys: Vec::new(),
+        };
+    }
     let value = |key: u8, rng: &mut Rng| {
         let mut value = rng.u64(..).to_le_bytes().to_vec();
         value.resize(30, key);
         value
     };
     let write = |key: u8| (keyspace, vec![key], is_given.then(|| value(key, rng)));
-    (first..end).map(write).collect()
+    Writes {
+        ranges: Vec::new(),
+        keys: (first..end).map(write).collect(),
+    }
 }

@@ -15,7 +15,7 @@ use super::super::tree::{Group, Keyspace, Leaves, Place};
 use super::auto::{Auto, BufferChoice, Moved, Size};
 use super::sources::keys_of_leaf;
 use super::{Runs, bytes_of};
-use crate::environment::Environment;
+use crate::environment::{Environment, planted};
 use crate::{Error, Lsn};
 
 /// What becomes of a group that a checkpoint writes.
@@ -247,7 +247,11 @@ impl<E: Environment> Shared<E> {
         percent: u8,
     ) -> How {
         let removals: u64 = runs.iter().map(|run| run.entry.removals).sum();
+        // Only leaves can do without what a range hides.
+        let has_ranges =
+            !changes.removed().is_empty() && !planted!(self.environment, RunForgetsRanges);
         let is_merged = keyspace.options.in_place
+            || has_ranges
             || percent == 0
             || is_damaged
             || removals * 100 > leaves.keys * MOST_REMOVALS

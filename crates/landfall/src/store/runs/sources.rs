@@ -5,6 +5,7 @@ use std::ops::Bound;
 
 use super::super::changes::{Changes, Versions};
 use super::super::leaf::{Entry, Leaf};
+use super::super::removed::Removed;
 use super::super::tree::Slot;
 use crate::environment::Environment;
 
@@ -17,6 +18,10 @@ pub(crate) struct Sources<'a> {
     pub changes: &'a Changes,
     /// The blocks of each run, the newest run first.
     pub runs: Vec<Vec<Leaf>>,
+    /// The oldest commit as of which somebody reads.
+    pub oldest: Option<u64>,
+    /// A leaf goes of which only a part is removed: a mistake.
+    pub drops_parts: bool,
 }
 
 /// What of the sources is of a range of keys.
@@ -56,6 +61,27 @@ impl Sources<'_> {
         OfKeys {
             changes: changes.peekable(),
             runs: self.runs.iter().map(of_run).collect(),
+        }
+    }
+
+    /// How much of what one of a group's leaves has is removed with ranges, for everybody. The group's keys are from one on and before
+    /// another.
+    pub fn removed_of<E: Environment>(
+        &self,
+        leaves: &[Slot<E>],
+        index: usize,
+        low: &[u8],
+        high: Option<&[u8]>,
+    ) -> Removed {
+        let low = match index {
+            0 => low,
+            _ => &leaves[index].low,
+        };
+        let high = leaves.get(index + 1).map(|next| &*next.low).or(high);
+        let removed = self.changes.removed().of_keys(low, high, self.oldest);
+        match removed {
+            Removed::Some if self.drops_parts => Removed::All,
+            removed => removed,
         }
     }
 

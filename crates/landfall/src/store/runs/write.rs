@@ -47,12 +47,18 @@ impl<E: Environment> Shared<E> {
         writing: &Writing<E>,
         written: &mut Written,
     ) -> Result<Piece<E>, Error> {
+        assert!(
+            chosen.frozen.removed().is_empty() || planted!(self.environment, RunForgetsRanges),
+            "a run has no ranges that were removed"
+        );
         let (taken, tier) = taken(chosen.runs.iter().map(|run| run.entry.tier));
         let (newer, older) = chosen.runs.split_at(taken);
         let newer = newer.iter().map(|run| self.read_run(run));
         let sources = Sources {
             changes: &chosen.frozen,
             runs: newer.collect::<Result<_, Error>>()?,
+            oldest: None,
+            drops_parts: false,
         };
         let options = &chosen.keyspace.options;
         let shape = Shape {
