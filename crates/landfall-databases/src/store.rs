@@ -88,6 +88,12 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
                 about: "what takes memory until it is written: records, or whole-leaves as in engines that change pages",
                 always_shown: false,
             },
+            Setting {
+                name: "ranges",
+                default: Some("no"),
+                about: "yes: each key is removed with a range, and before it is given a value as well",
+                always_shown: false,
+            },
             #[cfg(feature = "mistakes")]
             Setting {
                 name: "mistake",
@@ -117,6 +123,7 @@ struct LandfallStore {
     options: StoreOptions,
     keyspace: KeyspaceOptions,
     is_turning: bool,
+    removes_ranges: bool,
     #[cfg(feature = "mistakes")]
     mistake: Option<String>,
 }
@@ -178,6 +185,7 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Database>, SettingError> {
             .in_place(is_in_place)
             .whole_leaves(chosen.one_of("changes", &changes)?),
         is_turning,
+        removes_ranges: chosen.whether("ranges")?,
         #[cfg(feature = "mistakes")]
         mistake,
     }))
@@ -224,6 +232,7 @@ impl Database for LandfallStore {
             store: Mutex::new(Arc::new(store)),
             keyspace,
             commits: self.is_turning.then(Arc::default),
+            removes_ranges: self.removes_ranges,
         }))
     }
 }
@@ -235,6 +244,7 @@ struct RunningStore {
     keyspace: Keyspace,
     /// How many there were, where the buffer turns with them.
     commits: Option<Arc<AtomicU64>>,
+    removes_ranges: bool,
 }
 
 impl RunningStore {
@@ -256,6 +266,7 @@ impl Running for RunningStore {
             store: self.store(),
             keyspace: self.keyspace.clone(),
             commits: self.commits.clone(),
+            removes_ranges: self.removes_ranges,
         })))
     }
 
@@ -328,6 +339,7 @@ struct StoreSession {
     store: Arc<Store>,
     keyspace: Keyspace,
     commits: Option<Arc<AtomicU64>>,
+    removes_ranges: bool,
 }
 
 impl KeyValue for StoreSession {
@@ -362,8 +374,13 @@ impl KeyValue for StoreSession {
         }
         let mut writes = self.store.batch();
         for (key, value) in &batch.0 {
+            if self.removes_ranges {
+                let key = key.as_slice();
+                writes.remove_range(&self.keyspace, key..=key);
+            }
             match value {
                 Some(value) => writes.insert(&self.keyspace, key, value),
+                None if self.removes_ranges => {}
                 None => writes.remove(&self.keyspace, key),
             }
         }
@@ -393,6 +410,7 @@ mod tests {
         keeps_keys("landfall-store", "buffer=11 leaf=1K memory=32K");
         keeps_keys("landfall-store", "buffer=turning leaf=1K memory=32K");
         keeps_keys("landfall-store", "buffer=auto leaf=1K memory=32K");
+        keeps_keys("landfall-store", "ranges=yes leaf=1K memory=32K");
     }
 
     #[test]
