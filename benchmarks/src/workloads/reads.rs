@@ -1,4 +1,5 @@
-//! Reads rows that were loaded, by one thread: at random when nothing of them is in memory, once more, and as scans.
+//! Reads rows that were loaded and perhaps updated, by one thread: at random when nothing of them is in memory, once more, rows that are
+//! not there, and scans.
 
 use std::time::Instant;
 
@@ -11,6 +12,9 @@ use crate::contest::{Common, Turn, count, nanos, prepare, times};
 use crate::engines::Engine;
 use crate::place;
 
+/// Updates of a commit.
+const BATCH: usize = 100;
+
 #[derive(Args)]
 pub struct Options {
     #[command(flatten)]
@@ -18,6 +22,9 @@ pub struct Options {
     /// Rows to load
     #[arg(long, default_value_t = 5_000_000, value_parser = count::<u64>)]
     rows: u64,
+    /// Updates at random before, in commits of 100
+    #[arg(long, default_value_t = 0, value_parser = count::<u64>)]
+    updates: u64,
     /// Rows to read, cold and then warm
     #[arg(long, default_value_t = 200_000, value_parser = count::<u64>)]
     reads: u64,
@@ -47,16 +54,43 @@ fn gets(turn: &mut Turn<'_>, engine: &dyn Engine, name: &str, options: &Options)
     Ok(())
 }
 
+/// Looks for keys that are not there.
+fn gets_of_nothing(turn: &mut Turn<'_>, engine: &dyn Engine, options: &Options) -> Fallible<()> {
+    let mut random = fastrand::Rng::with_seed(5);
+    let begin = Instant::now();
+    engine.read(&mut |view| {
+        for _ in 0..options.reads {
+            // Behind those that there are: their keys are anywhere between them.
+            let row = options.rows + random.u64(0..options.rows);
+            if view.get(&ROWS.key(row), &mut |_, _| Ok(()))? {
+                return Err("there is a row that was never written".into());
+            }
+        }
+        Ok(())
+    })?;
+    turn.tell_rate("gets of nothing", options.reads, begin.elapsed());
+    Ok(())
+}
+
 pub fn run(options: &Options) -> Fallible<()> {
     options.common.compare("reads", MEMORY, &|turn| {
         let engine = turn.open()?;
         prepare(&*engine, &ROWS, options.rows)?;
+        let mut random = fastrand::Rng::with_seed(2);
+        for first in (0..options.updates).step_by(BATCH) {
+            let numbers = first..options.updates.min(first + BATCH as u64);
+            let mut writes =
+                numbers.map(|number| ROWS.write(random.u64(0..options.rows), number + 1));
+            engine.commit(&mut writes, false)?;
+        }
+        engine.settle()?;
         drop(engine);
         place::forget(turn.parent(), options.drop_caches)?;
 
         let engine = turn.open()?;
         gets(turn, &*engine, "cold gets", options)?;
         gets(turn, &*engine, "gets", options)?;
+        gets_of_nothing(turn, &*engine, options)?;
         let mut random = fastrand::Rng::with_seed(3);
         let begin = Instant::now();
         engine.read(&mut |view| {
