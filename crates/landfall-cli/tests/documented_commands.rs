@@ -1,6 +1,6 @@
 //! Runs the commands that the repository's pages name, where that is cheap and safe.
 //!
-//! Each runs in a directory of its own, in which there is what the pages name: a log, a state, two results documents. Of an
+//! Each runs in a directory of its own, in which there is what the pages name: a log, a state, a store, two results documents. Of an
 //! experiment the plan is listed, or a few operations are measured. The rest is only parsed, by a test inside the program
 //! (`src/args/documented.rs`), for the reason that [`treatment`] gives.
 
@@ -12,7 +12,7 @@ use std::process::Command;
 
 use common::pages::{Documented, are_here, documented_commands, repository};
 use common::{Ended, is_root, landfall, measure, run, scratch, skip};
-use landfall::{Journaled, Log, Options, Serde, SerdeState, StateOptions};
+use landfall::{Journaled, Log, Options, Serde, SerdeState, StateOptions, Store, StoreOptions};
 use tempfile::TempDir;
 
 /// What is done with a command.
@@ -32,12 +32,13 @@ fn treatment(words: &[String], in_block: bool) -> Treatment {
         _ if has(&["--help"]) => Treatment::Run(&[]),
         // The one before is asked for, and there is none.
         ("compare", "") => Treatment::Parsed("it compares with the run before"),
-        ("log" | "state" | "compare" | "completions", _) if !in_block && names < 3 => {
+        ("log" | "state" | "store" | "compare" | "completions", _) if !in_block && names < 3 => {
             Treatment::Parsed("a command's name in a sentence")
         }
-        ("inspect" | "subjects" | "man" | "completions" | "compare" | "log" | "state", _) => {
-            Treatment::Run(&[])
-        }
+        (
+            "inspect" | "subjects" | "man" | "completions" | "compare" | "log" | "state" | "store",
+            _,
+        ) => Treatment::Run(&[]),
         ("clean", _) if has(&["--dry-run"]) => Treatment::Run(&[]),
         ("clean", _) => Treatment::Parsed("it removes what other people's killed runs left"),
         ("show", "") => Treatment::Parsed("it shows the last run, and there is none"),
@@ -85,6 +86,8 @@ fn place() -> TempDir {
     let state = Journaled::<Serde<Counter>>::open(at("state"), StateOptions::default()).unwrap();
     state.apply(1).unwrap();
     state.close().unwrap();
+    let store = Store::open(at("events"), StoreOptions::default()).unwrap();
+    store.close().unwrap();
     fs::create_dir(at("data")).unwrap();
     fs::write(at("my.cnf"), "[mariadbd]\nlog_bin\nsync_binlog=0\n").unwrap();
     for name in ["before.json", "after.json"] {

@@ -70,6 +70,37 @@ fn a_store_is_shown_dumped_and_verified_and_what_is_damaged_is_said() {
 }
 
 #[test]
+fn what_updates_would_write_is_said_for_the_memory_that_is_asked_for() {
+    let dir = scratch();
+    let path = dir.path().join("store");
+    let options = StoreOptions::default().buffer_percent(5);
+    let store = Store::open(&path, options).unwrap();
+    let rows = store.keyspace("rows", KeyspaceOptions::default()).unwrap();
+    let mut batch = store.batch();
+    for number in 0..20_000 {
+        batch.insert(&rows, format!("{number:08}"), [7; 92]);
+    }
+    batch.commit().unwrap();
+    store.checkpoint().unwrap();
+    drop(rows);
+    store.close().unwrap();
+
+    let shown = run(dir.path(), ["store", "stat", "store", "--memory", "64K"]);
+    assert_eq!(shown.code, Some(0), "{shown:#?}");
+    let of_memory =
+        "expected with 64 KiB of memory: leaves and runs, for each byte updated at random, ";
+    assert!(shown.stdout.contains(of_memory), "{shown:#?}");
+    let formula = " = c (1 + tiers + (1 - e^-u) / (2b + m)), c 0.";
+    assert!(shown.stdout.contains(formula), "{shown:#?}");
+    assert!(shown.stdout.contains("b 5.0%, m 0."), "{shown:#?}");
+    // All of it fits into the default.
+    let shown = run(dir.path(), ["store", "stat", "store"]);
+    assert!(!shown.stdout.contains("expected"), "{shown:#?}");
+    let refused = run(dir.path(), ["store", "stat", "store", "--memory", "1K"]);
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+}
+
+#[test]
 fn what_is_no_store_is_said() {
     let dir = scratch();
     let missing = run(dir.path(), ["store", "stat", "missing"]);

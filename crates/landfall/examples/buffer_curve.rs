@@ -5,20 +5,18 @@
 //! and prints for 0 to 16 percent what the second half of that wrote into leaves, runs and the rest of the tree, beside
 //! `c (1 + tiers + (1 - e^-u) / (2b + m))`, where *c* is what rows are compressed to, *m* the share of rows whose changes
 //! wait in memory, *b* what runs take of what leaves do, `tiers` how often a change is written again in runs, and *u* how
-//! many changes a leaf gets when it is written. At 0 percent it is `c (1 - e^-u) / 2m`. The log is not in it. `PERCENTS=0,11`
-//! in the environment asks for other values of the knob.
+//! many changes a leaf gets when it is written. At 0 percent it is `c (1 - e^-u) / 2m`: `landfall::ExpectedWrites`. The log is
+//! not in it. `PERCENTS=0,11` in the environment asks for other values of the knob.
 
 use std::path::Path;
 
-use landfall::{KeyspaceOptions, Policy, Store, StoreCounters, StoreOptions};
+use landfall::{ExpectedWrites, KeyspaceOptions, Policy, Store, StoreCounters, StoreOptions};
 
 const ROW: usize = 116;
 const KEY: usize = 16;
 const BATCH: usize = 100;
 /// Commits that tell what a change takes in memory: too few for a checkpoint.
 const PROBE: usize = 10;
-/// Runs of a group that are written as one.
-const TIER: f64 = 8.0;
 
 fn key(row: u64) -> [u8; KEY] {
     let mut key = [b'0'; KEY];
@@ -139,19 +137,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let [leaves, runs, tiers, rest] = tree(&now, &before).map(|bytes| bytes / logical);
         let m = waiting / samples / change_bytes / rows as f64;
         let b: f64 = buffered / samples;
-        let again = ((b / m).max(1.0).ln() / TIER.ln()).ceil() - 1.0;
-        // Of a group that is merged runs have twice of what they have on average, and memory what it has on average: it was
-        // written to a run at some moment before. Where there are no runs memory has twice as much.
-        let (written, met) = match percent {
-            0 => (0.0, 2.0 * m),
-            _ => (1.0 + again.max(0.0), 2.0 * b + m),
-        };
         let leaf_bytes = (now.leaf_bytes - before.leaf_bytes) as f64;
         let leaf_rows =
             leaf_bytes / (now.leaves - before.leaves) as f64 / (compressed * ROW as f64);
-        // A leaf that gets no change is not written.
-        let changes = met * leaf_rows;
-        let formula = compressed * (written + (1.0 - (-changes).exp()) / met);
+        let expected = ExpectedWrites {
+            compressed,
+            in_memory: m,
+            in_runs: b,
+            leaf_rows,
+        };
+        let (formula, changes) = (expected.amplification(), expected.leaf_changes());
         let all = leaves + runs + tiers + rest;
         println!(
             "| {percent}% | {leaves:.2} | {runs:.2} | {tiers:.2} | {rest:.2} | {all:.2} | {formula:.2} | {:.2} | {:.2}% | {:.2}% | {compressed:.2} | {changes:.1} | {:.2} | {} |",

@@ -37,8 +37,8 @@ pub use state::{
 #[cfg(feature = "serde")]
 pub use state::{Serde, SerdeState};
 pub use store::{
-    Batch, BufferChoice, DamagedLeaf, Keyspace, KeyspaceInspection, KeyspaceOptions,
-    MOST_BUFFER_PERCENT, Pairs, Protection, ProtectionChoice, ProtectionCosts, Store, StoreBuffer,
-    StoreCounters, StoreInspection, StoreOptions, StoreRestart, StoreSnapshot, StoreVerification,
-    Transaction,
+    Batch, BufferChoice, DamagedLeaf, ExpectedWrites, Keyspace, KeyspaceInspection,
+    KeyspaceOptions, MOST_BUFFER_PERCENT, Pairs, Protection, ProtectionChoice, ProtectionCosts,
+    Store, StoreBuffer, StoreCounters, StoreInspection, StoreOptions, StoreRestart, StoreSnapshot,
+    StoreVerification, Transaction,
 };

@@ -7,7 +7,10 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use landfall::{Error, KeyspaceOptions, Options, Store, StoreInspection, StoreOptions};
+use landfall::{
+    Error, Keyspace, KeyspaceOptions, Options, Policy, Store, StoreCounters, StoreInspection,
+    StoreOptions,
+};
 use tempfile::TempDir;
 
 const CHILD: &str = "LANDFALL_TEST_STORE";
@@ -199,4 +202,58 @@ fn transfers_of_many_threads_keep_the_sum() {
     store.close().unwrap();
     let store = open(&place);
     assert!(store.restart().checkpoint >= made, "{:?}", store.restart());
+}
+
+#[test]
+fn updates_at_random_write_what_the_formula_says() {
+    const ROWS: u32 = 20_000;
+    for percent in [0, 8] {
+        let (_outside, place) = directory();
+        let options = StoreOptions::default()
+            .memory_bytes(128 << 10)
+            .policy(Policy::Group)
+            .buffer_percent(percent);
+        let open = || Store::open(&place, options.clone()).unwrap();
+        let mut random = fastrand::Rng::with_seed(3);
+        let mut write = |store: &Store, rows: &Keyspace, row: u32| {
+            let mut value = [0; 96];
+            random.fill(&mut value[..48]);
+            let mut batch = store.batch();
+            batch.insert(rows, row.to_be_bytes(), value);
+            batch.commit().unwrap();
+        };
+        let store = open();
+        assert_eq!(store.expected_writes(), None, "there is no leaf yet");
+        let small = KeyspaceOptions::default().leaf_bytes(4096);
+        let rows = store.keyspace("rows", small.clone()).unwrap();
+        for row in 0..ROWS {
+            write(&store, &rows, row);
+        }
+        store.checkpoint().unwrap();
+        // Until runs take what they may.
+        let mut order = fastrand::Rng::with_seed(4);
+        for _ in 0..ROWS {
+            write(&store, &rows, order.u32(..ROWS));
+        }
+        let before = store.counters();
+        for _ in 0..2 * ROWS {
+            write(&store, &rows, order.u32(..ROWS));
+        }
+        let after = store.counters();
+        let tree = |counters: &StoreCounters| {
+            counters.tree_amplification() * counters.logical_bytes as f64
+        };
+        let logical = (after.logical_bytes - before.logical_bytes) as f64;
+        let measured = (tree(&after) - tree(&before)) / logical;
+        let expected = store.expected_writes().unwrap();
+        let ratio = measured / expected.amplification();
+        assert!((0.7..1.4).contains(&ratio), "{measured}, {expected}");
+        store.close().unwrap();
+        let inspected = StoreInspection::read(&place).unwrap();
+        let from_outside = inspected.expected_writes(128 << 10).unwrap();
+        let ratio = from_outside.amplification() / expected.amplification();
+        assert!((0.9..1.1).contains(&ratio), "{from_outside}, {expected}");
+        // All fits.
+        assert_eq!(inspected.expected_writes(64 << 20), None);
+    }
 }

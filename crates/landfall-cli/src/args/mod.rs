@@ -21,7 +21,7 @@ pub use advise::Advise;
 pub use log::{Log, LogCommand, LogDirectory, LogSalvage};
 pub use prove::{Prove, States, Workload};
 pub use state::{State, StateCommand};
-pub use store::{Store, StoreCommand, StoreDirectory, StoreDump};
+pub use store::{Store, StoreCommand, StoreDirectory, StoreDump, StoreStat};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 measured, 1 failed, 2 wrong command line, 4 target refused (no space, no \

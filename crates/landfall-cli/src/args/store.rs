@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use landfall_os::humanize::parse_size;
 
 #[derive(Args)]
 pub struct Store {
@@ -12,8 +13,14 @@ pub struct Store {
 
 #[derive(Subcommand)]
 pub enum StoreCommand {
-    /// Print the keyspaces of a store, what space they take, and what is in its log; nothing is changed.
-    Stat(StoreDirectory),
+    /// Print the keyspaces of a store, what space they take, what is in its log, and what updates at random would write;
+    /// nothing is changed.
+    ///
+    /// What updates would write is a formula, without the log. In it c is what leaves take of the bytes of their rows, by up to 64
+    /// leaves; m the share of all rows whose changes are in memory; b the share that runs take; u how many changes a leaf
+    /// gets at once; and tiers how often a change is written again from run to run. It is not printed where changes of half of
+    /// all rows fit into memory.
+    Stat(StoreStat),
     /// Print the keys and values of a store; nothing is changed.
     Dump(StoreDump),
     /// Read all of a store and compare it with its checksums; nothing is changed.
@@ -25,6 +32,22 @@ pub struct StoreDirectory {
     /// Directory of the store.
     #[arg(value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
+}
+
+#[derive(Args)]
+pub struct StoreStat {
+    #[command(flatten)]
+    pub store: StoreDirectory,
+    /// Memory that the store would be opened with.
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = memory)]
+    pub memory: usize,
+}
+
+fn memory(text: &str) -> Result<usize, String> {
+    match parse_size(text)? {
+        size if (4 << 10..=1 << 44).contains(&size) => Ok(size as usize),
+        _ => Err("a store has from 4K to 16384G of memory".into()),
+    }
 }
 
 #[derive(Args)]

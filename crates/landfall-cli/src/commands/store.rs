@@ -8,7 +8,7 @@ use landfall::{DamagedLeaf, Error, StoreInspection};
 use landfall_os::humanize::bytes_text;
 
 use super::log;
-use crate::args::{Store, StoreCommand, StoreDirectory, StoreDump};
+use crate::args::{Store, StoreCommand, StoreDirectory, StoreDump, StoreStat};
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 
@@ -23,9 +23,17 @@ pub fn run(arguments: &Store) -> Result<Code, Failure> {
     }
 }
 
-fn stat(store: &StoreDirectory) -> Result<Code, Failure> {
-    let found = look(store, |dir| StoreInspection::read(dir))?;
-    print_bytes(summary(&found).as_bytes())
+fn stat(arguments: &StoreStat) -> Result<Code, Failure> {
+    let found = look(&arguments.store, |dir| StoreInspection::read(dir))?;
+    let mut text = summary(&found);
+    if let Some(expected) = found.expected_writes(arguments.memory) {
+        let memory = bytes_text(arguments.memory as u64);
+        let _ = writeln!(
+            text,
+            "expected with {memory} of memory: leaves and runs, for each byte updated at random, {expected}"
+        );
+    }
+    print_bytes(text.as_bytes())
 }
 
 fn dump(arguments: &StoreDump) -> Result<Code, Failure> {

@@ -61,10 +61,23 @@ pub struct StoreCounters {
 impl StoreCounters {
     /// Bytes that were written for each byte that was committed: of the log, its zeros included, and of checkpoints.
     pub fn write_amplification(&self) -> f64 {
+        (self.log.all_bytes() + self.written_by_checkpoints()) as f64 / self.logical()
+    }
+
+    /// The same without the log: what [`Store::expected_writes`](crate::Store::expected_writes) estimates, if all that was
+    /// committed since the store was opened were updates at random.
+    pub fn tree_amplification(&self) -> f64 {
+        self.written_by_checkpoints() as f64 / self.logical()
+    }
+
+    fn written_by_checkpoints(&self) -> u64 {
         let leaves = self.leaf_bytes + self.doublewrite_bytes;
         let runs = self.run_bytes + self.tier_bytes;
-        let data = leaves + runs + self.group_bytes + self.root_bytes + self.control_bytes;
-        (self.log.all_bytes() + data) as f64 / self.logical_bytes.max(1) as f64
+        leaves + runs + self.group_bytes + self.root_bytes + self.control_bytes
+    }
+
+    fn logical(&self) -> f64 {
+        self.logical_bytes.max(1) as f64
     }
 }
 
@@ -176,6 +189,7 @@ mod tests {
             ..StoreCounters::default()
         };
         assert_eq!(counters.write_amplification(), f64::from(7 + 2032) / 2.0);
+        assert_eq!(counters.tree_amplification(), 1016.0);
         // Nothing was committed yet.
         let idle = StoreCounters {
             logical_bytes: 0,

@@ -13,7 +13,9 @@ use super::page::{self, Pointer};
 use super::piece::{Piece, overlay};
 use super::protection::ProtectionChoice;
 use super::restart::{Found, read};
+use super::runs::expected::{ExpectedWrites, Rows};
 use super::runs::{Reader, bytes_of};
+use super::shared::most_changes;
 use super::tree::{Keyspace, Page};
 use super::verify::{DamagedLeaf, StoreVerification, verify};
 use crate::environment::{Environment, read_only_machine};
@@ -49,6 +51,7 @@ pub struct StoreInspection {
     pub waiting_bytes: u64,
     /// Whether it was closed.
     pub is_closed: bool,
+    rows: Option<Rows>,
 }
 
 /// A keyspace as it lies there.
@@ -72,7 +75,7 @@ pub struct KeyspaceInspection {
 }
 
 impl StoreInspection {
-    /// Reads where everything is, and the log. Leaves are not read. Nothing is changed.
+    /// Reads where everything is, the log, and up to 64 leaves, evenly spread. Nothing is changed.
     ///
     /// Returns what [`Store::open`](crate::Store::open) would return of a damaged store, and [`Error::Locked`] if it is
     /// open elsewhere.
@@ -102,6 +105,13 @@ impl StoreInspection {
             })?;
         }
         Ok((opened.inspection(), damage))
+    }
+
+    /// What is written into leaves and runs for each byte that is updated at random, by a formula, if the store is opened with so
+    /// much memory ([`StoreOptions::memory_bytes`]). As [`Store::expected_writes`](crate::Store::expected_writes).
+    pub fn expected_writes(&self, memory_bytes: usize) -> Option<ExpectedWrites> {
+        let most_changes = most_changes(memory_bytes);
+        self.rows?.expected(most_changes, self.buffer_percent)
     }
 }
 
@@ -200,6 +210,7 @@ impl<E: Environment> Opened<E> {
             commits: loaded.commits,
             waiting_bytes: loaded.changes as u64,
             is_closed: self.is_closed,
+            rows: Rows::of(&keyspaces, |page| self.leaf_of(page)),
         }
     }
 

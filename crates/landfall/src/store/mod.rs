@@ -71,12 +71,14 @@ pub use options::{KeyspaceOptions, MOST_BUFFER_PERCENT, StoreBuffer, StoreOption
 pub use protection::{Protection, ProtectionChoice, ProtectionCosts};
 pub use restart::StoreRestart;
 pub use runs::auto::BufferChoice;
+pub use runs::expected::ExpectedWrites;
 pub use verify::{DamagedLeaf, StoreVerification};
 
 use self::checkpoint::Goal;
 use self::iterate::Bounds;
 use self::record::{Write, Writes};
 use self::removed::KeyRange;
+use self::runs::expected::Rows;
 use self::shared::Shared;
 use self::snapshots::View;
 use crate::environment::{Environment, Machine, machine};
@@ -277,6 +279,14 @@ impl Store {
     /// The share that runs may take, and why if the store chooses it.
     pub fn buffer(&self) -> BufferChoice {
         self.handle.shared.buffer()
+    }
+
+    /// What is written into leaves and runs for each byte that is updated at random, by a formula: to be compared with
+    /// [`StoreCounters::tree_amplification`]. It reads up to 64 leaves, evenly spread, to tell what rows are like. Keyspaces that are
+    /// [in place](KeyspaceOptions::in_place) or charged for [whole leaves](KeyspaceOptions::whole_leaves) do not count. `None`:
+    /// there is no leaf yet, none can be read, or changes of half of all rows fit into memory.
+    pub fn expected_writes(&self) -> Option<ExpectedWrites> {
+        self.handle.expected_writes()
     }
 
     /// Counts of what was done since the store was opened.
@@ -721,6 +731,12 @@ impl<E: Environment> Handle<E> {
             }
         }
         found
+    }
+
+    pub fn expected_writes(&self) -> Option<ExpectedWrites> {
+        let shared = &self.shared;
+        let rows = Rows::of(&shared.all_keyspaces(), |page| shared.read_leaf(page))?;
+        rows.expected(shared.most_changes(), shared.buffer_percent())
     }
 
     pub fn keyspaces(&self) -> Vec<String> {

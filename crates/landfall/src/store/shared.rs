@@ -109,6 +109,11 @@ pub(crate) struct Shared<E: Environment> {
     pub is_closing: AtomicBool,
 }
 
+/// What changes may take of a store's memory.
+pub(super) fn most_changes(memory_bytes: usize) -> usize {
+    memory_bytes / 2
+}
+
 fn check_sizes(writes: &Writes) -> Result<(), Error> {
     let require = |what, bytes, most| {
         if bytes > most {
@@ -164,7 +169,7 @@ impl<E: Environment> Reader<E> for Shared<E> {
 impl<E: Environment> Shared<E> {
     /// Bytes of changes with which whoever commits waits for a checkpoint to end.
     pub fn most_changes(&self) -> usize {
-        self.options.memory_bytes / 2
+        most_changes(self.options.memory_bytes)
     }
 
     /// Bytes of changes from which on a checkpoint is due.

@@ -10,7 +10,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use super::write::MOST_OF_TIER;
+use super::expected::{OF_TIER, changed, most_runs, tiers};
 
 /// Shares that are tried, in percent.
 const TRIED: [u8; 8] = [0, 1, 2, 3, 5, 8, 11, 16];
@@ -18,8 +18,6 @@ const TRIED: [u8; 8] = [0, 1, 2, 3, 5, 8, 11, 16];
 pub(super) const FILLS: u64 = if cfg!(test) { 2 } else { 8 };
 /// Of the bytes of a change in memory, those that a row has on the disk, about; and half of them wait on average.
 const MEAN_SHARE: f64 = 0.2;
-/// Runs of a tier that become one of the next.
-const OF_TIER: f64 = MOST_OF_TIER as f64;
 
 /// Which share a store has for its runs, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,19 +100,15 @@ impl Size {
     /// What a share would have moved, where another one moved this.
     fn expected(&self, moved: Moved, percent: u8, with: u8) -> u64 {
         let m = self.in_memory();
-        // A merge finds twice the mean in runs, or in memory if there are none.
-        let share = |percent: u8| match percent {
-            0 => 2.0 * m,
-            _ => 2.0 * f64::from(percent) / 100.0 + m,
-        };
+        let b = f64::from(percent) / 100.0;
+        let share = |percent: u8| changed(m, f64::from(percent) / 100.0);
         let dense = moved.dense_leaf_bytes as f64;
         let leaf_bytes = dense + moved.leaf_bytes as f64 * share(with) / share(percent);
         if percent == 0 {
             return leaf_bytes as u64;
         }
-        // Of a group, when it is merged; half on average.
-        let runs = (f64::from(percent) / 50.0 / m).max(1.0);
-        let tiers = (runs.ln() / OF_TIER.ln()).max(0.0).floor();
+        let runs = most_runs(m, b);
+        let tiers = tiers(m, b);
         let looked_at = (runs / 2.0).min((OF_TIER - 1.0) / 2.0 * (tiers + 1.0));
         let dense_given = moved.dense_given_keys as f64 / moved.given_keys.max(1) as f64;
         let run_bytes = moved.updated as f64 * (1.0 - dense_given) * (1.0 + tiers);

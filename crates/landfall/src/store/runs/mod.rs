@@ -11,11 +11,13 @@
 //! - `write` writes one, of changes and of newer runs, by tiers;
 //! - `sources` are all that a group's leaves are to be given, in the order of keys;
 //! - `budget` says which groups get a run, and which are merged;
-//! - `auto` chooses how much all runs may take.
+//! - `auto` chooses how much all runs may take;
+//! - `expected` is the formula by which bytes that are written depend on that.
 
 pub(crate) mod auto;
 pub(super) mod budget;
 pub(crate) mod entry;
+pub(crate) mod expected;
 #[cfg(all(test, target_os = "linux"))]
 mod public;
 pub(super) mod sources;
