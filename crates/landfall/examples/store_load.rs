@@ -3,7 +3,8 @@
 //! `cargo run --release -p landfall --example store_load -- DIR ROWS MEMORY_MIB [UPDATES [READS]]` makes a store in a directory
 //! that is not there yet, and leaves it there. A row has a key of 8 bytes, in an order that looks random, and a value of 100
 //! bytes, half of which compresses; a commit has 100 rows and is not waited for (`Policy::Group`). Counts follow from the
-//! arguments, but for when checkpoints begin; times are those of the machine.
+//! arguments, but for when checkpoints begin; times are those of the machine. `RECOVERY_SECONDS=600` in the environment lets
+//! opening take so long, so that the memory alone decides when they begin.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -78,9 +79,12 @@ fn run() -> Result<(), BoxedError> {
     let memory = number(2).ok_or(usage)??;
     let updates = number(3).transpose()?.unwrap_or(rows / 4);
     let reads = number(4).transpose()?.unwrap_or(rows / 20);
-    let options = StoreOptions::default()
+    let mut options = StoreOptions::default()
         .policy(Policy::Group)
         .memory_bytes(usize::try_from(memory << 20)?);
+    if let Ok(seconds) = std::env::var("RECOVERY_SECONDS") {
+        options = options.max_recovery_time(Duration::from_secs(seconds.parse()?));
+    }
     let store = Store::open(directory, options.clone())?;
     let keyspace = store.keyspace("rows", Default::default())?;
     let mut random = fastrand::Rng::with_seed(1);
