@@ -10,7 +10,7 @@
 //! a checkpoint is made before long.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -84,6 +84,10 @@ struct Done<E: Environment> {
     damage: Option<Error>,
 }
 
+fn panicked() -> Error {
+    Error::broken("a checkpoint panicked")
+}
+
 type Address<E> = *const <E as Environment>::RwLock<Group<E>>;
 
 impl<E: Environment> Shared<E> {
@@ -96,14 +100,9 @@ impl<E: Environment> Shared<E> {
                 continue;
             }
             drop(work);
-            // A panic has told of itself; what it leaves is not trusted.
+            // A panic has told of itself.
             let made = catch_unwind(AssertUnwindSafe(|| self.checkpoint(Goal::Due)));
-            let made = made.unwrap_or_else(|_| {
-                let error = Error::broken("a checkpoint panicked");
-                E::lock(&self.checkpoints).failure = Some(error.clone());
-                self.set_limit(self.most_changes());
-                Err(error)
-            });
+            let made = made.unwrap_or_else(|_| Err(panicked()));
             if let Err(error) = &made {
                 tracing::warn!(%error, "no checkpoint could be made");
             }
@@ -117,9 +116,23 @@ impl<E: Environment> Shared<E> {
     /// Makes one, and waits for it; or as many as it takes until all is in them that was committed before.
     pub fn checkpoint(self: &Arc<Self>, goal: Goal) -> Result<(), Error> {
         let mut checkpoints = E::lock(&self.checkpoints);
+        let make = AssertUnwindSafe(|| self.make_all(&mut checkpoints, goal));
+        catch_unwind(make).unwrap_or_else(|panic| {
+            // What it leaves is not trusted.
+            checkpoints.failure = Some(panicked());
+            self.set_limit(self.most_changes());
+            resume_unwind(panic)
+        })
+    }
+
+    fn make_all(
+        self: &Arc<Self>,
+        checkpoints: &mut Checkpoints<E>,
+        goal: Goal,
+    ) -> Result<(), Error> {
         let visible = E::lock(&self.committing).visible;
         loop {
-            let made = self.make(&mut checkpoints, goal);
+            let made = self.make(checkpoints, goal);
             self.set_limit(self.most_changes());
             let mut tally = E::lock(&self.tally);
             match &made {

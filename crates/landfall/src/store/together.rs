@@ -3,6 +3,7 @@
 //! The caller's thread does them, and helpers that are started for this and have ended when it returns. What fails ends it: no
 //! further piece is begun, and those that were begun are waited for. Without helpers the caller does all of them.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use crate::Error;
@@ -68,9 +69,12 @@ pub(super) fn together<E: Environment>(
     all.take_part();
     helpers.into_iter().for_each(E::join);
     let mut progress = E::lock(&all.progress);
-    match progress.failure.take() {
-        Some(failure) => Err(failure),
-        None if progress.ended < pieces => Err(Error::broken("a thread of a checkpoint panicked")),
-        None => Ok(()),
+    let failure = progress.failure.take();
+    let has_panicked = progress.ended < progress.begun;
+    drop(progress);
+    if has_panicked {
+        // It has told of itself. What it leaves is not trusted, as if it had been the caller.
+        resume_unwind(Box::new("a thread of a checkpoint panicked"));
     }
+    failure.map_or(Ok(()), Err)
 }
