@@ -234,7 +234,7 @@ pub(crate) enum Fault {
     RangeDropsLeaf,
     /// A leaf goes that was removed with a range, though somebody reads as of before.
     RangeForgetsOlder,
-    /// A range that was removed becomes nothing when what waits is written as a run.
+    /// A range is forgotten that comes once it is said that what waits is written as a run.
     RunForgetsRanges,
     /// Ranges that were removed are not removed when the log is read again.
     ReplayForgetsRanges,

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::changes::Changes;
+use super::choose::Effort;
 use super::control::{Control, ControlFile};
 use super::counters::Written;
 use super::data_file::Pages;
@@ -53,6 +54,8 @@ pub(crate) struct Checkpoints<E: Environment> {
     pub attempts: u64,
     /// The commit behind the last of which a page may have something.
     pub end: u64,
+    /// Bytes of leaves and runs that one merges at the most because runs are too many: fewer once there was no space for them.
+    pub most_debt: u64,
     /// Why none is made any more.
     pub failure: Option<Error>,
 }
@@ -67,7 +70,7 @@ pub(crate) enum Goal {
 }
 
 /// What was made.
-struct Made {
+pub(super) struct Made {
     scope: Scope,
     written: Written,
     /// Why the changes of a group are in none of its leaves.
@@ -186,7 +189,7 @@ impl<E: Environment> Shared<E> {
         lists.any(|groups| groups.iter().any(is_old))
     }
 
-    fn make(
+    pub(super) fn make(
         self: &Arc<Self>,
         checkpoints: &mut Checkpoints<E>,
         goal: Goal,
@@ -194,8 +197,10 @@ impl<E: Environment> Shared<E> {
         if let Some(failure) = &checkpoints.failure {
             return Err(failure.clone());
         }
+        let most_debt = checkpoints.most_debt;
+        let effort = Effort::Usual { most_debt };
         if goal == Goal::Due && self.may_flush() {
-            let flushed = match self.write_chosen(checkpoints, goal, Scope::Homes) {
+            let flushed = match self.write_chosen(checkpoints, goal, Scope::Homes, effort) {
                 // Others may be written all the same.
                 Err(Error::Corrupt { .. }) => None,
                 flushed => flushed?,
@@ -205,7 +210,7 @@ impl<E: Environment> Shared<E> {
                 return Ok(flushed);
             }
         }
-        self.write_chosen(checkpoints, goal, Scope::Everything)
+        self.write_chosen(checkpoints, goal, Scope::Everything, effort)
     }
 
     /// Whether enough can be written at home, while the log stays as it is: what opening the store would have to apply again
@@ -231,12 +236,13 @@ impl<E: Environment> Shared<E> {
             .sum()
     }
 
-    /// Writes what is chosen. `None`: there was nothing to write.
+    /// Writes what is chosen; where there is no space for all of it, what waits in memory alone. `None`: there was nothing to write.
     fn write_chosen(
         self: &Arc<Self>,
         checkpoints: &mut Checkpoints<E>,
         goal: Goal,
         scope: Scope,
+        effort: Effort,
     ) -> Result<Option<Made>, Error> {
         // Whatever is committed from here on is applied again, unless it is in a group that is frozen later.
         let (visible, early) = {
@@ -250,7 +256,7 @@ impl<E: Environment> Shared<E> {
         if scope == Scope::Homes && protection == Protection::Shadow {
             return Ok(None);
         }
-        let chosen = self.choose(goal, scope, visible, protection);
+        let chosen = self.choose(goal, scope, visible, protection, effort);
         let is_idle = scope == Scope::Homes || !self.has_surplus(goal, visible);
         if chosen.is_empty() && is_idle {
             return Ok(None);
@@ -274,24 +280,57 @@ impl<E: Environment> Shared<E> {
             generation,
             protection,
             scope,
+            effort,
         };
         let writing = Arc::new(self.writing(chosen, order));
         let made = match scope {
             Scope::Everything => self.complete(checkpoints, &writing, visible + 1),
             Scope::Homes => self.flush(&writing),
         };
-        if made.is_err() {
-            for chosen in &writing.chosen {
-                self.thaw(chosen);
+        let debts = writing.chosen.iter().filter(|chosen| chosen.is_debt);
+        let debt: u64 = debts.map(Chosen::work).sum();
+        let (written, damage) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                for chosen in &writing.chosen {
+                    self.thaw(chosen);
+                }
+                let is_full = matches!(error, Error::NoSpace { .. });
+                if is_full && debt > 0 {
+                    checkpoints.most_debt = debt / 2;
+                }
+                let is_tried_again = is_full && self.may_take_less(checkpoints, &writing);
+                if !is_tried_again {
+                    self.note_failure(checkpoints);
+                    return Err(error);
+                }
+                tracing::warn!(%error, "no space to merge groups: what waits in memory is written alone");
+                E::lock(&self.tally).failed_checkpoints += 1;
+                // What was written is free again.
+                drop(writing);
+                return self.write_chosen(checkpoints, goal, scope, Effort::Least);
             }
-            self.note_failure(checkpoints);
+        };
+        if debt > 0 {
+            // Not at once as much as there was no space for.
+            let more = checkpoints.most_debt / 4;
+            checkpoints.most_debt = checkpoints.most_debt.saturating_add(more);
         }
-        let (written, damage) = made?;
         Ok(Some(Made {
             scope,
             written,
             damage,
         }))
+    }
+
+    /// Whether a checkpoint that found no space may find it for less, and another can be made at all.
+    fn may_take_less(&self, checkpoints: &Checkpoints<E>, writing: &Writing<E>) -> bool {
+        let percent = self.buffer_percent();
+        let has_choice = |chosen: &Chosen<E>| chosen.has_choice(percent);
+        writing.order.effort != Effort::Least
+            && writing.chosen.iter().any(has_choice)
+            && checkpoints.failure.is_none()
+            && E::lock(&self.homes).failure().is_none()
     }
 
     fn note_failure(&self, checkpoints: &mut Checkpoints<E>) {

@@ -10,7 +10,7 @@ use super::checkpoint::Goal;
 use super::groups::{Chosen, Scope};
 use super::protection::Protection;
 use super::removed::Removed;
-use super::runs::budget::{Buffered, How};
+use super::runs::budget::{Buffered, How, how, how_to_spare_space};
 use super::runs::bytes_of;
 use super::shared::Shared;
 use super::tree::{Keyspace, Place};
@@ -27,6 +27,16 @@ const LEAST_PART: u64 = 4 << 10;
 /// Bytes that merging runs that are too many may take of one checkpoint, for each byte of changes that there may be: so many that
 /// those who commit wait no longer for it than where nothing is kept in runs.
 const MERGED_FOR_EACH: u64 = 16;
+
+/// What a checkpoint may take space for, until it is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// For what spares writing later; and for groups of so many bytes at the most that are merged because runs are too many, or
+    /// one group.
+    Usual { most_debt: u64 },
+    /// For what waits in memory alone.
+    Least,
+}
 
 /// A group that may be written.
 struct Candidate<E: Environment> {
@@ -59,20 +69,23 @@ impl<E: Environment> Candidate<E> {
     }
 
     /// What is best made of its changes.
-    fn how(&self, store: &Shared<E>, percent: u8) -> How {
+    fn how(&self, percent: u8, effort: Effort) -> How {
         let group = E::share(&self.place.group);
-        let (leaves, runs) = (&group.leaves, &group.runs);
-        store.how(
-            &self.keyspace,
-            leaves,
-            runs,
-            &group.active,
-            self.is_damaged,
-            percent,
-        )
+        // What is damaged is merged, if it can be written at all: then it is damaged no more.
+        if self.keyspace.options.in_place || self.is_damaged {
+            return How::Merge;
+        }
+        // Only leaves can do without what a range hides.
+        if !group.active.removed().is_empty() {
+            return How::Merge;
+        }
+        match effort {
+            Effort::Usual { .. } => how(&group, percent),
+            Effort::Least => how_to_spare_space(&group, percent),
+        }
     }
 
-    fn freeze(&self, how: How, forgets_ranges: bool) -> Chosen<E> {
+    fn freeze(&self, how: How, is_debt: bool, forgets_ranges: bool) -> Chosen<E> {
         let mut group = E::exclude(&self.place.group);
         let frozen = Arc::new(std::mem::take(&mut group.active));
         group.frozen = Some(frozen.clone());
@@ -91,6 +104,7 @@ impl<E: Environment> Candidate<E> {
             page: group.page.clone(),
             watermark: group.watermark,
             how,
+            is_debt,
             frozen,
             flushed: group.flushed,
             is_widened: group.is_widened,
@@ -156,6 +170,7 @@ impl<E: Environment> Shared<E> {
         scope: Scope,
         visible: u64,
         protection: Protection,
+        effort: Effort,
     ) -> Vec<Chosen<E>> {
         let mut found = self.candidates(scope);
         let mut buffered = Buffered::default();
@@ -170,11 +185,13 @@ impl<E: Environment> Shared<E> {
         let forgets_ranges = planted!(self.environment, RunForgetsRanges);
         let percent = self.buffer_percent();
         let mut debt = buffered.debt(percent);
-        if debt > 0 {
+        if let Effort::Usual { most_debt } = effort
+            && debt > 0
+        {
             let most = self.most_changes() as u64;
             let for_each = MERGED_FOR_EACH + 100 / u64::from(percent).max(1);
             let most = most.saturating_mul(for_each).max(LEAST_PART);
-            let mut room_of_debt = (room / 2).min(most);
+            let mut room_of_debt = (room / 2).min(most).min(most_debt);
             room -= room_of_debt;
             // The fullest first.
             found.sort_by_key(|one| {
@@ -192,7 +209,7 @@ impl<E: Environment> Shared<E> {
                 if is_merged {
                     room_of_debt = room_of_debt.saturating_sub(one.buffered.all());
                     debt = debt.saturating_sub(one.buffered.run_bytes);
-                    chosen.push(one.freeze(How::Merge, false));
+                    chosen.push(one.freeze(How::Merge, true, false));
                 }
                 !is_merged
             });
@@ -217,7 +234,7 @@ impl<E: Environment> Shared<E> {
             if goal != Goal::Everything && left <= target && !is_old {
                 break;
             }
-            let how = one.how(self, percent);
+            let how = one.how(percent, effort);
             if how == How::Merge && one.is_elsewhere(protection) {
                 if one.merged() > room && !is_first {
                     room = 0;
@@ -227,7 +244,7 @@ impl<E: Environment> Shared<E> {
             }
             is_first = false;
             left = left.saturating_sub(one.bytes);
-            chosen.push(one.freeze(how, forgets_ranges));
+            chosen.push(one.freeze(how, false, forgets_ranges));
         }
         chosen
     }

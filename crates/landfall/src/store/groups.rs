@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::changes::Changes;
+use super::choose::Effort;
 use super::counters::Written;
 use super::data_file::Pages;
 use super::merge::{Merged, New, Shape, merge};
@@ -59,6 +60,8 @@ pub(super) struct Chosen<E: Environment> {
     pub page: Option<Arc<Page<E>>>,
     pub watermark: u64,
     pub how: How,
+    /// It is merged because runs are too many.
+    pub is_debt: bool,
     pub frozen: Arc<Changes>,
     /// What was flushed of it before.
     pub flushed: Option<(u64, u64)>,
@@ -69,12 +72,17 @@ pub(super) struct Chosen<E: Environment> {
 impl<E: Environment> Chosen<E> {
     /// Bytes that writing it takes, about; of leaves without runs only what they are given counts, as if each byte of all cost
     /// the same.
-    fn work(&self) -> u64 {
+    pub fn work(&self) -> u64 {
         let of_runs = match self.how {
             How::Merge if !self.runs.is_empty() => self.leaves.bytes + bytes_of(&self.runs),
             _ => 0,
         };
         self.frozen.bytes as u64 + of_runs
+    }
+
+    /// Whether it may have runs, or has: without them it is written as takes the least space in any case.
+    pub fn has_choice(&self, percent: u8) -> bool {
+        !self.keyspace.options.in_place && (percent > 0 || !self.runs.is_empty())
     }
 
     /// Where a leaf may be written again that has the same keys: what that destroys is the same keys, as they were, in the last
@@ -127,6 +135,7 @@ pub(super) struct Order {
     /// What keeps leaves whole.
     pub protection: Protection,
     pub scope: Scope,
+    pub effort: Effort,
 }
 
 /// The groups of a checkpoint while they are written.
@@ -205,7 +214,11 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Writes one of them.
-    fn write_one(self: &Arc<Self>, writing: &Writing<E>, index: usize) -> Result<(), Error> {
+    pub(super) fn write_one(
+        self: &Arc<Self>,
+        writing: &Writing<E>,
+        index: usize,
+    ) -> Result<(), Error> {
         let chosen = &writing.chosen[index];
         let mut steps = Steps::new(chosen.work(), chosen.leaves.len());
         let mut written = Written::default();

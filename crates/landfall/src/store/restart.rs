@@ -376,6 +376,7 @@ pub(super) fn open<E: Environment>(
             data: data_file,
             end,
             attempts: 0,
+            most_debt: u64::MAX,
             failure: None,
         }),
         work: E::mutex(Work {

@@ -9,6 +9,7 @@
 //! promised, `readers` a scene of its own.
 
 mod acts;
+mod buffer;
 mod history;
 mod readers;
 

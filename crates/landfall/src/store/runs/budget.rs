@@ -5,17 +5,16 @@
 //! whose runs take the most in proportion to their leaves. On average a group has half of what it has then: so each byte of
 //! an update is written about `1 / (2 * share)` times into leaves.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::super::changes::Changes;
 use super::super::record::Record;
 use super::super::shared::Shared;
-use super::super::tree::{Group, Keyspace, Leaves, Place};
+use super::super::tree::{Group, Leaves, Place};
 use super::auto::{Auto, BufferChoice, Moved, Size};
 use super::sources::keys_of_leaf;
 use super::{Runs, bytes_of};
-use crate::environment::{Environment, planted};
+use crate::environment::Environment;
 use crate::{Error, Lsn};
 
 /// What becomes of a group that a checkpoint writes.
@@ -56,6 +55,9 @@ impl Buffered {
 /// the share when all runs have theirs.
 const OVERFULL: u64 = 4;
 
+/// The share at which merging is cheap only if it writes no more keys than it is given: so that a run would take as much.
+const AS_SMALL: u8 = 50;
+
 /// Whether merging a group of so many leaves at once would write less than keeping a run of these changes would cost.
 fn merging_is_cheap<E: Environment>(
     leaves: &Leaves<E>,
@@ -95,6 +97,35 @@ fn merging_is_cheap<E: Environment>(
     // Small rows may get large values.
     let is_overfull = bytes_of(runs) * 100 > leaves.bytes * OVERFULL * percent;
     is_overfull || (leaves.keys + given) * OVERFULL * percent <= (in_runs + given) * 100
+}
+
+/// What becomes of a group that may have runs, and of its changes.
+pub(crate) fn how<E: Environment>(group: &Group<E>, percent: u8) -> How {
+    let Group {
+        leaves,
+        runs,
+        active,
+        ..
+    } = group;
+    let removals: u64 = runs.iter().map(|run| run.entry.removals).sum();
+    let is_merged = percent == 0
+        || removals * 100 > leaves.keys * MOST_REMOVALS
+        || merging_is_cheap(leaves, runs, active, percent);
+    if is_merged { How::Merge } else { How::Run }
+}
+
+/// How such a group takes the least space until the checkpoint is durable.
+pub(crate) fn how_to_spare_space<E: Environment>(group: &Group<E>, percent: u8) -> How {
+    let Group {
+        leaves,
+        runs,
+        active,
+        ..
+    } = group;
+    let is_small = || percent == 0 || merging_is_cheap(leaves, runs, active, AS_SMALL);
+    // One that has runs may have another, whatever they may take: it is merged when there is space.
+    let is_merged = leaves.is_empty() || runs.is_empty() && is_small();
+    if is_merged { How::Merge } else { How::Run }
 }
 
 impl<E: Environment> Shared<E> {
@@ -234,28 +265,5 @@ impl<E: Environment> Shared<E> {
             }
         });
         all
-    }
-
-    /// What becomes of a group that has such changes.
-    pub(in super::super) fn how(
-        &self,
-        keyspace: &Arc<Keyspace<E>>,
-        leaves: &Leaves<E>,
-        runs: &Arc<Runs<E>>,
-        changes: &Changes,
-        is_damaged: bool,
-        percent: u8,
-    ) -> How {
-        let removals: u64 = runs.iter().map(|run| run.entry.removals).sum();
-        // Only leaves can do without what a range hides.
-        let has_ranges =
-            !changes.removed().is_empty() && !planted!(self.environment, RunForgetsRanges);
-        let is_merged = keyspace.options.in_place
-            || has_ranges
-            || percent == 0
-            || is_damaged
-            || removals * 100 > leaves.keys * MOST_REMOVALS
-            || merging_is_cheap(leaves, runs, changes, percent);
-        if is_merged { How::Merge } else { How::Run }
     }
 }

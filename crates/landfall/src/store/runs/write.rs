@@ -6,6 +6,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use super::super::choose::Effort;
 use super::super::counters::Written;
 use super::super::data_file::Pages;
 use super::super::groups::{Chosen, Piece, Writing};
@@ -51,7 +52,11 @@ impl<E: Environment> Shared<E> {
             chosen.frozen.removed().is_empty() || planted!(self.environment, RunForgetsRanges),
             "a run has no ranges that were removed"
         );
-        let (taken, tier) = taken(chosen.runs.iter().map(|run| run.entry.tier));
+        let (taken, tier) = match writing.order.effort {
+            Effort::Usual { .. } => taken(chosen.runs.iter().map(|run| run.entry.tier)),
+            // Those that there are take their space until the checkpoint is durable.
+            Effort::Least => (0, 0),
+        };
         let (newer, older) = chosen.runs.split_at(taken);
         let newer = newer.iter().map(|run| self.read_run(run));
         let sources = Sources {
