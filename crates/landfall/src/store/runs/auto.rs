@@ -230,6 +230,21 @@ mod tests {
     }
 
     #[test]
+    fn what_was_done_before_it_chooses_is_no_load() {
+        let some = |bytes| Moved {
+            updated: bytes,
+            leaf_bytes: bytes,
+            dense_leaf_bytes: bytes,
+            given_keys: bytes,
+            dense_given_keys: bytes,
+            pieces: bytes,
+        };
+        let mut auto = Auto::new(16, some(300 * MIB));
+        assert_eq!(auto.choose(some(299 * MIB), &SIZE, 5), None);
+        assert_eq!(auto.expected, []);
+    }
+
+    #[test]
     fn a_choice_waits_until_something_was_done_and_for_a_second_one() {
         let mut auto = Auto::new(16, Moved::default());
         let little = Moved {

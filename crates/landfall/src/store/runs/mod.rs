@@ -19,6 +19,8 @@ pub(super) mod budget;
 pub(crate) mod entry;
 pub(crate) mod expected;
 #[cfg(all(test, target_os = "linux"))]
+mod paying;
+#[cfg(all(test, target_os = "linux"))]
 mod public;
 pub(super) mod sources;
 pub(super) mod write;

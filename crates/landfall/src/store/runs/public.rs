@@ -112,7 +112,7 @@ fn wait_until(store: &Store, is_so: impl Fn(&StoreCounters) -> bool) {
     }
 }
 
-fn fill(rows: &Keyspace, numbers: std::ops::Range<u64>) {
+pub(super) fn fill(rows: &Keyspace, numbers: std::ops::Range<u64>) {
     for number in numbers {
         rows.insert(number.to_be_bytes(), [number as u8; 60])
             .unwrap();
