@@ -21,7 +21,7 @@ impl<E: Environment> Shared<E> {
         let before = chosen.frozen.bytes + group.active.bytes;
         group.frozen = None;
         (group.flushed, group.flushed_bytes) = (None, 0);
-        group.is_damaged = false;
+        (group.is_damaged, group.is_tedious) = (false, false);
         // It may have fewer keys from now on.
         group.gaps.clear();
         group.turns += 1;
@@ -52,6 +52,7 @@ impl<E: Environment> Shared<E> {
                 turns: 0,
                 frozen: None,
                 is_damaged: false,
+                is_tedious: false,
             };
             behind.push(Place {
                 low: piece.low,

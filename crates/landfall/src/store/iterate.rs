@@ -25,6 +25,9 @@ const FIRST: usize = if cfg!(test) { 2 } else { 32 };
 /// That any piece has at most: each is copied with the lock of its group held.
 const MOST: usize = if cfg!(test) { 8 } else { 1024 };
 
+/// Removals of a group that somebody passes over, from which on it is to be merged.
+const TEDIOUS: usize = if cfg!(test) { 8 } else { 1000 };
+
 /// From and to which key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
@@ -122,6 +125,8 @@ struct Passed<E: Environment> {
     keys: Bounds,
     /// Removals of them that nobody is spared yet.
     removals: usize,
+    /// Removals of the group that were passed over, since it was told of that.
+    of_group: usize,
     /// Those of the group when it was looked at.
     turns: u64,
 }
@@ -225,6 +230,7 @@ impl<E: Environment> Range<E> {
             drop(groups);
             self.rest.take(keys.clone(), backwards);
             self.passed = Some(Passed {
+                of_group: self.passed_of(&of_group),
                 group: of_group,
                 keys,
                 removals: 0,
@@ -320,6 +326,8 @@ impl<E: Environment> Range<E> {
         let mut found = Piece::new(leaf, keys.borrow(), self.view.at, changes);
         if is_current {
             let (removals, end) = found.settle(backwards);
+            // What comes behind them may be a change as well.
+            let certain = removals.saturating_sub(usize::from(end.is_some()));
             let mut nothing = keys.clone();
             if let Some(end) = end.map(<[u8]>::to_vec) {
                 if backwards {
@@ -329,6 +337,7 @@ impl<E: Environment> Range<E> {
                 }
             }
             self.pass(Passed {
+                of_group: self.passed_of(&of_group) + certain,
                 group: of_group,
                 keys: nothing,
                 removals,
@@ -358,6 +367,13 @@ pub(super) fn runs_in<'b>(
 }
 
 impl<E: Environment> Range<E> {
+    /// Removals of a group that this has passed over, if it comes from there.
+    fn passed_of(&self, group: &Arc<E::RwLock<Group<E>>>) -> usize {
+        let before = self.passed.as_ref();
+        let before = before.filter(|before| Arc::ptr_eq(&before.group, group));
+        before.map_or(0, |before| before.of_group)
+    }
+
     /// These keys have nothing. If it was much work to see that, others are spared it.
     fn pass(&mut self, mut passed: Passed<E>) {
         let before = self.passed.take();
@@ -377,6 +393,10 @@ impl<E: Environment> Range<E> {
                 group.gaps.put(passed.keys.clone(), self.view.at);
             }
             passed.removals = 0;
+        }
+        if passed.of_group > TEDIOUS {
+            E::exclude(&passed.group).is_tedious = true;
+            passed.of_group = 0;
         }
         self.passed = Some(passed);
     }

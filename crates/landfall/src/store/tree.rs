@@ -179,6 +179,8 @@ pub(crate) struct Group<E: Environment> {
     pub is_widened: bool,
     /// A leaf of it was found damaged when changes were to be written into it.
     pub is_damaged: bool,
+    /// Somebody has passed over many removals of it: it is merged when it is written next, so that they go.
+    pub is_tedious: bool,
 }
 
 /// Where to look further for what a key has.
@@ -204,6 +206,7 @@ impl<E: Environment> Group<E> {
             flushed_bytes: 0,
             is_widened: false,
             is_damaged: false,
+            is_tedious: false,
         }
     }
 

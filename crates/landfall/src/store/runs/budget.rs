@@ -109,6 +109,7 @@ pub(crate) fn how<E: Environment>(group: &Group<E>, percent: u8) -> How {
     } = group;
     let removals: u64 = runs.iter().map(|run| run.entry.removals).sum();
     let is_merged = percent == 0
+        || group.is_tedious
         || removals * 100 > leaves.keys * MOST_REMOVALS
         || merging_is_cheap(leaves, runs, active, percent);
     if is_merged { How::Merge } else { How::Run }

@@ -215,3 +215,37 @@ fn after_a_checkpoint_that_panicked_none_is_made() {
     assert_eq!(rows.get(0_u64.to_be_bytes()).unwrap().unwrap(), b"new");
     assert_eq!(rows.iter().map(Result::unwrap).count() as u64, KEYS);
 }
+
+#[test]
+fn removals_that_somebody_passed_over_are_gone_when_their_group_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, rows) = open(directory.path(), 200);
+    fill(&rows, 0..KEYS);
+    store.checkpoint().unwrap();
+    let removals = || {
+        let groups = rows.tree.groups.read().unwrap();
+        let group = groups[0].group.read().unwrap();
+        let runs = group.runs.iter();
+        runs.map(|run| run.entry.removals).sum::<u64>()
+    };
+    let write = || {
+        fill(&rows, 20..21);
+        store.checkpoint().unwrap();
+    };
+    // Fewer than those for which it is merged whether somebody passes over them or not.
+    (0..10).for_each(|number: u64| rows.remove(number.to_be_bytes()).unwrap());
+    write();
+    write();
+    assert_eq!(removals(), 10);
+    let first = rows.iter().next().unwrap().unwrap().0;
+    assert_eq!(first, 10_u64.to_be_bytes());
+    assert_eq!(removals(), 10);
+    write();
+    assert_eq!(removals(), 0);
+    // That is over then.
+    (10..12).for_each(|number: u64| rows.remove(number.to_be_bytes()).unwrap());
+    write();
+    assert_eq!(rows.iter().count() as u64, KEYS - 12);
+    write();
+    assert_eq!(removals(), 2);
+}
