@@ -64,7 +64,7 @@ fn write(
             key: number.to_be_bytes().to_vec(),
             value: value.map(|byte| vec![byte; 60]),
         });
-        store.shared.commit(writes.collect(), None).map_err(wrong)?;
+        store.shared.commit(writes.collect::<Vec<_>>(), None).map_err(wrong)?;
     }
     Ok(())
 }
