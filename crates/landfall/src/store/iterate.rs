@@ -241,10 +241,14 @@ impl<E: Environment> Range<E> {
         shared.pieces.fetch_add(1, Ordering::Relaxed);
         let mut keys = self.rest.within(low.as_deref(), next_low.as_deref());
         let is_own_removed = !self.own.removed.is_empty()
-            && cut_at_removed(&[&self.own.removed], &mut keys, u64::MAX, backwards);
+            && cut_at_removed(&[&self.own.removed], &mut keys, u64::MAX, backwards) > 0;
         // Of keys that were removed with a range nothing on the disk is seen.
-        let is_removed = is_own_removed || group.cut_at_removed(&mut keys, self.view.at, backwards);
-        let is_removed = is_removed && !planted!(shared.environment, ScanForgetsRanges);
+        let ranges = if is_own_removed || planted!(shared.environment, ScanForgetsRanges) {
+            0
+        } else {
+            group.cut_at_removed(&mut keys, self.view.at, backwards)
+        };
+        let is_removed = is_own_removed || ranges > 0;
         let leaf = if is_removed {
             None
         } else if backwards {
@@ -326,6 +330,7 @@ impl<E: Environment> Range<E> {
         let mut found = Piece::new(leaf, keys.borrow(), self.view.at, changes);
         if is_current {
             let (removals, end) = found.settle(backwards);
+            let removals = removals + ranges;
             // What comes behind them may be a change as well.
             let certain = removals.saturating_sub(usize::from(end.is_some()));
             let mut nothing = keys.clone();

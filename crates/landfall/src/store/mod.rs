@@ -178,7 +178,7 @@ impl Store {
     }
 
     /// Begins a transaction with snapshot isolation: it reads as of now, and its commit returns [`Error::Conflict`] if a
-    /// key that it writes was written by others meanwhile.
+    /// key that it writes was written by others meanwhile, or was in a range that they removed.
     pub fn transaction(&self) -> Transaction {
         Transaction {
             inner: transaction::Transaction::new(&self.handle, false),
@@ -348,9 +348,12 @@ impl Keyspace {
         self.write(key.as_ref(), None)
     }
 
-    /// Removes all keys in a range, whatever it has: one entry in the log, and no key is looked for. What they take on the disk is free
-    /// after the next checkpoint, which drops leaves that have nothing else and does not read them. As long as a
-    /// [snapshot](Store::snapshot) is kept that sees what was there, it stays.
+    /// Removes all keys in a range: it writes one entry to the log, however many there are, and reads nothing. A range without keys, or
+    /// one that ends before it begins, is nothing to remove. It waits and fails as [`insert`](Keyspace::insert).
+    ///
+    /// The next checkpoint that writes their leaves drops those that have nothing else, unread, and what they took is free for other
+    /// rows; [`Store::checkpoint`] makes one at once. A [snapshot](Store::snapshot) that sees the keys keeps their space: then it is
+    /// free when their leaves are written after the snapshot was dropped.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -370,7 +373,7 @@ impl Keyspace {
         self.remove_bounds(&Bounds::of(&range))
     }
 
-    /// Removes all keys that begin with `prefix`: see [`remove_range`](Keyspace::remove_range).
+    /// Removes all keys that begin with `prefix`: see [`remove_range`](Keyspace::remove_range). `user1` is also a prefix of `user10`.
     pub fn remove_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<(), Error> {
         self.remove_bounds(&Bounds::prefix(prefix.as_ref()))
     }
@@ -487,8 +490,8 @@ impl fmt::Debug for Pairs {
     }
 }
 
-/// Writes that are committed together, in any keyspaces: a power cut takes all of them or none. They count in the order in which
-/// they are put in: the last one of a key, and a range that is removed only what came before it. Dropped, it is forgotten.
+/// Writes that are committed together, in any keyspaces: a power cut takes all of them or none. The last write to a key counts, and
+/// a range removes what the batch wrote before it, not after. Dropped, it is forgotten.
 pub struct Batch {
     store: Arc<Handle<Machine>>,
     writes: Writes,

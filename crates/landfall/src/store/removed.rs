@@ -316,28 +316,28 @@ impl RemovedRanges {
     }
 }
 
-/// The end of the keys from `low` on that these ranges have removed as of a commit: `Ok`. Or where the first of them begins behind:
-/// `Err`; nowhere: `Err(None)`.
+/// The end of the keys from `low` on that these ranges have removed as of a commit, and how many of them it took: `Ok`. Or where the first
+/// of them begins behind: `Err`; nowhere: `Err(None)`.
 fn removed_ahead(
     ranges: &[&RemovedRanges],
     low: &[u8],
     at: u64,
-) -> Result<Option<Vec<u8>>, Option<Vec<u8>>> {
+) -> Result<(Option<Vec<u8>>, usize), Option<Vec<u8>>> {
     let mut end = low;
-    let mut is_removed = false;
+    let mut count = 0;
     while let Some(fragment) = ranges
         .iter()
         .filter_map(|all| all.of_key(end))
         .find(|fragment| fragment.is_seen(at))
     {
-        is_removed = true;
+        count += 1;
         match &fragment.high {
             Some(high) => end = high,
-            None => return Ok(None),
+            None => return Ok((None, count)),
         }
     }
-    if is_removed {
-        return Ok(Some(end.to_vec()));
+    if count > 0 {
+        return Ok((Some(end.to_vec()), count));
     }
     let behind = (Bound::Excluded(low), Bound::Unbounded);
     let firsts = ranges.iter().filter_map(|all| {
@@ -347,13 +347,13 @@ fn removed_ahead(
     Err(firsts.map(|(begin, _)| begin).min().cloned())
 }
 
-/// The first of the keys before `high`, back from it, that these ranges have removed as of a commit: `Ok`. Or where the last of them
-/// ends before: `Err`; nowhere: `Err(None)`.
+/// The first of the keys before `high`, back from it, that these ranges have removed as of a commit, and how many of them it took: `Ok`.
+/// Or where the last of them ends before: `Err`; nowhere: `Err(None)`.
 fn removed_back(
     ranges: &[&RemovedRanges],
     high: Option<&[u8]>,
     at: u64,
-) -> Result<Vec<u8>, Option<Vec<u8>>> {
+) -> Result<(Vec<u8>, usize), Option<Vec<u8>>> {
     let before = |all: &RemovedRanges, end: Option<&[u8]>| {
         let end = end.map_or(Bound::Unbounded, Bound::Excluded);
         let before = all.all.range::<[u8], _>((Bound::Unbounded, end));
@@ -362,7 +362,7 @@ fn removed_back(
         Some((low.clone(), fragment.high.clone()))
     };
     let mut begin = high.map(<[u8]>::to_vec);
-    let mut is_removed = false;
+    let mut count = 0;
     loop {
         let mut last = None;
         let mut found = None;
@@ -383,44 +383,44 @@ fn removed_back(
         }
         match (found, begin) {
             (Some(low), _) => {
-                is_removed = true;
+                count += 1;
                 begin = Some(low);
             }
-            (None, Some(begin)) if is_removed => return Ok(begin),
+            (None, Some(begin)) if count > 0 => return Ok((begin, count)),
             (None, _) => return Err(last),
         }
     }
 }
 
-/// Makes keys that are not empty shorter, until these ranges have all of them as of a commit, or none; whether they have. What
-/// is left is at the end from which it is read.
+/// Makes keys that are not empty shorter, until these ranges have all of them as of a commit, or none. What is left is at the end from
+/// which it is read. How many ranges it took; 0: it is not removed.
 pub(crate) fn cut_at_removed(
     removed: &[&RemovedRanges],
     keys: &mut Bounds,
     at: u64,
     backwards: bool,
-) -> bool {
+) -> usize {
     let Some(KeyRange { low, high }) = KeyRange::of(keys) else {
-        return false;
+        return 0;
     };
     if backwards {
-        let (is_removed, begin) = match removed_back(removed, high.as_deref(), at) {
-            Ok(begin) => (true, Some(begin)),
-            Err(end) => (false, end),
+        let (count, begin) = match removed_back(removed, high.as_deref(), at) {
+            Ok((begin, count)) => (count, Some(begin)),
+            Err(end) => (0, end),
         };
         if let Some(begin) = begin.filter(|begin| *begin > low) {
             keys.from = Bound::Included(begin);
         }
-        return is_removed;
+        return count;
     }
-    let (is_removed, end) = match removed_ahead(removed, &low, at) {
-        Ok(end) => (true, end),
-        Err(begin) => (false, begin),
+    let (count, end) = match removed_ahead(removed, &low, at) {
+        Ok((end, count)) => (count, end),
+        Err(begin) => (0, begin),
     };
     if let Some(end) = end.filter(|end| high.as_ref().is_none_or(|high| *end < *high)) {
         keys.to = Bound::Excluded(end);
     }
-    is_removed
+    count
 }
 
 #[cfg(test)]
@@ -509,14 +509,14 @@ mod tests {
             let is_removed = |key: &[u8]| both.iter().any(|all| all.last(key, at).is_some());
             let all: Vec<Vec<u8>> = keys().collect();
             match removed_ahead(&both, &[low], at) {
-                Ok(end) => prop_assert!(all.iter().filter(|key| ***key >= [low][..] && is_before(key, end.as_deref())).all(|key| is_removed(key))),
+                Ok((end, _)) => prop_assert!(all.iter().filter(|key| ***key >= [low][..] && is_before(key, end.as_deref())).all(|key| is_removed(key))),
                 Err(begin) => prop_assert!(!all.iter().filter(|key| ***key >= [low][..] && is_before(key, begin.as_deref())).any(|key| is_removed(key))),
             }
             prop_assert_eq!(removed_ahead(&both, &[low], at).is_ok(), is_removed(&[low]));
             let end = high.map(|high| vec![high]);
             let before = |key: &&Vec<u8>| is_before(key, end.as_deref());
             match removed_back(&both, end.as_deref(), at) {
-                Ok(begin) => prop_assert!(all.iter().filter(before).filter(|key| **key >= begin).all(|key| is_removed(key))),
+                Ok((begin, _)) => prop_assert!(all.iter().filter(before).filter(|key| **key >= begin).all(|key| is_removed(key))),
                 Err(last) => prop_assert!(!all.iter().filter(before).filter(|key| last.as_ref().is_none_or(|last| *key >= last)).any(|key| is_removed(key))),
             }
             // How much of some keys is removed for all.

@@ -78,18 +78,25 @@ fn meet(writes: &OrderedWrites, written: &Written) -> bool {
             .get(place)
             .filter(|one| one.keyspace == keyspace)
     };
+    // Of ranges that are disjoint those that may have a key or what is behind it, until the first that begins behind.
+    let ranges_at = |keyspace: u32, low: &[u8]| {
+        let behind = writes
+            .ranges
+            .partition_point(|range| (range.keyspace, &*range.keys.low) <= (keyspace, low));
+        let near = behind.saturating_sub(1)..writes.ranges.len().min(behind + 1);
+        let near = writes.ranges[near].iter();
+        near.filter(move |range| range.keyspace == keyspace)
+    };
     let is_written = |(keyspace, key): &(u32, Vec<u8>)| {
         let own = first_of(*keyspace, key);
-        let of_range =
-            |range: &RemovedRange| range.keyspace == *keyspace && range.keys.contains(key);
-        own.is_some_and(|own| own.key == *key) || writes.ranges.iter().any(of_range)
+        let mut ranges = ranges_at(*keyspace, key);
+        own.is_some_and(|own| own.key == *key) || ranges.any(|range| range.keys.contains(key))
     };
     let is_removed = |removed: &RemovedRange| {
         let own = first_of(removed.keyspace, &removed.keys.low);
-        let overlaps = |range: &RemovedRange| {
-            range.keyspace == removed.keyspace && range.keys.overlaps(&removed.keys)
-        };
-        own.is_some_and(|own| removed.keys.contains(&own.key)) || writes.ranges.iter().any(overlaps)
+        let mut ranges = ranges_at(removed.keyspace, &removed.keys.low);
+        own.is_some_and(|own| removed.keys.contains(&own.key))
+            || ranges.any(|range| range.keys.overlaps(&removed.keys))
     };
     written.keys.iter().any(is_written) || written.ranges.iter().any(is_removed)
 }

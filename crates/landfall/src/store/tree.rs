@@ -255,10 +255,14 @@ impl<E: Environment> Group<E> {
         all.filter(|removed| !removed.is_empty()).collect()
     }
 
-    /// Makes keys shorter, until all of them are removed by ranges as of a commit, or none is; whether they are.
-    pub fn cut_at_removed(&self, keys: &mut Bounds, at: u64, backwards: bool) -> bool {
+    /// Makes keys shorter, until all of them are removed by ranges as of a commit, or none is. How many ranges it took; 0: they are
+    /// not removed.
+    pub fn cut_at_removed(&self, keys: &mut Bounds, at: u64, backwards: bool) -> usize {
         let removed = self.removed_ranges();
-        !removed.is_empty() && cut_at_removed(&removed, keys, at, backwards)
+        if removed.is_empty() {
+            return 0;
+        }
+        cut_at_removed(&removed, keys, at, backwards)
     }
 
     /// Where to look for what is not in memory of a key.

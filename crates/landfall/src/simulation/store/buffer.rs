@@ -64,7 +64,10 @@ fn write(
             key: number.to_be_bytes().to_vec(),
             value: value.map(|byte| vec![byte; 60]),
         });
-        store.shared.commit(writes.collect::<Vec<_>>(), None).map_err(wrong)?;
+        store
+            .shared
+            .commit(writes.collect::<Vec<_>>(), None)
+            .map_err(wrong)?;
     }
     Ok(())
 }
@@ -191,7 +194,7 @@ fn what_waits_is_written_where_runs_that_are_too_many_cannot_be_merged() {
 fn runs_that_are_too_many_are_merged_as_far_as_there_is_space() {
     with_seeds(2, |rng| {
         let disk = Disk::new(WAY.block(), rng.u64(..));
-        let (store, rows) = with_runs(&disk, (4000, 1024), 1, rng)?;
+        let (store, rows) = with_runs(&disk, (3000, 1024), 1, rng)?;
         // Not for as many groups as would be merged at once.
         let _taken = fill_up(&store, &disk, 32 << 10);
         store.shared.set_buffer_percent(0).map_err(wrong)?;
