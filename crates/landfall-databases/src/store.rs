@@ -3,6 +3,8 @@
 //! A commit is a record of the log; threads that commit at the same time share a flush. Checkpoints write changes into
 //! leaves, in the background.
 
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,6 +29,8 @@ use landfall_os::Stop;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const DIRECTORY: &str = "store";
 const KEYSPACE: &str = "keys";
+/// Where each commit that removes ranges removes all, and puts its keys with a number of its own.
+const REPLACED: &str = "replaced";
 
 pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
@@ -91,7 +95,7 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
             Setting {
                 name: "ranges",
                 default: Some("no"),
-                about: "yes: each key is removed with a range, and before it is given a value as well",
+                about: "yes: each commit removes its keys with ranges before it writes them, and replaces a keyspace, whose rows must be of one commit",
                 always_shown: false,
             },
             #[cfg(feature = "mistakes")]
@@ -228,11 +232,15 @@ impl Database for LandfallStore {
         let opened = self.open(directory);
         let (store, keyspace) =
             opened.map_err(|error| failed("cannot open the store", error).at_start())?;
+        let replaced = || store.keyspace(REPLACED, self.keyspace.clone());
+        let replaced = self.removes_ranges.then(replaced).transpose();
+        let replaced =
+            replaced.map_err(|error| failed("cannot make a keyspace", error).at_start())?;
         Ok(Box::new(RunningStore {
             store: Mutex::new(Arc::new(store)),
             keyspace,
+            replaced,
             commits: self.is_turning.then(Arc::default),
-            removes_ranges: self.removes_ranges,
         }))
     }
 }
@@ -244,7 +252,8 @@ struct RunningStore {
     keyspace: Keyspace,
     /// How many there were, where the buffer turns with them.
     commits: Option<Arc<AtomicU64>>,
-    removes_ranges: bool,
+    /// What each commit replaces, if it removes ranges.
+    replaced: Option<Keyspace>,
 }
 
 impl RunningStore {
@@ -266,7 +275,7 @@ impl Running for RunningStore {
             store: self.store(),
             keyspace: self.keyspace.clone(),
             commits: self.commits.clone(),
-            removes_ranges: self.removes_ranges,
+            replaced: self.replaced.clone(),
         })))
     }
 
@@ -317,15 +326,22 @@ impl Running for RunningStore {
 
     fn verify(&self, _: &Stop) -> Result<Option<String>, DatabaseError> {
         let found = self.store().verify();
-        let first = found.damage.first();
-        Ok(first.map(|damage| format!("{}: {}", damage.keyspace, damage.error)))
+        if let Some(damage) = found.damage.first() {
+            return Ok(Some(format!("{}: {}", damage.keyspace, damage.error)));
+        }
+        let replaced = self.replaced.as_ref().map(mixed).transpose();
+        let replaced = replaced.map_err(|error| failed("cannot read", error))?;
+        Ok(replaced.flatten())
     }
 
     fn stop(self: Box<Self>) -> Result<(), DatabaseError> {
         let RunningStore {
-            store, keyspace, ..
+            store,
+            keyspace,
+            replaced,
+            ..
         } = *self;
-        drop(keyspace);
+        drop((keyspace, replaced));
         let store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
         // Where a session is still open it is closed with that one.
         match Arc::into_inner(store).map(Store::close) {
@@ -339,7 +355,18 @@ struct StoreSession {
     store: Arc<Store>,
     keyspace: Keyspace,
     commits: Option<Arc<AtomicU64>>,
-    removes_ranges: bool,
+    replaced: Option<Keyspace>,
+}
+
+/// What is wrong with what each commit replaces; `None`: it is all of one.
+fn mixed(replaced: &Keyspace) -> Result<Option<String>, Error> {
+    let values = replaced.iter().map(|pair| Ok(pair?.1));
+    let values = values.collect::<Result<BTreeSet<Vec<u8>>, Error>>()?;
+    let is_mixed = values.len() > 1;
+    Ok(is_mixed.then(|| {
+        let commits = values.len();
+        format!("{REPLACED}: rows of {commits} commits, each of which removed all that was there")
+    }))
 }
 
 impl KeyValue for StoreSession {
@@ -373,14 +400,20 @@ impl KeyValue for StoreSession {
             }
         }
         let mut writes = self.store.batch();
-        for (key, value) in &batch.0 {
-            if self.removes_ranges {
+        if let Some(replaced) = &self.replaced {
+            // Of this commit alone.
+            let number = RandomState::new().build_hasher().finish().to_le_bytes();
+            writes.remove_range::<&[u8]>(replaced, ..);
+            for (key, _) in &batch.0 {
+                writes.insert(replaced, key, number);
                 let key = key.as_slice();
                 writes.remove_range(&self.keyspace, key..=key);
             }
+        }
+        for (key, value) in &batch.0 {
             match value {
                 Some(value) => writes.insert(&self.keyspace, key, value),
-                None if self.removes_ranges => {}
+                None if self.replaced.is_some() => {}
                 None => writes.remove(&self.keyspace, key),
             }
         }

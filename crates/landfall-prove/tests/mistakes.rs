@@ -80,6 +80,11 @@ fn a_power_cut_shows_a_mistake_of_the_log() {
         buffered(Some(mistake)).lose_something();
     }
     buffered(None).lose_nothing();
+    for mistake in OF_RANGES {
+        println!("{mistake}");
+        with_ranges(Some(mistake)).lose_something();
+    }
+    with_ranges(None).lose_nothing();
     for (protection, mistakes) in IN_PLACE {
         for mistake in mistakes {
             println!("{protection}: {mistake}");
@@ -139,6 +144,20 @@ fn buffered(mistake: Option<&str>) -> PowerCuts {
         ("segment", "64K"),
         ("buffer", "11"),
         ("rows", "500"),
+    ];
+    store(&settings, mistake)
+}
+
+/// Those of ranges that are removed.
+const OF_RANGES: [&str; 2] = ["ReplayForgetsRanges", "RangeDropsLeaf"];
+
+/// A store in which each commit removes ranges.
+fn with_ranges(mistake: Option<&str>) -> PowerCuts {
+    let settings = [
+        ("leaf", "256"),
+        ("memory", "16K"),
+        ("segment", "64K"),
+        ("ranges", "yes"),
     ];
     store(&settings, mistake)
 }
