@@ -316,13 +316,16 @@ impl RemovedRanges {
     }
 }
 
-/// The end of the keys from `low` on that these ranges have removed as of a commit, and how many of them it took: `Ok`. Or where the first
-/// of them begins behind: `Err`; nowhere: `Err(None)`.
-fn removed_ahead(
-    ranges: &[&RemovedRanges],
-    low: &[u8],
-    at: u64,
-) -> Result<(Option<Vec<u8>>, usize), Option<Vec<u8>>> {
+/// Keys from one end on: how many ranges have removed them, and until where that is so. 0: they are not removed until there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Reach {
+    ranges: usize,
+    /// `None`: to the other end.
+    until: Option<Vec<u8>>,
+}
+
+/// How far these ranges have removed the keys from `low` on as of a commit, or have not.
+fn removed_ahead(ranges: &[&RemovedRanges], low: &[u8], at: u64) -> Reach {
     let mut end = low;
     let mut count = 0;
     while let Some(fragment) = ranges
@@ -333,27 +336,33 @@ fn removed_ahead(
         count += 1;
         match &fragment.high {
             Some(high) => end = high,
-            None => return Ok((None, count)),
+            None => {
+                return Reach {
+                    ranges: count,
+                    until: None,
+                };
+            }
         }
     }
     if count > 0 {
-        return Ok((Some(end.to_vec()), count));
+        return Reach {
+            ranges: count,
+            until: Some(end.to_vec()),
+        };
     }
     let behind = (Bound::Excluded(low), Bound::Unbounded);
     let firsts = ranges.iter().filter_map(|all| {
         let mut behind = all.all.range::<[u8], _>(behind);
         behind.find(|(_, fragment)| fragment.is_seen(at))
     });
-    Err(firsts.map(|(begin, _)| begin).min().cloned())
+    Reach {
+        ranges: 0,
+        until: firsts.map(|(begin, _)| begin).min().cloned(),
+    }
 }
 
-/// The first of the keys before `high`, back from it, that these ranges have removed as of a commit, and how many of them it took: `Ok`.
-/// Or where the last of them ends before: `Err`; nowhere: `Err(None)`.
-fn removed_back(
-    ranges: &[&RemovedRanges],
-    high: Option<&[u8]>,
-    at: u64,
-) -> Result<(Vec<u8>, usize), Option<Vec<u8>>> {
+/// The same back from `high`, which is not one of the keys.
+fn removed_back(ranges: &[&RemovedRanges], high: Option<&[u8]>, at: u64) -> Reach {
     let before = |all: &RemovedRanges, end: Option<&[u8]>| {
         let end = end.map_or(Bound::Unbounded, Bound::Excluded);
         let before = all.all.range::<[u8], _>((Bound::Unbounded, end));
@@ -386,8 +395,12 @@ fn removed_back(
                 count += 1;
                 begin = Some(low);
             }
-            (None, Some(begin)) if count > 0 => return Ok((begin, count)),
-            (None, _) => return Err(last),
+            (None, begin) => {
+                return Reach {
+                    ranges: count,
+                    until: if count > 0 { begin } else { last },
+                };
+            }
         }
     }
 }
@@ -403,24 +416,19 @@ pub(crate) fn cut_at_removed(
     let Some(KeyRange { low, high }) = KeyRange::of(keys) else {
         return 0;
     };
-    if backwards {
-        let (count, begin) = match removed_back(removed, high.as_deref(), at) {
-            Ok((begin, count)) => (count, Some(begin)),
-            Err(end) => (0, end),
-        };
-        if let Some(begin) = begin.filter(|begin| *begin > low) {
-            keys.from = Bound::Included(begin);
-        }
-        return count;
-    }
-    let (count, end) = match removed_ahead(removed, &low, at) {
-        Ok((end, count)) => (count, end),
-        Err(begin) => (0, begin),
+    let reach = if backwards {
+        removed_back(removed, high.as_deref(), at)
+    } else {
+        removed_ahead(removed, &low, at)
     };
-    if let Some(end) = end.filter(|end| high.as_ref().is_none_or(|high| *end < *high)) {
-        keys.to = Bound::Excluded(end);
+    match reach.until {
+        Some(begin) if backwards && begin > low => keys.from = Bound::Included(begin),
+        Some(end) if !backwards && high.is_none_or(|high| end < high) => {
+            keys.to = Bound::Excluded(end);
+        }
+        _ => {}
     }
-    count
+    reach.ranges
 }
 
 #[cfg(test)]
@@ -508,16 +516,17 @@ mod tests {
             // Where a piece ends that begins or ends at a key.
             let is_removed = |key: &[u8]| both.iter().any(|all| all.last(key, at).is_some());
             let all: Vec<Vec<u8>> = keys().collect();
-            match removed_ahead(&both, &[low], at) {
-                Ok((end, _)) => prop_assert!(all.iter().filter(|key| ***key >= [low][..] && is_before(key, end.as_deref())).all(|key| is_removed(key))),
-                Err(begin) => prop_assert!(!all.iter().filter(|key| ***key >= [low][..] && is_before(key, begin.as_deref())).any(|key| is_removed(key))),
+            let ahead = removed_ahead(&both, &[low], at);
+            let until = |key: &&Vec<u8>| key[..] >= [low][..] && is_before(key, ahead.until.as_deref());
+            for key in all.iter().filter(until) {
+                prop_assert_eq!(is_removed(key), ahead.ranges > 0, "{:?} of {:?}", key, ahead);
             }
-            prop_assert_eq!(removed_ahead(&both, &[low], at).is_ok(), is_removed(&[low]));
+            prop_assert_eq!(ahead.ranges > 0, is_removed(&[low]));
             let end = high.map(|high| vec![high]);
-            let before = |key: &&Vec<u8>| is_before(key, end.as_deref());
-            match removed_back(&both, end.as_deref(), at) {
-                Ok((begin, _)) => prop_assert!(all.iter().filter(before).filter(|key| **key >= begin).all(|key| is_removed(key))),
-                Err(last) => prop_assert!(!all.iter().filter(before).filter(|key| last.as_ref().is_none_or(|last| *key >= last)).any(|key| is_removed(key))),
+            let back = removed_back(&both, end.as_deref(), at);
+            let until = |key: &&Vec<u8>| is_before(key, end.as_deref()) && back.until.as_ref().is_none_or(|until| *key >= until);
+            for key in all.iter().filter(until) {
+                prop_assert_eq!(is_removed(key), back.ranges > 0, "{:?} of {:?}", key, back);
             }
             // How much of some keys is removed for all.
             if let Some(sought) = range(low, high) {

@@ -236,7 +236,7 @@ fn a_group_is_not_merged_for_its_removals_without_space() {
         must(store.counters().merges == merges + 1, || {
             "it is not merged".to_owned()
         })?;
-        must(value(&store, &rows, 499)? == None, || {
+        must(value(&store, &rows, 499)?.is_none(), || {
             "it is back".to_owned()
         })?;
         must(value(&store, &rows, 500)? == Some(8), || {
