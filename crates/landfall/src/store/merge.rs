@@ -187,8 +187,9 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Puts the commits that removed a key with a range between its versions, the newest first: one that wrote it as well did that
-    /// behind.
+    /// Puts the commits that removed a key with a range between its versions that are in no leaf, the newest first: one that wrote it
+    /// as well did that behind. A leaf at home may have been told of the range before the store was opened again, and then
+    /// be newer than these versions.
     fn hide(&self, key: &[u8], versions: &mut Vec<(u64, Option<&[u8]>)>) {
         let lsns = self.removed.map_or(&[][..], |removed| removed.lsns(key));
         for lsn in lsns {
@@ -214,10 +215,10 @@ impl<'a> Builder<'a> {
             {
                 versions.extend(newer);
             }
+            self.hide(key, &mut versions);
             while let Some(entry) = entries.next_if(|entry| entry.key == key) {
                 versions.push((entry.lsn, entry.value));
             }
-            self.hide(key, &mut versions);
             self.add(key, &versions);
         }
     }
@@ -258,5 +259,109 @@ impl<'a> Builder<'a> {
             };
             (low, bytes.to_vec(), keys)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::ops::Bound;
+
+    use proptest::prelude::*;
+
+    use super::super::changes::{Changes, Version};
+    use super::super::removed::KeyRange;
+    use super::*;
+
+    const KEYS: u8 = 5;
+
+    /// What one commit does.
+    #[derive(Clone, Debug)]
+    enum Act {
+        Write(u8, Option<u8>),
+        Remove(u8, u8),
+    }
+
+    fn act() -> impl Strategy<Value = Act> {
+        prop_oneof![
+            3 => (0..KEYS, any::<Option<u8>>()).prop_map(|(key, value)| Act::Write(key, value)),
+            1 => (0..KEYS, 1..KEYS).prop_map(|(low, count)| Act::Remove(low, low + count)),
+        ]
+    }
+
+    fn changes<'a>(
+        acts: impl Iterator<Item = (u64, &'a Act)>,
+        mut snapshots: impl FnMut(u64) -> Vec<u64>,
+    ) -> Changes {
+        let mut changes = Changes::default();
+        for (lsn, act) in acts {
+            match act {
+                Act::Write(key, value) => {
+                    let value = value.as_ref().map(std::slice::from_ref);
+                    changes.add(&[*key], Version { lsn, value }, &snapshots(lsn));
+                }
+                Act::Remove(low, high) => {
+                    let range = KeyRange {
+                        low: vec![*low],
+                        high: Some(vec![*high]),
+                    };
+                    changes.remove_range(&range, lsn, &snapshots(lsn));
+                }
+            }
+        }
+        changes
+    }
+
+    /// The leaf with these changes.
+    fn merged(leaf: &Leaf, changes: &Changes, snapshots: &[u64]) -> Leaf {
+        let mut builder = Builder::new(Shape {
+            leaf_bytes: usize::MAX,
+            most_bytes: usize::MAX,
+            snapshots,
+            keeps_removals: false,
+            drops_removals: false,
+            ignores_cuts: false,
+        });
+        builder.removed = Some(changes.removed());
+        let sources = Sources {
+            changes,
+            runs: Vec::new(),
+            oldest: snapshots.first().copied(),
+            drops_parts: false,
+        };
+        let all = sources.within(Bound::Unbounded, Bound::Unbounded);
+        builder.merge(leaf, &mut all.peekable());
+        let low = Arc::default();
+        let parts = builder.finish(&low);
+        Leaf::decode(parts.flat_map(|(_, raw, _)| raw).collect()).unwrap()
+    }
+
+    proptest! {
+        // A leaf at home has changes that the log has as well, which are applied again when the store is opened.
+        #[test]
+        fn what_a_leaf_was_told_before_may_be_told_again(
+            acts in prop::collection::vec(act(), 1..12),
+            flushed in 0..12_usize,
+            snapshots in prop::collection::btree_set(0..12_u64, 0..4),
+        ) {
+            let all = || (1..).zip(&acts);
+            let flushed = flushed.min(acts.len());
+            let snapshots: Vec<u64> = snapshots.into_iter().filter(|at| *at <= flushed as u64).collect();
+            let before = |lsn: u64| snapshots.iter().copied().filter(|at| *at < lsn).collect();
+            let empty = Leaf::decode(Vec::new()).unwrap();
+            let home = merged(&empty, &changes(all().take(flushed), before), &snapshots);
+            let found = merged(&home, &changes(all(), |_| Vec::new()), &[]);
+            let mut sought = BTreeMap::new();
+            for act in &acts {
+                match act {
+                    Act::Write(key, Some(value)) => drop(sought.insert(*key, *value)),
+                    Act::Write(key, None) => drop(sought.remove(key)),
+                    Act::Remove(low, high) => sought.retain(|key, _| !(low..high).contains(&key)),
+                }
+            }
+            let found: Vec<_> = found.entries().map(|entry| (entry.key[0], entry.lsn, entry.value.map(|value| value[0]))).collect();
+            let sought: Vec<_> = sought.into_iter().map(|(key, value)| (key, 0, Some(value))).collect();
+            prop_assert_eq!(found, sought);
+        }
     }
 }
