@@ -251,14 +251,10 @@ impl Changes {
         let span = self.span;
         let mut removed = self.take_removed();
         let removed_behind = removed.split_off(key);
-        self.span = span;
         let mut behind = self.split_off_blocks(key);
         for (half, removed) in [(&mut *self, removed), (&mut behind, removed_behind)] {
-            let has_ranges = !removed.is_empty();
             half.put_removed(removed);
-            if has_ranges {
-                half.span = span;
-            }
+            half.span = span.filter(|_| !half.is_empty());
         }
         behind
     }
@@ -301,8 +297,13 @@ impl Changes {
         };
     }
 
+    /// Whether no key is there, but for ranges.
+    pub fn has_no_keys(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.blocks.is_empty() && self.removed.is_empty()
+        self.has_no_keys() && self.removed.is_empty()
     }
 }
 
@@ -417,6 +418,11 @@ mod tests {
         // Of all that is left none is behind.
         assert!(changes.split_off(b"z").is_empty());
         check(&changes);
+        // Where a range was all that there was, nothing is left of it.
+        let mut alone = Changes::default();
+        alone.remove_range(&range(b"e", b"g"), 7, &[]);
+        assert_eq!(alone.split_off(b"d").span, Some((7, 7)));
+        assert_eq!((alone.is_empty(), alone.span), (true, None));
     }
 
     proptest! {

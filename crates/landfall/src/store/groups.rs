@@ -16,6 +16,7 @@ use super::pace::{Pace, Steps};
 use super::page::{self, Kind, Sealed, room_at_home};
 use super::protection::Protection;
 use super::read_ahead::ReadAhead;
+use super::removed::Removed;
 use super::root::put_leaves;
 use super::runs::budget::How;
 use super::runs::sources::Sources;
@@ -273,7 +274,13 @@ impl<E: Environment> Shared<E> {
         let Order {
             number, generation, ..
         } = writing.order;
-        let runs = chosen.runs.iter().map(|run| self.read_run(run));
+        let (low, high) = (&chosen.low, chosen.high.as_deref());
+        let oldest = writing.order.snapshots.first().copied();
+        let oldest = oldest.filter(|_| !planted!(self.environment, RangeForgetsOlder));
+        let removed = chosen.frozen.removed().of_keys(low, high, oldest);
+        // Of what is all removed nothing is read.
+        let runs = chosen.runs.iter().filter(|_| removed != Removed::All);
+        let runs = runs.map(|run| self.read_run(run));
         let mut runs = runs.collect::<Result<Vec<_>, Error>>()?;
         if planted!(self.environment, MergeForgetsRun) {
             runs.truncate(1);
@@ -282,11 +289,10 @@ impl<E: Environment> Shared<E> {
         if keeps_runs {
             runs.clear();
         }
-        let oldest = writing.order.snapshots.first().copied();
         let sources = Sources {
             changes: &chosen.frozen,
             runs,
-            oldest: oldest.filter(|_| !planted!(self.environment, RangeForgetsOlder)),
+            oldest,
             drops_parts: planted!(self.environment, RangeDropsLeaf),
         };
         let (leaf_bytes, most_bytes) = if options.in_place {
@@ -303,8 +309,7 @@ impl<E: Environment> Shared<E> {
             drops_removals: planted!(self.environment, DropRemoval),
             ignores_cuts: planted!(self.environment, HomeOfCutLeaf),
         };
-        let (low, leaves_before) = (&chosen.low, &chosen.leaves);
-        let high = chosen.high.as_deref();
+        let leaves_before = &chosen.leaves;
         let mut ahead = ReadAhead::new(self, (low, leaves_before, high), &sources);
         let read = |page: &Arc<Page<E>>, low: &[u8], high: Option<&[u8]>| {
             let leaf = ahead.leaf(page)?;

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::changes::Changes;
 use super::gaps::Gaps;
 use super::groups::{Chosen, Piece};
 use super::shared::Shared;
@@ -63,10 +64,13 @@ impl<E: Environment> Shared<E> {
             // They were charged for leaves that are others now.
             group.active.forget_charges();
         }
+        if group.has_none_on_disk() && group.active.has_no_keys() {
+            // Ranges that were removed meanwhile hide nothing.
+            group.active = Changes::default();
+        }
         after += group.active.bytes;
         self.note_changes(before, after);
-        let has_none = group.leaves.is_empty() && group.runs.is_empty();
-        let is_empty = has_none && group.active.is_empty();
+        let is_empty = group.has_none_on_disk() && group.active.is_empty();
         drop(group);
         behind.reverse();
         if is_empty && behind.is_empty() && index > 0 {

@@ -1,7 +1,9 @@
 //! That ranges which are removed at once are gone for all who came after, there for those who read as of before, and cost no more than
 //! that is worth.
 
+use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use super::{Keyspace, KeyspaceOptions, Store, StoreOptions};
 use crate::{Error, Options};
@@ -33,6 +35,14 @@ fn filled(store: &Store, rows: u32) -> Keyspace {
     keyspace
 }
 
+/// The store's data file.
+fn data_file(store: &Path) -> File {
+    let names = std::fs::read_dir(store).unwrap();
+    let mut names = names.map(|entry| entry.unwrap().path());
+    let data = names.find(|path| path.to_string_lossy().contains("data-"));
+    File::options().write(true).open(data.unwrap()).unwrap()
+}
+
 fn numbers(pairs: super::Pairs) -> Vec<u32> {
     let number = |key: Vec<u8>| u32::from_be_bytes(key.try_into().unwrap());
     pairs.map(|pair| number(pair.unwrap().0)).collect()
@@ -57,13 +67,7 @@ fn leaves_of_which_all_is_removed_go_unread() {
     // Nothing of those can be read any more: whoever tried would know.
     let places = keyspace.tree.groups.read().unwrap().clone();
     let mut damaged = 0;
-    let names = std::fs::read_dir(&place).unwrap();
-    let mut names = names.map(|entry| entry.unwrap().path());
-    let data = names.find(|path| path.to_string_lossy().contains("data-"));
-    let file = std::fs::File::options()
-        .write(true)
-        .open(data.unwrap())
-        .unwrap();
+    let file = data_file(&place);
     for place in &places {
         for leaf in place.group.read().unwrap().leaves.iter() {
             if *leaf.low > key(500)[..] && *leaf.low < key(19_000)[..] {
@@ -229,6 +233,8 @@ fn nothing_and_too_long_keys_are_refused_as_elsewhere() {
     let more = vec![1; (64 << 10) + 2];
     let refused = keyspace.remove_range(more.as_slice()..).unwrap_err();
     assert!(matches!(refused, Error::TooLarge { .. }), "{refused}");
+    let refused = keyspace.remove_range(..more.as_slice()).unwrap_err();
+    assert!(matches!(refused, Error::TooLarge { .. }), "{refused}");
     let left = keyspace.clone();
     store.remove_keyspace(keyspace).unwrap();
     assert!(matches!(
@@ -279,5 +285,146 @@ fn many_small_ranges_are_passed_over_once() {
         let all = super::iterate::Bounds::of::<&[u8]>(&..);
         let gap = group.gaps.at_end_of(&all, u64::MAX, false);
         assert!(number < 8 || gap.is_some(), "{number}");
+    }
+}
+
+#[test]
+fn what_hides_nothing_is_not_kept() {
+    let outside = tempfile::tempdir().unwrap();
+    let options = options().memory_bytes(64 << 20);
+    let store = Store::open(outside.path().join("store"), options).unwrap();
+    let keyspace = filled(&store, 20_000);
+    let groups = || keyspace.tree.groups.read().unwrap().len();
+    assert!(groups() > 50);
+    let waiting = || store.counters().waiting_bytes;
+    keyspace.remove_range(..key(19_900)).unwrap();
+    let once = waiting();
+    keyspace.remove_range(..key(19_900)).unwrap();
+    keyspace.remove_range(key(100)..key(18_000)).unwrap();
+    assert_eq!(waiting(), once, "it was removed before");
+    // What came since is hidden.
+    keyspace.insert(key(7), "new").unwrap();
+    keyspace.remove_range(..key(100)).unwrap();
+    assert_eq!(numbers(keyspace.iter())[0], 19_900);
+    store.checkpoint().unwrap();
+    let left = groups();
+    assert!(left < 10, "{left} groups, of which all but one are empty");
+    keyspace.remove_range::<&[u8]>(..).unwrap();
+    store.checkpoint().unwrap();
+    keyspace.remove_range::<&[u8]>(..).unwrap();
+    assert_eq!((groups(), waiting()), (1, 0), "nothing was there");
+}
+
+#[test]
+fn a_range_that_is_only_in_the_log_stays_removed() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("store");
+    let store = Store::open(&place, options()).unwrap();
+    drop(filled(&store, 2_000));
+    store.close().unwrap();
+    // Twice: the first time there is nothing else to apply again.
+    for (front, writes) in [(1_000, false), (1_500, true)] {
+        let store = Store::open(&place, options()).unwrap();
+        let keyspace = store.keyspace("a", KeyspaceOptions::default()).unwrap();
+        keyspace.remove_range(..key(front)).unwrap();
+        if writes {
+            keyspace.insert(key(1_999), "after").unwrap();
+        }
+        drop(keyspace);
+        store.close().unwrap();
+        for _ in 0..2 {
+            let store = Store::open(&place, options()).unwrap();
+            let keyspace = store.keyspace("a", KeyspaceOptions::default()).unwrap();
+            assert_eq!(numbers(keyspace.iter()), (front..2_000).collect::<Vec<_>>());
+            // From then on it is in leaves.
+            store.checkpoint().unwrap();
+            assert_eq!(store.counters().waiting_bytes, 0);
+        }
+    }
+}
+
+#[test]
+fn damaged_runs_of_which_all_is_removed_go_unread() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("store");
+    let store = Store::open(&place, options()).unwrap();
+    let most = super::StoreBuffer::Percent(16);
+    store.set_buffer(most).unwrap();
+    let keyspace = filled(&store, 20_000);
+    for number in (0..20_000).step_by(370) {
+        keyspace.insert(key(number), [8; 60]).unwrap();
+    }
+    store.checkpoint().unwrap();
+    let file = data_file(&place);
+    let mut damaged = 0;
+    for place in keyspace.tree.groups.read().unwrap().iter() {
+        for run in place.group.read().unwrap().runs.iter() {
+            let index = run.entry.index;
+            let start = index.offset + index.extent(512) - run.entry.bytes;
+            file.write_all_at(&[9; 40], start + 60).unwrap();
+            damaged += 1;
+        }
+    }
+    assert!(damaged > 0);
+    keyspace.remove_range::<&[u8]>(..).unwrap();
+    assert_eq!(numbers(keyspace.iter()), []);
+    store.checkpoint().unwrap();
+    let counters = store.counters();
+    assert_eq!(counters.tree_bytes + counters.buffered_bytes, 0);
+}
+
+#[test]
+fn ranges_of_other_keyspaces_do_not_matter() {
+    let outside = tempfile::tempdir().unwrap();
+    let store = Store::open(outside.path().join("store"), options()).unwrap();
+    let keyspaces = ["a", "b", "c"].map(|name| {
+        let keyspace = store.keyspace(name, KeyspaceOptions::default()).unwrap();
+        keyspace.insert("k", "old").unwrap();
+        keyspace
+    });
+    // Whichever is first: what is before and behind is another's.
+    for (own, others) in [(0, [1, 2]), (1, [0, 2]), (2, [0, 1])] {
+        let own = &keyspaces[own];
+        let mut reader = store.serialisable_transaction();
+        assert!(reader.get(own, "k").unwrap().is_some());
+        assert_eq!(reader.range(own, "a".."m").count(), 1);
+        reader.insert(own, "k", "new");
+        let mut remover = store.serialisable_transaction();
+        remover.remove_range(own, "j".."l");
+        remover.insert(own, "z", "new");
+        for other in others {
+            keyspaces[other].remove_range("a".."z").unwrap();
+            keyspaces[other].insert("k", "again").unwrap();
+        }
+        reader.commit().unwrap();
+        assert!(matches!(remover.commit(), Err(Error::Conflict)));
+        own.insert("k", "again").unwrap();
+    }
+}
+
+#[test]
+fn who_read_many_ranges_is_told_of_each() {
+    let outside = tempfile::tempdir().unwrap();
+    let store = Store::open(outside.path().join("store"), options()).unwrap();
+    let keyspace = store.keyspace("a", KeyspaceOptions::default()).unwrap();
+    // Ranges in no order, of which some touch: 0..4, 6..8, 8..9, 20.. are read.
+    let read = [(6, 8), (0, 3), (20, 300), (1, 4), (8, 9), (30, 40)];
+    let is_read = |number: u32| matches!(number, 0..4 | 6..9 | 20..);
+    for number in 0..25 {
+        for removes in [false, true] {
+            let mut reader = store.serialisable_transaction();
+            for (low, high) in read {
+                assert_eq!(reader.range(&keyspace, key(low)..key(high)).count(), 0);
+            }
+            reader.insert(&keyspace, "other", "");
+            if removes {
+                keyspace.remove_range(key(number)..=key(number)).unwrap();
+            } else {
+                keyspace.insert(key(number), "").unwrap();
+                keyspace.remove(key(number)).unwrap();
+            }
+            let conflicts = matches!(reader.commit(), Err(Error::Conflict));
+            assert_eq!(conflicts, is_read(number), "{number} {removes}");
+        }
     }
 }

@@ -23,21 +23,35 @@ pub(crate) struct Write {
 pub(crate) struct Writes {
     writes: Vec<Write>,
     /// With how many writes came before.
-    ranges: Vec<(usize, RemovedRange)>,
+    ranges: Vec<(usize, KeyspaceRange)>,
 }
 
-/// Keys of a keyspace that are removed at once.
+/// Keys of a keyspace from one on and before another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RemovedRange {
+pub(crate) struct KeyspaceRange {
     pub keyspace: u32,
     pub keys: KeyRange,
+}
+
+/// Of ranges that are disjoint and in their order those that may have a key of a keyspace, or keys from it on.
+pub(crate) fn ranges_near<'r>(
+    ranges: &'r [KeyspaceRange],
+    keyspace: u32,
+    key: &[u8],
+) -> impl Iterator<Item = &'r KeyspaceRange> {
+    let behind =
+        ranges.partition_point(|range| (range.keyspace, &*range.keys.low) <= (keyspace, key));
+    // Where the first that begins behind it begins too late, all do.
+    let near = behind.saturating_sub(1)..ranges.len().min(behind + 1);
+    let near = ranges[near].iter();
+    near.filter(move |range| range.keyspace == keyspace)
 }
 
 /// Writes in the order of keyspaces and keys, each key once, and ranges likewise, which are disjoint: what they remove was there
 /// before the writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OrderedWrites {
-    pub ranges: Vec<RemovedRange>,
+    pub ranges: Vec<KeyspaceRange>,
     pub writes: Vec<Write>,
 }
 
@@ -56,7 +70,7 @@ impl Writes {
     }
 
     pub fn remove_range(&mut self, keyspace: u32, keys: KeyRange) {
-        let range = RemovedRange { keyspace, keys };
+        let range = KeyspaceRange { keyspace, keys };
         self.ranges.push((self.writes.len(), range));
     }
 
@@ -68,7 +82,7 @@ impl Writes {
         &self.writes
     }
 
-    pub fn ranges(&self) -> impl Iterator<Item = &RemovedRange> {
+    pub fn ranges(&self) -> impl Iterator<Item = &KeyspaceRange> {
         self.ranges.iter().map(|(_, range)| range)
     }
 
@@ -97,7 +111,7 @@ impl Writes {
         let ranges = removed.into_iter().flat_map(|(keyspace, all)| {
             let ranges: Vec<_> = all.ranges().collect();
             let ranges = ranges.into_iter();
-            ranges.map(move |keys| RemovedRange { keyspace, keys })
+            ranges.map(move |keys| KeyspaceRange { keyspace, keys })
         });
         OrderedWrites {
             ranges: ranges.collect(),
@@ -120,7 +134,7 @@ impl OrderedWrites {
 
     pub fn record(&self) -> Record<'_> {
         Record::Writes {
-            ranges: self.ranges.iter().map(RemovedRange::borrow).collect(),
+            ranges: self.ranges.iter().map(KeyspaceRange::borrow).collect(),
             writes: self.writes.iter().map(Write::borrow).collect(),
         }
     }
@@ -154,7 +168,7 @@ impl OrderedWrites {
     }
 }
 
-/// A [`RemovedRange`] whose keys are elsewhere.
+/// A [`KeyspaceRange`] whose keys are elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RangeRef<'a> {
     pub keyspace: u32,
@@ -162,7 +176,7 @@ pub(crate) struct RangeRef<'a> {
     pub high: Option<&'a [u8]>,
 }
 
-impl RemovedRange {
+impl KeyspaceRange {
     pub fn borrow(&self) -> RangeRef<'_> {
         RangeRef {
             keyspace: self.keyspace,

@@ -63,6 +63,18 @@ impl KeyRange {
         is_before(&self.low, other.high.as_deref()) && is_before(&other.low, self.high.as_deref())
     }
 
+    /// Takes in one that begins no earlier, if no key is between them.
+    pub fn take_in(&mut self, other: &KeyRange) -> bool {
+        match &self.high {
+            Some(high) if other.low > *high => return false,
+            Some(high) if is_before(high, other.high.as_deref()) => {
+                self.high.clone_from(&other.high);
+            }
+            _ => {}
+        }
+        true
+    }
+
     /// What of it is from one key on and before another.
     pub fn within(&self, low: &[u8], high: Option<&[u8]>) -> Option<KeyRange> {
         let low = low.max(&self.low);
@@ -93,8 +105,15 @@ impl Fragment {
 
     /// Bytes of memory, about, with its first key.
     fn memory(&self, low: &[u8]) -> usize {
-        let high = self.high.as_ref().map_or(0, Vec::len);
-        size_of::<Vec<u8>>() + size_of::<Fragment>() + low.len() + high + 8 * self.lsns.len()
+        // Nodes of the tree are full by two thirds.
+        let node = 3 * (size_of::<Vec<u8>>() + size_of::<Fragment>()) / 2;
+        let high = self.high.as_ref().map(Vec::len);
+        let lists = [low.len(), 8 * self.lsns.len()].into_iter().chain(high);
+        // What was asked for takes 16 bytes more, and 32 at least.
+        let lists = lists
+            .filter(|bytes| *bytes > 0)
+            .map(|bytes| bytes.max(16) + 16);
+        node + lists.sum::<usize>()
     }
 }
 
@@ -238,6 +257,22 @@ impl RemovedRanges {
         }
     }
 
+    /// Those that have some of these keys.
+    pub fn within(&self, keys: &KeyRange) -> RemovedRanges {
+        let first = self.of_key(&keys.low).map(|(low, _)| low);
+        let first = first.unwrap_or(&keys.low);
+        let all = self.all.range(first.clone()..);
+        let all = all.take_while(|(low, _)| is_before(low, keys.high.as_deref()));
+        let all: BTreeMap<_, _> = all.map(|(low, one)| (low.clone(), one.clone())).collect();
+        let bytes = all.iter().map(|(low, one)| one.memory(low)).sum();
+        RemovedRanges { all, bytes }
+    }
+
+    /// Whether all keys of a range were removed with others.
+    pub fn has_all_of(&self, keys: &KeyRange) -> bool {
+        self.of_keys(&keys.low, keys.high.as_deref(), None) == Removed::All
+    }
+
     /// Takes the keys from this one on away.
     pub fn split_off(&mut self, key: &[u8]) -> RemovedRanges {
         self.cut(key);
@@ -247,18 +282,18 @@ impl RemovedRanges {
         RemovedRanges { all, bytes }
     }
 
-    /// The fragment that has a key.
-    fn of_key(&self, key: &[u8]) -> Option<&Fragment> {
-        let (_, fragment) = self
+    /// The fragment that has a key, and its first key.
+    fn of_key(&self, key: &[u8]) -> Option<(&Vec<u8>, &Fragment)> {
+        let (low, fragment) = self
             .all
             .range::<[u8], _>((Bound::Unbounded, Bound::Included(key)))
             .next_back()?;
-        is_before(key, fragment.high.as_deref()).then_some(fragment)
+        is_before(key, fragment.high.as_deref()).then_some((low, fragment))
     }
 
     /// The commits that removed a key with a range, the oldest first.
     pub fn lsns(&self, key: &[u8]) -> &[u64] {
-        self.of_key(key).map_or(&[], |fragment| &fragment.lsns)
+        self.of_key(key).map_or(&[], |(_, fragment)| &fragment.lsns)
     }
 
     /// The last commit that removed a key with a range, as of a commit.
@@ -330,7 +365,7 @@ fn removed_ahead(ranges: &[&RemovedRanges], low: &[u8], at: u64) -> Reach {
     let mut count = 0;
     while let Some(fragment) = ranges
         .iter()
-        .filter_map(|all| all.of_key(end))
+        .filter_map(|all| all.of_key(end).map(|(_, fragment)| fragment))
         .find(|fragment| fragment.is_seen(at))
     {
         count += 1;

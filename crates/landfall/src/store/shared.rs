@@ -343,7 +343,7 @@ impl<E: Environment> Shared<E> {
         for (place, part) in parts {
             let group = &mut *locked[places.partition_point(|one| *one < place)];
             let before = group.active.bytes;
-            group.active.remove_range(&part, lsn, snapshots);
+            group.remove_range(&part, lsn, snapshots);
             self.note_changes(before, group.active.bytes);
         }
         for (write, (target, _)) in writes.iter().zip(targets) {

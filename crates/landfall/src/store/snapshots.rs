@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::Handle;
-use super::record::{OrderedWrites, RemovedRange};
+use super::record::{KeyspaceRange, OrderedWrites};
 use crate::environment::Environment;
 
 /// Numbers that somebody holds, and how many do.
@@ -43,7 +43,7 @@ impl Held {
 pub(crate) struct Written {
     /// Keys by keyspace.
     pub keys: Vec<(u32, Vec<u8>)>,
-    pub ranges: Vec<RemovedRange>,
+    pub ranges: Vec<KeyspaceRange>,
 }
 
 /// What those who commit know of each other.

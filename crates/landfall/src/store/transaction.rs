@@ -6,12 +6,11 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 use std::sync::Arc;
 
 use super::Handle;
 use super::iterate::{Bounds, Own, Range};
-use super::record::{OrderedWrites, RemovedRange, Write, Writes};
+use super::record::{KeyspaceRange, OrderedWrites, Write, Writes, ranges_near};
 use super::removed::{KeyRange, RemovedRanges};
 use super::snapshots::{Begun, Committing, Written};
 use super::tree::Keyspace;
@@ -30,38 +29,40 @@ pub(crate) struct Checks {
 #[derive(Debug, Default)]
 struct Reads {
     keys: BTreeSet<(u32, Vec<u8>)>,
-    ranges: Vec<(u32, Bounds)>,
+    ranges: Vec<KeyspaceRange>,
 }
 
 impl Reads {
     fn keyspaces(&self) -> BTreeSet<u32> {
         let keys = self.keys.iter().map(|(keyspace, _)| *keyspace);
-        let ranges = self.ranges.iter().map(|(keyspace, _)| *keyspace);
+        let ranges = self.ranges.iter().map(|range| range.keyspace);
         keys.chain(ranges).collect()
     }
 
-    /// Whether a commit wrote any of it.
+    /// The same with ranges that are disjoint, and in their order.
+    fn in_order(mut self) -> Reads {
+        let first = |range: &KeyspaceRange| (range.keyspace, range.keys.low.clone());
+        self.ranges.sort_by_cached_key(first);
+        self.ranges.dedup_by(|next, before| {
+            before.keyspace == next.keyspace && before.keys.take_in(&next.keys)
+        });
+        self
+    }
+
+    /// Whether a commit wrote any of it. The ranges are in their order.
     fn has_any_of(&self, written: &Written) -> bool {
         let is_key_read = |name: &(u32, Vec<u8>)| {
-            let in_range = |(keyspace, bounds): &(u32, Bounds)| {
-                *keyspace == name.0 && bounds.contains(&name.1)
-            };
-            self.keys.contains(name) || self.ranges.iter().any(in_range)
+            let mut near = ranges_near(&self.ranges, name.0, &name.1);
+            self.keys.contains(name) || near.any(|range| range.keys.contains(&name.1))
         };
-        let is_range_read = |removed: &RemovedRange| {
-            let overlaps = |(keyspace, bounds): &(u32, Bounds)| {
-                let read = KeyRange::of(bounds);
-                let overlaps = |read: KeyRange| read.overlaps(&removed.keys);
-                *keyspace == removed.keyspace && read.is_some_and(overlaps)
-            };
-            let keys = self
-                .keys
-                .range((removed.keyspace, removed.keys.low.clone())..);
-            let mut keys = keys.take_while(|(keyspace, _)| *keyspace == removed.keyspace);
-            let has_key = keys
-                .next()
-                .is_some_and(|(_, key)| removed.keys.contains(key));
-            has_key || self.ranges.iter().any(overlaps)
+        let is_range_read = |removed: &KeyspaceRange| {
+            let first = (removed.keyspace, removed.keys.low.clone());
+            let key = self.keys.range(first..).next();
+            let has_key = key.is_some_and(|(keyspace, key)| {
+                *keyspace == removed.keyspace && removed.keys.contains(key)
+            });
+            let mut near = ranges_near(&self.ranges, removed.keyspace, &removed.keys.low);
+            has_key || near.any(|range| range.keys.overlaps(&removed.keys))
         };
         written.keys.iter().any(is_key_read) || written.ranges.iter().any(is_range_read)
     }
@@ -78,25 +79,16 @@ fn meet(writes: &OrderedWrites, written: &Written) -> bool {
             .get(place)
             .filter(|one| one.keyspace == keyspace)
     };
-    // Of ranges that are disjoint those that may have a key or what is behind it, until the first that begins behind.
-    let ranges_at = |keyspace: u32, low: &[u8]| {
-        let behind = writes
-            .ranges
-            .partition_point(|range| (range.keyspace, &*range.keys.low) <= (keyspace, low));
-        let near = behind.saturating_sub(1)..writes.ranges.len().min(behind + 1);
-        let near = writes.ranges[near].iter();
-        near.filter(move |range| range.keyspace == keyspace)
-    };
     let is_written = |(keyspace, key): &(u32, Vec<u8>)| {
         let own = first_of(*keyspace, key);
-        let mut ranges = ranges_at(*keyspace, key);
-        own.is_some_and(|own| own.key == *key) || ranges.any(|range| range.keys.contains(key))
+        let mut near = ranges_near(&writes.ranges, *keyspace, key);
+        own.is_some_and(|own| own.key == *key) || near.any(|range| range.keys.contains(key))
     };
-    let is_removed = |removed: &RemovedRange| {
+    let is_removed = |removed: &KeyspaceRange| {
         let own = first_of(removed.keyspace, &removed.keys.low);
-        let mut ranges = ranges_at(removed.keyspace, &removed.keys.low);
+        let mut near = ranges_near(&writes.ranges, removed.keyspace, &removed.keys.low);
         own.is_some_and(|own| removed.keys.contains(&own.key))
-            || ranges.any(|range| range.keys.overlaps(&removed.keys))
+            || near.any(|range| range.keys.overlaps(&removed.keys))
     };
     written.keys.iter().any(is_written) || written.ranges.iter().any(is_removed)
 }
@@ -178,38 +170,42 @@ impl<E: Environment> Transaction<E> {
 
     /// `keyspace`: the number of one.
     pub fn remove_range(&mut self, keyspace: u32, keys: &KeyRange) {
-        let from = (keyspace, keys.low.clone());
-        let own = self.writes.range(from..).map(|(name, _)| name);
-        let own = own.take_while(|(own, key)| *own == keyspace && keys.contains(key));
-        for name in own.cloned().collect::<Vec<_>>() {
-            self.writes.remove(&name);
+        let own = self.own_of(keyspace, keys).map(|(key, _)| key.to_vec());
+        for key in own.collect::<Vec<_>>() {
+            self.writes.remove(&(keyspace, key));
         }
         // It has no commit yet.
         self.removed.entry(keyspace).or_default().add(keys, 0, &[]);
     }
 
+    /// What it wrote of some keys.
+    fn own_of(
+        &self,
+        keyspace: u32,
+        keys: &KeyRange,
+    ) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        let own = self.writes.range((keyspace, keys.low.clone())..);
+        let own = own.take_while(move |((own, key), _)| *own == keyspace && keys.contains(key));
+        own.map(|((_, key), value)| (&**key, value.as_deref()))
+    }
+
     /// What is in a range, with what this transaction wrote so far.
     pub fn range(&self, keyspace: &Arc<Keyspace<E>>, bounds: Bounds) -> Range<E> {
-        if let Some(reads) = &self.reads {
-            reads
-                .borrow_mut()
-                .ranges
-                .push((keyspace.id, bounds.clone()));
+        let mut own = Own::default();
+        if let Some(keys) = KeyRange::of(&bounds) {
+            let id = keyspace.id;
+            let writes = self.own_of(id, &keys);
+            let writes = writes.map(|(key, value)| (key.to_vec(), value.map(<[u8]>::to_vec)));
+            own.writes = writes.collect();
+            if let Some(removed) = self.removed.get(&id) {
+                own.removed = removed.within(&keys);
+            }
+            if let Some(reads) = &self.reads {
+                let keyspace = id;
+                let range = KeyspaceRange { keyspace, keys };
+                reads.borrow_mut().ranges.push(range);
+            }
         }
-        let id = keyspace.id;
-        // Of this keyspace, from its first key on.
-        let of_keyspace = (
-            Bound::Included((id, Vec::new())),
-            id.checked_add(1)
-                .map_or(Bound::Unbounded, |next| Bound::Excluded((next, Vec::new()))),
-        );
-        let own = self.writes.range(of_keyspace);
-        let own = own.filter(|((_, key), _)| bounds.contains(key));
-        let own = own.map(|((_, key), value)| (key.clone(), value.clone()));
-        let own = Own {
-            writes: own.collect(),
-            removed: self.removed.get(&id).cloned().unwrap_or_default(),
-        };
         Range::new(self.begun.view.clone(), keyspace.clone(), bounds, own)
     }
 
@@ -229,7 +225,7 @@ impl<E: Environment> Transaction<E> {
         }
         let checks = Checks {
             at: self.begun.view.at,
-            reads: self.reads.map(RefCell::into_inner),
+            reads: self.reads.map(|reads| reads.into_inner().in_order()),
         };
         (self.begun, writes, checks)
     }

@@ -244,6 +244,21 @@ impl<E: Environment> Group<E> {
         }
     }
 
+    /// Removes a range, which has keys of the group alone.
+    pub fn remove_range(&mut self, range: &KeyRange, lsn: u64, snapshots: &[u64]) {
+        // Where nothing came since it was removed before, or nothing is at all, it hides nothing.
+        let has_older = || !self.has_none_on_disk() || self.frozen.is_some();
+        let is_removed = || self.active.removed().has_all_of(range);
+        if !self.active.has_no_keys() || has_older() && !is_removed() {
+            self.active.remove_range(range, lsn, snapshots);
+        }
+    }
+
+    /// Whether nothing of it is on the disk.
+    pub fn has_none_on_disk(&self) -> bool {
+        self.leaves.is_empty() && self.runs.is_empty()
+    }
+
     /// The last commit that removed a key with a range, as of a commit and as far as that is in memory.
     fn removed(&self, key: &[u8], at: u64) -> Option<u64> {
         let removed = self.changes().map(Changes::removed);
