@@ -1,5 +1,5 @@
 //! The store against maps in memory: whatever is done with it through its public interface, in any order, reads give what the
-//! maps give. Leaves and memory are tiny, so that keys are in leaves, in changes, and in checkpoints that are being made.
+//! maps give. Leaves and memory are tiny, so that keys are in leaves, in runs, in changes, and in checkpoints that are being made.
 //!
 //! `LANDFALL_MODEL_SEEDS=FROM..TO` tries others, of which a failure names one.
 
@@ -9,8 +9,8 @@ use std::path::Path;
 
 use fastrand::Rng;
 use landfall::{
-    Compression, Error, Keyspace, KeyspaceOptions, Options, Pairs, Store, StoreOptions,
-    StoreSnapshot, Transaction,
+    Compression, Error, Keyspace, KeyspaceOptions, Options, Pairs, Protection, Store, StoreBuffer,
+    StoreOptions, StoreSnapshot, Transaction,
 };
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -25,11 +25,77 @@ struct Open {
     expected: std::vec::IntoIter<Pair>,
 }
 
+/// Something that is written into one of the keyspaces.
+#[derive(Clone)]
+enum Write {
+    /// `None`: it is removed.
+    Key(usize, Vec<u8>, Option<Vec<u8>>),
+    Range(usize, Bound<Vec<u8>>, Bound<Vec<u8>>),
+}
+
+impl Write {
+    fn random(random: &mut Rng) -> Write {
+        let which = random.usize(..NAMES.len());
+        match random.u8(..32) {
+            0 => Write::Range(which, bound(random), bound(random)),
+            1..8 => Write::Key(which, key(random), None),
+            _ => Write::Key(which, key(random), Some(value(random))),
+        }
+    }
+
+    fn apply(&self, maps: &mut [Map]) {
+        match self {
+            Write::Key(which, key, Some(value)) => {
+                maps[*which].insert(key.clone(), value.clone());
+            }
+            Write::Key(which, key, None) => {
+                maps[*which].remove(key);
+            }
+            Write::Range(which, from, to) => {
+                maps[*which].retain(|key, _| !is_within(key, from, to));
+            }
+        }
+    }
+
+    /// The keyspace, the first key, and the first key behind; `None`: it writes nothing.
+    fn keys(&self) -> Option<(usize, Vec<u8>, Option<Vec<u8>>)> {
+        let next = |key: &[u8]| [key, &[0]].concat();
+        let (which, low, high) = match self {
+            Write::Key(which, key, _) => (*which, key.clone(), Some(next(key))),
+            Write::Range(which, from, to) => {
+                let low = match from {
+                    Bound::Unbounded => Vec::new(),
+                    Bound::Included(key) => key.clone(),
+                    Bound::Excluded(key) => next(key),
+                };
+                let high = match to {
+                    Bound::Unbounded => None,
+                    Bound::Included(key) => Some(next(key)),
+                    Bound::Excluded(key) => Some(key.clone()),
+                };
+                (*which, low, high)
+            }
+        };
+        let is_empty = high.as_ref().is_some_and(|high| *high <= low);
+        (!is_empty).then_some((which, low, high))
+    }
+
+    fn meets(&self, other: &Write) -> bool {
+        let (Some((a, low_a, high_a)), Some((b, low_b, high_b))) = (self.keys(), other.keys())
+        else {
+            return false;
+        };
+        let is_before =
+            |key: &Vec<u8>, high: &Option<Vec<u8>>| high.as_ref().is_none_or(|high| key < high);
+        a == b && is_before(&low_a, &high_b) && is_before(&low_b, &high_a)
+    }
+}
+
 /// A transaction that is open: what it reads, and what it has written over that.
 struct Begun {
     transaction: Transaction,
     seen: Vec<Map>,
-    writes: Vec<(usize, Vec<u8>)>,
+    writes: Vec<Write>,
     /// Where the history of commits was when it began.
     begin: usize,
 }
@@ -44,11 +110,26 @@ struct World<'a> {
     open: Vec<Open>,
     begun: Vec<Begun>,
     /// What each commit wrote.
-    history: Vec<Vec<(usize, Vec<u8>)>>,
+    history: Vec<Vec<Write>>,
+}
+
+fn buffer(random: &mut Rng) -> StoreBuffer {
+    match random.u8(..4) {
+        0 => StoreBuffer::Auto { most: 16 },
+        1 => StoreBuffer::Percent(0),
+        _ => StoreBuffer::Percent(random.u8(1..=16)),
+    }
 }
 
 fn open(place: &Path, random: &mut Rng) -> Store {
+    let protections = [
+        Protection::Shadow,
+        Protection::Doublewrite,
+        Protection::Image,
+    ];
     let options = StoreOptions::default()
+        .protection(random.choice(protections).unwrap())
+        .buffer(buffer(random))
         .memory_bytes(random.usize(4 << 10..80 << 10))
         .log(Options::default().segment_bytes(64 << 10));
     Store::open(place, options).unwrap()
@@ -57,9 +138,14 @@ fn open(place: &Path, random: &mut Rng) -> Store {
 fn keyspaces(store: &Store, random: &mut Rng) -> Vec<Keyspace> {
     let make = |name: &&str| {
         let compression = random.choice([Compression::Lz4, Compression::None]);
-        let options = KeyspaceOptions::default()
-            .leaf_bytes(random.u32(256..2_000))
-            .compression(compression.unwrap());
+        let options = KeyspaceOptions::default().whole_leaves(random.bool());
+        let options = if random.u8(..4) == 0 {
+            options.leaf_bytes(4096).in_place(true)
+        } else {
+            options
+                .leaf_bytes(random.u32(256..2_000))
+                .compression(compression.unwrap())
+        };
         // One that is there keeps its own.
         store.keyspace(name, options)
     };
@@ -101,20 +187,22 @@ fn bound(random: &mut Rng) -> Bound<Vec<u8>> {
     }
 }
 
-/// What is in a range of a map; an inverted one is empty.
+/// Whether a range has a key; an inverted one has none.
+fn is_within(key: &Vec<u8>, from: &Bound<Vec<u8>>, to: &Bound<Vec<u8>>) -> bool {
+    (match from {
+        Bound::Unbounded => true,
+        Bound::Included(from) => key >= from,
+        Bound::Excluded(from) => key > from,
+    }) && (match to {
+        Bound::Unbounded => true,
+        Bound::Included(to) => key <= to,
+        Bound::Excluded(to) => key < to,
+    })
+}
+
+/// What is in a range of a map.
 fn within(map: &Map, from: &Bound<Vec<u8>>, to: &Bound<Vec<u8>>) -> Vec<Pair> {
-    let is_in = |key: &Vec<u8>| {
-        (match from {
-            Bound::Unbounded => true,
-            Bound::Included(from) => key >= from,
-            Bound::Excluded(from) => key > from,
-        }) && (match to {
-            Bound::Unbounded => true,
-            Bound::Included(to) => key <= to,
-            Bound::Excluded(to) => key < to,
-        })
-    };
-    let pairs = map.iter().filter(|(key, _)| is_in(key));
+    let pairs = map.iter().filter(|(key, _)| is_within(key, from, to));
     pairs
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect()
@@ -165,39 +253,58 @@ impl<'a> World<'a> {
     }
 
     fn write(&mut self) {
-        let which = self.random.usize(..NAMES.len());
-        let key = key(&mut self.random);
-        if self.random.u8(..4) == 0 {
-            self.keyspaces[which].remove(&key).unwrap();
-            self.now[which].remove(&key);
-        } else {
-            let value = value(&mut self.random);
-            self.keyspaces[which].insert(&key, &value).unwrap();
-            self.now[which].insert(key.clone(), value);
+        let write = Write::random(&mut self.random);
+        let keyspaces = &self.keyspaces;
+        match &write {
+            Write::Key(which, key, Some(value)) => keyspaces[*which].insert(key, value),
+            Write::Key(which, key, None) => keyspaces[*which].remove(key),
+            Write::Range(which, from, to) => {
+                keyspaces[*which].remove_range((from.clone(), to.clone()))
+            }
         }
-        self.history.push(vec![(which, key)]);
+        .unwrap();
+        write.apply(&mut self.now);
+        self.history.push(vec![write]);
     }
 
     fn write_batch(&mut self) {
         let mut batch = self.store.batch();
         let mut written = Vec::new();
         for _ in 0..self.random.usize(..60) {
-            let which = self.random.usize(..NAMES.len());
-            let key = key(&mut self.random);
-            if self.random.u8(..4) == 0 {
-                batch.remove(&self.keyspaces[which], &key);
-                self.now[which].remove(&key);
-            } else {
-                let value = value(&mut self.random);
-                batch.insert(&self.keyspaces[which], &key, &value);
-                self.now[which].insert(key.clone(), value);
+            let write = Write::random(&mut self.random);
+            let keyspaces = &self.keyspaces;
+            match &write {
+                Write::Key(which, key, Some(value)) => batch.insert(&keyspaces[*which], key, value),
+                Write::Key(which, key, None) => batch.remove(&keyspaces[*which], key),
+                Write::Range(which, from, to) => {
+                    batch.remove_range(&keyspaces[*which], (from.clone(), to.clone()));
+                }
             }
-            written.push((which, key));
+            write.apply(&mut self.now);
+            written.push(write);
         }
         if self.random.bool() {
             batch.commit().unwrap();
         } else {
             drop(batch.commit_async().unwrap());
+        }
+        self.history.push(written);
+    }
+
+    /// Rows one behind the other, as from somebody who counts.
+    fn append(&mut self) {
+        let which = self.random.usize(..NAMES.len());
+        let first = self.random.u16(0..60_000);
+        let mut batch = self.store.batch();
+        let mut written = Vec::new();
+        for number in first..first + self.random.u16(1..400) {
+            let (key, value) = (number.to_be_bytes().to_vec(), value(&mut self.random));
+            batch.insert(&self.keyspaces[which], &key, &value);
+            written.push(Write::Key(which, key, Some(value)));
+        }
+        batch.commit().unwrap();
+        for write in &written {
+            write.apply(&mut self.now);
         }
         self.history.push(written);
     }
@@ -211,7 +318,7 @@ impl<'a> World<'a> {
         for (key, _) in within(&self.now[which], &from, &to) {
             batch.remove(&self.keyspaces[which], &key);
             self.now[which].remove(&key);
-            written.push((which, key));
+            written.push(Write::Key(which, key, None));
         }
         batch.commit().unwrap();
         self.history.push(written);
@@ -283,19 +390,23 @@ impl<'a> World<'a> {
         let begun = &mut self.begun[index];
         for _ in 0..self.random.usize(1..10) {
             let which = self.random.usize(..NAMES.len());
-            let (keyspace, seen) = (&self.keyspaces[which], &mut begun.seen[which]);
+            let (keyspace, seen) = (&self.keyspaces[which], &begun.seen[which]);
             let key = key(&mut self.random);
             let found = begun.transaction.get(keyspace, &key).unwrap();
             assert_eq!(found, seen.get(&key).cloned());
-            if self.random.u8(..4) == 0 {
-                begun.transaction.remove(keyspace, &key);
-                seen.remove(&key);
-            } else {
-                let value = value(&mut self.random);
-                begun.transaction.insert(keyspace, &key, &value);
-                seen.insert(key.clone(), value);
+            let write = Write::random(&mut self.random);
+            let (transaction, keyspaces) = (&mut begun.transaction, &self.keyspaces);
+            match &write {
+                Write::Key(which, key, Some(value)) => {
+                    transaction.insert(&keyspaces[*which], key, value);
+                }
+                Write::Key(which, key, None) => transaction.remove(&keyspaces[*which], key),
+                Write::Range(which, from, to) => {
+                    transaction.remove_range(&keyspaces[*which], (from.clone(), to.clone()));
+                }
             }
-            begun.writes.push((which, key));
+            write.apply(&mut begun.seen);
+            begun.writes.push(write);
         }
         let which = self.random.usize(..NAMES.len());
         let (from, to) = (bound(&mut self.random), bound(&mut self.random));
@@ -313,17 +424,14 @@ impl<'a> World<'a> {
     fn end(&mut self, index: usize) {
         let begun = self.begun.swap_remove(index);
         let mut others = self.history[begun.begin..].iter().flatten();
-        let is_in_conflict = others.any(|write| begun.writes.contains(write));
+        let is_in_conflict = others.any(|write| begun.writes.iter().any(|own| own.meets(write)));
         match begun.transaction.commit() {
             Err(Error::Conflict) => assert!(is_in_conflict, "nobody wrote what it wrote"),
             committed => {
                 committed.unwrap();
                 assert!(!is_in_conflict, "another one wrote what it wrote");
-                for (which, key) in &begun.writes {
-                    match begun.seen[*which].get(key) {
-                        Some(value) => self.now[*which].insert(key.clone(), value.clone()),
-                        None => self.now[*which].remove(key),
-                    };
+                for write in &begun.writes {
+                    write.apply(&mut self.now);
                 }
                 self.history.push(begun.writes);
             }
@@ -382,9 +490,11 @@ impl<'a> World<'a> {
 
     fn step(mut self) -> World<'a> {
         match self.random.u32(..1000) {
-            0..300 => self.write(),
-            300..400 => self.write_batch(),
-            400..410 => self.remove_run(),
+            0..290 => self.write(),
+            290..390 => self.write_batch(),
+            390..400 => self.append(),
+            400..408 => self.remove_run(),
+            408..410 => self.store.set_buffer(buffer(&mut self.random)).unwrap(),
             410..600 => self.read(),
             600..650 => self.iterate(),
             650..780 => self.advance_one(),
