@@ -226,6 +226,8 @@ pub(crate) enum Fault {
     GapUnseen,
     /// Who reads an older state takes a range for empty that got a value since, which is in a leaf or a run.
     GapPastLeaves,
+    /// A leaf that is written again is said to lack the keys that it lacked before.
+    FilterOfBefore,
     /// Who goes through keys sees what is on the disk of a range that was removed.
     ScanForgetsRanges,
     /// A range is removed of the first group that has keys of it, and not of the others.
@@ -303,7 +305,7 @@ impl Fault {
         Fault::ApplyTwice,
     ];
     /// Those of a store.
-    pub const STORE: [Fault; 33] = [
+    pub const STORE: [Fault; 34] = [
         Fault::FreeBeforeControl,
         Fault::TruncateBeforeControl,
         Fault::SkipDataSync,
@@ -332,6 +334,7 @@ impl Fault {
         Fault::GapForOlder,
         Fault::GapUnseen,
         Fault::GapPastLeaves,
+        Fault::FilterOfBefore,
         Fault::ScanForgetsRanges,
         Fault::RangeInOneGroup,
         Fault::RangeDropsLeaf,

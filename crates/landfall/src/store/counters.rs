@@ -48,6 +48,8 @@ pub struct StoreCounters {
     pub waiting_bytes: u64,
     /// Bytes of leaves that are kept in memory.
     pub cached_bytes: u64,
+    /// Bytes in memory of which keys leaves may have.
+    pub filter_bytes: u64,
     /// Bytes of the data file that leaves take now, but for leaves in place.
     pub tree_bytes: u64,
     /// Bytes of it that runs take now.

@@ -103,6 +103,8 @@ pub(crate) struct Space<E: Environment> {
     free: E::Mutex<Free>,
     /// Bytes of leaves that are kept in memory.
     pub cached: AtomicUsize,
+    /// Bytes of what is known of keys that leaves lack.
+    pub filters: AtomicUsize,
 }
 
 impl<E: Environment> Space<E> {
@@ -110,6 +112,7 @@ impl<E: Environment> Space<E> {
         Arc::new(Space {
             free: E::mutex(Free::default()),
             cached: AtomicUsize::new(0),
+            filters: AtomicUsize::new(0),
         })
     }
 

@@ -10,6 +10,7 @@ use super::changes::Changes;
 use super::choose::Effort;
 use super::counters::Written;
 use super::data_file::Pages;
+use super::leaf::keys_of;
 use super::merge::{Merged, New, Shape, merge};
 use super::options::KeyspaceOptions;
 use super::pace::{Pace, Steps};
@@ -341,6 +342,12 @@ impl<E: Environment> Shared<E> {
                         Sealed::for_home(options.leaf_bytes, store, written_at, &raw)
                     };
                     let sealed = options.in_place.then(for_home).flatten();
+                    let keep_filter = |page: &Page<E>| match of.as_deref() {
+                        Some(of) if planted!(self.environment, FilterOfBefore) => {
+                            page.take_filter_of(of);
+                        }
+                        _ => page.keep_filter(keys as usize, keys_of(&raw), self.most_filters()),
+                    };
                     let page = match (sealed, home) {
                         (Some(sealed), Some(home)) => {
                             let (pointer, bytes) = sealed.at(home.pointer.offset);
@@ -348,6 +355,7 @@ impl<E: Environment> Shared<E> {
                             self.write_home(page, writing.order.protection, writing.newest)?;
                             written.leaf_bytes += pointer.extent(self.granule);
                             let page = home.again(pointer);
+                            keep_filter(&page);
                             leaves.push(Slot { low, page, keys });
                             return Ok(());
                         }
@@ -357,6 +365,7 @@ impl<E: Environment> Shared<E> {
                             self.place(Kind::Leaf, compression, number, &raw, &mut pages)?
                         }
                     };
+                    keep_filter(&page);
                     let extent = page.pointer.extent(self.granule);
                     written.leaf_bytes += extent;
                     if !chosen.runs.is_empty() {

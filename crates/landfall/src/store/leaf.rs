@@ -82,6 +82,15 @@ fn key_of<'a>(bytes: &'a [u8], starts: &[u32], index: usize) -> &'a [u8] {
     entry_of(bytes, starts, index).map_or(&[], |entry| entry.key)
 }
 
+/// The keys of the bytes of a leaf, one of them as often as it has entries.
+pub(crate) fn keys_of(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut cursor = Cursor::new(bytes);
+    std::iter::from_fn(move || {
+        let is_end = cursor.is_empty();
+        Some(Entry::take(&mut cursor).filter(|_| !is_end)?.key)
+    })
+}
+
 /// A leaf that was read.
 #[derive(Debug)]
 pub(crate) struct Leaf {
@@ -156,6 +165,11 @@ impl Leaf {
     /// Which entries are of a range.
     pub fn entries_of(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Range<usize> {
         self.begin(from)..self.end(to)
+    }
+
+    /// How many entries it has.
+    pub fn len(&self) -> usize {
+        self.starts.len()
     }
 
     /// All entries.

@@ -23,6 +23,7 @@ pub(crate) mod control;
 mod counters;
 pub(crate) mod data_file;
 mod extents;
+mod filter;
 mod gaps;
 mod groups;
 mod heads;
@@ -774,6 +775,7 @@ impl<E: Environment> Handle<E> {
             control_bytes: tally.written.control_bytes,
             waiting_bytes: shared.changes.load(Ordering::Relaxed) as u64,
             cached_bytes: shared.space.cached.load(Ordering::Relaxed) as u64,
+            filter_bytes: shared.space.filters.load(Ordering::Relaxed) as u64,
             tree_bytes: buffered.leaf_bytes,
             buffered_bytes: buffered.run_bytes,
             file_bytes: shared.space.end(),

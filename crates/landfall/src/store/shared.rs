@@ -172,6 +172,11 @@ impl<E: Environment> Shared<E> {
         most_changes(self.options.memory_bytes)
     }
 
+    /// Bytes that filters of leaves take at the most.
+    pub fn most_filters(&self) -> usize {
+        self.options.memory_bytes / 8
+    }
+
     /// Bytes of changes from which on a checkpoint is due.
     pub fn enough_changes(&self) -> usize {
         self.most_changes() / 4 * 3
@@ -369,7 +374,8 @@ impl<E: Environment> Shared<E> {
     /// Forgets leaves that were read until they take no more than changes leave of the memory.
     fn fit_leaves(&self) {
         let changes = self.changes.load(Ordering::Relaxed);
-        let most = self.options.memory_bytes.saturating_sub(changes);
+        let filters = self.space.filters.load(Ordering::Relaxed);
+        let most = self.options.memory_bytes.saturating_sub(changes + filters);
         self.cache.fit(&self.space, most);
     }
 
@@ -435,7 +441,8 @@ impl<E: Environment> Shared<E> {
                         return Ok(value);
                     }
                 }
-                let Some(page) = leaf else { return Ok(None) };
+                let page = leaf.filter(|page| !page.lacks(key));
+                let Some(page) = page else { return Ok(None) };
                 let leaf = self.load(&page)?;
                 let found = leaf.find(key, at).and_then(|entry| entry.value);
                 Ok(found.map(<[u8]>::to_vec))
@@ -457,6 +464,8 @@ impl<E: Environment> Shared<E> {
             return Ok(leaf);
         }
         let leaf = Arc::new(self.read_leaf(page)?);
+        let keys = leaf.entries().map(|entry| entry.key);
+        page.keep_filter(leaf.len(), keys, self.most_filters());
         self.cache.keep(page, leaf.clone());
         self.fit_leaves();
         Ok(leaf)

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::changes::{Changes, Versions};
 use super::extents::Extent;
+use super::filter::Filter;
 use super::gaps::Gaps;
 use super::heads::Heads;
 use super::iterate::Bounds;
@@ -26,12 +27,20 @@ use super::runs::Runs;
 use crate::Error;
 use crate::environment::Environment;
 
+/// What memory has of a leaf.
+#[derive(Debug, Default)]
+struct Kept {
+    /// What is in it.
+    leaf: Option<Arc<Leaf>>,
+    /// Which keys it may have.
+    filter: Option<Filter>,
+}
+
 /// A page of the data file that somebody may read.
 pub(crate) struct Page<E: Environment> {
     pub pointer: Pointer,
     extent: Arc<Extent<E>>,
-    /// What is in it, if that is kept in memory.
-    cached: E::Mutex<Option<Arc<Leaf>>>,
+    kept: E::Mutex<Kept>,
     /// It was asked for since the cache last looked.
     pub is_used: AtomicBool,
 }
@@ -57,7 +66,7 @@ impl<E: Environment> Page<E> {
         Arc::new(Page {
             pointer,
             extent,
-            cached: E::mutex(None),
+            kept: E::mutex(Kept::default()),
             is_used: AtomicBool::new(false),
         })
     }
@@ -68,7 +77,7 @@ impl<E: Environment> Page<E> {
     }
 
     pub fn cached(&self) -> Option<Arc<Leaf>> {
-        let found = E::lock(&self.cached).clone()?;
+        let found = E::lock(&self.kept).leaf.clone()?;
         self.is_used.store(true, Ordering::Relaxed);
         Some(found)
     }
@@ -78,15 +87,45 @@ impl<E: Environment> Page<E> {
         let cached = &self.extent.space.cached;
         let memory = |leaf: &Option<Arc<Leaf>>| leaf.as_ref().map_or(0, |leaf| leaf.memory());
         let more = memory(&leaf);
-        let before = std::mem::replace(&mut *E::lock(&self.cached), leaf);
+        let before = std::mem::replace(&mut E::lock(&self.kept).leaf, leaf);
         cached.fetch_add(more, Ordering::Relaxed);
         cached.fetch_sub(memory(&before), Ordering::Relaxed);
+    }
+
+    /// Whether it is known that no version of a key is in it.
+    pub fn lacks(&self, key: &[u8]) -> bool {
+        let kept = E::lock(&self.kept);
+        let filter = kept.filter.as_ref();
+        filter.is_some_and(|filter| !filter.may_have(key))
+    }
+
+    /// Keeps in memory which keys it may have, of which there are so many, if there is room for it and it is not there yet.
+    pub fn keep_filter<'k>(&self, count: usize, keys: impl Iterator<Item = &'k [u8]>, most: usize) {
+        let mut kept = E::lock(&self.kept);
+        let space = &self.extent.space;
+        let memory = Filter::memory_of(count);
+        if kept.filter.is_none() && space.filters.load(Ordering::Relaxed) + memory <= most {
+            let filter = Filter::of(count, keys);
+            space.filters.fetch_add(filter.memory(), Ordering::Relaxed);
+            kept.filter = Some(filter);
+        }
+    }
+
+    /// Has the filter of another page: a mistake.
+    pub fn take_filter_of(&self, other: &Page<E>) {
+        E::lock(&self.kept).filter = E::lock(&other.kept).filter.take();
     }
 }
 
 impl<E: Environment> Drop for Page<E> {
     fn drop(&mut self) {
         self.keep(None);
+        let filter = E::lock(&self.kept).filter.take();
+        let filters = &self.extent.space.filters;
+        filters.fetch_sub(
+            filter.map_or(0, |filter| filter.memory()),
+            Ordering::Relaxed,
+        );
     }
 }
 
