@@ -23,14 +23,11 @@ use super::runs::budget::How;
 use super::runs::sources::Sources;
 use super::runs::{Runs, bytes_of};
 use super::shared::Shared;
-use super::together::together;
 use super::tree::{Group, Keyspace, Leaves, Page, Slot};
 use super::verify::{entries_between, misplaced};
 use crate::environment::{Environment, planted};
 use crate::{Compression, Error};
 
-/// Threads that write them: one waits for the disk while the other merges.
-const THREADS: usize = 2;
 /// Leaves of a group: one that has more is cut into groups of half as many.
 #[cfg(not(test))]
 const MOST_LEAVES: usize = 128;
@@ -41,11 +38,14 @@ const MOST_LEAVES: usize = 4;
 const MOST_OF_BUFFERED: usize = 4096;
 #[cfg(test)]
 const MOST_OF_BUFFERED: usize = 8;
-/// Bytes of leaves that wait to be written together, about: more would be memory that nobody counts.
+/// What part of the memory leaves take at the most that wait to be written together, or were read before they are asked for: each for each
+/// group that is being written. It comes on top of what may be used.
+const PART_AT_HAND: usize = 64;
+/// Bytes that they take at the most.
 #[cfg(not(test))]
-const WAITING: u64 = 4 << 20;
+const MOST_AT_HAND: usize = 1 << 20;
 #[cfg(test)]
-const WAITING: u64 = 2 << 10;
+const MOST_AT_HAND: usize = 1 << 10;
 
 /// Keys of leaves that are written for each key that they are given, up to which runs would spare nothing.
 const DENSE: u64 = 3;
@@ -192,7 +192,12 @@ impl<E: Environment> Shared<E> {
         most.clamp(MOST_LEAVES, MOST_OF_BUFFERED)
     }
 
-    /// Writes all groups. It fails if all of them are damaged, and one has changes.
+    /// Bytes of leaves that wait to be written together, or were read before they are asked for.
+    pub(super) fn at_hand(&self) -> u64 {
+        (self.options.memory_bytes / PART_AT_HAND).min(MOST_AT_HAND) as u64
+    }
+
+    /// Writes all groups, by two threads: one waits for the disk while the other merges. It fails if all of them are damaged, and one has changes.
     pub(super) fn write_groups(
         self: &Arc<Self>,
         writing: &Arc<Writing<E>>,
@@ -200,7 +205,7 @@ impl<E: Environment> Shared<E> {
         let (own, theirs) = (self.clone(), writing.clone());
         let write = move |index| own.write_one(&theirs, index);
         let groups = writing.chosen.len();
-        together(&self.environment, "landfall-groups", THREADS, groups, write)?;
+        self.helper.together(groups, write)?;
         let mut progress = E::lock(&writing.progress);
         let pieces = std::mem::take(&mut progress.pieces);
         match progress.damage.take() {
@@ -372,7 +377,7 @@ impl<E: Environment> Shared<E> {
                         written.merge_bytes += extent;
                     }
                     waiting += extent;
-                    if waiting > WAITING {
+                    if waiting > self.at_hand() {
                         self.write_pages(&mut std::mem::take(&mut pages))?;
                         waiting = 0;
                     }

@@ -1,7 +1,7 @@
 //! Leaves of a group that are to be merged, read before they are asked for: several at a time, as each by itself waits for the
 //! disk alone.
 //!
-//! They are in memory until they are asked for, at most [`AHEAD`] bytes of them for each group that is being written.
+//! Their bytes are in memory until they are asked for, few of them for each group that is being written; one is read whatever it has.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,13 +13,8 @@ use super::shared::Shared;
 use super::together::together;
 use super::tree::{Page, Slot};
 use crate::Error;
-use crate::environment::Environment;
+use crate::environment::{Buffer, Environment};
 
-/// Bytes of leaves that are read together, as they lie in the file; one is read whatever it has.
-#[cfg(not(test))]
-const AHEAD: u64 = 1 << 20;
-#[cfg(test)]
-const AHEAD: u64 = 1 << 10;
 /// Leaves that are being read at the same time.
 #[cfg(not(test))]
 const READERS: usize = 8;
@@ -30,8 +25,8 @@ pub(super) struct ReadAhead<E: Environment> {
     store: Arc<Shared<E>>,
     /// Leaves that will be asked for, in this order, and perhaps others between them.
     wanted: Vec<Arc<Page<E>>>,
-    /// Those that were read and not asked for yet, by their places.
-    read: HashMap<u64, Arc<Leaf>>,
+    /// The bytes of those that were read and not asked for yet, by their places.
+    read: HashMap<u64, Buffer>,
 }
 
 impl<E: Environment> ReadAhead<E> {
@@ -56,8 +51,8 @@ impl<E: Environment> ReadAhead<E> {
 
     /// What is in a leaf. It is needed once, and not kept.
     pub fn leaf(&mut self, page: &Arc<Page<E>>) -> Result<Arc<Leaf>, Error> {
-        if let Some(leaf) = self.read.remove(&page.pointer.offset) {
-            return Ok(leaf);
+        if let Some(bytes) = self.read.remove(&page.pointer.offset) {
+            return self.decoded(page, &bytes);
         }
         if let Some(leaf) = page.cached() {
             return Ok(leaf);
@@ -70,16 +65,19 @@ impl<E: Environment> ReadAhead<E> {
         let others = self.wanted.iter().filter(|page| page.cached().is_none());
         let others = others.take_while(|page| {
             bytes += page.pointer.extent(self.store.granule);
-            bytes <= AHEAD
+            bytes <= self.store.at_hand()
         });
         let pages: Vec<_> = [page].into_iter().chain(others).cloned().collect();
-        let leaves: Arc<Vec<_>> = Arc::new(pages.iter().map(|_| E::mutex(None)).collect());
-        let (store, pages_of_all, leaves_of_all) =
-            (self.store.clone(), pages.clone(), leaves.clone());
+        // Memory that a helper took and this thread gives back would stay with the helper's share of the allocator.
+        let room = |page: &Arc<Page<E>>| E::mutex(Some(self.store.room_for(page.pointer)));
+        let all: Arc<Vec<_>> = Arc::new(pages.iter().map(room).collect());
+        let (store, pages_of_all, bytes_of_all) = (self.store.clone(), pages.clone(), all.clone());
         let read = move |index: usize| {
-            let leaf = store.read_leaf(&pages_of_all[index])?;
-            *E::lock(&leaves_of_all[index]) = Some(Arc::new(leaf));
-            Ok(())
+            let mut bytes = E::lock(&bytes_of_all[index]);
+            let pointer = pages_of_all[index].pointer;
+            bytes
+                .as_mut()
+                .map_or(Ok(()), |bytes| store.read_bytes(pointer, bytes))
         };
         together(
             &self.store.environment,
@@ -88,12 +86,17 @@ impl<E: Environment> ReadAhead<E> {
             pages.len(),
             read,
         )?;
-        for (page, leaf) in pages.iter().zip(leaves.iter()) {
-            let leaf = E::lock(leaf).take();
+        for (page, bytes) in pages.iter().zip(all.iter()) {
+            let bytes = E::lock(bytes).take();
             self.read
-                .extend(leaf.map(|leaf| (page.pointer.offset, leaf)));
+                .extend(bytes.map(|bytes| (page.pointer.offset, bytes)));
         }
-        let leaf = self.read.remove(&page.pointer.offset);
-        leaf.ok_or_else(|| Error::broken("a leaf was read and is not there"))
+        let bytes = self.read.remove(&page.pointer.offset);
+        let bytes = bytes.ok_or_else(|| Error::broken("a leaf was read and is not there"))?;
+        self.decoded(page, &bytes)
+    }
+
+    fn decoded(&self, page: &Page<E>, bytes: &Buffer) -> Result<Arc<Leaf>, Error> {
+        self.store.leaf_of(page, bytes).map(Arc::new)
     }
 }

@@ -27,6 +27,7 @@ use super::runs::entry::RunEntry;
 use super::runs::{Run, Runs};
 use super::shared::{Keyspaces, Shared, Work};
 use super::snapshots::Committing;
+use super::together::Helper;
 use super::tree::{Group, Keyspace, Leaves, Page, Slot};
 use crate::environment::{Environment, File, Storage, planted};
 use crate::log::Handle as Log;
@@ -379,6 +380,7 @@ pub(super) fn open<E: Environment>(
             most_debt: u64::MAX,
             failure: None,
         }),
+        helper: Helper::new(),
         work: E::mutex(Work {
             is_closing: false,
             tried: 0,

@@ -28,6 +28,7 @@ use super::root::MOST_KEYSPACES;
 use super::runs::Reader;
 use super::runs::auto::Auto;
 use super::snapshots::Committing;
+use super::together::Helper;
 use super::transaction::Checks;
 use super::tree::{Keyspace, Lookup, Page, Place, group_of, parts_of};
 use super::{MOST_KEY, MOST_VALUE};
@@ -86,6 +87,8 @@ pub(crate) struct Shared<E: Environment> {
     /// Bytes of changes that are in no leaf.
     pub changes: AtomicUsize,
     pub checkpoints: E::Mutex<Checkpoints<E>>,
+    /// Writes groups as well, for whoever makes a checkpoint.
+    pub helper: Helper<E>,
     pub work: E::Mutex<Work<E::Thread>>,
     /// A checkpoint was asked for, and none has begun since; set under the lock of `work`.
     pub is_due: AtomicBool,
@@ -473,29 +476,46 @@ impl<E: Environment> Shared<E> {
 
     /// Reads a leaf that is kept nowhere.
     pub fn read_leaf(&self, page: &Page<E>) -> Result<Leaf, Error> {
-        match self.read_at_once(page.pointer) {
+        let mut bytes = self.room_for(page.pointer);
+        self.read_bytes(page.pointer, &mut bytes)?;
+        self.leaf_of(page, &bytes)
+    }
+
+    /// The leaf whose bytes these were when they were read.
+    pub fn leaf_of(&self, page: &Page<E>, bytes: &Buffer) -> Result<Leaf, Error> {
+        let decode = |bytes: &Buffer| {
+            let whole = 0..bytes.capacity();
+            self.decode_leaf(page.pointer, bytes.bytes(whole))
+        };
+        match decode(bytes) {
             Err(Error::Corrupt { .. }) if page.pointer.home.is_some() => {
                 // Somebody may be writing it, who is waited for; or could not.
                 let unsettled = E::share(&self.unsettled);
                 let offset = page.pointer.offset;
                 match unsettled.binary_search_by_key(&offset, |(offset, _)| *offset) {
                     Ok(place) => self.decode_leaf(page.pointer, &unsettled[place].1),
-                    Err(_) => self.read_at_once(page.pointer),
+                    Err(_) => {
+                        let mut again = self.room_for(page.pointer);
+                        self.read_bytes(page.pointer, &mut again)?;
+                        decode(&again)
+                    }
                 }
             }
-            read => read,
+            decoded => decoded,
         }
     }
 
-    fn read_at_once(&self, pointer: Pointer) -> Result<Leaf, Error> {
+    /// Room for the bytes of a page.
+    pub fn room_for(&self, pointer: Pointer) -> Buffer {
+        Buffer::new(pointer.extent(self.granule) as usize)
+    }
+
+    /// Reads the bytes of a page.
+    pub fn read_bytes(&self, pointer: Pointer, bytes: &mut Buffer) -> Result<(), Error> {
         let data = self.data.get().ok_or(Error::Closed)?;
-        let mut buffer = Buffer::new(pointer.extent(self.granule) as usize);
-        let whole = 0..buffer.capacity();
-        let read = data
-            .file
-            .read(buffer.bytes_mut(whole.clone()), pointer.offset);
-        read.map_err(Error::io("read a leaf of the store"))?;
-        self.decode_leaf(pointer, buffer.bytes(whole))
+        let whole = 0..bytes.capacity();
+        let read = data.file.read(bytes.bytes_mut(whole), pointer.offset);
+        read.map_err(Error::io("read a leaf of the store"))
     }
 
     pub fn decode_leaf(&self, pointer: Pointer, bytes: &[u8]) -> Result<Leaf, Error> {
@@ -709,6 +729,8 @@ impl<E: Environment> Shared<E> {
         };
         let checkpoints = spawn("landfall-checkpoints", Self::make_checkpoints)?;
         E::lock(&self.work).threads.push(checkpoints);
+        let helper = spawn("landfall-groups", |own| own.helper.work())?;
+        E::lock(&self.work).threads.push(helper);
         if matches!(self.options.policy, Policy::Interval(_)) {
             let interval = spawn("landfall-interval", Self::commit_now_and_then)?;
             E::lock(&self.work).threads.push(interval);
@@ -733,6 +755,7 @@ impl<E: Environment> Shared<E> {
         };
         self.due.wake_all();
         self.room.wake_all();
+        self.helper.end();
         self.closing.notify_all();
         threads.into_iter().for_each(E::join);
         self.log.close()
