@@ -197,7 +197,8 @@ impl<E: Environment> Shared<E> {
         (self.options.memory_bytes / PART_AT_HAND).min(MOST_AT_HAND) as u64
     }
 
-    /// Writes all groups, by two threads: one waits for the disk while the other merges. It fails if all of them are damaged, and one has changes.
+    /// Writes all groups, by two threads: one waits for the disk while the other merges. It fails if all of them are damaged, and one
+    /// has changes.
     pub(super) fn write_groups(
         self: &Arc<Self>,
         writing: &Arc<Writing<E>>,

@@ -3,7 +3,8 @@
 //! Threads: any number commit and look. A commit takes the lock of those who commit, is appended to the log as one record,
 //! and is applied to its groups, whose locks it holds all together: so the log has commits in the order in which they are
 //! seen, and nobody sees a part of one. Waiting until it is durable is done without any lock. A thread of the store's own,
-//! `landfall-checkpoints`, writes changes into leaves when they take too much memory, or too long to be applied again.
+//! `landfall-checkpoints`, writes changes into leaves when they take too much memory, or too long to be applied again; whoever makes
+//! a checkpoint is helped by another one, `landfall-groups`.
 //!
 //! Locks are taken in this order: that of checkpoints, of those who commit, of the keyspaces, a list of groups, groups; the
 //! cache, the free space and the log's own are taken last, and nothing is waited for with them.
