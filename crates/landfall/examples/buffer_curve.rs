@@ -6,7 +6,7 @@
 //! `c (1 + tiers + (1 - e^-u) / (2b + m))`, where *c* is what rows are compressed to, *m* the share of rows whose changes
 //! wait in memory, *b* what runs take of what leaves do, `tiers` how often a change is written again in runs, and *u* how
 //! many changes a leaf gets when it is written. At 0 percent it is `c (1 - e^-u) / 2m`: `landfall::ExpectedWrites`. The log is
-//! not in it. `PERCENTS=0,11` in the environment asks for other values of the knob.
+//! not in it. `PERCENTS=0,11` in the environment asks for other values of the knob, `LEAF_KIB=64` for larger leaves.
 
 use std::path::Path;
 
@@ -67,6 +67,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut number = |default: f64| arguments.next().map_or(Ok(default), |text| text.parse());
     let (mib, memory, zipf) = (number(256.0)?, number(16.0)?, number(0.0)?);
     let percents = std::env::var("PERCENTS").unwrap_or("0,2,5,8,11,16".to_owned());
+    let leaf_kib: u32 = std::env::var("LEAF_KIB").map_or(Ok(16), |text| text.parse())?;
     let rows = (mib * 1048576.0) as u64 / ROW as u64;
     println!(
         "| buffer | leaves | runs | tiers | rest | all | formula | all / formula | m | b | c | u | file / leaves | checkpoints |"
@@ -81,7 +82,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .buffer_percent(percent)
             .policy(Policy::Interval(std::time::Duration::from_millis(50)));
         let store = Store::open(&path, options)?;
-        let keyspace = store.keyspace("rows", KeyspaceOptions::default())?;
+        let leaves = KeyspaceOptions::default().leaf_bytes(leaf_kib << 10);
+        let keyspace = store.keyspace("rows", leaves)?;
         let mut random = fastrand::Rng::with_seed(1);
         for first in (0..rows).step_by(BATCH) {
             let mut batch = store.batch();

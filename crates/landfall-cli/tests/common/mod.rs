@@ -11,9 +11,13 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
 use tempfile::TempDir;
 
 /// How the program ended and what it said.
@@ -61,8 +65,19 @@ impl Ended {
     }
 }
 
+/// A signal stops what is started, from its first moment on. Where this process ignores it, as what a shell runs in the background does, so
+/// would a program that has not come to its handler.
+fn let_signals_stop_programs() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let always = Arc::new(AtomicBool::new(true));
+        flag::register_conditional_default(SIGINT, always).expect("a signal can be handled");
+    });
+}
+
 /// The program, with an environment that does not colour what it prints.
 pub fn landfall() -> Command {
+    let_signals_stop_programs();
     let mut command = Command::new(env!("CARGO_BIN_EXE_landfall"));
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
         command.env_remove(name);
