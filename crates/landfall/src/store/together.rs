@@ -3,7 +3,7 @@
 //! The caller's thread does them, and helpers, which have done theirs when it returns. What fails ends it: no further piece is begun,
 //! and those that were begun are waited for. Without helpers the caller does all of them.
 //!
-//! Helpers of [`together`] are started for it, and allocate next to nothing: whoever starts takes any share of the allocator, and what
+//! Helpers of [`together`] are started for it, and are to allocate little: whoever starts takes any share of the allocator, and what
 //! each share once had at its peak it keeps. A [`Helper`] stays, for work that takes memory.
 
 use std::panic::resume_unwind;
