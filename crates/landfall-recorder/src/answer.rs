@@ -55,13 +55,10 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// Starts the thread that sends what is due later. It ends when these are gone, and all that clients wait for.
-    pub fn start() -> io::Result<(Answers, JoinHandle<()>)> {
-        let (later, due) = channel();
-        let thread = std::thread::Builder::new()
-            .name("landfall-answer".into())
-            .spawn(move || send_all(&due))?;
-        Ok((Answers { later }, thread))
+    /// Where they go, and what is to send those that are due later.
+    pub fn new() -> (Answers, Sending) {
+        let (later, arriving) = channel();
+        (Answers { later }, Sending { arriving })
     }
 
     /// Sends one when it is due.
@@ -83,6 +80,24 @@ impl Answers {
             send: Box::new(send),
         };
         Answer(Some((self.later.clone(), later)))
+    }
+}
+
+/// Sends what is due later.
+pub(crate) struct Sending {
+    arriving: Receiver<Later>,
+}
+
+impl Sending {
+    /// Starts the thread that does it. It ends when the [`Answers`] are gone, and all that clients wait for.
+    ///
+    /// It shares the calling thread's descriptors, and must not have mounts that the caller has left: were it the last
+    /// to have both, its end would wait for a write to the device before it closes what the device is served by, for
+    /// ever.
+    pub fn start(self) -> io::Result<JoinHandle<()>> {
+        std::thread::Builder::new()
+            .name("landfall-answer".into())
+            .spawn(move || send_all(&self.arriving))
     }
 }
 

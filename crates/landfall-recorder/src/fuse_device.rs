@@ -88,9 +88,10 @@ fn serve(
     ];
     // A subject may run as another user, and its acknowledgements are marks.
     config.acl = SessionACL::All;
-    let (answers, thread) = Answers::start()?;
+    let (answers, sending) = Answers::new();
     let session = fuser::Session::new(Front { device, answers }, mount, &config)?;
     leave_mounts()?;
+    let thread = sending.start()?;
     let _ = ready.send(());
     drop(ready);
     let result = session.run();

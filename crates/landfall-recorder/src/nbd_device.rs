@@ -74,8 +74,9 @@ fn serve(device: Arc<dyn Device>, keep: &[RawFd], ready: Sender<BlockNode>) -> i
     serve_block_device(keep)?;
     let (own, kernels) = UnixStream::pair()?;
     let attached = NbdDevice::attach(kernels.as_fd(), device.size())?;
-    let (answers, answering) = Answers::start()?;
     leave_mounts()?;
+    let (answers, sending) = Answers::new();
+    let answering = sending.start()?;
     let requests = own.try_clone()?;
     let own = Arc::new(Mutex::new(own));
     let result = std::thread::scope(|scope| {
@@ -306,7 +307,8 @@ mod tests {
         let asked = Arc::new(Asked::default());
         let device: Arc<dyn Device> = asked.clone();
         let (mut kernel, own) = UnixStream::pair().unwrap();
-        let (answers, answering) = Answers::start().unwrap();
+        let (answers, sending) = Answers::new();
+        let answering = sending.start().unwrap();
         let mut sent = request(0, WRITE, 1, 512, 512);
         sent.extend([7; 512]);
         sent.extend(request(FUA, WRITE, 2, 1024, 512));
@@ -352,7 +354,7 @@ mod tests {
     #[test]
     fn what_is_no_request_ends_it() {
         let (mut kernel, own) = UnixStream::pair().unwrap();
-        let (answers, _) = Answers::start().unwrap();
+        let (answers, _sending) = Answers::new();
         let device: Arc<dyn Device> = Arc::new(Asked::default());
         kernel.write_all(&[0; HEADER]).unwrap();
         let requests = own.try_clone().unwrap();

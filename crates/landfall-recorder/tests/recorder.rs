@@ -201,3 +201,29 @@ fn a_device_that_does_not_fit_into_memory_is_recorded_too() {
     drop(recorder);
     assert_eq!(fs::read_dir(spill.path()).unwrap().count(), 0);
 }
+
+/// Who has mounts and serves a device below them waits for itself when it is killed.
+#[test]
+fn no_thread_that_serves_has_the_mounts_of_those_that_are_served() {
+    let Some(recorder) = recorder(&Options::new(16 << 20)) else {
+        return;
+    };
+    let ours = fs::read_link("/proc/thread-self/ns/mnt").unwrap();
+    let mut serving = 0;
+    for thread in fs::read_dir("/proc/self/task").unwrap() {
+        let thread = thread.unwrap().path();
+        // Other tests' threads may end meanwhile.
+        let (Ok(name), Ok(mounts)) = (
+            fs::read_to_string(thread.join("comm")),
+            fs::read_link(thread.join("ns/mnt")),
+        ) else {
+            continue;
+        };
+        if ["landfall-device", "landfall-answer"].contains(&name.trim_end()) {
+            serving += 1;
+            assert_ne!(mounts, ours, "{name}");
+        }
+    }
+    assert!(serving >= 2, "{serving}");
+    drop(recorder);
+}
