@@ -3,7 +3,26 @@
 //! A [`Plan`] says what is proven and measured, and in how many shards. Any scheduler runs the shards, each on one machine;
 //! each leaves one immutable document, named by its content, where results go. Merging the documents is a pure function:
 //! their order, and whether one is there twice, change nothing.
+//!
+//! - `plan_file`: what a user asks for; `plan`: what is kept of it, and never changes;
+//! - `run`: what one shard does, and `document`: what it leaves;
+//! - `store`: where documents and recordings are kept, and `content`: how they are called;
+//! - `merge`: what all of it came to.
 
-pub mod plan;
+mod content;
+mod document;
+mod error;
+mod merge;
+mod plan;
+mod plan_file;
+mod run;
+mod store;
 
-pub use plan::Plan;
+pub use content::{CampaignId, Digest};
+pub use document::{Outcome, ShardDocument};
+pub use error::Error;
+pub use merge::{Campaign, FailedTask, Measured, Proof};
+pub use plan::{Plan, Share, Task};
+pub use plan_file::{PlanFile, RecordingOf, Run};
+pub use run::{ShardRun, fetch};
+pub use store::{Location, ResultStore};

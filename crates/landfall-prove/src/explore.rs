@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use landfall_recorder::crash::{CrashState, StateName};
-use landfall_results::proof::{Unchecked, Violation, ViolationCount};
+use landfall_results::proof::{Origin, Shard, Unchecked, Violation, ViolationCount};
 
 use crate::judge::Judgement;
 use crate::worker::{Case, Checked, Worker};
@@ -27,7 +27,7 @@ pub(crate) struct Tally {
     pub names: Vec<StateName>,
     /// The place of the first state, of those that one power cut has left, in which a promise was broken; the first of all
     /// states is 1.
-    pub first_failing: Option<usize>,
+    pub first_failing: Option<u64>,
     /// States in which a promise was broken.
     pub failing: u64,
     /// States in which something acknowledged was not there.
@@ -38,36 +38,54 @@ pub(crate) struct Tally {
     pub only_last: bool,
     /// Each kind of violation.
     pub violations: BTreeMap<Violation, ViolationCount>,
-    /// Whether the example of damage is a crash.
-    shows_crash: bool,
     /// States that could not be checked.
     pub unchecked: Option<Unchecked>,
-    /// The failing state that lacks least, and what is wrong with it.
-    pub shortest: Option<(CrashState, Judgement)>,
+    /// The failing state that lacks least, the first of several, and what is wrong with it.
+    pub shortest: Option<Shortest>,
     /// How long it took.
     pub took: Duration,
 }
 
+/// The failing state that lacks least.
+#[derive(Clone, Debug)]
+pub(crate) struct Shortest {
+    pub state: CrashState,
+    pub judgement: Judgement,
+    /// What makes it shorter than another.
+    pub origin: Origin,
+}
+
 impl Tally {
-    fn add(&mut self, place: usize, state: &CrashState, checked: Checked) {
-        if !self.count(&state.name, &checked) {
+    fn add(&mut self, place: u64, state: &CrashState, checked: Checked) {
+        if !self.count(&state.name, Some(place), &checked) {
             self.first_failing = Some(self.first_failing.map_or(place, |first| first.min(place)));
         }
         if matches!(checked, Checked::Judged(_)) {
             self.names.push(state.name);
         }
-        let size = |state: &CrashState| (state.omitted, state.position);
-        let shorter = |(best, _): &(CrashState, Judgement)| size(state) < size(best);
+        let origin = Origin {
+            omitted: state.omitted.into(),
+            position: state.position as u64,
+            place,
+        };
         if let Checked::Judged(judgement) = checked
             && !judgement.kept()
-            && self.shortest.as_ref().is_none_or(shorter)
+            && self
+                .shortest
+                .as_ref()
+                .is_none_or(|best| origin < best.origin)
         {
-            self.shortest = Some((*state, judgement));
+            self.shortest = Some(Shortest {
+                state: *state,
+                judgement,
+                origin,
+            });
         }
     }
 
-    /// Counts a state of this name; returns whether it kept every promise, as far as is known.
-    pub fn count(&mut self, name: &dyn Display, checked: &Checked) -> bool {
+    /// Counts a state of this name, and of this place if one power cut has left it; returns whether it kept every promise, as
+    /// far as is known.
+    pub fn count(&mut self, name: &dyn Display, place: Option<u64>, checked: &Checked) -> bool {
         let judgement = match checked {
             Checked::Judged(judgement) => judgement,
             Checked::Unchecked(reason) => {
@@ -90,22 +108,22 @@ impl Tally {
             self.worst_lost = self.worst_lost.max(judgement.lost.len() as u64);
         }
         for violation in &judgement.violations {
-            let detail = judgement.detail(*violation);
-            let count = self
-                .violations
-                .entry(*violation)
-                .or_insert_with(|| ViolationCount {
-                    violation: *violation,
-                    states: 0,
-                    example: name.to_string(),
-                    detail,
-                });
-            count.states += 1;
-            // Of all damage a crash is what a user must know of.
-            if *violation == Violation::Damaged && judgement.crashed && !self.shows_crash {
-                self.shows_crash = true;
-                count.example = name.to_string();
-                count.detail = judgement.detail(*violation);
+            let this = ViolationCount {
+                violation: *violation,
+                states: 1,
+                example: name.to_string(),
+                detail: judgement.detail(*violation),
+                place,
+                crashed: *violation == Violation::Damaged && judgement.crashed,
+            };
+            match self.violations.get_mut(violation) {
+                None => drop(self.violations.insert(*violation, this)),
+                // Whoever is faster: what is shown does not depend on that.
+                Some(known) if this.is_better_example_than(known) => {
+                    let states = known.states + 1;
+                    *known = ViolationCount { states, ..this };
+                }
+                Some(known) => known.states += 1,
             }
         }
         false
@@ -132,10 +150,12 @@ pub(crate) enum Until {
 }
 
 /// Checks `states` with `workers` workers, as many as are enough. Each time that their epochs go back costs
-/// every worker a new beginning. `heard` is told now and then how many have been checked, and how many of them failed.
+/// every worker a new beginning. They are the part `shard` of all, and counted by their places in all. `heard` is told now
+/// and then how many have been checked, and how many of them failed.
 pub(crate) fn explore(
     case: &Case<'_>,
     states: &[CrashState],
+    shard: Shard,
     workers: usize,
     until: Until,
     stop: &Stop,
@@ -186,7 +206,9 @@ pub(crate) fn explore(
         drop(sender);
         for message in receiver {
             match message {
-                Ok((place, state, checked)) => tally.add(place + 1, state, checked),
+                Ok((place, state, checked)) => {
+                    tally.add(shard.place_in_whole(place as u64 + 1), state, checked)
+                }
                 Err(error) => {
                     enough.store(true, Ordering::Relaxed);
                     return Err(Error::io("cannot make a disk for crash states")(error));

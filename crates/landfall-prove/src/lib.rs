@@ -5,6 +5,7 @@
 //! what it reads back is held against what it had acknowledged.
 //!
 //! - `subject`: what is proven; `record` runs it on a recorder, with a `writeback` injector if asked for;
+//! - `making`: how a recording was made, which is kept with it;
 //! - `history`: what was sent and acknowledged, and where among the device's writes;
 //! - `proof`: the whole of it; `explore`: the crash states, several `worker`s checking them; `judge` says what is lost;
 //! - `checks`: what was found in which files, told apart by `file_identity`: equal files are checked once;
@@ -36,6 +37,7 @@ mod file_identity;
 mod file_layout;
 mod history;
 mod judge;
+mod making;
 mod plan;
 mod power_cuts;
 mod progress;

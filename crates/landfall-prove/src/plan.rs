@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use landfall_recorder::crash::{Model, Order};
 use landfall_recorder::{AtomicUnit, Fault, Offer};
+use landfall_results::proof::Shard;
 
 use crate::CutName;
 use crate::check_process::CheckIn;
@@ -55,6 +56,8 @@ pub struct Plan {
     pub check_all: bool,
     /// Most states of a second power cut, during the recovery from the first, that are tried; 0: none.
     pub second_cuts: usize,
+    /// The part of the states that is tried, if other machines try the rest; `None`: all of them.
+    pub shard: Option<Shard>,
     /// Only this state is tried.
     pub only: Option<CutName>,
     /// A recording to try, instead of making one.
@@ -113,6 +116,7 @@ impl Plan {
             workers: None,
             check_all: false,
             second_cuts: 0,
+            shard: None,
             only: None,
             recorded: None,
             again: String::new(),

@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 use landfall_os::Filesystem;
 use landfall_recorder::crash::{Layout, Model, Order, Survey};
 use landfall_recorder::{Offer, Options, Recording};
-use landfall_results::proof::{Coverage, ProofResults, Violation, Workload};
+use landfall_results::proof::{Coverage, FailingState, ProofResults, Shard, Violation, Workload};
 
 use crate::checks::Checks;
 use crate::exercised::exercised;
-use crate::explore::{Tally, Until, explore, spread};
+use crate::explore::{Shortest, Tally, Until, explore, spread};
 use crate::history::History;
+use crate::making::Making;
 use crate::plan::Plan;
-use crate::record::{self, Recorded, record};
+use crate::record::{self, record};
 use crate::scratch_fs::{BackingDevice, FilesystemSpec, Kind, ScratchFilesystem};
 use crate::second_cut::{SecondCut, Wanted};
 use crate::shorten::shorten;
@@ -39,35 +40,27 @@ pub struct Proof {
 /// To make filesystems needs root, FUSE and loop devices. The calling thread, and those that it starts afterwards, then
 /// get mounts of their own (see [`landfall_os::isolate_mounts`]).
 pub fn prove(plan: &Plan, stop: &Stop, progress: &mut dyn Progress) -> Result<Proof, Error> {
-    let recorded = match &plan.recorded {
-        Some(path) => Recorded {
-            recording: load(path, plan)?,
-            ended: None,
-        },
+    let (recording, making) = match &plan.recorded {
+        Some(path) => load(path, plan)?,
         None => {
             progress.doing("running the workload", 0, plan.states, Duration::ZERO);
             run_workload(plan, stop)?
         }
     };
     if let Some(path) = &plan.keep_recording {
-        recorded
-            .recording
+        recording
             .save(path)
             .map_err(Error::io(format!("cannot write {}", path.display())))?;
     }
-    let recorded = Recorded {
-        recording: recorded.recording.with_atomic_unit(plan.atomic),
-        ..recorded
-    };
-    let history =
-        History::of(&recorded.recording).map_err(Error::io("cannot read the acknowledgements"))?;
+    let recording = recording.with_atomic_unit(plan.atomic);
+    let history = History::of(&recording).map_err(Error::io("cannot read the acknowledgements"))?;
     let checks = Checks::default();
     let case = Case {
         subject: plan.subject.as_ref(),
         check_in: &plan.check_in,
         filesystem: &plan.filesystem,
-        recording: &recorded.recording,
-        creation: plan.creation,
+        recording: &recording,
+        creation: making.creation,
         checks: (!plan.check_all && plan.only.is_none()).then_some(&checks),
         history: &history,
         stop,
@@ -78,35 +71,29 @@ pub fn prove(plan: &Plan, stop: &Stop, progress: &mut dyn Progress) -> Result<Pr
     let (filesystem, layout) = Worker::new(&case)
         .and_then(look)
         .map_err(Error::io("cannot mount the filesystem as it was recorded"))?;
-    let results = examine(plan, &case, &layout, recorded.ended, stop, progress)?;
+    let results = examine(plan, &case, &layout, making, stop, progress)?;
     Ok(Proof {
         results,
         filesystem,
     })
 }
 
-/// What a recording is of.
-fn note(plan: &Plan) -> String {
-    format!("{}\n{}", plan.subject.name(), plan.filesystem)
-}
-
 /// Reads a recording, which must be of this subject on this filesystem: held against another it would
 /// say nothing.
-fn load(path: &Path, plan: &Plan) -> Result<Recording, Error> {
+fn load(path: &Path, plan: &Plan) -> Result<(Recording, Making), Error> {
     let recording = Recording::load(path, &plan.directory)
         .map_err(|error| Error::Usage(format!("cannot read {}: {error}", path.display())))?;
-    if recording.note() != note(plan) {
-        let (subject, filesystem) = recording.note().split_once('\n').unwrap_or_default();
-        return Err(Error::Usage(format!(
+    let making = Making::read(recording.note(), plan).map_err(|[subject, filesystem]| {
+        Error::Usage(format!(
             "{} is a recording of '{subject}' on '{filesystem}': name that subject with its settings, and that filesystem with --fs",
             path.display()
-        )));
-    }
-    Ok(recording)
+        ))
+    })?;
+    Ok((recording, making))
 }
 
 /// Runs the subject on a filesystem made for it.
-fn run_workload(plan: &Plan, stop: &Stop) -> Result<Recorded, Error> {
+fn run_workload(plan: &Plan, stop: &Stop) -> Result<(Recording, Making), Error> {
     let options = Options {
         size: plan.filesystem.small_size_for(plan.subject.capacity()),
         memory: MEMORY,
@@ -137,10 +124,12 @@ fn run_workload(plan: &Plan, stop: &Stop) -> Result<Recorded, Error> {
     )?;
     // The states' filesystems would meet their own double otherwise.
     made.close()?;
-    Ok(Recorded {
-        recording: recorded.recording.with_note(note(plan)),
-        ..recorded
-    })
+    let making = Making {
+        ended: recorded.ended,
+        ..Making::planned(plan)
+    };
+    let note = making.note(plan);
+    Ok((recorded.recording.with_note(note), making))
 }
 
 /// Checks the crash states of a recording.
@@ -148,7 +137,7 @@ fn examine(
     plan: &Plan,
     case: &Case<'_>,
     layout: &Layout,
-    ended: Option<String>,
+    making: Making,
     stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<ProofResults, Error> {
@@ -163,13 +152,16 @@ fn examine(
     };
     let Survey {
         mut states,
-        leading,
+        mut leading,
         coverage: planned,
     } = survey.map_err(|error| match (only, error.kind()) {
         // It is the name that is wrong.
         (Some(_), io::ErrorKind::InvalidInput) => Error::Usage(format!("no such state: {error}")),
         _ => Error::io("cannot plan the crash states")(error),
     })?;
+    let shard = plan.shard.unwrap_or(Shard::WHOLE);
+    leading = shard.share(leading);
+    states = shard.part(&states);
     let workers = if mounts_copies(&plan.filesystem) {
         plan.workers.unwrap_or_else(processors)
     } else {
@@ -187,6 +179,7 @@ fn examine(
         None => explore(
             case,
             &states,
+            shard,
             workers.min(states.len().max(1)),
             if plan.until_first {
                 Until::FirstFailing
@@ -194,10 +187,17 @@ fn examine(
                 Until::Deadline(deadline)
             },
             stop,
-            &mut |tally| tell(progress, tally, states.len() + plan.second_cuts),
+            &mut |tally| {
+                tell(
+                    progress,
+                    tally,
+                    states.len() + shard.share(plan.second_cuts),
+                )
+            },
         )?,
     };
-    let wanted = match (second_of_only, plan.only, plan.second_cuts) {
+    let second_cuts = shard.share(plan.second_cuts);
+    let wanted = match (second_of_only, plan.only, second_cuts) {
         (Some(name), ..) => Some(Wanted::Only(name)),
         (None, Some(_), _) | (None, None, 0) => None,
         (None, None, most) => Some(Wanted::Most(most)),
@@ -217,27 +217,33 @@ fn examine(
                 keep_image: plan.keep_image.as_deref(),
                 stop,
             };
-            let all = states.len() + plan.second_cuts;
+            let all = states.len() + second_cuts;
             Some(second.explore(&mut tally, &mut |tally, _| tell(progress, tally, all))?)
         }
     };
     let shortest = match &tally.shortest {
         // It was asked for, and no other one; or none was.
         Some(only) if plan.only.is_some() || plan.until_first => Some(only.clone()),
-        Some((state, judgement)) => {
+        Some(found) => {
             let all = states.len();
             progress.doing("shortening the failing state", all, all, Duration::ZERO);
-            let violation = judgement.worst();
-            let shorter = shorten(case, state, violation, stop)
+            let violation = found.judgement.worst();
+            let shorter = shorten(case, &found.state, violation, stop)
                 .map_err(Error::io("cannot shorten the failing state"))?;
-            Some(shorter.unwrap_or_else(|| (*state, judgement.clone())))
+            let (state, judgement) =
+                shorter.unwrap_or_else(|| (found.state, found.judgement.clone()));
+            Some(Shortest {
+                state,
+                judgement,
+                ..*found
+            })
         }
         None => None,
     };
     let only_first = only.filter(|_| second_of_only.is_none());
     let kept = shortest
         .as_ref()
-        .map(|(state, _)| state.name)
+        .map(|shortest| shortest.state.name)
         .or(only_first);
     if let (Some(path), Some(name)) = (&plan.keep_image, kept) {
         let saved = Worker::new(case).and_then(|mut worker| {
@@ -247,16 +253,16 @@ fn examine(
         saved.map_err(Error::io(format!("cannot write {}", path.display())))?;
     }
     let shortest = match shortest {
-        Some((state, judgement)) => {
+        Some(shortest) => {
+            let Shortest {
+                state, judgement, ..
+            } = &shortest;
             let name = state.name.into();
-            Some(failing(
-                recording,
-                layout,
-                &name,
-                &state,
-                &judgement,
-                &plan.again,
-            )?)
+            let shown = failing(recording, layout, &name, state, judgement, &plan.again)?;
+            Some(FailingState {
+                found: plan.only.is_none().then_some(shortest.origin),
+                ..shown
+            })
         }
         None => seen.as_ref().and_then(|seen| seen.failing.clone()),
     };
@@ -279,19 +285,20 @@ fn examine(
         model: plan.model.to_string(),
         atomic_bytes: plan.atomic.bytes(),
         seed: plan.seed,
-        faults: plan.faults.iter().map(ToString::to_string).collect(),
-        creation: plan.creation,
-        writeback: plan.writeback,
+        faults: making.faults.iter().map(ToString::to_string).collect(),
+        creation: making.creation,
+        writeback: making.writeback,
+        shard: plan.shard,
         workload: Workload {
             sent: whole.sent.len() as u64,
             acknowledged: whole.acknowledged.len() as u64,
             writes: counts.writes,
             written_bytes: counts.written_bytes,
             flushes: counts.flushes,
-            forced_writes: (plan.offer == Offer::ForceUnitAccess)
+            forced_writes: (making.offer == Offer::ForceUnitAccess)
                 .then(|| recording.forced_writes()),
             spilled_bytes: recording.spilled(),
-            ended,
+            ended: making.ended,
         },
         coverage: Coverage {
             epochs: planned.epochs as u64,
@@ -313,7 +320,7 @@ fn examine(
             .into_iter()
             .filter_map(|violation| tally.violations.get(&violation).cloned())
             .collect(),
-        first_failing: tally.first_failing.map(|place| place as u64),
+        first_failing: tally.first_failing,
         failing_states: tally.failing,
         losing_states: tally.losing,
         worst_lost: tally.worst_lost,

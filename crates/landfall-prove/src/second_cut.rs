@@ -144,7 +144,7 @@ impl SecondCut<'_> {
                         }
                         Heard::State(name, checked) => {
                             seen.counts.checked += u64::from(matches!(checked, Checked::Judged(_)));
-                            let kept = tally.count(&name, &checked);
+                            let kept = tally.count(&name, None, &checked);
                             seen.counts.failing += u64::from(!kept);
                         }
                         Heard::Shortened(state) => seen.failing = Some(state),

@@ -117,5 +117,6 @@ pub(crate) fn failing(
             .map(|(_, detail)| detail.clone())
             .collect(),
         timeline: timeline.map_err(Error::io("cannot read the recording"))?,
+        found: None,
     })
 }

@@ -1,10 +1,12 @@
 //! The command line.
 
 mod advise;
+mod campaign;
 mod log;
 mod prove;
 mod state;
 mod store;
+pub mod words;
 
 use std::path::PathBuf;
 
@@ -18,6 +20,9 @@ use landfall_lab::{Experiment, SiteSpec, experiments, standard_plans};
 use crate::exit::Failure;
 
 pub use advise::Advise;
+pub use campaign::{
+    Campaign, CampaignCommand, CampaignFetch, CampaignMerge, CampaignPlan, CampaignRun,
+};
 pub use log::{Log, LogCommand, LogDirectory, LogSalvage};
 pub use prove::{Prove, States, Workload};
 pub use state::{State, StateCommand};
@@ -64,6 +69,8 @@ pub enum Command {
     /// Begins with what to change: from, to, what it gives, and what the default lost in simulated power cuts. Goes by
     /// what earlier runs found, and measures the directory if none did. Advises on what is installed, or named.
     Advise(Box<Advise>),
+    /// Prove and measure on many machines: shards for any scheduler, results in one place, one verdict.
+    Campaign(Campaign),
     /// Print the databases that can be measured and proven, with where they are, and what else can be proven.
     Subjects(Subjects),
     /// Look at a durable log of the engine's.

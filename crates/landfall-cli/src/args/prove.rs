@@ -9,6 +9,7 @@ use landfall_prove::scratch_fs::FilesystemSpec;
 use landfall_prove::{CutName, Plan};
 use landfall_recorder::crash::{Model, Order};
 use landfall_recorder::{AtomicUnit, Fault};
+use landfall_results::proof::Shard;
 
 use super::Documents;
 
@@ -155,6 +156,11 @@ pub struct States {
     /// states that this leaves at most.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
     pub second_cuts: u32,
+
+    /// Try this part of the states only, as 3/16: the third of every sixteen, where other machines try the others in the same
+    /// recording with the same seed.
+    #[arg(long, value_name = "I/N", requires = "recording", conflicts_with_all = ["only", "self_test", "catalogue"])]
+    pub shard: Option<Shard>,
 
     /// Try this state only, by its name, as 1:12:s2a0; after a second cut, 1:12:s2a0/1:3:none.
     #[arg(long = "state", value_name = "NAME")]

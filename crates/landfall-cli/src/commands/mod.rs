@@ -1,6 +1,7 @@
 //! One module for each subcommand.
 
 pub mod advise;
+pub mod campaign;
 pub mod clean;
 pub mod compare;
 mod documents;

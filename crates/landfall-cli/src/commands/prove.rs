@@ -14,6 +14,7 @@ use landfall_prove::{Offer, Plan, Progress, Stop, subjects};
 
 use landfall_results::proof::{Outcome, ProofResults};
 
+use crate::args::words::{OF_MAKING, without};
 use crate::args::{Prove, States, Workload};
 use crate::commands::documents::{command_line, prepare_report};
 use crate::commands::files::check_plain_file;
@@ -130,6 +131,7 @@ fn plan(
     plan.workers = states.workers.map(|workers| workers as usize);
     plan.check_all = states.check_all;
     plan.second_cuts = states.second_cuts as usize;
+    plan.shard = states.shard;
     plan.only = states.only;
     plan.keep_image = states.keep_image;
     Ok(plan)
@@ -138,7 +140,7 @@ fn plan(
 /// The command line without what says which states are tried, what is kept, and where results go; with
 /// the recording instead of its making, if it was kept.
 fn again(words: impl Iterator<Item = String>) -> String {
-    const DROPPED: [&str; 13] = [
+    const DROPPED: [&str; 16] = [
         "--state",
         "--states",
         "--minutes",
@@ -147,49 +149,32 @@ fn again(words: impl Iterator<Item = String>) -> String {
         "--workers",
         "--check-all",
         "--second-cuts",
+        "--shard",
         "--keep-image",
         "--json",
         "--markdown",
         "--report",
         "--no-report",
-    ];
-    const OF_MAKING: [&str; 5] = [
-        "--transactions",
-        "--fault",
-        "--writeback",
-        "--creation",
-        "--fua",
-    ];
-    const WITHOUT_VALUE: [&str; 5] = [
-        "--no-report",
-        "--writeback",
-        "--check-all",
-        "--creation",
-        "--fua",
+        "--quiet",
+        "-q",
     ];
     let words: Vec<String> = words.collect();
-    let kept = words
-        .iter()
-        .any(|word| word.split('=').next() == Some("--keep-recording"));
-    let mut again = vec!["landfall".to_owned()];
-    let mut words = words.into_iter();
-    while let Some(word) = words.next() {
-        let (name, has_value) = match word.split_once('=') {
-            Some((name, _)) => (name, true),
-            None => (word.as_str(), false),
-        };
-        let dropped = DROPPED.contains(&name) || (kept && OF_MAKING.contains(&name));
-        if dropped {
-            if !has_value && !WITHOUT_VALUE.contains(&name) {
-                words.next();
-            }
-        } else if let Some(rest) = word.strip_prefix("--keep-recording") {
-            again.push(format!("--recording{rest}"));
-        } else {
-            again.push(quoted(&word));
-        }
-    }
-    again.join(" ")
+    let is_kept = |word: &String| word.split('=').next() == Some("--keep-recording");
+    let of_making: &[&str] = if words.iter().any(is_kept) {
+        &OF_MAKING
+    } else {
+        &[]
+    };
+    let dropped: Vec<&str> = DROPPED.iter().chain(of_making).copied().collect();
+    let words = without(&words, &dropped).into_iter();
+    let again = words.map(|word| match word.strip_prefix("--keep-recording") {
+        Some(rest) => format!("--recording{rest}"),
+        None => quoted(&word),
+    });
+    std::iter::once("landfall".to_owned())
+        .chain(again)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The command's programs are settings of subject 'command'.

@@ -21,6 +21,7 @@ pub fn proof() -> ProofResults {
         atomic_bytes: 512,
         creation: false,
         writeback: false,
+        shard: None,
         workload: Workload {
             sent: 24,
             acknowledged: 24,
@@ -84,6 +85,8 @@ pub fn failing() -> ProofResults {
             states: 40,
             example: "1:2:none".to_owned(),
             detail: "of 9 acknowledged transactions 3 are not there: 7-9".to_owned(),
+            place: Some(4),
+            crashed: false,
         }],
         failing_states: 40,
         losing_states: 40,
@@ -112,6 +115,7 @@ pub fn state(timeline: Vec<Moment>) -> FailingState {
         command: "landfall prove sqlite --state 1:2:s2a0".to_owned(),
         details: vec!["transaction 7, the last one acknowledged, is not there".to_owned()],
         timeline,
+        found: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a proof found: what power cuts did to a subject.
 //!
-//! `summary_text` says it in words.
+//! `summary_text` says it in words; `merge` makes one of what several machines found.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,10 +10,13 @@ use crate::FilesystemSpec;
 mod exercised;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
+pub mod merge;
+mod shard;
 mod subject_name;
 pub mod summary_text;
 
 pub use exercised::{Exercised, Hazard, has_tried};
+pub use shard::Shard;
 pub use subject_name::SubjectName;
 
 /// Bytes that any disk writes whole or not at all.
@@ -46,6 +49,9 @@ pub struct ProofResults {
     pub creation: bool,
     /// Whether write-back was injected: dirty pages forced out between transactions.
     pub writeback: bool,
+    /// The part of the planned states that was tried, if other machines have the rest; places are those in the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// What was recorded.
     pub workload: Workload,
     /// Which crash states there are, and which were checked.
@@ -232,6 +238,35 @@ pub struct ViolationCount {
     pub example: String,
     /// What was wrong there.
     pub detail: String,
+    /// The example's place in the order of the states; none after a second power cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<u64>,
+    /// Whether the example is a crash.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub crashed: bool,
+}
+
+impl ViolationCount {
+    /// Whether its example is shown rather than the other's: of all damage a crash is what a user must know of, and else
+    /// the first in the order of the states.
+    pub fn is_better_example_than(&self, other: &ViolationCount) -> bool {
+        let key = |one: &ViolationCount| (!one.crashed, one.place.unwrap_or(u64::MAX));
+        key(self) < key(other)
+    }
+}
+
+/// The state that was found before it was made shorter, by what makes one shorter than another: of several machines' the
+/// least is shown.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub struct Origin {
+    /// Changed sectors that did not arrive.
+    pub omitted: u64,
+    /// What had happened to the device before the cut.
+    pub position: u64,
+    /// Its place in the order of the states.
+    pub place: u64,
 }
 
 /// One crash state in which a promise was broken.
@@ -245,6 +280,9 @@ pub struct FailingState {
     pub details: Vec<String>,
     /// What happened to the device around the cut, in order.
     pub timeline: Vec<Moment>,
+    /// What it was made of, if it was the shortest of all that one power cut had left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<Origin>,
 }
 
 /// One thing that happened to the device.

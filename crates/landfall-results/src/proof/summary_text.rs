@@ -551,6 +551,8 @@ mod tests {
             states: 40,
             example: "1:2:none".into(),
             detail: "only a part is there of transaction 3".into(),
+            place: None,
+            crashed: false,
         }];
         assert_eq!(
             verdict(&lost),

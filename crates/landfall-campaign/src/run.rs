@@ -1,0 +1,221 @@
+//! Does what one shard is to do: runs the program once for each task, and keeps one document of all of them.
+//!
+//! The program is this one, as a user would run it: what a shard does can be done by hand. Nothing is kept before all tasks
+//! have ended: a shard that is killed has left nothing, and is run again.
+//!
+//! Threads: the caller's, which waits for one program after the other. They end with it, however it ends.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use landfall_lab::{Found, Results};
+use landfall_os::{Stop, end_with_this_thread};
+use landfall_results::proof::{Outcome as ProofOutcome, Shard};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::Error;
+use crate::content::{CampaignId, Digest};
+use crate::document::{Outcome, ShardDocument};
+use crate::plan::{Plan, Share, Task};
+use crate::store::ResultStore;
+
+/// How often a running program is looked at.
+const GLANCE: Duration = Duration::from_millis(20);
+/// Exit codes with which results were written: measured, not proven, lost, too noisy.
+const WITH_RESULTS: [i32; 4] = [0, 1, 3, 5];
+/// Stopped by a signal.
+const STOPPED: i32 = 130;
+
+/// A shard that is to be run.
+pub struct ShardRun<'a> {
+    /// Where results are kept.
+    pub store: &'a ResultStore,
+    /// What the campaign is to do.
+    pub plan: &'a Plan,
+    /// Which of its shards.
+    pub shard: Shard,
+    /// The program: landfall.
+    pub program: &'a Path,
+    /// Where recordings are kept, and what is written meanwhile.
+    pub work: &'a Path,
+    /// Set by Ctrl-C.
+    pub stop: &'a Stop,
+}
+
+impl ShardRun<'_> {
+    /// Runs it, and keeps its document. `say` hears what is begun.
+    pub fn run(&self, say: &mut dyn FnMut(&str)) -> Result<ShardDocument, Error> {
+        self.plan.check(self.shard)?;
+        fs::create_dir_all(self.work).map_err(Error::io("make directory", self.work))?;
+        let begin = Instant::now();
+        let started = jiff::Timestamp::now().to_string();
+        let id = self.plan.id();
+        let mut document = ShardDocument::new(id.clone(), self.shard, started);
+        for (number, task) in (1..).zip(&self.plan.tasks) {
+            say(&format!(
+                "task {number} of {}: {}",
+                self.plan.tasks.len(),
+                task.command
+            ));
+            document.outcomes.push(self.task(&id, number, task)?);
+        }
+        document.seconds = begin.elapsed().as_secs_f64();
+        self.store.put_shard(&document)?;
+        Ok(document)
+    }
+
+    fn task(&self, id: &CampaignId, number: usize, task: &Task) -> Result<Outcome, Error> {
+        // Another shard of the campaign may run in the same directory.
+        let own = |what: &str| {
+            let name = format!("{id}-{}-{number}.{what}", self.shard.index());
+            Temporary(self.work.join(name))
+        };
+        let (results, recording) = (own("json"), own("recording"));
+        let mut words = task.words.clone();
+        let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
+        add("--json", results.0.display().to_string());
+        match &task.share {
+            Share::States { recording } => {
+                let path = fetch(self.store, id, *recording, self.work)?;
+                add("--recording", path.display().to_string());
+                add("--shard", self.shard.to_string());
+            }
+            Share::Recordings { seed } => {
+                add("--keep-recording", recording.0.display().to_string());
+                let seed = seed.wrapping_add(u64::from(self.shard.index()) - 1);
+                add("--seed", seed.to_string());
+            }
+            Share::Machines => {}
+        }
+        words.extend(["--no-report".to_owned(), "--quiet".to_owned()]);
+        let (code, complaint) = self.program(&words)?;
+        let failed = |why: String| Outcome::Failed { code, why };
+        if !code.is_some_and(|code| WITH_RESULTS.contains(&code)) {
+            return Ok(failed(complaint));
+        }
+        let found = match fs::read_to_string(&results.0) {
+            Ok(text) => Results::from_json(&text),
+            Err(_) => return Ok(failed(complaint)),
+        };
+        let mut found = match found {
+            Ok(found) => Box::new(found),
+            Err(error) => return Ok(failed(format!("what it wrote {error}"))),
+        };
+        let has_lost = found
+            .proofs()
+            .any(|proof| proof.outcome() == ProofOutcome::LostSomething);
+        let recording = if matches!(task.share, Share::Recordings { .. }) && has_lost {
+            let bytes = fs::read(&recording.0).map_err(Error::io("read", &recording.0))?;
+            let digest = self.store.put_recording(id, bytes)?;
+            // Where it is fetched to, and not where it was made.
+            let (made, fetched) = (recording.0.display(), recording_file(self.work, digest));
+            let (made, fetched) = (made.to_string(), fetched.display().to_string());
+            for experiment in &mut found.experiments {
+                if let Found::Prove(proof) = experiment
+                    && let Some(shortest) = &mut proof.shortest
+                {
+                    shortest.command = shortest.command.replace(&made, &fetched);
+                }
+            }
+            Some(digest)
+        } else {
+            None
+        };
+        Ok(Outcome::Done {
+            results: found,
+            recording,
+        })
+    }
+
+    /// Runs the program with these words; returns its exit code and what it complained of.
+    fn program(&self, words: &[String]) -> Result<(Option<i32>, String), Error> {
+        let cannot = || Error::io("run", self.program);
+        let complaints =
+            tempfile::tempfile().map_err(Error::io("make a file in", &std::env::temp_dir()))?;
+        let stderr = complaints.try_clone().map_err(cannot())?;
+        let mut command = Command::new(self.program);
+        command
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(stderr);
+        end_with_this_thread(&mut command, Signal::TERM);
+        let mut child = command.spawn().map_err(cannot())?;
+        let mut is_told = false;
+        let status = loop {
+            if let Some(status) = child.try_wait().map_err(cannot())? {
+                break status;
+            }
+            if self.stop.is_requested() && !is_told {
+                is_told = true;
+                // A terminal told it too; a scheduler tells its parent only.
+                let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+            }
+            std::thread::sleep(GLANCE);
+        };
+        if self.stop.is_requested() || status.code() == Some(STOPPED) {
+            return Err(Error::Stopped);
+        }
+        Ok((status.code(), complaint(complaints, status)))
+    }
+}
+
+/// What a program complained of: its last words, in one line.
+fn complaint(mut said: fs::File, status: std::process::ExitStatus) -> String {
+    use std::io::{Read, Seek};
+    /// Characters that are enough.
+    const MOST: usize = 1000;
+    let mut bytes = Vec::new();
+    let read = said.rewind().and_then(|()| said.read_to_end(&mut bytes));
+    let text = String::from_utf8_lossy(&bytes);
+    let last = text.lines().rfind(|line| !line.trim().is_empty());
+    match (read, last) {
+        (Ok(_), Some(last)) => {
+            let last = last
+                .trim_start_matches("landfall: ")
+                .trim_start_matches("error: ");
+            last.chars().take(MOST).collect()
+        }
+        _ => format!("it ended with {status} and said nothing"),
+    }
+}
+
+/// Where the recording of this name is on a machine.
+fn recording_file(work: &Path, digest: Digest) -> PathBuf {
+    work.join(format!("{digest}.recording"))
+}
+
+/// The recording of this name in `work`, fetched if it is not there.
+pub fn fetch(
+    store: &ResultStore,
+    id: &CampaignId,
+    digest: Digest,
+    work: &Path,
+) -> Result<PathBuf, Error> {
+    let path = recording_file(work, digest);
+    // One that was cut off by a full disk or a kill is fetched again.
+    let is_there = fs::read(&path).is_ok_and(|bytes| Digest::of(&bytes) == digest);
+    if !is_there {
+        fs::create_dir_all(work).map_err(Error::io("make directory", work))?;
+        let bytes = store.recording(id, digest)?;
+        let write = |file: &mut tempfile::NamedTempFile| std::io::Write::write_all(file, &bytes);
+        let mut file =
+            tempfile::NamedTempFile::new_in(work).map_err(Error::io("make a file in", work))?;
+        write(&mut file).map_err(Error::io("write", &path))?;
+        file.persist(&path)
+            .map_err(|error| error.error)
+            .map_err(Error::io("write", &path))?;
+    }
+    Ok(path)
+}
+
+/// A file that goes when this is dropped, if it was ever made.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,325 @@
+//! Where results are kept: a directory that all machines share, or a bucket of an object store that speaks S3.
+//!
+//! Everything in it is immutable and called by its content. It is created or found to be there, never written over: two
+//! machines that put the same at once put one thing, and a machine that dies leaves all of a document or nothing of it.
+//!
+//! ```text
+//! CAMPAIGN/plan.json
+//! CAMPAIGN/recordings/DIGEST
+//! CAMPAIGN/shards/0003/DIGEST.json
+//! ```
+//!
+//! Threads: none but its caller's. Each call waits until the store has answered.
+
+use std::fmt;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+use landfall_results::proof::Shard;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use tokio::runtime::Runtime;
+
+use crate::Error;
+use crate::content::{CampaignId, Digest};
+use crate::document::ShardDocument;
+use crate::plan::Plan;
+
+/// Where results are kept.
+pub struct ResultStore {
+    store: Arc<dyn ObjectStore>,
+    prefix: Path,
+    /// As the user calls it.
+    place: String,
+    runtime: Runtime,
+}
+
+impl fmt::Debug for ResultStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ResultStore").field(&self.place).finish()
+    }
+}
+
+/// A campaign in a place: `PLACE/ID`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// Where results are kept.
+    pub place: String,
+    /// The campaign.
+    pub campaign: CampaignId,
+}
+
+impl std::str::FromStr for Location {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Location, String> {
+        let (place, id) = text
+            .trim_end_matches('/')
+            .rsplit_once('/')
+            .ok_or("it is written RESULTS/CAMPAIGN, as `landfall campaign plan` says it")?;
+        let place = if place.is_empty() { "/" } else { place };
+        Ok(Location {
+            place: place.to_owned(),
+            campaign: id.parse()?,
+        })
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.place.trim_end_matches('/'), self.campaign)
+    }
+}
+
+impl ResultStore {
+    /// Opens `place`: a directory, or `s3://bucket/prefix`, of which the environment has the credentials (`AWS_…`).
+    ///
+    /// Nothing is asked of an object store yet.
+    pub fn open(place: &str) -> Result<ResultStore, Error> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Error::Store {
+                doing: "begin",
+                place: place.to_owned(),
+                why: error.to_string(),
+            })?;
+        let (store, prefix) = match place.split_once("://") {
+            Some(("s3", rest)) => s3(place, rest)?,
+            Some(_) => {
+                return Err(Error::Usage(format!(
+                    "results cannot go to {place}: name a directory, or s3://BUCKET/PREFIX"
+                )));
+            }
+            None => (directory(place)?, Path::default()),
+        };
+        Ok(ResultStore {
+            store,
+            prefix,
+            place: place.to_owned(),
+            runtime,
+        })
+    }
+
+    /// As the user calls it.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Keeps a plan.
+    pub fn put_plan(&self, plan: &Plan) -> Result<(), Error> {
+        let path = self.of(&plan.id()).join("plan.json");
+        self.create(&path, plan.to_json().into_bytes())
+    }
+
+    /// The plan of a campaign.
+    pub fn plan(&self, id: &CampaignId) -> Result<Plan, Error> {
+        let missing = || format!("there is no campaign {id} in {}", self.place);
+        let bytes = self.get(&self.of(id).join("plan.json"), missing)?;
+        Plan::read(id, &bytes)
+    }
+
+    /// Keeps a recording.
+    pub fn put_recording(&self, id: &CampaignId, bytes: Vec<u8>) -> Result<Digest, Error> {
+        let digest = Digest::of(&bytes);
+        self.create(&self.recording_path(id, digest), bytes)?;
+        Ok(digest)
+    }
+
+    /// A recording.
+    pub fn recording(&self, id: &CampaignId, digest: Digest) -> Result<Vec<u8>, Error> {
+        let missing = || {
+            format!(
+                "recording {digest} of campaign {id} is not in {}",
+                self.place
+            )
+        };
+        let bytes = self.get(&self.recording_path(id, digest), missing)?;
+        intact(digest, bytes, "recording")
+    }
+
+    /// Keeps what a shard has done.
+    pub fn put_shard(&self, document: &ShardDocument) -> Result<Digest, Error> {
+        let bytes = document.to_json().into_bytes();
+        let digest = Digest::of(&bytes);
+        let name = format!("{digest}.json");
+        let path = self
+            .shard_path(&document.campaign, document.shard)
+            .join(name.as_str());
+        self.create(&path, bytes)?;
+        Ok(digest)
+    }
+
+    /// What a shard has done, in each of its runs that came to an end.
+    pub fn shard(
+        &self,
+        id: &CampaignId,
+        shard: Shard,
+    ) -> Result<Vec<(Digest, ShardDocument)>, Error> {
+        self.documents(&self.shard_path(id, shard))
+    }
+
+    /// What all shards have done.
+    pub fn shards(&self, id: &CampaignId) -> Result<Vec<(Digest, ShardDocument)>, Error> {
+        self.documents(&self.of(id).join("shards"))
+    }
+
+    fn documents(&self, below: &Path) -> Result<Vec<(Digest, ShardDocument)>, Error> {
+        let mut documents = Vec::new();
+        for path in self.list(below)? {
+            // What somebody else put there is not ours.
+            let digest = path
+                .filename()
+                .and_then(|name| name.strip_suffix(".json")?.parse().ok());
+            let Some(digest) = digest else { continue };
+            let missing = || format!("{path} has gone from {}", self.place);
+            let bytes = intact(digest, self.get(&path, missing)?, "document")?;
+            documents.push((digest, ShardDocument::read(digest, &bytes)?));
+        }
+        Ok(documents)
+    }
+
+    fn of(&self, id: &CampaignId) -> Path {
+        self.prefix.clone().join(id.as_str())
+    }
+
+    fn recording_path(&self, id: &CampaignId, digest: Digest) -> Path {
+        self.of(id).join("recordings").join(digest.to_string())
+    }
+
+    fn shard_path(&self, id: &CampaignId, shard: Shard) -> Path {
+        let number = format!("{:06}", shard.index());
+        self.of(id).join("shards").join(number)
+    }
+
+    /// Creates an object, whose name says what is in it: one that is there is the same.
+    fn create(&self, path: &Path, bytes: Vec<u8>) -> Result<(), Error> {
+        let options = PutOptions::from(PutMode::Create);
+        let put = self.store.put_opts(path, PutPayload::from(bytes), options);
+        match self.runtime.block_on(put) {
+            // Also where an answer was lost, and the put tried again.
+            Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => Ok(()),
+            Err(error) => Err(self.error("write", error)),
+        }
+    }
+
+    fn get(&self, path: &Path, missing: impl Fn() -> String) -> Result<Vec<u8>, Error> {
+        let bytes = self
+            .runtime
+            .block_on(async { self.store.get(path).await?.bytes().await });
+        match bytes {
+            Ok(bytes) => Ok(bytes.to_vec()),
+            Err(object_store::Error::NotFound { .. }) => Err(Error::Document(missing())),
+            Err(error) => Err(self.error("read", error)),
+        }
+    }
+
+    fn list(&self, below: &Path) -> Result<Vec<Path>, Error> {
+        let listed = self.runtime.block_on(async {
+            let mut found = Vec::new();
+            let mut waiting = vec![below.clone()];
+            while let Some(path) = waiting.pop() {
+                let listed = self.store.list_with_delimiter(Some(&path)).await?;
+                found.extend(listed.objects.into_iter().map(|object| object.location));
+                waiting.extend(listed.common_prefixes);
+            }
+            Ok(found)
+        });
+        let mut found = listed.map_err(|error| self.error("list results", error))?;
+        found.sort();
+        Ok(found)
+    }
+
+    fn error(&self, doing: &'static str, error: object_store::Error) -> Error {
+        Error::Store {
+            doing,
+            place: self.place.clone(),
+            why: innermost(&error),
+        }
+    }
+}
+
+/// What was read, if it is what its name says.
+fn intact(digest: Digest, bytes: Vec<u8>, what: &str) -> Result<Vec<u8>, Error> {
+    if Digest::of(&bytes) == digest {
+        Ok(bytes)
+    } else {
+        Err(Error::Document(format!(
+            "{what} {digest} is damaged: its content is not what its name says"
+        )))
+    }
+}
+
+/// The cause of a failure, which its outer layers only repeat, on one line.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    let words = cause.to_string();
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn directory(place: &str) -> Result<Arc<dyn ObjectStore>, Error> {
+    let path = FilePath::new(place);
+    std::fs::create_dir_all(path).map_err(Error::io("make directory", path))?;
+    let store = object_store::local::LocalFileSystem::new_with_prefix(path).map_err(|error| {
+        Error::Store {
+            doing: "begin",
+            place: place.to_owned(),
+            why: innermost(&error),
+        }
+    })?;
+    Ok(Arc::new(store.with_fsync(true)))
+}
+
+#[cfg(feature = "s3")]
+fn s3(place: &str, rest: &str) -> Result<(Arc<dyn ObjectStore>, Path), Error> {
+    use object_store::aws::AmazonS3Builder;
+    use object_store::{ClientOptions, RetryConfig};
+    use std::time::Duration;
+
+    // One provider of cryptography is compiled in; somebody else may have said so already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let wrong = |why: String| Error::Usage(format!("results cannot go to {place}: {why}"));
+    let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+    if bucket.is_empty() {
+        return Err(wrong("it is written s3://BUCKET/PREFIX".into()));
+    }
+    let prefix =
+        Path::parse(prefix.trim_end_matches('/')).map_err(|error| wrong(innermost(&error)))?;
+    // An endpoint without encryption must have been named: it is for tests, and for networks of one's own.
+    let endpoints = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
+    let endpoint = endpoints.iter().find_map(|name| std::env::var(name).ok());
+    let is_plain = endpoint
+        .as_ref()
+        .is_some_and(|endpoint| endpoint.starts_with("http://"));
+    let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
+    if let Some(endpoint) = endpoint {
+        builder = builder.with_endpoint(endpoint);
+    }
+    let options = ClientOptions::new()
+        .with_allow_http(is_plain)
+        .with_connect_timeout(Duration::from_secs(10))
+        .with_timeout(Duration::from_secs(300));
+    let retry = RetryConfig {
+        max_retries: 5,
+        retry_timeout: Duration::from_secs(60),
+        ..RetryConfig::default()
+    };
+    let store = builder
+        .with_client_options(options)
+        .with_retry(retry)
+        .build();
+    Ok((
+        Arc::new(store.map_err(|error| wrong(innermost(&error)))?),
+        prefix,
+    ))
+}
+
+#[cfg(not(feature = "s3"))]
+fn s3(place: &str, _: &str) -> Result<(Arc<dyn ObjectStore>, Path), Error> {
+    Err(Error::Usage(format!(
+        "results cannot go to {place}: this program was built without the feature s3"
+    )))
+}

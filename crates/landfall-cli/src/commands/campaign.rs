@@ -1,0 +1,189 @@
+//! `landfall campaign`: proofs and measurements on many machines.
+
+mod plan;
+mod show;
+
+use std::path::Path;
+
+use landfall_campaign::{
+    Campaign, Error, Outcome, Plan, ResultStore, ShardDocument, ShardRun, fetch,
+};
+use landfall_lab::Stop;
+use landfall_results::proof::{Outcome as ProofOutcome, ProofResults, summary_text};
+
+use crate::args::{CampaignCommand, CampaignFetch, CampaignMerge, CampaignRun};
+use crate::commands::documents::is_stdout;
+use crate::commands::files::{check_file, write_file};
+use crate::commands::print_bytes;
+use crate::exit::{Code, Failure};
+use crate::terminal::{complain, remark, stop_on_signals};
+
+pub fn run(campaign: crate::args::Campaign, quiet: bool) -> Result<Code, Failure> {
+    match campaign.command {
+        CampaignCommand::Plan(arguments) => plan::run(&arguments, quiet),
+        CampaignCommand::Run(arguments) => run_shard(&arguments, quiet),
+        CampaignCommand::Merge(arguments) => merge(&arguments),
+        CampaignCommand::Fetch(arguments) => fetch_recording(&arguments),
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let code = match &error {
+            Error::Usage(_) => Code::Usage,
+            Error::Stopped => Code::Stopped,
+            Error::Document(_) | Error::Store { .. } | Error::Io { .. } => Code::Failed,
+        };
+        Failure::new(code, error.to_string())
+    }
+}
+
+/// The program that is running: what a shard does is done by the same.
+fn this_program() -> Result<std::path::PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| {
+        Failure::new(
+            Code::Failed,
+            format!("cannot tell where this program is: {error}"),
+        )
+    })
+}
+
+fn run_shard(arguments: &CampaignRun, quiet: bool) -> Result<Code, Failure> {
+    let CampaignRun {
+        campaign,
+        shard,
+        again,
+        work,
+    } = arguments;
+    let stop = Stop::default();
+    stop_on_signals(&stop)?;
+    let store = ResultStore::open(&campaign.place)?;
+    let plan = store.plan(&campaign.campaign)?;
+    plan.check(*shard)?;
+    let done = store.shard(&campaign.campaign, *shard)?;
+    if let Some((_, document)) = done.into_iter().find(|(_, document)| document.is_whole())
+        && !again
+    {
+        if !quiet {
+            remark(&format!(
+                "shard {shard} has been run, on {} at {}; --again runs it once more",
+                document.machine, document.started
+            ));
+        }
+        return Ok(report_shard(&plan, &document)?);
+    }
+    let document = ShardRun {
+        store: &store,
+        plan: &plan,
+        shard: *shard,
+        program: &this_program()?,
+        work: &work.work,
+        stop: &stop,
+    }
+    .run(&mut |what| {
+        if !quiet {
+            remark(what);
+        }
+    })?;
+    report_shard(&plan, &document)
+}
+
+/// Prints what a shard came to, a line for each task.
+fn report_shard(plan: &Plan, document: &ShardDocument) -> Result<Code, Failure> {
+    let mut code = Code::Measured;
+    for (task, outcome) in plan.tasks.iter().zip(&document.outcomes) {
+        let said = match outcome {
+            Outcome::Done { results, .. } => {
+                let proofs: Vec<&ProofResults> = results.proofs().collect();
+                for proof in &proofs {
+                    code = worse(code, code_of(proof.outcome()));
+                }
+                match proofs.as_slice() {
+                    [] => "measured".to_owned(),
+                    proofs => proofs
+                        .iter()
+                        .map(|proof| summary_text::verdict(proof))
+                        .collect::<Vec<_>>()
+                        .join("; "),
+                }
+            }
+            Outcome::Failed { why, .. } => {
+                complain(&format!("{}: {why}", task.command));
+                code = worse(code, Code::Failed);
+                continue;
+            }
+        };
+        print_bytes(format!("{}: {said}\n", task.command).as_bytes())?;
+    }
+    Ok(code)
+}
+
+/// What a proof's outcome is as an exit code.
+fn code_of(outcome: ProofOutcome) -> Code {
+    match outcome {
+        ProofOutcome::LostSomething => Code::Lost,
+        ProofOutcome::NotProven => Code::Failed,
+        ProofOutcome::LostNothing => Code::Measured,
+    }
+}
+
+/// A loss is said rather than a failure.
+fn worse(one: Code, other: Code) -> Code {
+    if one == Code::Lost || other == Code::Measured {
+        one
+    } else {
+        other
+    }
+}
+
+fn merge(arguments: &CampaignMerge) -> Result<Code, Failure> {
+    if let Some(path) = arguments
+        .json
+        .as_deref()
+        .filter(|path| *path != Path::new("-"))
+    {
+        check_file(path)?;
+    }
+    let location = &arguments.campaign;
+    let store = ResultStore::open(&location.place)?;
+    let plan = store.plan(&location.campaign)?;
+    let merged = Campaign::merge(&plan, &store.shards(&location.campaign)?)?;
+    if let Some(path) = arguments.json.as_ref() {
+        if is_stdout(&arguments.json) {
+            print_bytes(merged.to_json().as_bytes())?;
+        } else {
+            write_file(path, merged.to_json().as_bytes())?;
+        }
+    }
+    if !is_stdout(&arguments.json) {
+        print_bytes(show::text(&merged, location).as_bytes())?;
+    }
+    // Without a proof there is nothing to lose: it is whole, or it is not.
+    Ok(
+        if plan
+            .tasks
+            .iter()
+            .all(|task| task.share == landfall_campaign::Share::Machines)
+        {
+            if merged.is_whole() {
+                Code::Measured
+            } else {
+                Code::Failed
+            }
+        } else {
+            code_of(merged.outcome())
+        },
+    )
+}
+
+fn fetch_recording(arguments: &CampaignFetch) -> Result<Code, Failure> {
+    let location = &arguments.campaign;
+    let store = ResultStore::open(&location.place)?;
+    let path = fetch(
+        &store,
+        &location.campaign,
+        arguments.recording,
+        &arguments.work.work,
+    )?;
+    print_bytes(format!("{}\n", path.display()).as_bytes())
+}
