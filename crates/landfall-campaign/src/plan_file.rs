@@ -75,7 +75,7 @@ struct RunText {
 impl PlanFile {
     /// Reads the file's text.
     pub fn parse(text: &str) -> Result<PlanFile, Error> {
-        let text: Text = toml::from_str(text).map_err(|error| Error::Usage(error.to_string()))?;
+        let text: Text = toml::from_str(text).map_err(|error| unreadable(text, &error))?;
         if !is_name(&text.name) {
             return Err(Error::Usage(format!(
                 "name = '{}': a campaign's name has 1 to {LONGEST_NAME} letters, digits, '-', '_' and '.', and begins with a letter or a digit",
@@ -103,6 +103,15 @@ impl PlanFile {
             runs,
         })
     }
+}
+
+/// Why a text is no plan, with the line, in one sentence.
+fn unreadable(text: &str, error: &toml::de::Error) -> Error {
+    let said = error.message().lines().collect::<Vec<_>>().join(" ");
+    Error::Usage(match error.span().and_then(|span| text.get(..span.start)) {
+        Some(before) => format!("line {}: {said}", before.matches('\n').count() + 1),
+        None => said,
+    })
 }
 
 fn is_name(name: &str) -> bool {

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use landfall_lab::{Found, Results};
-use landfall_os::{Stop, end_with_this_thread};
+use landfall_os::{PrivateDirectory, Stop, end_with_this_thread};
 use landfall_results::proof::{Outcome as ProofOutcome, Shard};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -53,29 +53,28 @@ impl ShardRun<'_> {
         let started = jiff::Timestamp::now().to_string();
         let id = self.plan.id();
         let mut document = ShardDocument::new(id.clone(), self.shard, started);
-        for (number, task) in (1..).zip(&self.plan.tasks) {
+        for (number, task) in (1_usize..).zip(&self.plan.tasks) {
             say(&format!(
                 "task {number} of {}: {}",
                 self.plan.tasks.len(),
                 task.command
             ));
-            document.outcomes.push(self.task(&id, number, task)?);
+            document.outcomes.push(self.task(&id, task)?);
         }
         document.seconds = begin.elapsed().as_secs_f64();
         self.store.put_shard(&document)?;
         Ok(document)
     }
 
-    fn task(&self, id: &CampaignId, number: usize, task: &Task) -> Result<Outcome, Error> {
-        // Another shard of the campaign may run in the same directory.
-        let own = |what: &str| {
-            let name = format!("{id}-{}-{number}.{what}", self.shard.index());
-            Temporary(self.work.join(name))
-        };
-        let (results, recording) = (own("json"), own("recording"));
+    fn task(&self, id: &CampaignId, task: &Task) -> Result<Outcome, Error> {
+        // Others may run in the same directory, even the same shard.
+        let private = PrivateDirectory::create_in(self.work)
+            .map_err(Error::io("make a directory in", self.work))?;
+        let own = |name: &str| private.path().join(name);
+        let (results, recording) = (own("results.json"), own("recording"));
         let mut words = task.words.clone();
         let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
-        add("--json", results.0.display().to_string());
+        add("--json", results.display().to_string());
         match &task.share {
             Share::States { recording } => {
                 let path = fetch(self.store, id, *recording, self.work)?;
@@ -83,7 +82,7 @@ impl ShardRun<'_> {
                 add("--shard", self.shard.to_string());
             }
             Share::Recordings { seed } => {
-                add("--keep-recording", recording.0.display().to_string());
+                add("--keep-recording", recording.display().to_string());
                 let seed = seed.wrapping_add(u64::from(self.shard.index()) - 1);
                 add("--seed", seed.to_string());
             }
@@ -95,7 +94,7 @@ impl ShardRun<'_> {
         if !code.is_some_and(|code| WITH_RESULTS.contains(&code)) {
             return Ok(failed(complaint));
         }
-        let found = match fs::read_to_string(&results.0) {
+        let found = match fs::read_to_string(&results) {
             Ok(text) => Results::from_json(&text),
             Err(_) => return Ok(failed(complaint)),
         };
@@ -107,10 +106,10 @@ impl ShardRun<'_> {
             .proofs()
             .any(|proof| proof.outcome() == ProofOutcome::LostSomething);
         let recording = if matches!(task.share, Share::Recordings { .. }) && has_lost {
-            let bytes = fs::read(&recording.0).map_err(Error::io("read", &recording.0))?;
+            let bytes = fs::read(&recording).map_err(Error::io("read", &recording))?;
             let digest = self.store.put_recording(id, bytes)?;
             // Where it is fetched to, and not where it was made.
-            let (made, fetched) = (recording.0.display(), recording_file(self.work, digest));
+            let (made, fetched) = (recording.display(), recording_file(self.work, digest));
             let (made, fetched) = (made.to_string(), fetched.display().to_string());
             for experiment in &mut found.experiments {
                 if let Found::Prove(proof) = experiment
@@ -209,13 +208,4 @@ pub fn fetch(
             .map_err(Error::io("write", &path))?;
     }
     Ok(path)
-}
-
-/// A file that goes when this is dropped, if it was ever made.
-struct Temporary(PathBuf);
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
 }

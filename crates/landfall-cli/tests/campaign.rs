@@ -1,0 +1,211 @@
+//! A campaign in a directory that its shards share: what it comes to does not depend on how many machines, how often, or
+//! how rudely they were stopped.
+//!
+//! What proves needs root and FUSE, or User-mode Linux; says so and passes elsewhere.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use common::{Ended, landfall, run, scratch, skip};
+use landfall_lab::Results;
+use landfall_results::proof::ProofResults;
+use landfall_results::proof::merge::verdict_of;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+const LOSING: &str = "prove files --set method=none --writeback --transactions 12 --states 48";
+const SAFE: &str = "prove files --transactions 12 --states 24";
+
+/// Plans a campaign of these commands; returns how it is called, or nothing where nothing can be proven.
+fn plan(dir: &Path, shards: u32, runs: &[&str]) -> Option<String> {
+    let mut text = format!("name = \"test\"\nshards = {shards}\nresults = \"results\"\n");
+    for command in runs {
+        text += &format!("[[run]]\ncommand = \"landfall {command}\"\n");
+    }
+    fs::write(dir.join("plan.toml"), text).unwrap();
+    let ended = run(dir, ["campaign", "plan", "plan.toml"]);
+    if ended.code == Some(1) && ended.stderr.contains("root") {
+        skip(&format!("nothing can be proven here: {}", ended.stderr));
+        return None;
+    }
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    let line = ended
+        .stdout
+        .lines()
+        .find(|line| line.contains("campaign merge"));
+    let place = line.and_then(|line| line.split_whitespace().last());
+    Some(place.expect("it says how it is called").to_owned())
+}
+
+fn shard(dir: &Path, place: &str, shard: &str) -> Ended {
+    run(dir, ["campaign", "run", "-q", place, "--shard", shard])
+}
+
+fn start(dir: &Path, place: &str, shard: &str) -> Child {
+    let mut command = landfall();
+    command.args(["campaign", "run", "-q", "--again", place, "--shard", shard]);
+    command
+        .current_dir(dir)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.spawn().expect("the program can be run")
+}
+
+/// What all of it came to.
+fn merged(dir: &Path, place: &str) -> (Option<i32>, Value) {
+    let ended = run(dir, ["campaign", "merge", "--json", "-", place]);
+    let document = serde_json::from_str(&ended.stdout);
+    (
+        ended.code,
+        document.unwrap_or_else(|error| panic!("{error}: {ended:#?}")),
+    )
+}
+
+/// The verdicts of its proofs, each to the byte.
+fn verdicts(campaign: &Value) -> Vec<String> {
+    let proofs = campaign["proofs"].as_array().expect("it has proofs").iter();
+    let verdict = |proof: &Value| -> String {
+        let results: ProofResults = serde_json::from_value(proof["results"].clone()).unwrap();
+        text(&results)
+    };
+    proofs.map(verdict).collect()
+}
+
+fn text(proof: &ProofResults) -> String {
+    serde_json::to_string_pretty(&verdict_of(proof)).unwrap()
+}
+
+#[test]
+fn shards_come_to_what_a_single_run_finds_however_often_they_are_run_and_killed() {
+    let dir = scratch();
+    let dir = dir.path();
+    let Some(place) = plan(dir, 3, &[LOSING, SAFE]) else {
+        return;
+    };
+    for (index, code) in [("2/3", 3), ("1/3", 3), ("3/3", 3)] {
+        let ended = shard(dir, &place, index);
+        assert_eq!(ended.code, Some(code), "{ended:#?}");
+    }
+    let (code, campaign) = merged(dir, &place);
+    assert_eq!(code, Some(3));
+    assert_eq!(campaign["missing"], Value::Array(Vec::new()));
+    let once = verdicts(&campaign);
+
+    // By one machine alone, of the same recordings.
+    for (number, command) in [LOSING, SAFE].into_iter().enumerate() {
+        let recording = campaign["proofs"][number]["recording"].as_str().unwrap();
+        let fetched = run(dir, ["campaign", "fetch", &place, recording]);
+        assert_eq!(fetched.code, Some(0), "{fetched:#?}");
+        let made = ["--writeback", "--transactions", "12"];
+        let words = command.split(' ').filter(|word| !made.contains(word));
+        let more = [
+            "-q",
+            "--no-report",
+            "--json",
+            "-",
+            "--recording",
+            fetched.stdout.trim(),
+        ];
+        let single = run(dir, words.chain(more));
+        let single = Results::from_json(&single.stdout).unwrap();
+        assert_eq!(text(single.proofs().next().unwrap()), once[number]);
+    }
+
+    // Killed at some moment, run again by two at once: nothing changes.
+    let kills = std::env::var("LANDFALL_CAMPAIGN_KILLS").ok();
+    let kills = kills.map_or(3, |kills| kills.parse::<u32>().unwrap());
+    let mut random = fastrand::Rng::with_seed(5);
+    for _ in 0..kills {
+        let index = format!("{}/3", random.u32(1..=3));
+        let mut killed = start(dir, &place, &index);
+        std::thread::sleep(Duration::from_millis(random.u64(0..1500)));
+        let _ = kill_process(Pid::from_child(&killed), Signal::KILL);
+        killed.wait().unwrap();
+        let both = [start(dir, &place, &index), start(dir, &place, &index)];
+        for mut one in both {
+            assert_eq!(one.wait().unwrap().code(), Some(3));
+        }
+        let (code, campaign) = merged(dir, &place);
+        assert_eq!(code, Some(3));
+        assert_eq!(verdicts(&campaign), once);
+        assert_eq!(campaign["disagreeing"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
+fn a_shard_that_is_missing_is_named_and_what_cannot_be_done_is_said() {
+    let dir = scratch();
+    let dir = dir.path();
+    let Some(place) = plan(dir, 2, &[SAFE]) else {
+        return;
+    };
+    let ended = shard(dir, &place, "1/2");
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    // A second run finds it done.
+    let document = |place: &str| common::names(&dir.join(place).join("shards/000001"));
+    let before = document(&place);
+    assert_eq!(shard(dir, &place, "1/2").stdout, ended.stdout);
+    assert_eq!(document(&place), before);
+
+    let ended = run(dir, ["campaign", "merge", &place]);
+    assert_eq!(ended.code, Some(1), "{ended:#?}");
+    assert!(ended.stdout.contains("it is not proven"), "{ended:#?}");
+    let again = format!("landfall campaign run {place} --shard 2/2");
+    assert!(ended.stdout.contains(&again), "{ended:#?}");
+
+    shard(dir, &place, "1/3").assert_refused(2);
+    run(dir, ["campaign", "merge", "results/0123456789abcdef"]).assert_refused(1);
+    assert_eq!(run(dir, ["campaign", "merge", "results"]).code, Some(2));
+
+    // What is damaged is said, and not believed.
+    let name = dir.join(&place).join("shards/000001").join(&before[0]);
+    let bytes = fs::read(&name).unwrap();
+    fs::write(&name, &bytes[..bytes.len() - 9]).unwrap();
+    let ended = run(dir, ["campaign", "merge", &place]);
+    ended.assert_refused(1);
+    assert!(ended.stderr.contains("is damaged"), "{ended:#?}");
+}
+
+#[test]
+fn a_plan_that_makes_no_sense_is_refused_before_anything_is_recorded() {
+    let dir = scratch();
+    let dir = dir.path();
+    let planned = |command: &str| {
+        let text = format!(
+            "name = \"a\"\nshards = 2\nresults = \"r\"\n[[run]]\ncommand = \"{command}\"\n"
+        );
+        fs::write(dir.join("plan.toml"), text).unwrap();
+        run(dir, ["campaign", "plan", "plan.toml"])
+    };
+    for (command, why) in [
+        (
+            "landfall prove nothing-of-that-name --state 1:2:none",
+            "leave out --state",
+        ),
+        (
+            "landfall prove files --no-such-option",
+            "unexpected argument",
+        ),
+        ("landfall prove files --minutes 3", "--minutes"),
+        (
+            "landfall prove files --keep-recording r",
+            "--keep-recording",
+        ),
+        ("landfall lab sync --json x .", "--json"),
+        ("landfall prove --list", "name what is to be proven"),
+        ("landfall clean", "only landfall prove"),
+        ("rm -rf x", "not a command of landfall's"),
+    ] {
+        let ended = planned(command);
+        ended.assert_refused(2);
+        assert!(ended.stderr.contains(why), "{command}: {ended:#?}");
+    }
+    assert_eq!(common::names(dir), ["plan.toml"]);
+    run(dir, ["campaign", "plan", "absent.toml"]).assert_refused(2);
+    fs::write(dir.join("plan.toml"), "name = 3").unwrap();
+    run(dir, ["campaign", "plan", "plan.toml"]).assert_refused(2);
+}
