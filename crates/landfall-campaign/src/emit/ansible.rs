@@ -43,15 +43,20 @@ pub fn emit(job: &Job) -> String {
         dest: /usr/local/bin/landfall
         mode: \"0755\"
 
-    # A host runs the shard of its place in the group, counted from 1, and each that is a whole group behind.
+    # A host runs the shard of its place in the group, counted from 1, and each that is a whole group behind. So with --limit a
+    # host has the same shards; those of a host that is gone for good are run when it is taken out of the inventory.
     - name: Run this host's shards
       vars:
-        place: \"{{{{ ansible_play_hosts_all.index(inventory_hostname) + 1 }}}}\"
-        group_size: \"{{{{ ansible_play_hosts_all | length }}}}\"
+        place: \"{{{{ groups['landfall'].index(inventory_hostname) + 1 }}}}\"
+        group_size: \"{{{{ groups['landfall'] | length }}}}\"
       ansible.builtin.shell:
         cmd: \"{{{{ landfall | quote }}}} campaign run {{{{ campaign | quote }}}} --shard {{{{ item }}}}/{{{{ shards }}}}\"
+        chdir: /var/tmp
       loop: \"{{{{ range(place | int, shards + 1, group_size | int) | list }}}}\"
+      register: shard
       changed_when: true
+      # 3 says that the shard lost something: that is a result, and the report's to tell.
+      failed_when: shard.rc | default(1) not in [0, 3]
       # A shard may take so many seconds. The connection need not last as long: Ansible asks now and then.
       async: 28800
       poll: 10

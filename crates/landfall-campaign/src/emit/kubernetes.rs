@@ -52,12 +52,12 @@ spec:
         onPodConditions:
           - type: DisruptionTarget
             status: \"True\"
-      # 2: the command makes no sense; 4: this machine is refused. A second try would be the same.
+      # 2: the command makes no sense; 3: it lost something, which is a result. A second try would end the same.
       - action: FailIndex
         onExitCodes:
           containerName: landfall
           operator: In
-          values: [2, 4]
+          values: [2, 3]
   # A week to read logs.
   ttlSecondsAfterFinished: 604800
   template:

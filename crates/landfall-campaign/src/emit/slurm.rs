@@ -28,7 +28,11 @@ pub fn emit(job: &Job) -> String {
 #   sbatch --dependency=afterany:\"$shards\" --array=0 campaign.sbatch
 #
 # The second job waits until every task has ended, however it did; its log has the verdict, and names shards that are missing.
-# Running a shard again changes nothing: for shard 3, `sbatch --array=3 campaign.sbatch`, then the report again.
+# A task that fails with 3 has lost something, which is a result. For one that failed otherwise, such as the third:
+#
+#   sbatch --array=3 campaign.sbatch
+#
+# Running a shard again changes nothing.
 #
 #SBATCH --job-name={label}
 # More than 1,000 shards take a larger MaxArraySize in slurm.conf. 1-{shards}%8 would run at most eight at a time.
