@@ -107,14 +107,27 @@ pub fn assert_equals_one_run(
         assert_eq!(ended.code, Some(code), "{ended:#?}");
         let document: Value = serde_json::from_str(&ended.stdout).unwrap();
         let alone = &document["experiments"][0];
+        let found = &proof["results"];
         for what in [
-            "coverage",
+            "violations",
+            "failing_states",
+            "losing_states",
+            "first_failing",
             "worst_lost",
             "only_last",
-            "violations",
             "workload",
         ] {
-            assert_eq!(proof["results"][what], alone[what], "{what} of {command}");
+            assert_eq!(found[what], alone[what], "{what} of {command}");
         }
+        for what in ["planned", "checked", "possible", "surveyed", "sampled"] {
+            assert_eq!(
+                found["coverage"][what], alone["coverage"][what],
+                "{what} of {command}"
+            );
+        }
+        assert_eq!(
+            found["shortest"]["name"], alone["shortest"]["name"],
+            "{command}"
+        );
     }
 }

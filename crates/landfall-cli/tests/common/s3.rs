@@ -123,6 +123,12 @@ pub fn free_port() -> u16 {
 /// The program with credentials for a server there.
 pub fn landfall_at(endpoint: &str) -> Command {
     let mut command = landfall();
+    give_credentials(&mut command, endpoint);
+    command
+}
+
+/// Replaces what `command` inherits of an object store.
+pub fn give_credentials(command: &mut Command, endpoint: &str) {
     let inherited = std::env::vars_os().map(|variable| variable.0);
     for name in inherited.filter(|name| name.to_string_lossy().starts_with("AWS_")) {
         command.env_remove(name);
@@ -132,5 +138,4 @@ pub fn landfall_at(endpoint: &str) -> Command {
         .env("AWS_SECRET_ACCESS_KEY", "a-secret")
         .env("AWS_REGION", "us-east-1")
         .env("AWS_ENDPOINT_URL", endpoint);
-    command
 }
