@@ -7,10 +7,12 @@
 //! - `plan_file`: what a user asks for; `plan`: what is kept of it, and never changes;
 //! - `run`: what one shard does, and `document`: what it leaves;
 //! - `store`: where documents and recordings are kept, and `content`: how they are called;
-//! - `merge`: what all of it came to.
+//! - `merge`: what all of it came to;
+//! - `emit`: the files in which schedulers are told of it.
 
 mod content;
 mod document;
+pub mod emit;
 mod error;
 mod merge;
 mod plan;

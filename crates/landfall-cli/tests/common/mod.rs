@@ -3,8 +3,11 @@
 // Every test file is a program of its own and uses only a part of this.
 #![allow(dead_code)]
 
+pub mod campaign;
 pub mod documents;
 pub mod pages;
+pub mod s3;
+pub mod slurm;
 
 use std::ffi::OsStr;
 use std::fs;
