@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use landfall_campaign::emit::Scheduler;
 use landfall_campaign::{Digest, Location};
 use landfall_results::proof::Shard;
 
@@ -34,6 +35,10 @@ pub struct CampaignPlan {
     /// What is to be run, in how many shards, and where results go; a TOML file.
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
+
+    /// Print a job file for this scheduler, and nothing else: slurm, kubernetes, github, ansible, sh.
+    #[arg(long, value_name = "SCHEDULER")]
+    pub emit: Option<Scheduler>,
 
     #[command(flatten)]
     pub work: Work,

@@ -35,11 +35,13 @@ pub fn plan(
         .current_dir(cwd);
     let ended: Ended = program.output().expect("the program can be run").into();
     assert_eq!(ended.code, Some(0), "{ended:#?}");
-    let id = ended
-        .stdout
-        .split_whitespace()
-        .nth(1)
-        .expect("it names the campaign");
+    // Where a job file is printed, the rest goes to standard error.
+    let said = ended.stdout.lines().chain(ended.stderr.lines());
+    let named = said
+        .into_iter()
+        .find_map(|line| line.strip_prefix("Campaign "));
+    let id = named.and_then(|line| line.split_whitespace().next());
+    let id = id.expect("it names the campaign").to_owned();
     (format!("{results}/{id}"), ended)
 }
 

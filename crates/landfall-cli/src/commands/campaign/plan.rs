@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Parser;
+use landfall_campaign::emit::{Job, emit};
 use landfall_campaign::{
     Digest, Location, Plan, PlanFile, RecordingOf, ResultStore, Run, Share, Task,
 };
@@ -83,7 +84,22 @@ pub fn run(arguments: &CampaignPlan, quiet: bool) -> Result<Code, Failure> {
         place,
         campaign: plan.id(),
     };
-    print_bytes(text_of(&plan, &location).as_bytes())
+    let text = text_of(&plan, &location);
+    let Some(scheduler) = arguments.emit else {
+        return print_bytes(text.as_bytes());
+    };
+    // The file alone is what a shell puts where it is to be.
+    if !quiet {
+        remark(text.trim_end());
+    }
+    let job = Job {
+        name: plan.name.clone(),
+        shards: plan.shards,
+        results: location.place,
+        campaign: plan.id().to_string(),
+        program: "landfall".to_owned(),
+    };
+    print_bytes(emit(scheduler, &job).as_bytes())
 }
 
 /// A command as it was understood.
