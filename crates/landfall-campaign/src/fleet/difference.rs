@@ -71,6 +71,9 @@ struct Test<'a> {
     those: Vec<f64>,
 }
 
+/// A test with its score.
+type Scored<'a> = (f64, &'a Test<'a>);
+
 /// All that are slower than the rest of their model on the same filesystem.
 pub(super) fn find(disks: &[Disk], figures: &[Figure]) -> Vec<Difference> {
     let mut models: BTreeMap<Peers, Vec<&Disk>> = BTreeMap::new();
@@ -88,7 +91,7 @@ pub(super) fn find(disks: &[Disk], figures: &[Figure]) -> Vec<Difference> {
     }
     let probability = FALSE_DIFFERENCE / tests.len().max(1) as f64;
     let limit = exceeded_with(probability, f64::INFINITY);
-    let mut found: BTreeMap<(Peers, Factor, &str), Vec<(f64, &Test<'_>)>> = BTreeMap::new();
+    let mut found: BTreeMap<(Peers, Factor, &str), Vec<Scored<'_>>> = BTreeMap::new();
     for test in &tests {
         let score = rank_score(&test.these, &test.those);
         if score > limit && median_ratio(test) >= LEAST_DIFFERENCE {
@@ -97,7 +100,7 @@ pub(super) fn find(disks: &[Disk], figures: &[Figure]) -> Vec<Difference> {
         }
     }
     let clearest = found.values().filter_map(|some| {
-        let clearer = |one: &&(f64, &Test<'_>), other: &&(f64, &Test<'_>)| {
+        let clearer = |one: &&Scored<'_>, other: &&Scored<'_>| {
             one.0
                 .total_cmp(&other.0)
                 .then(other.1.figure.cmp(&one.1.figure))

@@ -159,12 +159,12 @@ fn planted_are_found(
 
 #[test]
 fn ten_outliers_among_a_thousand_disks_are_found_and_at_most_one_other() {
-    let (whole, missed, false_ones) = planted_are_found(0..20, 2.0, 0.08);
+    let (whole, missed, false_ones) = planted_are_found(0..20, 2.0, 0.05);
     assert_eq!((whole, missed), (20, 0), "{false_ones} false ones");
 }
 
 #[test]
-#[ignore = "takes a minute; docs/explanation/fleet-outliers.md has what it prints"]
+#[ignore = "takes minutes; docs/explanation/fleet-outliers.md has what it prints"]
 fn print_how_many_planted_outliers_are_found() {
     println!("times scatter fleets whole missed false");
     for (times, scatter) in [
@@ -175,7 +175,7 @@ fn print_how_many_planted_outliers_are_found() {
         (1.5, 0.08),
         (3.0, 0.15),
     ] {
-        let fleets = 1_000;
+        let fleets = 250;
         let (whole, missed, false_ones) = planted_are_found(0..fleets, times, scatter);
         println!("{times:5} {scatter:7} {fleets:6} {whole:5} {missed:6} {false_ones:5}");
     }
@@ -208,10 +208,10 @@ fn print_how_many_are_false() {
 #[test]
 #[ignore = "takes minutes"]
 fn print_how_often_limits_are_exceeded() {
-    for count in [8, 9, 10, 12, 16, 20, 30, 39, 40, 60, 100, 300] {
+    for count in [8, 9, 10, 12, 20, 39, 40, 100, 300] {
         let probabilities = [1e-2, 1e-3, 1e-4, 1e-5];
         let mut beyond = [0_u64; 4];
-        let fleets = 6_000_000 / count;
+        let fleets = 4_000_000 / count;
         let quantiles = probabilities.map(|one| quantile_of(count, one));
         let mut random = fastrand::Rng::with_seed(11);
         for _ in 0..fleets {

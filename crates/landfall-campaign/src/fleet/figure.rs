@@ -60,25 +60,24 @@ impl Figure {
     /// A value with its unit: `2,900 ops/s`, `p99 1,210 µs`.
     pub(super) fn text(&self, value: f64) -> String {
         let description = self.metric.description();
-        let print = if value >= 1e4 {
-            thousands
-        } else {
-            description.print
-        };
-        let heading = description.heading;
+        let (heading, text) = (description.heading, self.number(value));
         match heading.strip_suffix(description.unit) {
             // The unit stands at the end of the heading: `p99 µs`.
             Some(name) if !description.unit.is_empty() && !name.is_empty() => {
                 let name = name.trim_end();
-                format!("{name} {} {}", print(value), description.unit)
+                format!("{name} {text} {}", description.unit)
             }
-            _ => format!("{} {heading}", print(value)),
+            _ => format!("{text} {heading}"),
         }
     }
 
     /// A value without its unit.
     pub(super) fn number(&self, value: f64) -> String {
-        (self.metric.description().print)(value)
+        if value >= 1e3 {
+            thousands(value)
+        } else {
+            (self.metric.description().print)(value)
+        }
     }
 }
 
@@ -154,7 +153,7 @@ mod tests {
     fn slower_is_more_of_a_time_and_less_of_a_rate() {
         let time = figure(Strategy::BASELINE, Metric::P99Us);
         assert_eq!(time.slowness(300.0, 100.0), 3.0);
-        assert_eq!(time.text(1_210.0), "p99 1210 µs");
+        assert_eq!(time.text(1_210.0), "p99 1,210 µs");
         let rate = figure(Strategy::BASELINE, Metric::OpsPerSecond);
         assert_eq!(rate.slowness(100.0, 300.0), 3.0);
         assert_eq!(rate.text(2_900.0), "2,900 ops/s");

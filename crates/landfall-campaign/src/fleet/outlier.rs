@@ -18,7 +18,7 @@ use landfall_results::numbers::two;
 use landfall_results::stats::{self, Estimate};
 
 /// Outliers that are expected in a whole fleet of which none is one.
-pub const EXPECTED_FALSE: f64 = 0.5;
+pub const EXPECTED_FALSE: f64 = 0.1;
 /// Nobody takes a machine out of service for less, however sure the difference is.
 pub const LEAST_RATIO: f64 = 1.2;
 /// So many that differ alike are outliers whatever share of their peers they are.
@@ -235,8 +235,8 @@ fn reason(label: &str, kind: Kind, peers: &Peers, figures: &[Figure], all: &[Dev
     }
     match all.len() {
         1 => {}
-        2 => text += "; so does one more figure",
-        several => text += &format!("; so do {} more figures", several - 1),
+        2 => text += "; one more figure differs",
+        several => text += &format!("; {} more figures differ", several - 1),
     }
     text + "."
 }

@@ -15,7 +15,7 @@ const LEAST_SCALE: f64 = 0.01;
 const FEWEST_FOR_TAILS: usize = 40;
 /// Over the median distance, the 90th percentile of distances: of normal values, and of Laplace's.
 const NORMAL_TAIL: f64 = 2.438_6;
-const EXPONENTIAL_TAIL: f64 = 3.321_9;
+const EXPONENTIAL_TAIL: f64 = std::f64::consts::LOG2_10;
 
 /// The middle of some values, and how they scatter about it.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ pub(super) fn exceeded_with(probability: f64, freedom: f64) -> f64 {
     let freedom = freedom.min(NORMAL);
     // Bisection of the logarithm: the tails of few degrees of freedom are long.
     let (mut low, mut high) = (-20.0_f64, 200.0_f64);
-    for _ in 0..100 {
+    for _ in 0..56 {
         let middle = (low + high) / 2.0;
         if both_tails(middle.exp(), freedom) > probability {
             low = middle;

@@ -316,7 +316,9 @@ fn a_fleet_is_read_back_as_it_is_written() {
         (fleet.rule, fleet.groups.len())
     );
     let empty = Fleet::of(&[]);
-    assert!(on_terminal(&report(&empty, &[]), 80).starts_with("\nCampaign spring: 0 machines"));
+    let text = on_terminal(&report(&empty, &[]), 80);
+    assert_eq!(text.trim(), "Campaign spring: 0 machines.");
+    assert!(landfall_report::html::render(&page(&report(&empty, &[]))).is_ok());
 }
 
 #[test]

@@ -58,8 +58,8 @@ function drawDots(chart, width) {
     });
     const those = lanesOf(row.dots.filter((dot) => dot.named), scale, width - 4);
     const lanes = those.length ? d3.max(those, (dot) => dot.lane) + 1 : 0;
-    named.push(...those.map((dot) => ({ ...dot, y: top + SWARM_BAND + 6 + dot.lane * NAMED_LINE })));
-    top += SWARM_BAND + (lanes ? lanes * NAMED_LINE + 4 : 0) + ROW_GAP;
+    named.push(...those.map((dot) => ({ ...dot, y: top + SWARM_BAND + 10 + dot.lane * NAMED_LINE })));
+    top += SWARM_BAND + (lanes ? lanes * NAMED_LINE + 8 : 0) + ROW_GAP;
   }
   const total = top - ROW_GAP + 6;
   const colour = (dot) => dotColours[dot.named];

@@ -19,15 +19,11 @@ const MOST_NOTICES: usize = 8;
 pub fn page(report: &Report<'_>) -> Page {
     let fleet = report.fleet;
     let shown = shown(fleet);
-    let mut parts = vec![strange(fleet, &shown)];
-    let series = shown.iter().take(MOST_SERIES);
-    parts.push(Part {
-        title: "Rates and tails".to_owned(),
-        chapters: series
-            .flat_map(|one| [groups(fleet, one), disks(fleet, one)])
-            .collect(),
-        ..empty()
-    });
+    let mut parts = Vec::new();
+    if !fleet.disks.is_empty() {
+        parts.push(strange(fleet, &shown));
+        parts.push(rates(fleet, &shown));
+    }
     parts.extend(report.proofs.map(|proofs| Part {
         title: "Crash states tried and lost".to_owned(),
         sentences: vec![proofs.verdict.text.clone()],
@@ -96,7 +92,7 @@ fn figure(fleet: &Fleet, shown: &Shown, number: usize) -> Option<Figure> {
         format!("{}: {}", capital(&shown.what), metric.label),
         chart::by_model(fleet, number)?,
         "Each dot is a disk. The line is the median of a model, the shade its 95% interval. Disks are named that differ from theirs.",
-        tables::groups(fleet, &alone, By::Model),
+        tables::groups(fleet, &alone, By::Model, usize::MAX),
     ))
 }
 
@@ -111,7 +107,7 @@ fn strange(fleet: &Fleet, shown: &[Shown]) -> Part {
     let slower = fleet.differences.iter().map(|one| &one.reason);
     let mut sentences: Vec<String> = reasons.chain(others).chain(slower).cloned().collect();
     if sentences.is_empty() {
-        sentences.push(sentences::outliers(fleet).text);
+        sentences.extend(sentences::outliers(fleet).map(|told| told.text));
     }
     let tails = shown.first().into_iter().flat_map(|first| {
         let tails = first
@@ -123,7 +119,7 @@ fn strange(fleet: &Fleet, shown: &[Shown]) -> Part {
     let table = tables::outliers(fleet);
     let mut chapters = Vec::new();
     if !table.rows.is_empty() {
-        let title = "All outliers, figure by figure";
+        let title = "Figures of all outliers";
         chapters.push(Chapter::of_table(title, sentences::rule(fleet), table));
     }
     let flushes = tables::suspicions(fleet);
@@ -140,13 +136,25 @@ fn strange(fleet: &Fleet, shown: &[Shown]) -> Part {
     }
 }
 
+/// Tables of groups and of every disk.
+fn rates(fleet: &Fleet, shown: &[Shown]) -> Part {
+    let series = shown.iter().take(MOST_SERIES);
+    Part {
+        title: "Rates and tails".to_owned(),
+        chapters: series
+            .flat_map(|one| [groups(fleet, one), disks(fleet, one)])
+            .collect(),
+        ..empty()
+    }
+}
+
 fn groups(fleet: &Fleet, shown: &Shown) -> Chapter {
     let title = format!(
         "{}: by model, firmware, filesystem and kernel",
         capital(&shown.what)
     );
     let introduction = "The median over the disks of each, with its 95% interval by order statistics; of fewer than six disks that is the least and the greatest.";
-    let tables = By::ALL.map(|by| tables::groups(fleet, shown, by));
+    let tables = By::ALL.map(|by| tables::groups(fleet, shown, by, usize::MAX));
     Chapter {
         title: title.into(),
         introduction: introduction.to_owned(),

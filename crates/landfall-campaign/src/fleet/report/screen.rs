@@ -20,8 +20,7 @@ pub fn screen(report: &Report<'_>) -> Vec<Block> {
     let first = format!("Campaign {}: {}.", report.name, extent(fleet));
     let mut blocks: Vec<Block> = Block::prose(0, [first]).into_iter().collect();
     let mut rows = Vec::new();
-    let proofs = report.proofs.map(|proofs| proofs.verdict.clone());
-    rows.extend(titled("Proofs", proofs));
+    rows.extend(titled("Proofs", sentences::proofs(report)));
     let missing = sentences::missing(report).map(|text| Cell::toned(Tone::Bad, text));
     rows.extend(titled(
         "Missing",
@@ -30,7 +29,7 @@ pub fn screen(report: &Report<'_>) -> Vec<Block> {
             .chain(first_of(report.missing.iter().map(Cell::from), MOST_OTHERS)),
     ));
     let reasons = fleet.outliers.iter().map(|one| Cell::from(&one.reason));
-    let outliers = std::iter::once(sentences::outliers(fleet));
+    let outliers = sentences::outliers(fleet).into_iter();
     rows.extend(titled(
         "Outliers",
         outliers.chain(first_of(reasons, MOST_OUTLIERS)),
@@ -94,17 +93,15 @@ fn models(fleet: &Fleet, first: &Shown) -> Table {
         figures: first.figures.iter().copied().take(2).collect(),
         ..first.clone()
     };
-    let mut largest = fleet.clone();
-    largest.groups.retain(|group| group.by == By::Model);
-    largest
-        .groups
-        .sort_by_key(|group| std::cmp::Reverse(group.disks));
-    let all = largest.groups.len();
-    largest.groups.truncate(MOST_MODELS);
-    let mut table = super::tables::groups(&largest, &narrow, By::Model);
+    let mut table = super::tables::groups(fleet, &narrow, By::Model, MOST_MODELS);
+    let models = fleet.groups.iter().filter(|group| group.by == By::Model);
+    let more = models.count() - table.rows.len();
     table.corner = capital(&first.what).into();
-    if all > MOST_MODELS {
-        table.note(format!("{} more models: see the page.", all - MOST_MODELS));
+    if more > 0 {
+        table.note(format!(
+            "{}: see the page.",
+            counted(more, "more model", "more models")
+        ));
     }
     table
 }

@@ -1,5 +1,6 @@
 //! What a report says in words.
 
+use landfall_results::numbers::thousands;
 use landfall_results::view::{Cell, Tone};
 
 use super::Report;
@@ -27,24 +28,50 @@ pub(super) fn extent(fleet: &Fleet) -> String {
     };
     let models = distinct(|disk| &disk.identity.model);
     let kernels = distinct(|disk| &disk.identity.kernel);
-    [
-        counted(fleet.machines.len(), "machine", "machines"),
-        counted(fleet.disks.len(), "disk", "disks"),
-        counted(models, "model", "models"),
-        counted(kernels, "kernel", "kernels"),
-    ]
-    .join(", ")
+    let mut texts = vec![counted(fleet.machines.len(), "machine", "machines")];
+    if !fleet.disks.is_empty() {
+        texts.push(counted(fleet.disks.len(), "disk", "disks"));
+        texts.push(counted(models, "model", "models"));
+        texts.push(counted(kernels, "kernel", "kernels"));
+    }
+    texts.join(", ")
 }
 
-/// How many outliers there are, of each kind.
-pub(super) fn outliers(fleet: &Fleet) -> Cell {
+/// What the proofs came to; where nobody says it, the states that the documents hold. Nothing if nothing was proven.
+pub(super) fn proofs(report: &Report<'_>) -> Option<Cell> {
+    if let Some(proofs) = report.proofs {
+        return Some(proofs.verdict.clone());
+    }
+    let states = report.fleet.states;
+    let tried = format!("{} crash states tried", thousands(states.tried as f64));
+    match (states.tried, states.lost) {
+        (0, _) => None,
+        (_, 0) => Some(Cell::toned(
+            Tone::Good,
+            format!("{tried}, nothing was lost."),
+        )),
+        (_, lost) => {
+            let lost = thousands(lost as f64);
+            Some(Cell::toned(
+                Tone::Bad,
+                format!("{tried}, something was lost in {lost}."),
+            ))
+        }
+    }
+}
+
+/// How many outliers there are, of each kind; nothing where nothing was measured.
+pub(super) fn outliers(fleet: &Fleet) -> Option<Cell> {
+    if fleet.disks.is_empty() {
+        return None;
+    }
     let judged = fleet.disks.len() - fleet.rule.unjudged_disks;
     if judged == 0 {
         let text = format!(
             "No disk could be compared with others: that takes {} at least.",
             fleet.rule.fewest_peers
         );
-        return Cell::toned(Tone::Doubt, text);
+        return Some(Cell::toned(Tone::Doubt, text));
     }
     let of = |kind| fleet.outliers.iter().filter(|one| one.kind == kind).count();
     let kinds = [
@@ -56,7 +83,7 @@ pub(super) fn outliers(fleet: &Fleet) -> Cell {
     let kinds: Vec<String> = kinds
         .map(|(count, kind)| format!("{count} {kind}"))
         .collect();
-    match fleet.outliers.len() {
+    Some(match fleet.outliers.len() {
         0 => Cell::from(format!(
             "No outlier among {}.",
             counted(judged, "disk", "disks")
@@ -70,7 +97,7 @@ pub(super) fn outliers(fleet: &Fleet) -> Cell {
                 kinds.join(", ")
             ),
         ),
-    }
+    })
 }
 
 /// How many disks have a suspicious flush; nothing of none.
@@ -100,17 +127,20 @@ pub(super) fn missing(report: &Report<'_>) -> Option<String> {
 /// The verdict, in sentences: what was lost, what is missing, what is strange.
 pub(super) fn verdict(report: &Report<'_>) -> Vec<String> {
     let fleet = report.fleet;
-    let proofs = report.proofs.map(|proofs| proofs.verdict.text.clone());
-    let mut sentences: Vec<String> = proofs.into_iter().chain(missing(report)).collect();
-    sentences.push(outliers(fleet).text);
-    sentences.extend(suspicions(fleet));
-    sentences
+    let told = |cell: Option<Cell>| cell.map(|cell| cell.text);
+    let sentences = [
+        told(proofs(report)),
+        missing(report),
+        told(outliers(fleet)),
+        suspicions(fleet),
+    ];
+    sentences.into_iter().flatten().collect()
 }
 
 /// What the verdict looks like.
 pub(super) fn tone(report: &Report<'_>) -> Tone {
     let fleet = report.fleet;
-    let proofs = report.proofs.map(|proofs| proofs.verdict.tone);
+    let proofs = proofs(report).map(|verdict| verdict.tone);
     let is_strange = !(fleet.outliers.is_empty()
         && fleet.apart.is_empty()
         && fleet.differences.is_empty()

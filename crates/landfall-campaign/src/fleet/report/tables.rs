@@ -1,5 +1,7 @@
 //! Tables of disks and groups.
 
+use std::cmp::Reverse;
+
 use landfall_results::numbers::{NOTHING, interval, thousands};
 use landfall_results::stats::Estimate;
 use landfall_results::view::{Cell, Column, Row, Table, Tone};
@@ -7,7 +9,7 @@ use landfall_results::view::{Cell, Column, Row, Table, Tone};
 use super::sentences::capital;
 use super::{Shown, sentences};
 use crate::fleet::outlier::times;
-use crate::fleet::{By, Fleet};
+use crate::fleet::{By, Fleet, Group};
 
 /// Columns of a series: each figure with its interval.
 fn columns(fleet: &Fleet, shown: &Shown) -> Vec<Column> {
@@ -34,18 +36,17 @@ fn cells(fleet: &Fleet, shown: &Shown, of: impl Fn(usize) -> Option<Estimate>) -
     pairs.collect()
 }
 
-/// Disks grouped by one thing, with the median of a series over each group.
-pub(super) fn groups(fleet: &Fleet, shown: &Shown, by: By) -> Table {
-    let rows = fleet
-        .groups
-        .iter()
-        .filter(|group| group.by == by)
-        .map(|group| {
-            let of = |number| group.get(number).map(|one| one.estimate);
-            let disks = Cell::from(thousands(group.disks as f64));
-            let cells = cells(fleet, shown, of);
-            Row::of(group.name.as_str(), std::iter::once(disks).chain(cells))
-        });
+/// Disks grouped by one thing, with the median of a series over each group: so many groups, those of most disks first.
+pub(super) fn groups(fleet: &Fleet, shown: &Shown, by: By, most: usize) -> Table {
+    let groups = fleet.groups.iter().filter(|group| group.by == by);
+    let mut groups: Vec<&Group> = groups.collect();
+    groups.sort_by_key(|group| Reverse(group.disks));
+    let rows = groups.into_iter().take(most).map(|group| {
+        let of = |number| group.get(number).map(|one| one.estimate);
+        let disks = Cell::from(thousands(group.disks as f64));
+        let cells = cells(fleet, shown, of);
+        Row::of(group.name.as_str(), std::iter::once(disks).chain(cells))
+    });
     let rows: Vec<Row> = rows.collect();
     let mut all = vec![Column::new("disks")];
     all.extend(columns(fleet, shown));
@@ -88,37 +89,36 @@ pub(super) fn disks(fleet: &Fleet, shown: &Shown) -> Table {
 pub(super) fn outliers(fleet: &Fleet) -> Table {
     let mut rows = Vec::new();
     for outlier in &fleet.outliers {
-        for (at, deviation) in outlier.deviations.iter().enumerate() {
+        let kind = sentences::kind(outlier.kind);
+        let count = outlier.deviations.first().map_or(0, |one| one.count);
+        let group = format!(
+            "{}, {kind}, compared with {count} {}",
+            outlier.label,
+            outlier.peers.text()
+        );
+        rows.push(Row::Group(group.into()));
+        rows.extend(outlier.deviations.iter().map(|deviation| {
             let figure = &fleet.figures[deviation.figure];
-            let head = if at == 0 { outlier.label.as_str() } else { "" };
-            let name = figure.metric.description().heading;
             let others = &deviation.others;
-            let others = format!(
-                "{} [{}, {}]",
-                figure.number(others.median),
-                figure.number(others.low),
-                figure.number(others.high)
-            );
+            let print = |value| figure.number(value);
             let cells = [
-                sentences::kind(outlier.kind).into(),
-                format!("{}, {name}", figure.what).into(),
-                figure.number(deviation.value).into(),
-                others.into(),
+                print(deviation.value).into(),
+                print(others.median).into(),
+                format!("{}–{}", print(others.low), print(others.high)).into(),
                 Cell::toned(Tone::Doubt, times(deviation.slowness)),
-                format!("{} {}", deviation.count, outlier.peers.text()).into(),
             ];
-            rows.push(Row::of::<Cell>(head, cells));
-        }
+            let heading = figure.metric.description().heading;
+            Row::of::<Cell>(format!("{}, {heading}", figure.what), cells)
+        }));
     }
-    let columns = vec![
-        Column::text("differs"),
-        Column::text("in"),
-        Column::new("its own"),
-        Column::new("the others'"),
-        Column::new("times as slow"),
-        Column::text("compared with"),
-    ];
-    Table::new("Outliers, with every figure that differs", "Disk", columns).with_rows(rows)
+    let columns = ["its own", "the others'", "95% interval", "times as slow"];
+    let columns = columns.map(Column::new).into();
+    Table::new(
+        "Outliers, with every figure that differs",
+        "Figure",
+        columns,
+    )
+    .with_rows(rows)
 }
 
 /// Disks with a suspicious flush.
