@@ -9,7 +9,7 @@ use landfall_lab::sync::{Strategy, SyncResults, find};
 use landfall_lab::{Found, Results};
 use landfall_os::{Allocation, BlockDevice, DeviceKind, SyncCall, SyncMethod, WriteCache};
 use landfall_results::stats::{Estimate, median};
-use landfall_results::{Metric, Series};
+use landfall_results::{Axes, Metric, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -169,16 +169,17 @@ pub(super) fn collect(members: &[Member<'_>]) -> (Vec<Disk>, Vec<Figure>) {
             documents.push(member.results);
         }
     }
-    let mut values: BTreeMap<Figure, Vec<(usize, Vec<f64>)>> = BTreeMap::new();
+    let mut values: BTreeMap<Name<'_>, (&Axes, Vec<OfDisk>)> = BTreeMap::new();
     let mut disks = Vec::new();
     for (at, (identity, documents)) in by_identity.into_iter().enumerate() {
-        for (figure, rounds) in rounds(&documents) {
-            values.entry(figure).or_default().push((at, rounds));
+        for (name, (axes, rounds)) in rounds(&documents) {
+            let (_, of_disks) = values.entry(name).or_insert((axes, Vec::new()));
+            of_disks.push((at, rounds));
         }
         disks.push(Disk::new(identity, &documents));
     }
     let mut figures = Vec::new();
-    for (figure, measured) in values {
+    for ((experiment, series, metric), (axes, measured)) in values {
         for (disk, rounds) in measured {
             if let Some(estimate) = robust::estimate(&rounds) {
                 disks[disk].figures.push(Measured {
@@ -188,7 +189,7 @@ pub(super) fn collect(members: &[Member<'_>]) -> (Vec<Disk>, Vec<Figure>) {
                 });
             }
         }
-        figures.push(figure);
+        figures.push(Figure::new(experiment, series, axes, metric));
     }
     label(&mut disks);
     (disks, figures)
@@ -237,21 +238,29 @@ fn label(disks: &mut [Disk]) {
     }
 }
 
+/// Index of a disk, and the rounds of a figure on it.
+type OfDisk = (usize, Vec<f64>);
+
+/// What a figure is called, in the order of the fleet's figures: experiment, key of the series, metric. It says which axes the
+/// series has.
+type Name<'a> = (&'a str, &'a str, Metric);
+
 /// What all rounds of these documents gave, figure by figure; sorted, so that their order is forgotten.
-fn rounds(documents: &[&Results]) -> BTreeMap<Figure, Vec<f64>> {
-    let mut rounds: BTreeMap<Figure, Vec<f64>> = BTreeMap::new();
+fn rounds<'a>(documents: &[&'a Results]) -> BTreeMap<Name<'a>, (&'a Axes, Vec<f64>)> {
+    let mut rounds: BTreeMap<Name<'a>, (&Axes, Vec<f64>)> = BTreeMap::new();
     for experiment in documents.iter().flat_map(|one| &one.experiments) {
         for series in experiment.series() {
             for (metric, fewest) in compared() {
                 let values = values(series, metric, fewest);
                 if !values.is_empty() {
-                    let figure = Figure::new(experiment.name(), &series.key, &series.axes, metric);
-                    rounds.entry(figure).or_default().extend(values);
+                    let name = (experiment.name(), series.key.as_str(), metric);
+                    let (_, all) = rounds.entry(name).or_insert((&series.axes, Vec::new()));
+                    all.extend(values);
                 }
             }
         }
     }
-    for values in rounds.values_mut() {
+    for (_, values) in rounds.values_mut() {
         values.sort_by(f64::total_cmp);
     }
     rounds

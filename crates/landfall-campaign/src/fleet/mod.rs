@@ -128,10 +128,10 @@ impl Fleet {
         }
     }
 
-    /// The document as JSON text.
+    /// The document as JSON text, on one line: of a thousand disks it is long enough.
     pub fn to_json(&self) -> String {
         // Texts and numbers only: serialisation cannot fail.
-        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+        serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 }
 
