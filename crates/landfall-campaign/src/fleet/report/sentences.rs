@@ -8,7 +8,8 @@ use crate::fleet::{EXPECTED_FALSE, Fleet, Kind, LEAST_RATIO, Sign};
 
 /// `1 disk`, `2 disks`.
 pub(super) fn counted(count: usize, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { several })
+    let noun = if count == 1 { one } else { several };
+    format!("{} {noun}", thousands(count as f64))
 }
 
 /// With a capital first letter.
@@ -166,7 +167,7 @@ pub(super) fn rule(fleet: &Fleet) -> String {
     format!(
         "A disk is compared with the others of its model and filesystem, by the median and Qn of logarithms; it must differ by a factor of {LEAST_RATIO}. \
          Of {} figures that were judged, {EXPECTED_FALSE} false outliers are expected in the whole fleet if disks scatter log-normally.{unjudged}",
-        fleet.rule.judged,
+        thousands(fleet.rule.judged as f64),
     )
 }
 
