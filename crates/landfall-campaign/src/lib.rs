@@ -8,12 +8,14 @@
 //! - `run`: what one shard does, and `document`: what it leaves;
 //! - `store`: where documents and recordings are kept, and `content`: how they are called;
 //! - `merge`: what all of it came to;
+//! - `fleet`: what machines have in common, and which differ;
 //! - `emit`: the files in which schedulers are told of it.
 
 mod content;
 mod document;
 pub mod emit;
 mod error;
+pub mod fleet;
 mod merge;
 mod plan;
 mod plan_file;
@@ -23,6 +25,7 @@ mod store;
 pub use content::{CampaignId, Digest};
 pub use document::{Outcome, ShardDocument};
 pub use error::Error;
+pub use fleet::Fleet;
 pub use merge::{Campaign, FailedTask, Measured, Proof};
 pub use plan::{Plan, Share, Task};
 pub use plan_file::{PlanFile, RecordingOf, Run};

@@ -261,6 +261,9 @@ fn of_device(list: &mut List, device: &BlockDevice) {
     if let Some(model) = &device.model {
         list.add("model", model.as_str(), "");
     }
+    if let Some(firmware) = &device.firmware {
+        list.add("firmware", firmware.as_str(), "");
+    }
     if let Some(driver) = &device.virtual_driver {
         list.add(
             "virtual",

@@ -62,6 +62,9 @@ pub struct BlockDevice {
     pub below: Vec<BlockDevice>,
     /// Model as the device or its driver states it.
     pub model: Option<String>,
+    /// Revision of its firmware as the device states it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub firmware: Option<String>,
     /// The virtual driver behind it (virtio, Xen, Hyper-V, VMware), if it is not hardware.
     pub virtual_driver: Option<String>,
     /// Size in bytes.
@@ -128,6 +131,7 @@ impl BlockDevice {
         Some(BlockDevice {
             number: read_trimmed(&dir.join("dev"))?,
             model: read_trimmed(&disk_dir.join("device/model")),
+            firmware: firmware(disk_dir),
             virtual_driver: virtual_driver(disk_dir),
             size_bytes: read_trimmed(&dir.join("size"))?.parse::<u64>().ok()? * 512,
             write_cache: queue("write_cache").and_then(|text| match text.as_str() {
@@ -190,6 +194,16 @@ impl BlockDevice {
     }
 }
 
+/// The revision of a disk's firmware: SCSI and SATA disks call it `rev`; an NVMe controller has it whole, as `firmware_rev`, and
+/// so have MMC cards, some by another name.
+fn firmware(disk_dir: &Path) -> Option<String> {
+    let files = ["firmware_rev", "rev", "fwrev"];
+    let device = disk_dir.join("device");
+    files
+        .iter()
+        .find_map(|file| read_trimmed(&device.join(file)))
+}
+
 /// The driver of a virtual disk, read from where the device hangs in the device tree.
 fn virtual_driver(disk_dir: &Path) -> Option<String> {
     let device = fs::canonicalize(disk_dir.join("device")).ok()?;
@@ -242,6 +256,8 @@ mod tests {
         };
         write("sda/dev", "8:0\n");
         write("sda/size", "2048\n");
+        write("sda/device/model", "Samsung SSD 870 \n");
+        write("sda/device/rev", "2B6Q\n");
         write("sda/queue/write_cache", "write back\n");
         write("sda/queue/fua", "1\n");
         write("sda/queue/logical_block_size", "512\n");
@@ -258,6 +274,8 @@ mod tests {
         let partition = BlockDevice::from_sysfs(&dir.path().join("sda/sda1")).unwrap();
         assert_eq!(partition.kind, DeviceKind::Partition);
         assert_eq!(partition.size_bytes, 1024 * 512);
+        assert_eq!(partition.model.as_deref(), Some("Samsung SSD 870"));
+        assert_eq!(partition.firmware.as_deref(), Some("2B6Q"));
         assert_eq!(partition.write_cache, Some(WriteCache::Volatile));
         assert_eq!(partition.scheduler.as_deref(), Some("mq-deadline"));
         let counted: Vec<&str> = partition
@@ -267,6 +285,17 @@ mod tests {
             .collect();
         assert_eq!(counted, ["sda"]);
         assert!(partition.has_volatile_cache() && partition.has_fua());
+    }
+
+    #[test]
+    fn firmware_has_other_names_elsewhere() {
+        let dir = sysfs();
+        let device = dir.path().join("nvme0n1/device");
+        fs::create_dir_all(&device).unwrap();
+        let of = || firmware(&dir.path().join("nvme0n1"));
+        assert_eq!(of(), None);
+        fs::write(device.join("firmware_rev"), "EDA5702Q  \n").unwrap();
+        assert_eq!(of().as_deref(), Some("EDA5702Q"));
     }
 
     #[test]

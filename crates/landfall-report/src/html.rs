@@ -34,6 +34,8 @@ const SCRIPT: &str = concat!(
     "\n",
     include_str!("../templates/charts/safety.js"),
     "\n",
+    include_str!("../templates/charts/dots.js"),
+    "\n",
     include_str!("../templates/report.js")
 );
 const D3: &str = include_str!("../vendor/d3.min.js");
@@ -272,7 +274,9 @@ impl Filled<'_> {
         if !page.claims.rows.is_empty() {
             contents.push(("claims".to_owned(), "Published claims".to_owned()));
         }
-        contents.push(("foundation".to_owned(), page.foundation.clone()));
+        if !page.facts.is_empty() {
+            contents.push(("foundation".to_owned(), page.foundation.clone()));
+        }
         contents
     }
 

@@ -16,6 +16,7 @@
     "break-even": drawBreakEven,
     timeline: drawTimeline,
     safety: drawSafety,
+    dots: drawDots,
   };
 
   function fail(error) {

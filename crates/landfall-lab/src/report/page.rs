@@ -70,7 +70,14 @@ pub fn page(results: &Results, advice: &Advice, scope: &Scope) -> Page {
         command: results.command.clone(),
         version: results.version.clone(),
         schema: results.schema.clone(),
-        has_only_proofs,
+        document: (
+            "results.json".into(),
+            if has_only_proofs {
+                "everything that was found".into()
+            } else {
+                "every trial".into()
+            },
+        ),
     }
 }
 

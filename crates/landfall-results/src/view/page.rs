@@ -1,5 +1,7 @@
 //! A page of everything that was found.
 
+use std::borrow::Cow;
+
 use super::{Advised, Cell, Chapter, Claims, Part};
 use crate::{Fact, Notice};
 
@@ -28,7 +30,7 @@ pub struct Page {
     pub notices: Vec<Notice>,
     /// One for each experiment, or run of one.
     pub parts: Vec<Part>,
-    /// What the facts are of, as their heading.
+    /// What the facts are of, as their heading; without facts there is none.
     pub foundation: String,
     /// What is known of the machine and the filesystem; those of one subject stand together.
     pub facts: Vec<Fact>,
@@ -38,6 +40,6 @@ pub struct Page {
     pub version: String,
     /// The version of the results document.
     pub schema: String,
-    /// Whether the document holds proofs and nothing that was measured.
-    pub has_only_proofs: bool,
+    /// The file beside the page that has more, and what it has: `results.json`, `every trial`.
+    pub document: (Cow<'static, str>, Cow<'static, str>),
 }

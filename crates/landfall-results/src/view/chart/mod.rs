@@ -5,6 +5,7 @@
 
 mod bars;
 mod crossing;
+mod dots;
 mod lines;
 mod phases;
 mod safety;
@@ -13,6 +14,7 @@ mod timeline;
 
 pub use bars::{Bar, Costs, Panel, Rate, Rates};
 pub use crossing::{Crossing, DumpLine, LogLine, Meeting};
+pub use dots::{Dot, DotRow, Dots, Named};
 pub use lines::{Clients, ClientsPanel, ClientsPoint, Curve, Latency, Lines, Point};
 pub use phases::{PhaseMark, PhaseRow, Phases, SizePanel, SizePoint, Sizes};
 pub use safety::{Comparison, ComparisonMark};
@@ -55,6 +57,8 @@ pub enum Drawing {
     Safety(Comparison),
     /// What happened around a power cut.
     Timeline(Timeline),
+    /// A figure of many, a dot for each.
+    Dots(Dots),
 }
 
 impl Chart {
@@ -79,6 +83,7 @@ impl Chart {
             Drawing::BreakEven(crossing) => crossing.marks(),
             Drawing::Safety(comparison) => comparison.marks(),
             Drawing::Timeline(timeline) => timeline.marks(),
+            Drawing::Dots(dots) => dots.marks(),
         }
     }
 

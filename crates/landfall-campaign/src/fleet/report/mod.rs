@@ -1,0 +1,80 @@
+//! What is shown of a fleet, as data: one screen for a terminal, and a page. What either looks like is the matter of
+//! `landfall-report`.
+
+mod chart;
+mod page;
+mod screen;
+mod sentences;
+mod tables;
+
+pub use page::page;
+pub use screen::screen;
+
+use landfall_lab::sync::Strategy;
+use landfall_results::view::{Cell, Table};
+
+use super::Fleet;
+
+/// Everything that a report is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// What the campaign is called.
+    pub name: &'a str,
+    /// What was measured, and on what.
+    pub fleet: &'a Fleet,
+    /// What was proven, if anything was.
+    pub proofs: Option<&'a Proofs>,
+    /// What is missing, one line for each: a shard, and why it is not there.
+    pub missing: &'a [String],
+    /// What a user types to make this report again.
+    pub command: &'a str,
+    /// The JSON document beside the page.
+    pub document: &'a str,
+}
+
+/// What all proofs of a campaign came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proofs {
+    /// In one sentence: good if nothing was lost, bad if something was.
+    pub verdict: Cell,
+    /// States tried and lost.
+    pub table: Table,
+}
+
+/// A series that is shown, with its figures: rates first, and then tails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Shown {
+    what: String,
+    figures: Vec<usize>,
+}
+
+/// The series that most disks have, the first of equals being the centre of the standard plan, durable ones before others.
+fn shown(fleet: &Fleet) -> Vec<Shown> {
+    let mut counts = vec![0_usize; fleet.figures.len()];
+    for measured in fleet.disks.iter().flat_map(|disk| &disk.figures) {
+        counts[measured.figure] += 1;
+    }
+    let centre = Strategy::BASELINE.key();
+    let numbers: Vec<usize> = (0..fleet.figures.len()).collect();
+    let series = numbers.chunk_by(|one, other| {
+        let (one, other) = (&fleet.figures[*one], &fleet.figures[*other]);
+        (&one.experiment, &one.series) == (&other.experiment, &other.series)
+    });
+    let mut ranked: Vec<_> = series
+        .filter_map(|numbers| {
+            let first = &fleet.figures[*numbers.first()?];
+            let disks = numbers.iter().map(|number| counts[*number]).max();
+            let is_centre = first.experiment == "sync" && first.series == centre;
+            let mut figures = numbers.to_vec();
+            figures.sort_by_key(|number| fleet.figures[*number].is_tail());
+            let shown = Shown {
+                what: first.what.clone(),
+                figures,
+            };
+            Some(((disks, is_centre, first.durable), shown))
+        })
+        .collect();
+    // Stable: what is alike stays in the order of its names.
+    ranked.sort_by(|(one, _), (other, _)| other.cmp(one));
+    ranked.into_iter().map(|(_, shown)| shown).collect()
+}
