@@ -25,6 +25,8 @@ pub enum CampaignCommand {
     Run(CampaignRun),
     /// Say what all shards that have ended came to, and what is missing.
     Merge(CampaignMerge),
+    /// Write one report of all machines: the verdict, what is missing, disks that differ, and why.
+    Report(CampaignReport),
     /// Fetch a recording, to try one of its states again.
     Fetch(CampaignFetch),
 }
@@ -73,6 +75,20 @@ pub struct CampaignMerge {
     /// Write all that was found to this file, '-' for standard output.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub json: Option<PathBuf>,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Exit codes: 0 the report was written, 1 something failed, 2 wrong command line."
+)]
+pub struct CampaignReport {
+    /// The campaign, as 'plan' printed it.
+    #[arg(value_name = "RESULTS/CAMPAIGN")]
+    pub campaign: Location,
+
+    /// Directory for the page (index.html) and the document that it is made from (campaign.json).
+    #[arg(long, value_name = "DIR", default_value = "landfall-campaign/report", value_hint = ValueHint::DirPath)]
+    pub report: PathBuf,
 }
 
 #[derive(Args)]

@@ -21,7 +21,8 @@ use crate::exit::Failure;
 
 pub use advise::Advise;
 pub use campaign::{
-    Campaign, CampaignCommand, CampaignFetch, CampaignMerge, CampaignPlan, CampaignRun,
+    Campaign, CampaignCommand, CampaignFetch, CampaignMerge, CampaignPlan, CampaignReport,
+    CampaignRun,
 };
 pub use log::{Log, LogCommand, LogDirectory, LogSalvage};
 pub use prove::{Prove, States, Workload};

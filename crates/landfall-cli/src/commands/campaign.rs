@@ -1,6 +1,7 @@
 //! `landfall campaign`: proofs and measurements on many machines.
 
 mod plan;
+mod report;
 mod show;
 
 use std::path::Path;
@@ -23,6 +24,7 @@ pub fn run(campaign: crate::args::Campaign, quiet: bool) -> Result<Code, Failure
         CampaignCommand::Plan(arguments) => plan::run(&arguments, quiet),
         CampaignCommand::Run(arguments) => run_shard(&arguments, quiet),
         CampaignCommand::Merge(arguments) => merge(&arguments),
+        CampaignCommand::Report(arguments) => report::run(&arguments),
         CampaignCommand::Fetch(arguments) => fetch_recording(&arguments),
     }
 }

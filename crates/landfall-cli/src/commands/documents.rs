@@ -130,6 +130,14 @@ pub fn prepare_report(documents: &Documents) -> Result<EmptyDirectories, Failure
     }
 }
 
+/// Makes a directory for reports, where nothing can be left out; the same.
+pub fn prepare_directory(directory: &Path) -> Result<EmptyDirectories, Failure> {
+    prepare_report_in(directory).map_err(|failure| Failure {
+        text: failure.text.replace(", or pass --no-report", ""),
+        ..failure
+    })
+}
+
 /// Makes a directory for reports; the same.
 pub fn prepare_report_in(report: &Path) -> Result<EmptyDirectories, Failure> {
     let made = report

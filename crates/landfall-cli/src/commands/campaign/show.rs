@@ -34,7 +34,7 @@ pub fn text(campaign: &Campaign, location: &Location) -> String {
             counted(machines.len(), "machine", "machines")
         );
     }
-    missing(campaign, &place, &mut text);
+    missing(campaign, location, &mut text);
     let _ = writeln!(
         text,
         "\n  Machines were busy with it for {} all together.",
@@ -101,12 +101,12 @@ fn proof_text(campaign: &Campaign, proof: &Proof, place: &str) -> String {
     text
 }
 
-fn missing(campaign: &Campaign, place: &str, text: &mut String) {
+fn missing(campaign: &Campaign, location: &Location, text: &mut String) {
     if !campaign.missing.is_empty() {
         let count = counted(campaign.missing.len(), "shard is", "shards are");
         let _ = writeln!(text, "\n  {count} missing. To run them again:");
         for shard in campaign.missing.iter().take(NAMED) {
-            let _ = writeln!(text, "    {}", again(place, *shard));
+            let _ = writeln!(text, "    {}", again(location, *shard));
         }
         rest(campaign.missing.len(), text);
     }
@@ -121,7 +121,7 @@ fn missing(campaign: &Campaign, place: &str, text: &mut String) {
                 failed.machine,
                 failed.command,
                 failed.why,
-                again(place, failed.shard)
+                again(location, failed.shard)
             );
         }
         rest(campaign.failed.len(), text);
@@ -147,7 +147,8 @@ fn rest(count: usize, text: &mut String) {
 }
 
 /// The command that runs a shard again.
-fn again(place: &str, shard: Shard) -> String {
+pub fn again(location: &Location, shard: Shard) -> String {
+    let place = quoted(&location.to_string());
     format!("landfall campaign run {place} --shard {shard}")
 }
 

@@ -1,0 +1,130 @@
+//! `landfall campaign report`: the page of a campaign, with the document that it is made from, and one screen.
+
+use landfall_campaign::fleet::report::{Proofs, Report, page, screen};
+use landfall_campaign::fleet::{Fleet, Member};
+use landfall_campaign::{Campaign, Location, ResultStore};
+use landfall_report::{html, text};
+use landfall_results::numbers::thousands;
+use landfall_results::proof::{Outcome, ProofResults, summary_text};
+use landfall_results::view::{Cell, Column, Row, Table, Tone};
+
+use super::show;
+use crate::args::CampaignReport;
+use crate::commands::documents::{PAGE, command_line, prepare_directory};
+use crate::commands::files::replace;
+use crate::commands::print_bytes;
+use crate::exit::{Code, Failure};
+
+/// What the page is made from.
+const DOCUMENT: &str = "campaign.json";
+
+pub fn run(arguments: &CampaignReport) -> Result<Code, Failure> {
+    let location = &arguments.campaign;
+    let store = ResultStore::open(&location.place)?;
+    let plan = store.plan(&location.campaign)?;
+    let merged = Campaign::merge(&plan, &store.shards(&location.campaign)?)?;
+    let _unless_written = prepare_directory(&arguments.report)?;
+    let members: Vec<Member<'_>> = merged
+        .measured
+        .iter()
+        .map(|measured| Member {
+            machine: &measured.machine,
+            results: &measured.results,
+        })
+        .collect();
+    let fleet = Fleet::of(&members);
+    let proofs = (!merged.proofs.is_empty()).then(|| proofs(&merged));
+    let missing = missing(&merged, location);
+    let command = command_line();
+    let report = Report {
+        name: &merged.name,
+        fleet: &fleet,
+        proofs: proofs.as_ref(),
+        missing: &missing,
+        command: &command,
+        document: DOCUMENT,
+    };
+    let rendered = html::render(&page(&report))
+        .map_err(|error| Failure::new(Code::Failed, error.to_string()))?;
+    replace(
+        &arguments.report.join(DOCUMENT),
+        merged.to_json().as_bytes(),
+    )?;
+    let path = arguments.report.join(PAGE);
+    replace(&path, rendered.as_bytes())?;
+    let shown = text::text(&screen(&report));
+    print_bytes(format!("{shown}\nThe page: {}\n", path.display()).as_bytes())
+}
+
+/// What is missing, a line for each, with the command that mends it.
+fn missing(campaign: &Campaign, location: &Location) -> Vec<String> {
+    let failed = campaign.failed.iter().map(|failed| {
+        format!(
+            "shard {} on {}: {}: {}",
+            failed.shard, failed.machine, failed.command, failed.why
+        )
+    });
+    let absent = campaign
+        .missing
+        .iter()
+        .map(|shard| show::again(location, *shard));
+    absent.chain(failed).collect()
+}
+
+/// What was proven, a row for each proof.
+fn proofs(campaign: &Campaign) -> Proofs {
+    let outcome = campaign.outcome();
+    let tone = match outcome {
+        Outcome::LostNothing => Tone::Good,
+        Outcome::LostSomething | Outcome::NotProven => Tone::Bad,
+    };
+    let results = || {
+        campaign
+            .proofs
+            .iter()
+            .filter_map(|proof| proof.results.as_ref())
+    };
+    let sum = |of: fn(&ProofResults) -> u64| thousands(results().map(of).sum::<u64>() as f64);
+    let checked = sum(|proof| proof.coverage.checked);
+    let verdict = match outcome {
+        Outcome::LostNothing => format!("Of {checked} crash states none lost anything."),
+        Outcome::LostSomething => {
+            format!(
+                "Of {checked} crash states {} broke a promise.",
+                sum(|proof| proof.failing_states)
+            )
+        }
+        Outcome::NotProven if campaign.is_whole() => "It is not proven.".to_owned(),
+        Outcome::NotProven => format!(
+            "Of {checked} crash states none lost anything, but shards are missing: it is not proven."
+        ),
+    };
+    let columns = vec![
+        Column::text("filesystem"),
+        Column::new("shards"),
+        Column::new("states"),
+        Column::new("lost"),
+        Column::text("verdict"),
+    ];
+    let rows = campaign.proofs.iter().map(|proof| {
+        let Some(results) = &proof.results else {
+            return Row::without(proof.command.clone(), "no shard has done its part");
+        };
+        let tone = match results.outcome() {
+            Outcome::LostNothing => Tone::Good,
+            Outcome::LostSomething | Outcome::NotProven => Tone::Bad,
+        };
+        let cells = [
+            Cell::from(results.filesystem_spec.to_string()),
+            Cell::from(format!("{} of {}", proof.shards, campaign.shards)),
+            Cell::from(thousands(results.coverage.checked as f64)),
+            Cell::from(thousands(results.failing_states as f64)),
+            Cell::toned(tone, summary_text::short_verdict(results)),
+        ];
+        Row::of(summary_text::full_subject(results), cells)
+    });
+    Proofs {
+        verdict: Cell::toned(tone, verdict),
+        table: Table::new("What power cuts took", "subject", columns).with_rows(rows),
+    }
+}
