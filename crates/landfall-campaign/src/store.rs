@@ -250,14 +250,25 @@ fn intact(digest: Digest, bytes: Vec<u8>, what: &str) -> Result<Vec<u8>, Error> 
     }
 }
 
-/// The cause of a failure, which its outer layers only repeat, on one line.
+/// The cause of a failure, which its outer layers only repeat, on one line; of a server's page the sentence in it.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
     let words = cause.to_string();
-    words.split_whitespace().collect::<Vec<_>>().join(" ")
+    let element = |name: &str| {
+        let (_, rest) = words.split_once(&format!("<{name}>"))?;
+        Some(rest.split_once('<')?.0)
+    };
+    let said = match (element("Message"), element("Code")) {
+        (Some(message), Some(code)) => {
+            let message = message.trim_end_matches('.');
+            format!("the server says '{message}' ({code})")
+        }
+        _ => words,
+    };
+    said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn directory(place: &str) -> Result<Arc<dyn ObjectStore>, Error> {

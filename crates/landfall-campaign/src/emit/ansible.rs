@@ -49,6 +49,7 @@ pub fn emit(job: &Job) -> String {
       vars:
         place: \"{{{{ groups['landfall'].index(inventory_hostname) + 1 }}}}\"
         group_size: \"{{{{ groups['landfall'] | length }}}}\"
+      # A shell: the module command would replace what looks like a variable in the campaign's place.
       ansible.builtin.shell:
         cmd: \"{{{{ landfall | quote }}}} campaign run {{{{ campaign | quote }}}} --shard {{{{ item }}}}/{{{{ shards }}}}\"
         chdir: /var/tmp
