@@ -96,6 +96,54 @@ fn a_recorder_tells_what_a_drive_makes_of_it() {
     assert!(figures["nand_kib"].as_f64() > Some(0.0) && figures["kib"].as_f64() > Some(0.0));
 }
 
+const CURVE: &str =
+    "lab amplify --part curve --ids 1000 --clients 1 --pool 6M --seconds 0.4 --most-seconds 0.8";
+
+#[test]
+fn the_curve_is_measured_and_drawn_beside_the_formula_and_others() {
+    let dir = scratch();
+    let more = "--on dir --json results.json --only";
+    let mut line: Vec<&str> = words(CURVE, more).collect();
+    line.push("buffer 0%,buffer 11%,sqlite");
+    let ended = run(dir.path(), line);
+    ended.assert_measured();
+    assert_narrow(&ended.stdout);
+    assert!(
+        ended.stdout.contains("For each byte that is updated"),
+        "{ended:#?}"
+    );
+    let text = fs::read_to_string(dir.path().join("results.json")).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_conforms(&document);
+    let updates = &document["experiments"][0]["updates"];
+    assert_eq!(
+        (&updates["rows"], &updates["of_request"]),
+        (&Value::from(20_000), &Value::from(100))
+    );
+    let all = configurations(&document);
+    let at = |one: &Value| one["axes"]["buffer"].as_u64();
+    let buffers: Vec<_> = all.iter().map(at).collect();
+    assert_eq!(buffers, [Some(0), Some(11), None]);
+    for one in all {
+        let figures = &one["trials"][0]["figures"];
+        let of = |name: &str| figures[name].as_f64();
+        // 100 rows of 116 bytes are a request.
+        let (kib, per_byte) = (of("kib").unwrap(), of("written_per_byte").unwrap());
+        assert!(
+            (kib * 1024.0 / 11_600.0 - per_byte).abs() < 0.01 * per_byte,
+            "{figures}"
+        );
+        // The log alone has what is updated, once.
+        assert!(per_byte > 0.5, "{figures}");
+    }
+    let html = fs::read_to_string(dir.path().join("landfall-report/index.html")).unwrap();
+    assert!(html.contains("id=\"amplify-curve\""));
+    let shown = run(dir.path(), ["show", "--tables", "results.json"]);
+    for part in ["bytes/byte", "by formula", "uniform buffer 11%"] {
+        assert!(shown.stdout.contains(part), "{part}: {shown:#?}");
+    }
+}
+
 #[test]
 fn a_plan_is_listed_and_nothing_is_run() {
     let dir = scratch();
@@ -114,6 +162,11 @@ fn a_plan_is_listed_and_nothing_is_run() {
     for part in ["innodb 16k", "landfall buffer 0%", "landfall buffer 16%"] {
         assert!(named.stdout.contains(part), "{part}: {}", named.stdout);
     }
+    let curve = run(dir.path(), words("lab amplify --list --part curve", ""));
+    for part in ["uniform buffer 0%", "uniform buffer 16%", "uniform sqlite"] {
+        assert!(curve.stdout.contains(part), "{part}: {}", curve.stdout);
+    }
+    assert!(!curve.stdout.contains("zipf"), "{curve:#?}");
     let large = words("lab amplify --list --scale 1B --part pages", "");
     let large = run(dir.path(), large);
     assert!(large.stdout.contains("dir/innodb 16k"), "{large:#?}");

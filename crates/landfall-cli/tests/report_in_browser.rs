@@ -40,6 +40,11 @@ const BINLOG_CHARTS: [&str; 3] = ["binlog-rate-1", "binlog-flushes-1", "binlog-k
 const BINLOG: &str = "binlog --database mariadb --fs ext4,size=512M --on memory:ext2,size=512M \
      --clients 1,2 --rows 1000 --rounds 2 --seconds 0.1";
 
+/// Charts of experiment `amplify` where a store is measured along its knob.
+const CURVE_CHARTS: [&str; 1] = ["amplify-curve"];
+const CURVE: &str = "amplify --part curve --database landfall-store,sqlite --on dir --ids 1000 --clients 1 --pool 6M \
+     --seconds 0.1 --most-seconds 0.2";
+
 /// The browser that $CHROMIUM names, or one of the usual names.
 fn browser() -> Option<PathBuf> {
     let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
@@ -290,6 +295,12 @@ fn a_report_of_stream_is_complete_too() {
     let dumped = dumped.path().join("report/index.html");
     for width in [1280, 500] {
         let found = faults(&open(&browser, &dumped, width), &DUMP_CHARTS);
+        assert!(found.is_empty(), "at a width of {width}:\n{found}");
+    }
+    let curve = report(CURVE);
+    let curve = curve.path().join("report/index.html");
+    for width in [1280, 500] {
+        let found = faults(&open(&browser, &curve, width), &CURVE_CHARTS);
         assert!(found.is_empty(), "at a width of {width}:\n{found}");
     }
     // A median that is lost must be seen.

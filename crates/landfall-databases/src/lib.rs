@@ -186,6 +186,12 @@ pub trait Running: Send + Sync {
         Ok(PendingWrites::default())
     }
 
+    /// What it has written for updates, by its own count, and what its own formula says that it writes for them at random; `None`:
+    /// it has none. It may read some of what it holds.
+    fn forecast(&self) -> Option<Forecast> {
+        None
+    }
+
     /// Makes it write that: dirty pages, memtables, pending compactions; waits until it has. `stop` is
     /// looked at while waiting.
     fn drain(&self, stop: &Stop) -> Result<(), DatabaseError>;
@@ -275,6 +281,27 @@ pub struct PendingWrites {
     /// What changes that wait on disk take of what they may, where there is such a buffer; 1 once some were merged: before that
     /// the larger part of the work is put off.
     pub buffer_filled: Option<f64>,
+}
+
+/// What a database writes for each byte that is updated: of its log by count, of all else by a formula.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Forecast {
+    /// Bytes that are written for each byte that is updated at random, without the log.
+    pub tree: f64,
+    /// Bytes of the log since it was started.
+    pub log_bytes: u64,
+    /// Bytes of keys and values that were committed since then.
+    pub logical_bytes: u64,
+}
+
+impl Forecast {
+    /// Bytes written for each byte that is updated, with the log as it was since an earlier one; `None`: nothing was committed.
+    pub fn per_byte(&self, earlier: &Forecast) -> Option<f64> {
+        let since = |now: u64, then: u64| now.saturating_sub(then) as f64;
+        let logical = since(self.logical_bytes, earlier.logical_bytes);
+        let log = since(self.log_bytes, earlier.log_bytes);
+        (logical > 0.0).then(|| self.tree + log / logical)
+    }
 }
 
 /// One client's connection.

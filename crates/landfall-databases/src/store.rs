@@ -16,7 +16,7 @@ use landfall::{
 };
 
 use super::{
-    Batch, Database, DatabaseError, Interface, KeyValue, Maintenance, MaintenanceCount,
+    Batch, Database, DatabaseError, Forecast, Interface, KeyValue, Maintenance, MaintenanceCount,
     PendingWrites, Presence, Running, Session, Templates,
 };
 use crate::SettingError;
@@ -296,6 +296,17 @@ impl Running for RunningStore {
         })
     }
 
+    fn forecast(&self) -> Option<Forecast> {
+        let store = self.store();
+        let tree = store.expected_writes()?.amplification();
+        let counters = store.counters();
+        Some(Forecast {
+            tree,
+            log_bytes: counters.log.all_bytes(),
+            logical_bytes: counters.logical_bytes,
+        })
+    }
+
     fn drain(&self, _: &Stop) -> Result<(), DatabaseError> {
         self.checkpoint()
     }
@@ -461,6 +472,34 @@ mod tests {
         let killed = fixture.as_if_killed();
         assert_eq!(keys(&*killed.running).get(&[1]).unwrap(), Some(vec![1]));
         assert_eq!(killed.running.verify(&Stop::default()), Ok(None));
+    }
+
+    #[test]
+    fn a_buffer_makes_it_forecast_fewer_bytes_and_the_log_is_counted() {
+        let forecast = |buffer: &str| {
+            let set = format!("buffer={buffer} leaf=1K memory=32K");
+            let fixture = fixture("landfall-store", &set);
+            assert_eq!(fixture.running.forecast(), None, "it has no leaf yet");
+            let mut session = keys(&*fixture.running);
+            let mut batch = Batch::default();
+            for key in 0_u32..4000 {
+                batch.put(key.to_be_bytes(), [7; 60]);
+            }
+            session.commit(&batch).unwrap();
+            fixture.running.drain(&Stop::default()).unwrap();
+            let before = fixture.running.forecast().unwrap();
+            assert_eq!(before.logical_bytes, 4000 * 64);
+            assert_eq!(before.per_byte(&before), None, "nothing was committed");
+            batch.0.truncate(100);
+            session.commit(&batch).unwrap();
+            let after = fixture.running.forecast().unwrap();
+            let log = after.per_byte(&before).unwrap() - after.tree;
+            // What is committed is in it once, and it may have written zeros ahead.
+            assert!(log > 1.0, "{log}");
+            after.tree
+        };
+        let (without, with) = (forecast("0"), forecast("16"));
+        assert!(without > 2.0 * with, "{without} {with}");
     }
 
     #[test]

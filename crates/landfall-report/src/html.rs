@@ -30,6 +30,8 @@ const SCRIPT: &str = concat!(
     "\n",
     include_str!("../templates/charts/clients.js"),
     "\n",
+    include_str!("../templates/charts/knob.js"),
+    "\n",
     include_str!("../templates/charts/timeline.js"),
     "\n",
     include_str!("../templates/charts/safety.js"),

@@ -11,6 +11,7 @@
     clients: drawClients,
     latency: drawLatency,
     costs: drawCosts,
+    knob: drawKnob,
     sizes: drawSizes,
     phases: drawPhases,
     "break-even": drawBreakEven,

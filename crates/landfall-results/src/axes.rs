@@ -200,6 +200,9 @@ pub struct Axes {
     /// The settings of the database that the plan varies and its name is made of, in that order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub varied: Vec<(String, String)>,
+    /// Percent of what a store's leaves take that changes may take on disk, where that is varied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<u8>,
     /// Settings that were tried on top of the case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tried: Option<String>,

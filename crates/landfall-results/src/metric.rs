@@ -112,6 +112,10 @@ metrics! {
         "Write requests as the kernel counts them, empty flushes included, per operation or request.";
     Kib "kib", "KiB", "KiB written", "KiB", Less, short, 3, Median, false,
         "KiB that the device was given to write, per operation or request.";
+    WrittenPerByte "written_per_byte", "", "bytes written per byte updated", "bytes/byte", Less, two, 3, Median, false,
+        "Bytes that the device was given to write for each byte of the rows that were updated, keys and values; absent where requests do anything but update rows.";
+    ForecastPerByte "forecast_per_byte", "", "the same by formula", "by formula", Less, two, 3, Median, false,
+        "The same by the database's own formula for updates at random, and its own count of its log; absent where it has none, or rows are not updated equally often.";
     Flushes "flushes", "", "flushes", "flushes", Less, two, 3, Median, false,
         "Flushes that the device executed, per operation or request.";
     Reads "reads", "", "reads", "reads", Less, two, 3, Median, false,

@@ -13,6 +13,7 @@ mod linkbench;
 mod list;
 mod loading;
 mod oltp;
+mod permutation;
 mod puts;
 pub mod sql;
 
@@ -29,6 +30,11 @@ pub trait Workload: Send + Sync {
     /// Whether a database of this interface can be asked it, and if not why.
     fn suits(&self, interface: Interface) -> Result<(), String>;
 
+    /// What each request updates, where it does nothing else and all do it alike.
+    fn updates(&self) -> Option<Updates> {
+        None
+    }
+
     /// The kinds of requests, by name; [`Client::request`] gives an index into it.
     fn requests(&self) -> &'static [&'static str];
 
@@ -43,6 +49,17 @@ pub trait Workload: Send + Sync {
         number: u32,
         seed: u64,
     ) -> Result<Box<dyn Client>, DatabaseError>;
+}
+
+/// What a request updates, of rows that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Updates {
+    /// Rows, each another one.
+    pub rows: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+    /// Whether all rows are updated equally often.
+    pub is_uniform: bool,
 }
 
 /// One client of a workload.

@@ -38,9 +38,10 @@ struct Options {
     scale: ScaleArgument,
 
     /// Parts: pages (InnoDB by page size and compression, MyRocks), landfall (Landfall's own store by page
-    /// size and protection), buffer (Landfall's own store by how much of its changes waits on disk), knobs (settings
-    /// of InnoDB and PostgreSQL with data that fits into memory), databases (every other one) [default: all but
-    /// buffer].
+    /// size and protection), buffer (Landfall's own store by how much of its changes waits on disk), curve (the same
+    /// where rows are updated at random, with every other store beside it: draws bytes, flash, reads and space by the
+    /// buffer), curve-zipf (that where some rows are updated more often), knobs (settings of InnoDB and PostgreSQL with
+    /// data that fits into memory), databases (every other one) [default: pages, landfall, knobs, databases].
     #[arg(long, value_delimiter = ',', value_name = "PART,…")]
     part: Vec<PartArgument>,
 
@@ -99,6 +100,10 @@ enum PartArgument {
     Landfall,
     /// Landfall's own store by its buffer, from a B-tree to a write-optimised tree. Measured only if named.
     Buffer,
+    /// The same where rows are updated at random, beside other stores: draws the curve. Measured only if named.
+    Curve,
+    /// That where some rows are updated much more often than others. Measured only if named.
+    CurveZipf,
     /// Settings, with data that fits into memory.
     Knobs,
     /// Every other database.
@@ -136,6 +141,8 @@ impl Options {
             PartArgument::Pages => Part::Pages,
             PartArgument::Landfall => Part::Landfall,
             PartArgument::Buffer => Part::Buffer,
+            PartArgument::Curve => Part::Curve,
+            PartArgument::CurveZipf => Part::CurveZipf,
             PartArgument::Knobs => Part::Knobs,
             PartArgument::Databases => Part::Databases,
         };

@@ -5,7 +5,11 @@
 //! neighbours are tested with data that fits: there pages are written because the log comes round or too
 //! many are dirty, and only then does it matter when.
 
+#[cfg(test)]
+mod tests;
+
 use super::plan::Plan;
+use super::updates;
 use crate::configuration::{Configuration, Settings};
 
 const KIB: u64 = 1 << 10;
@@ -25,6 +29,10 @@ pub enum Part {
     Landfall,
     /// Landfall's own store by how much of its changes waits on disk, with data larger than its memory.
     Buffer,
+    /// The same store along the same knob where rows are updated at random, and every other database beside it.
+    Curve,
+    /// That where some rows are updated much more often than others.
+    CurveZipf,
     /// What can be set of InnoDB and PostgreSQL, with data that fits the pool.
     Knobs,
     /// Every other database, with data larger than its cache.
@@ -33,10 +41,12 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Part; 5] = [
+    pub const ALL: [Part; 7] = [
         Part::Pages,
         Part::Landfall,
         Part::Buffer,
+        Part::Curve,
+        Part::CurveZipf,
         Part::Knobs,
         Part::Databases,
     ];
@@ -50,9 +60,16 @@ impl Part {
             Part::Pages => "pages",
             Part::Landfall => "landfall",
             Part::Buffer => "buffer",
+            Part::Curve => "curve",
+            Part::CurveZipf => "curve-zipf",
             Part::Knobs => "knobs",
             Part::Databases => "databases",
         }
+    }
+
+    /// Whether rows are updated at random, and LinkBench is not asked.
+    pub fn is_of_updates(self) -> bool {
+        matches!(self, Part::Curve | Part::CurveZipf)
     }
 }
 
@@ -60,7 +77,7 @@ impl Part {
 const PAGES: [u64; 3] = [16, 8, 4];
 const COMPRESSIONS: [&str; 3] = ["none", "zlib", "zstd"];
 /// Percent of what leaves take that runs of changes may take on disk: all that the knob has, from end to end.
-const BUFFERS: [u8; 6] = [0, 2, 5, 8, 11, 16];
+pub(super) const BUFFERS: [u8; 6] = [0, 2, 5, 8, 11, 16];
 
 // Names that claims and sections look for.
 pub(super) const PAGES_16: &str = "innodb 16k";
@@ -76,6 +93,8 @@ pub(super) const LANDFALL_16_RECORDS: &str = "landfall 16k records doublewrite";
 pub(super) const LANDFALL_4_RECORDS: &str = "landfall 4k records doublewrite";
 pub(super) const BUFFER_0: &str = "landfall buffer 0%";
 pub(super) const BUFFER_11: &str = "landfall buffer 11%";
+pub(super) const UNIFORM_0: &str = "uniform buffer 0%";
+pub(super) const UNIFORM_11: &str = "uniform buffer 11%";
 pub(super) const WRITE_OPTIMISED: &str = "myrocks zstd";
 pub(super) const IN_POOL: &str = "innodb in pool";
 pub(super) const SMALL_REDO: &str = "innodb in pool redo=small";
@@ -85,14 +104,16 @@ pub(super) const POSTGRES_IN_POOL: &str = "postgres in pool";
 pub(super) const POSTGRES_OFTEN: &str = "postgres in pool checkpoints=often";
 
 /// A configuration without its site and what all have in common.
-struct Entry {
-    part: Part,
-    name: String,
-    database: &'static str,
-    loaded_with: Settings,
-    settings: Settings,
+pub(super) struct Entry {
+    pub part: Part,
+    pub name: String,
+    pub database: &'static str,
+    pub loaded_with: Settings,
+    pub settings: Settings,
     /// Of the workload, besides the number of ids.
-    workload: Settings,
+    pub workload: Settings,
+    /// Percent of buffer, where that is varied.
+    pub buffer: Option<u8>,
 }
 
 /// Every configuration of `plan`'s parts.
@@ -112,23 +133,36 @@ pub(super) fn configurations(plan: &Plan) -> Vec<Configuration> {
     if has(Part::Buffer) {
         entries.extend(BUFFERS.map(|percent| buffer(plan, percent)));
     }
+    for part in [Part::Curve, Part::CurveZipf] {
+        if has(part) {
+            entries.extend(updates::entries(plan, part));
+        }
+    }
     if has(Part::Databases) {
         entries.extend(databases(plan));
     }
     if has(Part::Knobs) {
         entries.extend(knobs(plan));
     }
-    let configuration = |entry: Entry| Configuration {
-        part: Some(entry.part.name().to_owned()),
-        name: entry.name,
-        site: plan.site.clone(),
-        database: entry.database.to_owned(),
-        loaded_with: entry.loaded_with,
-        settings: entry.settings,
-        workload: "linkbench".to_owned(),
-        workload_settings: [settings(&[("ids", plan.ids.to_string())]), entry.workload].concat(),
-        clients: plan.clients,
-        ..Configuration::default()
+    let configuration = |entry: Entry| {
+        let (workload, common) = if entry.part.is_of_updates() {
+            (updates::WORKLOAD, updates::settings(plan, entry.part))
+        } else {
+            ("linkbench", settings(&[("ids", plan.ids.to_string())]))
+        };
+        Configuration {
+            part: Some(entry.part.name().to_owned()),
+            name: entry.name,
+            buffer: entry.buffer,
+            site: plan.site.clone(),
+            database: entry.database.to_owned(),
+            loaded_with: entry.loaded_with,
+            settings: entry.settings,
+            workload: workload.to_owned(),
+            workload_settings: [common, entry.workload].concat(),
+            clients: plan.clients,
+            ..Configuration::default()
+        }
     };
     entries.into_iter().map(configuration).collect()
 }
@@ -146,7 +180,7 @@ fn pages(plan: &Plan) -> Vec<Entry> {
 
 /// InnoDB with pages of so many KiB; compressed: those of links and counts kept as half as much, those of
 /// nodes as they are, as published.
-fn innodb(plan: &Plan, page: u64, compressed: bool) -> Entry {
+pub(super) fn innodb(plan: &Plan, page: u64, compressed: bool) -> Entry {
     let name = format!("innodb {page}k{}", if compressed { "+2x" } else { "" });
     let redo = plan.redo_bytes();
     let mut workload = Settings::new();
@@ -160,6 +194,7 @@ fn innodb(plan: &Plan, page: u64, compressed: bool) -> Entry {
         loaded_with: innodb_loading(page * KIB, redo),
         settings: innodb_running(plan.pool_bytes(), redo),
         workload,
+        buffer: None,
     }
 }
 
@@ -190,7 +225,7 @@ fn innodb_running(pool: u64, redo: u64) -> Settings {
     ])
 }
 
-fn myrocks(plan: &Plan, compression: &str) -> Entry {
+pub(super) fn myrocks(plan: &Plan, compression: &str) -> Entry {
     let cache = plan.pool_bytes();
     Entry {
         part: Part::Pages,
@@ -206,6 +241,7 @@ fn myrocks(plan: &Plan, compression: &str) -> Entry {
         ]),
         settings: settings(&[("rocksdb_flush_log_at_trx_commit", "1".to_owned())]),
         workload: Settings::new(),
+        buffer: None,
     }
 }
 
@@ -228,6 +264,7 @@ fn postgres(part: Part, name: &str, pool: u64, wal: u64) -> Entry {
             ("max_wal_size", megabytes(wal.max(32 * MIB))),
         ]),
         workload: Settings::new(),
+        buffer: None,
     }
 }
 
@@ -284,11 +321,12 @@ fn landfall_store(plan: &Plan, page: u64, changes: Changes, protection: &str) ->
             ("protection", protection.to_owned()),
         ]),
         workload: Settings::new(),
+        buffer: None,
     }
 }
 
 /// Landfall's store as it is by default, but for so many percent of buffer.
-fn buffer(plan: &Plan, percent: u8) -> Entry {
+pub(super) fn buffer(plan: &Plan, percent: u8) -> Entry {
     let pool = plan.pool_bytes();
     Entry {
         part: Part::Buffer,
@@ -307,10 +345,18 @@ fn buffer(plan: &Plan, percent: u8) -> Entry {
             ("policy", "every-commit".to_owned()),
         ]),
         workload: Settings::new(),
+        buffer: Some(percent),
     }
 }
 
 fn databases(plan: &Plan) -> Vec<Entry> {
+    let pool = plan.pool_bytes();
+    let postgres = postgres(Part::Databases, "postgres", pool, plan.redo_bytes());
+    [postgres].into_iter().chain(linked_in(plan)).collect()
+}
+
+/// What is part of this program.
+pub(super) fn linked_in(plan: &Plan) -> impl Iterator<Item = Entry> {
     let pool = plan.pool_bytes();
     // As MyRocks has it.
     let memtable = (pool / MEMTABLES_IN_POOL).min(1 << 32);
@@ -322,7 +368,7 @@ fn databases(plan: &Plan) -> Vec<Entry> {
         ("max_memtable_size", memtable),
         ("write_buffer_size", memtable),
     ];
-    let linked_in = landfall_databases::linked_in().map(|database| {
+    landfall_databases::linked_in().map(move |database| {
         let has = |key| database.settings.iter().any(|one| one.name == key);
         let sizes = sizes.iter().filter(|(key, _)| has(*key));
         Entry {
@@ -335,10 +381,9 @@ fn databases(plan: &Plan) -> Vec<Entry> {
                 .collect(),
             settings: Settings::new(),
             workload: Settings::new(),
+            buffer: None,
         }
-    });
-    let postgres = postgres(Part::Databases, "postgres", pool, plan.redo_bytes());
-    [postgres].into_iter().chain(linked_in).collect()
+    })
 }
 
 fn knobs(plan: &Plan) -> Vec<Entry> {
@@ -356,6 +401,7 @@ fn knobs(plan: &Plan) -> Vec<Entry> {
             loaded_with: innodb_loading(16 * KIB, redo),
             settings: running,
             workload: Settings::new(),
+            buffer: None,
         }
     };
     vec![
@@ -368,7 +414,7 @@ fn knobs(plan: &Plan) -> Vec<Entry> {
     ]
 }
 
-fn settings(all: &[(&str, String)]) -> Settings {
+pub(super) fn settings(all: &[(&str, String)]) -> Settings {
     let owned = |(key, value): &(&str, String)| ((*key).to_owned(), value.clone());
     all.iter().map(owned).collect()
 }
@@ -376,73 +422,5 @@ fn settings(all: &[(&str, String)]) -> Settings {
 fn replace(settings: &mut Settings, key: &str, value: &str) {
     for (_, old) in settings.iter_mut().filter(|(name, _)| name == key) {
         value.clone_into(old);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_database_is_told_what_memory_it_has() {
-        for entry in databases(&Plan::standard()) {
-            let set = entry.loaded_with.iter().chain(&entry.settings);
-            assert!(set.count() > 0, "{}", entry.name);
-        }
-    }
-
-    #[test]
-    fn our_engine_is_loaded_once_for_each_page_size_and_what_it_keeps_in_memory() {
-        let plan = Plan::standard();
-        let all = landfall(&plan);
-        let mut loads: Vec<&Settings> = Vec::new();
-        for entry in &all {
-            if !loads.contains(&&entry.loaded_with) {
-                loads.push(&entry.loaded_with);
-            }
-            let pool = ("memory".to_owned(), plan.pool_bytes().to_string());
-            assert!(entry.settings.contains(&pool), "{}", entry.name);
-        }
-        assert_eq!((loads.len(), all.len()), (5, 9));
-    }
-
-    #[test]
-    fn a_store_has_its_buffer_from_the_first_row_on() {
-        let plan = Plan::standard();
-        for percent in BUFFERS {
-            let entry = buffer(&plan, percent);
-            let set = ("buffer".to_owned(), percent.to_string());
-            let pool = ("memory".to_owned(), plan.pool_bytes().to_string());
-            assert!(entry.loaded_with.contains(&set), "{}", entry.name);
-            for memory in [&entry.loaded_with, &entry.settings] {
-                assert!(memory.contains(&pool), "{}", entry.name);
-            }
-        }
-        let large = Plan {
-            ids: 10_000_000,
-            ..plan
-        };
-        let most = ("memory".to_owned(), LOADING_POOL.to_string());
-        assert!(buffer(&large, 11).loaded_with.contains(&most));
-    }
-
-    #[test]
-    fn what_parts_are_held_against_is_there_once() {
-        for parts in [
-            vec![Part::Buffer],
-            vec![Part::Databases],
-            vec![Part::Buffer, Part::Databases],
-            Part::ALL.to_vec(),
-        ] {
-            let plan = Plan {
-                parts,
-                ..Plan::standard()
-            };
-            let all = configurations(&plan);
-            for name in [PAGES_16, WRITE_OPTIMISED] {
-                let named = all.iter().filter(|one| one.name == name);
-                assert_eq!(named.count(), 1, "{name} of {:?}", plan.parts);
-            }
-        }
     }
 }

@@ -11,13 +11,16 @@
 //! counts, so it is the ratio of sums. Fewer than five of either judge nothing, and neither does a load
 //! that was not steady.
 
+#[cfg(test)]
+mod tests;
+
 use landfall_os::humanize::bytes_text;
 use landfall_results::{Metric, Series};
 
 use super::catalogue::{
     BUFFER_0, BUFFER_11, FEW_DIRTY, IN_POOL, LANDFALL_4, LANDFALL_8, LANDFALL_16,
     LANDFALL_16_UNPROTECTED, NEIGHBOURS, NO_DOUBLEWRITE, PAGES_4, PAGES_8, PAGES_8_COMPRESSED,
-    PAGES_16, SMALL_REDO, WRITE_OPTIMISED,
+    PAGES_16, SMALL_REDO, UNIFORM_0, UNIFORM_11, WRITE_OPTIMISED,
 };
 use super::summary_text;
 use crate::claim::{
@@ -28,6 +31,7 @@ use crate::numbers::{short, two};
 use crate::stats::{Estimate, FEWEST_ROUNDS};
 
 const SOURCE: &str = "published comparison of write amplification under LinkBench, InnoDB with several page sizes and settings against TokuDB, 100 million and a billion ids";
+const OWN_SOURCE: &str = "documentation of Landfall's store: docs/store-buffer.md, ExpectedWrites";
 /// Ids from which on the published figures of a billion are the nearer ones.
 const BILLION: u64 = 316_000_000;
 /// A change of settings that does less than this does nothing to speak of.
@@ -79,6 +83,37 @@ const fn twice(
             band,
         },
     )
+}
+
+/// What is written is taken for what was forecast within this.
+const FORECAST: Band = Band::between(0.85, 1.15);
+
+/// A store writes what its own formula says.
+const fn as_forecast(
+    of: &'static str,
+    id: &'static str,
+    statement: &'static str,
+) -> Claim<&'static str> {
+    Claim {
+        published: Published {
+            id,
+            statement,
+            source: OWN_SOURCE,
+            value: Some(1.0),
+            band: FORECAST,
+        },
+        figure: Figure {
+            metric: Metric::WrittenPerByte,
+            name: "bytes written for each byte updated",
+            of,
+        },
+        compared: Compared::Over(Figure {
+            metric: Metric::ForecastPerByte,
+            name: "the same by formula",
+            of,
+        }),
+        only: None,
+    }
 }
 
 /// What was published of bytes, at the nearer scale.
@@ -224,6 +259,29 @@ fn claims(ids: u64) -> Vec<Claim<&'static str>> {
             "landfall-write-optimised-is-half-as-large",
             "Landfall's store is about half as large with a buffer of 11% as without one, as the write-optimised database is against InnoDB",
         ),
+        compared(
+            Metric::WrittenPerByte,
+            "bytes written for each byte updated",
+            UNIFORM_0,
+            UNIFORM_11,
+            Published {
+                id: "landfall-buffer-writes-a-third",
+                statement: "A buffer of 11% spares Landfall's store at least two thirds of the bytes that updates at random write",
+                source: OWN_SOURCE,
+                value: None,
+                band: Band::at_least(3.0),
+            },
+        ),
+        as_forecast(
+            UNIFORM_0,
+            "landfall-writes-as-its-formula-says-at-0",
+            "Without a buffer Landfall's store writes what its formula says for updates at random, within 15%, with the log",
+        ),
+        as_forecast(
+            UNIFORM_11,
+            "landfall-writes-as-its-formula-says-at-11",
+            "With a buffer of 11% Landfall's store writes what its formula says for updates at random, within 15%, with the log",
+        ),
     ]
 }
 
@@ -269,7 +327,14 @@ impl Evidence<&'static str> for Measurements {
             return Estimate::of_ratio(&sizes(of, over));
         }
         let is_few = of.pairs(over, Metric::Kib).len() < FEWEST_ROUNDS;
-        let by_windows = || Estimate::of_unpaired_rates(&windows(of), &windows(over));
+        let by_windows = || {
+            let over = if is_forecast(claim) {
+                forecast_windows(over)
+            } else {
+                windows(over)
+            };
+            Estimate::of_unpaired_rates(&windows(of), &over)
+        };
         is_few.then(by_windows).flatten()
     }
 
@@ -283,6 +348,10 @@ impl Evidence<&'static str> for Measurements {
             return Some(format!("{few}; {}", sizes_text(of, over)));
         }
         let unsteady = series.iter().find_map(|one| unsteady(one));
+        let unsteady = unsteady.or_else(|| {
+            let is_without = is_forecast(claim) && over.median(Metric::ForecastPerByte).is_none();
+            is_without.then(|| NO_FORECAST.to_owned())
+        });
         unsteady.or_else(|| ignored(self, of)).or_else(|| {
             let is_few = of.pairs(over, Metric::Kib).len() < FEWEST_ROUNDS;
             let windows = windows(of).len().min(windows(over).len());
@@ -300,6 +369,13 @@ impl Evidence<&'static str> for Measurements {
             return sizes_text(of, over);
         }
         let median = |one: &Series, metric| one.median(metric).unwrap_or(f64::NAN);
+        if is_forecast(claim) {
+            return format!(
+                "{} written for each byte updated, {} by formula",
+                two(median(of, Metric::WrittenPerByte)),
+                two(median(of, Metric::ForecastPerByte))
+            );
+        }
         let kib = |one| short(median(one, Metric::Kib));
         let rate = |one| median(one, Metric::RequestsPerSecond);
         let mut text = format!(
@@ -381,160 +457,28 @@ fn windows(one: &Series) -> Vec<(f64, f64)> {
         .collect()
 }
 
+const NO_FORECAST: &str = "the store has no formula where changes of half of all rows fit into memory; a smaller --pool or more --ids give it one";
+
+/// Whether what is written is held against a formula.
+fn is_forecast(claim: &Claim<&'static str>) -> bool {
+    let mut figures = claim.figures().into_iter();
+    figures.any(|figure| figure.metric == Metric::ForecastPerByte)
+}
+
+/// KiB by formula and requests of every window that was measured: the same rate in all of them.
+fn forecast_windows(one: &Series) -> Vec<(f64, f64)> {
+    let trials = one.trials.iter().filter_map(|trial| {
+        let of_written = trial.get(Metric::Kib)? / trial.get(Metric::WrittenPerByte)?;
+        let kib = trial.get(Metric::ForecastPerByte)? * of_written;
+        let windows = trial.windows.iter().map(|window| window.requests as f64);
+        Some(windows.map(move |requests| (kib * requests, requests)))
+    });
+    trials.flatten().collect()
+}
+
 fn unmeasured(one: &Series) -> Option<String> {
     let why = one.unsupported.as_ref()?;
     one.trials
         .is_empty()
         .then(|| format!("{} could not be measured: {why}", one.name()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::fixtures::{measured, measurements};
-    use super::*;
-    use crate::claim::Verdict;
-
-    fn verdict_of(results: &[ClaimResult], id: &str) -> (Verdict, String) {
-        let found = results.iter().find(|result| result.id == id).unwrap();
-        (found.verdict, found.why.clone())
-    }
-
-    #[test]
-    fn claims_are_judged_by_windows_where_rounds_are_few() {
-        let found = measurements(vec![
-            measured(PAGES_16, 48.0, 150),
-            measured(PAGES_8, 24.0, 152),
-            measured(PAGES_4, 5.0, 155),
-            measured(NO_DOUBLEWRITE, 24.0, 150),
-        ]);
-        let results = judge(&found, 100_000);
-        assert_eq!(results.len(), 3);
-        assert_eq!(
-            verdict_of(&results, "half-page-half-bytes").0,
-            Verdict::Holds
-        );
-        let (verdict, why) = verdict_of(&results, "quarter-page-quarter-bytes");
-        assert_eq!(verdict, Verdict::DoesNotHold);
-        assert_eq!(
-            why,
-            "24.0 against 5.00 KiB per request, at 1.00 times the requests a second"
-        );
-        assert_eq!(
-            verdict_of(&results, "doublewrite-doubles").0,
-            Verdict::Holds
-        );
-    }
-
-    #[test]
-    fn claims_of_pages_are_judged_by_our_engine_too() {
-        let found = measurements(vec![
-            measured(LANDFALL_16, 40.0, 130),
-            measured(LANDFALL_8, 20.0, 130),
-            measured(LANDFALL_4, 16.0, 130),
-            measured(LANDFALL_16_UNPROTECTED, 21.0, 130),
-        ]);
-        let results = judge(&found, 100_000);
-        let verdicts: Vec<_> = results
-            .iter()
-            .map(|one| (one.id.as_ref(), one.verdict))
-            .collect();
-        assert_eq!(
-            verdicts,
-            [
-                ("landfall-half-page-half-bytes", Verdict::Holds),
-                ("landfall-quarter-page-quarter-bytes", Verdict::DoesNotHold),
-                ("landfall-doublewrite-doubles", Verdict::Holds),
-            ]
-        );
-    }
-
-    #[test]
-    fn claims_of_both_kinds_of_trees_are_judged_by_both_ends_of_our_knob() {
-        let rounds = |name, kib, megabytes| {
-            let mut one = measured(name, kib, megabytes);
-            let rounds = 1..=FEWEST_ROUNDS as u32;
-            one.trials = rounds
-                .map(|round| landfall_results::Trial {
-                    round,
-                    ..one.trials[0].clone()
-                })
-                .collect();
-            one.summarize();
-            one
-        };
-        let found = measurements(vec![
-            rounds(BUFFER_0, 12.0, 80),
-            rounds("landfall buffer 5%", 8.0, 84),
-            rounds(BUFFER_11, 6.0, 88),
-        ]);
-        let results = judge(&found, 100_000);
-        assert_eq!(results.len(), 2);
-        let (verdict, why) = verdict_of(&results, "landfall-write-optimised-writes-less");
-        assert_eq!(verdict, Verdict::Holds, "{why}");
-        let (verdict, why) = verdict_of(&results, "landfall-write-optimised-is-half-as-large");
-        assert_eq!(verdict, Verdict::DoesNotHold, "{why}");
-        assert!(!why.contains("InnoDB"), "{why}");
-        let published: Vec<_> = results.iter().filter_map(|one| one.published).collect();
-        assert_eq!(published, [2.0, 34.0 / 66.0]);
-    }
-
-    #[test]
-    fn the_published_figure_is_that_of_the_nearer_scale() {
-        let found = measurements(vec![
-            measured(PAGES_16, 48.0, 150),
-            measured(PAGES_8_COMPRESSED, 8.0, 100),
-            measured(WRITE_OPTIMISED, 4.0, 70),
-        ]);
-        let published = |ids| {
-            let results = judge(&found, ids);
-            let mut both = results.iter().filter_map(|result| result.published);
-            (both.next().unwrap(), results.len())
-        };
-        assert_eq!(published(100_000), (2.0, 3));
-        assert_eq!(published(1_000_000_000), (1.3, 3));
-        let results = judge(&found, 100_000);
-        assert_eq!(
-            verdict_of(&results, "write-optimised-writes-less").0,
-            Verdict::Holds
-        );
-        // One round is no interval.
-        let (verdict, why) = verdict_of(&results, "write-optimised-is-half-as-large");
-        assert_eq!(verdict, Verdict::CannotBeTold, "{why}");
-        assert!(why.starts_with("1 round gives no interval"), "{why}");
-        let (verdict, why) = verdict_of(&results, "one-setting-where-innodb-needs-many");
-        assert_eq!(verdict, Verdict::CannotBeTold);
-        assert!(why.starts_with("not judged"));
-    }
-
-    #[test]
-    fn what_keeps_a_claim_from_being_judged_is_said() {
-        let mut missing = measured(WRITE_OPTIMISED, 4.0, 70);
-        missing.trials.clear();
-        missing.summarize();
-        missing.unsupported = Some("it is not installed".into());
-        let mut unsteady = measured(PAGES_16, 48.0, 150);
-        if let Some(steadiness) = &mut unsteady.trials[0].steadiness {
-            steadiness.reached = false;
-        }
-        let found = measurements(vec![
-            unsteady,
-            measured(PAGES_8, 24.0, 150),
-            measured(PAGES_8_COMPRESSED, 8.0, 70),
-            missing,
-            measured(SMALL_REDO, 12.0, 150),
-            measured(NEIGHBOURS, 12.0, 150),
-        ]);
-        let results = judge(&found, 100_000);
-        for (id, says) in [
-            ("write-optimised-writes-less", "it is not installed"),
-            ("no-neighbours-write-less", "does not rotate"),
-        ] {
-            let (verdict, why) = verdict_of(&results, id);
-            assert_eq!(verdict, Verdict::CannotBeTold);
-            assert!(why.contains(says), "{why}");
-        }
-        let (verdict, why) = verdict_of(&results, "half-page-half-bytes");
-        assert_eq!(verdict, Verdict::CannotBeTold);
-        assert!(why.starts_with("innodb 16k: not steady after"), "{why}");
-    }
 }

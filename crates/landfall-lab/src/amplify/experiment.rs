@@ -6,7 +6,7 @@ use landfall_results::Series;
 
 use landfall_os::available_memory;
 
-use super::{AmplifyResults, Plan, claims, summary_text};
+use super::{AmplifyResults, Plan, Updates, claims, summary_text};
 use crate::configuration::Measurements;
 use crate::{Error, Experiment, Found, Notice, Progress, Site, Stop, Weight, configuration};
 use landfall_os::humanize::bytes_text;
@@ -60,6 +60,7 @@ impl Experiment for Plan {
             ids: self.ids,
             clients: self.clients,
             pool_bytes: self.pool_bytes(),
+            updates: Updates::of(self),
             drive: self.drive.to_string(),
             claims: claims::judge(&measurements, self.ids),
             measurements,

@@ -2,8 +2,8 @@
 
 use landfall_results::{Metric, Series, Steadiness, Trial, Window};
 
-use super::AmplifyResults;
 use super::catalogue::Part;
+use super::{AmplifyResults, Plan, Updates};
 use crate::PlanKind;
 use crate::configuration::Measurements;
 use crate::configuration::fixtures;
@@ -45,16 +45,33 @@ pub(crate) fn measured(name: &str, kib: f64, megabytes: u64) -> Series {
         trial.figures.set(metric, value);
     }
     let mut one = fixtures::measured("recorder:ext4", name, 4, &[], kib, 1.0);
-    let every_part = super::Plan {
+    let every_part = Plan {
         parts: Part::ALL.to_vec(),
-        ..super::Plan::standard()
+        ..Plan::standard()
     };
     let mut planned = every_part.configurations().configurations.into_iter();
-    let part = planned.find(|planned| planned.name == name);
-    one.axes.part = part.map_or(Some(Part::Databases.name().to_owned()), |one| one.part);
+    let planned = planned.find(|planned| planned.name == name);
+    one.axes.part = Some(Part::Databases.name().to_owned());
     one.axes.workload = Some("linkbench ids=100000".to_owned());
+    if let Some(planned) = planned {
+        one.axes.part = planned.part;
+        one.axes.buffer = planned.buffer;
+        one.axes.database = Some(planned.database);
+    }
     one.loaded_bytes = Some((megabytes - 5) << 20);
     one.trials = vec![trial];
+    one.summarize();
+    one
+}
+
+/// A configuration that updates rows at random, so many bytes written for each that is updated, and so many by formula.
+pub(crate) fn updated(name: &str, per_byte: f64, by_formula: impl Into<Option<f64>>) -> Series {
+    let (rows, row_bytes) = (100.0, 116.0);
+    let mut one = measured(name, per_byte * rows * row_bytes / 1024.0, 150);
+    one.axes.workload = Some("puts keys=2000000".to_owned());
+    let figures = &mut one.trials[0].figures;
+    figures.set(Metric::WrittenPerByte, per_byte);
+    figures.set(Metric::ForecastPerByte, by_formula);
     one.summarize();
     one
 }
@@ -75,6 +92,10 @@ pub(crate) fn results(series: Vec<Series>) -> AmplifyResults {
         ids: 100_000,
         clients: 4,
         pool_bytes: 10 << 20,
+        updates: Updates::of(&Plan {
+            parts: vec![Part::Curve],
+            ..Plan::standard()
+        }),
         drive: landfall_recorder::wear::Drive::default().to_string(),
         claims: super::claims::judge(&measurements, 100_000),
         measurements,

@@ -19,6 +19,7 @@ mod plan;
 mod result;
 mod sections;
 pub mod summary_text;
+mod updates;
 mod views;
 
 #[cfg(feature = "command-line")]
@@ -27,3 +28,4 @@ pub use catalogue::Part;
 pub use plan::{Plan, Scale, Selection};
 pub use result::AmplifyResults;
 pub use sections::{Section, sections};
+pub use updates::Updates;

@@ -2,6 +2,7 @@
 
 use landfall_recorder::wear::Drive;
 
+use super::Updates;
 use super::catalogue::{self, Part};
 use crate::configuration::{self, UntilSteady};
 use crate::{Error, PlanKind, SiteSpec};
@@ -288,6 +289,12 @@ impl Plan {
         }
     }
 
+    /// Bytes of the larger data of a graph, by its ids, and of rows that are updated.
+    fn larger(&self, per_id: u64, of_updates: impl Fn(&Updates) -> u64) -> u64 {
+        let updates = Updates::of(self).as_ref().map_or(0, of_updates);
+        self.ids.saturating_mul(per_id).max(updates)
+    }
+
     /// Everything that is measured.
     pub fn configurations(&self) -> configuration::Plan {
         let mut configurations = catalogue::configurations(self);
@@ -307,9 +314,9 @@ impl Plan {
             shares_starts: false,
             settles: true,
             loaded_bytes: EMPTY
-                .saturating_add(self.ids.saturating_mul(PER_ID))
+                .saturating_add(self.larger(PER_ID, Updates::loaded_bytes))
                 .saturating_add(self.large_redo_bytes()),
-            added_bytes: EMPTY.saturating_add(self.ids.saturating_mul(ADDED_PER_ID)),
+            added_bytes: EMPTY.saturating_add(self.larger(ADDED_PER_ID, Updates::added_bytes)),
         }
     }
 }
@@ -359,7 +366,7 @@ mod tests {
         let planned = plan.configurations().configurations;
         for part in Part::ALL {
             let is_of = |one: &Configuration| one.part.as_deref() == Some(part.name());
-            let is_standard = part != Part::Buffer;
+            let is_standard = Part::STANDARD.contains(&part);
             assert_eq!(planned.iter().any(is_of), is_standard, "{part:?}");
         }
         let mut unique = all.clone();
@@ -388,6 +395,8 @@ mod tests {
             catalogue::LANDFALL_4_RECORDS,
             catalogue::BUFFER_0,
             catalogue::BUFFER_11,
+            catalogue::UNIFORM_0,
+            catalogue::UNIFORM_11,
             catalogue::WRITE_OPTIMISED,
             catalogue::IN_POOL,
             catalogue::SMALL_REDO,
@@ -411,6 +420,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn rows_that_are_updated_have_room() {
+        let bytes = |part| {
+            let plan = chosen(Selection {
+                parts: vec![part],
+                ..Selection::default()
+            });
+            plan.configurations().site_bytes()
+        };
+        let rows = Plan::standard().ids * 20;
+        assert!(bytes(Part::Curve) > bytes(Part::Buffer) + 200 * rows);
+        assert_eq!(bytes(Part::Curve), bytes(Part::CurveZipf));
     }
 
     #[test]

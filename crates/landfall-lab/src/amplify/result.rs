@@ -5,7 +5,7 @@ use landfall_results::view::{Block, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::views;
+use super::{Updates, views};
 use crate::claim::ClaimResult;
 use crate::configuration::Measurements;
 use crate::{Findings, PlanKind, Results};
@@ -21,6 +21,9 @@ pub struct AmplifyResults {
     pub clients: u32,
     /// Bytes of what a database kept in memory, where its data did not fit.
     pub pool_bytes: u64,
+    /// What was updated at random, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updates: Option<Updates>,
     /// The drive whose wear was reckoned.
     pub drive: String,
     /// Sites and configurations.

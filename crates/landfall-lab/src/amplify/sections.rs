@@ -22,7 +22,7 @@ fn beside(part: Part) -> &'static [&'static str] {
     match part {
         Part::Buffer | Part::Databases => &[PAGES_16, WRITE_OPTIMISED],
         Part::Landfall => &[PAGES_16, PAGES_8, PAGES_4, NO_DOUBLEWRITE],
-        Part::Pages | Part::Knobs => &[],
+        Part::Pages | Part::Knobs | Part::Curve | Part::CurveZipf => &[],
     }
 }
 
@@ -46,6 +46,14 @@ pub fn sections(amplify: &AmplifyResults) -> Vec<Section<'_>> {
                 Part::Buffer => {
                     format!("Landfall's own store by its buffer, {pool} of memory for more data")
                 }
+                Part::Curve => {
+                    format!("Rows updated at random, by buffer, {pool} of memory for more data")
+                }
+                Part::CurveZipf => {
+                    format!(
+                        "Some rows updated more often, by buffer, {pool} of memory for more data"
+                    )
+                }
                 Part::Databases => format!("Databases, {pool} of memory for more data"),
                 Part::Knobs => "Settings, with data that fits into memory".to_owned(),
             };
@@ -60,6 +68,8 @@ pub fn sections(amplify: &AmplifyResults) -> Vec<Section<'_>> {
         Part::Pages,
         Part::Landfall,
         Part::Buffer,
+        Part::Curve,
+        Part::CurveZipf,
         Part::Databases,
         Part::Knobs,
     ]
@@ -70,7 +80,7 @@ pub fn sections(amplify: &AmplifyResults) -> Vec<Section<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{measured, results};
+    use super::super::fixtures::{measured, results, updated};
     use super::*;
 
     #[test]
@@ -82,6 +92,8 @@ mod tests {
             measured("landfall 8k doublewrite", 22.0, 130),
             measured("landfall buffer 0%", 12.0, 80),
             measured("landfall buffer 11%", 5.0, 85),
+            updated("uniform buffer 0%", 16.0, 15.0),
+            updated("uniform sqlite", 40.0, None),
             measured("sqlite", 9.0, 120),
             measured("innodb in pool", 9.0, 120),
         ]);
@@ -96,6 +108,7 @@ mod tests {
                 Part::Pages,
                 Part::Landfall,
                 Part::Buffer,
+                Part::Curve,
                 Part::Databases,
                 Part::Knobs
             ]
@@ -118,8 +131,9 @@ mod tests {
             all[2].title,
             "Landfall's own store by its buffer, 10 MiB of memory for more data"
         );
-        assert_eq!(names(&all[3]), ["innodb 16k", "myrocks zstd", "sqlite"]);
-        assert_eq!(names(&all[4]), ["innodb in pool"]);
+        assert_eq!(names(&all[3]), ["uniform buffer 0%", "uniform sqlite"]);
+        assert_eq!(names(&all[4]), ["innodb 16k", "myrocks zstd", "sqlite"]);
+        assert_eq!(names(&all[5]), ["innodb in pool"]);
         let pages = results(vec![measured("innodb 16k", 48.0, 150)]);
         assert_eq!(sections(&pages).len(), 1);
     }

@@ -2,12 +2,13 @@
 
 use landfall_results::{Metric, Series, Trial};
 
-use super::AmplifyResults;
 use super::catalogue::{
     BUFFER_0, BUFFER_11, LANDFALL_4, LANDFALL_4_RECORDS, LANDFALL_16, LANDFALL_16_RECORDS, PAGES_4,
-    PAGES_16, WRITE_OPTIMISED,
+    PAGES_16, Part, UNIFORM_0, UNIFORM_11, WRITE_OPTIMISED,
 };
-use crate::numbers::{short, two};
+use super::{AmplifyResults, sections};
+use crate::numbers::{short, thousands, two};
+use crate::stats::Estimate;
 
 /// With fewer rewrites the model's amplification is that of the same writes coming again.
 pub const FEW_REWRITES: f64 = 2.0;
@@ -105,6 +106,7 @@ pub fn summary(amplify: &AmplifyResults) -> Vec<String> {
         bytes(amplify),
         own_engine(amplify),
         own_buffer(amplify),
+        curve(amplify),
         flash(amplify),
     ]
     .into_iter()
@@ -169,6 +171,51 @@ fn own_buffer(amplify: &AmplifyResults) -> Option<String> {
     Some(text + ".")
 }
 
+/// Bytes of flash for each byte that is updated.
+pub(super) fn flash_per_byte(one: &Series) -> Option<Estimate> {
+    let of_kib = one.median(Metric::WrittenPerByte)? / one.median(Metric::Kib)?;
+    let kib = one.estimate(Metric::NandKib)?;
+    Some(Estimate {
+        median: kib.median * of_kib,
+        low: kib.low * of_kib,
+        high: kib.high * of_kib,
+    })
+}
+
+/// Both ends of the knob where rows are updated at random, beside the formula and the databases that write most and least.
+fn curve(amplify: &AmplifyResults) -> Option<String> {
+    let (without, with) = (find(amplify, UNIFORM_0)?, find(amplify, UNIFORM_11)?);
+    let bytes = |one: &Series| one.median(Metric::WrittenPerByte);
+    let mut text = format!(
+        "For each byte that is updated at random Landfall's store writes {} with no buffer and {} with one of 11%",
+        short(bytes(without)?),
+        short(bytes(with)?)
+    );
+    let formula = |one: &Series| Some(short(one.median(Metric::ForecastPerByte)?));
+    if let Some((without, with)) = formula(without).zip(formula(with)) {
+        text += &format!("; by its formula {without} and {with}");
+    }
+    let others = amplify.measurements.series.iter().filter(|one| {
+        one.axes.part.as_deref() == Some(Part::Curve.name()) && one.axes.buffer.is_none()
+    });
+    let mut others: Vec<(f64, &str)> = others
+        .filter_map(|one| Some((bytes(one)?, one.axes.database.as_deref()?)))
+        .collect();
+    others.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    match others[..] {
+        [] => {}
+        [(bytes, one)] => text += &format!("; {one} writes {}", short(bytes)),
+        [(least, lightest), .., (most, heaviest)] => {
+            text += &format!(
+                "; others from {} ({lightest}) to {} ({heaviest})",
+                short(least),
+                short(most)
+            );
+        }
+    }
+    Some(text + ".")
+}
+
 /// What a drive makes of that.
 fn flash(amplify: &AmplifyResults) -> Option<String> {
     let one = find(amplify, PAGES_16)?;
@@ -178,7 +225,7 @@ fn flash(amplify: &AmplifyResults) -> Option<String> {
         short(worn.get(Metric::NandKib)?),
         two(worn.get(Metric::Amplification)?),
         short(years(one)?),
-        crate::numbers::thousands(RATE)
+        thousands(RATE)
     );
     let optimised = find(amplify, WRITE_OPTIMISED);
     if let Some((other, years)) = optimised.and_then(|other| Some((other, years(other)?))) {
@@ -197,9 +244,29 @@ fn flash(amplify: &AmplifyResults) -> Option<String> {
 pub fn reading(amplify: &AmplifyResults) -> String {
     let sites = amplify.measurements.sites.iter();
     let sites: Vec<&str> = sites.map(|site| site.key.as_str()).collect();
+    let has = |is_of_updates: bool| {
+        let mut sections = sections(amplify).into_iter();
+        sections.any(|section| section.part.is_of_updates() == is_of_updates)
+    };
+    let mut loads = Vec::new();
+    if has(false) {
+        let ids = thousands(amplify.ids as f64);
+        loads.push(format!("LinkBench with {ids} ids"));
+    }
+    if let Some(updates) = amplify.updates.as_ref().filter(|_| has(true)) {
+        loads.push(format!(
+            "updates of {} rows of {} bytes, half of which compresses away, {} in a request",
+            thousands(updates.rows as f64),
+            updates.row_bytes,
+            updates.of_request
+        ));
+    }
+    let mut load = loads.join("; ");
+    if let Some(first) = load.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
     format!(
-        "LinkBench with {} ids and {} clients on {}, each commit durable as the database understands it. KiB and writes are those that reached the device, per request, once that was steady; owed is what the database had still to write for them at the end, and then wrote. Sizes are without what an empty database has.",
-        crate::numbers::thousands(amplify.ids as f64),
+        "{load}; {} clients on {}, each commit durable as the database understands it. Bytes and writes are those that reached the device, per request, once that was steady; owed is what the database had still to write for them at the end, and then wrote. Sizes are without what an empty database has.",
         amplify.clients,
         sites.join(", ")
     )
@@ -212,7 +279,7 @@ pub fn about_flash(amplify: &AmplifyResults) -> Option<String> {
     Some(format!(
         "NAND KiB are what a drive programs into its flash for a request once it is full of such data, by a model ({}); years are how long it lasts at {} requests a second, around the clock. Wear understates what is not rewritten often while it is measured: a * marks what was written less than twice.",
         amplify.drive,
-        crate::numbers::thousands(RATE)
+        thousands(RATE)
     ))
 }
 
@@ -221,7 +288,7 @@ pub const STANDS_FOR: &str = "MyRocks (RocksDB in MariaDB) stands for the publis
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{measured, results};
+    use super::super::fixtures::{measured, results, updated};
     use super::*;
 
     #[test]
@@ -261,6 +328,28 @@ mod tests {
             [
                 "Landfall's store writes 12.0 KiB per request with no buffer and 5.00 with one of 11%; it then takes 1.13 times the space on disk."
             ]
+        );
+        let others = [
+            updated("uniform myrocks zstd", 8.0, None),
+            updated("uniform sqlite", 40.0, None),
+        ];
+        let mut all = vec![
+            updated(UNIFORM_0, 16.0, 15.2),
+            updated(UNIFORM_11, 4.0, 3.9),
+        ];
+        let ends = "For each byte that is updated at random Landfall's store writes 16.0 with no buffer and 4.00 with one of 11%; by its formula 15.2 and 3.90";
+        assert_eq!(summary(&results(all.clone())), [format!("{ends}.")]);
+        all.extend(others);
+        assert_eq!(
+            summary(&results(all.clone())),
+            [format!(
+                "{ends}; others from 8.00 (myrocks) to 40.0 (sqlite)."
+            )]
+        );
+        all.remove(2);
+        assert_eq!(
+            summary(&results(all)),
+            [format!("{ends}; sqlite writes 40.0.")]
         );
         let one_end = results(vec![measured(BUFFER_0, 12.0, 80)]);
         assert!(summary(&one_end).is_empty());

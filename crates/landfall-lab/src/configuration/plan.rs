@@ -24,6 +24,8 @@ pub struct Configuration {
     pub name: String,
     /// The settings that the plan varies and the name is made of.
     pub varied: Settings,
+    /// Percent of buffer, where that is what the plan varies.
+    pub buffer: Option<u8>,
     /// Settings that were tried on top of that, in words.
     pub tried: Option<String>,
     /// The part of the experiment, where it has parts.
@@ -52,6 +54,7 @@ impl Default for Configuration {
         Configuration {
             name: String::new(),
             varied: Vec::new(),
+            buffer: None,
             tried: None,
             part: None,
             site: SiteSpec::Directory,
@@ -111,6 +114,7 @@ impl From<&Configuration> for Axes {
             part: one.part.clone(),
             case: Some(one.name.clone()),
             varied: one.varied.clone(),
+            buffer: one.buffer,
             tried: one.tried.clone(),
             database: Some(one.database.clone()),
             settings: one.all_settings().into_iter().collect(),

@@ -24,7 +24,7 @@ use crate::readings::Readings;
 use crate::{Preparation, Site, Stop};
 use landfall_databases::workload::clients::{self, Worked};
 use landfall_databases::workload::{Client, Workload};
-use landfall_databases::{DatabaseError, Running};
+use landfall_databases::{DatabaseError, Forecast, Running};
 use landfall_os::directory_bytes;
 use landfall_results::metric::Figures;
 use landfall_results::{KindOfRequest, Metric, Steadiness, Trial};
@@ -113,6 +113,15 @@ impl Task<'_> {
         self.site.recorder().zip(self.drive)
     }
 
+    /// What the database says that it writes, where its formula is of this workload.
+    fn forecast(&self) -> Option<Forecast> {
+        let updates = self.workload.updates()?;
+        updates
+            .is_uniform
+            .then(|| self.running.forecast())
+            .flatten()
+    }
+
     fn clients(&self) -> Result<Vec<Box<dyn Client>>, DatabaseError> {
         (0..self.clients)
             .map(|number| {
@@ -139,6 +148,7 @@ pub(super) fn run(
     let busy = Busy::start(task.busy)?;
     let steadiness = warm_up(task, &mut clients)?;
     task.site.drain().map_err(failed(WRITING_OUT))?;
+    let earlier = task.forecast();
     let preparation = Preparation {
         seconds: before.seconds + begin.elapsed().as_secs_f64(),
         ..before
@@ -159,6 +169,7 @@ pub(super) fn run(
     let mut counted = task.count_since(&begin);
     counted.busy_cpu = busy.cpu().saturating_sub(busy_before);
     drop(busy);
+    let forecast = task.forecast();
     task.site.drain().map_err(failed(WRITING_OUT))?;
     counted.add_bytes(&task.count_since(&begin));
     drop(clients);
@@ -175,10 +186,25 @@ pub(super) fn run(
         steadiness,
         ..trial(task, preparation, &counted, &worked, kinds)
     };
+    per_byte(task, earlier.zip(forecast), &mut trial);
     let bytes = database_bytes(task)?;
     trial.figures.set(Metric::DatabaseBytes, bytes as f64);
     let told = tell_aftermath(task, &worked, &mut trial);
     Ok((trial, told))
+}
+
+/// Puts into the trial what was written for each byte that was updated, where requests do nothing but that; and what the
+/// database would have said, before and after.
+fn per_byte(task: &Task<'_>, forecasts: Option<(Forecast, Forecast)>, trial: &mut Trial) {
+    let Some(updates) = task.workload.updates() else {
+        return;
+    };
+    let written = trial.get(Metric::Kib);
+    let written = written.map(|kib| kib * 1024.0 / updates.bytes as f64);
+    let forecast = forecasts.and_then(|(earlier, later)| later.per_byte(&earlier));
+    let figures = &mut trial.figures;
+    figures.set(Metric::WrittenPerByte, written);
+    figures.set(Metric::ForecastPerByte, forecast);
 }
 
 /// Puts into the trial what can only be told when it is over.

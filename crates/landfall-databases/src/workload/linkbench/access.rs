@@ -9,8 +9,8 @@ use rand::RngExt;
 use rand::rngs::SmallRng;
 use rand_distr::{Distribution, Zipf};
 
+use super::super::permutation::Permutation;
 use super::graph::Graph;
-use super::permutation::Permutation;
 
 /// One kind of access.
 struct Skew {

@@ -6,7 +6,7 @@
 //! taken, so that a small graph has the degrees of a sample of a large one: the original gives its top
 //! node 961,963 links at any size, which at 100,000 nodes are three quarters of all.
 
-use super::permutation::Permutation;
+use super::super::permutation::Permutation;
 
 /// Cumulative share of the nodes, in percent, by out-degree.
 const DEGREES: [(u64, f64); 17] = [

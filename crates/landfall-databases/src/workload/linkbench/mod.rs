@@ -12,7 +12,6 @@ mod graph;
 mod keys;
 mod load;
 mod payload;
-mod permutation;
 mod request;
 mod sql;
 mod store;

@@ -1,5 +1,6 @@
 //! What experiment `amplify` gives to the page.
 
+mod curve;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -7,7 +8,7 @@ mod tests;
 pub(crate) use tables::brief;
 
 use landfall_results::view::chart::{Bar, Chart, Costs, Drawing, MOST_ROWS, Panel};
-use landfall_results::view::{Chapter, Figure, Part};
+use landfall_results::view::{Chapter, Figure, Part, Table};
 use landfall_results::{Metric, Series};
 
 use crate::amplify::{self, AmplifyResults, Section, sections, summary_text};
@@ -37,6 +38,16 @@ pub(crate) fn part(amplify: &AmplifyResults) -> Part {
 /// KiB per request at the device, and beside them what a drive makes of them.
 fn bytes(amplify: &AmplifyResults, sections: &[Section<'_>]) -> Option<Chapter> {
     let figures = sections.iter().filter_map(|section| {
+        if let Some(chart) = curve::chart(section) {
+            let legend = format!("{} {}", curve::legend(section), unsteady(section));
+            let table = table(section);
+            return Some(Figure::new(
+                section.title.as_str(),
+                chart,
+                legend.trim_end(),
+                table,
+            ));
+        }
         let chart = panels(
             &format!("amplify-{}", section.part.name()),
             section,
@@ -46,12 +57,11 @@ fn bytes(amplify: &AmplifyResults, sections: &[Section<'_>]) -> Option<Chapter> 
                 ("writes", &|one| one.median(Metric::Writes), two),
             ],
         )?;
-        let table = bytes_table(section);
         Some(Figure::new(
             section.title.as_str(),
             chart,
             unsteady(section),
-            table,
+            table(section),
         ))
     });
     let mut about = vec![summary_text::reading(amplify)];
@@ -64,10 +74,18 @@ fn bytes(amplify: &AmplifyResults, sections: &[Section<'_>]) -> Option<Chapter> 
     )
 }
 
+fn table(section: &Section<'_>) -> Table {
+    if section.part.is_of_updates() {
+        curve::table(section)
+    } else {
+        bytes_table(section)
+    }
+}
+
 fn sizes(sections: &[Section<'_>]) -> Option<Chapter> {
     let figures = sections.iter().filter_map(|section| {
-        if section.part == amplify::Part::Knobs {
-            // The same data, whatever is set.
+        // The same data, whatever is set; and what its curve has.
+        if section.part == amplify::Part::Knobs || section.part.is_of_updates() {
             return None;
         }
         let chart = panels(

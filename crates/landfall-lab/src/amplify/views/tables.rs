@@ -3,6 +3,7 @@
 use landfall_results::view::{Block, SeriesColumn, Table, or_nothing, series_table};
 use landfall_results::{Metric, Series};
 
+use super::curve;
 use crate::amplify::{AmplifyResults, Section, sections, summary_text};
 use crate::configuration::views::tables::preparation;
 use crate::numbers::{interval, short, thousands, two};
@@ -17,7 +18,7 @@ pub(super) fn at_end(one: &Series) -> Option<f64> {
     Some(one.data_bytes(bytes) / 1e6)
 }
 
-fn of_section(
+pub(super) fn of_section(
     caption: &str,
     section: &Section<'_>,
     columns: impl IntoIterator<Item = SeriesColumn>,
@@ -37,16 +38,6 @@ pub(super) fn bytes_table(section: &Section<'_>) -> Table {
             or_nothing(figure.map(two))
         })
     };
-    let steady = SeriesColumn::new("steady after", |one| {
-        let steady = one.trials.last().and_then(|one| one.steadiness.as_ref());
-        or_nothing(steady.map(|steady| {
-            if steady.reached {
-                format!("{} s", thousands(steady.seconds))
-            } else {
-                "not yet".to_owned()
-            }
-        }))
-    });
     let columns = [
         estimate(Metric::Kib),
         estimate(Metric::OwedKib),
@@ -58,13 +49,27 @@ pub(super) fn bytes_table(section: &Section<'_>) -> Table {
         of_wear(Metric::Copying),
         of_wear(Metric::Rewrites),
         years(),
-        steady,
+        steady(),
     ];
     of_section("Bytes per request", section, columns)
 }
 
+/// When the load was steady.
+pub(super) fn steady() -> SeriesColumn {
+    SeriesColumn::new("steady after", |one| {
+        let steady = one.trials.last().and_then(|one| one.steadiness.as_ref());
+        or_nothing(steady.map(|steady| {
+            if steady.reached {
+                format!("{} s", thousands(steady.seconds))
+            } else {
+                "not yet".to_owned()
+            }
+        }))
+    })
+}
+
 /// A median with its interval in one cell, unless all rounds were the same.
-fn estimate(metric: Metric) -> SeriesColumn {
+pub(super) fn estimate(metric: Metric) -> SeriesColumn {
     SeriesColumn::new(metric.description().heading, move |one| {
         or_nothing(one.estimate(metric).map(|one| {
             if one.low < one.high {
@@ -93,7 +98,7 @@ fn years() -> SeriesColumn {
     })
 }
 
-fn sizes_columns() -> [SeriesColumn; 2] {
+pub(super) fn sizes_columns() -> [SeriesColumn; 2] {
     [
         SeriesColumn::new("MB loaded", |one| or_nothing(loaded(one).map(short))),
         SeriesColumn::new("MB at the end", |one| or_nothing(at_end(one).map(short))),
@@ -104,25 +109,32 @@ pub(super) fn sizes_table(section: &Section<'_>) -> Table {
     of_section("MB of data and indexes", section, sizes_columns())
 }
 
+fn brief_columns() -> impl Iterator<Item = SeriesColumn> {
+    let median = SeriesColumn::median;
+    let columns = [
+        median(Metric::Kib),
+        median(Metric::OwedKib),
+        median(Metric::Writes),
+        median(Metric::Flushes),
+        median(Metric::RequestsPerSecond),
+        median(Metric::NandKib),
+        amplification(),
+        years(),
+    ];
+    columns.into_iter().chain(sizes_columns())
+}
+
 /// What a terminal shows of the experiment, without its claims.
 pub(crate) fn brief(amplify: &AmplifyResults) -> Vec<Block> {
     let mut blocks: Vec<Block> = Block::prose(0, summary_text::summary(amplify))
         .into_iter()
         .collect();
     for section in sections(amplify) {
-        let median = SeriesColumn::median;
-        let columns = [
-            median(Metric::Kib),
-            median(Metric::OwedKib),
-            median(Metric::Writes),
-            median(Metric::Flushes),
-            median(Metric::RequestsPerSecond),
-            median(Metric::NandKib),
-            amplification(),
-            years(),
-        ];
-        let columns = columns.into_iter().chain(sizes_columns());
-        let mut table = of_section("", &section, columns);
+        let mut table = if section.part.is_of_updates() {
+            of_section("", &section, curve::columns())
+        } else {
+            of_section("", &section, brief_columns())
+        };
         table.corner = "".into();
         for one in &section.rows {
             if let Some(why) = summary_text::why_unsteady(one) {

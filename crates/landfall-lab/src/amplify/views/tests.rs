@@ -3,7 +3,7 @@
 use landfall_results::Metric;
 
 use crate::amplify::AmplifyResults;
-use crate::amplify::fixtures::{measured, results};
+use crate::amplify::fixtures::{measured, results, updated};
 use crate::report::tests::{HOSTILE, body, page};
 
 fn document(amplify: AmplifyResults) -> crate::Results {
@@ -24,6 +24,10 @@ fn found() -> AmplifyResults {
         measured("landfall 16k doublewrite", 40.0, 130),
         measured("landfall buffer 0%", 12.0, 80),
         measured("landfall buffer 11%", 5.0, 85),
+        updated("uniform buffer 0%", 16.0, 15.0),
+        updated("uniform buffer 11%", 4.0, 3.9),
+        updated("uniform sqlite", 40.0, None),
+        updated("zipf buffer 11%", 1.2, None),
         measured("sqlite", 9.0, 120),
         missing,
         measured("innodb in pool", 9.0, 150),
@@ -37,7 +41,11 @@ fn every_part_has_its_figures_with_bytes_and_flash_beside_each_other() {
     for (id, marks) in [
         ("amplify-pages", 9),
         ("amplify-landfall", 9),
-        ("amplify-buffer", 12),
+        // The knob with two positions of four figures, and InnoDB and MyRocks beside it.
+        ("amplify-buffer", 16),
+        ("amplify-curve", 13),
+        // One position is no curve.
+        ("amplify-curve-zipf", 3),
         ("amplify-databases", 9),
         ("amplify-knobs", 3),
         ("amplify-size-pages", 6),
@@ -52,7 +60,9 @@ fn every_part_has_its_figures_with_bytes_and_flash_beside_each_other() {
             "{id}"
         );
     }
-    assert!(!body.contains("id=\"amplify-size-knobs\""));
+    for without in ["knobs", "curve", "curve-zipf"] {
+        assert!(!body.contains(&format!("id=\"amplify-size-{without}\"")));
+    }
     assert!(body.contains("rocksdb is not installed"));
     assert!(body.contains("stands for the published TokuDB"));
     assert!(body.contains("KiB of flash"));

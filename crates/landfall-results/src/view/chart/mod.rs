@@ -6,6 +6,7 @@
 mod bars;
 mod crossing;
 mod dots;
+mod knob;
 mod lines;
 mod phases;
 mod safety;
@@ -15,6 +16,7 @@ mod timeline;
 pub use bars::{Bar, Costs, Panel, Rate, Rates};
 pub use crossing::{Crossing, DumpLine, LogLine, Meeting};
 pub use dots::{Dot, DotRow, Dots, Named};
+pub use knob::{Knob, KnobLine, KnobMark, KnobPanel, KnobPoint};
 pub use lines::{Clients, ClientsPanel, ClientsPoint, Curve, Latency, Lines, Point};
 pub use phases::{PhaseMark, PhaseRow, Phases, SizePanel, SizePoint, Sizes};
 pub use safety::{Comparison, ComparisonMark};
@@ -47,6 +49,8 @@ pub enum Drawing {
     Latency(Latency),
     /// What something costs, a panel per kind of cost.
     Costs(Costs),
+    /// Figures along a knob, and of others beside it.
+    Knob(Knob),
     /// MB/s of each phase against the size of what is written, a panel per method.
     Sizes(Sizes),
     /// MB/s of each phase of what has names.
@@ -78,6 +82,7 @@ impl Chart {
             Drawing::Clients(clients) => clients.marks(),
             Drawing::Latency(latency) => latency.marks(),
             Drawing::Costs(costs) => costs.marks(),
+            Drawing::Knob(knob) => knob.marks(),
             Drawing::Sizes(sizes) => sizes.marks(),
             Drawing::Phases(phases) => phases.marks(),
             Drawing::BreakEven(crossing) => crossing.marks(),
