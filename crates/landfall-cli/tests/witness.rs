@@ -505,6 +505,125 @@ fn fastrand(seed: u64) -> impl FnMut() -> u64 {
 }
 
 #[test]
+fn a_verdict_is_evidence_for_its_own_disk_and_no_other() {
+    let name = "a_verdict_is_evidence_for_its_own_disk_and_no_other";
+    alone(name, || {
+        let mut scene = Scene::new();
+        scene.serve(&[]);
+        fs::create_dir(scene.path("data")).unwrap();
+        let how = ["write", "data", HOST, "--writes", "40", "--blocks", "16"];
+        assert_eq!(scene.run(&how).code, Some(0));
+        let file = fs::read_dir(scene.path("data")).unwrap().next().unwrap();
+        let file = File::options()
+            .write(true)
+            .open(file.unwrap().path())
+            .unwrap();
+        let inspect = |more: &[&str]| run(scene.dir.path(), [&["inspect", "data"], more].concat());
+        let advise = |more: &[&str]| {
+            let words = ["advise", "data", "--check", "my.cnf"];
+            run(scene.dir.path(), [&words, more].concat())
+        };
+        fs::write(scene.path("my.cnf"), "[mysqld]\nsync_binlog=1\n").unwrap();
+        let without = inspect(&[]);
+        assert!(
+            words(&without).contains("no software on this host can know"),
+            "{without:#?}"
+        );
+        // Nothing is known yet, and that is said.
+        assert_eq!(scene.check("data", &[]).0, Some(1));
+        let known = scene.run(&["status", HOST, "--json", "known.json"]);
+        assert_eq!(known.code, Some(0));
+        let with = inspect(&["--witness", "known.json"]);
+        assert!(words(&with).contains("after no power cut yet"), "{with:#?}");
+        // Cut, and lost.
+        file.set_len(0).unwrap();
+        let check = ["check", "data", HOST, "--cut=disk", "--json", "lost.json"];
+        let lost = scene.run(&check);
+        assert_eq!(lost.code, Some(3), "{lost:#?}");
+        assert!(
+            lost.stdout.starts_with("Lost: 15 of 15 promised blocks"),
+            "{lost:#?}"
+        );
+        assert!(
+            lost.stdout.contains("and 5 more: --json lists them"),
+            "{lost:#?}"
+        );
+        let with = inspect(&["--witness", "lost.json"]);
+        assert_eq!(with.code, Some(0), "{with:#?}");
+        assert!(words(&with).contains("in 1 of 1 power cut;"), "{with:#?}");
+        let advised = advise(&["--witness", "lost.json"]);
+        assert_eq!(advised.code, Some(4), "{advised:#?}");
+        assert!(
+            words(&advised).contains("nothing is durable here"),
+            "{advised:#?}"
+        );
+        // Checked again it counts once.
+        let again = scene.run(&["check", "data", HOST, "--cut=disk"]);
+        assert!(again.stdout.contains("and counts once"), "{again:#?}");
+        assert!(again.stdout.contains("in 1 of 1 power cut;"), "{again:#?}");
+        // Another disk's.
+        let text = fs::read_to_string(scene.path("lost.json")).unwrap();
+        let mut document: Value = serde_json::from_str(&text).unwrap();
+        let target = &mut document["witnessed"][0]["target"];
+        target["path"] = "/another".into();
+        // In a container there may be none to be seen.
+        if let Some(disk) = target["disks"].get_mut(0) {
+            disk["serial"] = "another".into();
+        }
+        fs::write(scene.path("other.json"), document.to_string()).unwrap();
+        fs::write(scene.path("none.json"), "{}").unwrap();
+        for (file, said) in [
+            (
+                "other.json",
+                "it is of a disk without a model (serial number another)",
+            ),
+            ("none.json", "it is no verdict of a witness"),
+            ("missing.json", "No such file"),
+        ] {
+            for refused in [inspect(&["--witness", file]), advise(&["--witness", file])] {
+                refused.assert_refused(2);
+                assert!(
+                    refused.stderr.contains(said) || file == "other.json",
+                    "{refused:#?}"
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn a_command_that_cuts_nothing_is_found_out() {
+    alone("a_command_that_cuts_nothing_is_found_out", || {
+        for (command, said) in [
+            ("true", "that was no cut, and is not counted"),
+            ("echo no such outlet >&2; exit 3", "no such outlet"),
+        ] {
+            let mut scene = Scene::new();
+            let often = ["--cuts", "1", "--after", "3..9", "--off", "0"];
+            scene.serve(&[&["--cut-with", command], &often[..]].concat());
+            fs::create_dir(scene.path("data")).unwrap();
+            let writer = scene.write("data", &["--patience", "0"]);
+            let ended: Ended = writer.wait_with_output().unwrap().into();
+            assert_eq!(ended.code, Some(1), "{ended:#?}");
+            let witness = scene.end_of_witness();
+            assert_eq!(witness.code, Some(1), "{witness:#?}");
+            assert!(witness.stderr.contains(said), "{witness:#?}");
+            scene.serve(&[]);
+            let (code, one) = scene.check("data", &[]);
+            let outcome = &one["verdict"]["outcome"];
+            assert_eq!((code, outcome), (Some(1), &"no-cut".into()), "{one:#}");
+            assert_eq!(one["tally"]["cuts"], 0);
+        }
+    });
+}
+
+/// What was printed, however its lines were broken.
+fn words(ended: &Ended) -> String {
+    let words: Vec<&str> = ended.stdout.split_whitespace().collect();
+    words.join(" ")
+}
+
+#[test]
 fn strangers_second_writers_and_slow_clients_are_refused_and_keep_nobody_away() {
     let name = "strangers_second_writers_and_slow_clients_are_refused_and_keep_nobody_away";
     alone(name, || {
