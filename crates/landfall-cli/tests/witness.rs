@@ -71,6 +71,9 @@ fn alone(name: &str, body: impl FnOnce()) {
     }
 }
 
+/// The exit code of a check, and what its document says of the one disk.
+type Checked = (Option<i32>, Value);
+
 /// A witness, and a place for everything.
 struct Scene {
     dir: TempDir,
@@ -164,7 +167,7 @@ impl Scene {
     }
 
     /// Checks, and returns the exit code and what the document says of the one disk.
-    fn check(&self, target: &str, more: &[&str]) -> (Option<i32>, Value) {
+    fn check(&self, target: &str, more: &[&str]) -> Checked {
         let words = [&["check", target, HOST, "--json", "-"], more].concat();
         let ended = self.run(&words);
         assert_eq!(ended.stderr, "", "{ended:#?}");
@@ -260,7 +263,7 @@ fn recorder(dir: &Path, size: u64, faults: &[Fault]) -> Option<Recorder> {
 }
 
 /// Cuts the power of such a disk again and again, at random moments; what each check said, and how the witness ended.
-fn cut_again_and_again(faults: &[Fault]) -> Option<(Vec<(Option<i32>, Value)>, Ended)> {
+fn cut_again_and_again(faults: &[Fault]) -> Option<(Vec<Checked>, Ended)> {
     isolate_mounts().unwrap();
     let mut scene = Scene::new();
     let cuts = CUTS.to_string();
@@ -377,7 +380,7 @@ fn an_honest_disk_is_accused_in_0_cuts_of_20() {
 }
 
 /// A file on ext4 on such a disk, which is cut once; what the check says.
-fn cut_ext4(faults: &[Fault], cut: &[&str]) -> Option<(Option<i32>, Value)> {
+fn cut_ext4(faults: &[Fault], cut: &[&str]) -> Option<Checked> {
     isolate_mounts().unwrap();
     let mut scene = Scene::new();
     scene.serve(&[]);
@@ -602,7 +605,7 @@ fn a_command_that_cuts_nothing_is_found_out() {
             let often = ["--cuts", "1", "--after", "3..9", "--off", "0"];
             scene.serve(&[&["--cut-with", command], &often[..]].concat());
             fs::create_dir(scene.path("data")).unwrap();
-            let writer = scene.write("data", &["--patience", "0"]);
+            let writer = scene.write("data", &["--patience", "0", "--writes", "2000"]);
             let ended: Ended = writer.wait_with_output().unwrap().into();
             assert_eq!(ended.code, Some(1), "{ended:#?}");
             let witness = scene.end_of_witness();
@@ -658,8 +661,11 @@ fn strangers_second_writers_and_slow_clients_are_refused_and_keep_nobody_away() 
             .run(&["status", HOST])
             .stdout
             .contains("data")));
-        for command in ["write", "check"] {
-            let second = scene.run(&[command, "data", HOST]);
+        for command in [
+            &["write", "data", HOST, "--writes", "5"][..],
+            &["check", "data", HOST],
+        ] {
+            let second = scene.run(command);
             second.assert_refused(1);
             assert!(
                 second

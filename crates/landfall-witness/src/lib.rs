@@ -4,13 +4,13 @@
 //! The idea is that of Brad Fitzpatrick's `diskchecker.pl` (2005).
 //!
 //! - [`Server`]: the witness. It keeps what it is told in a durable state of the engine's, and answers after that.
-//! - [`write`]: writes block after block, and reports each to the witness once the disk has acknowledged it.
-//! - [`check`]: after the power was cut, holds what the disk has against what the witness knows.
-//! - [`status`]: the disks, their cuts, and the bound that follows.
+//! - [`write()`]: writes block after block, and reports each to the witness once the disk has acknowledged it.
+//! - [`check()`]: after the power was cut, holds what the disk has against what the witness knows.
+//! - [`status()`]: the disks, their cuts, and the bound that follows.
 //!
 //! Inside: `channel` is a connection that nobody without the [`Token`] can speak on; `message` what is said on it;
 //! `schedule` which block is written when, and so which one write may be in flight; `block` what is in one; `ledger` what the
-//! witness knows; `cutter` when it has the power cut.
+//! witness knows; `holds` who writes what; `cutter` when it has the power cut.
 //!
 //! **What is never accused**: the block of the write in flight, whatever it holds (`schedule`); a disk that is another one;
 //! a place that somebody else has written to. **Without a known power cut** a loss is suspicious, and no more.
@@ -23,6 +23,7 @@ mod check;
 mod client;
 mod cutter;
 mod error;
+mod holds;
 mod ledger;
 mod message;
 mod schedule;

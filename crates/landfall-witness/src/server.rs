@@ -6,16 +6,14 @@
 //! **Limits.** So many [connections](ServeOptions::connections), streams, blocks and bytes of a frame; a connection that
 //! says nothing is closed, and its writer comes again. The log of commands is cut off behind a snapshot every so many.
 //!
-//! **Locks.** `holds` is taken before the ledger's own.
+//! **Locks.** The holds are taken before the ledger's own.
 
-use std::collections::HashMap;
-use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use landfall::{Journaled, Options, Serde, StateOptions};
 use landfall_os::Stop;
@@ -25,6 +23,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::block::Run;
 use crate::channel::{Channel, Greeted, random};
 use crate::cutter::{Cutter, Cutting, Hit};
+use crate::holds::{Hold, Holds};
 use crate::ledger::{Applied, Command, Ledger};
 use crate::message::{PAGE, Request, Response, STREAMS_AT_ONCE, receive, send};
 use crate::writer::now;
@@ -34,8 +33,6 @@ use crate::{Address, Error, Token};
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a connection may say nothing.
 const IDLE: Duration = Duration::from_secs(120);
-/// How long a connection whose writer is gone is waited for.
-const GOING: Duration = Duration::from_secs(2);
 /// Commands after which there is a snapshot, and the log before it goes: some 50 MiB.
 const COMMANDS_BETWEEN_SNAPSHOTS: u64 = 100_000;
 /// Bytes of a segment of the log of commands.
@@ -73,19 +70,10 @@ struct Shared {
     token: Token,
     options: ServeOptions,
     cutter: Option<Cutter>,
-    holds: Mutex<HashMap<String, Hold>>,
-    freed: Condvar,
-    sockets: Mutex<HashMap<u64, TcpStream>>,
+    holds: Holds,
     open: AtomicUsize,
     commands: AtomicU64,
     is_stopping: AtomicBool,
-}
-
-/// Who writes a stream.
-struct Hold {
-    connection: u64,
-    run: Run,
-    boot: String,
 }
 
 /// What a connection is doing.
@@ -121,9 +109,7 @@ impl Server {
                 token: token.clone(),
                 cutter: options.cutting.clone().map(Cutter::new),
                 options,
-                holds: Mutex::default(),
-                freed: Condvar::new(),
-                sockets: Mutex::default(),
+                holds: Holds::default(),
                 open: AtomicUsize::new(0),
                 commands: AtomicU64::new(0),
                 is_stopping: AtomicBool::new(false),
@@ -157,10 +143,7 @@ impl Server {
             }
             own.flag().store(true, Ordering::Relaxed);
             shared.is_stopping.store(true, Ordering::SeqCst);
-            for socket in lock(&shared.sockets).values() {
-                // One that is gone already needs no end.
-                let _ = socket.shutdown(Shutdown::Both);
-            }
+            shared.holds.end_all();
             cutting.map_or(Ok(()), |cutting| {
                 cutting.join().unwrap_or(Err(Error::Stopped))
             })
@@ -224,9 +207,9 @@ impl Shared {
     fn serve(&self, stream: TcpStream, connection: u64, is_busy: bool) -> Result<(), Error> {
         stream.set_nonblocking(false).map_err(Error::io("greet"))?;
         let socket = stream.try_clone().map_err(Error::io("greet"))?;
-        lock(&self.sockets).insert(connection, socket);
+        self.holds.open(connection, socket);
         if self.is_stopping.load(Ordering::SeqCst) {
-            self.end(connection);
+            self.holds.end(connection);
         }
         let mut session = Session {
             connection,
@@ -239,7 +222,7 @@ impl Shared {
             Err(error) => Err(Error::Unreachable(format!("no greeting: {error}"))),
         };
         self.let_go(&mut session);
-        lock(&self.sockets).remove(&connection);
+        self.holds.closed(connection);
         ended
     }
 
@@ -259,7 +242,7 @@ impl Shared {
         match request {
             Request::Begin(begin) => {
                 self.let_go(session);
-                let mut holds = self.free(&begin.stream, &begin.boot)?;
+                let mut holds = self.holds.free(&begin.stream, &begin.boot)?;
                 let run: Run =
                     random().map_err(|error| format!("it has no random numbers: {error}"))?;
                 let (stream, boot) = (begin.stream.clone(), begin.boot.clone());
@@ -308,7 +291,7 @@ impl Shared {
                 Ok(Response::Ended)
             }
             Request::Ask { stream, boot } => {
-                let _holds = self.free(&stream, &boot)?;
+                let _holds = self.holds.free(&stream, &boot)?;
                 Ok(self.ledger.read(0, |ledger| match ledger.stream(&stream) {
                     Some(found) => Response::Promised(found.promises()),
                     None => Response::Unknown,
@@ -320,7 +303,7 @@ impl Shared {
                 Ok(Response::Page(found.page(from, PAGE)))
             }),
             Request::Report(report) => {
-                let _holds = self.free(&report.stream, &report.boot)?;
+                let _holds = self.holds.free(&report.stream, &report.boot)?;
                 match self.apply(Command::Report { report, at: now() })? {
                     Applied::Counted(witnessed) => {
                         let verdict = witnessed.verdict.as_ref().map(|verdict| verdict.text());
@@ -346,14 +329,14 @@ impl Shared {
 
     fn resume(&self, session: &mut Session, stream: String, run: Run) -> Result<Response, String> {
         self.let_go(session);
-        let mut holds = lock(&self.holds);
+        let mut holds = self.holds.lock();
         let (acknowledged, boot) = self.ledger.read(0, |ledger| {
             let found = ledger.of_run(&stream, &run)?;
             Ok::<_, String>((found.acknowledged(), found.boot().to_owned()))
         })?;
         // Nobody but its writer knows the run: what holds it is a connection of the same that broke.
         if let Some(broken) = holds.get(&stream) {
-            self.end(broken.connection);
+            self.holds.end(broken.connection);
         }
         let hold = Hold {
             connection: session.connection,
@@ -392,58 +375,15 @@ impl Shared {
             .writes
             .clone()
             .ok_or("this connection writes nothing")?;
-        let holds = lock(&self.holds);
-        let is_own = |hold: &&Hold| hold.connection == session.connection && hold.run == run;
-        let hold = holds.get(&stream).filter(is_own);
-        hold.ok_or("another writer has taken this stream")?;
+        if !self.holds.is_held(&stream, session.connection, &run) {
+            return Err("another writer has taken this stream".to_owned());
+        }
         Ok((stream, run))
     }
 
     fn let_go(&self, session: &mut Session) {
         if let Some((stream, _)) = session.writes.take() {
-            let mut holds = lock(&self.holds);
-            if holds
-                .get(&stream)
-                .is_some_and(|hold| hold.connection == session.connection)
-            {
-                holds.remove(&stream);
-                self.freed.notify_all();
-            }
-        }
-    }
-
-    /// Waits until nobody writes the stream. A writer of an earlier start of the machine is gone, though its connection
-    /// may not know; one that ended a moment ago is about to be.
-    fn free(
-        &self,
-        stream: &str,
-        boot: &str,
-    ) -> Result<MutexGuard<'_, HashMap<String, Hold>>, String> {
-        let end = Instant::now() + GOING;
-        let mut holds = lock(&self.holds);
-        while let Some(hold) = holds.get(stream) {
-            if hold.boot != boot {
-                self.end(hold.connection);
-                holds.remove(stream);
-                break;
-            }
-            if Instant::now() >= end {
-                return Err(
-                    "another writer is writing this stream; end it, or name this one with --as"
-                        .to_owned(),
-                );
-            }
-            let waited = self.freed.wait_timeout(holds, LOOK);
-            holds = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        Ok(holds)
-    }
-
-    /// Ends a connection, whose thread does the rest.
-    fn end(&self, connection: u64) {
-        if let Some(socket) = lock(&self.sockets).get(&connection) {
-            // One that is gone already needs no end.
-            let _ = socket.shutdown(Shutdown::Both);
+            self.holds.let_go(&stream, session.connection);
         }
     }
 }
@@ -452,11 +392,7 @@ impl Hit for Shared {
     type Runs = Vec<(String, Run)>;
 
     fn writing(&self) -> Vec<(String, Run)> {
-        let holds = lock(&self.holds);
-        holds
-            .iter()
-            .map(|(stream, hold)| (stream.clone(), hold.run))
-            .collect()
+        self.holds.runs()
     }
 
     fn was_cut(&self, runs: Vec<(String, Run)>) -> Result<(), Error> {
@@ -480,8 +416,4 @@ impl Hit for Shared {
     fn tell(&self, what: &str) {
         (self.options.tell)(what);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
