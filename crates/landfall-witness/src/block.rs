@@ -9,8 +9,8 @@
 //! | 32 | 8 | number of the write in its run, from 1 |
 //! | 40 | 4 | number of the block |
 //! | 44 | 4 | bytes of the block |
-//! | 48 | 8 | when the run began, in microseconds since 1970, by the writer's clock |
-//! | 56 | 8 | when the block was written, the same |
+//! | 48 | 8 | when the run began, in microseconds since 1970, by the witness's clock: that of the host under test may begin anew with its power |
+//! | 56 | 8 | when the block was written, the same, by the writer's clock |
 //! | 64 | | bytes that only this write has: of SplitMix64, from the run, the block and the write |
 //!
 //! Numbers are little-endian. A block is whole if the checksum is right, whatever run it is of: a torn one never is.
@@ -122,7 +122,7 @@ impl Promise {
             };
         };
         if stamp.run != self.run {
-            // By the same clock: runs of one machine.
+            // By the witness's clock.
             return if stamp.begun > self.begun {
                 Found::Foreign
             } else {

@@ -32,6 +32,7 @@ pub(crate) struct Ledger {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Stream {
     begin: Begin,
+    begun: u64,
     run: Run,
     acknowledged: u64,
     /// Those of the last writes, as many as are promised.
@@ -51,6 +52,7 @@ pub(crate) enum Command {
     Begin {
         begin: Begin,
         run: Run,
+        at: u64,
     },
     Acknowledge {
         stream: String,
@@ -97,11 +99,12 @@ impl SerdeState for Ledger {
             return Applied::Refused(complaint);
         }
         match command {
-            Command::Begin { begin, run } => {
+            Command::Begin { begin, run, at } => {
                 let name = begin.stream.clone();
                 let before = self.streams.remove(&name);
                 let verdict = before.and_then(|stream| stream.verdict);
-                self.streams.insert(name, Stream::new(begin, run, verdict));
+                self.streams
+                    .insert(name, Stream::new(begin, run, at, verdict));
             }
             Command::Acknowledge {
                 stream,
@@ -254,9 +257,10 @@ impl Ledger {
 }
 
 impl Stream {
-    fn new(begin: Begin, run: Run, verdict: Option<Verdict>) -> Stream {
+    fn new(begin: Begin, run: Run, begun: u64, verdict: Option<Verdict>) -> Stream {
         Stream {
             begin,
+            begun,
             run,
             acknowledged: 0,
             last: VecDeque::new(),
@@ -293,7 +297,7 @@ impl Stream {
     pub fn promises(&self) -> Promises {
         Promises {
             run: self.run,
-            begun: self.begin.begun,
+            begun: self.begun,
             target: self.begin.target.clone(),
             strategy: self.begin.strategy,
             acknowledged: self.acknowledged,

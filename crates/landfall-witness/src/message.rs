@@ -52,8 +52,6 @@ pub(crate) struct Begin {
     pub strategy: Strategy,
     /// The start of the machine.
     pub boot: String,
-    /// When it begins, by the writer's clock, in microseconds since 1970.
-    pub begun: u64,
 }
 
 /// What a check found.
@@ -86,6 +84,8 @@ pub enum Declared {
 pub(crate) enum Response {
     Begun {
         run: Run,
+        /// When, by the witness's clock, in microseconds since 1970.
+        begun: u64,
     },
     /// So many writes were acknowledged.
     Resumed {

@@ -246,7 +246,12 @@ impl Shared {
                 let run: Run =
                     random().map_err(|error| format!("it has no random numbers: {error}"))?;
                 let (stream, boot) = (begin.stream.clone(), begin.boot.clone());
-                self.apply(Command::Begin { begin, run })?;
+                let begun = now();
+                self.apply(Command::Begin {
+                    begin,
+                    run,
+                    at: begun,
+                })?;
                 (self.options.tell)(&format!("{stream} begins"));
                 let hold = Hold {
                     connection: session.connection,
@@ -255,7 +260,7 @@ impl Shared {
                 };
                 holds.insert(stream.clone(), hold);
                 session.writes = Some((stream, run));
-                Ok(Response::Begun { run })
+                Ok(Response::Begun { run, begun })
             }
             Request::Resume { stream, run } => self.resume(session, stream, run),
             Request::Acknowledge { write, checksum } => {

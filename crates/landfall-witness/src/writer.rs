@@ -70,17 +70,15 @@ pub fn write(
         return Err(Error::Usage(complaint));
     }
     let _claim = place.examine(&strategy)?;
-    let begun = now();
     let mut client = Client::connect(address, token)?;
     let begin = Begin {
         stream: place.stream().to_owned(),
         target: place.target().clone(),
         strategy,
         boot: this_boot()?,
-        begun,
     };
-    let run = match client.ask(&Request::Begin(begin))? {
-        Response::Begun { run } => run,
+    let (run, begun) = match client.ask(&Request::Begin(begin))? {
+        Response::Begun { run, begun } => (run, begun),
         other => return Err(Client::unexpected(&other)),
     };
     // Not before the witness has said that what is there may go.

@@ -25,7 +25,6 @@ fn begin(stream: &str, boot: &str) -> Begin {
             order: Order::Sequential,
         },
         boot: boot.into(),
-        begun: 5,
     }
 }
 
@@ -68,7 +67,8 @@ fn with_writes(count: u64) -> Ledger {
         &mut ledger,
         Command::Begin {
             begin: begin("s", "A"),
-            run: RUN
+            run: RUN,
+            at: 5
         }
     ));
     for one in 1..=count {
@@ -223,6 +223,7 @@ fn nothing_is_written_over_what_a_cut_may_have_lost() {
     let again = |boot| Command::Begin {
         begin: begin("s", boot),
         run: [2; 16],
+        at: 5,
     };
     assert!(is_refused(&mut ledger, again("B")));
     ledger.apply(Command::Cut {
@@ -253,6 +254,7 @@ fn cuts_are_counted_by_disk() {
     ledger.apply(Command::Begin {
         begin: begin("another stream", "B"),
         run: [3; 16],
+        at: 5,
     });
     let (all, known) = ledger.status(0, 9);
     assert_eq!(all, 2);
@@ -263,6 +265,7 @@ fn cuts_are_counted_by_disk() {
     ledger.apply(Command::Begin {
         begin: nameless,
         run: [4; 16],
+        at: 5,
     });
     let third = ledger
         .status(0, 9)
@@ -278,20 +281,29 @@ fn there_are_so_many_streams_and_no_more() {
     let mut ledger = Ledger::default();
     for number in 0..MOST_STREAMS {
         let begin = begin(&number.to_string(), "A");
-        assert!(!is_refused(&mut ledger, Command::Begin { begin, run: RUN }));
+        assert!(!is_refused(
+            &mut ledger,
+            Command::Begin {
+                begin,
+                run: RUN,
+                at: 5
+            }
+        ));
     }
     assert!(is_refused(
         &mut ledger,
         Command::Begin {
             begin: begin("more", "A"),
-            run: RUN
+            run: RUN,
+            at: 5
         }
     ));
     assert!(!is_refused(
         &mut ledger,
         Command::Begin {
             begin: begin("7", "A"),
-            run: RUN
+            run: RUN,
+            at: 5
         }
     ));
     let wrong = |change: fn(&mut Begin)| {
@@ -302,6 +314,7 @@ fn there_are_so_many_streams_and_no_more() {
             Command::Begin {
                 begin: one,
                 run: RUN,
+                at: 5,
             },
         )
     };
