@@ -26,6 +26,7 @@ fn main() -> std::process::ExitCode {
         Command::Prove(prove) => commands::prove::run(*prove, arguments.quiet),
         Command::Advise(advise) => commands::advise::run(&advise, arguments.quiet),
         Command::Campaign(campaign) => commands::campaign::run(campaign, arguments.quiet),
+        Command::Witness(witness) => commands::witness::run(witness, arguments.quiet),
         Command::Subjects(subjects) => commands::subjects::run(&subjects),
         Command::Clean(clean) => commands::clean::run(clean),
         Command::Log(log) => commands::log::run(&log),

@@ -30,6 +30,9 @@ fn treatment(words: &[String], in_block: bool) -> Treatment {
     let names = words.iter().filter(|word| !word.starts_with('-')).count();
     match (word(0), word(1)) {
         _ if has(&["--help"]) => Treatment::Run(&[]),
+        _ if has(&["--witness"]) => {
+            Treatment::Parsed("the verdict is one of the reader's disk; tests/witness.rs makes one")
+        }
         // The one before is asked for, and there is none.
         ("compare", "") => Treatment::Parsed("it compares with the run before"),
         ("log" | "state" | "store" | "compare" | "completions", _) if !in_block && names < 3 => {
@@ -39,6 +42,9 @@ fn treatment(words: &[String], in_block: bool) -> Treatment {
             "inspect" | "subjects" | "man" | "completions" | "compare" | "log" | "state" | "store",
             _,
         ) => Treatment::Run(&[]),
+        ("witness", _) => Treatment::Parsed(
+            "it takes another host, a token, and a disk whose power is cut; tests/witness.rs cuts it",
+        ),
         ("clean", _) if has(&["--dry-run"]) => Treatment::Run(&[]),
         ("clean", _) => Treatment::Parsed("it removes what other people's killed runs left"),
         ("show", "") => Treatment::Parsed("it shows the last run, and there is none"),

@@ -36,6 +36,7 @@ fn the_schemas_in_the_documentation_are_the_programs_own() {
     for (name, schema) in [
         ("results", landfall_lab::json_schema()),
         ("advice", landfall_lab::advice::advice_schema()),
+        ("witness", landfall_results::witness::witness_schema()),
     ] {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
         let path = docs.join(format!("{name}.schema.json"));

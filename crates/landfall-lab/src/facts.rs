@@ -90,7 +90,7 @@ fn of_host(list: &mut List, host: &Host) {
         Some(hypervisor) => list.add(
             "hypervisor",
             hypervisor.as_str(),
-            "A flush is an order to the hypervisor. Whether the medium gets it cannot be seen from here.",
+            "A flush is an order to the hypervisor. Whether the medium gets it, only a witness on another host can know.",
         ),
         None => list.add("hypervisor", "none seen", ""),
     }

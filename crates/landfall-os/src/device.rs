@@ -1,6 +1,7 @@
 //! Block devices, and what they stand on.
 
 use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// What a device says about its write cache (`queue/write_cache`).
@@ -91,6 +92,18 @@ impl BlockDevice {
     /// Describes the device with this `major:minor`, if sysfs knows it.
     pub fn from_number(number: &str) -> Option<BlockDevice> {
         Self::from_sysfs(&fs::canonicalize(format!("/sys/dev/block/{number}")).ok()?)
+    }
+
+    /// Describes the device that the file at `path` (`/dev/sda`) stands for; `None` if it stands for none, or sysfs does
+    /// not know it.
+    pub fn from_node(path: &Path) -> std::io::Result<Option<BlockDevice>> {
+        let metadata = fs::metadata(path)?;
+        if !metadata.file_type().is_block_device() {
+            return Ok(None);
+        }
+        let number = metadata.rdev();
+        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+        Ok(Self::from_number(&format!("{major}:{minor}")))
     }
 
     /// Describes the device with this kernel name.

@@ -5,7 +5,7 @@
 //! - [`StreamMethod`] and [`StreamFile`]: the ways to hand over a large amount of data and sync it at
 //!   the end;
 //! - [`Allocation`]: every way to come by the space that is written;
-//! - [`Host`], [`Filesystem`], [`BlockDevice`]: what a directory really stands on;
+//! - [`Host`], [`Filesystem`], [`BlockDevice`]: what a directory really stands on; [`DiskIdentity`]: which disk that is;
 //! - [`DeviceCounters`], [`JournalCounter`], [`CpuTimes`]: what the kernel did for it;
 //! - [`LoopDevice`], [`NbdDevice`], [`Mount`], [`PrivateDirectory`]: filesystems of our own to try it on;
 //! - [`Process`], [`copy_directory`], [`write_whole_file`], [`StartBarrier`], [`Stop`]: programs, directories, files and threads that a
@@ -29,6 +29,7 @@ mod counters;
 mod cpu;
 mod device;
 mod dirty;
+mod disk_identity;
 mod filesystem;
 mod host;
 pub mod humanize;
@@ -68,6 +69,7 @@ pub use counters::{DeviceCounters, JournalCounter};
 pub use cpu::{CpuTimes, OneProcessor, process_cpu, thread_cpu, tree_cpu};
 pub use device::{BlockDevice, DeviceKind, WriteCache};
 pub use dirty::{DirtyLimits, dirty_bytes, dirty_bytes_of};
+pub use disk_identity::{DiskIdentity, boot_id, machine_id};
 pub use filesystem::{DirectIo, Filesystem, Medium, Space};
 pub use host::Host;
 #[cfg(feature = "lmdb")]

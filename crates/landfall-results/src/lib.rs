@@ -3,6 +3,8 @@
 //! A [`Series`] was measured with one combination of [`Axes`]; its trials keep their figures by [`Metric`], of which
 //! [`metric::METRICS`] says everything.
 //!
+//! [`witness`] is what a witness on another host found of a disk, which has a document of its own.
+//!
 //! [`view`] is what is to be shown of it, as data.
 //!
 //! It measures nothing, opens no file, and knows neither how something was found nor what it looks like. Whoever makes
@@ -21,6 +23,7 @@ pub mod series;
 pub mod stats;
 mod trial;
 pub mod view;
+pub mod witness;
 
 pub use axes::{Axes, Axis, CacheState, Data, Files, Placement, Term};
 pub use fact::Fact;

@@ -63,6 +63,11 @@ pub struct Advise {
     #[arg(long)]
     pub list: bool,
 
+    /// What a witness found of this disk: a document of 'landfall witness check --json'. If it lost acknowledged writes in a
+    /// power cut, no setting is advised.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub witness: Option<PathBuf>,
+
     /// Write the advice as JSON to this file, '-' for standard output.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub json: Option<PathBuf>,

@@ -7,6 +7,7 @@ mod prove;
 mod state;
 mod store;
 pub mod words;
+mod witness;
 
 use std::path::PathBuf;
 
@@ -28,6 +29,10 @@ pub use log::{Log, LogCommand, LogDirectory, LogSalvage};
 pub use prove::{Prove, States, Workload};
 pub use state::{State, StateCommand};
 pub use store::{Store, StoreCommand, StoreDirectory, StoreDump, StoreStat};
+pub use witness::{
+    TokenArguments, Witness, WitnessCheck, WitnessCommand, WitnessServe, WitnessStatus,
+    WitnessTarget, WitnessWrite,
+};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 measured, 1 failed, 2 wrong command line, 4 target refused (no space, no \
@@ -72,6 +77,12 @@ pub enum Command {
     Advise(Box<Advise>),
     /// Prove and measure on many machines: shards for any scheduler, results in one place, one verdict.
     Campaign(Campaign),
+    /// Show whether a disk keeps its flushes, by a real power cut and a witness on another host.
+    ///
+    /// No software on one host can know: what it remembers goes with the power. `serve` runs on another host, `write` tells it
+    /// of each write that the disk has acknowledged, and after the power was cut `check` says what the disk had acknowledged
+    /// and does not have.
+    Witness(Witness),
     /// Print the databases that can be measured and proven, with where they are, and what else can be proven.
     Subjects(Subjects),
     /// Look at a durable log of the engine's.
@@ -274,6 +285,10 @@ pub struct Inspect {
     /// Print the facts as JSON.
     #[arg(long)]
     pub json: bool,
+
+    /// What a witness found of this disk: a document of 'landfall witness check --json'.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub witness: Option<PathBuf>,
 }
 
 #[derive(Args)]

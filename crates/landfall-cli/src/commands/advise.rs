@@ -12,6 +12,8 @@ use landfall_lab::rules::System;
 use landfall_lab::sync::SyncResults;
 use landfall_lab::{Results, Site, SiteKind, SiteSpec, Stop, canonical_directory, report};
 use landfall_os::humanize::quoted;
+use landfall_results::Notice;
+use landfall_results::witness::Witnessed;
 
 use crate::args::Advise;
 use crate::commands::compare::read;
@@ -20,6 +22,7 @@ use crate::commands::files::{check_file, write_file};
 use crate::commands::history::{self, REPORT};
 use crate::commands::lab::{Display, measure};
 use crate::commands::print_bytes;
+use crate::commands::witness::evidence as evidence_of;
 use crate::exit::{Code, Failure};
 use crate::terminal::{remark, table};
 
@@ -41,6 +44,7 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
         Scope::named(&arguments.systems)
     };
     // Before minutes of measuring, not after them.
+    let flushes = flushes(arguments)?;
     let configurations = configurations(arguments, &here)?;
     let Evidence {
         results,
@@ -60,6 +64,9 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
         &report_name,
         target.map(|target| (target, &drive)),
     );
+    if let Some(flushes) = flushes {
+        advice.heed(flushes);
+    }
     advice.checks = configurations
         .iter()
         .map(|(system, path, configuration)| check(*system, path, configuration, &advice))
@@ -92,6 +99,21 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
         None if is_new && results.is_too_noisy() => Code::TooNoisy,
         None => Code::Measured,
     })
+}
+
+/// What is known of the disk's flushes: by a witness, or that nobody can know without one. Of documents, which may be of
+/// another machine's disk, nothing is said.
+fn flushes(arguments: &Advise) -> Result<Option<Notice>, Failure> {
+    let directory = directory(arguments)?;
+    match (&arguments.witness, directory) {
+        (Some(document), Some(directory)) => Ok(Some(evidence_of(document, &directory)?.notice())),
+        (Some(_), None) => {
+            let text = "a witness's verdict is held against the disk itself: name the directory, not documents";
+            Err(Failure::new(Code::Usage, text))
+        }
+        (None, Some(_)) => Ok(Some(Witnessed::absent())),
+        (None, None) => Ok(None),
+    }
 }
 
 /// The files that were named, each for every server that it may be meant for.

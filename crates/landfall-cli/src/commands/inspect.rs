@@ -3,9 +3,11 @@
 use landfall_lab::canonical_directory;
 use landfall_lab::facts::{facts, notices};
 use landfall_os::{Filesystem, Host};
+use landfall_results::witness::Witnessed;
 
 use crate::args::Inspect;
 use crate::commands::print_bytes;
+use crate::commands::witness::evidence;
 use crate::exit::{Code, Failure};
 use crate::terminal::table;
 
@@ -19,7 +21,11 @@ pub fn run(arguments: &Inspect) -> Result<Code, Failure> {
         Failure::new(Code::Failed, text)
     })?;
     let facts = facts(&Host::this(), &filesystem);
-    let notices = notices(&filesystem);
+    let mut notices = notices(&filesystem);
+    notices.push(match &arguments.witness {
+        Some(document) => evidence(document, &directory)?.notice(),
+        None => Witnessed::absent(),
+    });
     let text = if arguments.json {
         let document = serde_json::json!({
             "directory": directory,

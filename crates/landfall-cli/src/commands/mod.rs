@@ -15,6 +15,7 @@ pub mod show;
 pub mod state;
 pub mod store;
 pub mod subjects;
+pub mod witness;
 
 use std::io::Write;
 use std::path::Path;

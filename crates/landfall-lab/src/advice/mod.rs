@@ -61,6 +61,7 @@ pub fn advise(results: &Results, report: &str, target: Option<(&Target, &Drive)>
         version: env!("CARGO_PKG_VERSION").to_owned(),
         directory: results.directory.clone(),
         place: facts::place(&results.filesystem),
+        flushes: None,
         refused: refusal(results),
         settings: Vec::new(),
         missing: Vec::new(),

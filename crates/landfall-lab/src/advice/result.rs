@@ -1,7 +1,7 @@
 //! Advice, as it stands in its own document: made from results and from nothing else.
 
-use landfall_results::FilesystemSpec;
 use landfall_results::proof::Hazard;
+use landfall_results::{FilesystemSpec, Notice, Weight};
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -27,6 +27,9 @@ pub struct Advice {
     pub directory: String,
     /// What it stands on, in short.
     pub place: String,
+    /// Whether the disk keeps its flushes, as far as a witness on another host knows; absent where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flushes: Option<Notice>,
     /// Why there is no advice but this; then there are no settings.
     pub refused: Option<String>,
     /// The settings of which something is known here.
@@ -237,6 +240,17 @@ impl Setting {
 }
 
 impl Advice {
+    /// Goes by what a witness found of the disk. On one that lost acknowledged writes nothing is durable, whatever is set.
+    pub fn heed(&mut self, flushes: Notice) {
+        if flushes.weight == Weight::Danger {
+            self.refused = Some(flushes.text.clone());
+            self.settings.clear();
+            self.missing.clear();
+            self.capacity = None;
+        }
+        self.flushes = Some(flushes);
+    }
+
     /// As JSON text.
     pub fn to_json(&self) -> String {
         // Numbers and texts only: serialisation cannot fail.

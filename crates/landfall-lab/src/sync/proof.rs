@@ -66,7 +66,7 @@ impl Proofs<'_> {
 fn notice(site: &Site, filesystem_spec: &FilesystemSpec) -> Option<Notice> {
     (site.filesystem_spec().is_none()).then(|| {
         let text = format!(
-            "What was timed in this directory was proven on another filesystem of the same type and options, '{filesystem_spec}', on a recorder: that shows what filesystem and kernel do, and not whether this disk honours a flush."
+            "What was timed in this directory was proven on another filesystem of the same type and options, '{filesystem_spec}', on a recorder: that shows what filesystem and kernel do, and not whether this disk honours a flush, which only a witness on another host can know."
         );
         Notice::new("proven-elsewhere", Weight::Note, text)
     })

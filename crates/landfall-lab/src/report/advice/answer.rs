@@ -5,6 +5,8 @@ use landfall_results::view::{
     Block, Cell, CheckedFile, Column, Lacking, Row, Table, Tone, Workload,
 };
 
+use landfall_results::Weight;
+
 use super::{capacity, lacking};
 use crate::advice::{
     Advice, Basis, Change, Lack, Missing, NOT_MEASURED, Scope, Setting, System, gain_text, legend,
@@ -47,7 +49,7 @@ impl Detail {
 
 /// One screen, with as much `detail` as there is room for. `report` is where the page is.
 pub fn answer(advice: &Advice, scope: &Scope, report: Option<&str>, detail: Detail) -> Vec<Block> {
-    let mut blocks: Vec<Block> = place(advice).into_iter().collect();
+    let mut blocks: Vec<Block> = place(advice).into_iter().chain(flushes(advice)).collect();
     let mut next = Vec::new();
     if let Some(refused) = &advice.refused {
         blocks.push(refusal(refused));
@@ -104,6 +106,21 @@ pub fn workload(advice: &Advice) -> Vec<Block> {
 pub(super) fn place(advice: &Advice) -> Option<Block> {
     let text = format!("Advice for {}: {}.", advice.directory, advice.place);
     Block::prose(0, [text])
+}
+
+/// Whether the disk keeps its flushes, unless that is why there is no advice.
+pub(super) fn flushes(advice: &Advice) -> Option<Block> {
+    let notice = advice.flushes.as_ref();
+    let notice = notice.filter(|notice| advice.refused.as_ref() != Some(&notice.text))?;
+    let tone = match notice.weight {
+        Weight::Note => Tone::Plain,
+        Weight::Warning => Tone::Doubt,
+        Weight::Danger => Tone::Bad,
+    };
+    Some(Block::Prose {
+        indent: 0,
+        sentences: vec![(tone, notice.text.clone())],
+    })
 }
 
 pub(super) fn refusal(why: &str) -> Block {

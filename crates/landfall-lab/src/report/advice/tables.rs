@@ -11,7 +11,8 @@ use crate::advice::{Advice, Scope};
 /// `all` commands that get what is missing.
 pub fn tables(advice: &Advice, scope: &Scope, details: bool, all: bool) -> Vec<Block> {
     let advised = advised(advice, scope);
-    let mut blocks: Vec<Block> = answer::place(advice).into_iter().collect();
+    let place = answer::place(advice).into_iter();
+    let mut blocks: Vec<Block> = place.chain(answer::flushes(advice)).collect();
     blocks.extend(advised.refused.as_deref().map(answer::refusal));
     for group in &advised.groups {
         blocks.push(Block::Heading(group.name.clone()));

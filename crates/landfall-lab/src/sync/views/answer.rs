@@ -127,7 +127,7 @@ impl<'a> Lead<'a> {
             let states = thousands(states);
             format!(
                 "The cheapest lost nothing in {states} power cuts, simulated: whether this disk keeps its \
-                 flushes cannot be tested."
+                 flushes, only a witness on another host can know."
             )
         });
         let said: Vec<String> = [proof, tie, untested].into_iter().flatten().collect();

@@ -1,0 +1,311 @@
+//! `landfall witness`: a disk before another host's eyes.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use landfall_lab::Stop;
+use landfall_os::humanize::size_name;
+use landfall_results::witness::{Outcome, Strategy, Target, WitnessDocument, Witnessed};
+use landfall_witness::{
+    Checked, Client, Cutting, Error, Place, ServeOptions, Server, Token, WriteOptions, check,
+    status, write,
+};
+
+use crate::args::{
+    TokenArguments, Witness, WitnessCheck, WitnessCommand, WitnessServe, WitnessStatus,
+    WitnessTarget, WitnessWrite,
+};
+use crate::commands::files::{check_file, write_file};
+use crate::commands::print_bytes;
+use crate::exit::{Code, Failure};
+use crate::terminal::{remark, stop_on_signals};
+
+/// The environment variable of the token.
+const TOKEN: &str = "LANDFALL_WITNESS_TOKEN";
+/// Losses that are printed.
+const SHOWN: usize = 10;
+
+pub fn run(arguments: Witness, quiet: bool) -> Result<Code, Failure> {
+    match arguments.command {
+        WitnessCommand::Serve(serve) => run_serve(&serve, quiet),
+        WitnessCommand::Write(write) => run_write(&write, quiet),
+        WitnessCommand::Check(check) => run_check(&check),
+        WitnessCommand::Status(status) => run_status(&status),
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let code = match &error {
+            Error::Usage(_) => Code::Usage,
+            Error::Refused(_) => Code::Refused,
+            Error::Stopped => Code::Stopped,
+            _ => Code::Failed,
+        };
+        Failure::new(code, error.to_string())
+    }
+}
+
+fn token(arguments: &TokenArguments) -> Result<Token, Failure> {
+    if let Some(path) = &arguments.token_file {
+        return Ok(Token::read(path)?);
+    }
+    let Some(text) = std::env::var_os(TOKEN) else {
+        let text = format!("name the file of the token with --token-file, or set {TOKEN}");
+        return Err(Failure::new(Code::Usage, text));
+    };
+    Ok(Token::parse(&text.to_string_lossy())?)
+}
+
+fn run_serve(arguments: &WitnessServe, quiet: bool) -> Result<Code, Failure> {
+    let token = token(&arguments.token)?;
+    let stop = Stop::default();
+    stop_on_signals(&stop)?;
+    let of_now = || {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        since.map_or(0, |since| since.as_secs())
+    };
+    let cutting = arguments.cut_with.as_ref().map(|cut_with| Cutting {
+        cut_with: cut_with.clone(),
+        restore_with: arguments.restore_with.clone(),
+        after: arguments.after.0..=arguments.after.1,
+        cuts: arguments.cuts.unwrap_or(1),
+        off: Duration::from_secs_f64(arguments.off),
+        seed: arguments.seed.unwrap_or_else(of_now),
+    });
+    let is_cutting = cutting.is_some();
+    let options = ServeOptions {
+        cutting,
+        tell: Box::new(move |what| {
+            if !quiet {
+                remark(what);
+            }
+        }),
+        ..ServeOptions::default()
+    };
+    let server = Server::bind(&arguments.listen, &arguments.dir, &token, options)?;
+    print_bytes(format!("listening on {}\n", server.address()).as_bytes())?;
+    let ran = server.run(&stop);
+    let known = server.status();
+    server.close()?;
+    ran?;
+    if stop.is_requested() {
+        return Ok(Code::Stopped);
+    }
+    // It ended by itself: all cuts were made.
+    print_bytes(status_text(&known).as_bytes())?;
+    let has_lost = known.iter().any(|one| one.tally.losing > 0);
+    Ok(if is_cutting && has_lost {
+        Code::Lost
+    } else {
+        Code::Measured
+    })
+}
+
+/// Where it is, and a connection to the witness.
+fn reach(arguments: &WitnessTarget) -> Result<(Place, Token), Failure> {
+    let token = token(&arguments.token)?;
+    let place = Place::find(&arguments.target, arguments.name.as_deref())?;
+    Ok((place, token))
+}
+
+fn run_write(arguments: &WitnessWrite, quiet: bool) -> Result<Code, Failure> {
+    let target = &arguments.target;
+    let (place, token) = reach(target)?;
+    place.confirm(&target.target, arguments.destroy.as_deref())?;
+    if target.cut.is_some() && !arguments.check {
+        let text = "--cut says something of a check: name --check too";
+        return Err(Failure::new(Code::Usage, text));
+    }
+    let stop = Stop::default();
+    stop_on_signals(&stop)?;
+    if arguments.check {
+        let mut client = Client::connect(&target.host, &token)?;
+        let checked = check(&mut client, &place, target.cut.map(Into::into))?;
+        print_bytes(text(&checked).as_bytes())?;
+        match code(&checked) {
+            Code::Lost if arguments.keep_going => {}
+            // Nothing shown is no reason not to begin.
+            Code::Measured | Code::Failed => {}
+            bad => return Ok(bad),
+        }
+    }
+    let options = WriteOptions {
+        strategy: Strategy {
+            method: arguments.method,
+            block_bytes: u32::try_from(arguments.size).unwrap_or(u32::MAX),
+            blocks: arguments.blocks,
+            order: arguments.order.into(),
+        },
+        writes: arguments.writes,
+        patience: Duration::from_secs(arguments.patience),
+    };
+    let path = place.path().display();
+    // Not before something is written: until then there is only one thing to say, if it cannot be.
+    let mut progress = |acknowledged| {
+        if acknowledged == 1 && !quiet {
+            remark(&format!(
+                "writing {path}, until it is stopped or the power is cut"
+            ));
+        }
+    };
+    let written = write(&target.host, &token, &place, &options, &stop, &mut progress)?;
+    let acknowledged = written.acknowledged;
+    print_bytes(
+        format!("{acknowledged} writes were acknowledged; the writer has ended\n").as_bytes(),
+    )?;
+    Ok(if stop.is_requested() {
+        Code::Stopped
+    } else {
+        Code::Measured
+    })
+}
+
+fn run_check(arguments: &WitnessCheck) -> Result<Code, Failure> {
+    check_json(arguments.json.as_deref())?;
+    let target = &arguments.target;
+    let (place, token) = reach(target)?;
+    let mut client = Client::connect(&target.host, &token)?;
+    let checked = check(&mut client, &place, target.cut.map(Into::into))?;
+    let witnessed = match &checked {
+        Checked::NothingWritten => Vec::new(),
+        Checked::Found(witnessed) | Checked::Repeated(witnessed) => vec![witnessed.clone()],
+    };
+    put(arguments.json.as_deref(), witnessed, &text(&checked))?;
+    Ok(code(&checked))
+}
+
+fn run_status(arguments: &WitnessStatus) -> Result<Code, Failure> {
+    check_json(arguments.json.as_deref())?;
+    let token = token(&arguments.token)?;
+    let mut client = Client::connect(&arguments.host, &token)?;
+    let known = status(&mut client)?;
+    let text = status_text(&known);
+    put(arguments.json.as_deref(), known, &text)?;
+    Ok(Code::Measured)
+}
+
+fn check_json(json: Option<&Path>) -> Result<(), Failure> {
+    json.filter(|path| *path != Path::new("-"))
+        .map_or(Ok(()), check_file)
+}
+
+/// The document where it was asked for, and the text unless standard output has the document.
+fn put(json: Option<&Path>, witnessed: Vec<Witnessed>, text: &str) -> Result<(), Failure> {
+    let document = || WitnessDocument::new(witnessed).to_json();
+    match json {
+        Some(path) if path == Path::new("-") => {
+            print_bytes(document().as_bytes())?;
+            return Ok(());
+        }
+        Some(path) => write_file(path, document().as_bytes())?,
+        None => {}
+    }
+    print_bytes(text.as_bytes())?;
+    Ok(())
+}
+
+fn code(checked: &Checked) -> Code {
+    match checked.verdict().map(|verdict| verdict.outcome) {
+        Some(Outcome::Kept) => Code::Measured,
+        Some(Outcome::Lost | Outcome::Suspicious) => Code::Lost,
+        Some(Outcome::Changed) => Code::Refused,
+        Some(Outcome::NoCut | Outcome::NothingPromised) | None => Code::Failed,
+    }
+}
+
+/// What a check came to.
+fn text(checked: &Checked) -> String {
+    let (witnessed, is_repeated) = match checked {
+        Checked::NothingWritten => {
+            return "Proves nothing: the witness knows of no write here.\n".to_owned();
+        }
+        Checked::Found(witnessed) => (witnessed, false),
+        Checked::Repeated(witnessed) => (witnessed, true),
+    };
+    let Some(verdict) = &witnessed.verdict else {
+        return String::new();
+    };
+    let mut lines = vec![verdict.text()];
+    if is_repeated {
+        let checked = &verdict.checked;
+        lines.push(format!(
+            "That was found at {checked}, and counts once: write anew before the next cut."
+        ));
+    }
+    let losses = verdict.losses.iter().take(SHOWN);
+    lines.extend(losses.map(|loss| format!("  {}", loss.text())));
+    let more = verdict.losses.len().saturating_sub(SHOWN);
+    if more > 0 {
+        lines.push(format!("  and {more} more: --json lists them"));
+    }
+    lines.extend(verdict.remark());
+    lines.extend(of_disk(witnessed));
+    lines.join("\n") + "\n"
+}
+
+fn status_text(known: &[Witnessed]) -> String {
+    if known.is_empty() {
+        return "The witness knows of no writes yet.\n".to_owned();
+    }
+    let mut lines = Vec::new();
+    for one in known {
+        lines.push(one.stream.clone());
+        lines.extend(of_disk(one).map(|line| format!("  {line}")));
+        let last = one.verdict.as_ref();
+        lines.extend(
+            last.map(|verdict| format!("  Last check, {}: {}", verdict.checked, verdict.text())),
+        );
+    }
+    lines.join("\n") + "\n"
+}
+
+fn of_disk(witnessed: &Witnessed) -> [String; 3] {
+    let (target, strategy) = (&witnessed.target, &witnessed.strategy);
+    let filesystem = target.filesystem.as_ref();
+    let filesystem = filesystem.map(|one| format!("{} mounted on {}, ", one.kind, one.mount_point));
+    [
+        format!(
+            "Disk: {}{}",
+            filesystem.unwrap_or_default(),
+            target.disks_text()
+        ),
+        format!(
+            "Written: {} blocks of {}, by {}",
+            strategy.blocks,
+            size_name(strategy.block_bytes.into()),
+            strategy.method
+        ),
+        format!("So far it {}.", witnessed.tally.text()),
+    ]
+}
+
+/// What a witness found of the disk of a directory, in a document that was named.
+pub fn evidence(document: &Path, directory: &Path) -> Result<Witnessed, Failure> {
+    let name = document.display();
+    let wrong = |why: String| Failure::new(Code::Usage, format!("cannot go by {name}: {why}"));
+    let text = std::fs::read_to_string(document).map_err(|error| wrong(error.to_string()))?;
+    let known = WitnessDocument::parse(&text).map_err(wrong)?;
+    let here = Place::find(directory, None)?;
+    let others: Vec<String> = known
+        .witnessed
+        .iter()
+        .map(|one| one.target.disks_text())
+        .collect();
+    let own = known
+        .witnessed
+        .into_iter()
+        .find(|one| one.target.is_evidence_for(here.target()));
+    own.ok_or_else(|| of_another(&others, here.target(), wrong))
+}
+
+fn of_another(others: &[String], here: &Target, wrong: impl Fn(String) -> Failure) -> Failure {
+    let others = match others {
+        [] => "no disk".to_owned(),
+        others => others.join(", "),
+    };
+    wrong(format!(
+        "it is of {others}, and the directory is on {}",
+        here.disks_text()
+    ))
+}

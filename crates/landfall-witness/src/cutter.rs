@@ -1,0 +1,180 @@
+//! When the witness has the power cut, by commands of the operator's: IPMI, a switched socket, a relay.
+//!
+//! Each cut is armed with a random number of acknowledgements. When they have come the power is cut, stays off for a
+//! while, and is restored. The next is armed when all that was hit has been checked.
+//!
+//! **A cut that was none.** A machine that goes on writing after its power was restored never lost it: a wrong socket. Then
+//! the cut is taken back, and the witness ends, since it would count cuts that nobody made.
+
+use std::ops::RangeInclusive;
+use std::process::Command;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use landfall_os::{Process, Stop};
+
+use crate::Error;
+
+/// How often it is looked whether it is to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How the power is cut.
+#[derive(Clone, Debug)]
+pub struct Cutting {
+    /// A shell command that cuts it.
+    pub cut_with: String,
+    /// One that restores it; `None` if the first does both.
+    pub restore_with: Option<String>,
+    /// How many acknowledgements there are before a cut.
+    pub after: RangeInclusive<u64>,
+    /// How many cuts.
+    pub cuts: u64,
+    /// How long the power is off.
+    pub off: Duration,
+    /// What the numbers are drawn from.
+    pub seed: u64,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Waits for what was hit to be checked.
+    Waiting,
+    /// Cuts after so many acknowledgements.
+    Armed(u64),
+    Cutting,
+    /// Cut and restored.
+    Restored,
+    /// The power was not cut.
+    NotCut,
+}
+
+/// Counts acknowledgements, and cuts.
+#[derive(Debug)]
+pub(crate) struct Cutter {
+    cutting: Cutting,
+    stage: Mutex<Stage>,
+    changed: Condvar,
+}
+
+/// What the cutter asks of the witness.
+pub(crate) trait Hit {
+    /// Runs whose writers are connected now.
+    type Runs;
+    fn writing(&self) -> Self::Runs;
+    /// Remembers that their power was cut.
+    fn was_cut(&self, runs: Self::Runs) -> Result<(), Error>;
+    /// Whether something that was cut is still to be checked.
+    fn is_unchecked(&self) -> bool;
+    fn tell(&self, what: &str);
+}
+
+impl Cutter {
+    pub fn new(cutting: Cutting) -> Cutter {
+        Cutter {
+            cutting,
+            stage: Mutex::new(Stage::Waiting),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Stage> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a write that was acknowledged. Of a run that `was_cut` returns why it cannot have been.
+    pub fn acknowledged(&self, was_cut: bool) -> Result<(), String> {
+        let mut stage = self.stage();
+        match &mut *stage {
+            Stage::Armed(left) if *left > 1 => *left -= 1,
+            Stage::Armed(_) => *stage = Stage::Cutting,
+            Stage::Restored if was_cut => {
+                *stage = Stage::NotCut;
+                self.changed.notify_all();
+                return Err("its power was to be cut, and it still writes".to_owned());
+            }
+            Stage::Waiting | Stage::Cutting | Stage::Restored | Stage::NotCut => return Ok(()),
+        }
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Cuts as often as was asked for, and waits for the last check.
+    pub fn run(&self, hit: &impl Hit, stop: &Stop) -> Result<(), Error> {
+        let mut random = Rng::with_seed(self.cutting.seed);
+        for number in 1..=self.cutting.cuts {
+            self.wait(stop, |_| !hit.is_unchecked())?;
+            let after = random.u64(self.cutting.after.clone());
+            *self.stage() = Stage::Armed(after.max(1));
+            self.wait(stop, |stage| matches!(stage, Stage::Cutting))?;
+            hit.tell(&format!(
+                "cut {number} of {}: after {after} writes",
+                self.cutting.cuts
+            ));
+            let runs = hit.writing();
+            hook("cut", &self.cutting.cut_with, number, stop)?;
+            hit.was_cut(runs)?;
+            self.pause(stop);
+            if let Some(restore) = &self.cutting.restore_with {
+                // Also when it is to stop: a machine is not left without power.
+                hook("restore", restore, number, &Stop::default())?;
+            }
+            *self.stage() = Stage::Restored;
+            self.wait(stop, |_| !hit.is_unchecked())?;
+            *self.stage() = Stage::Waiting;
+        }
+        Ok(())
+    }
+
+    fn wait(&self, stop: &Stop, mut is_there: impl FnMut(&Stage) -> bool) -> Result<(), Error> {
+        let mut stage = self.stage();
+        loop {
+            if matches!(*stage, Stage::NotCut) {
+                let text = "the command that cuts the power ran, and the machine went on writing: that was no cut, and is not counted; look at which socket or machine it names";
+                return Err(Error::Hook(text.to_owned()));
+            }
+            if stop.is_requested() {
+                return Err(Error::Stopped);
+            }
+            if is_there(&stage) {
+                return Ok(());
+            }
+            let waited = self.changed.wait_timeout(stage, LOOK);
+            stage = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Waits while the power is off.
+    fn pause(&self, stop: &Stop) {
+        let end = Instant::now() + self.cutting.off;
+        while !stop.is_requested() && Instant::now() < end {
+            std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
+        }
+    }
+}
+
+/// Runs a command of the operator's to its end.
+fn hook(purpose: &str, command: &str, number: u64, stop: &Stop) -> Result<(), Error> {
+    let failed =
+        |why: String| Error::Hook(format!("the command to {purpose} the power failed: {why}"));
+    let mut shell = Command::new("/bin/sh");
+    shell
+        .args(["-c", command])
+        .env("LANDFALL_CUT", number.to_string());
+    let mut process = Process::start(&mut shell).map_err(|error| failed(error.to_string()))?;
+    loop {
+        let ended = process
+            .wait(LOOK)
+            .map_err(|error| failed(error.to_string()))?;
+        if let Some(status) = ended {
+            if status.success() {
+                return Ok(());
+            }
+            let said = process.last_words().map(|words| format!(", {words}"));
+            return Err(failed(format!("{status}{}", said.unwrap_or_default())));
+        }
+        if stop.is_requested() {
+            return Err(Error::Stopped);
+        }
+    }
+}
