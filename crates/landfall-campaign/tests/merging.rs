@@ -157,7 +157,8 @@ fn what_are_no_parts_of_one_is_refused() {
     assert!(merge_shards(&[]).is_err());
     assert!(merge_shards(&[good[0].clone(), good[0].clone()]).is_err());
     assert!(merge_shards(&[good[0].clone(), parts(&states, 2)[1].clone()]).is_err());
-    let changes: [(&str, fn(&mut ProofResults)); 5] = [
+    type Change = (&'static str, fn(&mut ProofResults));
+    let changes: [Change; 5] = [
         ("seed", |proof| proof.seed = 9),
         ("recording", |proof| proof.workload.writes += 1),
         ("subject", |proof| proof.subject = "other".into()),

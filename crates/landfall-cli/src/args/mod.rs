@@ -6,8 +6,8 @@ mod log;
 mod prove;
 mod state;
 mod store;
-pub mod words;
 mod witness;
+pub mod words;
 
 use std::path::PathBuf;
 

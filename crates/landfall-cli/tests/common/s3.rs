@@ -23,6 +23,11 @@ pub struct S3 {
 impl S3 {
     /// With an empty bucket `fleet`. Nothing, said why, where there is no moto.
     pub fn start() -> Option<S3> {
+        // CI says so where moto could not be installed.
+        if std::env::var_os("LANDFALL_NO_S3").is_some() {
+            println!("skipped: moto could not be installed");
+            return None;
+        }
         let port = free_port();
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
         let log = File::create(dir.path().join("log")).unwrap();
