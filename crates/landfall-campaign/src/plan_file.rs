@@ -179,7 +179,7 @@ mod tests {
             ("\"a.b-c_1\"", "\"a b\"", "a campaign's name has"),
             ("\"a.b-c_1\"", "\"../x\"", "a campaign's name has"),
             ("shards = 3", "shards = 0", "there are 1 to"),
-            ("shards = 3", "shards = -1", "shards"),
+            ("shards = 3", "shards = -1", "line 3: "),
             ("shards = 3", "shard = 3", "unknown field"),
             ("\"/srv/results\"", "\"\"", "name a directory"),
             ("'a \\\"b\\\" c'", "'a", "a quote is not closed"),
