@@ -245,7 +245,8 @@ mod tests {
         let [bytes, reads, space] = &knob.panels[..] else {
             panic!("{knob:?}")
         };
-        let lines: Vec<(usize, bool, Vec<(f64, &str)>)> = bytes
+        type Shown<'a> = (usize, bool, Vec<(f64, &'a str)>);
+        let lines: Vec<Shown<'_>> = bytes
             .lines
             .iter()
             .map(|line| {
