@@ -115,7 +115,8 @@ impl Campaign {
                 .collect(),
             failed: Vec::new(),
             disagreeing: Vec::new(),
-            machine_seconds: ours.values().map(|document| document.seconds).sum(),
+            // A sum of nothing is -0.
+            machine_seconds: 0.0 + ours.values().map(|document| document.seconds).sum::<f64>(),
             started: ours.values().map(|document| document.started.clone()).min(),
             ended: ours.values().filter_map(|document| ended(document)).max(),
             proofs: Vec::new(),
@@ -227,18 +228,20 @@ impl Campaign {
         self.missing.is_empty() && self.failed.is_empty()
     }
 
-    /// What its proofs came to; nothing was proven where anything is missing that could still have lost.
+    /// What its proofs came to, whatever became of measurements. Without all shards nothing is proven, but what was lost is
+    /// lost; without a proof there is nothing to lose.
     pub fn outcome(&self) -> ProofOutcome {
-        let outcomes = || {
-            self.proofs
-                .iter()
-                .map(|proof| proof.results.as_ref().map(ProofResults::outcome))
+        let of = |proof: &Proof| match &proof.results {
+            Some(results) if results.outcome() == ProofOutcome::LostSomething => {
+                ProofOutcome::LostSomething
+            }
+            Some(results) if proof.shards == self.shards => results.outcome(),
+            _ => ProofOutcome::NotProven,
         };
-        if outcomes().any(|outcome| outcome == Some(ProofOutcome::LostSomething)) {
+        let outcomes: Vec<ProofOutcome> = self.proofs.iter().map(of).collect();
+        if outcomes.contains(&ProofOutcome::LostSomething) {
             ProofOutcome::LostSomething
-        } else if !self.is_whole()
-            || outcomes().any(|outcome| outcome != Some(ProofOutcome::LostNothing))
-        {
+        } else if outcomes.contains(&ProofOutcome::NotProven) {
             ProofOutcome::NotProven
         } else {
             ProofOutcome::LostNothing

@@ -49,6 +49,8 @@ impl ShardRun<'_> {
     pub fn run(&self, say: &mut dyn FnMut(&str)) -> Result<ShardDocument, Error> {
         self.plan.check(self.shard)?;
         fs::create_dir_all(self.work).map_err(Error::io("make directory", self.work))?;
+        // Not after hours of work.
+        self.store.begin_shard(&self.plan.id(), self.shard)?;
         let begin = Instant::now();
         let started = jiff::Timestamp::now().to_string();
         let id = self.plan.id();

@@ -6,7 +6,8 @@
 //! ```text
 //! CAMPAIGN/plan.json
 //! CAMPAIGN/recordings/DIGEST
-//! CAMPAIGN/shards/0003/DIGEST.json
+//! CAMPAIGN/shards/000003/begun
+//! CAMPAIGN/shards/000003/DIGEST.json
 //! ```
 //!
 //! Threads: none but its caller's. Each call waits until the store has answered.
@@ -24,6 +25,9 @@ use crate::Error;
 use crate::content::{CampaignId, Digest};
 use crate::document::ShardDocument;
 use crate::plan::Plan;
+
+/// In objects that say nothing but that they are there.
+const BEGUN: &[u8] = b"landfall campaign\n";
 
 /// Where results are kept.
 pub struct ResultStore {
@@ -104,6 +108,16 @@ impl ResultStore {
     /// As the user calls it.
     pub fn place(&self) -> &str {
         &self.place
+    }
+
+    /// Finds out, before anything takes long, whether plans can be kept here.
+    pub fn try_to_plan(&self) -> Result<(), Error> {
+        self.create(&self.prefix.clone().join("landfall"), BEGUN.to_vec())
+    }
+
+    /// Notes that a shard has begun, which finds out whether its document can be kept before there is one.
+    pub fn begin_shard(&self, id: &CampaignId, shard: Shard) -> Result<(), Error> {
+        self.create(&self.shard_path(id, shard).join("begun"), BEGUN.to_vec())
     }
 
     /// Keeps a plan.

@@ -309,3 +309,20 @@ fn no_proof_at_all_is_no_proof() {
     assert_eq!(merged.proofs[0].results, None);
     assert_eq!(merged.outcome(), ProofOutcome::NotProven);
 }
+
+#[test]
+fn a_measurement_that_could_not_be_made_takes_nothing_from_a_proof() {
+    let mut plan = plan(1);
+    let measurement = Task {
+        share: Share::Machines,
+        ..plan.tasks[0].clone()
+    };
+    plan.tasks.push(measurement);
+    let part = &parts(&numbered(vec![losing(0); 3]), 1)[0];
+    let (_, mut document) = document(&plan.id(), Shard::WHOLE, 1, done(part.clone()));
+    document.outcomes.push(failed());
+    let digest = Digest::of(document.to_json().as_bytes());
+    let merged = Campaign::merge(&plan, &[(digest, document)]).unwrap();
+    assert_eq!(merged.outcome(), ProofOutcome::LostNothing);
+    assert!(!merged.is_whole() && merged.failed.len() == 1);
+}

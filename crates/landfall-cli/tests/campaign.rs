@@ -146,16 +146,41 @@ fn a_shard_that_is_missing_is_named_and_what_cannot_be_done_is_said() {
     let ended = shard(dir, &place, "1/2");
     assert_eq!(ended.code, Some(0), "{ended:#?}");
     // A second run finds it done.
-    let document = |place: &str| common::names(&dir.join(place).join("shards/000001"));
+    let document = |place: &str| {
+        let mut names = common::names(&dir.join(place).join("shards/000001"));
+        names.retain(|name| name.ends_with(".json"));
+        names
+    };
     let before = document(&place);
     assert_eq!(shard(dir, &place, "1/2").stdout, ended.stdout);
     assert_eq!(document(&place), before);
 
     let ended = run(dir, ["campaign", "merge", &place]);
     assert_eq!(ended.code, Some(1), "{ended:#?}");
-    assert!(ended.stdout.contains("it is not proven"), "{ended:#?}");
+    assert!(ended.stdout.contains("not proven yet"), "{ended:#?}");
     let again = format!("landfall campaign run {place} --shard 2/2");
     assert!(ended.stdout.contains(&again), "{ended:#?}");
+
+    // Where nothing can be kept, that is found out before anything is run. To root nothing is forbidden.
+    let shards = dir.join(&place).join("shards");
+    fs::rename(&shards, dir.join("kept")).unwrap();
+    fs::write(&shards, "").unwrap();
+    shard(dir, &place, "2/2").assert_refused(1);
+    fs::remove_file(&shards).unwrap();
+    fs::rename(dir.join("kept"), &shards).unwrap();
+
+    // A job file once more, of the same campaign.
+    let emitted = run(dir, ["campaign", "emit", &place, "sh"]);
+    assert_eq!(emitted.code, Some(0), "{emitted:#?}");
+    let line = format!("{place} --shard 2/2\n");
+    assert!(emitted.stdout.contains(&line), "{emitted:#?}");
+    assert_eq!(run(dir, ["campaign", "emit", &place, "cron"]).code, Some(2));
+
+    // One page of all of it.
+    let report = run(dir, ["campaign", "report", &place]);
+    assert_eq!(report.code, Some(0), "{report:#?}");
+    let page = fs::read_to_string(dir.join("landfall-campaign/report/index.html")).unwrap();
+    assert!(page.contains("as 1 of 2 shards found"));
 
     shard(dir, &place, "1/3").assert_refused(2);
     run(dir, ["campaign", "merge", "results/0123456789abcdef"]).assert_refused(1);

@@ -5,6 +5,7 @@ use super::quote::shell;
 
 pub fn emit(job: &Job) -> String {
     let program = shell(&job.program);
+    let location = shell(&job.location());
     let shards = job.shards;
     let credentials = if job.is_in_object_store() {
         "\
@@ -19,7 +20,7 @@ pub fn emit(job: &Job) -> String {
 "
     };
     let lines: String = (1..=shards)
-        .map(|shard| format!("{program} campaign run \"$campaign\" --shard {shard}/{shards}\n"))
+        .map(|shard| format!("{program} campaign run {location} --shard {shard}/{shards}\n"))
         .collect();
     format!(
         "\
@@ -30,16 +31,12 @@ pub fn emit(job: &Job) -> String {
 # Running one again changes nothing, so run again what failed. Proofs need root, or User-mode Linux without it.
 # Measurements want a machine with nothing else to do.
 {credentials}
-campaign={location}
 
 {lines}
-# After all of them. What is missing is said; the verdict is the exit code.
-{program} campaign merge \"$campaign\"
-verdict=$?
-{program} campaign report \"$campaign\"
-exit \"$verdict\"
+# After all of them. What is missing is said; the verdict is the exit code of the last.
+{program} campaign report {location}
+{program} campaign merge {location}
 ",
         title = job.title(),
-        location = shell(&job.location()),
     )
 }

@@ -241,6 +241,7 @@ fn one_screen_has_the_answer_first_and_forty_lines() {
         .collect();
     let proofs = Proofs {
         verdict: Cell::toned(Tone::Bad, "Of 1,000 crash states 3 lost something."),
+        sentences: vec!["sqlite lost nothing in 997 crash states on ext4.".to_owned()],
         table: Table::default(),
     };
     let report = Report {

@@ -21,6 +21,8 @@ pub struct Campaign {
 pub enum CampaignCommand {
     /// Plan a campaign: record what its shards share, and keep the plan where results go.
     Plan(CampaignPlan),
+    /// Print a job file of a campaign that was planned before.
+    Emit(CampaignEmit),
     /// Do what one shard is to do, on this machine.
     Run(CampaignRun),
     /// Say what all shards that have ended came to, and what is missing.
@@ -44,6 +46,17 @@ pub struct CampaignPlan {
 
     #[command(flatten)]
     pub work: Work,
+}
+
+#[derive(Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct CampaignEmit {
+    /// The campaign, as 'plan' printed it.
+    #[arg(value_name = "RESULTS/CAMPAIGN")]
+    pub campaign: Location,
+
+    /// The scheduler: slurm, kubernetes, github, ansible, sh.
+    pub scheduler: Scheduler,
 }
 
 #[derive(Args)]

@@ -22,8 +22,8 @@ use crate::exit::Failure;
 
 pub use advise::Advise;
 pub use campaign::{
-    Campaign, CampaignCommand, CampaignFetch, CampaignMerge, CampaignPlan, CampaignReport,
-    CampaignRun,
+    Campaign, CampaignCommand, CampaignEmit, CampaignFetch, CampaignMerge, CampaignPlan,
+    CampaignReport, CampaignRun,
 };
 pub use log::{Log, LogCommand, LogDirectory, LogSalvage};
 pub use prove::{Prove, States, Workload};

@@ -22,6 +22,7 @@ use crate::terminal::{complain, remark, stop_on_signals};
 pub fn run(campaign: crate::args::Campaign, quiet: bool) -> Result<Code, Failure> {
     match campaign.command {
         CampaignCommand::Plan(arguments) => plan::run(&arguments, quiet),
+        CampaignCommand::Emit(arguments) => plan::emit_again(&arguments),
         CampaignCommand::Run(arguments) => run_shard(&arguments, quiet),
         CampaignCommand::Merge(arguments) => merge(&arguments),
         CampaignCommand::Report(arguments) => report::run(&arguments),
@@ -160,22 +161,12 @@ fn merge(arguments: &CampaignMerge) -> Result<Code, Failure> {
     if !is_stdout(&arguments.json) {
         print_bytes(show::text(&merged, location).as_bytes())?;
     }
-    // Without a proof there is nothing to lose: it is whole, or it is not.
-    Ok(
-        if plan
-            .tasks
-            .iter()
-            .all(|task| task.share == landfall_campaign::Share::Machines)
-        {
-            if merged.is_whole() {
-                Code::Measured
-            } else {
-                Code::Failed
-            }
-        } else {
-            code_of(merged.outcome())
-        },
-    )
+    let is_whole = if merged.is_whole() {
+        Code::Measured
+    } else {
+        Code::Failed
+    };
+    Ok(worse(code_of(merged.outcome()), is_whole))
 }
 
 fn fetch_recording(arguments: &CampaignFetch) -> Result<Code, Failure> {

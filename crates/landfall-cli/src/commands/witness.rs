@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use landfall_lab::Stop;
 use landfall_os::humanize::size_name;
-use landfall_results::witness::{Outcome, Strategy, Target, WitnessDocument, Witnessed};
+use landfall_results::witness::{Outcome, Strategy, Target, Verdict, WitnessDocument, Witnessed};
 use landfall_witness::{
     Checked, Client, Cutting, Error, Place, ServeOptions, Server, Token, WriteOptions, check,
     status, write,
@@ -206,7 +206,9 @@ fn put(json: Option<&Path>, witnessed: Vec<Witnessed>, text: &str) -> Result<(),
 }
 
 fn code(checked: &Checked) -> Code {
-    match checked.verdict().map(|verdict| verdict.outcome) {
+    let verdict = checked.verdict();
+    match verdict.map(|verdict| verdict.outcome) {
+        Some(Outcome::Kept) if verdict.is_some_and(Verdict::is_vain_control) => Code::Failed,
         Some(Outcome::Kept) => Code::Measured,
         Some(Outcome::Lost | Outcome::Suspicious) => Code::Lost,
         Some(Outcome::Changed) => Code::Refused,

@@ -104,6 +104,12 @@ impl Verdict {
         }
     }
 
+    /// Whether what was written without a sync, to see whether the cut is one, has survived it: the cut is none.
+    pub fn is_vain_control(&self) -> bool {
+        let is_known = self.cut != Cut::Restart && !self.writer_had_ended;
+        self.outcome == Outcome::Kept && is_known && !self.is_counted
+    }
+
     /// What is to be known of the cut, if anything is.
     pub fn remark(&self) -> Option<String> {
         let text = match (self.outcome, self.cut) {
@@ -116,7 +122,10 @@ impl Verdict {
             (Outcome::Kept, _) if self.writer_had_ended => {
                 "The writer had ended before the cut, when the disk was idle: not counted."
             }
-            (Outcome::Kept | Outcome::Lost, _) if !self.is_counted => {
+            _ if self.is_vain_control() => {
+                "Written without a sync, as a control, and all of it is there: this cut took nothing away, so cuts like it prove nothing. Take the power itself away, while writes are under way."
+            }
+            (Outcome::Lost, _) if !self.is_counted => {
                 "Written without a sync, as a control: not counted for the disk."
             }
             _ => return None,

@@ -37,6 +37,8 @@ pub struct Report<'a> {
 pub struct Proofs {
     /// In one sentence: good if nothing was lost, bad if something was.
     pub verdict: Cell,
+    /// What each came to, in a sentence.
+    pub sentences: Vec<String>,
     /// States tried and lost.
     pub table: Table,
 }

@@ -26,7 +26,7 @@ pub fn page(report: &Report<'_>) -> Page {
     }
     parts.extend(report.proofs.map(|proofs| Part {
         title: "Crash states tried and lost".to_owned(),
-        sentences: vec![proofs.verdict.text.clone()],
+        sentences: proofs.sentences.clone(),
         chapters: vec![Chapter::of_table("Proofs", "", proofs.table.clone())],
         ..empty()
     }));
@@ -35,7 +35,12 @@ pub fn page(report: &Report<'_>) -> Page {
         title: heading.text.clone(),
         heading,
         subject: String::new(),
-        circumstances: vec![extent(fleet), documents(fleet)],
+        // Proofs alone say nothing of machines.
+        circumstances: if fleet.documents > 0 || report.proofs.is_none() {
+            vec![extent(fleet), documents(fleet)]
+        } else {
+            Vec::new()
+        },
         plans: Vec::new(),
         sentences: sentences::verdict(report),
         front: front(fleet, &shown),
@@ -207,7 +212,8 @@ fn notices(report: &Report<'_>) -> Vec<Notice> {
         );
         notices.push(Notice::new(&doubt.code, doubt.weight, text));
     }
-    let rule = Notice::new("rule", Weight::Note, sentences::rule(fleet));
-    notices.push(rule);
+    if !fleet.disks.is_empty() {
+        notices.push(Notice::new("rule", Weight::Note, sentences::rule(fleet)));
+    }
     notices
 }

@@ -17,7 +17,12 @@ const MOST_MODELS: usize = 6;
 /// At most about 40 lines at 100 columns.
 pub fn screen(report: &Report<'_>) -> Vec<Block> {
     let fleet = report.fleet;
-    let first = format!("Campaign {}: {}.", report.name, extent(fleet));
+    // Proofs alone say nothing of machines.
+    let first = if fleet.documents > 0 || report.proofs.is_none() {
+        format!("Campaign {}: {}.", report.name, extent(fleet))
+    } else {
+        format!("Campaign {}.", report.name)
+    };
     let mut blocks: Vec<Block> = Block::prose(0, [first]).into_iter().collect();
     let mut rows = Vec::new();
     rows.extend(titled("Proofs", sentences::proofs(report)));

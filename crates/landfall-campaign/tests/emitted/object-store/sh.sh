@@ -8,15 +8,12 @@
 # Credentials come from the environment, on every machine: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION,
 # and AWS_ENDPOINT_URL for a store that is not Amazon's.
 
-campaign=s3://fleet/landfall/0123456789abcdef
 
-landfall campaign run "$campaign" --shard 1/4
-landfall campaign run "$campaign" --shard 2/4
-landfall campaign run "$campaign" --shard 3/4
-landfall campaign run "$campaign" --shard 4/4
+landfall campaign run s3://fleet/landfall/0123456789abcdef --shard 1/4
+landfall campaign run s3://fleet/landfall/0123456789abcdef --shard 2/4
+landfall campaign run s3://fleet/landfall/0123456789abcdef --shard 3/4
+landfall campaign run s3://fleet/landfall/0123456789abcdef --shard 4/4
 
-# After all of them. What is missing is said; the verdict is the exit code.
-landfall campaign merge "$campaign"
-verdict=$?
-landfall campaign report "$campaign"
-exit "$verdict"
+# After all of them. What is missing is said; the verdict is the exit code of the last.
+landfall campaign report s3://fleet/landfall/0123456789abcdef
+landfall campaign merge s3://fleet/landfall/0123456789abcdef

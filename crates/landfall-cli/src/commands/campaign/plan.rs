@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Parser;
-use landfall_campaign::emit::{Job, emit};
+use landfall_campaign::emit::{Job, Scheduler, emit};
 use landfall_campaign::{
     Digest, Location, Plan, PlanFile, RecordingOf, ResultStore, Run, Share, Task,
 };
@@ -15,7 +15,7 @@ use landfall_os::humanize::quoted;
 use rustix::process::Signal;
 
 use crate::args::words::{OF_MAKING, without};
-use crate::args::{Arguments, CampaignPlan, Documents, LabRequest, Prove};
+use crate::args::{Arguments, CampaignEmit, CampaignPlan, Documents, LabRequest, Prove};
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
 use crate::terminal::remark;
@@ -53,6 +53,7 @@ pub fn run(arguments: &CampaignPlan, quiet: bool) -> Result<Code, Failure> {
         .map_err(in_file)?;
     let place = place(&file.results)?;
     let store = ResultStore::open(&place)?;
+    store.try_to_plan()?;
     let mut recordings = Vec::new();
     let mut tasks = Vec::new();
     for (run, planned) in file.runs.iter().zip(commands) {
@@ -92,6 +93,24 @@ pub fn run(arguments: &CampaignPlan, quiet: bool) -> Result<Code, Failure> {
     if !quiet {
         remark(text.trim_end());
     }
+    print_bytes(job_file(&plan, location, scheduler).as_bytes())
+}
+
+/// The job file of a campaign that was planned before.
+pub fn emit_again(arguments: &CampaignEmit) -> Result<Code, Failure> {
+    let Location {
+        place: named,
+        campaign,
+    } = arguments.campaign.clone();
+    let plan = ResultStore::open(&named)?.plan(&campaign)?;
+    let location = Location {
+        place: place(&named)?,
+        campaign,
+    };
+    print_bytes(job_file(&plan, location, arguments.scheduler).as_bytes())
+}
+
+fn job_file(plan: &Plan, location: Location, scheduler: Scheduler) -> String {
     let job = Job {
         name: plan.name.clone(),
         shards: plan.shards,
@@ -99,7 +118,7 @@ pub fn run(arguments: &CampaignPlan, quiet: bool) -> Result<Code, Failure> {
         campaign: plan.id().to_string(),
         program: "landfall".to_owned(),
     };
-    print_bytes(emit(scheduler, &job).as_bytes())
+    emit(scheduler, &job)
 }
 
 /// A command as it was understood.
@@ -293,7 +312,7 @@ fn text_of(plan: &Plan, location: &Location) -> String {
     let shards = plan.shards;
     let _ = write!(
         text,
-        "\nRun each of its {shards} shards on any machine, in any order, as often as it takes:\n\n    landfall campaign run {place} --shard 1/{shards}\n\nThen see what they came to:\n\n    landfall campaign merge {place}\n"
+        "\nRun each shard, 1 to {shards}, on any machine, in any order, as often as it takes:\n\n    landfall campaign run {place} --shard 1/{shards}\n\nThen see what they came to:\n\n    landfall campaign merge {place}\n"
     );
     text
 }

@@ -3,10 +3,11 @@
 use landfall_campaign::fleet::report::{Proofs, Report, page, screen};
 use landfall_campaign::fleet::{Fleet, Member};
 use landfall_campaign::{Campaign, Location, ResultStore};
+use landfall_os::humanize::quoted;
 use landfall_report::{html, text};
 use landfall_results::numbers::thousands;
 use landfall_results::proof::{Outcome, ProofResults, summary_text};
-use landfall_results::view::{Cell, Column, Row, Table, Tone};
+use landfall_results::view::{Cell, Column, Page, Row, Table, Tone};
 
 use super::show;
 use crate::args::CampaignReport;
@@ -33,7 +34,7 @@ pub fn run(arguments: &CampaignReport) -> Result<Code, Failure> {
         })
         .collect();
     let fleet = Fleet::of(&members);
-    let proofs = (!merged.proofs.is_empty()).then(|| proofs(&merged));
+    let proofs = (!merged.proofs.is_empty()).then(|| proofs(&merged, location));
     let missing = missing(&merged, location);
     let command = command_line();
     let report = Report {
@@ -44,8 +45,12 @@ pub fn run(arguments: &CampaignReport) -> Result<Code, Failure> {
         command: &command,
         document: DOCUMENT,
     };
-    let rendered = html::render(&page(&report))
-        .map_err(|error| Failure::new(Code::Failed, error.to_string()))?;
+    let page = Page {
+        schema: merged.schema.clone(),
+        ..page(&report)
+    };
+    let rendered =
+        html::render(&page).map_err(|error| Failure::new(Code::Failed, error.to_string()))?;
     replace(
         &arguments.report.join(DOCUMENT),
         merged.to_json().as_bytes(),
@@ -72,7 +77,8 @@ fn missing(campaign: &Campaign, location: &Location) -> Vec<String> {
 }
 
 /// What was proven, a row for each proof.
-fn proofs(campaign: &Campaign) -> Proofs {
+fn proofs(campaign: &Campaign, location: &Location) -> Proofs {
+    let place = quoted(&location.to_string());
     let outcome = campaign.outcome();
     let tone = match outcome {
         Outcome::LostNothing => Tone::Good,
@@ -90,14 +96,18 @@ fn proofs(campaign: &Campaign) -> Proofs {
         Outcome::LostNothing => format!("Of {checked} crash states none lost anything."),
         Outcome::LostSomething => {
             format!(
-                "Of {checked} crash states {} broke a promise.",
+                "Of {checked} crash states {} lost something, or broke another promise.",
                 sum(|proof| proof.failing_states)
             )
         }
-        Outcome::NotProven if campaign.is_whole() => "It is not proven.".to_owned(),
-        Outcome::NotProven => format!(
-            "Of {checked} crash states none lost anything, but shards are missing: it is not proven."
-        ),
+        Outcome::NotProven if campaign.missing.is_empty() => {
+            "Not every part of the proofs could be done: nothing is proven.".to_owned()
+        }
+        Outcome::NotProven => {
+            format!(
+                "Of {checked} crash states none lost anything, but shards are missing: nothing is proven."
+            )
+        }
     };
     let columns = vec![
         Column::text("filesystem"),
@@ -123,8 +133,32 @@ fn proofs(campaign: &Campaign) -> Proofs {
         ];
         Row::of(summary_text::full_subject(results), cells)
     });
+    let sentences = campaign.proofs.iter().map(|proof| match &proof.results {
+        Some(results) => {
+            let of = if proof.shards < campaign.shards {
+                format!(", as {} of {} shards found", proof.shards, campaign.shards)
+            } else {
+                String::new()
+            };
+            let again = match (&results.shortest, proof.recording) {
+                (Some(state), Some(recording)) => format!(
+                    " To see it again: landfall campaign fetch {place} {recording}, then {}",
+                    state.command
+                ),
+                _ => String::new(),
+            };
+            format!(
+                "On {}, {} {}{of}.{again}",
+                results.filesystem_spec,
+                summary_text::full_subject(results),
+                summary_text::full_verdict(results)
+            )
+        }
+        None => format!("{}: no shard has done its part.", proof.command),
+    });
     Proofs {
         verdict: Cell::toned(tone, verdict),
+        sentences: sentences.collect(),
         table: Table::new("What power cuts took", "subject", columns).with_rows(rows),
     }
 }

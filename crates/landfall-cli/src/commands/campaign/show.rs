@@ -30,7 +30,7 @@ pub fn text(campaign: &Campaign, location: &Location) -> String {
             .collect();
         let _ = writeln!(
             text,
-            "\n  Measured on {}.",
+            "\n  Measured on {}: landfall campaign report {place}",
             counted(machines.len(), "machine", "machines")
         );
     }
@@ -46,11 +46,10 @@ pub fn text(campaign: &Campaign, location: &Location) -> String {
 /// In one clause, what it came to.
 fn verdict(campaign: &Campaign) -> String {
     let found = campaign.shards as usize - campaign.missing.len();
-    let of = format!("{found} of {} shards", campaign.shards);
-    let of = if found == campaign.shards as usize {
-        format!("all {}", counted(found, "shard", "shards"))
-    } else {
-        of
+    let of = match (found, campaign.shards as usize) {
+        (1, 1) => "its one shard".to_owned(),
+        (found, all) if found == all => format!("all {}", counted(found, "shard", "shards")),
+        (found, all) => format!("{found} of {all} shards"),
     };
     if campaign.proofs.is_empty() {
         return format!("measured by {of}");
@@ -58,7 +57,7 @@ fn verdict(campaign: &Campaign) -> String {
     match campaign.outcome() {
         Outcome::LostSomething => format!("something was lost, as {of} found"),
         Outcome::LostNothing => format!("nothing was lost, as {of} found"),
-        Outcome::NotProven => format!("it is not proven, by {of}"),
+        Outcome::NotProven => format!("not proven yet, by {of}"),
     }
 }
 
@@ -104,7 +103,7 @@ fn proof_text(campaign: &Campaign, proof: &Proof, place: &str) -> String {
 fn missing(campaign: &Campaign, location: &Location, text: &mut String) {
     if !campaign.missing.is_empty() {
         let count = counted(campaign.missing.len(), "shard is", "shards are");
-        let _ = writeln!(text, "\n  {count} missing. To run them again:");
+        let _ = writeln!(text, "\n  {count} missing:");
         for shard in campaign.missing.iter().take(NAMED) {
             let _ = writeln!(text, "    {}", again(location, *shard));
         }
