@@ -30,4 +30,4 @@ pub use merge::{Campaign, FailedTask, Measured, Proof};
 pub use plan::{Plan, Share, Task};
 pub use plan_file::{PlanFile, RecordingOf, Run};
 pub use run::{ShardRun, fetch};
-pub use store::{Location, ResultStore};
+pub use store::{Found, Location, ResultStore};

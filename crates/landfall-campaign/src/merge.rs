@@ -2,13 +2,18 @@
 //!
 //! A pure function of the documents: neither their order nor their number of copies changes anything. Of a shard that was
 //! run more than once one run counts, for each task: one that did it before one that did not, of proofs the one that lost
-//! most, and else the one that began first.
+//! most, then one that checked all of its states, and else the one that began first.
+//!
+//! Documents are not believed beyond what they can be: what does not fit the plan counts as not done, and a loss is never lost
+//! among it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use landfall_lab::Results;
-use landfall_results::proof::merge::{MergeError, merge_recordings, merge_shards, verdict_of};
+use landfall_lab::{Results, SCHEMA_NAME};
+use landfall_results::proof::merge::{
+    MergeError, difference, difference_of_plan, merge_recordings, merge_shards, verdict_of,
+};
 use landfall_results::proof::{Outcome as ProofOutcome, ProofResults, Shard};
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +38,9 @@ pub struct Campaign {
     pub shards: u32,
     /// Shards of which there is no document.
     pub missing: Vec<Shard>,
-    /// What could not be done.
+    /// What lies among the shards' documents and cannot be read, with the reason.
+    pub unreadable: Vec<String>,
+    /// What could not be done, or does not fit.
     pub failed: Vec<FailedTask>,
     /// Shards that were run more than once and did not come to the same verdict.
     pub disagreeing: Vec<Shard>,
@@ -92,7 +99,13 @@ pub struct Measured {
 struct Candidate<'a> {
     digest: Digest,
     document: &'a ShardDocument,
-    outcome: &'a Outcome,
+    seen: Seen<'a>,
+}
+
+/// What came of it, as far as it fits the plan.
+enum Seen<'a> {
+    Done(&'a Results, Option<Digest>),
+    Failed(String),
 }
 
 impl Campaign {
@@ -113,6 +126,7 @@ impl Campaign {
             missing: Shard::all(plan.shards)
                 .filter(|shard| !present.contains(shard))
                 .collect(),
+            unreadable: Vec::new(),
             failed: Vec::new(),
             disagreeing: Vec::new(),
             // A sum of nothing is -0.
@@ -123,7 +137,7 @@ impl Campaign {
             measured: Vec::new(),
         };
         for (number, task) in plan.tasks.iter().enumerate() {
-            campaign.add(task, number, &ours, &present)?;
+            campaign.add(plan, task, number, &ours, &present)?;
         }
         campaign.disagreeing.sort();
         campaign.disagreeing.dedup();
@@ -132,6 +146,7 @@ impl Campaign {
 
     fn add(
         &mut self,
+        plan: &Plan,
         task: &Task,
         number: usize,
         documents: &BTreeMap<Digest, &ShardDocument>,
@@ -143,12 +158,10 @@ impl Campaign {
                 .iter()
                 .filter(|(_, document)| document.shard == shard);
             let mut candidates: Vec<Candidate<'_>> = of_shard
-                .filter_map(|(digest, document)| {
-                    Some(Candidate {
-                        digest: *digest,
-                        document,
-                        outcome: document.outcomes.get(number)?,
-                    })
+                .map(|(digest, document)| Candidate {
+                    digest: *digest,
+                    document,
+                    seen: seen(document, plan, task, number),
                 })
                 .collect();
             candidates.sort_by_cached_key(Candidate::rank);
@@ -157,29 +170,48 @@ impl Campaign {
             if verdicts.len() > 1 {
                 self.disagreeing.push(shard);
             }
-            let Some(best) = candidates.first() else {
+            let Some(best) = candidates.into_iter().next() else {
                 continue;
             };
-            match best.outcome {
-                Outcome::Done { results, recording } => {
-                    done.push((best.document, results, recording));
-                }
-                Outcome::Failed { why, .. } => self.failed.push(FailedTask {
-                    shard,
-                    machine: best.document.machine.clone(),
-                    command: task.command.clone(),
-                    why: why.clone(),
-                }),
+            match best.seen {
+                Seen::Done(results, recording) => done.push((best.document, results, recording)),
+                Seen::Failed(why) => self.fail(best.document, task, why),
             }
         }
         if task.share == Share::Machines {
             let measured = done.into_iter().map(|(document, results, _)| Measured {
                 shard: document.shard,
                 machine: document.machine.clone(),
-                results: results.clone(),
+                results: Box::new(results.clone()),
             });
             self.measured.extend(measured);
             return Ok(());
+        }
+        let differs = if matches!(task.share, Share::Recordings { .. }) {
+            difference_of_plan
+        } else {
+            difference
+        };
+        // Held against one that lost most: what does not fit it is left out, and no loss is.
+        let failing = |results: &Results| results.proofs().map(|proof| proof.failing_states).max();
+        let reference = done
+            .iter()
+            .min_by_key(|(_, results, _)| Reverse(failing(results)));
+        if let Some(first) = reference.and_then(|(_, results, _)| results.proofs().next()) {
+            let fits = |results: &Results| results.proofs().find_map(|proof| differs(first, proof));
+            let (fitting, others): (Vec<_>, Vec<_>) = done
+                .iter()
+                .copied()
+                .partition(|(_, results, _)| fits(results).is_none());
+            for (document, results, _) in others {
+                let what = fits(results).unwrap_or_default();
+                self.fail(
+                    document,
+                    task,
+                    format!("it is of another proof than the others: its {what} differs"),
+                );
+            }
+            done = fitting;
         }
         let parts: Vec<ProofResults> = done
             .iter()
@@ -203,11 +235,11 @@ impl Campaign {
         let has_it = |found: &Results| found.proofs().any(|proof| shortest(proof) == shown);
         let shortest_in = shown.as_ref().and_then(|_| {
             let of_it = done.iter().find(|(_, found, _)| has_it(found));
-            of_it.and_then(|(_, _, recording)| **recording)
+            of_it.and_then(|(_, _, recording)| *recording)
         });
         let mut lost_in: Vec<Digest> = done
             .iter()
-            .filter_map(|(_, _, recording)| **recording)
+            .filter_map(|(_, _, recording)| *recording)
             .collect();
         lost_in.sort();
         self.proofs.push(Proof {
@@ -223,9 +255,19 @@ impl Campaign {
         Ok(())
     }
 
+    fn fail(&mut self, document: &ShardDocument, task: &Task, why: String) {
+        self.failed.push(FailedTask {
+            shard: document.shard,
+            machine: document.machine.clone(),
+            command: task.command.clone(),
+            why,
+        });
+    }
+
     /// Whether every shard did all that it had to.
     pub fn is_whole(&self) -> bool {
-        self.missing.is_empty() && self.failed.is_empty()
+        let all = self.proofs.iter().all(|proof| proof.shards == self.shards);
+        all && self.missing.is_empty() && self.failed.is_empty()
     }
 
     /// What its proofs came to, whatever became of measurements. Without all shards nothing is proven, but what was lost is
@@ -258,29 +300,84 @@ impl Campaign {
 impl Candidate<'_> {
     /// The least counts.
     fn rank(&self) -> impl Ord + use<> {
-        let losing = match self.outcome {
-            Outcome::Done { results, .. } => {
-                results.proofs().map(|proof| proof.failing_states).sum()
+        let (mut losing, mut unchecked) = (0_u64, 0_u64);
+        if let Seen::Done(results, _) = self.seen {
+            for proof in results.proofs() {
+                losing = losing.saturating_add(proof.failing_states);
+                let states = proof
+                    .unchecked
+                    .as_ref()
+                    .map_or(0, |unchecked| unchecked.states);
+                unchecked = unchecked.saturating_add(states);
             }
-            Outcome::Failed { .. } => 0_u64,
-        };
-        let is_failed = matches!(self.outcome, Outcome::Failed { .. });
-        (
-            is_failed,
-            Reverse(losing),
-            self.document.started.clone(),
-            self.digest,
-        )
+        }
+        let is_failed = matches!(self.seen, Seen::Failed(_));
+        let started = self.document.started.clone();
+        (is_failed, Reverse(losing), unchecked, started, self.digest)
     }
 
-    /// What its proofs came to, for comparing; none of a measurement, which never comes to the same.
+    /// What its proofs came to, for comparing; none of a measurement, which never comes to the same, and of states that
+    /// could not be checked, of which nothing is known.
     fn verdict(&self) -> Option<String> {
-        let Outcome::Done { results, .. } = self.outcome else {
+        let Seen::Done(results, _) = self.seen else {
             return None;
         };
         let verdicts: Vec<ProofResults> = results.proofs().map(verdict_of).collect();
-        let text = serde_json::to_string(&verdicts).unwrap_or_default();
-        (!verdicts.is_empty()).then_some(text)
+        let is_known =
+            !verdicts.is_empty() && verdicts.iter().all(|proof| proof.unchecked.is_none());
+        is_known.then(|| serde_json::to_string(&verdicts).unwrap_or_default())
+    }
+}
+
+/// What a document says of a task, if that can be true.
+fn seen<'a>(document: &'a ShardDocument, plan: &Plan, task: &Task, number: usize) -> Seen<'a> {
+    if document.outcomes.len() != plan.tasks.len() {
+        let (has, tasks) = (document.outcomes.len(), plan.tasks.len());
+        return Seen::Failed(format!("its document has {has} outcomes of {tasks} tasks"));
+    }
+    match &document.outcomes[number] {
+        Outcome::Failed { why, .. } => Seen::Failed(why.clone()),
+        Outcome::Done { results, recording } => match misfit(results, document.shard, plan, task) {
+            Some(why) => Seen::Failed(why),
+            None => Seen::Done(results, *recording),
+        },
+    }
+}
+
+/// Why results are not those of this shard's part of a task, if they are not.
+fn misfit(results: &Results, shard: Shard, plan: &Plan, task: &Task) -> Option<String> {
+    if results.schema != SCHEMA_NAME || results.version != plan.version {
+        return Some(format!(
+            "it was done by landfall {} ({}), and planned by landfall {}",
+            results.version, results.schema, plan.version
+        ));
+    }
+    let proofs: Vec<&ProofResults> = results.proofs().collect();
+    let (of, seed) = match task.share {
+        Share::Machines => return None,
+        Share::States { .. } => (Some(shard), None),
+        Share::Recordings { seed } => (None, Some(seed.wrapping_add(u64::from(shard.index()) - 1))),
+    };
+    let [proof] = proofs.as_slice() else {
+        return Some(format!(
+            "its document has {} proofs where one belongs",
+            proofs.len()
+        ));
+    };
+    let unchecked = proof
+        .unchecked
+        .as_ref()
+        .map_or(0, |unchecked| unchecked.states);
+    let tried = proof.coverage.checked.saturating_add(unchecked);
+    if proof.shard != of || seed.is_some_and(|seed| seed != proof.seed) {
+        Some("its document has another shard's proof".to_owned())
+    } else if of.is_some() && tried != proof.coverage.planned {
+        Some(format!(
+            "it tried {tried} of its {} states",
+            proof.coverage.planned
+        ))
+    } else {
+        None
     }
 }
 

@@ -96,6 +96,12 @@ impl Plan {
                 plan.schema
             )));
         }
+        // Else it would be called otherwise once it has been read.
+        if plan.to_json().as_bytes() != bytes {
+            return Err(Error::Document(format!(
+                "the plan of campaign {id} was not written by this version of landfall: run all of a campaign with one version"
+            )));
+        }
         Shard::new(1, plan.shards).map_err(|why| {
             Error::Document(format!("the plan of campaign {id} makes no sense: {why}"))
         })?;

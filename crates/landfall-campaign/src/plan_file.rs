@@ -134,6 +134,11 @@ fn run(text: RunText) -> Result<Run, Error> {
         ));
     }
     let words: Vec<String> = words.collect();
+    if words.iter().any(|word| word == "--" || word.contains('\n')) {
+        return Err(wrong(
+            "leave out '--' and line ends: options are added behind it",
+        ));
+    }
     let recording = text.recording;
     match words.first().map(String::as_str) {
         Some("prove") => {}

@@ -48,7 +48,14 @@ impl ShardRun<'_> {
     /// Runs it, and keeps its document. `say` hears what is begun.
     pub fn run(&self, say: &mut dyn FnMut(&str)) -> Result<ShardDocument, Error> {
         self.plan.check(self.shard)?;
-        fs::create_dir_all(self.work).map_err(Error::io("make directory", self.work))?;
+        if self.plan.version != env!("CARGO_PKG_VERSION") {
+            return Err(Error::Usage(format!(
+                "the campaign was planned by landfall {}, and this is {}: run all of a campaign with one version",
+                self.plan.version,
+                env!("CARGO_PKG_VERSION")
+            )));
+        }
+        own_directory(self.work)?;
         // Not after hours of work.
         self.store.begin_shard(&self.plan.id(), self.shard)?;
         let begin = Instant::now();
@@ -64,6 +71,8 @@ impl ShardRun<'_> {
             document.outcomes.push(self.task(&id, task)?);
         }
         document.seconds = begin.elapsed().as_secs_f64();
+        // A directory that is not mounted any more is another one.
+        self.store.plan(&id)?;
         self.store.put_shard(&document)?;
         Ok(document)
     }
@@ -183,6 +192,25 @@ fn complaint(mut said: fs::File, status: std::process::ExitStatus) -> String {
     }
 }
 
+/// Makes the directory in which recordings are kept, or finds that it is this user's: whoever else can write there could
+/// have root mount what he likes.
+fn own_directory(work: &Path) -> Result<(), Error> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+    let made = fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(work);
+    made.map_err(Error::io("make directory", work))?;
+    let found = fs::metadata(work).map_err(Error::io("look at", work))?;
+    if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o022 != 0 {
+        return Err(Error::Usage(format!(
+            "others can write to {}: name a directory of your own with --work",
+            work.display()
+        )));
+    }
+    Ok(())
+}
+
 /// Where the recording of this name is on a machine.
 fn recording_file(work: &Path, digest: Digest) -> PathBuf {
     work.join(format!("{digest}.recording"))
@@ -197,9 +225,10 @@ pub fn fetch(
 ) -> Result<PathBuf, Error> {
     let path = recording_file(work, digest);
     // One that was cut off by a full disk or a kill is fetched again.
-    let is_there = fs::read(&path).is_ok_and(|bytes| Digest::of(&bytes) == digest);
+    let is_file = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
+    let is_there = is_file && fs::read(&path).is_ok_and(|bytes| Digest::of(&bytes) == digest);
     if !is_there {
-        fs::create_dir_all(work).map_err(Error::io("make directory", work))?;
+        own_directory(work)?;
         let bytes = store.recording(id, digest)?;
         let write = |file: &mut tempfile::NamedTempFile| std::io::Write::write_all(file, &bytes);
         let mut file =

@@ -44,6 +44,18 @@ impl fmt::Debug for ResultStore {
     }
 }
 
+/// No document of a shard has more bytes.
+const LARGEST_DOCUMENT: u64 = 1 << 30;
+
+/// What lies among the shards' documents.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// What can be read.
+    pub documents: Vec<(Digest, ShardDocument)>,
+    /// What cannot, with the reason.
+    pub unreadable: Vec<String>,
+}
+
 /// A campaign in a place: `PLACE/ID`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
@@ -165,32 +177,46 @@ impl ResultStore {
     }
 
     /// What a shard has done, in each of its runs that came to an end.
-    pub fn shard(
-        &self,
-        id: &CampaignId,
-        shard: Shard,
-    ) -> Result<Vec<(Digest, ShardDocument)>, Error> {
-        self.documents(&self.shard_path(id, shard))
+    pub fn shard(&self, id: &CampaignId, shard: Shard) -> Result<Vec<ShardDocument>, Error> {
+        let found = self
+            .documents(&self.shard_path(id, shard))?
+            .documents
+            .into_iter();
+        let is_it = |one: &ShardDocument| one.campaign == *id && one.shard == shard;
+        Ok(found.map(|(_, document)| document).filter(is_it).collect())
     }
 
     /// What all shards have done.
-    pub fn shards(&self, id: &CampaignId) -> Result<Vec<(Digest, ShardDocument)>, Error> {
+    pub fn shards(&self, id: &CampaignId) -> Result<Found, Error> {
         self.documents(&self.of(id).join("shards"))
     }
 
-    fn documents(&self, below: &Path) -> Result<Vec<(Digest, ShardDocument)>, Error> {
-        let mut documents = Vec::new();
-        for path in self.list(below)? {
+    fn documents(&self, below: &Path) -> Result<Found, Error> {
+        let mut found = Found::default();
+        for (path, size) in self.list(below)? {
             // What somebody else put there is not ours.
             let digest = path
                 .filename()
                 .and_then(|name| name.strip_suffix(".json")?.parse().ok());
             let Some(digest) = digest else { continue };
-            let missing = || format!("{path} has gone from {}", self.place);
-            let bytes = intact(digest, self.get(&path, missing)?, "document")?;
-            documents.push((digest, ShardDocument::read(digest, &bytes)?));
+            match self.document(&path, size, digest) {
+                Ok(document) => found.documents.push((digest, document)),
+                Err(Error::Document(why)) => found.unreadable.push(format!("{path}: {why}")),
+                Err(error) => return Err(error),
+            }
         }
-        Ok(documents)
+        Ok(found)
+    }
+
+    fn document(&self, path: &Path, size: u64, digest: Digest) -> Result<ShardDocument, Error> {
+        if size > LARGEST_DOCUMENT {
+            return Err(Error::Document(format!(
+                "it has {size} bytes, and no document has more than {LARGEST_DOCUMENT}"
+            )));
+        }
+        let missing = || format!("it has gone from {}", self.place);
+        let bytes = intact(digest, self.get(path, missing)?, "document")?;
+        ShardDocument::read(digest, &bytes)
     }
 
     fn of(&self, id: &CampaignId) -> Path {
@@ -228,13 +254,19 @@ impl ResultStore {
         }
     }
 
-    fn list(&self, below: &Path) -> Result<Vec<Path>, Error> {
+    /// Everything below, with its size.
+    fn list(&self, below: &Path) -> Result<Vec<(Path, u64)>, Error> {
         let listed = self.runtime.block_on(async {
             let mut found = Vec::new();
             let mut waiting = vec![below.clone()];
             while let Some(path) = waiting.pop() {
                 let listed = self.store.list_with_delimiter(Some(&path)).await?;
-                found.extend(listed.objects.into_iter().map(|object| object.location));
+                found.extend(
+                    listed
+                        .objects
+                        .into_iter()
+                        .map(|object| (object.location, object.size)),
+                );
                 waiting.extend(listed.common_prefixes);
             }
             Ok(found)
@@ -245,10 +277,15 @@ impl ResultStore {
     }
 
     fn error(&self, doing: &'static str, error: object_store::Error) -> Error {
+        let mut why = innermost(&error);
+        if self.place.starts_with("s3://") && std::env::var_os("AWS_ACCESS_KEY_ID").is_none() {
+            why +=
+                "; AWS_ACCESS_KEY_ID is not set, so this machine's role was asked for credentials";
+        }
         Error::Store {
             doing,
             place: self.place.clone(),
-            why: innermost(&error),
+            why,
         }
     }
 }
@@ -259,7 +296,7 @@ fn intact(digest: Digest, bytes: Vec<u8>, what: &str) -> Result<Vec<u8>, Error> 
         Ok(bytes)
     } else {
         Err(Error::Document(format!(
-            "{what} {digest} is damaged: its content is not what its name says"
+            "{what} {digest} is damaged: its content is not what its name says; remove it, and run that again"
         )))
     }
 }
@@ -287,7 +324,11 @@ fn innermost(error: &dyn std::error::Error) -> String {
 
 fn directory(place: &str) -> Result<Arc<dyn ObjectStore>, Error> {
     let path = FilePath::new(place);
-    std::fs::create_dir_all(path).map_err(Error::io("make directory", path))?;
+    if !path.is_dir() {
+        return Err(Error::Usage(format!(
+            "there is no directory {place}: is what all machines share mounted here?"
+        )));
+    }
     let store = object_store::local::LocalFileSystem::new_with_prefix(path).map_err(|error| {
         Error::Store {
             doing: "begin",

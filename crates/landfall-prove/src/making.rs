@@ -60,35 +60,44 @@ impl Making {
         format!("{}\n{}\n{line}", plan.subject.name(), plan.filesystem)
     }
 
-    /// What a recording with this note was made of, and how: as the plan says where the note does not.
+    /// How a recording with this note was made: as the plan says, if it is of the time before notes said it.
     ///
-    /// The error says of which subject and filesystem it is, if that is another one than the plan's.
-    pub fn read<'n>(note: &'n str, plan: &Plan) -> Result<Making, [&'n str; 2]> {
+    /// The error says what it is a recording of, or that a later version made it.
+    pub fn read(note: &str, plan: &Plan) -> Result<Making, String> {
         let mut lines = note.splitn(3, '\n');
         let mut line = || lines.next().unwrap_or_default();
-        let (subject, filesystem) = (line(), line());
+        let (subject, filesystem, line) = (line(), line(), line());
         let is_planned =
             subject == plan.subject.name().to_string() && filesystem == plan.filesystem.to_string();
         if !is_planned {
-            return Err([subject, filesystem]);
+            return Err(format!(
+                "is a recording of '{subject}' on '{filesystem}': name that subject with its settings, and that filesystem with --fs"
+            ));
         }
-        let line = serde_json::from_str::<Line>(line()).ok();
-        let making = line.and_then(|line| {
-            let faults: Result<Vec<Fault>, _> =
-                line.faults.iter().map(|fault| fault.parse()).collect();
-            Some(Making {
-                creation: line.creation,
-                offer: if line.force_unit_access {
-                    Offer::ForceUnitAccess
-                } else {
-                    Offer::Flushes
-                },
-                writeback: line.writeback,
-                faults: faults.ok()?,
-                ended: line.ended,
-            })
-        });
-        Ok(making.unwrap_or_else(|| Making::planned(plan)))
+        if line.is_empty() {
+            return Ok(Making::planned(plan));
+        }
+        let unknown = |what: String| {
+            format!(
+                "was made by another version of landfall, in a way that this one does not know: {what}"
+            )
+        };
+        let line: Line = serde_json::from_str(line).map_err(|error| unknown(error.to_string()))?;
+        let faults = line
+            .faults
+            .iter()
+            .map(|fault| fault.parse().map_err(unknown));
+        Ok(Making {
+            creation: line.creation,
+            offer: if line.force_unit_access {
+                Offer::ForceUnitAccess
+            } else {
+                Offer::Flushes
+            },
+            writeback: line.writeback,
+            faults: faults.collect::<Result<_, _>>()?,
+            ended: line.ended,
+        })
     }
 }
 
@@ -127,10 +136,15 @@ mod tests {
     fn one_of_another_subject_or_filesystem_is_refused() {
         let plan = plan("ext4");
         let note = Making::planned(&plan).note(&plan);
-        assert_eq!(
-            Making::read(&note, &self::plan("xfs")),
-            Err(["files", "ext4"])
-        );
-        assert_eq!(Making::read("", &plan), Err(["", ""]));
+        let other = Making::read(&note, &self::plan("xfs")).unwrap_err();
+        assert!(other.contains("on 'ext4'"), "{other}");
+        assert!(Making::read("", &plan).is_err());
+        // What a later version wrote is not taken for nothing.
+        for (old, new) in [("[]", "[\"new-fault\"]"), ("false", "3"), ("}", "")] {
+            let changed = note.replace(old, new);
+            assert_ne!(changed, note);
+            let error = Making::read(&changed, &plan).unwrap_err();
+            assert!(error.contains("another version"), "{error}");
+        }
     }
 }

@@ -83,12 +83,8 @@ pub fn prove(plan: &Plan, stop: &Stop, progress: &mut dyn Progress) -> Result<Pr
 fn load(path: &Path, plan: &Plan) -> Result<(Recording, Making), Error> {
     let recording = Recording::load(path, &plan.directory)
         .map_err(|error| Error::Usage(format!("cannot read {}: {error}", path.display())))?;
-    let making = Making::read(recording.note(), plan).map_err(|[subject, filesystem]| {
-        Error::Usage(format!(
-            "{} is a recording of '{subject}' on '{filesystem}': name that subject with its settings, and that filesystem with --fs",
-            path.display()
-        ))
-    })?;
+    let making = Making::read(recording.note(), plan)
+        .map_err(|what| Error::Usage(format!("{} {what}", path.display())))?;
     Ok((recording, making))
 }
 

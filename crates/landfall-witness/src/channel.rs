@@ -130,7 +130,8 @@ impl Channel {
             _ if !is_witness => Err(Error::Forged("the witness does not have the token")),
             word if word == Greeting::Busy as u8 => {
                 let text = "it has as many connections as it takes; try again later";
-                Err(Error::Witness(text.to_owned()))
+                // Who waits for it tries again.
+                Err(Error::Unreachable(text.to_owned()))
             }
             _ => Ok(Channel {
                 out: key.derive(&[b"to the witness", &hello, &own]),

@@ -158,6 +158,7 @@ fn hook(purpose: &str, command: &str, number: u64, stop: &Stop) -> Result<(), Er
     let failed =
         |why: String| Error::Hook(format!("the command to {purpose} the power failed: {why}"));
     let mut shell = Command::new("/bin/sh");
+    shell.env_remove("LANDFALL_WITNESS_TOKEN");
     shell
         .args(["-c", command])
         .env("LANDFALL_CUT", number.to_string());

@@ -138,7 +138,11 @@ impl Server {
             while !stop.is_requested() && !own.is_requested() {
                 for stream in self.waiting() {
                     connection += 1;
-                    scope.spawn(move || shared.greet(stream, connection));
+                    let greet = move || shared.greet(stream, connection);
+                    // Where no thread can be had the connection is gone, and the witness stays.
+                    if let Err(error) = thread::Builder::new().spawn_scoped(scope, greet) {
+                        (shared.options.tell)(&format!("a connection was dropped: {error}"));
+                    }
                 }
             }
             own.flag().store(true, Ordering::Relaxed);

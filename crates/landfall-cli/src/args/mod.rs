@@ -357,8 +357,9 @@ fn config_of_one(text: &str) -> Result<(System, PathBuf), String> {
 
 /// Says of an option that `lab` does not have which experiments do.
 pub fn with_hint(mut error: clap::Error) -> clap::Error {
-    let mut words = std::env::args()
+    let mut words = std::env::args_os()
         .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
         .filter(|word| !word.starts_with('-'));
     let is_lab = words.next().as_deref() == Some("lab");
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {

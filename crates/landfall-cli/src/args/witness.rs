@@ -190,7 +190,7 @@ pub struct WitnessWrite {
     pub writes: Option<u64>,
 
     /// Seconds that a witness which does not answer is waited for.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
     pub patience: u64,
 }
 

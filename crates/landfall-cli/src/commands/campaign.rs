@@ -7,7 +7,7 @@ mod show;
 use std::path::Path;
 
 use landfall_campaign::{
-    Campaign, Error, Outcome, Plan, ResultStore, ShardDocument, ShardRun, fetch,
+    Campaign, Error, Location, Outcome, Plan, ResultStore, ShardDocument, ShardRun, fetch,
 };
 use landfall_lab::Stop;
 use landfall_results::proof::{Outcome as ProofOutcome, ProofResults, summary_text};
@@ -64,7 +64,7 @@ fn run_shard(arguments: &CampaignRun, quiet: bool) -> Result<Code, Failure> {
     let plan = store.plan(&campaign.campaign)?;
     plan.check(*shard)?;
     let done = store.shard(&campaign.campaign, *shard)?;
-    if let Some((_, document)) = done.into_iter().find(|(_, document)| document.is_whole())
+    if let Some(document) = done.into_iter().find(|document| document.is_whole(&plan))
         && !again
     {
         if !quiet {
@@ -99,7 +99,11 @@ fn report_shard(plan: &Plan, document: &ShardDocument) -> Result<Code, Failure> 
             Outcome::Done { results, .. } => {
                 let proofs: Vec<&ProofResults> = results.proofs().collect();
                 for proof in &proofs {
-                    code = worse(code, code_of(proof.outcome()));
+                    // With more shards than states some have none.
+                    let has_none = proof.shard.is_some() && proof.coverage.planned == 0;
+                    if !has_none {
+                        code = worse(code, code_of(proof.outcome()));
+                    }
                 }
                 match proofs.as_slice() {
                     [] => "measured".to_owned(),
@@ -139,6 +143,17 @@ fn worse(one: Code, other: Code) -> Code {
     }
 }
 
+/// What a campaign came to so far.
+fn merged(location: &Location) -> Result<Campaign, Failure> {
+    let store = ResultStore::open(&location.place)?;
+    let plan = store.plan(&location.campaign)?;
+    let found = store.shards(&location.campaign)?;
+    Ok(Campaign {
+        unreadable: found.unreadable,
+        ..Campaign::merge(&plan, &found.documents)?
+    })
+}
+
 fn merge(arguments: &CampaignMerge) -> Result<Code, Failure> {
     if let Some(path) = arguments
         .json
@@ -148,9 +163,7 @@ fn merge(arguments: &CampaignMerge) -> Result<Code, Failure> {
         check_file(path)?;
     }
     let location = &arguments.campaign;
-    let store = ResultStore::open(&location.place)?;
-    let plan = store.plan(&location.campaign)?;
-    let merged = Campaign::merge(&plan, &store.shards(&location.campaign)?)?;
+    let merged = merged(location)?;
     if let Some(path) = arguments.json.as_ref() {
         if is_stdout(&arguments.json) {
             print_bytes(merged.to_json().as_bytes())?;

@@ -112,7 +112,11 @@ fn plan(
     if let Some(directory) = directory {
         plan.directory = directory.to_owned();
     }
-    plan.again = again(std::env::args().skip(1));
+    plan.again = again(
+        std::env::args_os()
+            .skip(1)
+            .map(|word| word.to_string_lossy().into_owned()),
+    );
     plan.transactions = workload.transactions;
     plan.creation = workload.creation;
     if workload.fua {
@@ -168,7 +172,7 @@ fn again(words: impl Iterator<Item = String>) -> String {
     let dropped: Vec<&str> = DROPPED.iter().chain(of_making).copied().collect();
     let words = without(&words, &dropped).into_iter();
     let again = words.map(|word| match word.strip_prefix("--keep-recording") {
-        Some(rest) => format!("--recording{rest}"),
+        Some(rest) => quoted(&format!("--recording{rest}")),
         None => quoted(&word),
     });
     std::iter::once("landfall".to_owned())

@@ -54,7 +54,11 @@ fn token(arguments: &TokenArguments) -> Result<Token, Failure> {
         let text = format!("name the file of the token with --token-file, or set {TOKEN}");
         return Err(Failure::new(Code::Usage, text));
     };
-    Ok(Token::parse(&text.to_string_lossy())?)
+    let Some(text) = text.to_str() else {
+        let text = format!("{TOKEN} is not text in UTF-8; make a token as the documentation does");
+        return Err(Failure::new(Code::Usage, text));
+    };
+    Ok(Token::parse(text)?)
 }
 
 fn run_serve(arguments: &WitnessServe, quiet: bool) -> Result<Code, Failure> {

@@ -54,7 +54,11 @@ pub fn merge_shards(parts: &[ProofResults]) -> Result<ProofResults, MergeError> 
             let found = part.exercised.iter().find(|one| one.what == known.what);
             found.and_then(|one| one.states)
         };
-        let states = parts.iter().map(|(_, part)| same(part)).sum();
+        let states = parts
+            .iter()
+            .map(|(_, part)| same(part))
+            .reduce(added)
+            .flatten();
         Exercised {
             states,
             ..known.clone()
@@ -107,7 +111,8 @@ pub fn merge_recordings(parts: &[ProofResults]) -> Result<ProofResults, MergeErr
         forced_writes: parts
             .iter()
             .map(|(_, part)| part.workload.forced_writes)
-            .sum(),
+            .reduce(added)
+            .flatten(),
         spilled_bytes: sum(&parts, |part| part.workload.spilled_bytes),
         ended: parts
             .iter()
@@ -200,12 +205,16 @@ fn together(
     }
 }
 
+/// The sum; of figures that nobody counted it is the greatest there is, and no loss becomes none.
 fn sum(parts: &[(Shard, &ProofResults)], of: impl Fn(&ProofResults) -> u64) -> u64 {
-    parts.iter().map(|(_, part)| of(part)).sum()
+    parts
+        .iter()
+        .map(|(_, part)| of(part))
+        .fold(0, u64::saturating_add)
 }
 
 fn added(left: Option<u64>, right: Option<u64>) -> Option<u64> {
-    Some(left? + right?)
+    Some(left?.saturating_add(right?))
 }
 
 /// States for each minute of a machine.
@@ -226,13 +235,13 @@ fn second_cuts(parts: &[(Shard, &ProofResults)]) -> Option<SecondCuts> {
         .iter()
         .filter_map(|(_, part)| part.coverage.second_cuts);
     counts.reduce(|all, one| SecondCuts {
-        recoveries: all.recoveries + one.recoveries,
-        writes: all.writes + one.writes,
-        flushes: all.flushes + one.flushes,
-        planned: all.planned + one.planned,
-        torn_superblocks: all.torn_superblocks + one.torn_superblocks,
-        checked: all.checked + one.checked,
-        failing: all.failing + one.failing,
+        recoveries: all.recoveries.saturating_add(one.recoveries),
+        writes: all.writes.saturating_add(one.writes),
+        flushes: all.flushes.saturating_add(one.flushes),
+        planned: all.planned.saturating_add(one.planned),
+        torn_superblocks: all.torn_superblocks.saturating_add(one.torn_superblocks),
+        checked: all.checked.saturating_add(one.checked),
+        failing: all.failing.saturating_add(one.failing),
     })
 }
 
@@ -242,7 +251,7 @@ fn violations(parts: &[(Shard, &ProofResults)]) -> Vec<ViolationCount> {
         match all.get_mut(&one.violation) {
             None => drop(all.insert(one.violation, one.clone())),
             Some(known) => {
-                let states = known.states + one.states;
+                let states = known.states.saturating_add(one.states);
                 if one.is_better_example_than(known) {
                     *known = one.clone();
                 }
@@ -266,14 +275,14 @@ fn shortest(parts: &[(Shard, &ProofResults)]) -> Option<FailingState> {
 fn unchecked(parts: &[(Shard, &ProofResults)]) -> Option<Unchecked> {
     let all = parts.iter().filter_map(|(_, part)| part.unchecked.clone());
     all.reduce(|all, one| Unchecked {
-        states: all.states + one.states,
+        states: all.states.saturating_add(one.states),
         ..all
     })
 }
 
 /// In what two proofs differ that should be shards of one, if in anything.
-fn difference(first: &ProofResults, part: &ProofResults) -> Option<&'static str> {
-    let recording = |proof: &ProofResults| (proof.workload.clone(), proof.device_bytes);
+pub fn difference(first: &ProofResults, part: &ProofResults) -> Option<&'static str> {
+    let recording = |proof: &ProofResults| (verdict_of(proof).workload, proof.device_bytes);
     let survey = |proof: &ProofResults| {
         let Coverage {
             epochs,
@@ -300,7 +309,7 @@ fn difference(first: &ProofResults, part: &ProofResults) -> Option<&'static str>
 }
 
 /// In what they differ that recordings of the same have in common.
-fn difference_of_plan(first: &ProofResults, part: &ProofResults) -> Option<&'static str> {
+pub fn difference_of_plan(first: &ProofResults, part: &ProofResults) -> Option<&'static str> {
     let disk = |proof: &ProofResults| {
         (
             proof.model.clone(),

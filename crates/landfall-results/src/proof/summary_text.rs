@@ -41,7 +41,10 @@ pub fn short_verdict(proof: &ProofResults) -> &'static str {
 
 /// What the subject did, as what follows its name: `lost nothing in 1,234 crash states`.
 pub fn verdict(proof: &ProofResults) -> String {
-    let checked = states(proof.coverage.checked);
+    let checked = match proof.shard {
+        Some(shard) => format!("{} of shard {shard}", states(proof.coverage.checked)),
+        None => states(proof.coverage.checked),
+    };
     match proof.outcome() {
         Outcome::LostNothing => format!("lost nothing in {checked}"),
         Outcome::NotProven => format!("is not proven: {}", why_not_proven(proof)),

@@ -2,7 +2,7 @@
 
 use landfall_campaign::fleet::report::{Proofs, Report, page, screen};
 use landfall_campaign::fleet::{Fleet, Member};
-use landfall_campaign::{Campaign, Location, ResultStore};
+use landfall_campaign::{Campaign, Location};
 use landfall_os::humanize::quoted;
 use landfall_report::{html, text};
 use landfall_results::numbers::thousands;
@@ -21,9 +21,7 @@ const DOCUMENT: &str = "campaign.json";
 
 pub fn run(arguments: &CampaignReport) -> Result<Code, Failure> {
     let location = &arguments.campaign;
-    let store = ResultStore::open(&location.place)?;
-    let plan = store.plan(&location.campaign)?;
-    let merged = Campaign::merge(&plan, &store.shards(&location.campaign)?)?;
+    let merged = super::merged(location)?;
     let _unless_written = prepare_directory(&arguments.report)?;
     let members: Vec<Member<'_>> = merged
         .measured
@@ -73,7 +71,9 @@ fn missing(campaign: &Campaign, location: &Location) -> Vec<String> {
         .missing
         .iter()
         .map(|shard| show::again(location, *shard));
-    absent.chain(failed).collect()
+    let unreadable = campaign.unreadable.iter().cloned();
+    let all = absent.chain(failed).chain(unreadable);
+    all.map(|line| show::plain(&line)).collect()
 }
 
 /// What was proven, a row for each proof.

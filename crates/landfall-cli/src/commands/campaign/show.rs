@@ -94,7 +94,7 @@ fn proof_text(campaign: &Campaign, proof: &Proof, place: &str) -> String {
         let _ = writeln!(
             text,
             "    and try its shortest state:\n      {}",
-            shortest.command
+            plain(&shortest.command)
         );
     }
     text
@@ -117,19 +117,26 @@ fn missing(campaign: &Campaign, location: &Location, text: &mut String) {
                 text,
                 "    shard {} on {}: {}: {}\n      {}",
                 failed.shard,
-                failed.machine,
+                plain(&failed.machine),
                 failed.command,
-                failed.why,
+                plain(&failed.why),
                 again(location, failed.shard)
             );
         }
         rest(campaign.failed.len(), text);
     }
+    if !campaign.unreadable.is_empty() {
+        let _ = writeln!(text, "\n  Not read among the shards' documents:");
+        for one in campaign.unreadable.iter().take(NAMED) {
+            let _ = writeln!(text, "    {}", plain(one));
+        }
+        rest(campaign.unreadable.len(), text);
+    }
     if !campaign.disagreeing.is_empty() {
         let shards: Vec<String> = campaign.disagreeing.iter().map(Shard::to_string).collect();
         let _ = writeln!(
             text,
-            "\n  Run more than once, not with the same verdict, so the worse counts: shard {}.",
+            "\n  Run more than once, not with the same verdict, so that which lost most counts: shard {}.",
             shards.join(", ")
         );
     }
@@ -143,6 +150,12 @@ fn rest(count: usize, text: &mut String) {
             count - NAMED
         );
     }
+}
+
+/// A text that came from elsewhere, with nothing in it that moves a terminal's cursor.
+pub fn plain(text: &str) -> String {
+    let shown = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    shown.collect()
 }
 
 /// The command that runs a shard again.

@@ -52,6 +52,8 @@ impl Evidence<'_> {
             proof.faults.is_empty()
                 && (least..=promised).contains(&proof.atomic_bytes)
                 && proof.outcome() != Outcome::NotProven
+                // A part that lost nothing says nothing of the rest.
+                && (proof.shard.is_none() || proof.outcome() == Outcome::LostSomething)
         };
         let proofs = self.results.proofs().filter(sound);
         let proofs =
