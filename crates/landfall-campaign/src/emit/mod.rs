@@ -6,7 +6,7 @@
 //! says how its scheduler hands one over.
 //!
 //! Invariants: whatever characters a [`Job`] has, a file is valid, and hands them to the program as they are
-//! ([`quote`] has the rules); equal jobs give equal files.
+//! (`quote` has the rules); equal jobs give equal files.
 
 mod ansible;
 mod github;

@@ -187,7 +187,8 @@ fn documented(page: &str, line: usize, command: &str, in_block: bool) -> Option<
 /// The words of a command that can be typed: brackets around what may be left out are gone, and so are dots.
 fn filled_in(words: &[String]) -> Vec<String> {
     let mut typed: Vec<String> = Vec::new();
-    for word in words {
+    // Where its output goes is the shell's matter.
+    for word in words.iter().take_while(|word| *word != ">") {
         let bare = word.trim_start_matches('[').trim_end_matches(['…', ']']);
         let is_first = typed.len() == 1;
         match PLACEHOLDERS.iter().find(|(name, _)| *name == bare) {
