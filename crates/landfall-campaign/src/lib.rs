@@ -5,7 +5,7 @@
 //! their order, and whether one is there twice, change nothing.
 //!
 //! - `plan_file`: what a user asks for; `plan`: what is kept of it, and never changes;
-//! - `run`: what one shard does, and `document`: what it leaves;
+//! - `run`: what one shard does, `program`: how, and `document`: what it leaves;
 //! - `store`: where documents and recordings are kept, and `content`: how they are called;
 //! - `merge`: what all of it came to;
 //! - `fleet`: what machines have in common, and which differ;
@@ -19,6 +19,7 @@ pub mod fleet;
 mod merge;
 mod plan;
 mod plan_file;
+mod program;
 mod run;
 mod store;
 
@@ -29,5 +30,6 @@ pub use fleet::Fleet;
 pub use merge::{Campaign, FailedTask, Measured, Proof};
 pub use plan::{Plan, Share, Task};
 pub use plan_file::{PlanFile, RecordingOf, Run};
+pub use program::{Ended, own_directory, run_program};
 pub use run::{ShardRun, fetch};
 pub use store::{Found, Location, ResultStore};

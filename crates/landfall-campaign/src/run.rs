@@ -3,30 +3,25 @@
 //! The program is this one, as a user would run it: what a shard does can be done by hand. Nothing is kept before all tasks
 //! have ended: a shard that is killed has left nothing, and is run again.
 //!
-//! Threads: the caller's, which waits for one program after the other. They end with it, however it ends.
+//! Threads: the caller's, which waits for one program after the other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use landfall_lab::{Found, Results};
-use landfall_os::{PrivateDirectory, Stop, end_with_this_thread};
+use landfall_os::{PrivateDirectory, Stop};
 use landfall_results::proof::{Outcome as ProofOutcome, Shard};
-use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Error;
 use crate::content::{CampaignId, Digest};
 use crate::document::{Outcome, ShardDocument};
 use crate::plan::{Plan, Share, Task};
+use crate::program::{Ended, own_directory, run_program};
 use crate::store::ResultStore;
 
-/// How often a running program is looked at.
-const GLANCE: Duration = Duration::from_millis(20);
 /// Exit codes with which results were written: measured, not proven, lost, too noisy.
 const WITH_RESULTS: [i32; 4] = [0, 1, 3, 5];
-/// Stopped by a signal.
-const STOPPED: i32 = 130;
 
 /// A shard that is to be run.
 pub struct ShardRun<'a> {
@@ -100,7 +95,7 @@ impl ShardRun<'_> {
             Share::Machines => {}
         }
         words.extend(["--no-report".to_owned(), "--quiet".to_owned()]);
-        let (code, complaint) = self.program(&words)?;
+        let Ended { code, complaint } = run_program(self.program, &words, self.stop)?;
         let failed = |why: String| Outcome::Failed { code, why };
         if !code.is_some_and(|code| WITH_RESULTS.contains(&code)) {
             return Ok(failed(complaint));
@@ -138,77 +133,6 @@ impl ShardRun<'_> {
             recording,
         })
     }
-
-    /// Runs the program with these words; returns its exit code and what it complained of.
-    fn program(&self, words: &[String]) -> Result<(Option<i32>, String), Error> {
-        let cannot = || Error::io("run", self.program);
-        let complaints =
-            tempfile::tempfile().map_err(Error::io("make a file in", &std::env::temp_dir()))?;
-        let stderr = complaints.try_clone().map_err(cannot())?;
-        let mut command = Command::new(self.program);
-        command
-            .args(words)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(stderr);
-        end_with_this_thread(&mut command, Signal::TERM);
-        let mut child = command.spawn().map_err(cannot())?;
-        let mut is_told = false;
-        let status = loop {
-            if let Some(status) = child.try_wait().map_err(cannot())? {
-                break status;
-            }
-            if self.stop.is_requested() && !is_told {
-                is_told = true;
-                // A terminal told it too; a scheduler tells its parent only.
-                let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-            }
-            std::thread::sleep(GLANCE);
-        };
-        if self.stop.is_requested() || status.code() == Some(STOPPED) {
-            return Err(Error::Stopped);
-        }
-        Ok((status.code(), complaint(complaints, status)))
-    }
-}
-
-/// What a program complained of: its last words, in one line.
-fn complaint(mut said: fs::File, status: std::process::ExitStatus) -> String {
-    use std::io::{Read, Seek};
-    /// Characters that are enough.
-    const MOST: usize = 1000;
-    let mut bytes = Vec::new();
-    let read = said.rewind().and_then(|()| said.read_to_end(&mut bytes));
-    let text = String::from_utf8_lossy(&bytes);
-    let last = text.lines().rfind(|line| !line.trim().is_empty());
-    match (read, last) {
-        (Ok(_), Some(last)) => {
-            let last = last
-                .trim_start_matches("landfall: ")
-                .trim_start_matches("error: ");
-            last.chars().take(MOST).collect()
-        }
-        _ => format!("it ended with {status} and said nothing"),
-    }
-}
-
-/// Makes the directory in which recordings are kept, or finds that it is this user's: whoever else can write there could
-/// have root mount what he likes.
-fn own_directory(work: &Path) -> Result<(), Error> {
-    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-    let made = fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o755)
-        .create(work);
-    made.map_err(Error::io("make directory", work))?;
-    let found = fs::metadata(work).map_err(Error::io("look at", work))?;
-    if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o022 != 0 {
-        return Err(Error::Usage(format!(
-            "others can write to {}: name a directory of your own with --work",
-            work.display()
-        )));
-    }
-    Ok(())
 }
 
 /// Where the recording of this name is on a machine.

@@ -3,22 +3,22 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use clap::Parser;
 use landfall_campaign::emit::{Job, Scheduler, emit};
 use landfall_campaign::{
-    Digest, Location, Plan, PlanFile, RecordingOf, ResultStore, Run, Share, Task,
+    Digest, Ended, Location, Plan, PlanFile, RecordingOf, ResultStore, Run, Share, Task,
+    own_directory, run_program,
 };
-use landfall_os::end_with_this_thread;
+use landfall_lab::Stop;
+use landfall_os::PrivateDirectory;
 use landfall_os::humanize::quoted;
-use rustix::process::Signal;
 
 use crate::args::words::{OF_MAKING, without};
 use crate::args::{Arguments, CampaignEmit, CampaignPlan, Documents, LabRequest, Prove};
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
-use crate::terminal::remark;
+use crate::terminal::{remark, stop_on_signals};
 
 /// What every shard is given besides.
 const OF_RUNNING: [&str; 4] = ["--quiet", "-q", "--no-report", "--report"];
@@ -54,6 +54,8 @@ pub fn run(arguments: &CampaignPlan, quiet: bool) -> Result<Code, Failure> {
     let place = place(&file.results)?;
     let store = ResultStore::open(&place)?;
     store.try_to_plan()?;
+    let stop = Stop::default();
+    stop_on_signals(&stop)?;
     let mut recordings = Vec::new();
     let mut tasks = Vec::new();
     for (run, planned) in file.runs.iter().zip(commands) {
@@ -64,7 +66,7 @@ pub fn run(arguments: &CampaignPlan, quiet: bool) -> Result<Code, Failure> {
                 if !quiet {
                     remark(&format!("recording {}", shown(&run.words)));
                 }
-                let bytes = record(&run.words, &arguments.work.work)?;
+                let bytes = record(&run.words, &arguments.work.work, &stop)?;
                 let recording = Digest::of(&bytes);
                 recordings.push(bytes);
                 Share::States { recording }
@@ -236,16 +238,18 @@ fn place(results: &str) -> Result<String, Failure> {
 }
 
 /// Runs the workload that all shards cut the power in; returns its recording.
-fn record(words: &[String], work: &Path) -> Result<Vec<u8>, Failure> {
+fn record(words: &[String], work: &Path, stop: &Stop) -> Result<Vec<u8>, Failure> {
     let cannot = |what: &str, error: std::io::Error| {
         Failure::new(
             Code::Failed,
             format!("cannot {what} {}: {error}", work.display()),
         )
     };
-    fs::create_dir_all(work).map_err(|error| cannot("make directory", error))?;
-    let own = tempfile::tempdir_in(work).map_err(|error| cannot("make a directory in", error))?;
+    own_directory(work)?;
+    let own =
+        PrivateDirectory::create_in(work).map_err(|error| cannot("make a directory in", error))?;
     let recording: PathBuf = own.path().join("recording");
+    let command = shown(words);
     let dropped: Vec<&str> = OF_RUNNING.into_iter().chain(OF_TRYING).collect();
     let mut words = without(words, &dropped);
     // One state shows that the filesystem can be mounted again: better here than in every shard.
@@ -258,31 +262,19 @@ fn record(words: &[String], work: &Path) -> Result<Vec<u8>, Failure> {
     ];
     words.extend(more.map(str::to_owned));
     words.push(recording.display().to_string());
-    let mut command = Command::new(super::this_program()?);
-    command
-        .args(&words)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null());
-    end_with_this_thread(&mut command, Signal::TERM);
-    let status = command
-        .status()
-        .map_err(|error| cannot("record in", error))?;
-    let code = match status.code() {
-        // What one state came to does not matter yet.
-        Some(0 | 1 | 3) if recording.exists() => {
-            return fs::read(&recording).map_err(|error| cannot("read the recording in", error));
-        }
-        Some(130) | None => Code::Stopped,
-        Some(2) => Code::Usage,
-        Some(_) => Code::Failed,
+    let Ended { code, complaint } = run_program(&super::this_program()?, &words, stop)?;
+    // What one state came to does not matter yet.
+    if matches!(code, Some(0 | 1 | 3)) && recording.exists() {
+        return fs::read(&recording).map_err(|error| cannot("read the recording in", error));
+    }
+    let code = if code == Some(Code::Usage as i32) {
+        Code::Usage
+    } else {
+        Code::Failed
     };
-    // It has said itself why.
     Err(Failure::new(
         code,
-        format!(
-            "nothing was planned: {} could not be recorded",
-            shown(&words[..2])
-        ),
+        format!("nothing was planned: {command} could not be recorded: {complaint}"),
     ))
 }
 
