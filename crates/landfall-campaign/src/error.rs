@@ -32,7 +32,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// It was stopped.
-    #[error("stopped; nothing was left where results are kept")]
+    #[error("stopped; no result was kept")]
     Stopped,
 }
 

@@ -102,6 +102,16 @@ struct Candidate<'a> {
     seen: Seen<'a>,
 }
 
+/// The documents of each shard: one for each time that it was run.
+type Runs<'a> = BTreeMap<Shard, Vec<(Digest, &'a ShardDocument)>>;
+
+/// What a shard did for a task.
+struct Part<'a> {
+    document: &'a ShardDocument,
+    results: &'a Results,
+    recording: Option<Digest>,
+}
+
 /// What came of it, as far as it fits the plan.
 enum Seen<'a> {
     Done(&'a Results, Option<Digest>),
@@ -117,14 +127,19 @@ impl Campaign {
             .filter(|(_, document)| document.campaign == id && document.shard.of() == plan.shards)
             .map(|(digest, document)| (*digest, document))
             .collect();
-        let present: BTreeSet<Shard> = ours.values().map(|document| document.shard).collect();
+        let mut runs = Runs::new();
+        for (digest, document) in &ours {
+            runs.entry(document.shard)
+                .or_default()
+                .push((*digest, document));
+        }
         let mut campaign = Campaign {
             schema: SCHEMA.to_owned(),
             id,
             name: plan.name.clone(),
             shards: plan.shards,
             missing: Shard::all(plan.shards)
-                .filter(|shard| !present.contains(shard))
+                .filter(|shard| !runs.contains_key(shard))
                 .collect(),
             unreadable: Vec::new(),
             failed: Vec::new(),
@@ -137,89 +152,42 @@ impl Campaign {
             measured: Vec::new(),
         };
         for (number, task) in plan.tasks.iter().enumerate() {
-            campaign.add(plan, task, number, &ours, &present)?;
+            campaign.add(plan, task, number, &runs)?;
         }
         campaign.disagreeing.sort();
         campaign.disagreeing.dedup();
         Ok(campaign)
     }
 
+    /// Adds what came of a task.
     fn add(
         &mut self,
         plan: &Plan,
         task: &Task,
         number: usize,
-        documents: &BTreeMap<Digest, &ShardDocument>,
-        present: &BTreeSet<Shard>,
+        runs: &Runs<'_>,
     ) -> Result<(), Error> {
-        let mut done = Vec::new();
-        for &shard in present {
-            let of_shard = documents
-                .iter()
-                .filter(|(_, document)| document.shard == shard);
-            let mut candidates: Vec<Candidate<'_>> = of_shard
-                .map(|(digest, document)| Candidate {
-                    digest: *digest,
-                    document,
-                    seen: seen(document, plan, task, number),
-                })
-                .collect();
-            candidates.sort_by_cached_key(Candidate::rank);
-            let verdicts: BTreeSet<String> =
-                candidates.iter().filter_map(Candidate::verdict).collect();
-            if verdicts.len() > 1 {
-                self.disagreeing.push(shard);
+        let done = self.counted(plan, task, number, runs);
+        let is_one_recording = match task.share {
+            Share::Machines => {
+                let measured = done.into_iter().map(|part| Measured {
+                    shard: part.document.shard,
+                    machine: part.document.machine.clone(),
+                    results: Box::new(part.results.clone()),
+                });
+                self.measured.extend(measured);
+                return Ok(());
             }
-            let Some(best) = candidates.into_iter().next() else {
-                continue;
-            };
-            match best.seen {
-                Seen::Done(results, recording) => done.push((best.document, results, recording)),
-                Seen::Failed(why) => self.fail(best.document, task, why),
-            }
-        }
-        if task.share == Share::Machines {
-            let measured = done.into_iter().map(|(document, results, _)| Measured {
-                shard: document.shard,
-                machine: document.machine.clone(),
-                results: Box::new(results.clone()),
-            });
-            self.measured.extend(measured);
-            return Ok(());
-        }
-        let differs = if matches!(task.share, Share::Recordings { .. }) {
-            difference_of_plan
-        } else {
-            difference
+            Share::States { .. } => true,
+            Share::Recordings { .. } => false,
         };
-        // Held against one that lost most: what does not fit it is left out, and no loss is.
-        let failing = |results: &Results| results.proofs().map(|proof| proof.failing_states).max();
-        let reference = done
-            .iter()
-            .min_by_key(|(_, results, _)| Reverse(failing(results)));
-        if let Some(first) = reference.and_then(|(_, results, _)| results.proofs().next()) {
-            let fits = |results: &Results| results.proofs().find_map(|proof| differs(first, proof));
-            let (fitting, others): (Vec<_>, Vec<_>) = done
-                .iter()
-                .copied()
-                .partition(|(_, results, _)| fits(results).is_none());
-            for (document, results, _) in others {
-                let what = fits(results).unwrap_or_default();
-                self.fail(
-                    document,
-                    task,
-                    format!("it is of another proof than the others: its {what} differs"),
-                );
-            }
-            done = fitting;
-        }
-        let parts: Vec<ProofResults> = done
-            .iter()
-            .flat_map(|(_, results, _)| results.proofs().cloned())
-            .collect();
-        let merged = match task.share {
-            Share::Recordings { .. } => merge_recordings(&parts),
-            _ => merge_shards(&parts),
+        let done = self.fitting(task, done, is_one_recording);
+        let proofs = done.iter().flat_map(|part| part.results.proofs().cloned());
+        let proofs: Vec<ProofResults> = proofs.collect();
+        let merged = if is_one_recording {
+            merge_shards(&proofs)
+        } else {
+            merge_recordings(&proofs)
         };
         let results = match merged {
             Ok(results) => Some(results),
@@ -228,31 +196,97 @@ impl Campaign {
                 return Err(Error::Document(format!("{}: {error}", task.command)));
             }
         };
-        let shortest =
-            |proof: &ProofResults| proof.shortest.as_ref().map(|state| state.name.clone());
-        // Its name begins with the seed of its recording.
-        let shown = results.as_ref().and_then(shortest);
-        let has_it = |found: &Results| found.proofs().any(|proof| shortest(proof) == shown);
-        let shortest_in = shown.as_ref().and_then(|_| {
-            let of_it = done.iter().find(|(_, found, _)| has_it(found));
-            of_it.and_then(|(_, _, recording)| *recording)
-        });
-        let mut lost_in: Vec<Digest> = done
-            .iter()
-            .filter_map(|(_, _, recording)| *recording)
-            .collect();
+        let mut lost_in: Vec<Digest> = done.iter().filter_map(|part| part.recording).collect();
         lost_in.sort();
         self.proofs.push(Proof {
             command: task.command.clone(),
             recording: match task.share {
                 Share::States { recording } => Some(recording),
-                _ => shortest_in,
+                _ => results
+                    .as_ref()
+                    .and_then(|results| recording_of_shortest(results, &done)),
             },
             lost_in,
             shards: done.len() as u32,
             results,
         });
         Ok(())
+    }
+
+    /// Of each shard the run that counts, if it did the task; of others is kept why not.
+    fn counted<'a>(
+        &mut self,
+        plan: &Plan,
+        task: &Task,
+        number: usize,
+        runs: &Runs<'a>,
+    ) -> Vec<Part<'a>> {
+        let mut done = Vec::new();
+        for (shard, documents) in runs {
+            let candidates = documents.iter().map(|(digest, document)| Candidate {
+                digest: *digest,
+                document,
+                seen: seen(document, plan, task, number),
+            });
+            let mut candidates: Vec<Candidate<'a>> = candidates.collect();
+            candidates.sort_by_cached_key(Candidate::rank);
+            let verdicts: BTreeSet<String> =
+                candidates.iter().filter_map(Candidate::verdict).collect();
+            if verdicts.len() > 1 {
+                self.disagreeing.push(*shard);
+            }
+            let Some(best) = candidates.into_iter().next() else {
+                continue;
+            };
+            match best.seen {
+                Seen::Done(results, recording) => done.push(Part {
+                    document: best.document,
+                    results,
+                    recording,
+                }),
+                Seen::Failed(why) => self.fail(best.document, task, why),
+            }
+        }
+        done
+    }
+
+    /// Those that are of one proof, held against one that lost most: what does not fit it is left out, and no loss is.
+    fn fitting<'a>(
+        &mut self,
+        task: &Task,
+        done: Vec<Part<'a>>,
+        is_one_recording: bool,
+    ) -> Vec<Part<'a>> {
+        let differs = if is_one_recording {
+            difference
+        } else {
+            difference_of_plan
+        };
+        let failing = |part: &&Part<'_>| {
+            part.results
+                .proofs()
+                .map(|proof| proof.failing_states)
+                .max()
+        };
+        let most = done.iter().min_by_key(|part| Reverse(failing(part)));
+        let Some(first) = most.and_then(|part| part.results.proofs().next()) else {
+            return done;
+        };
+        let mut fitting = Vec::new();
+        for part in done {
+            match part
+                .results
+                .proofs()
+                .find_map(|proof| differs(first, proof))
+            {
+                None => fitting.push(part),
+                Some(what) => {
+                    let why = format!("it is of another proof than the others: its {what} differs");
+                    self.fail(part.document, task, why);
+                }
+            }
+        }
+        fitting
     }
 
     fn fail(&mut self, document: &ShardDocument, task: &Task, why: String) {
@@ -379,6 +413,19 @@ fn misfit(results: &Results, shard: Shard, plan: &Plan, task: &Task) -> Option<S
     } else {
         None
     }
+}
+
+/// The recording in which the shortest failing state is, of shards that made their own: a state's name begins with the seed of
+/// its recording.
+fn recording_of_shortest(results: &ProofResults, parts: &[Part<'_>]) -> Option<Digest> {
+    let shortest = |proof: &ProofResults| proof.shortest.as_ref().map(|state| state.name.clone());
+    let name = shortest(results)?;
+    let has_it = |part: &&Part<'_>| {
+        part.results
+            .proofs()
+            .any(|proof| shortest(proof).as_ref() == Some(&name))
+    };
+    parts.iter().find(has_it)?.recording
 }
 
 /// When a shard had ended.

@@ -28,6 +28,8 @@ use crate::plan::Plan;
 
 /// In objects that say nothing but that they are there.
 const BEGUN: &[u8] = b"landfall campaign\n";
+/// No document of a shard has more bytes.
+const LARGEST_DOCUMENT: u64 = 1 << 30;
 
 /// Where results are kept.
 pub struct ResultStore {
@@ -43,9 +45,6 @@ impl fmt::Debug for ResultStore {
         f.debug_tuple("ResultStore").field(&self.place).finish()
     }
 }
-
-/// No document of a shard has more bytes.
-const LARGEST_DOCUMENT: u64 = 1 << 30;
 
 /// What lies among the shards' documents.
 #[derive(Debug, Default)]
@@ -115,11 +114,6 @@ impl ResultStore {
             place: place.to_owned(),
             runtime,
         })
-    }
-
-    /// As the user calls it.
-    pub fn place(&self) -> &str {
-        &self.place
     }
 
     /// Finds out, before anything takes long, whether plans can be kept here.

@@ -99,7 +99,8 @@ pub struct CampaignReport {
     #[arg(value_name = "RESULTS/CAMPAIGN")]
     pub campaign: Location,
 
-    /// Directory for the page (index.html) and the document that it is made from (campaign.json).
+    /// Directory for the page (index.html), the document that it is made from (campaign.json) and, where machines were measured,
+    /// what was found of them (fleet.json).
     #[arg(long, value_name = "DIR", default_value = "landfall-campaign/report", value_hint = ValueHint::DirPath)]
     pub report: PathBuf,
 }

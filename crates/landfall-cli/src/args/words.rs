@@ -13,6 +13,17 @@ pub const OF_MAKING: [&str; 5] = [
     "--fua",
 ];
 
+/// Options of `landfall prove` that say which states of a recording are tried, and how.
+pub const OF_TRYING: [&str; 7] = [
+    "--states",
+    "--minutes",
+    "--model",
+    "--order",
+    "--workers",
+    "--check-all",
+    "--second-cuts",
+];
+
 /// The words of `landfall prove …` or another command without these options, however they were written.
 pub fn without(words: &[String], options: &[&str]) -> Vec<String> {
     let arguments = Arguments::command();

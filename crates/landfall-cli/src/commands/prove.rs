@@ -14,7 +14,7 @@ use landfall_prove::{Offer, Plan, Progress, Stop, subjects};
 
 use landfall_results::proof::{Outcome, ProofResults};
 
-use crate::args::words::{OF_MAKING, without};
+use crate::args::words::{OF_MAKING, OF_TRYING, without};
 use crate::args::{Prove, States, Workload};
 use crate::commands::documents::{command_line, prepare_report};
 use crate::commands::files::check_plain_file;
@@ -144,15 +144,8 @@ fn plan(
 /// The command line without what says which states are tried, what is kept, and where results go; with
 /// the recording instead of its making, if it was kept.
 fn again(words: impl Iterator<Item = String>) -> String {
-    const DROPPED: [&str; 16] = [
+    const OF_KEEPING: [&str; 9] = [
         "--state",
-        "--states",
-        "--minutes",
-        "--model",
-        "--order",
-        "--workers",
-        "--check-all",
-        "--second-cuts",
         "--shard",
         "--keep-image",
         "--json",
@@ -169,7 +162,12 @@ fn again(words: impl Iterator<Item = String>) -> String {
     } else {
         &[]
     };
-    let dropped: Vec<&str> = DROPPED.iter().chain(of_making).copied().collect();
+    let dropped: Vec<&str> = OF_TRYING
+        .iter()
+        .chain(&OF_KEEPING)
+        .chain(of_making)
+        .copied()
+        .collect();
     let words = without(&words, &dropped).into_iter();
     let again = words.map(|word| match word.strip_prefix("--keep-recording") {
         Some(rest) => quoted(&format!("--recording{rest}")),

@@ -1,12 +1,15 @@
 //! How many power cuts may lose something, given that some were tried.
 
+use statrs::distribution::{Beta, ContinuousCDF};
+
 /// The confidence with which it is said.
 const CONFIDENCE: f64 = 0.95;
 
 /// The share of cuts that lose something, which with 95% confidence is not exceeded if `losing` of `cuts` did: the
 /// one-sided bound of Clopper and Pearson (1934). `None` without a cut.
 ///
-/// It is the share at which so few losses, or fewer, are seen in 5% of all series of so many cuts.
+/// It is the share at which so few losses, or fewer, are seen in 5% of all series of so many cuts: a quantile of the beta
+/// distribution.
 pub fn losing_at_most(losing: u64, cuts: u64) -> Option<f64> {
     if cuts == 0 {
         return None;
@@ -14,30 +17,8 @@ pub fn losing_at_most(losing: u64, cuts: u64) -> Option<f64> {
     if losing >= cuts {
         return Some(1.0);
     }
-    let (mut low, mut high) = (0.0, 1.0);
-    // Each step halves it: more than a double can tell.
-    for _ in 0..64 {
-        let share = f64::midpoint(low, high);
-        if at_most(losing, cuts, share) > 1.0 - CONFIDENCE {
-            low = share;
-        } else {
-            high = share;
-        }
-    }
-    Some(high)
-}
-
-/// How probable it is that at most `losing` of `cuts` lose something, if each does with probability `share`.
-fn at_most(losing: u64, cuts: u64, share: f64) -> f64 {
-    let (yes, no) = (share.ln(), (-share).ln_1p());
-    let mut ways = 0.0;
-    let mut sum = 0.0;
-    for lost in 0..=losing {
-        // By logarithms: factors of thousands of cuts are beyond what a double holds.
-        sum += (ways + lost as f64 * yes + (cuts - lost) as f64 * no).exp();
-        ways += ((cuts - lost) as f64).ln() - ((lost + 1) as f64).ln();
-    }
-    sum
+    let shares = Beta::new(losing as f64 + 1.0, (cuts - losing) as f64);
+    shares.ok().map(|shares| shares.inverse_cdf(CONFIDENCE))
 }
 
 #[cfg(test)]

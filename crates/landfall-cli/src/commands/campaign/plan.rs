@@ -14,7 +14,7 @@ use landfall_lab::Stop;
 use landfall_os::PrivateDirectory;
 use landfall_os::humanize::quoted;
 
-use crate::args::words::{OF_MAKING, without};
+use crate::args::words::{OF_MAKING, OF_TRYING, without};
 use crate::args::{Arguments, CampaignEmit, CampaignPlan, Documents, LabRequest, Prove};
 use crate::commands::print_bytes;
 use crate::exit::{Code, Failure};
@@ -22,17 +22,6 @@ use crate::terminal::{remark, stop_on_signals};
 
 /// What every shard is given besides.
 const OF_RUNNING: [&str; 4] = ["--quiet", "-q", "--no-report", "--report"];
-/// What says which of its states are tried.
-const OF_TRYING: [&str; 7] = [
-    "--states",
-    "--minutes",
-    "--model",
-    "--order",
-    "--workers",
-    "--check-all",
-    "--second-cuts",
-];
-
 pub fn run(arguments: &CampaignPlan, quiet: bool) -> Result<Code, Failure> {
     let path = &arguments.file;
     let text = fs::read_to_string(path).map_err(|error| {

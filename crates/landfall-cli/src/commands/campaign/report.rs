@@ -18,6 +18,8 @@ use crate::exit::{Code, Failure};
 
 /// What the page is made from.
 const DOCUMENT: &str = "campaign.json";
+/// What its machines have in common, and which differ.
+const FLEET: &str = "fleet.json";
 
 pub fn run(arguments: &CampaignReport) -> Result<Code, Failure> {
     let location = &arguments.campaign;
@@ -53,6 +55,9 @@ pub fn run(arguments: &CampaignReport) -> Result<Code, Failure> {
         &arguments.report.join(DOCUMENT),
         merged.to_json().as_bytes(),
     )?;
+    if !members.is_empty() {
+        replace(&arguments.report.join(FLEET), fleet.to_json().as_bytes())?;
+    }
     let path = arguments.report.join(PAGE);
     replace(&path, rendered.as_bytes())?;
     let shown = text::text(&screen(&report));
