@@ -180,7 +180,7 @@ fn a_shard_that_is_missing_is_named_and_what_cannot_be_done_is_said() {
     let report = run(dir, ["campaign", "report", &place]);
     assert_eq!(report.code, Some(0), "{report:#?}");
     let page = fs::read_to_string(dir.join("landfall-campaign/report/index.html")).unwrap();
-    assert!(page.contains("as 1 of 2 shards found"));
+    assert!(page.contains("That is what 1 of 2 shards found"));
 
     shard(dir, &place, "1/3").assert_refused(2);
     run(dir, ["campaign", "merge", "results/0123456789abcdef"]).assert_refused(1);

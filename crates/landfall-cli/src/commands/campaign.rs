@@ -172,7 +172,8 @@ fn merge(arguments: &CampaignMerge) -> Result<Code, Failure> {
         }
     }
     if !is_stdout(&arguments.json) {
-        print_bytes(show::text(&merged, location).as_bytes())?;
+        let text = landfall_report::text::text(&show::blocks(&merged, location));
+        print_bytes(text.as_bytes())?;
     }
     let is_whole = if merged.is_whole() {
         Code::Measured

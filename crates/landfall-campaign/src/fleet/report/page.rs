@@ -3,7 +3,7 @@
 use landfall_lab::{Notice, Weight};
 use landfall_results::view::{Advised, Cell, Chapter, Claims, Figure, Page, Part};
 
-use super::screen::example;
+use super::screen::some;
 use super::sentences::{capital, counted, extent};
 use super::{Report, Shown, chart, sentences, shown, tables};
 use crate::fleet::{By, Fleet, SCHEMA_NAME};
@@ -20,16 +20,16 @@ pub fn page(report: &Report<'_>) -> Page {
     let fleet = report.fleet;
     let shown = shown(fleet);
     let mut parts = Vec::new();
-    if !fleet.disks.is_empty() {
-        parts.push(strange(fleet, &shown));
-        parts.push(rates(fleet, &shown));
-    }
     parts.extend(report.proofs.map(|proofs| Part {
         title: "Crash states tried and lost".to_owned(),
         sentences: proofs.sentences.clone(),
         chapters: vec![Chapter::of_table("Proofs", "", proofs.table.clone())],
         ..empty()
     }));
+    if !fleet.disks.is_empty() {
+        parts.push(strange(fleet, &shown));
+        parts.push(rates(fleet, &shown));
+    }
     let heading = Cell::toned(sentences::tone(report), format!("Campaign {}", report.name));
     Page {
         title: heading.text.clone(),
@@ -204,12 +204,7 @@ fn notices(report: &Report<'_>) -> Vec<Notice> {
         notices.push(Notice::new("suspicious-flush", Weight::Warning, text));
     }
     for doubt in &fleet.doubts {
-        let on = counted(doubt.machines.len(), "machine", "machines");
-        let text = format!(
-            "On {on}, such as {}: {}",
-            example(&doubt.machines),
-            doubt.text
-        );
+        let text = format!("On {}: {}", some(&doubt.machines), doubt.text);
         notices.push(Notice::new(&doubt.code, doubt.weight, text));
     }
     if !fleet.disks.is_empty() {

@@ -74,21 +74,24 @@ fn trust(fleet: &Fleet) -> Vec<Cell> {
             Weight::Danger => Tone::Bad,
             Weight::Warning | Weight::Note => Tone::Doubt,
         };
-        let on = counted(doubt.machines.len(), "machine", "machines");
         Cell::toned(
             tone,
-            format!(
-                "On {on}, such as {}: {}",
-                example(&doubt.machines),
-                doubt.text
-            ),
+            format!("On {}: {}", some(&doubt.machines), doubt.text),
         )
     });
     first_of(doubts, MOST_OTHERS)
 }
 
-pub(super) fn example(machines: &[String]) -> &str {
-    machines.first().map_or("", String::as_str)
+/// Machines, by one of them.
+pub(super) fn some(machines: &[String]) -> String {
+    match machines {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first, ..] => format!(
+            "{}, such as {first}",
+            counted(machines.len(), "machine", "machines")
+        ),
+    }
 }
 
 /// The models with most disks, by the figures that most of them have.

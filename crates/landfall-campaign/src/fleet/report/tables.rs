@@ -28,7 +28,12 @@ fn cells(fleet: &Fleet, shown: &Shown, of: impl Fn(usize) -> Option<Estimate>) -
         match of(*number) {
             Some(estimate) => [
                 print(estimate.median).into(),
-                interval(&estimate, print).into(),
+                // One value has none.
+                if estimate.low == estimate.high {
+                    NOTHING.into()
+                } else {
+                    interval(&estimate, print).into()
+                },
             ],
             None => [NOTHING.into(), NOTHING.into()],
         }

@@ -3,7 +3,6 @@
 use landfall_campaign::fleet::report::{Proofs, Report, page, screen};
 use landfall_campaign::fleet::{Fleet, Member};
 use landfall_campaign::{Campaign, Location};
-use landfall_os::humanize::quoted;
 use landfall_report::{html, text};
 use landfall_results::numbers::thousands;
 use landfall_results::proof::{Outcome, ProofResults, summary_text};
@@ -83,7 +82,6 @@ fn missing(campaign: &Campaign, location: &Location) -> Vec<String> {
 
 /// What was proven, a row for each proof.
 fn proofs(campaign: &Campaign, location: &Location) -> Proofs {
-    let place = quoted(&location.to_string());
     let outcome = campaign.outcome();
     let tone = match outcome {
         Outcome::LostNothing => Tone::Good,
@@ -138,28 +136,11 @@ fn proofs(campaign: &Campaign, location: &Location) -> Proofs {
         ];
         Row::of(summary_text::full_subject(results), cells)
     });
-    let sentences = campaign.proofs.iter().map(|proof| match &proof.results {
-        Some(results) => {
-            let of = if proof.shards < campaign.shards {
-                format!(", as {} of {} shards found", proof.shards, campaign.shards)
-            } else {
-                String::new()
-            };
-            let again = match (&results.shortest, proof.recording) {
-                (Some(state), Some(recording)) => format!(
-                    " To see it again: landfall campaign fetch {place} {recording}, then {}",
-                    state.command
-                ),
-                _ => String::new(),
-            };
-            format!(
-                "On {}, {} {}{of}.{again}",
-                results.filesystem_spec,
-                summary_text::full_subject(results),
-                summary_text::full_verdict(results)
-            )
-        }
-        None => format!("{}: no shard has done its part.", proof.command),
+    let sentences = campaign.proofs.iter().flat_map(|proof| {
+        let again = show::commands(proof, location).map(|[fetch, again]| {
+            format!("To see its shortest failing state again: {fetch}, then {again}")
+        });
+        show::sentences(campaign, proof).into_iter().chain(again)
     });
     Proofs {
         verdict: Cell::toned(tone, verdict),

@@ -1,46 +1,63 @@
 //! What a campaign came to, on the terminal: the verdicts first, then what is missing, each with the command that mends it.
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 
 use landfall_campaign::{Campaign, Location, Proof};
 use landfall_os::humanize::quoted;
 use landfall_results::numbers::thousands;
-use landfall_results::proof::{Outcome, Shard, summary_text};
+use landfall_results::proof::{Outcome, ProofResults, Shard, summary_text};
+use landfall_results::view::Block;
 
 /// Shards that are named one by one.
 const NAMED: usize = 8;
+/// Columns of what stands beneath a command.
+const BENEATH: u16 = 4;
 
-pub fn text(campaign: &Campaign, location: &Location) -> String {
-    let place = quoted(&location.to_string());
-    let mut text = format!(
-        "Campaign {} ({}): {}.\n",
-        campaign.id,
-        campaign.name,
-        verdict(campaign)
+/// All of it.
+pub fn blocks(campaign: &Campaign, location: &Location) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    say(
+        &mut blocks,
+        0,
+        format!(
+            "Campaign {} ({}): {}.",
+            campaign.id,
+            campaign.name,
+            verdict(campaign)
+        ),
     );
     for proof in &campaign.proofs {
-        text.push('\n');
-        text.push_str(&proof_text(campaign, proof, &place));
+        blocks.push(Block::Heading(proof.command.clone()));
+        blocks.extend(Block::prose(BENEATH, sentences(campaign, proof)));
+        if let Some([fetch, again]) = commands(proof, location) {
+            say(
+                &mut blocks,
+                BENEATH,
+                "To see its shortest failing state again:".to_owned(),
+            );
+            blocks.extend([Block::Command(fetch), Block::Command(again)]);
+        }
     }
     if !campaign.measured.is_empty() {
-        let machines: std::collections::BTreeSet<&str> = campaign
-            .measured
-            .iter()
-            .map(|one| one.machine.as_str())
-            .collect();
-        let _ = writeln!(
-            text,
-            "\n  Measured on {}: landfall campaign report {place}",
-            counted(machines.len(), "machine", "machines")
-        );
+        let machines = campaign.measured.iter().map(|one| one.machine.as_str());
+        let machines: BTreeSet<&str> = machines.collect();
+        let on = counted(machines.len(), "machine", "machines");
+        blocks.push(Block::Heading(format!("Measured on {on}")));
+        let place = quoted(&location.to_string());
+        blocks.push(Block::Command(format!("landfall campaign report {place}")));
     }
-    missing(campaign, location, &mut text);
-    let _ = writeln!(
-        text,
-        "\n  Machines were busy with it for {} all together.",
-        duration(campaign.machine_seconds)
+    missing(campaign, location, &mut blocks);
+    let busy = duration(campaign.machine_seconds);
+    say(
+        &mut blocks,
+        0,
+        format!("Machines were busy with it for {busy} all together."),
     );
-    text
+    blocks
+}
+
+fn say(blocks: &mut Vec<Block>, indent: u16, sentence: String) {
+    blocks.extend(Block::prose(indent, [sentence]));
 }
 
 /// In one clause, what it came to.
@@ -61,94 +78,84 @@ fn verdict(campaign: &Campaign) -> String {
     }
 }
 
-fn proof_text(campaign: &Campaign, proof: &Proof, place: &str) -> String {
-    let mut text = format!("  {}\n", proof.command);
+/// What a proof came to.
+pub fn sentences(campaign: &Campaign, proof: &Proof) -> Vec<String> {
     let Some(results) = &proof.results else {
-        text.push_str("    No shard has done its part.\n");
-        return text;
+        return vec!["No shard has done its part.".to_owned()];
     };
-    let subject = summary_text::full_subject(results);
-    let _ = writeln!(
-        text,
-        "    {subject} {} on {}.",
-        summary_text::full_verdict(results),
-        results.filesystem_spec
-    );
+    let mut sentences = vec![format!(
+        "On {}, {} {}.",
+        results.filesystem_spec,
+        summary_text::full_subject(results),
+        summary_text::full_verdict(results)
+    )];
     if proof.shards < campaign.shards {
-        let _ = writeln!(
-            text,
-            "    That is what {} of {} shards found: the others may find more.",
+        sentences.push(format!(
+            "That is what {} of {} shards found: the others may find more.",
             proof.shards, campaign.shards
-        );
+        ));
     }
-    for sentence in summary_text::violations(results) {
-        let _ = writeln!(text, "    {sentence}");
-    }
-    if let Some(shortest) = &results.shortest {
-        if let Some(recording) = proof.recording {
-            let _ = writeln!(
-                text,
-                "    To see it again, fetch the recording:\n      landfall campaign fetch {place} {recording}"
-            );
-        }
-        let _ = writeln!(
-            text,
-            "    and try its shortest state:\n      {}",
-            plain(&shortest.command)
-        );
-    }
-    text
+    sentences.extend(summary_text::violations(results));
+    sentences
 }
 
-fn missing(campaign: &Campaign, location: &Location, text: &mut String) {
+/// What fetches the recording of the shortest failing state, and what tries the state again, if there is one.
+pub fn commands(proof: &Proof, location: &Location) -> Option<[String; 2]> {
+    let shortest = |results: &ProofResults| Some(plain(&results.shortest.as_ref()?.command));
+    let again = proof.results.as_ref().and_then(shortest)?;
+    let place = quoted(&location.to_string());
+    let recording = proof.recording?;
+    Some([
+        format!("landfall campaign fetch {place} {recording}"),
+        again,
+    ])
+}
+
+fn missing(campaign: &Campaign, location: &Location, blocks: &mut Vec<Block>) {
     if !campaign.missing.is_empty() {
         let count = counted(campaign.missing.len(), "shard is", "shards are");
-        let _ = writeln!(text, "\n  {count} missing:");
-        for shard in campaign.missing.iter().take(NAMED) {
-            let _ = writeln!(text, "    {}", again(location, *shard));
-        }
-        rest(campaign.missing.len(), text);
+        blocks.push(Block::Heading(format!("{count} missing")));
+        let named = campaign.missing.iter().take(NAMED);
+        blocks.extend(named.map(|shard| Block::Command(again(location, *shard))));
+        rest(campaign.missing.len(), blocks);
     }
     if !campaign.failed.is_empty() {
         let count = counted(campaign.failed.len(), "task", "tasks");
-        let _ = writeln!(text, "\n  {count} could not be done:");
+        blocks.push(Block::Heading(format!("{count} could not be done")));
         for failed in campaign.failed.iter().take(NAMED) {
-            let _ = writeln!(
-                text,
-                "    shard {} on {}: {}: {}\n      {}",
-                failed.shard,
-                plain(&failed.machine),
-                failed.command,
-                plain(&failed.why),
-                again(location, failed.shard)
+            let machine = plain(&failed.machine);
+            let why = plain(&failed.why);
+            let text = format!(
+                "Shard {} on {machine}: {}: {why}",
+                failed.shard, failed.command
             );
+            say(blocks, BENEATH, text);
+            blocks.push(Block::Command(again(location, failed.shard)));
         }
-        rest(campaign.failed.len(), text);
+        rest(campaign.failed.len(), blocks);
     }
     if !campaign.unreadable.is_empty() {
-        let _ = writeln!(text, "\n  Not read among the shards' documents:");
-        for one in campaign.unreadable.iter().take(NAMED) {
-            let _ = writeln!(text, "    {}", plain(one));
-        }
-        rest(campaign.unreadable.len(), text);
+        blocks.push(Block::Heading(
+            "Not read among the shards' documents".to_owned(),
+        ));
+        let named = campaign.unreadable.iter().take(NAMED);
+        blocks.extend(named.map(|one| Block::Address(plain(one))));
+        rest(campaign.unreadable.len(), blocks);
     }
     if !campaign.disagreeing.is_empty() {
         let shards: Vec<String> = campaign.disagreeing.iter().map(Shard::to_string).collect();
-        let _ = writeln!(
-            text,
-            "\n  Run more than once, not with the same verdict, so that which lost most counts: shard {}.",
+        let text = format!(
+            "Run more than once, not with the same verdict, so that which lost most counts: shard {}.",
             shards.join(", ")
         );
+        say(blocks, 0, text);
     }
 }
 
-fn rest(count: usize, text: &mut String) {
+fn rest(count: usize, blocks: &mut Vec<Block>) {
     if count > NAMED {
-        let _ = writeln!(
-            text,
-            "    and {} more; --json names them all",
-            count - NAMED
-        );
+        let text = format!("and {} more; --json names them all", count - NAMED);
+        say(blocks, BENEATH, text);
     }
 }
 
