@@ -4,7 +4,8 @@
 //! - [`Database`]: one with its settings, made by [`named`]; [`list`] says which there are and where;
 //! - [`Running`]: one that was started in a directory; killed when dropped;
 //! - [`Session`]: one client's connection, [`Sql`] or [`KeyValue`];
-//! - [`Templates`]: empty data directories, made once and copied.
+//! - [`Templates`]: empty data directories, made once and copied;
+//! - [`cluster`]: several servers that keep the same.
 //!
 //! A database touches nothing but the directory that it was given, and a private directory for its
 //! socket; an installed service of the same kind is never spoken to. Servers are ours alone: they have a
@@ -26,6 +27,13 @@
     )
 )]
 
+#[cfg(any(
+    feature = "mariadb",
+    feature = "postgres",
+    feature = "redis",
+    feature = "etcd"
+))]
+pub mod cluster;
 #[cfg(test)]
 pub(crate) mod conformance;
 mod error;

@@ -236,6 +236,11 @@ impl Server {
         self.own.0.log()
     }
 
+    /// How it ended, if it did.
+    pub fn ended(&self) -> Option<ExitStatus> {
+        self.own.0.ended_within(Duration::ZERO).ok().flatten()
+    }
+
     /// CPU time of all its processes; zero once it has ended.
     pub fn cpu(&self) -> Duration {
         match self.own.0.ended_within(Duration::ZERO) {

@@ -46,7 +46,7 @@ impl Description {
 }
 
 /// Every setting of a subject with its value.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Chosen {
     subject: &'static str,
     values: Vec<(&'static Setting, String)>,

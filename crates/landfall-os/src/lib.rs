@@ -44,6 +44,7 @@ mod mount;
 #[cfg(feature = "serde")]
 mod names;
 mod nbd_device;
+mod network;
 mod payload;
 mod private_directory;
 mod process;
@@ -78,6 +79,7 @@ pub use loop_device::{AttachedLoop, LoopDevice, attached_loops};
 pub use memory::{available_memory, peak_resident, reset_peak_resident};
 pub use mount::{Mount, isolate_mounts, leave_mounts, mounts_under, share_mounts, unmount};
 pub use nbd_device::NbdDevice;
+pub use network::isolate_network;
 pub use payload::{ALIGNMENT, Payload};
 pub use private_directory::{PrivateDirectory, abandoned_in};
 pub use process::Process;

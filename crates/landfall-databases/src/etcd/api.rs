@@ -28,6 +28,9 @@ pub(super) struct RangeRequest {
     /// The most that are wanted; 0: all.
     #[prost(int64, tag = "3")]
     pub limit: i64,
+    /// Whether a member answers from what it has by itself, and asks no other.
+    #[prost(bool, tag = "7")]
+    pub serializable: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -125,14 +128,22 @@ const ANSWERING: Duration = Duration::from_secs(1);
 impl Connection {
     /// Connects to a server, which may not be ready to answer.
     pub fn open(socket: &Path) -> Result<Connection, String> {
+        Connection::to(format!("unix:{}", socket.display()), None)
+    }
+
+    /// Connects to a server at an address, `http://127.0.0.1:2379`, which may not be ready to answer; no answer may take longer
+    /// than `most`.
+    pub fn to(address: String, most: Option<Duration>) -> Result<Connection, String> {
         let failed = |error: &dyn Display| error.to_string();
         let runtime = Builder::new_current_thread()
             .enable_io()
             .enable_time()
             .build()
             .map_err(|error| failed(&error))?;
-        let address = format!("unix:{}", socket.display());
-        let endpoint = Endpoint::from_shared(address).map_err(|error| failed(&error))?;
+        let mut endpoint = Endpoint::from_shared(address).map_err(|error| failed(&error))?;
+        if let Some(most) = most {
+            endpoint = endpoint.connect_timeout(most).timeout(most);
+        }
         let connected = runtime.block_on(endpoint.connect());
         let channel = connected.map_err(|error| failed(&error))?;
         // What we asked for may be larger than what is usual.

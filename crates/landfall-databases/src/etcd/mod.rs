@@ -5,11 +5,13 @@
 //! them relative to it, for it keeps its own address in its data.
 
 mod api;
+pub(crate) mod cluster;
 mod metrics;
 mod options;
 mod running;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use self::options::Options;
 use self::running::Etcd;
@@ -81,14 +83,27 @@ impl Program {
             path,
         })
     }
+
+    fn required() -> Result<Program, DatabaseError> {
+        Self::find().ok_or_else(|| DatabaseError::NotInstalled {
+            what: TITLE.into(),
+            remedy: REMEDY.into(),
+        })
+    }
+}
+
+/// It reads what else it is told in variables.
+fn forget_variables(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("ETCD_") {
+            command.env_remove(name);
+        }
+    }
 }
 
 impl EtcdServer {
     fn run(&self, directory: &Path, stop: &Stop) -> Result<Etcd, DatabaseError> {
-        let program = Program::find().ok_or_else(|| DatabaseError::NotInstalled {
-            what: TITLE.into(),
-            remedy: REMEDY.into(),
-        })?;
+        let program = Program::required()?;
         let private = socket_directory()?;
         let socket = socket_path(&private, SOCKET)?;
         // It works elsewhere.
@@ -98,12 +113,7 @@ impl EtcdServer {
         };
         let data = absolute(directory)?;
         let mut command = program::command(&absolute(&program.path)?);
-        // It reads what else it is told there.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("ETCD_") {
-                command.env_remove(name);
-            }
-        }
+        forget_variables(&mut command);
         command
             .current_dir(private.path())
             .args(self.options.arguments())

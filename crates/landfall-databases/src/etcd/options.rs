@@ -88,7 +88,13 @@ impl Options {
         })
     }
 
-    /// As arguments of the server; later ones win.
+    /// What was asked for, as arguments of the server.
+    pub fn asked(&self) -> impl Iterator<Item = String> {
+        let asked = self.asked.iter();
+        asked.map(|(name, value)| format!("--{name}={value}"))
+    }
+
+    /// As arguments of a server that is alone; later ones win.
     pub fn arguments(&self) -> Vec<String> {
         let (socket, peers) = (format!("unix://{SOCKET}"), format!("unix://{PEERS}"));
         let cluster = format!("{NAME}={peers}");
@@ -100,11 +106,10 @@ impl Options {
             ("initial-advertise-peer-urls", &peers),
             ("initial-cluster", &cluster),
         ];
-        let asked = self.asked.iter();
         ours.into_iter()
             .chain(FIXED)
-            .chain(asked.map(|(name, value)| (name.as_str(), value.as_str())))
             .map(|(name, value)| format!("--{name}={value}"))
+            .chain(self.asked())
             .collect()
     }
 

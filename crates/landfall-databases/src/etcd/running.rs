@@ -196,6 +196,7 @@ impl KeyValue for Session {
                 key: from.clone(),
                 range_end: to.to_vec(),
                 limit: page,
+                serializable: false,
             })?;
             page = (page * 10).min(most);
             if !found.iter().all(|(key, value)| visit(key, value)) || !more {
@@ -244,7 +245,7 @@ fn is_late(status: &Status) -> bool {
 }
 
 /// What the server or the connection says, as our error.
-fn failed(status: &Status) -> DatabaseError {
+pub(super) fn failed(status: &Status) -> DatabaseError {
     let text = format!("{TITLE} says: {}", status.message());
     let is_about_space = ["no space left on device", "database space exceeded"]
         .iter()
