@@ -7,7 +7,7 @@
 //! - `subject`: what is proven; `record` runs it on a recorder, with a `writeback` injector if asked for;
 //! - `making`: how a recording was made, which is kept with it;
 //! - `history`: what was sent and acknowledged, and where among the device's writes;
-//! - `proof`: the whole of it; `explore`: the crash states, several `worker`s checking them; `judge` says what is lost;
+//! - `proof`: the whole of it; `explore`: the crash states, several `worker`s checking them, each on a `state_disk`; `judge` says what is lost;
 //! - `checks`: what was found in which files, told apart by `file_identity`: equal files are checked once;
 //! - `check_process`: another process, in which a linked-in store may crash on what a power cut left;
 //! - `second_cut`: the power goes again, while filesystem and subject recover;
@@ -48,6 +48,7 @@ mod second_cut;
 #[cfg(feature = "subjects")]
 pub mod self_test;
 mod shorten;
+mod state_disk;
 pub mod subject;
 #[cfg(feature = "subjects")]
 pub mod subjects;

@@ -97,6 +97,7 @@ fn run_workload(plan: &Plan, stop: &Stop) -> Result<(Recording, Making), Error> 
         latency: None,
         hold: plan.hold,
         offer: plan.offer,
+        order: None,
     };
     let backing = BackingDevice::recorder(&options, 0)?;
     let made = ScratchFilesystem::make(&plan.filesystem, backing, stop)?;

@@ -1,12 +1,11 @@
 //! Checks one crash state after the other: make it, mount it, let the subject recover, judge.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use landfall_os::{DeviceKind, Filesystem, Mount, PrivateDirectory};
+use landfall_os::{DeviceKind, Filesystem};
 use landfall_recorder::Recording;
-use landfall_recorder::crash::{Choice, CrashDisk, Layout, StateName, Stretch, Walker};
+use landfall_recorder::crash::{Choice, Layout, StateName, Stretch};
 
 use crate::Stop;
 use crate::check_process::{CheckIn, CheckProcess, check_here};
@@ -15,8 +14,9 @@ use crate::file_identity::FileIdentity;
 use crate::file_layout::files_below;
 use crate::history::{Acknowledged, History};
 use crate::judge::{Judgement, judge};
-use crate::scratch_fs::{FilesystemSpec, Kind, ext};
-use crate::subject::{Recovered, Subject, SubjectError};
+use crate::scratch_fs::{FilesystemSpec, Kind};
+use crate::state_disk::{Recovered, StateDisk, is_full};
+use crate::subject::{self, Subject, SubjectError};
 
 /// What all workers share.
 pub(crate) struct Case<'a> {
@@ -66,45 +66,35 @@ pub(crate) struct Worker<'a> {
     case: &'a Case<'a>,
     /// What checks the subject, if that is not this process. Goes first: it could keep the rest.
     check_process: Option<CheckProcess>,
-    // Before the mount point, which it may still be mounted on.
-    disk: CrashDisk,
-    walker: Walker<'a>,
-    mount_point: PathBuf,
+    disk: StateDisk<'a>,
     /// Why nothing can be checked any more: the last state is still mounted, and a filesystem mounted again would be
     /// that one; or nobody is there to check the subject.
     stuck: Option<String>,
     /// Whether what recovery writes is being recorded.
     records: bool,
-    // Holds the mount point: goes last.
-    _private: PrivateDirectory,
 }
 
 impl<'a> Worker<'a> {
     pub fn new(case: &'a Case<'a>) -> io::Result<Worker<'a>> {
-        let private = PrivateDirectory::create_in(case.directory)?;
+        let disk = StateDisk::new(case.recording, case.filesystem, case.memory, case.directory)?;
         let check_process = match case.check_in {
             CheckIn::AnotherProcess(program) if case.subject.is_linked_in() => {
-                Some(CheckProcess::new(program, private.path()))
+                Some(CheckProcess::new(program, disk.private()))
             }
             _ => None,
         };
         Ok(Worker {
             case,
             check_process,
-            disk: CrashDisk::start(case.recording, case.memory, case.directory)?,
-            walker: Walker::new(case.recording)?,
-            mount_point: private.open_directory("state")?,
+            disk,
             stuck: None,
             records: false,
-            _private: private,
         })
     }
 
     /// Makes the state, without mounting it.
     pub fn load(&mut self, name: &StateName) -> io::Result<()> {
-        let composition = self.walker.composition(name)?;
-        self.disk
-            .load(self.case.recording, name.cut, &composition.pieces)
+        self.disk.load(name)
     }
 
     /// Writes the state that was loaded last into a file.
@@ -173,7 +163,7 @@ impl<'a> Worker<'a> {
         }
         let cannot = |error: io::Error| format!("the state cannot be made: {error}");
         self.load(name).map_err(cannot)?;
-        let written = self.walker.written(name).map_err(cannot)?;
+        let written = self.disk.walker().written(name).map_err(cannot)?;
         Ok(self.case.history.between(written, position))
     }
 
@@ -184,18 +174,13 @@ impl<'a> Worker<'a> {
         said: &Acknowledged,
         checks: Option<&Checks>,
     ) -> Checked {
-        let known_errors = match self.recover_without_journal() {
-            Ok(Ok(errors)) => errors,
+        let Recovered {
+            mount,
+            known_errors,
+        } = match self.disk.recover() {
+            Ok(Ok(recovered)) => recovered,
             Ok(Err(problem)) => return Checked::Judged(Judgement::of_filesystem(said, problem)),
             Err(error) => return Checked::Unchecked(format!("e2fsck cannot be run: {error}")),
-        };
-        let mount = self.mount();
-        let mount = match mount {
-            Ok(mount) => mount,
-            Err(error) => {
-                let problem = format!("the filesystem cannot be mounted: {error}");
-                return Checked::Judged(Judgement::of_filesystem(said, problem));
-            }
         };
         let checked = self.inspect(mount.target(), said, known_errors, checks);
         match mount.unmount() {
@@ -208,17 +193,10 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn mount(&self) -> io::Result<Mount> {
-        let spec = self.case.filesystem;
-        let options = beside_others(spec);
-        let device = self.disk.device().path();
-        Mount::new(device, &self.mount_point, spec.kind.name(), &options)
-    }
-
     /// Describes the filesystem as it was when the recording began.
     pub fn look(&mut self) -> io::Result<Filesystem> {
-        self.disk.load(self.case.recording, 0, &[])?;
-        let mount = self.mount()?;
+        self.disk.load_beginning()?;
+        let mount = self.disk.mount()?;
         let mut filesystem = Filesystem::of(mount.target())?;
         for device in &mut filesystem.devices {
             device.kind = DeviceKind::Recorder;
@@ -241,7 +219,7 @@ impl<'a> Worker<'a> {
 
     /// Makes what the disk held in the end if everything arrived.
     fn load_end(&mut self) -> io::Result<()> {
-        let Some(last) = self.walker.epochs().last() else {
+        let Some(last) = self.disk.walker().epochs().last() else {
             return Ok(());
         };
         let choice = Choice::Upto {
@@ -254,33 +232,10 @@ impl<'a> Worker<'a> {
 
     /// The blocks of the subject's files on the state that was loaded last.
     fn files(&self) -> io::Result<Vec<Stretch>> {
-        let mount = self.mount()?;
+        let mount = self.disk.mount()?;
         let files = files_below(&home(mount.target()));
         mount.unmount()?;
         files
-    }
-
-    /// Repairs a filesystem without a journal, as a system does that boots. Returns how many errors the
-    /// filesystem knew of before the cut, or what is wrong with it.
-    fn recover_without_journal(&self) -> io::Result<Result<u32, String>> {
-        let device = self.disk.device().path();
-        let of_ext = matches!(
-            self.case.filesystem.kind,
-            Kind::Ext2 | Kind::Ext3 | Kind::Ext4
-        );
-        let superblock = if of_ext {
-            ext::Superblock::of(device)?
-        } else {
-            None
-        };
-        match superblock {
-            Some(superblock) if !superblock.has_journal => {
-                let problem = ext::repair(device)?;
-                Ok(problem.map_or(Ok(superblock.errors), Err))
-            }
-            Some(superblock) => Ok(Ok(superblock.errors)),
-            None => Ok(Ok(0)),
-        }
     }
 
     fn inspect(
@@ -293,7 +248,7 @@ impl<'a> Worker<'a> {
         let directory = home(root);
         let checked = match checks {
             // It was being created: of that nothing is promised, and some servers never start on it.
-            _ if self.case.creation && said.sent.is_empty() => Ok(Recovered::default()),
+            _ if self.case.creation && said.sent.is_empty() => Ok(subject::Recovered::default()),
             // What a full filesystem leaves room for is not told by its files.
             Some(checks) if !is_full(root) => {
                 match FileIdentity::of(&directory, self.case.subject.reads_times()) {
@@ -306,7 +261,7 @@ impl<'a> Worker<'a> {
         };
         let found = match checked {
             // Nobody was told that it is there.
-            Ok(found) if self.case.creation && said.acknowledged.is_empty() => Recovered {
+            Ok(found) if self.case.creation && said.acknowledged.is_empty() => subject::Recovered {
                 damage: None,
                 ..found
             },
@@ -314,14 +269,14 @@ impl<'a> Worker<'a> {
             Err(error) => return Checked::Unchecked(error.to_string()),
         };
         let mut judgement = judge(&found, said, self.case.subject.promise());
-        if let Err(problem) = self.filesystem_works(root, known_errors) {
+        if let Err(problem) = self.disk.filesystem_works(root, known_errors, self.records) {
             judgement.add_filesystem(problem);
         }
         Checked::Judged(judgement)
     }
 
     /// Has the subject recover and read everything back.
-    fn ask(&mut self, directory: &Path) -> Result<Recovered, SubjectError> {
+    fn ask(&mut self, directory: &Path) -> Result<subject::Recovered, SubjectError> {
         let stop = self.case.stop;
         match &mut self.check_process {
             Some(process) => process.check(directory, stop).unwrap_or_else(|why| {
@@ -330,51 +285,6 @@ impl<'a> Worker<'a> {
             }),
             None => check_here(self.case.subject, directory, stop),
         }
-    }
-
-    /// Whether the filesystem recovered for good: it can be written to, and has found no error in
-    /// itself since. Those that it knew of before are what an injected fault has left.
-    fn filesystem_works(&self, root: &Path, known_errors: u32) -> Result<(), String> {
-        let probe = root.join(".landfall-probe");
-        let write = || {
-            let mut file = File::create(&probe)?;
-            file.write_all(b"probe")?;
-            if self.records {
-                // As any other program's: it commits what the filesystem's journal has of the subject's changes,
-                // be their data written or not.
-                file.sync_all()?;
-            }
-            fs::remove_file(&probe)
-        };
-        match write() {
-            // It was full before the cut.
-            Err(error) if error.kind() == io::ErrorKind::StorageFull && is_full(root) => Ok(()),
-            result => result,
-        }
-        .map_err(|error| format!("the filesystem cannot be written to: {error}"))?;
-        let errors = format!("/sys/fs/ext4/{}/errors_count", self.disk.device().name());
-        let count = fs::read_to_string(errors).ok();
-        let count: u32 = count.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
-        match count.saturating_sub(known_errors) {
-            0 => Ok(()),
-            found => Err(format!("the filesystem found {found} errors in itself")),
-        }
-    }
-}
-
-/// Whether a filesystem may have no room for one more file: some keep a few blocks back, and some want
-/// many in one place for it.
-fn is_full(root: &Path) -> bool {
-    rustix::fs::statvfs(root)
-        .is_ok_and(|space| space.f_bavail <= space.f_blocks / 64 || space.f_ffree == 0)
-}
-
-/// The mount options of a filesystem of which several copies are mounted at the same time.
-fn beside_others(spec: &FilesystemSpec) -> String {
-    match spec.kind {
-        // They all have the same identity, which xfs does not take otherwise.
-        Kind::Xfs => format!("{},nouuid", spec.mount_options),
-        _ => spec.mount_options.clone(),
     }
 }
 

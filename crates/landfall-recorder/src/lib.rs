@@ -4,6 +4,7 @@
 //! - [`Recorder`]: the device. A real filesystem is made and mounted on it; clients put marks among its
 //!   writes.
 //! - [`Recording`]: what was on it, and what happened since.
+//! - [`SiteRecording`]: of several devices, in one [`CommonOrder`].
 //! - [`Counts`]: writes, bytes and flushes, exactly.
 //! - [`Fault`]: what else can go wrong.
 //! - [`Profile`]: how long a device of some kind takes.
@@ -21,6 +22,7 @@
 
 mod answer;
 mod atomic_unit;
+mod common_order;
 mod counts;
 pub mod crash;
 mod device;
@@ -37,11 +39,13 @@ mod recording;
 mod recording_file;
 mod served_device;
 mod server;
+mod site_recording;
 mod spill_file;
 pub mod wear;
 
 pub use answer::Answer;
 pub use atomic_unit::AtomicUnit;
+pub use common_order::CommonOrder;
 pub use counts::Counts;
 pub use event::{Event, EventKind, SECTOR, Span};
 pub use fault::Fault;
@@ -49,6 +53,7 @@ pub use latency::{Profile, Request};
 pub use recorder::{ClientMark, Options, Recorder};
 pub use recording::Recording;
 pub use served_device::Offer;
+pub use site_recording::SiteRecording;
 
 // The example of the README compiles, and is run where it can be.
 #[cfg(doctest)]

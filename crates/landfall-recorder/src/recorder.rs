@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use landfall_os::{BlockNode, PrivateDirectory};
 
 use crate::answer::{Answer, Due};
+use crate::common_order::{CommonOrder, Part};
 use crate::device::{Access, Device, Written};
 use crate::event::{Span, list_bytes};
 use crate::fault::{Faults, FlushFate, Refusal};
@@ -44,6 +45,8 @@ pub struct Options {
     pub hold: Duration,
     /// What the kernel is offered.
     pub offer: Offer,
+    /// The order that it shares with other recorders, if it does.
+    pub order: Option<CommonOrder>,
 }
 
 impl Options {
@@ -57,6 +60,7 @@ impl Options {
             latency: None,
             hold: Duration::ZERO,
             offer: Offer::default(),
+            order: None,
         }
     }
 }
@@ -115,6 +119,8 @@ struct State {
     recording: Stage,
     /// Events recorded.
     events: u64,
+    /// Where they are among those of other recorders.
+    part: Option<Part>,
     /// The recorded writes that have not been answered, in order.
     in_flight: Vec<InFlight>,
     /// Where was written, if anybody asked for that.
@@ -243,6 +249,10 @@ impl Shared {
         let contents = nameless(size <= options.memory, &options.directory)?;
         contents.set_len(size)?;
         let profile = options.latency.as_ref();
+        let part = match &options.order {
+            Some(order) => Some(order.join().ok_or(io::ErrorKind::QuotaExceeded)?),
+            None => None,
+        };
         Ok(Shared {
             size,
             contents,
@@ -256,6 +266,7 @@ impl Shared {
                 spill: SpillFile::new(options.memory, &options.directory)?,
                 recording: Stage::Before,
                 events: 0,
+                part,
                 in_flight: Vec::new(),
                 writes: None,
                 listener: None,
@@ -278,7 +289,8 @@ impl Shared {
         let base = nameless(self.size <= state.spill.limit(), directory)?;
         base.set_len(self.size)?;
         copy_written(&self.contents, &base, self.size)?;
-        state.begin = Instant::now();
+        let part = state.part.as_ref();
+        state.begin = part.map_or_else(Instant::now, Part::begin);
         state.recording = Stage::Recording(base);
         Ok(())
     }
@@ -311,6 +323,9 @@ impl State {
             .and_then(|_| self.spill.append(bytes));
         if let Err(error) = put {
             self.recording = Stage::Failed(error);
+        }
+        if let Some(part) = &self.part {
+            part.push();
         }
         self.events += 1;
         Some(self.events - 1)

@@ -36,9 +36,13 @@ pub struct WriteFate {
     pub fragments: Vec<usize>,
 }
 
-/// What became of the writes of the epoch in which the walker is.
-pub(super) fn fates(walker: &Walker<'_>, name: &StateName) -> io::Result<Vec<WriteFate>> {
-    let arrived = arrived_in(walker, name)?;
+/// What became of the writes of the epoch in which the walker is, of which those after the first `events` events never were.
+pub(super) fn fates(
+    walker: &Walker<'_>,
+    name: &StateName,
+    events: usize,
+) -> io::Result<Vec<WriteFate>> {
+    let arrived = arrived_before(walker, name, events)?;
     let writes = walker.epoch().writes.iter().enumerate();
     let changes = walker.changes();
     let fates = writes.map(|(write, &event)| WriteFate {
@@ -66,15 +70,30 @@ pub(super) fn arrived_in(walker: &Walker<'_>, name: &StateName) -> io::Result<Ve
         .map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, format!("{name}: {why}")))
 }
 
+/// Which changes of the epoch in which the walker is arrived, if only the first `events` events happened.
+fn arrived_before(walker: &Walker<'_>, name: &StateName, events: usize) -> io::Result<Vec<bool>> {
+    let mut arrived = arrived_in(walker, name)?;
+    let writes = &walker.epoch().writes;
+    for (arrived, change) in arrived.iter_mut().zip(walker.changes().list()) {
+        *arrived &= writes[change.write as usize] < events;
+    }
+    Ok(arrived)
+}
+
 impl Composition {
-    /// For a state of the epoch in which the walker is.
-    pub(super) fn new(walker: &Walker<'_>, name: &StateName) -> io::Result<Composition> {
-        let arrived = arrived_in(walker, name)?;
+    /// For a state of the epoch in which the walker is, of which those writes never were that come after the first `events`
+    /// events.
+    pub(super) fn new(
+        walker: &Walker<'_>,
+        name: &StateName,
+        events: usize,
+    ) -> io::Result<Composition> {
+        let arrived = arrived_before(walker, name, events)?;
         let selected = walker
             .changes()
             .select(walker.durable(), |change| arrived[change]);
         Ok(Composition {
-            position: position(walker.epoch(), name.choice),
+            position: position(walker.epoch(), name.choice).min(events),
             pieces: pieces(walker, &arrived),
             image: selected.image,
             omitted: selected.omitted,
@@ -249,6 +268,27 @@ mod tests {
         let pieces = composition(recording, name).unwrap().pieces;
         let image = image_of(recording, cut, &pieces);
         [image[0], image[512], image[1024]]
+    }
+
+    #[test]
+    fn what_is_written_after_the_cut_never_arrives() {
+        let recording = recording();
+        let mut walker = Walker::new(&recording).unwrap();
+        let name = "1:1:upto3".parse().unwrap();
+        let mut at = |events| {
+            let composition = walker.composition_before(&name, events).unwrap();
+            let image = image_of(&recording, 1, &composition.pieces);
+            let written = walker.written_before(&name, events).unwrap();
+            ([image[0], image[512]], composition.position, written)
+        };
+        // The epoch begins after the flush, which is event 1.
+        assert_eq!(at(2), ([1, 0], 2, 2));
+        assert_eq!(at(3), ([1, 0], 3, 2));
+        assert_eq!(at(4), ([2, 5], 4, 4));
+        assert_eq!(at(6), ([1, 5], 6, 6));
+        assert_eq!(at(9), ([1, 5], 8, 6));
+        let epochs: Vec<u32> = (0..=10).map(|events| walker.cut_at(events)).collect();
+        assert_eq!(epochs, [0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2]);
     }
 
     #[test]

@@ -61,21 +61,50 @@ impl<'a> Walker<'a> {
     ///
     /// Fails with [`InvalidInput`](io::ErrorKind::InvalidInput) if the recording has no such state.
     pub fn composition(&mut self, name: &StateName) -> io::Result<Composition> {
+        self.composition_before(name, usize::MAX)
+    }
+
+    /// As [`composition`](Walker::composition), if the power went after the first `events` events: what the state's epoch has
+    /// written later is not there, whatever its name says.
+    pub fn composition_before(
+        &mut self,
+        name: &StateName,
+        events: usize,
+    ) -> io::Result<Composition> {
         self.go_to(name.cut as usize)?;
-        Composition::new(self, name)
+        Composition::new(self, name, events)
+    }
+
+    /// The epoch in which the power is cut after the first `events` events.
+    pub fn cut_at(&self, events: usize) -> u32 {
+        // The flush that ends an epoch comes after its events.
+        let over = self
+            .epochs
+            .partition_point(|epoch| epoch.events.end < events);
+        over.min(self.epochs.len() - 1) as u32
     }
 
     /// What became of each write of the epoch in which the state's power is cut, in order. Fails as
     /// [`composition`](Walker::composition) does.
     pub fn fates(&mut self, name: &StateName) -> io::Result<Vec<WriteFate>> {
+        self.fates_before(name, usize::MAX)
+    }
+
+    /// As [`fates`](Walker::fates), if the power went after the first `events` events.
+    pub fn fates_before(&mut self, name: &StateName, events: usize) -> io::Result<Vec<WriteFate>> {
         self.go_to(name.cut as usize)?;
-        fates(self, name)
+        fates(self, name, events)
     }
 
     /// How many events there were when the last write happened of which the state has something: what was said later, no
     /// write can know of. Fails as [`composition`](Walker::composition) does.
     pub fn written(&mut self, name: &StateName) -> io::Result<usize> {
-        let fates = self.fates(name)?;
+        self.written_before(name, usize::MAX)
+    }
+
+    /// As [`written`](Walker::written), if the power went after the first `events` events.
+    pub fn written_before(&mut self, name: &StateName, events: usize) -> io::Result<usize> {
+        let fates = self.fates_before(name, events)?;
         let arrived = fates.iter().filter(|fate| fate.arrived.contains(&true));
         let last = arrived.map(|fate| fate.event + 1).max();
         // One that is carried may be older than what is durable.

@@ -173,7 +173,8 @@ fn a_file_that_is_whole_and_yet_no_recording_is_refused() {
     };
     fs::write(&path, with(0, &[])).unwrap();
     assert_equal(&small(), &load(&path).unwrap());
-    assert!(refusal_of(with(8, &[3])).contains("another version"));
+    assert!(refusal_of(with(8, &[3])).contains("several devices"));
+    assert!(refusal_of(with(8, &[4])).contains("another version"));
     // The extent's place and length, the spill file's length, and the kind and length of an event.
     let spill = HEADER + 16 + 4096 + 16;
     let cases = [
@@ -211,4 +212,80 @@ fn a_note_is_read_back_and_must_be_short() {
     let long = recording.with_note("n".repeat(65_537));
     let directory = tempfile::tempdir().unwrap();
     assert!(long.save(&directory.path().join("long")).is_err());
+}
+
+fn site() -> SiteRecording {
+    let other = RecordingBuilder::new(8 << 10).sector(1, 1).mark(b"b");
+    let events = small().events().len();
+    let mut order = vec![0; events];
+    order.extend([1, 1]);
+    order.swap(1, events);
+    let site = SiteRecording::new(vec![small(), other.build()], order).unwrap();
+    site.with_note("three words more")
+}
+
+#[test]
+fn a_recording_of_several_devices_is_loaded_as_it_was_saved() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("recording");
+    let site = site();
+    site.save(&path).unwrap();
+    let loaded = SiteRecording::load(&path, &std::env::temp_dir()).unwrap();
+    assert_eq!(loaded.note(), "three words more");
+    assert_eq!(loaded.order(), site.order());
+    for (one, other) in site.devices().iter().zip(loaded.devices()) {
+        assert_equal(one, other);
+    }
+    assert!(refusal(&path).contains("several devices"));
+    let (_directory, alone) = saved(&small());
+    let refused = SiteRecording::load(&alone, &std::env::temp_dir()).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .ends_with("is a recording of one device")
+    );
+}
+
+#[test]
+fn a_recording_of_several_devices_that_was_damaged_anywhere_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("recording");
+    site().save(&path).unwrap();
+    let refused = || {
+        let error = SiteRecording::load(&path, &std::env::temp_dir()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
+    };
+    let bytes = fs::read(&path).unwrap();
+    let file = File::options().write(true).open(&path).unwrap();
+    for (place, byte) in (0..).zip(&bytes) {
+        file.write_all_at(&[byte ^ 1 << (place % 8)], place)
+            .unwrap();
+        refused();
+        file.write_all_at(&[*byte], place).unwrap();
+    }
+    for len in (0..bytes.len() as u64).rev() {
+        file.set_len(len).unwrap();
+        refused();
+    }
+    // Whole, as far as the checksum tells.
+    let whole = bytes.len() - SUM;
+    let note = HEADER + "three words more".len();
+    for (place, new) in [
+        (HEADER - 8, 1_u64),
+        (HEADER - 8, 3),
+        (HEADER - 8, u64::MAX),
+        (note, u64::MAX),
+        (note, 3),
+        (note + 8, 1),
+        (note + 16 + site().events(), u64::MAX),
+        (note + 16 + site().events(), 7),
+    ] {
+        let mut other = bytes[..whole].to_owned();
+        other[place..place + 8].copy_from_slice(&new.to_le_bytes());
+        let mut writer = Summing::new(io::sink());
+        writer.write_all(&other).unwrap();
+        other.extend(writer.sum());
+        fs::write(&path, other).unwrap();
+        refused();
+    }
 }
