@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use landfall_os::Host;
+use landfall_prove::cluster::ClusterPlan;
 use landfall_prove::{Error, Plan, Progress, Proof, Stop, self_test};
 
 use crate::{Found, Notice, Results, SCHEMA_NAME, SiteDescription, SiteKind};
@@ -17,6 +18,18 @@ pub fn prove(
 ) -> Result<Results, Error> {
     let run = Run::begin(command, &plan.directory);
     let proof = landfall_prove::prove(plan, stop, progress)?;
+    run.results(vec![proof], Vec::new())
+}
+
+/// Proves what `plan` says of a cluster.
+pub fn prove_cluster(
+    plan: &ClusterPlan,
+    command: &str,
+    stop: &Stop,
+    progress: &mut dyn Progress,
+) -> Result<Results, Error> {
+    let run = Run::begin(command, &plan.directory);
+    let proof = landfall_prove::cluster::prove_cluster(plan, stop, progress)?;
     run.results(vec![proof], Vec::new())
 }
 

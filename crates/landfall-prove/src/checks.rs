@@ -11,30 +11,39 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::file_identity::FileIdentity;
-use crate::subject::Recovered;
 
 /// What was found in which files.
-#[derive(Debug, Default)]
-pub(crate) struct Checks {
-    by_files: Mutex<HashMap<FileIdentity, Found>>,
+#[derive(Debug)]
+pub(crate) struct Checks<T> {
+    by_files: Mutex<HashMap<FileIdentity, Found<T>>>,
     changed: Condvar,
     equal: AtomicU64,
 }
 
 #[derive(Clone, Debug)]
-enum Found {
+enum Found<T> {
     /// Somebody is looking.
     UnderWay,
-    This(Recovered),
+    This(T),
 }
 
-impl Checks {
+impl<T> Default for Checks<T> {
+    fn default() -> Checks<T> {
+        Checks {
+            by_files: Mutex::default(),
+            changed: Condvar::default(),
+            equal: AtomicU64::default(),
+        }
+    }
+}
+
+impl<T: Clone> Checks<T> {
     /// What was found in these files, or is found there now by `check`.
     pub fn once<E>(
         &self,
         files: FileIdentity,
-        check: impl FnOnce() -> Result<Recovered, E>,
-    ) -> Result<Recovered, E> {
+        check: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
         let mut by_files = self.lock();
         loop {
             match by_files.get(&files) {
@@ -68,19 +77,19 @@ impl Checks {
         self.equal.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<FileIdentity, Found>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<FileIdentity, Found<T>>> {
         self.by_files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The right to check these files; whoever waits for it goes on when it is dropped, also by a panic.
-struct Claim<'a> {
-    checks: &'a Checks,
+struct Claim<'a, T: Clone> {
+    checks: &'a Checks<T>,
     files: FileIdentity,
-    found: Option<Recovered>,
+    found: Option<T>,
 }
 
-impl Drop for Claim<'_> {
+impl<T: Clone> Drop for Claim<'_, T> {
     fn drop(&mut self) {
         let mut by_files = self.checks.lock();
         match self.found.take() {
@@ -98,6 +107,7 @@ mod tests {
     use std::sync::Barrier;
 
     use super::*;
+    use crate::subject::Recovered;
 
     fn files(content: &str) -> FileIdentity {
         let directory = tempfile::tempdir().unwrap();

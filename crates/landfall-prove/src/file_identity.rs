@@ -46,6 +46,18 @@ impl FileIdentity {
     }
 }
 
+impl FileIdentity {
+    /// Of several directories' files, and of a word that is told besides.
+    pub fn joined(parts: &[FileIdentity], word: &str) -> FileIdentity {
+        let mut hasher = Hasher::new();
+        for part in parts {
+            hasher.write(&part.0.to_le_bytes());
+        }
+        hasher.write(word.as_bytes());
+        FileIdentity(hasher.finish_128())
+    }
+}
+
 struct Reader {
     with_times: bool,
     hasher: Hasher,

@@ -23,13 +23,31 @@ impl History {
         let mut marks = Vec::new();
         for (index, event) in recording.events().iter().enumerate() {
             if let EventKind::Mark(bytes) = event.kind {
-                let said = parse_marks(&recording.bytes(bytes)?)
-                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-                marks.extend(said.into_iter().map(|mark| (index, mark)));
+                marks.push((index, recording.bytes(bytes)?));
             }
+        }
+        History::of_marks(marks)
+    }
+
+    /// Reads marks, each with the number of events before it.
+    pub fn of_marks(written: Vec<(usize, Vec<u8>)>) -> io::Result<History> {
+        let mut marks = Vec::new();
+        for (index, bytes) in written {
+            let said = parse_marks(&bytes)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            marks.extend(said.into_iter().map(|mark| (index, mark)));
         }
         let before = Acknowledged::default();
         Ok(History { before, marks })
+    }
+
+    /// How many events there were when each acknowledgement had been said.
+    pub fn acknowledgements(&self) -> impl Iterator<Item = usize> {
+        let acknowledged = self.marks.iter();
+        acknowledged.filter_map(|(index, mark)| match mark {
+            Mark::Acknowledged(_) => Some(index + 1),
+            _ => None,
+        })
     }
 
     /// Of a recording during which nothing is said, since the power had gone before.

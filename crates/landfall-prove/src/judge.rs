@@ -43,10 +43,15 @@ impl Judgement {
             .unwrap_or_else(|| violation.words().to_owned())
     }
 
+    /// A promise was broken, in this way.
+    pub fn add(&mut self, violation: Violation, detail: String) {
+        self.violations.insert(violation);
+        self.details.push((violation, detail));
+    }
+
     /// A filesystem that could be read, and is not well all the same.
     pub fn add_filesystem(&mut self, problem: String) {
-        self.violations.insert(Violation::Filesystem);
-        self.details.push((Violation::Filesystem, problem));
+        self.add(Violation::Filesystem, problem);
     }
 
     /// A filesystem that did not recover: nothing acknowledged can be read.
@@ -149,7 +154,7 @@ pub fn judge(found: &Recovered, said: &Acknowledged, promise: Promise) -> Judgem
 }
 
 /// Numbers as `1-5, 7, 9-10`; the first few of many.
-fn ranges(numbers: &BTreeSet<u64>) -> String {
+pub(crate) fn ranges(numbers: &BTreeSet<u64>) -> String {
     const MOST: usize = 6;
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for &number in numbers {

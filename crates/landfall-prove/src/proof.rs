@@ -286,6 +286,7 @@ fn examine(
         creation: making.creation,
         writeback: making.writeback,
         shard: plan.shard,
+        cluster: None,
         workload: Workload {
             sent: whole.sent.len() as u64,
             acknowledged: whole.acknowledged.len() as u64,
@@ -338,7 +339,7 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn tell(progress: &mut dyn Progress, tally: &Tally, planned: usize) {
+pub(crate) fn tell(progress: &mut dyn Progress, tally: &Tally, planned: usize) {
     let done = (tally.checked + tally.unchecked.as_ref().map_or(0, |u| u.states)) as usize;
     let seconds = tally.took.as_secs_f64();
     let left = Duration::try_from_secs_f64(

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use landfall_os::sync_filesystem;
 use landfall_recorder::{ClientMark, Fault, Recorder, Recording};
 
-use crate::subject::{AckSink, Mark, Subject, parse_marks};
+use crate::subject::{AckSink, Mark, Subject, SubjectError, parse_marks};
 use crate::worker::home;
 use crate::writeback::WritebackInjector;
 use crate::{Error, Stop};
@@ -72,31 +72,15 @@ pub(crate) fn record(
         begin()?;
     }
     recorder.set_faults(workload.faults.to_vec());
-    let runner = WorkloadRunner {
-        recorder,
-        most: workload.transactions,
-        injector: Mutex::new(injector),
-        stop,
-        sent: AtomicU64::new(0),
-        acknowledged: AtomicU64::new(0),
-        nonsense: Mutex::new(None),
-    };
-    let marks = recorder.listen();
-    let result = std::thread::scope(|scope| {
-        scope.spawn(|| runner.hear(marks));
-        let _until_it_ends = Listening(recorder);
-        subject.run(&home, &mut &runner, stop)
-    });
-    let nonsense = lock(&runner.nonsense).take();
-    // Its file would keep the filesystem from being unmounted.
-    drop(runner);
+    let run = |sink: &mut dyn AckSink| subject.run(&home, sink, stop);
+    // The injector goes: its file would keep the filesystem from being unmounted.
+    let result = run_workload(recorder, workload.transactions, injector, stop, run);
     recorder.set_faults(Vec::new());
     let recording = recorder
         .finish()
         .map_err(Error::io("cannot keep the recording"))?;
-    match result {
+    match result? {
         _ if stop.is_requested() => Err(Error::Stopped),
-        _ if nonsense.is_some() => Err(Error::Subject(nonsense.unwrap_or_default())),
         Ok(()) => Ok(Recorded {
             recording,
             ended: None,
@@ -110,6 +94,36 @@ pub(crate) fn record(
             "{} cannot be run: {error}",
             subject.name()
         ))),
+    }
+}
+
+/// Has `run` run transactions, at most so many, and puts what it and the programs that it starts say among the writes of
+/// `recorder`; returns what became of it. What they say that is no mark is an error.
+pub(crate) fn run_workload(
+    recorder: &Recorder,
+    most: u64,
+    injector: Option<WritebackInjector>,
+    stop: &Stop,
+    run: impl FnOnce(&mut dyn AckSink) -> Result<(), SubjectError>,
+) -> Result<Result<(), SubjectError>, Error> {
+    let runner = WorkloadRunner {
+        recorder,
+        most,
+        injector: Mutex::new(injector),
+        stop,
+        sent: AtomicU64::new(0),
+        acknowledged: AtomicU64::new(0),
+        nonsense: Mutex::new(None),
+    };
+    let marks = recorder.listen();
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| runner.hear(marks));
+        let _until_it_ends = Listening(recorder);
+        run(&mut &runner)
+    });
+    match lock(&runner.nonsense).take() {
+        Some(nonsense) if !stop.is_requested() => Err(Error::Subject(nonsense)),
+        _ => Ok(result),
     }
 }
 

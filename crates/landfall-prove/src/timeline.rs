@@ -55,6 +55,7 @@ fn around(
         let mut push = |what| {
             moments.push(Moment {
                 ms: event.at.as_secs_f64() * 1e3,
+                node: None,
                 what,
                 after_cut,
             });

@@ -31,7 +31,7 @@ pub(crate) struct Case<'a> {
     /// Whether the subject's creation is a part of that.
     pub creation: bool,
     /// What was found in which files, if equal ones are to be checked once.
-    pub checks: Option<&'a Checks>,
+    pub checks: Option<&'a Checks<subject::Recovered>>,
     /// What was said.
     pub history: &'a History,
     /// Whether to stop.
@@ -148,7 +148,7 @@ impl<'a> Worker<'a> {
         &mut self,
         name: &StateName,
         position: usize,
-        checks: Option<&Checks>,
+        checks: Option<&Checks<subject::Recovered>>,
     ) -> Checked {
         match self.make(name, position) {
             Ok(said) => self.recover(name, &said, checks),
@@ -172,7 +172,7 @@ impl<'a> Worker<'a> {
         &mut self,
         name: &StateName,
         said: &Acknowledged,
-        checks: Option<&Checks>,
+        checks: Option<&Checks<subject::Recovered>>,
     ) -> Checked {
         let Recovered {
             mount,
@@ -196,13 +196,7 @@ impl<'a> Worker<'a> {
     /// Describes the filesystem as it was when the recording began.
     pub fn look(&mut self) -> io::Result<Filesystem> {
         self.disk.load_beginning()?;
-        let mount = self.disk.mount()?;
-        let mut filesystem = Filesystem::of(mount.target())?;
-        for device in &mut filesystem.devices {
-            device.kind = DeviceKind::Recorder;
-        }
-        mount.unmount()?;
-        Ok(filesystem)
+        describe(&self.disk)
     }
 
     /// Which files lie where, at the end of the recording and at its beginning; nothing where the filesystem does not
@@ -243,7 +237,7 @@ impl<'a> Worker<'a> {
         root: &Path,
         said: &Acknowledged,
         known_errors: u32,
-        checks: Option<&Checks>,
+        checks: Option<&Checks<subject::Recovered>>,
     ) -> Checked {
         let directory = home(root);
         let checked = match checks {
@@ -286,6 +280,17 @@ impl<'a> Worker<'a> {
             None => check_here(self.case.subject, directory, stop),
         }
     }
+}
+
+/// Describes the filesystem of the state that was loaded last.
+pub(crate) fn describe(disk: &StateDisk<'_>) -> io::Result<Filesystem> {
+    let mount = disk.mount()?;
+    let mut filesystem = Filesystem::of(mount.target())?;
+    for device in &mut filesystem.devices {
+        device.kind = DeviceKind::Recorder;
+    }
+    mount.unmount()?;
+    Ok(filesystem)
 }
 
 /// The subject's directory on a filesystem.

@@ -42,6 +42,12 @@ impl CommonOrder {
         })
     }
 
+    /// How many events there are until now.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
+        self.lock().events.len()
+    }
+
     /// Whose each event is that was recorded until now.
     pub(crate) fn events(&self) -> Vec<u8> {
         self.lock().events.clone()

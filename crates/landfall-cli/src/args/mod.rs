@@ -26,7 +26,7 @@ pub use campaign::{
     CampaignReport, CampaignRun,
 };
 pub use log::{Log, LogCommand, LogDirectory, LogSalvage};
-pub use prove::{Prove, States, Workload};
+pub use prove::{Prove, StateName, States, Workload};
 pub use state::{State, StateCommand};
 pub use store::{Store, StoreCommand, StoreDirectory, StoreDump, StoreStat};
 pub use witness::{

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use landfall_lab::arguments::setting;
+use landfall_prove::cluster::{ClusterStateName, Cuts, NODES};
 use landfall_prove::scratch_fs::FilesystemSpec;
 use landfall_prove::{CutName, Plan};
 use landfall_recorder::crash::{Model, Order};
@@ -12,6 +13,22 @@ use landfall_recorder::{AtomicUnit, Fault};
 use landfall_results::proof::Shard;
 
 use super::Documents;
+
+/// What makes no sense of several disks, or is not done with them.
+const OF_ONE_DISK: [&str; 12] = [
+    "self_test",
+    "catalogue",
+    "seeds",
+    "in_uml",
+    "creation",
+    "fua",
+    "writeback",
+    "faults",
+    "second_cuts",
+    "shard",
+    "keep_image",
+    "atomic",
+];
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 lost nothing, 1 could not be proven, 2 wrong command line, 3 lost something, 130 stopped \
@@ -73,14 +90,19 @@ pub struct Workload {
     #[arg(long, value_name = "COMMAND")]
     pub check: Option<String>,
 
+    /// Prove a cluster of this many nodes, each on a disk of its own, whose power goes at the same moment; 'landfall subjects'
+    /// says which there are.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(*NODES.start() as i64..=*NODES.end() as i64), conflicts_with_all = OF_ONE_DISK)]
+    pub nodes: Option<u8>,
+
     /// Filesystem, with its mount options, its size and options of mkfs: ext4,data=journal,size=128M,
     /// '-O ^has_journal'.
     #[arg(long = "fs", value_name = "FS[,OPTION…]", default_value = "ext4")]
     pub filesystem: FilesystemSpec,
 
-    /// Transactions that are run.
-    #[arg(long, value_name = "N", default_value_t = Plan::TRANSACTIONS, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    pub transactions: u64,
+    /// Transactions that are run [default: 100; of a cluster 40].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub transactions: Option<u64>,
 
     /// Cut the power while the subject is created too. Until it has acknowledged something, it may be damaged.
     #[arg(long)]
@@ -125,6 +147,10 @@ pub struct States {
     #[arg(long, value_name = "M", value_parser = minutes)]
     pub minutes: Option<Duration>,
 
+    /// Which nodes of a cluster lose power: all (at any moment), some (when all are killed), both (half of the states each).
+    #[arg(long, value_name = "WHICH", default_value_t = Cuts::Both, requires = "nodes")]
+    pub cuts: Cuts,
+
     /// What the disk keeps of what was not flushed: flushed (nothing), prefix (writes in order, up to
     /// any sector), subset (any sectors).
     #[arg(long, value_name = "MODEL", default_value_t = Model::Subset)]
@@ -162,13 +188,30 @@ pub struct States {
     #[arg(long, value_name = "I/N", requires = "recording", conflicts_with_all = ["only", "self_test", "catalogue"])]
     pub shard: Option<Shard>,
 
-    /// Try this state only, by its name, as 1:12:s2a0; after a second cut, 1:12:s2a0/1:3:none.
-    #[arg(long = "state", value_name = "NAME")]
-    pub only: Option<CutName>,
+    /// Try this state only, by its name, as 1:12:s2a0; after a second cut, 1:12:s2a0/1:3:none; of a cluster,
+    /// 1:120:none,upto3,r5:late0.
+    #[arg(long = "state", value_name = "NAME", value_parser = state)]
+    pub only: Option<StateName>,
 
     /// Write the image of the shortest failing state to this file.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub keep_image: Option<PathBuf>,
+}
+
+/// The name of a state: of one disk, or of the disks of a cluster.
+#[derive(Clone)]
+pub enum StateName {
+    OfDisk(CutName),
+    OfCluster(ClusterStateName),
+}
+
+fn state(text: &str) -> Result<StateName, String> {
+    // That of a cluster has one part more.
+    if text.matches(':').count() == 3 && !text.contains('/') {
+        text.parse().map(StateName::OfCluster)
+    } else {
+        text.parse().map(StateName::OfDisk)
+    }
 }
 
 fn minutes(text: &str) -> Result<Duration, String> {

@@ -14,7 +14,8 @@ pub const OF_MAKING: [&str; 5] = [
 ];
 
 /// Options of `landfall prove` that say which states of a recording are tried, and how.
-pub const OF_TRYING: [&str; 7] = [
+pub const OF_TRYING: [&str; 8] = [
+    "--cuts",
     "--states",
     "--minutes",
     "--model",

@@ -8,14 +8,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use landfall_lab::Results;
-use landfall_lab::prove::{prove, self_test};
+use landfall_lab::prove::{prove, prove_cluster, self_test};
 use landfall_os::humanize::quoted;
+use landfall_prove::cluster::{self, ClusterPlan};
 use landfall_prove::{Offer, Plan, Progress, Stop, subjects};
 
 use landfall_results::proof::{Outcome, ProofResults};
 
 use crate::args::words::{OF_MAKING, OF_TRYING, without};
-use crate::args::{Prove, States, Workload};
+use crate::args::{Prove, StateName, States, Workload};
 use crate::commands::documents::{command_line, prepare_report};
 use crate::commands::files::check_plain_file;
 use crate::commands::print_bytes;
@@ -50,21 +51,35 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         .map(landfall_lab::canonical_directory)
         .transpose()?;
     // What is wrong with the command line is said before anything is started.
-    let plan = if tests_itself || lists_faults {
-        None
-    } else {
-        Some(plan(
+    let plan = match (tests_itself || lists_faults, workload.nodes) {
+        (true, _) => Planned::SelfTest,
+        (false, Some(nodes)) => {
+            let nodes = usize::from(nodes);
+            let plan = plan_cluster(
+                subject.as_deref(),
+                nodes,
+                workload,
+                states,
+                directory.as_deref(),
+            )?;
+            Planned::OfCluster(plan)
+        }
+        (false, None) => Planned::OfDisk(plan(
             subject.as_deref(),
             workload,
             states,
             directory.as_deref(),
-        )?)
+        )?),
     };
     let place = directory.clone().unwrap_or_else(std::env::temp_dir);
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
-    let offer = plan.as_ref().map(|plan| plan.offer).unwrap_or_default();
-    if in_uml::is_needed(asks_for_uml, subject.as_deref(), &place, offer, quiet)? {
+    let offer = match &plan {
+        Planned::OfDisk(plan) => plan.offer,
+        _ => Offer::default(),
+    };
+    let is_cluster = matches!(plan, Planned::OfCluster(_));
+    if !is_cluster && in_uml::is_needed(asks_for_uml, subject.as_deref(), &place, offer, quiet)? {
         return in_uml::run(&stop);
     }
     if lists_faults {
@@ -77,12 +92,17 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         );
     }
     let _unless_written = prepare_report(&documents)?;
-    let most = plan.as_ref().map_or(Plan::STATES, |plan| plan.states);
+    let most = match &plan {
+        Planned::OfDisk(plan) => plan.states,
+        Planned::OfCluster(plan) => plan.states,
+        Planned::SelfTest => Plan::STATES,
+    };
     let mut display = Display(Bar::new(quiet, most));
     let command = command_line();
     let proven = match &plan {
-        Some(plan) => prove(plan, &command, &stop, &mut display),
-        None => self_test(directory.as_deref(), &command, &stop, &mut display),
+        Planned::OfDisk(plan) => prove(plan, &command, &stop, &mut display),
+        Planned::OfCluster(plan) => prove_cluster(plan, &command, &stop, &mut display),
+        Planned::SelfTest => self_test(directory.as_deref(), &command, &stop, &mut display),
     };
     display.0.finish();
     let results = proven.map_err(|error| {
@@ -90,13 +110,67 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         // Whatever kept it from being proven: it is not proven.
         if failure.code == Code::Refused {
             failure.code = Code::Failed;
-            failure.text += &in_uml::hint(&place, offer);
+            if !is_cluster {
+                failure.text += &in_uml::hint(&place, offer);
+            }
         }
         failure
     })?;
     documents.write(&results)?;
     documents.print(&results, true)?;
     Ok(code(&results, tests_itself))
+}
+
+/// What is to be proven.
+enum Planned {
+    OfDisk(Plan),
+    OfCluster(ClusterPlan),
+    SelfTest,
+}
+
+/// What the command line asks to be proven of a cluster.
+fn plan_cluster(
+    subject: Option<&str>,
+    nodes: usize,
+    workload: Workload,
+    states: States,
+    directory: Option<&Path>,
+) -> Result<ClusterPlan, Failure> {
+    let name = subject.unwrap_or("command");
+    let settings = settings(&workload);
+    let subject = cluster::named(name, &settings, nodes)?;
+    let mut plan = ClusterPlan::new(subject, nodes, workload.filesystem);
+    if let Some(directory) = directory {
+        plan.directory = directory.to_owned();
+    }
+    plan.again = again_here();
+    plan.transactions = workload.transactions.unwrap_or(ClusterPlan::TRANSACTIONS);
+    plan.keep_recording = workload.keep_recording;
+    plan.recorded = workload.recording;
+    plan.cuts = states.cuts;
+    plan.states = states.states as usize;
+    plan.most_time = states.minutes;
+    plan.model = states.model;
+    plan.seed = states.seed;
+    plan.workers = states.workers.map(|workers| workers as usize);
+    plan.check_all = states.check_all;
+    plan.only = match states.only {
+        None => None,
+        Some(StateName::OfCluster(name)) => Some(name),
+        Some(StateName::OfDisk(name)) => {
+            let text = format!("{name} is a state of one disk, and --nodes asks for a cluster's");
+            return Err(Failure::new(Code::Usage, text));
+        }
+    };
+    Ok(plan)
+}
+
+fn again_here() -> String {
+    again(
+        std::env::args_os()
+            .skip(1)
+            .map(|word| word.to_string_lossy().into_owned()),
+    )
 }
 
 /// What the command line asks to be proven.
@@ -112,12 +186,8 @@ fn plan(
     if let Some(directory) = directory {
         plan.directory = directory.to_owned();
     }
-    plan.again = again(
-        std::env::args_os()
-            .skip(1)
-            .map(|word| word.to_string_lossy().into_owned()),
-    );
-    plan.transactions = workload.transactions;
+    plan.again = again_here();
+    plan.transactions = workload.transactions.unwrap_or(Plan::TRANSACTIONS);
     plan.creation = workload.creation;
     if workload.fua {
         plan.offer = Offer::ForceUnitAccess;
@@ -136,7 +206,15 @@ fn plan(
     plan.check_all = states.check_all;
     plan.second_cuts = states.second_cuts as usize;
     plan.shard = states.shard;
-    plan.only = states.only;
+    plan.only = match states.only {
+        None => None,
+        Some(StateName::OfDisk(name)) => Some(name),
+        Some(StateName::OfCluster(name)) => {
+            let text =
+                format!("{name} is a state of a cluster: say of how many nodes with --nodes");
+            return Err(Failure::new(Code::Usage, text));
+        }
+    };
     plan.keep_image = states.keep_image;
     Ok(plan)
 }

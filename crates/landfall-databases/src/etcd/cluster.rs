@@ -73,6 +73,11 @@ impl Cluster for EtcdCluster {
         &self.chosen
     }
 
+    fn capacity(&self) -> u64 {
+        // Two files of its log, reserved beforehand, and its pages.
+        192 << 20
+    }
+
     fn create(&self, _: &[PathBuf], _: &Templates, _: &Stop) -> Result<(), DatabaseError> {
         // What a member finds empty it makes its own.
         Program::required().map(drop)

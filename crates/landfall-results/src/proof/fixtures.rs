@@ -123,6 +123,7 @@ pub fn state(timeline: Vec<Moment>) -> FailingState {
 pub fn moment(ms: f64, what: Happening, after_cut: bool) -> Moment {
     Moment {
         ms,
+        node: None,
         what,
         after_cut,
     }

@@ -52,6 +52,9 @@ pub struct ProofResults {
     /// The part of the planned states that was tried, if other machines have the rest; places are those in the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
+    /// What of all this was of how many nodes, if it was a cluster that was proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterCuts>,
     /// What was recorded.
     pub workload: Workload,
     /// Which crash states there are, and which were checked.
@@ -179,6 +182,30 @@ pub struct SecondCuts {
     pub failing: u64,
 }
 
+/// Power cuts of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClusterCuts {
+    /// Nodes of the cluster.
+    pub nodes: u64,
+    /// What became of the states, by how many nodes lost power at once, the fewest first.
+    pub by_victims: Vec<VictimCuts>,
+}
+
+/// Power cuts that so many nodes of a cluster had at once, while the others' programs were killed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VictimCuts {
+    /// Nodes that lost power.
+    pub victims: u64,
+    /// States that were checked.
+    pub checked: u64,
+    /// States in which something acknowledged was not there.
+    pub losing: u64,
+    /// States in which the cluster did not come back, so that it is not known what it has.
+    pub unavailable: u64,
+    /// States in which any promise was broken.
+    pub failing: u64,
+}
+
 /// A way of breaking a promise.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -199,11 +226,15 @@ pub enum Violation {
     Diverged,
     /// A transaction is there without one before it, of a subject that promises order.
     OutOfOrder,
+    /// The nodes of a cluster have not the same, and do not come to have it.
+    Disagreed,
+    /// A cluster did not come back: it has no leader, gives no answer, or takes nothing new. What it has is not known.
+    Unavailable,
 }
 
 impl Violation {
     /// All of them, the worst first.
-    pub const ALL: [Violation; 7] = [
+    pub const ALL: [Violation; 9] = [
         Violation::Filesystem,
         Violation::Damaged,
         Violation::Invented,
@@ -211,6 +242,8 @@ impl Violation {
         Violation::Diverged,
         Violation::OutOfOrder,
         Violation::Lost,
+        Violation::Disagreed,
+        Violation::Unavailable,
     ];
 
     /// In a few words, as in "in 3 states …".
@@ -223,6 +256,8 @@ impl Violation {
             Violation::Invented => "something was there that had never been sent",
             Violation::Diverged => "the log for replicas and the database did not have the same",
             Violation::OutOfOrder => "a transaction was there without one before it",
+            Violation::Disagreed => "the nodes did not come to have the same",
+            Violation::Unavailable => "the cluster did not come back",
         }
     }
 }
@@ -290,6 +325,9 @@ pub struct FailingState {
 pub struct Moment {
     /// When, in milliseconds since the recording began.
     pub ms: f64,
+    /// To which node's device, of a cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<u64>,
     /// What it was.
     #[serde(flatten)]
     pub what: Happening,

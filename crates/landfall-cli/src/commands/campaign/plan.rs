@@ -173,6 +173,8 @@ fn proof(prove: Prove, recording: RecordingOf) -> Result<(), &'static str> {
         Err("the campaign keeps the recording: leave out --recording and --keep-recording")
     } else if states.only.is_some() || states.shard.is_some() || states.keep_image.is_some() {
         Err("shards try all states: leave out --state, --shard and --keep-image")
+    } else if recording == RecordingOf::Shared && workload.nodes.is_some() {
+        Err("the states of a cluster are not dealt out: say recording = \"own\"")
     } else if writes(&documents) {
         Err("results go where the campaign's go: leave out --json and --markdown")
     } else if recording == RecordingOf::Shared && states.minutes.is_some() {

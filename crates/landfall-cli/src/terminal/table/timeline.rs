@@ -186,6 +186,7 @@ mod tests {
         what.into_iter()
             .map(|what| Moment {
                 ms: 1.0,
+                node: None,
                 what,
                 after_cut: false,
             })

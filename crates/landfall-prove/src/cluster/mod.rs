@@ -1,0 +1,109 @@
+//! Clusters: what several machines lose when their power fails.
+//!
+//! Each node's files are on a recorder of its own, and all recorders share one [order](landfall_recorder::CommonOrder): a
+//! power cut is a moment of that order, and at that moment each disk has kept what was flushed and any of the rest. Nodes are
+//! never cut at different moments: they talked.
+//!
+//! - [`ClusterSubject`]: what is proven; `replicated` makes one of a cluster of databases, `command` of any programs;
+//! - `name`: what one state is, and what it is called;
+//! - `record`: runs a cluster on recorded filesystems, and kills it;
+//! - `survey`: which states are tried; `worker` makes and checks them, each in a network of its own;
+//! - `judge`: what is lost; `shorten`, `timeline`: the failing state that is easiest to understand; `proof`: the whole of it.
+//!
+//! Threads: one records; then each worker has disks, mount points and a network of its own, so that many clusters listen on
+//! the same ports at the same time. Servers end with the thread that started them.
+
+mod judge;
+mod name;
+mod proof;
+mod record;
+#[cfg(feature = "databases")]
+mod replicated;
+mod shorten;
+mod survey;
+mod timeline;
+mod worker;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crate::subject::{AckSink, Recovered, SubjectError, SubjectName};
+use crate::{Promise, Stop};
+
+pub use name::{Boot, ClusterStateName, Fate};
+pub use proof::{ClusterPlan, prove_cluster};
+pub use survey::Cuts;
+
+/// The cluster of that name with these settings, of so many nodes.
+#[cfg(feature = "databases")]
+pub fn named(
+    name: &str,
+    settings: &[(String, String)],
+    nodes: usize,
+) -> Result<Box<dyn ClusterSubject>, crate::Error> {
+    Ok(Box::new(replicated::Replicated::named(
+        name, settings, nodes,
+    )?))
+}
+
+/// Fewest and most nodes.
+pub const NODES: std::ops::RangeInclusive<usize> = 2..=7;
+
+/// Several programs that keep the same numbered transactions, each in a directory of its own.
+///
+/// Nothing may be carried over from one call to the other but the directories. Each call is made in a network of its own, in
+/// which there is nothing but 127.0.0.1; what it starts has ended when it returns.
+pub trait ClusterSubject: Send + Sync {
+    /// What it is called, with its settings.
+    fn name(&self) -> SubjectName;
+
+    /// What it promises.
+    fn promise(&self) -> Promise {
+        Promise::STRICT
+    }
+
+    /// Bytes that a node may need in its directory, if a small filesystem has not enough; 0: it has.
+    fn capacity(&self) -> u64 {
+        0
+    }
+
+    /// Whether it finds something else in files that differ in their times alone. Unless it says that it does not, only files
+    /// with equal times are taken to be equal, of which one check is enough.
+    fn reads_times(&self) -> bool {
+        true
+    }
+
+    /// Makes in the nodes' empty directories what must be there before the first transaction; they are synced afterwards, and no
+    /// power is cut before that.
+    fn prepare(&self, directories: &[PathBuf], stop: &Stop) -> Result<(), SubjectError>;
+
+    /// Starts all nodes, and runs transactions 1, 2, 3, … until the sink says that it is enough, or the user asked to stop. Then
+    /// it kills them: no node may end in order.
+    fn run(
+        &self,
+        directories: &[PathBuf],
+        sink: &mut dyn AckSink,
+        stop: &Stop,
+    ) -> Result<(), SubjectError>;
+
+    /// Starts the nodes again as `boot` says, and reads everything back.
+    fn check(
+        &self,
+        directories: &[PathBuf],
+        boot: &Boot,
+        stop: &Stop,
+    ) -> Result<Found, SubjectError>;
+}
+
+/// What a cluster still has after a power cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// What is there. What was there before a late node joined, and not afterwards, is not.
+    pub recovered: Recovered,
+    /// What of that was there until a late node joined.
+    pub taken: BTreeSet<u64>,
+    /// Why it could not be asked: no leader, no answer, no new writes. Nothing is known of what it lost then.
+    pub unavailable: Option<String>,
+    /// In what its nodes differ for good.
+    pub disagreement: Option<String>,
+}
