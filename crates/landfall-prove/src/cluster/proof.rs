@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 use landfall_os::{Filesystem, isolate_network};
 use landfall_recorder::SiteRecording;
 use landfall_recorder::crash::Model;
-use landfall_results::proof::{
-    ClusterCuts, Coverage, ProofResults, VictimCuts, Violation, Workload,
-};
+use landfall_results::proof::{ClusterCuts, Coverage, ProofResults, Violation, Workload};
 use serde::{Deserialize, Serialize};
 
 use super::record::{RecordedSite, record};
@@ -219,7 +217,7 @@ fn load(plan: &ClusterPlan) -> Result<RecordedSite, Error> {
 /// What became of the states.
 struct Explored {
     tally: Tally,
-    by_victims: Vec<VictimCuts>,
+    cuts: ClusterCuts,
     /// The failing state with the fewest victims, the first of several.
     failing: Option<(ClusterStateName, Judgement)>,
 }
@@ -231,15 +229,7 @@ impl Explored {
         let Checked::Judged(judgement) = checked else {
             return;
         };
-        let victims = name.victims() as u64;
-        let known = self.by_victims.iter().position(|of| of.victims == victims);
-        let known = known.unwrap_or_else(|| {
-            let at = self.by_victims.partition_point(|of| of.victims < victims);
-            let none = VictimCuts::default();
-            self.by_victims.insert(at, VictimCuts { victims, ..none });
-            at
-        });
-        let of = &mut self.by_victims[known];
+        let of = self.cuts.of(name.victims() as u64);
         of.checked += 1;
         of.losing += u64::from(!judgement.lost.is_empty());
         of.unavailable += u64::from(judgement.violations.contains(&Violation::Unavailable));
@@ -297,7 +287,7 @@ fn examine(
     let (explored, filesystem) = explore(plan, case, &states, workers, stop, progress)?;
     let Explored {
         tally,
-        by_victims,
+        cuts,
         failing: shortest,
     } = explored;
     let shortest = match shortest {
@@ -344,10 +334,7 @@ fn examine(
         creation: false,
         writeback: false,
         shard: None,
-        cluster: Some(ClusterCuts {
-            nodes: plan.nodes as u64,
-            by_victims,
-        }),
+        cluster: Some(cuts),
         workload: Workload {
             sent: whole.sent.len() as u64,
             acknowledged: whole.acknowledged.len() as u64,
@@ -408,7 +395,10 @@ fn explore(
     let filesystem: Mutex<Option<Filesystem>> = Mutex::new(None);
     let mut explored = Explored {
         tally: Tally::default(),
-        by_victims: Vec::new(),
+        cuts: ClusterCuts {
+            nodes: plan.nodes as u64,
+            by_victims: Vec::new(),
+        },
         failing: None,
     };
     let making = "cannot make disks for crash states";

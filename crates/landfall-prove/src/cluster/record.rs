@@ -41,15 +41,13 @@ pub(super) fn record(plan: &ClusterPlan, memory: u64, stop: &Stop) -> Result<Rec
     for directory in &directories {
         fs::create_dir(directory).map_err(Error::io("cannot create a node's directory"))?;
     }
-    plan.subject
-        .prepare(&directories, stop)
-        .map_err(|error| match stop.is_requested() {
-            true => Error::Stopped,
-            false => Error::Subject(format!(
-                "{} cannot be prepared: {error}",
-                plan.subject.name()
-            )),
-        })?;
+    plan.subject.prepare(&directories, stop).map_err(|error| {
+        if stop.is_requested() {
+            return Error::Stopped;
+        }
+        let name = plan.subject.name();
+        Error::Subject(format!("{name} cannot be prepared: {error}"))
+    })?;
     let recorders: Vec<_> = made
         .iter()
         .filter_map(ScratchFilesystem::recorder)

@@ -22,6 +22,7 @@ pub fn proof() -> ProofResults {
         creation: false,
         writeback: false,
         shard: None,
+        cluster: None,
         workload: Workload {
             sent: 24,
             acknowledged: 24,

@@ -184,8 +184,10 @@ fn together(
 ) -> ProofResults {
     let losing = || parts.iter().filter(|(_, part)| part.losing_states > 0);
     let first_failing = parts.iter().filter_map(|(_, part)| part.first_failing);
+    let clusters = parts.iter().filter_map(|(_, part)| part.cluster.clone());
     ProofResults {
         shard: None,
+        cluster: clusters.reduce(|all, one| all.added(&one)),
         workload,
         coverage,
         exercised,

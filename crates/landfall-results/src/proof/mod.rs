@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::FilesystemSpec;
 
+mod cluster;
 mod exercised;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
@@ -15,6 +16,7 @@ mod shard;
 mod subject_name;
 pub mod summary_text;
 
+pub use cluster::{ClusterCuts, VictimCuts};
 pub use exercised::{Exercised, Hazard, has_tried};
 pub use shard::Shard;
 pub use subject_name::SubjectName;
@@ -179,30 +181,6 @@ pub struct SecondCuts {
     /// States that were checked.
     pub checked: u64,
     /// States in which a promise was broken.
-    pub failing: u64,
-}
-
-/// Power cuts of a cluster.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ClusterCuts {
-    /// Nodes of the cluster.
-    pub nodes: u64,
-    /// What became of the states, by how many nodes lost power at once, the fewest first.
-    pub by_victims: Vec<VictimCuts>,
-}
-
-/// Power cuts that so many nodes of a cluster had at once, while the others' programs were killed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct VictimCuts {
-    /// Nodes that lost power.
-    pub victims: u64,
-    /// States that were checked.
-    pub checked: u64,
-    /// States in which something acknowledged was not there.
-    pub losing: u64,
-    /// States in which the cluster did not come back, so that it is not known what it has.
-    pub unavailable: u64,
-    /// States in which any promise was broken.
     pub failing: u64,
 }
 

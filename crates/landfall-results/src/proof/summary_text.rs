@@ -1,10 +1,12 @@
 //! What a proof came to, in words: the terminal, the report and a failing test say the same.
 
+use std::collections::BTreeMap;
+
 use landfall_os::humanize::bytes_text;
 
 use super::{
-    Exercised, FailingState, Happening, Hazard, Moment, Outcome, ProofResults, SECTOR, Violation,
-    ViolationCount,
+    Exercised, FailingState, Happening, Hazard, Moment, Outcome, ProofResults, SECTOR, VictimCuts,
+    Violation, ViolationCount,
 };
 use crate::numbers::thousands;
 
@@ -143,6 +145,36 @@ pub fn violations(proof: &ProofResults) -> Vec<String> {
     proof.violations.iter().map(sentence).collect()
 }
 
+/// Which power failures a cluster survived: a sentence for each number of nodes that lost power; nothing of what is no cluster.
+pub fn cluster(proof: &ProofResults) -> Vec<String> {
+    let Some(cluster) = &proof.cluster else {
+        return Vec::new();
+    };
+    let sentence = |cuts: &VictimCuts| {
+        let who = if cuts.victims == cluster.nodes {
+            format!("All {} nodes lost power", cluster.nodes)
+        } else {
+            format!(
+                "{} of {} nodes lost power while the others' programs were killed",
+                cuts.victims, cluster.nodes
+            )
+        };
+        let lost = format!(
+            "{} of {} lost something acknowledged",
+            whole(cuts.losing),
+            states(cuts.checked)
+        );
+        match cuts.unavailable {
+            0 => format!("{who}: {lost}."),
+            some => format!(
+                "{who}: {lost}, and in {} the cluster did not come back.",
+                whole(some)
+            ),
+        }
+    };
+    cluster.by_victims.iter().map(sentence).collect()
+}
+
 /// What was recorded.
 pub fn workload(proof: &ProofResults) -> String {
     let workload = &proof.workload;
@@ -235,6 +267,12 @@ fn epochs(proof: &ProofResults) -> String {
     if coverage.surveyed == 1 && coverage.epochs > 1 {
         return format!("The recording has {epochs}; one state was chosen by its name.");
     }
+    if proof.cluster.is_some() {
+        return format!(
+            "The power was cut at {} of the nodes' common order.",
+            counted(coverage.surveyed, "moment", "moments")
+        );
+    }
     if proof.model != "subset" {
         return format!("The power was cut in {epochs}.");
     }
@@ -313,6 +351,9 @@ pub fn circumstances(proof: &ProofResults) -> Option<String> {
 
 /// Which writes a failing state lacks, as far as its timeline tells.
 pub fn missing(state: &FailingState) -> Option<String> {
+    if state.timeline.iter().any(|moment| moment.node.is_some()) {
+        return Some(missing_of_nodes(state));
+    }
     let before: Vec<&Happening> = state
         .timeline
         .iter()
@@ -363,9 +404,31 @@ pub fn missing(state: &FailingState) -> Option<String> {
     Some(text)
 }
 
+/// Which nodes of a cluster lack writes.
+fn missing_of_nodes(state: &FailingState) -> String {
+    let mut lacking: BTreeMap<u64, u64> = BTreeMap::new();
+    for moment in &state.timeline {
+        if let (Some(node), Happening::Write { missing, .. }, false) =
+            (moment.node, &moment.what, moment.after_cut)
+            && *missing > 0
+        {
+            *lacking.entry(node).or_default() += 1;
+        }
+    }
+    if lacking.is_empty() {
+        return "No write that had reached a device shortly before is missing: what else it takes was written later, or never.".to_owned();
+    }
+    let each = lacking
+        .iter()
+        .map(|(node, writes)| format!("node {node} lacks {}", counted(*writes, "write", "writes")));
+    let each: Vec<String> = each.collect();
+    format!("Of what had not been flushed {}.", each.join(", "))
+}
+
 /// What happened, in a few words; `place` says where a byte of the device is.
-pub fn words(what: &Happening, place: impl Fn(u64) -> String) -> String {
-    match what {
+pub fn words(moment: &Moment, place: impl Fn(u64) -> String) -> String {
+    let node = moment.node.map(|node| format!("node {node}: "));
+    let what = match &moment.what {
         Happening::Write {
             offset,
             bytes,
@@ -390,7 +453,8 @@ pub fn words(what: &Happening, place: impl Fn(u64) -> String) -> String {
         Happening::Acknowledge { transaction } => {
             format!("transaction {transaction} acknowledged")
         }
-    }
+    };
+    node.unwrap_or_default() + &what
 }
 
 /// Everything, as a text of several lines: the verdict, what was recorded and tried, and the shortest failing state.
@@ -400,8 +464,9 @@ pub fn of(proof: &ProofResults) -> String {
         full_subject(proof),
         proof.filesystem_spec,
         full_verdict(proof),
-        violations(proof)
-            .iter()
+        cluster(proof)
+            .into_iter()
+            .chain(violations(proof))
             .map(|sentence| format!("{sentence}\n"))
             .collect::<String>(),
         workload(proof),
@@ -458,7 +523,7 @@ fn line(ms: f64, what: &str) -> String {
 
 /// What happened, and what the state has of it.
 fn fate(moment: &Moment) -> String {
-    let what = words(&moment.what, |offset| format!("byte {}", whole(offset)));
+    let what = words(moment, |offset| format!("byte {}", whole(offset)));
     match &moment.what {
         // What came later is not missing, it was never there.
         Happening::Write {
@@ -533,9 +598,12 @@ mod tests {
             file: file.map(str::to_owned),
         };
         let place = |offset: u64| offset.to_string();
-        let text = words(&of(Some("pg_wal/#")), place);
+        let text = words(&moment(1.0, of(Some("pg_wal/#")), false), place);
         assert_eq!(text, "write 8 KiB of pg_wal/# at 4096");
-        assert_eq!(words(&of(None), place), "write 8 KiB at 4096");
+        assert_eq!(
+            words(&moment(1.0, of(None), false), place),
+            "write 8 KiB at 4096"
+        );
     }
 
     #[test]

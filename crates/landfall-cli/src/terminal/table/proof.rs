@@ -3,8 +3,8 @@
 use landfall_lab::Results;
 use landfall_os::humanize::{bytes_text, duration_text};
 use landfall_results::proof::summary_text::{
-    circumstances, coverage, exercised, full_subject, full_verdict, missing, short_subject,
-    verdict, violations, workload,
+    circumstances, cluster, coverage, exercised, full_subject, full_verdict, missing,
+    short_subject, verdict, violations, workload,
 };
 use landfall_results::proof::{FailingState, Outcome, ProofResults};
 
@@ -50,7 +50,8 @@ fn one(proof: &ProofResults) -> Vec<Block> {
         indent: 0,
         sentences: vec![(tone(proof), says)],
     };
-    let mut sentences = violations(proof);
+    let mut sentences = cluster(proof);
+    sentences.extend(violations(proof));
     sentences.push(workload(proof));
     sentences.extend(circumstances(proof));
     sentences.push(coverage(proof));

@@ -112,7 +112,7 @@ fn said(run: &[Moment]) -> (String, Tone) {
 }
 
 fn line(moment: &Moment) -> Line {
-    let mut text = words(&moment.what, |offset| thousands(offset as f64));
+    let mut text = words(moment, |offset| thousands(offset as f64));
     let (mut tone, mut is_broken) = match moment.what {
         Happening::Acknowledge { .. } => (Tone::Strong, false),
         _ => (Tone::Plain, false),

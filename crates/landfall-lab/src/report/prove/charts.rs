@@ -91,7 +91,7 @@ fn event(at: usize, moment: &Moment, regions: &Regions, flushes: usize) -> Event
             }
             (
                 EventKind::Write,
-                2 + regions.index(*offset),
+                2 + regions.index(moment.node, *offset),
                 arrived,
                 label,
                 short,
@@ -102,7 +102,10 @@ fn event(at: usize, moment: &Moment, regions: &Regions, flushes: usize) -> Event
             flushes,
             1.0,
             String::new(),
-            "flush".to_owned(),
+            match moment.node {
+                Some(node) => format!("node {node} flushes"),
+                None => "flush".to_owned(),
+            },
         ),
         Happening::Forced { .. } => (
             EventKind::Flush,
@@ -126,7 +129,7 @@ fn event(at: usize, moment: &Moment, regions: &Regions, flushes: usize) -> Event
             "request refused".to_owned(),
         ),
     };
-    let long = words(&moment.what, |offset| thousands(offset as f64));
+    let long = words(moment, |offset| thousands(offset as f64));
     Event {
         at,
         lane,
@@ -154,10 +157,12 @@ fn mebibytes(offset: u64) -> String {
     format!("{} MiB", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// Parts of the device that were written to, told apart by the widest gaps between them.
+/// Parts of the device that were written to, told apart by the widest gaps between them; of a cluster its nodes.
 struct Regions {
     /// Where each begins, in order.
     begins: Vec<u64>,
+    /// Nodes of the cluster; 0: it is none.
+    nodes: u64,
 }
 
 impl Regions {
@@ -186,16 +191,26 @@ impl Regions {
         gaps.truncate(MOST_REGIONS);
         let mut begins: Vec<u64> = gaps.into_iter().map(|(_, begin)| begin).collect();
         begins.sort_unstable();
-        Regions { begins }
+        let nodes = moments.iter().filter_map(|moment| moment.node);
+        let nodes = nodes.max().map_or(0, |last| last + 1);
+        Regions { begins, nodes }
     }
 
-    /// The region that holds the byte at `offset`.
-    fn index(&self, offset: u64) -> usize {
+    /// The region that holds the byte at `offset`, or the node.
+    fn index(&self, node: Option<u64>, offset: u64) -> usize {
+        if let Some(node) = node {
+            return node as usize;
+        }
         let after = self.begins.partition_point(|begin| *begin <= offset);
         after.saturating_sub(1)
     }
 
     fn names(&self) -> Vec<String> {
+        if self.nodes > 0 {
+            return (0..self.nodes)
+                .map(|node| format!("node {node} writes"))
+                .collect();
+        }
         self.begins
             .iter()
             .map(|begin| format!("write at {}", mebibytes(*begin)))

@@ -2,8 +2,8 @@
 
 use super::tables::upper;
 use landfall_results::proof::summary_text::{
-    circumstances, coverage, exercised, full_verdict, missing, short_subject, short_verdict,
-    workload,
+    circumstances, cluster, coverage, exercised, full_verdict, missing, short_subject,
+    short_verdict, workload,
 };
 use landfall_results::proof::{FailingState, Outcome, ProofResults};
 use landfall_results::view::{Cell, Tone};
@@ -93,6 +93,7 @@ fn one(proof: &ProofResults) -> Vec<String> {
         proof.filesystem_spec,
         full_verdict(proof)
     )];
+    sentences.extend(cluster(proof));
     if let Some(shortest) = &proof.shortest {
         let details = shortest.details.join("; ");
         let missing = missing(shortest).unwrap_or_default();

@@ -200,7 +200,7 @@ pub(super) fn events(state: &FailingState) -> Table {
             (index + 1).to_string(),
             vec![
                 format!("{:.3}", moment.ms),
-                words(&moment.what, |offset| thousands(offset as f64)),
+                words(moment, |offset| thousands(offset as f64)),
                 arrived,
             ],
         ));
