@@ -8,9 +8,11 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Instant;
 
+use landfall_results::proof::Expectation;
 use landfall_results::{Notice, Weight};
 
 use crate::cases::{CASES, Case};
+use crate::cluster::{ClusterCase, prove_cluster};
 use crate::progress::Silent;
 use crate::{Error, Progress, Proof, Stop, prove, subjects};
 
@@ -39,7 +41,11 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<SelfTest, Error> {
-    let cases: Vec<&Case> = CASES.iter().filter(|case| case.in_self_test).collect();
+    let of_disks = CASES.iter().filter(|case| case.in_self_test);
+    let cases: Vec<Known> = of_disks
+        .map(Known::OfDisk)
+        .chain(ClusterCase::all().map(Known::OfCluster))
+        .collect();
     let begin = Instant::now();
     let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let mut tried: Vec<Option<Result<Proof, Untried>>> = cases.iter().map(|_| None).collect();
@@ -52,7 +58,7 @@ pub fn run(
                 while !is_over.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(case) = cases.get(index) else { return };
-                    let proof = try_case(case, directory, stop);
+                    let proof = case.try_it(directory, stop);
                     if matches!(proof, Err(Untried::Failed(_))) {
                         is_over.store(true, Ordering::Relaxed);
                     }
@@ -76,7 +82,7 @@ pub fn run(
         match tried {
             Some(Ok(proof)) => proofs.push(proof),
             Some(Err(Untried::NotHere(name, why))) => {
-                let text = format!("{name} on {} was not tried: {why}.", case.filesystem);
+                let text = format!("{name} on {} was not tried: {why}.", case.filesystem());
                 notices.push(Notice::new("not-tried", Weight::Warning, text));
                 first_reason.get_or_insert(why);
             }
@@ -92,20 +98,54 @@ pub fn run(
     }
 }
 
+/// What is known: of one disk, or of those of a cluster.
+enum Known {
+    OfDisk(&'static Case),
+    OfCluster(ClusterCase),
+}
+
+impl Known {
+    fn filesystem(&self) -> &'static str {
+        match self {
+            Known::OfDisk(case) => case.filesystem,
+            Known::OfCluster(_) => ClusterCase::FILESYSTEM,
+        }
+    }
+
+    fn try_it(&self, directory: Option<&Path>, stop: &Stop) -> Result<Proof, Untried> {
+        match self {
+            Known::OfDisk(case) => try_case(case, directory, stop),
+            Known::OfCluster(case) => {
+                let plan = case.plan(directory).map_err(Untried::Failed)?;
+                let name = plan.subject.name().to_string();
+                let proof = prove_cluster(&plan, stop, &mut Silent);
+                as_expected(proof, name, case.expected)
+            }
+        }
+    }
+}
+
 fn try_case(case: &Case, directory: Option<&Path>, stop: &Stop) -> Result<Proof, Untried> {
     if !subjects::list().any(|known| known.name == case.subject) {
         let why = "it is left out of this build".to_owned();
         return Err(Untried::NotHere(case.subject.to_owned(), why));
     }
     let plan = case.plan(directory).map_err(Untried::Failed)?;
-    match prove(&plan, stop, &mut Silent) {
+    let name = plan.subject.name().to_string();
+    as_expected(prove(&plan, stop, &mut Silent), name, case.expected)
+}
+
+fn as_expected(
+    proof: Result<Proof, Error>,
+    name: String,
+    expected: Expectation,
+) -> Result<Proof, Untried> {
+    match proof {
         Ok(mut proof) => {
-            proof.results.expected = Some(case.expected);
+            proof.results.expected = Some(expected);
             Ok(proof)
         }
-        Err(Error::Refused(why) | Error::Subject(why)) => {
-            Err(Untried::NotHere(plan.subject.name().to_string(), why))
-        }
+        Err(Error::Refused(why) | Error::Subject(why)) => Err(Untried::NotHere(name, why)),
         Err(error) => Err(Untried::Failed(error)),
     }
 }

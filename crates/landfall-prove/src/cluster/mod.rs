@@ -4,7 +4,8 @@
 //! power cut is a moment of that order, and at that moment each disk has kept what was flushed and any of the rest. Nodes are
 //! never cut at different moments: they talked.
 //!
-//! - [`ClusterSubject`]: what is proven; `replicated` makes one of a cluster of databases, `command` of any programs;
+//! - [`ClusterSubject`]: what is proven; `replicated` makes one of a cluster of databases, `command` of any
+//!   programs, and `replicated_log` is one of a few lines that can be wrong;
 //! - `name`: what one state is, and what it is called;
 //! - `record`: runs a cluster on recorded filesystems, and kills it;
 //! - `survey`: which states are tried; `worker` makes and checks them, each in a network of its own;
@@ -13,12 +14,16 @@
 //! Threads: one records; then each worker has disks, mount points and a network of its own, so that many clusters listen on
 //! the same ports at the same time. Servers end with the thread that started them.
 
+#[cfg(feature = "subjects")]
+mod command;
 mod judge;
 mod name;
 mod proof;
 mod record;
 #[cfg(feature = "databases")]
 mod replicated;
+#[cfg(feature = "subjects")]
+mod replicated_log;
 mod shorten;
 mod survey;
 mod timeline;
@@ -27,23 +32,63 @@ mod worker;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+#[cfg(feature = "subjects")]
+use landfall_databases::setting::{Chosen, Description};
+
 use crate::subject::{AckSink, Recovered, SubjectError, SubjectName};
 use crate::{Promise, Stop};
 
 pub use name::{Boot, ClusterStateName, Fate};
 pub use proof::{ClusterPlan, prove_cluster};
+#[cfg(feature = "subjects")]
+pub use replicated_log::ClusterCase;
 pub use survey::Cuts;
 
+/// Every cluster that can be proven by name, with its settings.
+#[cfg(feature = "subjects")]
+pub fn list() -> Vec<&'static Description> {
+    let mut all: Vec<&Description> = Vec::new();
+    #[cfg(feature = "databases")]
+    all.extend(landfall_databases::cluster::descriptions());
+    all.extend([&replicated_log::DESCRIPTION, &command::DESCRIPTION]);
+    all
+}
+
 /// The cluster of that name with these settings, of so many nodes.
-#[cfg(feature = "databases")]
+#[cfg(feature = "subjects")]
 pub fn named(
     name: &str,
     settings: &[(String, String)],
     nodes: usize,
 ) -> Result<Box<dyn ClusterSubject>, crate::Error> {
-    Ok(Box::new(replicated::Replicated::named(
-        name, settings, nodes,
-    )?))
+    if name == replicated_log::DESCRIPTION.name {
+        return Ok(Box::new(replicated_log::ReplicatedLog::new(
+            settings, nodes,
+        )?));
+    }
+    if name == command::DESCRIPTION.name {
+        return Ok(Box::new(command::AnyCluster::new(settings, nodes)?));
+    }
+    #[cfg(feature = "databases")]
+    if landfall_databases::cluster::descriptions().any(|known| known.name == name) {
+        return Ok(Box::new(replicated::Replicated::named(
+            name, settings, nodes,
+        )?));
+    }
+    let names: Vec<&str> = list().iter().map(|known| known.name).collect();
+    Err(crate::Error::Usage(format!(
+        "no cluster is called '{name}'; there are: {}",
+        names.join(", ")
+    )))
+}
+
+/// A cluster's name, with how many nodes it has before what was set.
+#[cfg(feature = "subjects")]
+fn name_of(chosen: &Chosen, nodes: usize) -> SubjectName {
+    let mut name = crate::subjects::name_of(chosen);
+    name.settings
+        .insert(0, ("nodes".to_owned(), nodes.to_string()));
+    name
 }
 
 /// Fewest and most nodes.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use landfall_databases::cluster::{Cluster, ClusterSession, Node, named};
 use landfall_databases::{DatabaseError, Templates};
 
-use super::{Boot, ClusterSubject, Found};
+use super::{Boot, ClusterSubject, Found, name_of};
 use crate::subject::{AckSink, Promise, Recovered, SubjectError, SubjectName};
 use crate::{Error, Stop};
 
@@ -135,13 +135,7 @@ fn within<T>(
 
 impl ClusterSubject for Replicated {
     fn name(&self) -> SubjectName {
-        let chosen = self.cluster.chosen();
-        let mut settings = vec![("nodes".to_owned(), self.nodes.to_string())];
-        settings.extend(chosen.shown());
-        SubjectName {
-            name: chosen.subject().to_owned(),
-            settings,
-        }
+        name_of(self.cluster.chosen(), self.nodes)
     }
 
     fn promise(&self) -> Promise {

@@ -12,7 +12,7 @@ use landfall_databases::setting::Chosen;
 
 use crate::subject::{SubjectError, SubjectName};
 
-mod command;
+pub(crate) mod command;
 mod content;
 #[cfg(feature = "databases")]
 mod database;
@@ -35,7 +35,7 @@ pub use landfall_databases::setting::{Description, Setting};
 pub use list::{list, named};
 
 /// A subject of this name, with what was set of it.
-fn name_of(chosen: &Chosen) -> SubjectName {
+pub(crate) fn name_of(chosen: &Chosen) -> SubjectName {
     SubjectName {
         name: chosen.subject().to_owned(),
         settings: chosen.shown(),

@@ -6,7 +6,7 @@
 //! for each of thousands of crash states costs no second process. Who wants a shell writes `sh -c '…'`.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -77,34 +77,151 @@ pub(super) static KIND: Kind<dyn Subject> = Kind {
 
 struct AnyProgram {
     name: SubjectName,
-    promise: Promise,
+    programs: Programs,
+}
+
+fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
+    Ok(Box::new(AnyProgram {
+        name: name_of(chosen),
+        programs: Programs::parse(chosen, "{dir}")?,
+    }))
+}
+
+/// The programs of somebody's subject: of one directory, or of several.
+pub(crate) struct Programs {
+    pub promise: Promise,
     run: CommandLine,
     check: CommandLine,
     prepare: Option<CommandLine>,
     check_timeout: Duration,
 }
 
-fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
-    let prepare = match chosen.text("prepare") {
-        "" => None,
-        _ => Some(CommandLine::parse(chosen, "prepare", &["{dir}"])?),
-    };
-    let day = 24 * 3600;
-    Ok(Box::new(AnyProgram {
-        name: name_of(chosen),
-        promise: Promise {
-            atomic: chosen.whether("atomic")?,
-            ordered: chosen.whether("ordered")?,
-        },
-        run: CommandLine::parse(chosen, "cmd", &["{dir}", "{ack}"])?,
-        check: CommandLine::parse(chosen, "check", &["{dir}"])?,
-        prepare,
-        check_timeout: Duration::from_secs(chosen.number("check-timeout", 1, day)?),
-    }))
+/// How a program is ended that runs transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It is told to end, and killed if it does not.
+    InOrder,
+    /// It is killed, with all that it started.
+    Killed,
+}
+
+/// What came of a checker.
+pub(crate) enum Checker {
+    /// What it printed.
+    Printed(String),
+    /// It failed, or did not end.
+    Failed(String),
+}
+
+impl Programs {
+    /// Those that were set; `directories` is the place of one, or of several.
+    pub fn parse(chosen: &Chosen, directories: &str) -> Result<Programs, SettingError> {
+        let prepare = match chosen.text("prepare") {
+            "" => None,
+            _ => Some(CommandLine::parse(chosen, "prepare", &[directories])?),
+        };
+        let day = 24 * 3600;
+        Ok(Programs {
+            promise: Promise {
+                atomic: chosen.whether("atomic")?,
+                ordered: chosen.whether("ordered")?,
+            },
+            run: CommandLine::parse(chosen, "cmd", &[directories, "{ack}"])?,
+            check: CommandLine::parse(chosen, "check", &[directories])?,
+            prepare,
+            check_timeout: Duration::from_secs(chosen.number("check-timeout", 1, day)?),
+        })
+    }
+
+    pub fn prepare(&self, places: &[Place<'_>]) -> Result<(), SubjectError> {
+        let Some(command) = &self.prepare else {
+            return Ok(());
+        };
+        let mut process = command.start(places)?;
+        match process.wait(PREPARING).map_err(lost)? {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => {
+                let words = last_words(&process, status);
+                Err(SubjectError(format!("it could not be prepared: {words}")))
+            }
+            None => {
+                let minutes = PREPARING.as_secs() / 60;
+                let why = format!("it was not prepared within {minutes} minutes, and killed");
+                Err(SubjectError(why))
+            }
+        }
+    }
+
+    /// Runs transactions until the sink says that it is enough.
+    pub fn run(
+        &self,
+        places: &[Place<'_>],
+        sink: &dyn AckSink,
+        ending: Ending,
+    ) -> Result<(), SubjectError> {
+        let Some(mark_file) = sink.mark_file() else {
+            let why = "a program can only be run where it can report: there is no mark file";
+            return Err(SubjectError(why.into()));
+        };
+        let ack = [mark_file];
+        let mut places = places.to_vec();
+        places.push(("{ack}", &ack));
+        let mut process = self.run.start(&places)?;
+        while !sink.is_enough() {
+            match process.wait(LOOK).map_err(lost)? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => {
+                    let words = last_words(&process, status);
+                    return Err(SubjectError(format!("the program failed: {words}")));
+                }
+                None => {}
+            }
+        }
+        match ending {
+            Ending::InOrder => process.terminate(),
+            Ending::Killed => process.kill(),
+        }
+        // However it ends: what it did so far counts. If it does not, it is killed.
+        process.wait(GRACE).map_err(lost)?;
+        Ok(())
+    }
+
+    pub fn check(&self, places: &[Place<'_>]) -> Result<Checker, SubjectError> {
+        let mut process = self.check.start(places)?;
+        let begin = Instant::now();
+        let status = loop {
+            let left = self.check_timeout.saturating_sub(begin.elapsed());
+            if let Some(status) = process.wait(left.min(LOOK * 10)).map_err(lost)? {
+                break status;
+            }
+            if process.stdout_len().map_err(lost)? > MOST_OUTPUT {
+                let most = MOST_OUTPUT >> 20;
+                return Err(SubjectError(format!(
+                    "the checker printed more than {most} MiB"
+                )));
+            }
+            if left.is_zero() {
+                let seconds = self.check_timeout.as_secs();
+                let damage = format!("the checker had not ended after {seconds} s and was killed");
+                return Ok(Checker::Failed(damage));
+            }
+        };
+        if !status.success() {
+            let words = last_words(&process, status);
+            return Ok(Checker::Failed(format!("the checker failed: {words}")));
+        }
+        let printed = process.stdout().map_err(lost)?;
+        Ok(Checker::Printed(
+            String::from_utf8_lossy(&printed).into_owned(),
+        ))
+    }
 }
 
 /// A program and its arguments, with places for paths.
 struct CommandLine(Vec<String>);
+
+/// The name of a place, and the paths that come there: several only if the place is a word of its own.
+pub(crate) type Place<'a> = (&'a str, &'a [PathBuf]);
 
 impl CommandLine {
     fn parse(chosen: &Chosen, setting: &str, places: &[&str]) -> Result<CommandLine, SettingError> {
@@ -121,8 +238,14 @@ impl CommandLine {
     }
 
     /// Starts it with these paths in their places.
-    fn start(&self, paths: &[(&str, &Path)]) -> Result<Process, SubjectError> {
-        let mut words = self.0.iter().map(|word| put(word, paths));
+    fn start(&self, places: &[Place<'_>]) -> Result<Process, SubjectError> {
+        let mut words = self.0.iter().flat_map(|word| {
+            let own = places.iter().find(|(name, _)| name == word);
+            match own {
+                Some((_, paths)) => paths.iter().map(|path| path.clone().into()).collect(),
+                None => vec![put(word, places)],
+            }
+        });
         let program = words.next().unwrap_or_default();
         let started = Process::start(Command::new(&program).args(words));
         started.map_err(|error| failed(&format!("cannot start {}", program.display()), error))
@@ -130,13 +253,13 @@ impl CommandLine {
 }
 
 /// Puts each path where its name is. What a path itself says is no name.
-fn put(word: &str, paths: &[(&str, &Path)]) -> OsString {
+fn put(word: &str, places: &[Place<'_>]) -> OsString {
     let mut result = OsString::new();
     let mut rest = word;
     loop {
-        let found = paths
+        let found = places
             .iter()
-            .filter_map(|&(name, path)| Some((rest.find(name)?, name, path)))
+            .filter_map(|&(name, paths)| Some((rest.find(name)?, name, paths.first()?)))
             .min_by_key(|&(at, ..)| at);
         let Some((at, name, path)) = found else {
             result.push(rest);
@@ -162,7 +285,7 @@ impl Subject for AnyProgram {
     }
 
     fn promise(&self) -> Promise {
-        self.promise
+        self.programs.promise
     }
 
     fn is_linked_in(&self) -> bool {
@@ -170,73 +293,20 @@ impl Subject for AnyProgram {
     }
 
     fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
-        let Some(command) = &self.prepare else {
-            return Ok(());
-        };
-        let mut process = command.start(&[("{dir}", directory)])?;
-        match process.wait(PREPARING).map_err(lost)? {
-            Some(status) if status.success() => Ok(()),
-            Some(status) => {
-                let words = last_words(&process, status);
-                Err(SubjectError(format!("it could not be prepared: {words}")))
-            }
-            None => {
-                let minutes = PREPARING.as_secs() / 60;
-                let why = format!("it was not prepared within {minutes} minutes, and killed");
-                Err(SubjectError(why))
-            }
-        }
+        self.programs.prepare(&[("{dir}", &[directory.to_owned()])])
     }
 
     fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
-        let Some(mark_file) = sink.mark_file() else {
-            let why = "a program can only be run where it can report: there is no mark file";
-            return Err(SubjectError(why.into()));
-        };
-        let paths = [("{dir}", directory), ("{ack}", mark_file.as_path())];
-        let mut process = self.run.start(&paths)?;
-        while !sink.is_enough() {
-            match process.wait(LOOK).map_err(lost)? {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => {
-                    let words = last_words(&process, status);
-                    return Err(SubjectError(format!("the program failed: {words}")));
-                }
-                None => {}
-            }
-        }
-        process.terminate();
-        // However it ends: what it did so far counts. If it does not, it is killed.
-        process.wait(GRACE).map_err(lost)?;
-        Ok(())
+        let places = [directory.to_owned()];
+        self.programs
+            .run(&[("{dir}", &places)], sink, Ending::InOrder)
     }
 
     fn check(&self, directory: &Path, _: &Stop) -> Result<Recovered, SubjectError> {
-        let mut process = self.check.start(&[("{dir}", directory)])?;
-        let begin = Instant::now();
-        let status = loop {
-            let left = self.check_timeout.saturating_sub(begin.elapsed());
-            if let Some(status) = process.wait(left.min(LOOK * 10)).map_err(lost)? {
-                break status;
-            }
-            if process.stdout_len().map_err(lost)? > MOST_OUTPUT {
-                let most = MOST_OUTPUT >> 20;
-                return Err(SubjectError(format!(
-                    "the checker printed more than {most} MiB"
-                )));
-            }
-            if left.is_zero() {
-                let seconds = self.check_timeout.as_secs();
-                let damage = format!("the checker had not ended after {seconds} s and was killed");
-                return Ok(Recovered::damaged(damage));
-            }
-        };
-        if !status.success() {
-            let words = last_words(&process, status);
-            return Ok(Recovered::damaged(format!("the checker failed: {words}")));
+        match self.programs.check(&[("{dir}", &[directory.to_owned()])])? {
+            Checker::Printed(text) => parse_report(&text).map_err(SubjectError),
+            Checker::Failed(damage) => Ok(Recovered::damaged(damage)),
         }
-        let printed = process.stdout().map_err(lost)?;
-        parse_report(&String::from_utf8_lossy(&printed)).map_err(SubjectError)
     }
 }
 
@@ -246,6 +316,14 @@ fn lost(error: std::io::Error) -> SubjectError {
 
 /// Reads what a checker printed.
 fn parse_report(text: &str) -> Result<Recovered, String> {
+    parse_report_with(text, &mut |_, _| false)
+}
+
+/// Reads what a checker printed; `more` takes the word of a line that is not known, and the rest of it, if it knows it.
+pub(crate) fn parse_report_with(
+    text: &str,
+    more: &mut dyn FnMut(&str, &str) -> bool,
+) -> Result<Recovered, String> {
     let mut found = Recovered::default();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -261,6 +339,7 @@ fn parse_report(text: &str) -> Result<Recovered, String> {
             ("damage", ..) => {
                 found.damage.get_or_insert(rest.to_owned());
             }
+            _ if more(word, rest) => {}
             _ => {
                 return Err(format!(
                     "the checker printed '{}': a line is N, 'partial N', 'invented TEXT' or \

@@ -232,10 +232,8 @@ fn a_checker_that_prints_without_end_is_stopped() {
 
 #[test]
 fn paths_are_put_where_their_names_are() {
-    let paths = [
-        ("{dir}", Path::new("/a b{ack}")),
-        ("{ack}", Path::new("/m")),
-    ];
+    let (dir, ack) = (["/a b{ack}".into()], ["/m".into()]);
+    let paths: [Place<'_>; 2] = [("{dir}", &dir), ("{ack}", &ack)];
     assert_eq!(
         put("--dir={dir}/x:{ack},{dir}", &paths),
         "--dir=/a b{ack}/x:/m,/a b{ack}"

@@ -1,0 +1,174 @@
+//! Power cuts of a cluster: mistakes are caught, names mean the same each time, and no acknowledgement comes before its flush.
+//!
+//! Where no recorded filesystem can be made a test is skipped, which `LANDFALL_NO_SKIP` makes a failure.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+
+use landfall_prove::cluster::{self, ClusterCase, ClusterPlan, Cuts, prove_cluster};
+use landfall_prove::scratch_fs::{
+    BackingDevice, FilesystemSpec, Kind, ScratchFilesystem, require_recorder,
+};
+use landfall_prove::{Error, Offer, Silent, Stop};
+use landfall_recorder::{CommonOrder, EventKind, Options, SiteRecording};
+use landfall_results::proof::{Outcome, ProofResults, Violation};
+
+fn is_skipped() -> bool {
+    match require_recorder(&std::env::temp_dir(), Offer::Flushes) {
+        Ok(()) => false,
+        Err(why) => {
+            assert!(std::env::var_os("LANDFALL_NO_SKIP").is_none(), "{why}");
+            eprintln!("skipped: {why}");
+            true
+        }
+    }
+}
+
+fn proven(plan: &ClusterPlan) -> ProofResults {
+    prove_cluster(plan, &Stop::default(), &mut Silent)
+        .unwrap()
+        .results
+}
+
+fn log(mistake: &str, filesystem: &str) -> ClusterPlan {
+    let settings = [("mistake".to_owned(), mistake.to_owned())];
+    let subject = cluster::named("replicated-log", &settings, 3).unwrap();
+    ClusterPlan::new(subject, 3, filesystem.parse().unwrap())
+}
+
+#[test]
+fn what_is_right_loses_nothing_and_each_mistake_is_caught() {
+    if is_skipped() {
+        return;
+    }
+    for case in ClusterCase::all() {
+        let plan = case.plan(None).unwrap();
+        let mut found = proven(&plan);
+        found.expected = Some(case.expected);
+        let seen = (found.failing_states, &found.unchecked, &found.violations);
+        assert_eq!(found.is_as_expected(), Some(true), "{case:?}: {seen:?}");
+        assert_eq!(found.unchecked, None);
+        let cluster = found.cluster.unwrap();
+        let victims: Vec<u64> = cluster.by_victims.iter().map(|cuts| cuts.victims).collect();
+        assert_eq!((cluster.nodes, victims), (3, vec![1, 2, 3]));
+    }
+}
+
+#[test]
+fn a_name_means_the_same_each_time() {
+    if is_skipped() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let recording = directory.path().join("recording");
+    let mut plan = log("unsynced", "xfs");
+    plan.states = 60;
+    plan.keep_recording = Some(recording.clone());
+    let first = proven(&plan);
+    assert_eq!(first.outcome(), Outcome::LostSomething);
+    plan.keep_recording = None;
+    plan.recorded = Some(recording.clone());
+    let again = proven(&plan);
+    let verdict = |found: &ProofResults| {
+        let shortest = found
+            .shortest
+            .as_ref()
+            .map(|state| (state.name.clone(), state.details.clone()));
+        (found.violations.clone(), found.cluster.clone(), shortest)
+    };
+    assert_eq!(verdict(&first), verdict(&again));
+    let shortest = first.shortest.unwrap();
+    plan.only = Some(shortest.name.parse().unwrap());
+    for _ in 0..3 {
+        let alone = proven(&plan);
+        assert_eq!(alone.coverage.checked, 1);
+        assert_eq!(alone.violations[0].violation, Violation::Lost);
+        assert_eq!(alone.shortest.unwrap().details, shortest.details);
+    }
+    // Another one's recording.
+    let mut other = log("none", "xfs");
+    other.recorded = Some(recording);
+    let refused = prove_cluster(&other, &Stop::default(), &mut Silent).unwrap_err();
+    assert!(
+        matches!(&refused, Error::Usage(why) if why.contains("--nodes 3")),
+        "{refused}"
+    );
+    // A state that it has not.
+    plan.only = Some("1:99999999:none,none,none:together".parse().unwrap());
+    assert_eq!(proven(&plan).outcome(), Outcome::NotProven);
+}
+
+#[test]
+fn who_keeps_power_keeps_what_was_never_synced() {
+    if is_skipped() {
+        return;
+    }
+    // Without a single sync all three lose; one alone loses nothing that two others have.
+    let mut plan = log("unsynced", "ext4");
+    plan.cuts = Cuts::Some;
+    plan.states = 200;
+    let found = proven(&plan);
+    let by_victims = found.cluster.unwrap().by_victims;
+    let victims: Vec<u64> = by_victims.iter().map(|cuts| cuts.victims).collect();
+    assert_eq!(victims, [1, 2]);
+    assert!(by_victims.iter().all(|cuts| cuts.checked > 0));
+}
+
+/// Syncs a file on one device and then marks it on another, so many times; the mark must come after the flush in their common
+/// order.
+fn inversions(pairs: usize) -> usize {
+    let order = CommonOrder::default();
+    let spec = FilesystemSpec::plain(Kind::Ext4);
+    let make = || {
+        let options = Options {
+            order: Some(order.clone()),
+            ..Options::new(spec.small_size())
+        };
+        let backing = BackingDevice::recorder(&options, 0).unwrap();
+        ScratchFilesystem::make(&spec, backing, &Stop::default()).unwrap()
+    };
+    let made = [make(), make()];
+    let recorders = [0, 1].map(|node: usize| made[node].recorder().unwrap());
+    for recorder in recorders {
+        recorder.record().unwrap();
+    }
+    let file = File::create(made[0].directory().join("file")).unwrap();
+    let mut mark = File::options()
+        .write(true)
+        .open(recorders[1].mark_path())
+        .unwrap();
+    for pair in 0..pairs as u64 {
+        file.write_all_at(&pair.to_le_bytes(), 0).unwrap();
+        file.sync_all().unwrap();
+        mark.write_all(b"ack 1\n").unwrap();
+    }
+    drop((file, mark));
+    let site = SiteRecording::finish(&order, &recorders).unwrap();
+    for one in made {
+        one.close().unwrap();
+    }
+    // Each mark has a flush of its own before it.
+    let (mut flushed, mut inversions, mut marks) = (0, 0, 0);
+    for (device, event) in site.in_order() {
+        match site.devices()[device].events()[event].kind {
+            EventKind::Flush { .. } if device == 0 => flushed += 1,
+            EventKind::Mark(_) => {
+                marks += 1;
+                inversions += usize::from(flushed < marks);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(marks, pairs);
+    inversions
+}
+
+#[test]
+fn no_acknowledgement_comes_before_the_flush_that_it_waited_for() {
+    if is_skipped() {
+        return;
+    }
+    let pairs = std::env::var("LANDFALL_PAIRS").map_or(2000, |pairs| pairs.parse().unwrap());
+    assert_eq!(inversions(pairs), 0);
+}
