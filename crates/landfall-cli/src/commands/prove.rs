@@ -11,6 +11,7 @@ use landfall_lab::Results;
 use landfall_lab::prove::{prove, prove_cluster, self_test};
 use landfall_os::humanize::quoted;
 use landfall_prove::cluster::{self, ClusterPlan};
+use landfall_prove::subjects::Description;
 use landfall_prove::{Offer, Plan, Progress, Stop, subjects};
 
 use landfall_results::proof::{Outcome, ProofResults};
@@ -288,21 +289,29 @@ fn code(results: &Results, tests_itself: bool) -> Code {
 fn listing() -> String {
     let mut text = String::new();
     for entry in subjects::list() {
-        let _ = writeln!(text, "{}  {}", entry.name, entry.about);
-        for setting in entry.settings {
-            let _ = writeln!(
-                text,
-                "    {}={}  {}",
-                setting.name,
-                setting.default.unwrap_or("…"),
-                setting.about
-            );
-        }
-        if let Some(what) = entry.passes_on {
-            let _ = writeln!(text, "    any other  {what}");
-        }
+        list(&mut text, entry, "");
+    }
+    for entry in cluster::list() {
+        list(&mut text, entry, " --nodes N");
     }
     text
+}
+
+/// Adds a subject with its settings; `options` are those that it needs.
+fn list(text: &mut String, entry: &Description, options: &str) {
+    let _ = writeln!(text, "{}{options}  {}", entry.name, entry.about);
+    for setting in entry.settings {
+        let _ = writeln!(
+            text,
+            "    {}={}  {}",
+            setting.name,
+            setting.default.unwrap_or("…"),
+            setting.about
+        );
+    }
+    if let Some(what) = entry.passes_on {
+        let _ = writeln!(text, "    any other  {what}");
+    }
 }
 
 /// The progress bar.

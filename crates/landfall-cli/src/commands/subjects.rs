@@ -1,6 +1,7 @@
 //! `landfall subjects`: what can be measured and proven, and where it is.
 
 use landfall_databases::Presence;
+use landfall_prove::cluster;
 use landfall_prove::subjects::{self, Description};
 use serde_json::{Value, json};
 
@@ -15,11 +16,15 @@ pub fn run(arguments: &Subjects) -> Result<Code, Failure> {
         None => table::text(&table::subjects(
             landfall_databases::list(),
             subjects::list(),
+            clusters(),
         )),
         Some(name) => {
             let databases = landfall_databases::list().filter(|(known, ..)| known.name == name);
             let proofs = subjects::list().filter(|known| known.name == name);
-            let blocks = table::settings(databases.map(|(known, ..)| known), proofs);
+            let clusters = cluster::list()
+                .into_iter()
+                .filter(|known| known.name == name);
+            let blocks = table::settings(databases.map(|(known, ..)| known), proofs, clusters);
             if blocks.is_empty() {
                 let text = format!("there is no '{name}'; 'landfall subjects' says what there is");
                 return Err(Failure::new(Code::Usage, text));
@@ -30,23 +35,47 @@ pub fn run(arguments: &Subjects) -> Result<Code, Failure> {
     print_bytes(text.as_bytes())
 }
 
+/// The clusters, with where they are if they are not in this program.
+fn clusters() -> impl Iterator<Item = (&'static Description, Option<Presence>)> {
+    let servers: Vec<_> = landfall_databases::cluster::list().collect();
+    cluster::list().into_iter().map(move |known| {
+        let server = servers
+            .iter()
+            .find(|(server, ..)| server.name == known.name);
+        (known, server.map(|(.., presence)| presence.clone()))
+    })
+}
+
 fn document() -> Value {
     let databases = landfall_databases::list().map(|(known, title, presence)| {
         let mut entry = described(known);
         entry["title"] = title.into();
-        match presence {
-            Presence::Here { version, program } => {
-                entry["version"] = version.into();
-                entry["program"] = json!(program);
-            }
-            Presence::Absent { remedy } => entry["remedy"] = remedy.into(),
+        tell(&mut entry, presence);
+        entry
+    });
+    let clusters = clusters().map(|(known, presence)| {
+        let mut entry = described(known);
+        if let Some(presence) = presence {
+            tell(&mut entry, presence);
         }
         entry
     });
     json!({
         "databases": databases.collect::<Vec<_>>(),
         "proofs": subjects::list().map(described).collect::<Vec<_>>(),
+        "clusters": clusters.collect::<Vec<_>>(),
     })
+}
+
+/// Says where it is.
+fn tell(entry: &mut Value, presence: Presence) {
+    match presence {
+        Presence::Here { version, program } => {
+            entry["version"] = version.into();
+            entry["program"] = json!(program);
+        }
+        Presence::Absent { remedy } => entry["remedy"] = remedy.into(),
+    }
 }
 
 fn described(known: &Description) -> Value {

@@ -9,25 +9,23 @@ fn titled(caption: &str, columns: usize, rows: impl IntoIterator<Item = Row>) ->
     Block::titled(Table::new(caption, "", columns).with_rows(rows))
 }
 
-/// The databases, with where they are, and the subjects of proofs.
+/// The databases, with where they are, the subjects of proofs, and clusters, with where they are if they are not in this
+/// program.
 pub fn subjects<'a>(
     databases: impl Iterator<Item = (&'a Description, &'a str, Presence)>,
     proofs: impl Iterator<Item = &'a Description>,
+    clusters: impl Iterator<Item = (&'a Description, Option<Presence>)>,
 ) -> Vec<Block> {
-    let databases = databases.map(|(known, title, presence)| {
-        let place = match presence {
-            Presence::Here { version, program } => {
-                let program = program.map(|program| program.display().to_string());
-                let program = program.unwrap_or_else(|| "in this program".into());
-                format!("{version}, {program}")
-            }
-            Presence::Absent { remedy } => format!("not here; {remedy}"),
-        };
-        Row::of(known.name, [title, &place])
-    });
+    let databases =
+        databases.map(|(known, title, presence)| Row::of(known.name, [title, &place(presence)]));
     let mut blocks = titled("databases", 2, databases);
     let proofs = proofs.map(|known| Row::of(known.name, [known.about]));
     blocks.extend(titled("what can be proven", 1, proofs));
+    let clusters = clusters.map(|(known, presence)| {
+        let place = presence.map(place).unwrap_or_default();
+        Row::of(known.name, [known.about, &place])
+    });
+    blocks.extend(titled("clusters, with --nodes", 2, clusters));
     let hint = "'landfall subjects NAME' has the settings of one.".to_owned();
     blocks.push(Block::Prose {
         indent: 0,
@@ -36,16 +34,30 @@ pub fn subjects<'a>(
     blocks
 }
 
-/// The settings of databases and of subjects of proofs.
+/// Where a database is.
+fn place(presence: Presence) -> String {
+    match presence {
+        Presence::Here { version, program } => {
+            let program = program.map(|program| program.display().to_string());
+            let program = program.unwrap_or_else(|| "in this program".into());
+            format!("{version}, {program}")
+        }
+        Presence::Absent { remedy } => format!("not here; {remedy}"),
+    }
+}
+
+/// The settings of databases, of subjects of proofs and of clusters.
 pub fn settings<'a>(
     databases: impl Iterator<Item = &'a Description>,
     proofs: impl Iterator<Item = &'a Description>,
+    clusters: impl Iterator<Item = &'a Description>,
 ) -> Vec<Block> {
     let databases = databases.map(|known| ("", known));
     // Of the same name, when a database is proven.
     let proofs = proofs.map(|known| ("in a proof: ", known));
     let mut blocks = Vec::new();
-    for (place, known) in databases.chain(proofs) {
+    let clusters = clusters.map(|known| ("with --nodes: ", known));
+    for (place, known) in databases.chain(proofs).chain(clusters) {
         let settings = known.settings.iter().map(|setting| {
             let default = setting.default.unwrap_or("…");
             Row::of(format!("{}={default}", setting.name), [setting.about])
