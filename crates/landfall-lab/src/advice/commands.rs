@@ -99,7 +99,7 @@ impl<'a> Commands<'a> {
         let mut set = Vec::new();
         let subject = match rule.system {
             // They are no subjects.
-            System::Mysql | System::Kafka => return None,
+            System::Mysql | System::Kafka | System::Nats => return None,
             // What it would be instead is no subject of its own, and what is usual is everywhere.
             System::Landfall if !is_reference => return None,
             System::Mount if is_reference => return None,

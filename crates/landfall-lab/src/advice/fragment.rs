@@ -152,7 +152,7 @@ fn line(
         System::Mariadb | System::Mysql | System::Myrocks => format!("{name} = {value}\n"),
         System::Postgres => format!("{name} = '{value}'\n"),
         System::Redis => format!("{name} {value}\n"),
-        System::Etcd => format!("{name}: {value}\n"),
+        System::Etcd | System::Nats => format!("{name}: {value}\n"),
         System::Sqlite => format!("PRAGMA {name} = {value};\n"),
         // Not set is what is advised.
         System::Kafka if rule.is_some_and(|rule| rules::is_same(rule.default, value)) => {

@@ -33,6 +33,7 @@ impl Scope {
             System::Kafka => ["kafka-server-start.sh", "kafka-server-start"]
                 .into_iter()
                 .any(|name| program(name).is_some()),
+            System::Nats => program("nats-server").is_some(),
             // What is linked into a program of the user's is nowhere to be found.
             System::Landfall | System::LandfallStore | System::Mount => true,
             system => listed.contains(&system.key()),

@@ -85,6 +85,7 @@ static CASES: &[Case] = &[
     case("etcd-fsync", "disk", "false", "unmeasured"),
     case("etcd-slow-disk", "spinning", "a faster disk", "disk"),
     case("kafka-flush-messages", "disk", "unset", "unmeasured"),
+    case("nats-sync-interval", "disk", "always", "unmeasured"),
     case("landfall-log", "ext4", "Options::default()", "unmeasured"),
     case("landfall-state", "disk", "Policy::EveryCommit", "unmeasured"),
     case("landfall-store-policy", "disk", "every-commit", "unmeasured"),
@@ -540,6 +541,7 @@ fn a_fragment_sets_what_is_advised_and_says_why() {
         (System::Sqlite, "PRAGMA journal_mode = wal;"),
         (System::Etcd, "unsafe-no-fsync: false"),
         (System::Kafka, "# log.flush.interval.messages is not set"),
+        (System::Nats, "sync_interval: always"),
         (System::Rocksdb, "sync=yes"),
         (System::Myrocks, "rocksdb_flush_log_at_trx_commit = 1"),
     ] {

@@ -14,7 +14,8 @@ use std::str::FromStr;
 
 use self::option_file::{Section, mysql, mysql_include, persisted, says, section};
 use self::spelling::{
-    Include, environment, postgres, postgres_include, pragma, property, redis, redis_include, yaml,
+    Include, environment, nats, postgres, postgres_include, pragma, property, redis, redis_include,
+    yaml,
 };
 use crate::Error;
 use crate::rules::{self, System};
@@ -157,6 +158,7 @@ impl ConfigFile {
                     .or_else(|| yaml(text))
                     .into_iter()
                     .collect(),
+                System::Nats => nats(text).into_iter().collect(),
                 System::Kafka | System::Rocksdb => property(text).into_iter().collect(),
                 System::Sqlite => text.split(';').filter_map(pragma).collect(),
                 System::Landfall | System::LandfallStore | System::Mount => Vec::new(),
@@ -279,6 +281,8 @@ pub fn systems_of(path: &Path) -> Vec<System> {
         Some(System::Etcd)
     } else if has("kafka") || name == "server.properties" || name == "broker.properties" {
         Some(System::Kafka)
+    } else if has("nats") {
+        Some(System::Nats)
     } else if has("sqlite") {
         Some(System::Sqlite)
     } else if has("rocksdb") {
@@ -397,6 +401,18 @@ mod tests {
                 "1",
             ),
             (
+                System::Nats,
+                "jetstream { store_dir: /data, sync_interval: \"10s\" } # often\n",
+                "sync_interval",
+                "10s",
+            ),
+            (
+                System::Nats,
+                "  sync_interval = always\n",
+                "sync_interval",
+                "always",
+            ),
+            (
                 System::Sqlite,
                 "PRAGMA journal_mode = WAL;\n",
                 "journal_mode",
@@ -436,6 +452,7 @@ mod tests {
             ("redis.conf", &[System::Redis]),
             ("etcd.conf.yml", &[System::Etcd]),
             ("server.properties", &[System::Kafka]),
+            ("nats-server.conf", &[System::Nats]),
             ("sqlite.sql", &[System::Sqlite]),
             ("something.conf", &[]),
         ] {

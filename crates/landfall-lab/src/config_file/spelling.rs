@@ -110,6 +110,19 @@ pub(super) fn property(line: &str) -> Option<(String, String)> {
     Some((name.trim().to_owned(), value.trim().to_owned()))
 }
 
+/// `name: value`, `name = value` or `name value`, several in a line, in blocks or not.
+pub(super) fn nats(line: &str) -> Vec<(String, String)> {
+    let line = line.split('#').next().unwrap_or_default();
+    let parts = line.split(['{', '}', ',', ';']).map(str::trim);
+    let parts = parts.filter(|part| !part.starts_with("//"));
+    let pair = |part: &str| {
+        let (name, value) = part.split_once([':', '=', ' '])?;
+        let value = value.trim().trim_start_matches([':', '=']);
+        Some((name.trim().to_ascii_lowercase(), unquoted(value)))
+    };
+    parts.filter_map(pair).collect()
+}
+
 /// `PRAGMA name = value`, `PRAGMA schema.name(value)`.
 pub(super) fn pragma(statement: &str) -> Option<(String, String)> {
     let lower = statement.trim().to_ascii_lowercase();

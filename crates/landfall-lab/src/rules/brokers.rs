@@ -1,4 +1,4 @@
-//! Redis, etcd and Kafka.
+//! Redis, etcd, Kafka and NATS.
 
 use super::{APPEND, OVERWRITE, UNSYNCED};
 use crate::rules::{Choice, Condition, Measured, Promise, Rule, Source, System, UNSET, Value};
@@ -15,7 +15,7 @@ const REDIS: Rule = Rule {
     ..Rule::BLANK
 };
 
-pub(super) static RULES: [Rule; 6] = [
+pub(super) static RULES: [Rule; 7] = [
     Rule {
         id: "redis-appendonly",
         setting: "appendonly",
@@ -127,7 +127,27 @@ pub(super) static RULES: [Rule; 6] = [
             title: "Hardware and OS, Application vs. OS Flush Management, Kafka documentation",
             address: "https://kafka.apache.org/documentation/#appvsosflush",
         },
-        note: "Kafka's documentation says to leave it unset and to use replication: acks=all, a replication factor of 3, min.insync.replicas=2. A single broker loses what was not synced.",
+        note: "Kafka's documentation says to leave it unset and to use replication: acks=all, a replication factor of 3, min.insync.replicas=2. min.insync.replicas counts brokers that have a message in memory: where all lose power at once, it protects from nothing. A single broker loses what was not synced.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "nats-sync-interval",
+        system: System::Nats,
+        setting: "sync_interval",
+        default: "2m",
+        choices: &[
+            Choice::durable("always", Some(APPEND)),
+            Choice::loses(
+                "2m",
+                Some(UNSYNCED),
+                "the messages of up to two minutes, with all replicas if all lose power",
+            ),
+        ],
+        source: Source {
+            title: "JetStream, NATS documentation",
+            address: "https://docs.nats.io/running-a-nats-service/configuration/resource_management/configuration_mgmt",
+        },
+        note: "In the block jetstream of the server's file. Replicas on machines that fail one at a time keep what was acknowledged; a power cut of all loses it.",
         ..Rule::BLANK
     },
 ];

@@ -39,6 +39,8 @@ pub enum System {
     Etcd,
     /// A broker of Kafka.
     Kafka,
+    /// A server of NATS with JetStream.
+    Nats,
     /// Landfall's own engine: a log, and a state on it.
     Landfall,
     /// Its store, which has leaves on the disk.
@@ -61,7 +63,7 @@ impl std::str::FromStr for System {
 
 impl System {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [System; 12] = [
+    pub const ALL: [System; 13] = [
         System::Mariadb,
         System::Mysql,
         System::Myrocks,
@@ -71,6 +73,7 @@ impl System {
         System::Redis,
         System::Etcd,
         System::Kafka,
+        System::Nats,
         System::Landfall,
         System::LandfallStore,
         System::Mount,
@@ -88,6 +91,7 @@ impl System {
             System::Redis => "Redis",
             System::Etcd => "etcd",
             System::Kafka => "Kafka",
+            System::Nats => "NATS JetStream",
             System::Landfall => "Landfall's engine",
             System::LandfallStore => "Landfall's store",
             System::Mount => "mount options",
@@ -106,6 +110,7 @@ impl System {
             System::Redis => "redis",
             System::Etcd => "etcd",
             System::Kafka => "kafka",
+            System::Nats => "nats",
             System::Landfall => "landfall",
             System::LandfallStore => "landfall-store",
             System::Mount => "mount",
