@@ -11,6 +11,8 @@ static KINDS: &[&Kind<dyn Cluster, ListedCluster>] = &[
     &crate::etcd::cluster::KIND,
     #[cfg(feature = "postgres")]
     &crate::postgres::cluster::KIND,
+    #[cfg(feature = "redis")]
+    &crate::redis::cluster::KIND,
 ];
 
 static CLUSTERS: Registry<dyn Cluster, ListedCluster> = Registry {
