@@ -4,7 +4,7 @@
 //! `LANDFALL_NO_SKIP` makes a failure.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -47,40 +47,61 @@ fn wait_for<T>(mut attempt: impl FnMut() -> Result<T, DatabaseError>) -> T {
     }
 }
 
-/// Creates a cluster of three, fills it, kills it, and looks at it again: all nodes, and then two of them with the third
-/// coming late. `settings` are as on the command line.
+/// Creates a cluster of three, fills it, kills it, and looks at it again: all nodes, then two of them with the third coming
+/// late, which was left alone before, then all again. `settings` are as on the command line.
 pub(crate) fn conforms(name: &str, settings: &[(&str, &str)]) {
-    let settings: Vec<(String, String)> = settings
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect();
-    let cluster = named(name, &settings).unwrap();
+    let cluster = named(name, &owned(settings)).unwrap();
     // A network is its thread's, and so are the servers.
-    let name = name.to_owned();
     let outcome = thread::spawn(move || match isolate_network() {
         Ok(()) => in_a_network(cluster),
         Err(error) => Err(format!("a network of its own needs root: {error}")),
     });
     if let Err(why) = outcome.join().unwrap() {
-        assert!(
-            std::env::var_os("LANDFALL_NO_SKIP").is_none(),
-            "{name}: {why}"
-        );
-        eprintln!("skipped {name}: {why}");
+        skip(name, &why);
     }
+}
+
+/// Tries to create a cluster with settings that its servers do not take, which must be said, and why.
+pub(crate) fn refuses(name: &str, settings: &[(&str, &str)], why: &str) {
+    let cluster = named(name, &owned(settings)).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let directories = make_directories(root.path());
+    match cluster.create(&directories, &Templates::new(root.path()), &Stop::default()) {
+        Err(DatabaseError::Setting(said)) => assert!(said.contains(why), "{said}"),
+        Err(error @ DatabaseError::NotInstalled { .. }) => skip(name, &error.to_string()),
+        other => panic!("{name} {settings:?}: {other:?}"),
+    }
+}
+
+fn owned(settings: &[(&str, &str)]) -> Vec<(String, String)> {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    settings.iter().map(owned).collect()
+}
+
+fn skip(name: &str, why: &str) {
+    assert!(
+        std::env::var_os("LANDFALL_NO_SKIP").is_none(),
+        "{name}: {why}"
+    );
+    eprintln!("skipped {name}: {why}");
+}
+
+/// A directory for each of three nodes.
+fn make_directories(root: &Path) -> Vec<PathBuf> {
+    // Servers that do not run as root must come through.
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(root, open).unwrap();
+    let make = |node: usize| {
+        let directory = root.join(node.to_string());
+        std::fs::create_dir(&directory).unwrap();
+        directory
+    };
+    (0..3).map(make).collect()
 }
 
 fn in_a_network(cluster: Box<dyn Cluster>) -> Result<(), String> {
     let root = tempfile::tempdir().unwrap();
-    // Servers that do not run as root must come through.
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(root.path(), open).unwrap();
-    let directories: Vec<PathBuf> = (0..3)
-        .map(|node| root.path().join(node.to_string()))
-        .collect();
-    for directory in &directories {
-        std::fs::create_dir(directory).unwrap();
-    }
+    let directories = make_directories(root.path());
     let templates = Templates::new(root.path());
     match cluster.create(&directories, &templates, &Stop::default()) {
         Err(error @ DatabaseError::NotInstalled { .. }) => return Err(error.to_string()),
@@ -111,10 +132,16 @@ fn in_a_network(cluster: Box<dyn Cluster>) -> Result<(), String> {
     for node in all {
         agrees(&fixture, node, &expected);
     }
-    drop(session);
-    for node in nodes {
-        node.stop().unwrap();
+
+    // Whoever is left alone acknowledges nothing, and says so in time. What only it has counts for nothing later.
+    let mut nodes = nodes;
+    nodes.truncate(1);
+    match session.put(99) {
+        Err(DatabaseError::Late(_) | DatabaseError::Failed(_)) => {}
+        other => panic!("a record was put where only one node of three is left: {other:?}"),
     }
+    drop(session);
+    drop(nodes);
 
     // The first one, which may have led, comes late.
     let mut nodes = fixture.start(&[1, 2]);
@@ -127,6 +154,22 @@ fn in_a_network(cluster: Box<dyn Cluster>) -> Result<(), String> {
     let mut session = fixture.connect(&all, &nodes);
     agrees(&fixture, 0, &expected);
     assert_eq!(session.records().unwrap(), expected);
+    session.put(23).unwrap();
+    expected.insert(23);
+    drop(session);
+    for node in nodes {
+        node.stop().unwrap();
+    }
+
+    // Ended in order, and led by another one than at first.
+    let nodes = fixture.start(&all);
+    let mut session = fixture.connect(&all, &nodes);
+    assert_eq!(session.records().unwrap(), expected);
+    session.put(24).unwrap();
+    expected.insert(24);
+    for node in all {
+        agrees(&fixture, node, &expected);
+    }
     Ok(())
 }
 

@@ -9,6 +9,12 @@ use crate::{Presence, SettingError};
 static KINDS: &[&Kind<dyn Cluster, ListedCluster>] = &[
     #[cfg(feature = "etcd")]
     &crate::etcd::cluster::KIND,
+    #[cfg(feature = "mariadb")]
+    &crate::mariadb::cluster::KIND,
+    #[cfg(feature = "postgres")]
+    &crate::postgres::cluster::KIND,
+    #[cfg(feature = "redis")]
+    &crate::redis::cluster::KIND,
 ];
 
 static CLUSTERS: Registry<dyn Cluster, ListedCluster> = Registry {

@@ -13,6 +13,8 @@
 
 #[cfg(test)]
 pub(crate) mod conformance;
+#[cfg(any(feature = "mariadb", feature = "postgres", feature = "redis"))]
+pub(crate) mod failover;
 mod list;
 
 use std::collections::BTreeSet;
@@ -88,6 +90,7 @@ pub trait ClusterSession {
 /// A node that was started; killed when dropped.
 pub struct Node {
     server: Server,
+    ending: Ending,
 }
 
 impl Node {
@@ -99,7 +102,12 @@ impl Node {
         private: PrivateDirectory,
     ) -> Result<Node, DatabaseError> {
         let server = Server::start(title, command, private)?;
-        Ok(Node { server })
+        Ok(Node::of(server, Ending::TerminateItself))
+    }
+
+    /// One whose server was started, and which ends in order by this.
+    pub(crate) fn of(server: Server, ending: Ending) -> Node {
+        Node { server, ending }
     }
 
     /// Why it has ended, with its last words; `None` if it runs.
@@ -111,7 +119,7 @@ impl Node {
 
     /// Ends it in order, and waits.
     pub fn stop(self) -> Result<(), DatabaseError> {
-        self.server.stop(Ending::TerminateItself)
+        self.server.stop(self.ending)
     }
 }
 

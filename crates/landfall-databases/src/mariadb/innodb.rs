@@ -18,36 +18,40 @@ use landfall_os::Stop;
 /// Bytes in the log of a checkpoint itself.
 const CHECKPOINT_RECORD: u64 = 64;
 
+pub(super) const PAGE_SIZE: Setting = Setting {
+    name: "innodb_page_size",
+    default: Some("16K"),
+    about: "bytes of a page: 4K, 8K, 16K, 32K or 64K",
+    always_shown: false,
+};
+pub(super) const BUFFER_POOL: Setting = Setting {
+    name: "innodb_buffer_pool_size",
+    default: Some("128M"),
+    about: "bytes of pages that are kept in memory",
+    always_shown: false,
+};
+pub(super) const FLUSH_LOG: Setting = Setting {
+    name: "innodb_flush_log_at_trx_commit",
+    default: Some("1"),
+    about: "when the redo log is written and synced: 1 and 3: with each commit; 2: written with each commit; 0: every second",
+    always_shown: true,
+};
+
 pub(crate) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "mariadb",
         about: "MariaDB with InnoDB, a server of its own",
         passes_on: Some("a server variable"),
         settings: &[
-            Setting {
-                name: "innodb_page_size",
-                default: Some("16K"),
-                about: "bytes of a page: 4K, 8K, 16K, 32K or 64K",
-                always_shown: false,
-            },
-            Setting {
-                name: "innodb_buffer_pool_size",
-                default: Some("128M"),
-                about: "bytes of pages that are kept in memory",
-                always_shown: false,
-            },
+            PAGE_SIZE,
+            BUFFER_POOL,
             Setting {
                 name: "innodb_log_file_size",
                 default: Some("96M"),
                 about: "bytes of the redo log",
                 always_shown: false,
             },
-            Setting {
-                name: "innodb_flush_log_at_trx_commit",
-                default: Some("1"),
-                about: "when the redo log is written and synced: 1 and 3: with each commit; 2: written with each commit; 0: every second",
-                always_shown: true,
-            },
+            FLUSH_LOG,
             BINLOG,
         ],
     },

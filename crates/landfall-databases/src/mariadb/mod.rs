@@ -8,8 +8,10 @@
 //!
 //! The data directory is made by `mariadb-install-db` once for each page size and the like, and copied.
 
+pub(crate) mod cluster;
 pub(super) mod innodb;
 pub(super) mod myrocks;
+mod operator;
 mod options;
 mod running;
 mod session;
@@ -137,6 +139,34 @@ impl Database for MariadbServer {
     }
 
     fn start(&self, directory: &Path, stop: &Stop) -> Result<Box<dyn Running>, DatabaseError> {
+        Ok(Box::new(self.start_alone(directory, &[], stop)?))
+    }
+}
+
+impl MariadbServer {
+    /// Starts a server to which nobody comes but by its socket. It is told `last` after all else.
+    fn start_alone(
+        &self,
+        directory: &Path,
+        last: &[String],
+        stop: &Stop,
+    ) -> Result<Mariadb, DatabaseError> {
+        let private = socket_directory()?;
+        let socket = socket_path(&private, "socket")?;
+        // Nobody on a network is to speak to it, and two would fight for the port.
+        let mut arguments = vec!["--skip-networking".to_owned()];
+        arguments.extend_from_slice(last);
+        let server = self.begin(directory, private, &arguments)?;
+        Mariadb::connect(server, socket, self.engine, &self.options, stop)
+    }
+
+    /// Starts a server in `directory`, with a socket in `private`. It is told `last` after all else.
+    fn begin(
+        &self,
+        directory: &Path,
+        private: PrivateDirectory,
+        last: &[String],
+    ) -> Result<Server, DatabaseError> {
         let programs = Programs::required(self.engine)?;
         if !directory.join("mysql").is_dir() {
             let directory = directory.display();
@@ -144,24 +174,15 @@ impl Database for MariadbServer {
                 "{directory} is no data directory of {TITLE}: it has no directory 'mysql'"
             )));
         }
-        let private = socket_directory()?;
         let socket = socket_path(&private, "socket")?;
         let mut command = program::command(&programs.server);
         command
             .args(basics(directory, private.path()))
-            // Nobody on a network is to speak to it, and two would fight for the port.
-            .arg("--skip-networking")
             .arg(argument("socket", &socket))
             .arg(argument("pid-file", &private.path().join("pid")))
-            .args(self.options.arguments());
-        let server = Server::start(TITLE, &mut command, private)?;
-        Ok(Box::new(Mariadb::connect(
-            server,
-            socket,
-            self.engine,
-            &self.options,
-            stop,
-        )?))
+            .args(self.options.arguments())
+            .args(last);
+        Server::start(TITLE, &mut command, private)
     }
 }
 

@@ -80,10 +80,26 @@ impl Options {
         for_engine: Vec<Variable>,
         own: Vec<Variable>,
     ) -> Result<Options, SettingError> {
+        let mut passed_on = chosen.passed_on().iter();
+        let syncs = passed_on.any(|(key, _)| as_variable(key) == "sync_binlog");
+        let binlog = chosen.one_of("binlog", &[("auto", syncs), ("yes", true), ("no", false)])?;
+        if syncs && !binlog {
+            return Err(chosen.wrong("binlog", "sync_binlog is set, which needs a binary log"));
+        }
+        Self::with_binlog(chosen, for_engine, own, binlog)
+    }
+
+    /// The same where it is known whether there is a binary log.
+    pub fn with_binlog(
+        chosen: &Chosen,
+        for_engine: Vec<Variable>,
+        own: Vec<Variable>,
+        binlog: bool,
+    ) -> Result<Options, SettingError> {
         let name = chosen.name();
         let mut passed_on = Vec::new();
         for (key, value) in chosen.passed_on() {
-            let variable = key.replace('-', "_").to_lowercase();
+            let variable = as_variable(key);
             let refuse = |why: &str| Err(SettingError(format!("{name} {key}={value}: {why}")));
             if own.iter().any(|(name, _)| *name == variable) {
                 if *key == variable {
@@ -99,11 +115,6 @@ impl Options {
                 return refuse("whether there is a binary log is said by binlog=yes or binlog=no");
             }
             passed_on.push((variable, value.clone()));
-        }
-        let syncs = passed_on.iter().any(|(name, _)| name == "sync_binlog");
-        let binlog = chosen.one_of("binlog", &[("auto", syncs), ("yes", true), ("no", false)])?;
-        if syncs && !binlog {
-            return Err(chosen.wrong("binlog", "sync_binlog is set, which needs a binary log"));
         }
         let fixed = FIXED.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let mut variables = fixed.to_vec();
@@ -195,6 +206,11 @@ impl Options {
             )))
         }
     }
+}
+
+/// A setting's name as the server writes it.
+pub(super) fn as_variable(key: &str) -> String {
+    key.replace('-', "_").to_lowercase()
 }
 
 fn as_argument((name, value): &Variable) -> String {

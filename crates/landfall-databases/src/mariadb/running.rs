@@ -19,13 +19,16 @@ use landfall_os::Stop;
 use landfall_os::humanize::duration_text;
 
 /// The largest packet that is sent or taken; the server's default, named so that no session asks for it.
-const PACKET: usize = 16 << 20;
+pub(super) const PACKET: usize = 16 << 20;
 /// How often it is looked whether it has written everything.
 const LOOK: Duration = Duration::from_millis(20);
 /// For how long what is left may not become less before it is said that it does not.
 const STALLED: Duration = Duration::from_secs(120);
 /// For how long rows that were deleted may take to go.
 const PURGING: Duration = Duration::from_secs(10);
+
+/// What writes the binary log waits for space, and everybody for it.
+pub(super) const WAITS_FOR_SPACE: &str = "Waiting for someone to free space";
 
 pub(super) struct Mariadb {
     // Dropped before the server.
@@ -51,8 +54,7 @@ impl Mariadb {
             || connect(&socket).map_err(|error| NoConnection::NotYet(error.to_string())),
             |log| options.complaint(log),
         )?;
-        // What writes the binary log waits for space, and everybody for it.
-        server.end_when_it_says("Waiting for someone to free space");
+        server.end_when_it_says(WAITS_FOR_SPACE);
         let running = Mariadb {
             own: Mutex::new(own),
             socket,
@@ -77,6 +79,14 @@ impl Mariadb {
 
     fn own(&self) -> MutexGuard<'_, Conn> {
         lock(&self.own)
+    }
+
+    /// Runs statements, in a session of its own.
+    pub fn run_all(&self, statements: &[&str]) -> Result<(), DatabaseError> {
+        let mut connection = connect(&self.socket).map_err(failed)?;
+        statements
+            .iter()
+            .try_for_each(|sql| run(&mut connection, sql))
     }
 
     /// Whether nothing is left of rows that were deleted.

@@ -6,9 +6,11 @@
 //! It is killed by SIGQUIT, its immediate shutdown: nothing is written, so that the data are as after any
 //! other death, but its shared memory is given back, which SIGKILL would leave behind for good.
 
+pub(crate) mod cluster;
 mod options;
 mod running;
 mod session;
+mod standby;
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -25,7 +27,7 @@ use super::{Database, DatabaseError, Dialect, Interface, Presence, Running, Temp
 use crate::registry::Kind;
 use crate::setting::{Description, Setting};
 use crate::{Form, Listed};
-use landfall_os::Stop;
+use landfall_os::{PrivateDirectory, Stop};
 
 const TITLE: &str = "PostgreSQL";
 const REMEDY: &str = "apt install postgresql";
@@ -35,6 +37,19 @@ const VERSIONS: [(&str, &str); 2] = [("/usr/lib/postgresql", ""), ("/usr", "pgsq
 const INSTALLING: Duration = Duration::from_secs(10 * 60);
 /// The name of its socket, which follows from the port that it would have.
 const SOCKET: &str = ".s.PGSQL.5432";
+
+const BUFFERS: Setting = Setting {
+    name: "shared_buffers",
+    default: Some("128M"),
+    about: "bytes of pages that are kept in memory",
+    always_shown: false,
+};
+const CHECKSUMS: Setting = Setting {
+    name: "checksums",
+    default: Some("yes"),
+    about: "whether pages have checksums: yes or no",
+    always_shown: false,
+};
 
 pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
@@ -48,36 +63,18 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
                 about: "whether a commit waits until its log is durable: on, local or off",
                 always_shown: true,
             },
-            Setting {
-                name: "shared_buffers",
-                default: Some("128M"),
-                about: "bytes of pages that are kept in memory",
-                always_shown: false,
-            },
+            BUFFERS,
             Setting {
                 name: "wal_segment_size",
                 default: Some("16M"),
                 about: "bytes of a file of the log, a power of two from 1M to 1G",
                 always_shown: false,
             },
-            Setting {
-                name: "checksums",
-                default: Some("yes"),
-                about: "whether pages have checksums: yes or no",
-                always_shown: false,
-            },
+            CHECKSUMS,
         ],
     },
     listed: Listed {
-        presence: || match Programs::find() {
-            Some(programs) => Presence::Here {
-                version: programs.version,
-                program: Some(programs.server),
-            },
-            None => Presence::Absent {
-                remedy: REMEDY.into(),
-            },
-        },
+        presence,
         title: TITLE,
         form: Form::Server,
     },
@@ -172,6 +169,18 @@ fn refused(directory: &Path) -> impl Fn(io::Error) -> DatabaseError {
     }
 }
 
+fn presence() -> Presence {
+    match Programs::find() {
+        Some(programs) => Presence::Here {
+            version: programs.version,
+            program: Some(programs.server),
+        },
+        None => Presence::Absent {
+            remedy: REMEDY.into(),
+        },
+    }
+}
+
 impl Database for PostgresServer {
     fn name(&self) -> String {
         self.options.name.clone()
@@ -187,13 +196,13 @@ impl Database for PostgresServer {
         templates: &Templates,
         stop: &Stop,
     ) -> Result<(), DatabaseError> {
-        let programs = Programs::required()?;
-        let made_with = self.options.made_with();
-        let key = format!("postgres {} {}", programs.version, made_with.join(" "));
-        templates.copy(&key, directory, stop, |template| {
-            install(&programs, made_with, template, stop)
-        })?;
-        programs.adopt(directory)
+        create(
+            &Programs::required()?,
+            &self.options,
+            directory,
+            templates,
+            stop,
+        )
     }
 
     fn start(&self, directory: &Path, stop: &Stop) -> Result<Box<dyn Running>, DatabaseError> {
@@ -203,12 +212,42 @@ impl Database for PostgresServer {
     }
 }
 
+/// Makes an empty database in the empty `directory`, from a template.
+fn create(
+    programs: &Programs,
+    options: &Options,
+    directory: &Path,
+    templates: &Templates,
+    stop: &Stop,
+) -> Result<(), DatabaseError> {
+    let made_with = options.made_with();
+    let key = format!("postgres {} {}", programs.version, made_with.join(" "));
+    templates.copy(&key, directory, stop, |template| {
+        install(programs, made_with, template, stop)
+    })?;
+    programs.adopt(directory)
+}
+
 fn start(
     programs: &Programs,
     options: &Options,
     directory: &Path,
     stop: &Stop,
 ) -> Result<Postgres, DatabaseError> {
+    let private = socket_directory()?;
+    let sockets = private.path().to_owned();
+    let server = begin(programs, options, directory, private, &[])?;
+    Postgres::connect(server, sockets, options, stop)
+}
+
+/// Starts a server in `directory`, with a socket in `private`. It is told `last` after all else.
+fn begin(
+    programs: &Programs,
+    options: &Options,
+    directory: &Path,
+    private: PrivateDirectory,
+    last: &[String],
+) -> Result<Server, DatabaseError> {
     // The server starts elsewhere.
     let directory = &directory.canonicalize().map_err(refused(directory))?;
     if !directory.join("PG_VERSION").is_file() {
@@ -217,7 +256,6 @@ fn start(
             "{directory} is no data directory of {TITLE}: it has no file 'PG_VERSION'"
         )));
     }
-    let private = socket_directory()?;
     socket_path(&private, SOCKET)?;
     if let Some(user) = &programs.user {
         user.let_in(directory)?;
@@ -228,12 +266,10 @@ fn start(
     let mut sockets = std::ffi::OsString::from("unix_socket_directories=");
     sockets.push(private.path());
     command.arg("-D").arg(directory).arg("-c").arg(sockets);
-    for argument in options.arguments() {
+    for argument in options.arguments().iter().chain(last) {
         command.arg("-c").arg(argument);
     }
-    let sockets = private.path().to_owned();
-    let server = Server::start_gently(TITLE, &mut command, private)?;
-    Postgres::connect(server, sockets, options, stop)
+    Server::start_gently(TITLE, &mut command, private)
 }
 
 /// Makes an empty database in the empty `directory`.

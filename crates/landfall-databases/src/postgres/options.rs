@@ -20,8 +20,21 @@ const FIXED: [(&str, &str); 8] = [
     ("update_process_title", "off"),
 ];
 
+/// What a server of a cluster is told besides; each can be set otherwise.
+const REPLICATED: [(&str, &str); 3] = [
+    // Whoever comes late finds what he lacks.
+    ("wal_keep_size", "64MB"),
+    // A follower asks again soon whether its leader is there.
+    ("wal_retrieve_retry_interval", "100ms"),
+    // A server that led can be rewound without checksums too.
+    ("wal_log_hints", "on"),
+];
+/// For what a commit may wait where there is one server, and what else where there are several.
+const LEVELS: [&str; 5] = ["on", "local", "off", "remote_write", "remote_apply"];
+const LEVELS_ALONE: usize = 3;
+
 /// Parameters that would lead a server away from where we look for it.
-const OURS: [&str; 13] = [
+const OURS: [&str; 14] = [
     "config_file",
     "data_directory",
     "external_pid_file",
@@ -31,20 +44,26 @@ const OURS: [&str; 13] = [
     "log_destination",
     "logging_collector",
     "port",
+    "primary_conninfo",
     "shared_preload_libraries_dir",
     "unix_socket_directories",
     "unix_socket_group",
     "unix_socket_permissions",
 ];
 
+/// Which standbys a commit waits for.
+const STANDBYS: &str = "synchronous_standby_names";
+
 type Parameter = (String, String);
 
 /// The settings of a server.
+#[derive(Clone)]
 pub(super) struct Options {
     pub name: String,
     /// What was asked for.
     asked: Vec<Parameter>,
     made_with: Vec<String>,
+    is_replicated: bool,
 }
 
 impl Options {
@@ -54,10 +73,37 @@ impl Options {
             name: "postgres".into(),
             asked: Vec::new(),
             made_with: Vec::new(),
+            is_replicated: false,
         }
     }
 
     pub fn new(chosen: &Chosen) -> Result<Options, SettingError> {
+        Self::with_levels(chosen, &LEVELS[..LEVELS_ALONE])
+    }
+
+    /// Those of each server of a cluster.
+    pub fn of_cluster(chosen: &Chosen) -> Result<Options, SettingError> {
+        let mut options = Self::with_levels(chosen, &LEVELS)?;
+        let names = chosen.text(STANDBYS);
+        if names.contains(|c: char| c.is_control() || c == '\'') {
+            return Err(chosen.wrong(STANDBYS, "it is as PostgreSQL takes it: ANY 1 (*)"));
+        }
+        let fsync = chosen.one_of("fsync", &[("on", "on"), ("off", "off")])?;
+        for (name, value) in [(STANDBYS, names), ("fsync", fsync)] {
+            options.asked.push((name.to_owned(), value.to_owned()));
+        }
+        options.is_replicated = true;
+        Ok(options)
+    }
+
+    /// The same for a server that nobody follows, so that nobody is waited for.
+    pub fn alone(&self) -> Options {
+        let mut alone = self.clone();
+        alone.asked.push((STANDBYS.into(), String::new()));
+        alone
+    }
+
+    fn with_levels(chosen: &Chosen, levels: &[&'static str]) -> Result<Options, SettingError> {
         let segment = chosen.size("wal_segment_size", 1 << 20, 1 << 30)?;
         if !segment.is_power_of_two() {
             return Err(chosen.wrong("wal_segment_size", "it is a power of two"));
@@ -66,8 +112,7 @@ impl Options {
         if chosen.whether("checksums")? {
             made_with.push("--data-checksums".into());
         }
-        // Others wait for a second server, which there is none of.
-        let levels = ["on", "local", "off"].map(|level| (level, level));
+        let levels: Vec<_> = levels.iter().map(|&level| (level, level)).collect();
         let commit = chosen.one_of("synchronous_commit", &levels)?;
         let buffers = chosen.size("shared_buffers", 128 << 10, 1 << 42)?;
         let mut asked = vec![
@@ -88,14 +133,15 @@ impl Options {
             name,
             asked,
             made_with,
+            is_replicated: false,
         })
     }
 
     /// As values of `-c`; later ones win.
     pub fn arguments(&self) -> Vec<String> {
-        let fixed = FIXED
-            .iter()
-            .map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        let besides: &[_] = if self.is_replicated { &REPLICATED } else { &[] };
+        let fixed = FIXED.iter().chain(besides);
+        let fixed = fixed.map(|&(name, value)| (name.to_owned(), value.to_owned()));
         fixed
             .chain(self.asked.iter().cloned())
             .map(|(name, value)| format!("{name}={value}"))

@@ -82,10 +82,16 @@ impl Postgres {
             let name: &str = row.get(0);
             if EXTENSIONS.contains(&name) {
                 let create = format!("CREATE EXTENSION {name}");
-                self.own().batch_execute(&create).map_err(failed)?;
+                self.run(&create)?;
             }
         }
         Ok(())
+    }
+
+    /// Runs statements.
+    pub fn run(&self, sql: &str) -> Result<(), DatabaseError> {
+        let ran = self.own().batch_execute(sql);
+        ran.map_err(|error| self.server.watch().explain(failed(error)))
     }
 
     fn has(&self, extension: &str) -> Result<bool, DatabaseError> {
@@ -177,8 +183,7 @@ impl Running for Postgres {
         // catalogue too, so that looking for dirty pages leaves some. Vacuum never ends: no more of it is
         // waited for.
         for _ in 0..CHECKPOINTS {
-            let written = self.own().batch_execute("CHECKPOINT");
-            written.map_err(|error| self.server.watch().explain(failed(error)))?;
+            self.run("CHECKPOINT")?;
             if stop.is_requested() {
                 return Err(DatabaseError::Stopped);
             }
@@ -202,8 +207,7 @@ impl Running for Postgres {
             return Err(DatabaseError::Failed(format!("{TITLE} has no {what:?}")));
         }
         let before = self.checkpoints()?;
-        let done = self.own().batch_execute("CHECKPOINT");
-        done.map_err(|error| self.server.watch().explain(failed(error)))?;
+        self.run("CHECKPOINT")?;
         // It is counted a moment later than it is done.
         while self.checkpoints()? == before {
             if stop.is_requested() {

@@ -3,6 +3,7 @@
 //! Everything is told on the command line. Redis makes a data directory out of any empty one, so ours
 //! have a file that says that they are meant to be one.
 
+pub(crate) mod cluster;
 mod options;
 mod running;
 
@@ -23,36 +24,28 @@ const REMEDY: &str = "apt install redis-server";
 /// The file by which a data directory of ours is known.
 const SIGN: &str = "redis.conf";
 
+const APPENDONLY: Setting = Setting {
+    name: "appendonly",
+    default: Some("yes"),
+    about: "whether changes are appended to a file: yes or no",
+    always_shown: false,
+};
+const APPENDFSYNC: Setting = Setting {
+    name: "appendfsync",
+    default: Some("everysec"),
+    about: "when that file is synced: always (before a change is acknowledged), everysec or no",
+    always_shown: true,
+};
+
 pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "redis",
         about: "Redis, a server of its own",
         passes_on: Some("a configuration directive"),
-        settings: &[
-            Setting {
-                name: "appendonly",
-                default: Some("yes"),
-                about: "whether changes are appended to a file: yes or no",
-                always_shown: false,
-            },
-            Setting {
-                name: "appendfsync",
-                default: Some("everysec"),
-                about: "when that file is synced: always (before a change is acknowledged), everysec or no",
-                always_shown: true,
-            },
-        ],
+        settings: &[APPENDONLY, APPENDFSYNC],
     },
     listed: Listed {
-        presence: || match Programs::find() {
-            Some(programs) => Presence::Here {
-                version: programs.version,
-                program: Some(programs.server),
-            },
-            None => Presence::Absent {
-                remedy: REMEDY.into(),
-            },
-        },
+        presence,
         title: TITLE,
         form: Form::Server,
     },
@@ -94,6 +87,18 @@ impl Programs {
             what: TITLE.into(),
             remedy: REMEDY.into(),
         })
+    }
+}
+
+fn presence() -> Presence {
+    match Programs::find() {
+        Some(programs) => Presence::Here {
+            version: programs.version,
+            program: Some(programs.server),
+        },
+        None => Presence::Absent {
+            remedy: REMEDY.into(),
+        },
     }
 }
 

@@ -18,7 +18,7 @@ const FIXED: [(&str, &str); 6] = [
 ];
 
 /// Directives that would lead a server away from where we look for it.
-const OURS: [&str; 15] = [
+const OURS: [&str; 17] = [
     "appenddirname",
     "appendfilename",
     "bind",
@@ -29,7 +29,9 @@ const OURS: [&str; 15] = [
     "logfile",
     "pidfile",
     "port",
+    "replicaof",
     "requirepass",
+    "slaveof",
     "supervised",
     "tls-port",
     "unixsocket",

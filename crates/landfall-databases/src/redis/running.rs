@@ -83,7 +83,7 @@ fn connect(socket: &Path) -> Result<Connection, RedisError> {
 }
 
 /// One of the numbers of what it says of itself; zero if it does not say it.
-fn field(told: &str, name: &str) -> u64 {
+pub(super) fn field(told: &str, name: &str) -> u64 {
     let mut lines = told.lines();
     let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     value
@@ -238,7 +238,7 @@ impl KeyValue for Session {
 }
 
 /// What the server or the connection says, as our error.
-fn failed(error: RedisError) -> DatabaseError {
+pub(super) fn failed(error: RedisError) -> DatabaseError {
     let text = format!("{TITLE} says: {error}");
     if text.contains("No space left on device") {
         DatabaseError::no_space(text)
