@@ -19,6 +19,7 @@
         feature = "postgres",
         feature = "redis",
         feature = "etcd",
+        feature = "nats",
         feature = "sqlite"
     )),
     allow(
@@ -31,7 +32,8 @@
     feature = "mariadb",
     feature = "postgres",
     feature = "redis",
-    feature = "etcd"
+    feature = "etcd",
+    feature = "nats",
 ))]
 pub mod cluster;
 #[cfg(test)]
@@ -47,13 +49,18 @@ mod list;
 mod lmdb;
 #[cfg(feature = "mariadb")]
 mod mariadb;
+#[cfg(feature = "nats")]
+mod nats;
+#[cfg(any(feature = "etcd", feature = "nats"))]
+mod page;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(any(
     feature = "mariadb",
     feature = "postgres",
     feature = "redis",
-    feature = "etcd"
+    feature = "etcd",
+    feature = "nats",
 ))]
 mod program;
 #[cfg(feature = "redb")]
@@ -66,7 +73,8 @@ mod rocksdb;
     feature = "mariadb",
     feature = "postgres",
     feature = "redis",
-    feature = "etcd"
+    feature = "etcd",
+    feature = "nats",
 ))]
 mod server;
 pub mod setting;
@@ -82,7 +90,8 @@ mod template;
     feature = "mariadb",
     feature = "postgres",
     feature = "redis",
-    feature = "etcd"
+    feature = "etcd",
+    feature = "nats",
 ))]
 mod user;
 pub mod workload;

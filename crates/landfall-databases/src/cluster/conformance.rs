@@ -1,7 +1,8 @@
 //! What every cluster does that can be proven.
 //!
 //! Each is asked in a network of its own, which needs root. What is not installed, or cannot be had, is skipped, which
-//! `LANDFALL_NO_SKIP` makes a failure.
+//! `LANDFALL_NO_SKIP` makes a failure: not for those that `LANDFALL_NO_CLUSTERS` names (`nats kafka`), which CI has from
+//! places that may be out of reach.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -56,14 +57,15 @@ pub(crate) fn conforms(name: &str, settings: &[(&str, &str)]) {
         .collect();
     let cluster = named(name, &settings).unwrap();
     // A network is its thread's, and so are the servers.
-    let name = name.to_owned();
     let outcome = thread::spawn(move || match isolate_network() {
         Ok(()) => in_a_network(cluster),
         Err(error) => Err(format!("a network of its own needs root: {error}")),
     });
     if let Err(why) = outcome.join().unwrap() {
+        let excused = std::env::var("LANDFALL_NO_CLUSTERS").unwrap_or_default();
+        let is_excused = excused.split(' ').any(|excused| excused == name);
         assert!(
-            std::env::var_os("LANDFALL_NO_SKIP").is_none(),
+            is_excused || std::env::var_os("LANDFALL_NO_SKIP").is_none(),
             "{name}: {why}"
         );
         eprintln!("skipped {name}: {why}");

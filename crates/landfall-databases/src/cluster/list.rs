@@ -9,6 +9,8 @@ use crate::{Presence, SettingError};
 static KINDS: &[&Kind<dyn Cluster, ListedCluster>] = &[
     #[cfg(feature = "etcd")]
     &crate::etcd::cluster::KIND,
+    #[cfg(feature = "nats")]
+    &crate::nats::KIND,
 ];
 
 static CLUSTERS: Registry<dyn Cluster, ListedCluster> = Registry {

@@ -11,6 +11,8 @@
 //! takes longer than [`ANSWERING`]: that it did not answer by then is [`DatabaseError::Late`], or [`DatabaseError::Failed`]
 //! if it said why.
 
+#[cfg(feature = "nats")]
+mod calls;
 #[cfg(test)]
 pub(crate) mod conformance;
 mod list;
@@ -26,6 +28,8 @@ use crate::setting::Chosen;
 use crate::{DatabaseError, Presence, Templates};
 use landfall_os::{PrivateDirectory, Stop};
 
+#[cfg(feature = "nats")]
+pub(crate) use calls::Calls;
 pub use list::{descriptions, list, named};
 
 /// The most that a client waits for an answer.
