@@ -20,6 +20,7 @@
         feature = "redis",
         feature = "etcd",
         feature = "nats",
+        feature = "zookeeper",
         feature = "sqlite"
     )),
     allow(
@@ -34,6 +35,7 @@
     feature = "redis",
     feature = "etcd",
     feature = "nats",
+    feature = "zookeeper"
 ))]
 pub mod cluster;
 #[cfg(test)]
@@ -43,6 +45,8 @@ mod error;
 mod etcd;
 #[cfg(feature = "fjall")]
 mod fjall;
+#[cfg(feature = "zookeeper")]
+mod java;
 mod key_value;
 mod list;
 #[cfg(feature = "lmdb")]
@@ -61,6 +65,7 @@ mod postgres;
     feature = "redis",
     feature = "etcd",
     feature = "nats",
+    feature = "zookeeper"
 ))]
 mod program;
 #[cfg(feature = "redb")]
@@ -75,6 +80,7 @@ mod rocksdb;
     feature = "redis",
     feature = "etcd",
     feature = "nats",
+    feature = "zookeeper"
 ))]
 mod server;
 pub mod setting;
@@ -92,9 +98,12 @@ mod template;
     feature = "redis",
     feature = "etcd",
     feature = "nats",
+    feature = "zookeeper"
 ))]
 mod user;
 pub mod workload;
+#[cfg(feature = "zookeeper")]
+mod zookeeper;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
