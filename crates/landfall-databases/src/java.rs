@@ -35,6 +35,8 @@ pub(super) fn command(java: &Path, class_path: &str, private: &Path) -> Command 
         // Better code would come too late to be of use.
         "-XX:TieredStopAtLevel=1",
         "-XX:-UsePerfData",
+        // What it complains of is what comes first, and of interest.
+        "-XX:MaxJavaStackTraceDepth=2",
         "-Djava.awt.headless=true",
     ]);
     command

@@ -20,6 +20,7 @@
         feature = "redis",
         feature = "etcd",
         feature = "nats",
+        feature = "kafka",
         feature = "zookeeper",
         feature = "sqlite"
     )),
@@ -35,6 +36,7 @@
     feature = "redis",
     feature = "etcd",
     feature = "nats",
+    feature = "kafka",
     feature = "zookeeper"
 ))]
 pub mod cluster;
@@ -45,8 +47,10 @@ mod error;
 mod etcd;
 #[cfg(feature = "fjall")]
 mod fjall;
-#[cfg(feature = "zookeeper")]
+#[cfg(any(feature = "kafka", feature = "zookeeper"))]
 mod java;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod key_value;
 mod list;
 #[cfg(feature = "lmdb")]
@@ -65,6 +69,7 @@ mod postgres;
     feature = "redis",
     feature = "etcd",
     feature = "nats",
+    feature = "kafka",
     feature = "zookeeper"
 ))]
 mod program;
@@ -80,6 +85,7 @@ mod rocksdb;
     feature = "redis",
     feature = "etcd",
     feature = "nats",
+    feature = "kafka",
     feature = "zookeeper"
 ))]
 mod server;
@@ -98,6 +104,7 @@ mod template;
     feature = "redis",
     feature = "etcd",
     feature = "nats",
+    feature = "kafka",
     feature = "zookeeper"
 ))]
 mod user;

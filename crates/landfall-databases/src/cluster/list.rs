@@ -11,6 +11,8 @@ static KINDS: &[&Kind<dyn Cluster, ListedCluster>] = &[
     &crate::etcd::cluster::KIND,
     #[cfg(feature = "nats")]
     &crate::nats::KIND,
+    #[cfg(feature = "kafka")]
+    &crate::kafka::KIND,
     #[cfg(feature = "zookeeper")]
     &crate::zookeeper::KIND,
 ];

@@ -11,7 +11,7 @@
 //! takes longer than [`ANSWERING`]: that it did not answer by then is [`DatabaseError::Late`], or [`DatabaseError::Failed`]
 //! if it said why.
 
-#[cfg(any(feature = "nats", feature = "zookeeper"))]
+#[cfg(any(feature = "nats", feature = "kafka", feature = "zookeeper"))]
 mod calls;
 #[cfg(test)]
 pub(crate) mod conformance;
@@ -28,7 +28,7 @@ use crate::setting::Chosen;
 use crate::{DatabaseError, Presence, Templates};
 use landfall_os::{PrivateDirectory, Stop};
 
-#[cfg(any(feature = "nats", feature = "zookeeper"))]
+#[cfg(any(feature = "nats", feature = "kafka", feature = "zookeeper"))]
 pub(crate) use calls::Calls;
 pub use list::{descriptions, list, named};
 
