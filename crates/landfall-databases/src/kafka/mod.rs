@@ -8,8 +8,9 @@
 //! reads adds a record of his own first, a *barrier*: once that is acknowledged, the watermark is beyond it, and all that was
 //! acknowledged before is in front of it.
 //!
-//! Starting again: when all brokers lost power none is in sync, and their controllers let the last leader lead once it is back,
-//! whatever `unclean.leader.election.enable` says (eligible leader replicas, on by default since 4.1). Without it they wait.
+//! Starting again: when all brokers lost power none is in sync, and the controllers let only the one lead that they last knew to,
+//! whatever `unclean.leader.election.enable` says (eligible leader replicas, on by default since 4.1). As long as it is away
+//! there is no leader.
 //!
 //! What one replica has by itself cannot be asked: a follower answers clients only what the leader has made visible, and the
 //! client library asks the leader alone.
