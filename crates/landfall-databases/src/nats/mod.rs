@@ -177,8 +177,14 @@ impl Cluster for Nats {
         directories: &[PathBuf],
         started: &[usize],
     ) -> Result<Box<dyn ClusterSession>, DatabaseError> {
-        for &node in started {
-            self.options.hold_against(&actual(node)?)?;
+        // Who does not tell may have ended, and the others do without.
+        let told: Vec<Actual> = started.iter().filter_map(|&node| actual(node)).collect();
+        if told.is_empty() {
+            let late = "no server tells yet how it is set";
+            return Err(DatabaseError::Late(late.into()));
+        }
+        for actual in &told {
+            self.options.hold_against(actual)?;
         }
         let client = Client::connect(started)?;
         // Who finds files of the stream and no stream is too early, or the servers have lost sight of it: a new one would take
@@ -197,29 +203,20 @@ impl Cluster for Nats {
     }
 }
 
-/// How a node says that it is set.
-fn actual(node: usize) -> Result<Actual, DatabaseError> {
+/// How a node says that it is set; `None`: it does not say it yet.
+fn actual(node: usize) -> Option<Actual> {
     #[derive(serde::Deserialize)]
     struct Page {
         jetstream: JetStream,
     }
     #[derive(serde::Deserialize)]
     struct JetStream {
-        /// `None`: it does not run yet.
         config: Option<Actual>,
     }
-    let ask = || {
-        let stream = TcpStream::connect(address(PAGES, node))?;
-        stream.set_read_timeout(Some(ANSWERING))?;
-        page::read(stream, "/varz")
-    };
-    let late = |why: String| {
-        DatabaseError::Late(format!("node {node} does not tell how it is set: {why}"))
-    };
-    let text = ask().map_err(|error| late(error.to_string()))?;
-    let page: Page = serde_json::from_str(&text).map_err(|error| late(error.to_string()))?;
-    let config = page.jetstream.config;
-    config.ok_or_else(|| late("its JetStream does not run yet".into()))
+    let stream = TcpStream::connect(address(PAGES, node)).ok()?;
+    stream.set_read_timeout(Some(ANSWERING)).ok()?;
+    let page = page::read(stream, "/varz").ok()?;
+    serde_json::from_str::<Page>(&page).ok()?.jetstream.config
 }
 
 #[cfg(test)]
