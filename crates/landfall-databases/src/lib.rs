@@ -5,7 +5,7 @@
 //! - [`Running`]: one that was started in a directory; killed when dropped;
 //! - [`Session`]: one client's connection, [`Sql`] or [`KeyValue`];
 //! - [`Templates`]: empty data directories, made once and copied;
-//! - [`cluster`]: several servers that keep the same.
+//! - [`cluster`]: several servers that keep the same; [`clusters`] makes them by name.
 //!
 //! A database touches nothing but the directory that it was given, and a private directory for its
 //! socket; an installed service of the same kind is never spoken to. Servers are ours alone: they have a
@@ -19,6 +19,9 @@
         feature = "postgres",
         feature = "redis",
         feature = "etcd",
+        feature = "nats",
+        feature = "kafka",
+        feature = "zookeeper",
         feature = "sqlite"
     )),
     allow(
@@ -31,9 +34,22 @@
     feature = "mariadb",
     feature = "postgres",
     feature = "redis",
-    feature = "etcd"
+    feature = "etcd",
+    feature = "nats",
+    feature = "kafka",
+    feature = "zookeeper"
 ))]
 pub mod cluster;
+#[cfg(any(
+    feature = "mariadb",
+    feature = "postgres",
+    feature = "redis",
+    feature = "etcd",
+    feature = "nats",
+    feature = "kafka",
+    feature = "zookeeper"
+))]
+pub mod clusters;
 #[cfg(test)]
 pub(crate) mod conformance;
 mod error;
@@ -41,19 +57,30 @@ mod error;
 mod etcd;
 #[cfg(feature = "fjall")]
 mod fjall;
+#[cfg(any(feature = "kafka", feature = "zookeeper"))]
+mod java;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod key_value;
 mod list;
 #[cfg(feature = "lmdb")]
 mod lmdb;
 #[cfg(feature = "mariadb")]
 mod mariadb;
+#[cfg(feature = "nats")]
+mod nats;
+#[cfg(any(feature = "etcd", feature = "nats"))]
+mod page;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(any(
     feature = "mariadb",
     feature = "postgres",
     feature = "redis",
-    feature = "etcd"
+    feature = "etcd",
+    feature = "nats",
+    feature = "kafka",
+    feature = "zookeeper"
 ))]
 mod program;
 #[cfg(feature = "redb")]
@@ -66,7 +93,10 @@ mod rocksdb;
     feature = "mariadb",
     feature = "postgres",
     feature = "redis",
-    feature = "etcd"
+    feature = "etcd",
+    feature = "nats",
+    feature = "kafka",
+    feature = "zookeeper"
 ))]
 mod server;
 pub mod setting;
@@ -82,10 +112,15 @@ mod template;
     feature = "mariadb",
     feature = "postgres",
     feature = "redis",
-    feature = "etcd"
+    feature = "etcd",
+    feature = "nats",
+    feature = "kafka",
+    feature = "zookeeper"
 ))]
 mod user;
 pub mod workload;
+#[cfg(feature = "zookeeper")]
+mod zookeeper;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -49,8 +49,8 @@ const LONGEST_PATH: usize = 107;
 pub(super) enum Ending {
     /// By SIGTERM.
     Terminate,
-    /// By SIGTERM, which it gives itself again when it is done: that it ended in order is then not told from
-    /// that it was ended by it.
+    /// By SIGTERM, which it gives itself again when it is done, or names in its exit status as a shell would (Java): that it
+    /// ended in order is then not told from that it was ended by it.
     TerminateItself,
     /// By SIGINT.
     Interrupt,
@@ -274,7 +274,8 @@ impl Server {
             }
         };
         let by_itself = matches!(ending, Ending::TerminateItself)
-            && status.signal() == Some(Signal::TERM.as_raw());
+            && (status.signal() == Some(Signal::TERM.as_raw())
+                || status.code() == Some(128 + Signal::TERM.as_raw()));
         if !status.success() && !by_itself {
             let end = telling_lines(&own.log());
             return Err(DatabaseError::Failed(format!(

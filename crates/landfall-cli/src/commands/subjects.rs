@@ -37,7 +37,7 @@ pub fn run(arguments: &Subjects) -> Result<Code, Failure> {
 
 /// The clusters, with where they are if they are not in this program.
 fn clusters() -> impl Iterator<Item = (&'static Description, Option<Presence>)> {
-    let servers: Vec<_> = landfall_databases::cluster::list().collect();
+    let servers: Vec<_> = landfall_databases::clusters::list().collect();
     cluster::list().into_iter().map(move |known| {
         let server = servers
             .iter()

@@ -1,14 +1,16 @@
 //! What every cluster does that can be proven.
 //!
 //! Each is asked in a network of its own, which needs root. What is not installed, or cannot be had, is skipped, which
-//! `LANDFALL_NO_SKIP` makes a failure.
+//! `LANDFALL_NO_SKIP` makes a failure: not for those that `LANDFALL_NO_CLUSTERS` names (`nats kafka`), which CI has from
+//! places that may be out of reach.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Cluster, ClusterSession, Node, named};
+use super::{Cluster, ClusterSession, Node};
+use crate::clusters::named;
 use crate::{DatabaseError, Templates};
 use landfall_os::{Stop, isolate_network};
 
@@ -79,8 +81,10 @@ fn owned(settings: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 fn skip(name: &str, why: &str) {
+    let excused = std::env::var("LANDFALL_NO_CLUSTERS").unwrap_or_default();
+    let is_excused = excused.split(' ').any(|excused| excused == name);
     assert!(
-        std::env::var_os("LANDFALL_NO_SKIP").is_none(),
+        is_excused || std::env::var_os("LANDFALL_NO_SKIP").is_none(),
         "{name}: {why}"
     );
     eprintln!("skipped {name}: {why}");

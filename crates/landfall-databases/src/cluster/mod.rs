@@ -11,11 +11,12 @@
 //! takes longer than [`ANSWERING`]: that it did not answer by then is [`DatabaseError::Late`], or [`DatabaseError::Failed`]
 //! if it said why.
 
+#[cfg(any(feature = "nats", feature = "kafka", feature = "zookeeper"))]
+mod calls;
 #[cfg(test)]
 pub(crate) mod conformance;
 #[cfg(any(feature = "mariadb", feature = "postgres", feature = "redis"))]
 pub(crate) mod failover;
-mod list;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -28,8 +29,8 @@ use crate::setting::Chosen;
 use crate::{DatabaseError, Presence, Templates};
 use landfall_os::{PrivateDirectory, Stop};
 
-pub use list::{descriptions, list, named};
-
+#[cfg(any(feature = "nats", feature = "kafka", feature = "zookeeper"))]
+pub(crate) use calls::Calls;
 /// The most that a client waits for an answer.
 pub const ANSWERING: Duration = Duration::from_secs(5);
 

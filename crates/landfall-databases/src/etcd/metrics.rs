@@ -1,12 +1,11 @@
 //! What etcd counts of itself: its page `/metrics`, which it serves beside its own protocol.
 
-use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use super::TITLE;
-use crate::DatabaseError;
+use crate::{DatabaseError, page};
 
 /// How long the page may take.
 const ANSWERING: Duration = Duration::from_secs(60);
@@ -18,13 +17,9 @@ impl Metrics {
     /// Asks for all of them.
     pub fn of(socket: &Path) -> Result<Metrics, DatabaseError> {
         let ask = || {
-            let mut stream = UnixStream::connect(socket)?;
+            let stream = UnixStream::connect(socket)?;
             stream.set_read_timeout(Some(ANSWERING))?;
-            // Of this version, so that it comes in one piece and the connection is closed after it.
-            stream.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
-            let mut page = String::new();
-            stream.read_to_string(&mut page)?;
-            Ok(page)
+            page::read(stream, "/metrics")
         };
         ask()
             .map(Metrics)

@@ -49,7 +49,7 @@ pub use survey::Cuts;
 pub fn list() -> Vec<&'static Description> {
     let mut all: Vec<&Description> = Vec::new();
     #[cfg(feature = "databases")]
-    all.extend(landfall_databases::cluster::descriptions());
+    all.extend(landfall_databases::clusters::descriptions());
     all.extend([&replicated_log::DESCRIPTION, &command::DESCRIPTION]);
     all
 }
@@ -70,7 +70,7 @@ pub fn named(
         return Ok(Box::new(command::AnyCluster::new(settings, nodes)?));
     }
     #[cfg(feature = "databases")]
-    if landfall_databases::cluster::descriptions().any(|known| known.name == name) {
+    if landfall_databases::clusters::descriptions().any(|known| known.name == name) {
         return Ok(Box::new(replicated::Replicated::named(
             name, settings, nodes,
         )?));

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landfall_databases::cluster::{Cluster, ClusterSession, Node, named};
+use landfall_databases::cluster::{Cluster, ClusterSession, Node};
+use landfall_databases::clusters::named;
 use landfall_databases::{DatabaseError, Templates};
 
 use super::{Boot, ClusterSubject, Found, name_of};

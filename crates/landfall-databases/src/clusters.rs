@@ -1,6 +1,6 @@
 //! Every cluster there is.
 
-use super::{Cluster, ListedCluster};
+use crate::cluster::{Cluster, ListedCluster};
 use crate::registry::{Kind, Registry};
 use crate::setting::Description;
 use crate::{Presence, SettingError};
@@ -15,6 +15,12 @@ static KINDS: &[&Kind<dyn Cluster, ListedCluster>] = &[
     &crate::postgres::cluster::KIND,
     #[cfg(feature = "redis")]
     &crate::redis::cluster::KIND,
+    #[cfg(feature = "nats")]
+    &crate::nats::KIND,
+    #[cfg(feature = "kafka")]
+    &crate::kafka::KIND,
+    #[cfg(feature = "zookeeper")]
+    &crate::zookeeper::KIND,
 ];
 
 static CLUSTERS: Registry<dyn Cluster, ListedCluster> = Registry {
