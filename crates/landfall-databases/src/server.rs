@@ -29,6 +29,8 @@ use landfall_os::humanize::duration_text;
 const STARTING: Duration = Duration::from_secs(10 * 60);
 /// How long it may take to end: it writes out what is only in memory.
 const STOPPING: Duration = Duration::from_secs(10 * 60);
+/// How often it is told again.
+const TELLING: Duration = Duration::from_secs(5);
 /// How long one may take that is told to end at once: it kills its processes itself after five seconds.
 const ENDING_AT_ONCE: Duration = Duration::from_secs(10);
 /// How often it is told so.
@@ -255,15 +257,22 @@ impl Server {
     /// Ends it in order, and waits; if it takes too long it is killed, which is an error.
     pub fn stop(self, ending: Ending) -> Result<(), DatabaseError> {
         let own = &*self.own.0;
-        match ending {
+        let tell = || match ending {
             Ending::Terminate | Ending::TerminateItself => own.process().terminate(),
             Ending::Interrupt => own.process().interrupt(),
-        }
+        };
+        tell();
         let title = own.title;
         let begin = Instant::now();
+        let mut told = begin;
         let status = loop {
             if let Some(status) = own.ended_within(Duration::from_millis(100))? {
                 break status;
+            }
+            // Redis forgets that it was told while it makes its log anew.
+            if told.elapsed() > TELLING {
+                tell();
+                told = Instant::now();
             }
             if begin.elapsed() > STOPPING {
                 let most = duration_text(STOPPING.as_secs_f64());
