@@ -277,7 +277,7 @@ impl Cluster for Kafka {
 mod tests {
     use super::*;
     use crate::cluster::conformance::conforms;
-    use crate::cluster::named;
+    use crate::clusters::named;
 
     #[test]
     fn it_conforms() {

@@ -350,7 +350,7 @@ impl ClusterSession for Session {
 #[cfg(test)]
 mod tests {
     use crate::cluster::conformance::{conforms, refuses};
-    use crate::cluster::named;
+    use crate::clusters::named;
 
     #[test]
     fn it_conforms() {

@@ -245,8 +245,8 @@ impl Surveyor<'_> {
         let mut round = 0;
         while self.known.len() < most && barren < 8 {
             let before = self.known.len();
-            for set in &sets {
-                for boot in self.wanted.boots {
+            for boot in self.wanted.boots {
+                for set in &sets {
                     if self.known.len() >= most {
                         return Ok(());
                     }
