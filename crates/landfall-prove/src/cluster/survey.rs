@@ -183,10 +183,11 @@ impl Surveyor<'_> {
     fn all_nodes(&mut self, moments: &[usize], most: usize) -> io::Result<usize> {
         let nodes = self.walkers.len();
         let boots = self.wanted.boots;
-        // If not every moment can have a state, they are from all over the recording.
-        let share = moments.len().min(most);
-        let chosen: Vec<usize> = (0..share)
-            .map(|n| moments[n * moments.len() / share])
+        // That everything is lost, with each boot, is half of what is tried; where not every moment can have that, they are from
+        // all over the recording. The last is among them: most was acknowledged by then.
+        let share = moments.len().min(most.div_ceil(2 * boots.len()));
+        let mut chosen: Vec<usize> = (1..=share)
+            .map(|n| moments[n * moments.len() / share - 1])
             .collect();
         let only = |node: usize, loss: Loss, others: Loss| -> Vec<Loss> {
             (0..nodes)
@@ -201,8 +202,15 @@ impl Surveyor<'_> {
         let mut random = Rng::with_seed(self.wanted.seed);
         let mut barren = 0;
         let mut round = 0;
-        // Rounds that find nothing new for long have found all that there is.
-        while self.known.len() < most && barren < 8 {
+        // Rounds that find nothing new for long have found all that there is at these moments.
+        while self.known.len() < most {
+            if barren == 8 {
+                if chosen.len() == moments.len() {
+                    break;
+                }
+                chosen = moments.to_vec();
+                (round, barren) = (0, 0);
+            }
             let before = self.known.len();
             for (place, &moment) in chosen.iter().enumerate() {
                 if self.known.len() >= most {
