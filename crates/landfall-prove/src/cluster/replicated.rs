@@ -13,9 +13,11 @@ use super::{Boot, ClusterSubject, Found, name_of};
 use crate::subject::{AckSink, Promise, Recovered, SubjectError, SubjectName};
 use crate::{Error, Stop};
 
-/// How long a cluster may take to come back, and its nodes to agree. Much more than any takes here; what takes longer is
-/// unavailable, and is tried a second time.
+/// How long a cluster may take to come back. Much more than any takes here; what takes longer is unavailable, and is tried a
+/// second time.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long its nodes may then take to have the same.
+const AGREEING: Duration = Duration::from_secs(20);
 /// How often it is looked whether it has.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a cluster may take to start for the first time.
@@ -85,7 +87,7 @@ impl Replicated {
         records: &BTreeSet<u64>,
         stop: &Stop,
     ) -> Result<Result<(), String>, SubjectError> {
-        within(PATIENCE, stop, || match self.cluster.records_of(node)? {
+        within(AGREEING, stop, || match self.cluster.records_of(node)? {
             Some(found) if found != *records => {
                 let lacks = records.difference(&found).count();
                 let more = found.difference(records).count();
