@@ -30,25 +30,7 @@
     )
 )]
 
-#[cfg(any(
-    feature = "mariadb",
-    feature = "postgres",
-    feature = "redis",
-    feature = "etcd",
-    feature = "nats",
-    feature = "kafka",
-    feature = "zookeeper"
-))]
 pub mod cluster;
-#[cfg(any(
-    feature = "mariadb",
-    feature = "postgres",
-    feature = "redis",
-    feature = "etcd",
-    feature = "nats",
-    feature = "kafka",
-    feature = "zookeeper"
-))]
 pub mod clusters;
 #[cfg(test)]
 pub(crate) mod conformance;
@@ -73,15 +55,6 @@ mod nats;
 mod page;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(any(
-    feature = "mariadb",
-    feature = "postgres",
-    feature = "redis",
-    feature = "etcd",
-    feature = "nats",
-    feature = "kafka",
-    feature = "zookeeper"
-))]
 mod program;
 #[cfg(feature = "redb")]
 mod redb;
@@ -89,15 +62,6 @@ mod redb;
 mod redis;
 pub mod registry;
 mod rocksdb;
-#[cfg(any(
-    feature = "mariadb",
-    feature = "postgres",
-    feature = "redis",
-    feature = "etcd",
-    feature = "nats",
-    feature = "kafka",
-    feature = "zookeeper"
-))]
 mod server;
 pub mod setting;
 #[cfg(feature = "sled")]
@@ -108,15 +72,6 @@ pub mod sqlite;
 #[cfg(feature = "store")]
 mod store;
 mod template;
-#[cfg(any(
-    feature = "mariadb",
-    feature = "postgres",
-    feature = "redis",
-    feature = "etcd",
-    feature = "nats",
-    feature = "kafka",
-    feature = "zookeeper"
-))]
 mod user;
 pub mod workload;
 #[cfg(feature = "zookeeper")]

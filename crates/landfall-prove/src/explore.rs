@@ -132,11 +132,11 @@ impl Tally {
 
 /// The states, which are in order of their epochs, in the order of several passes: however early the time
 /// is up, they were from all over the recording.
-pub(crate) fn spread<T: Copy>(states: &[T]) -> Vec<T> {
+pub(crate) fn spread<T: Clone>(states: &[T]) -> Vec<T> {
     let passes = 0..PASSES.min(states.len());
     passes
         .flat_map(|pass| states.iter().skip(pass).step_by(PASSES))
-        .copied()
+        .cloned()
         .collect()
 }
 

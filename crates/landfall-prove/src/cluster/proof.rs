@@ -20,7 +20,7 @@ use super::timeline::failing;
 use super::worker::{Case, Worker};
 use super::{Boot, ClusterStateName, ClusterSubject, Cuts, Found};
 use crate::checks::Checks;
-use crate::explore::Tally;
+use crate::explore::{Tally, spread};
 use crate::history::History;
 use crate::judge::Judgement;
 use crate::proof::{Proof, tell};
@@ -284,6 +284,12 @@ fn examine(
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let workers = plan.workers.unwrap_or(WORKERS * processors);
     let workers = workers.min(states.len()).max(1);
+    // However early the time is up, they were from all over the recording.
+    let states = if plan.most_time.is_some() {
+        spread(&states)
+    } else {
+        states
+    };
     let (explored, filesystem) = explore(plan, case, &states, workers, stop, progress)?;
     let Explored {
         tally,
