@@ -115,18 +115,17 @@ pub(super) fn survey(
     let (all, some) = match wanted.cuts {
         Cuts::All => (wanted.states, 0),
         Cuts::Some => (0, wanted.states),
-        Cuts::Both => (wanted.states.div_ceil(2), wanted.states / 2),
+        Cuts::Both => (wanted.states, wanted.states / 2),
     };
+    // First, as there are few different ones: all nodes get what is left.
+    if some > 0 {
+        surveyor.some_nodes(some)?;
+    }
     let moments = if all > 0 {
         surveyor.all_nodes(&moments(site, history, wanted.killed_at), all)?
     } else {
-        0
+        1
     };
-    if some > 0 {
-        // What those left that all nodes can have: they have few different ones.
-        let most = surveyor.known.len() + some;
-        surveyor.some_nodes(most)?;
-    }
     let Surveyor {
         known,
         equal,
@@ -185,7 +184,8 @@ impl Surveyor<'_> {
         let boots = self.wanted.boots;
         // That everything is lost, with each boot, is half of what is tried; where not every moment can have that, they are from
         // all over the recording. The last is among them: most was acknowledged by then.
-        let share = moments.len().min(most.div_ceil(2 * boots.len()));
+        let left = most.saturating_sub(self.known.len());
+        let share = moments.len().min(left.div_ceil(2 * boots.len()));
         let mut chosen: Vec<usize> = (1..=share)
             .map(|n| moments[n * moments.len() / share - 1])
             .collect();
@@ -222,7 +222,7 @@ impl Surveyor<'_> {
                 };
                 // That all lose everything is tried with each boot; others take turns.
                 let each = if round == 0 { boots.len() } else { 1 };
-                for turn in 0..each {
+                for turn in 0..each.min(most - self.known.len()) {
                     let boot = &boots[(place + round + turn) % boots.len()];
                     let losses: Vec<Option<Loss>> = losses.iter().copied().map(Some).collect();
                     self.add(moment, &losses, boot)?;

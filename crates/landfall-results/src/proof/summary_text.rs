@@ -264,14 +264,14 @@ pub fn coverage(proof: &ProofResults) -> String {
 fn epochs(proof: &ProofResults) -> String {
     let coverage = &proof.coverage;
     let epochs = counted(coverage.epochs, "epoch", "epochs");
-    if coverage.surveyed == 1 && coverage.epochs > 1 {
-        return format!("The recording has {epochs}; one state was chosen by its name.");
-    }
     if proof.cluster.is_some() {
         return format!(
             "The power was cut at {} of the nodes' common order.",
             counted(coverage.surveyed, "moment", "moments")
         );
+    }
+    if coverage.surveyed == 1 && coverage.epochs > 1 {
+        return format!("The recording has {epochs}; one state was chosen by its name.");
     }
     if proof.model != "subset" {
         return format!("The power was cut in {epochs}.");
