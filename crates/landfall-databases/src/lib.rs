@@ -122,6 +122,21 @@ pub enum Presence {
     },
 }
 
+impl Presence {
+    /// Where a server is: its version, and its program, if it was found.
+    pub(crate) fn of(found: Option<(String, PathBuf)>, remedy: &str) -> Presence {
+        match found {
+            Some((version, program)) => Presence::Here {
+                version,
+                program: Some(program),
+            },
+            None => Presence::Absent {
+                remedy: remedy.to_owned(),
+            },
+        }
+    }
+}
+
 /// What a list says of a database besides.
 pub struct Listed {
     /// Where it is on this machine.

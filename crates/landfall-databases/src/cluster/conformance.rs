@@ -52,10 +52,26 @@ fn wait_for<T>(mut attempt: impl FnMut() -> Result<T, DatabaseError>) -> T {
 /// Creates a cluster of three, fills it, kills it, and looks at it again: all nodes, then two of them with the third coming
 /// late, which was left alone before, then all again. `settings` are as on the command line.
 pub(crate) fn conforms(name: &str, settings: &[(&str, &str)]) {
+    conforms_with(name, settings, AnyMajority::Serves);
+}
+
+/// As [`conforms`], of one of which two nodes may wait for the third, which led last: all nodes, killed and ended.
+pub(crate) fn conforms_when_all_are_there(name: &str, settings: &[(&str, &str)]) {
+    conforms_with(name, settings, AnyMajority::MayWait);
+}
+
+/// Whether two nodes of three serve without the third, whichever that is.
+#[derive(Clone, Copy, PartialEq)]
+enum AnyMajority {
+    Serves,
+    MayWait,
+}
+
+fn conforms_with(name: &str, settings: &[(&str, &str)], any_majority: AnyMajority) {
     let cluster = named(name, &owned(settings)).unwrap();
     // A network is its thread's, and so are the servers.
     let outcome = thread::spawn(move || match isolate_network() {
-        Ok(()) => in_a_network(cluster),
+        Ok(()) => in_a_network(cluster, any_majority),
         Err(error) => Err(format!("a network of its own needs root: {error}")),
     });
     if let Err(why) = outcome.join().unwrap() {
@@ -103,7 +119,7 @@ fn make_directories(root: &Path) -> Vec<PathBuf> {
     (0..3).map(make).collect()
 }
 
-fn in_a_network(cluster: Box<dyn Cluster>) -> Result<(), String> {
+fn in_a_network(cluster: Box<dyn Cluster>, any_majority: AnyMajority) -> Result<(), String> {
     let root = tempfile::tempdir().unwrap();
     let directories = make_directories(root.path());
     let templates = Templates::new(root.path());
@@ -137,30 +153,12 @@ fn in_a_network(cluster: Box<dyn Cluster>) -> Result<(), String> {
         agrees(&fixture, node, &expected);
     }
 
-    // Whoever is left alone acknowledges nothing, and says so in time. What only it has counts for nothing later.
-    let mut nodes = nodes;
-    nodes.truncate(1);
-    match session.put(99) {
-        Err(DatabaseError::Late(_) | DatabaseError::Failed(_)) => {}
-        other => panic!("a record was put where only one node of three is left: {other:?}"),
-    }
-    drop(session);
-    drop(nodes);
-
-    // The first one, which may have led, comes late.
-    let mut nodes = fixture.start(&[1, 2]);
-    let mut session = fixture.connect(&[1, 2], &nodes);
-    assert_eq!(session.records().unwrap(), expected);
-    session.put(22).unwrap();
-    expected.insert(22);
-    drop(session);
-    nodes.extend(fixture.start(&[0]));
-    let mut session = fixture.connect(&all, &nodes);
-    agrees(&fixture, 0, &expected);
-    assert_eq!(session.records().unwrap(), expected);
-    session.put(23).unwrap();
-    expected.insert(23);
-    drop(session);
+    let nodes = if any_majority == AnyMajority::Serves {
+        one_is_alone_and_late(&fixture, nodes, session, &mut expected)
+    } else {
+        drop(session);
+        nodes
+    };
     for node in nodes {
         node.stop().unwrap();
     }
@@ -175,6 +173,39 @@ fn in_a_network(cluster: Box<dyn Cluster>) -> Result<(), String> {
         agrees(&fixture, node, &expected);
     }
     Ok(())
+}
+
+/// Leaves the first node alone, then the other two, to which it comes back; returns all of them.
+fn one_is_alone_and_late(
+    fixture: &Fixture,
+    mut nodes: Vec<Node>,
+    mut session: Box<dyn ClusterSession>,
+    expected: &mut BTreeSet<u64>,
+) -> Vec<Node> {
+    // Whoever is left alone acknowledges nothing, and says so in time. What only it has counts for nothing later.
+    nodes.truncate(1);
+    match session.put(99) {
+        Err(DatabaseError::Late(_) | DatabaseError::Failed(_)) => {}
+        other => panic!("a record was put where only one node of three is left: {other:?}"),
+    }
+    drop(session);
+    drop(nodes);
+
+    // The first one, which may have led, comes late.
+    let mut nodes = fixture.start(&[1, 2]);
+    let mut session = fixture.connect(&[1, 2], &nodes);
+    assert_eq!(session.records().unwrap(), *expected);
+    session.put(22).unwrap();
+    expected.insert(22);
+    drop(session);
+    nodes.extend(fixture.start(&[0]));
+    let mut session = fixture.connect(&[0, 1, 2], &nodes);
+    agrees(fixture, 0, expected);
+    assert_eq!(session.records().unwrap(), *expected);
+    session.put(23).unwrap();
+    expected.insert(23);
+    drop(session);
+    nodes
 }
 
 /// Waits until a node has these records by itself.

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use super::api::{Connection, PutRequest, RangeRequest};
 use super::options::Options;
 use super::running::failed;
-use super::{Program, REMEDY, TITLE};
+use super::{Program, REMEDY, SETTINGS, TITLE};
 use crate::cluster::{ANSWERING, Cluster, ClusterSession, ListedCluster, Node, address, private};
 use crate::registry::Kind;
-use crate::setting::{Chosen, Description, Setting};
+use crate::setting::{Chosen, Description};
 use crate::{DatabaseError, Presence, Templates, program};
 use landfall_os::Stop;
 
@@ -36,22 +36,14 @@ pub(crate) static KIND: Kind<dyn Cluster, ListedCluster> = Kind {
         name: "etcd",
         about: "etcd, several members that agree on a log (Raft)",
         passes_on: Some("a flag of each member's command line, without dashes before it"),
-        settings: &[Setting {
-            name: "unsafe-no-fsync",
-            default: Some("false"),
-            about: "whether nothing is ever synced: true or false",
-            always_shown: true,
-        }],
+        settings: SETTINGS,
     },
     listed: ListedCluster {
-        presence: || match Program::find() {
-            Some(program) => Presence::Here {
-                version: program.version,
-                program: Some(program.path),
-            },
-            None => Presence::Absent {
-                remedy: REMEDY.into(),
-            },
+        presence: || {
+            Presence::of(
+                Program::find().map(|found| (found.version, found.path)),
+                REMEDY,
+            )
         },
         title: "etcd members",
     },

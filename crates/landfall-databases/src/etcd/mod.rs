@@ -30,27 +30,27 @@ const SIGN: &str = "member/wal";
 const SOCKET: &str = "client:0";
 const PEERS: &str = "peers:0";
 
+/// Of a server that is alone, and of one among others.
+const SETTINGS: &[Setting] = &[Setting {
+    name: "unsafe-no-fsync",
+    default: Some("false"),
+    about: "whether nothing is ever synced: true or false",
+    always_shown: true,
+}];
+
 pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "etcd",
         about: "etcd, a server of its own that is a cluster of one",
         passes_on: Some("a flag of its command line, without dashes before it"),
-        settings: &[Setting {
-            name: "unsafe-no-fsync",
-            default: Some("false"),
-            about: "whether nothing is ever synced: true or false",
-            always_shown: true,
-        }],
+        settings: SETTINGS,
     },
     listed: Listed {
-        presence: || match Program::find() {
-            Some(program) => Presence::Here {
-                version: program.version,
-                program: Some(program.path),
-            },
-            None => Presence::Absent {
-                remedy: REMEDY.into(),
-            },
+        presence: || {
+            Presence::of(
+                Program::find().map(|found| (found.version, found.path)),
+                REMEDY,
+            )
         },
         title: TITLE,
         form: Form::Server,

@@ -104,15 +104,10 @@ impl Programs {
 }
 
 fn presence_of(engine: Engine) -> Presence {
-    match Programs::find(engine) {
-        Some(programs) => Presence::Here {
-            version: programs.version,
-            program: Some(programs.server),
-        },
-        None => Presence::Absent {
-            remedy: engine.remedy().into(),
-        },
-    }
+    Presence::of(
+        Programs::find(engine).map(|found| (found.version, found.server)),
+        engine.remedy(),
+    )
 }
 
 impl Database for MariadbServer {

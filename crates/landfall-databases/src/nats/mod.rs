@@ -60,14 +60,11 @@ pub(crate) static KIND: Kind<dyn Cluster, ListedCluster> = Kind {
         }],
     },
     listed: ListedCluster {
-        presence: || match Program::find() {
-            Some(program) => Presence::Here {
-                version: program.version,
-                program: Some(program.path),
-            },
-            None => Presence::Absent {
-                remedy: REMEDY.into(),
-            },
+        presence: || {
+            Presence::of(
+                Program::find().map(|found| (found.version, found.path)),
+                REMEDY,
+            )
         },
         title: "NATS servers",
     },

@@ -170,15 +170,10 @@ fn refused(directory: &Path) -> impl Fn(io::Error) -> DatabaseError {
 }
 
 fn presence() -> Presence {
-    match Programs::find() {
-        Some(programs) => Presence::Here {
-            version: programs.version,
-            program: Some(programs.server),
-        },
-        None => Presence::Absent {
-            remedy: REMEDY.into(),
-        },
-    }
+    Presence::of(
+        Programs::find().map(|found| (found.version, found.server)),
+        REMEDY,
+    )
 }
 
 impl Database for PostgresServer {

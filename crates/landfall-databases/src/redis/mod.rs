@@ -91,15 +91,10 @@ impl Programs {
 }
 
 fn presence() -> Presence {
-    match Programs::find() {
-        Some(programs) => Presence::Here {
-            version: programs.version,
-            program: Some(programs.server),
-        },
-        None => Presence::Absent {
-            remedy: REMEDY.into(),
-        },
-    }
+    Presence::of(
+        Programs::find().map(|found| (found.version, found.server)),
+        REMEDY,
+    )
 }
 
 impl Database for RedisServer {

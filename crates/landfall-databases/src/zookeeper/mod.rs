@@ -54,14 +54,11 @@ pub(crate) static KIND: Kind<dyn Cluster, ListedCluster> = Kind {
         ],
     },
     listed: ListedCluster {
-        presence: || match Programs::find() {
-            Some(programs) => Presence::Here {
-                version: programs.version,
-                program: Some(programs.jar),
-            },
-            None => Presence::Absent {
-                remedy: REMEDY.into(),
-            },
+        presence: || {
+            Presence::of(
+                Programs::find().map(|found| (found.version, found.jar)),
+                REMEDY,
+            )
         },
         title: "ZooKeeper servers",
     },
