@@ -127,8 +127,15 @@ fn what_makes_no_sense_is_said_before_anything_is_started() {
             "it is one of: none, ",
         ),
         (
-            &["--nodes", "3", "--cmd", "x {ack} {dirs}", "--check", "y"],
-            "{dirs}",
+            &[
+                "--nodes",
+                "3",
+                "--cmd",
+                "x {ack} {dirs}",
+                "--check",
+                "y {dirs}",
+            ],
+            "{boot}",
         ),
     ] {
         let ended = run(directory.path(), ["prove"].iter().chain(arguments));

@@ -56,6 +56,13 @@ pub(crate) struct Shortest {
 }
 
 impl Tally {
+    /// Each kind of violation that was seen, the worst first.
+    pub fn worst_first(&self) -> Vec<ViolationCount> {
+        let all = Violation::ALL.into_iter();
+        all.filter_map(|violation| self.violations.get(&violation).cloned())
+            .collect()
+    }
+
     fn add(&mut self, place: u64, state: &CrashState, checked: Checked) {
         if !self.count(&state.name, Some(place), &checked) {
             self.first_failing = Some(self.first_failing.map_or(place, |first| first.min(place)));

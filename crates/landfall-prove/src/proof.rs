@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use landfall_os::Filesystem;
 use landfall_recorder::crash::{Layout, Model, Order, Survey};
 use landfall_recorder::{Offer, Options, Recording};
-use landfall_results::proof::{Coverage, FailingState, ProofResults, Shard, Violation, Workload};
+use landfall_results::proof::{Coverage, FailingState, ProofResults, Shard, Workload};
 
 use crate::checks::Checks;
 use crate::exercised::exercised;
@@ -314,10 +314,7 @@ fn examine(
             second_cuts,
         },
         exercised,
-        violations: Violation::ALL
-            .into_iter()
-            .filter_map(|violation| tally.violations.get(&violation).cloned())
-            .collect(),
+        violations: tally.worst_first(),
         first_failing: tally.first_failing,
         failing_states: tally.failing,
         losing_states: tally.losing,

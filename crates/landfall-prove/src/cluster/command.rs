@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::{Boot, ClusterSubject, Found, name_of};
 use crate::Stop;
 use crate::subject::{AckSink, Promise, Recovered, SubjectError, SubjectName, number};
-use crate::subjects::command::{Checker, Ending, Programs, parse_report_with};
+use crate::subjects::command::{ATOMIC, Checker, Ending, ORDERED, Programs, parse_report_with};
 use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 
 pub(super) static DESCRIPTION: Description = Description {
@@ -38,18 +38,8 @@ pub(super) static DESCRIPTION: Description = Description {
             about: "seconds after which a checker that has not ended is killed",
             always_shown: false,
         },
-        Setting {
-            name: "atomic",
-            default: Some("yes"),
-            about: "whether a transaction must be there whole or not at all: yes or no",
-            always_shown: false,
-        },
-        Setting {
-            name: "ordered",
-            default: Some("no"),
-            about: "whether a transaction must not be there without all before it: yes or no",
-            always_shown: false,
-        },
+        ATOMIC,
+        ORDERED,
     ],
 };
 
@@ -62,6 +52,10 @@ pub(super) struct AnyCluster {
 impl AnyCluster {
     pub fn new(settings: &[(String, String)], nodes: usize) -> Result<AnyCluster, SettingError> {
         let chosen = Chosen::new(&DESCRIPTION, settings)?;
+        if !chosen.text("check").contains("{boot}") {
+            let why = "it has no {boot}, the order in which it is to start the nodes";
+            return Err(chosen.wrong("check", why));
+        }
         Ok(AnyCluster {
             name: name_of(&chosen, nodes),
             programs: Programs::parse(&chosen, "{dirs}")?,
@@ -169,12 +163,17 @@ mod tests {
         let whole = set("run {dirs} {ack}", "check {boot} {dirs}").unwrap();
         assert!(whole.starts_with("command nodes=3 cmd="), "{whole}");
         assert!(
-            set("run {dir} {ack}", "check {dirs}")
+            set("run {dirs} {ack}", "check {dirs}")
+                .unwrap_err()
+                .contains("{boot}")
+        );
+        assert!(
+            set("run {dir} {ack}", "check {boot} {dirs}")
                 .unwrap_err()
                 .contains("{dirs}")
         );
         assert!(
-            set("run {dirs}", "check {dirs}")
+            set("run {dirs}", "check {boot} {dirs}")
                 .unwrap_err()
                 .contains("{ack}")
         );

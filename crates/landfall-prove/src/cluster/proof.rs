@@ -367,10 +367,7 @@ fn examine(
             second_cuts: None,
         },
         exercised: Vec::new(),
-        violations: Violation::ALL
-            .into_iter()
-            .filter_map(|violation| tally.violations.get(&violation).cloned())
-            .collect(),
+        violations: tally.worst_first(),
         first_failing: tally.first_failing,
         failing_states: tally.failing,
         losing_states: tally.losing,

@@ -27,6 +27,20 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Bytes that a checker may print: millions of transactions.
 const MOST_OUTPUT: u64 = 64 << 20;
 
+/// What somebody's programs promise, of one disk or of several.
+pub(crate) const ATOMIC: Setting = Setting {
+    name: "atomic",
+    default: Some("yes"),
+    about: "whether a transaction must be there whole or not at all: yes or no",
+    always_shown: false,
+};
+pub(crate) const ORDERED: Setting = Setting {
+    name: "ordered",
+    default: Some("no"),
+    about: "whether a transaction must not be there without all before it: yes or no",
+    always_shown: false,
+};
+
 pub(super) static KIND: Kind<dyn Subject> = Kind {
     listed: (),
     description: Description {
@@ -58,18 +72,8 @@ pub(super) static KIND: Kind<dyn Subject> = Kind {
                 about: "seconds after which a checker that has not ended is killed",
                 always_shown: false,
             },
-            Setting {
-                name: "atomic",
-                default: Some("yes"),
-                about: "whether a transaction must be there whole or not at all: yes or no",
-                always_shown: false,
-            },
-            Setting {
-                name: "ordered",
-                default: Some("no"),
-                about: "whether a transaction must not be there without all before it: yes or no",
-                always_shown: false,
-            },
+            ATOMIC,
+            ORDERED,
         ],
     },
     make,
