@@ -1,7 +1,7 @@
 //! NATS JetStream as a cluster: a stream of which each server has a replica, by a log that they agree on (Raft).
 //!
 //! Records are the messages of the stream, and a record is acknowledged when the leader of the stream says so, who has then
-//! written it and knows that a majority has. What is synced when is `sync-interval`'s to say.
+//! written it and knows that a majority has. What is synced when is `sync_interval`'s to say.
 //!
 //! Reading: only the leader of a stream answers what messages it has (`$JS.API.STREAM.MSG.GET`); the other way, by which any
 //! replica answers that thinks itself nearly complete (`allow_direct`), is off. A leader that was just chosen may not have
@@ -53,7 +53,7 @@ pub(crate) static KIND: Kind<dyn Cluster, ListedCluster> = Kind {
         about: "NATS JetStream, a stream with a replica on each server (Raft)",
         passes_on: None,
         settings: &[Setting {
-            name: "sync-interval",
+            name: "sync_interval",
             default: Some(USUAL_INTERVAL),
             about: "when what was written is synced: always (before it is acknowledged), or how often, such as 10s",
             always_shown: true,
@@ -227,6 +227,6 @@ mod tests {
 
     #[test]
     fn it_conforms_where_everything_is_synced() {
-        conforms("nats", &[("sync-interval", "always")]);
+        conforms("nats", &[("sync_interval", "always")]);
     }
 }

@@ -39,11 +39,11 @@ pub(super) struct Options {
 
 impl Options {
     pub fn new(chosen: &Chosen) -> Result<Options, SettingError> {
-        let sync = match chosen.text("sync-interval") {
+        let sync = match chosen.text("sync_interval") {
             "always" => Sync::Always,
             interval => Sync::Every(duration(interval).ok_or_else(|| {
                 let why = "it is always, or a time such as 10s, 1m30s or 500ms";
-                chosen.wrong("sync-interval", why)
+                chosen.wrong("sync_interval", why)
             })?),
         };
         Ok(Options { sync })
@@ -98,7 +98,7 @@ impl Options {
             return Ok(());
         }
         Err(DatabaseError::Setting(format!(
-            "sync-interval: the server makes {actual} of {}; say so, or set another value",
+            "sync_interval: the server makes {actual} of {}; say so, or set another value",
             self.sync
         )))
     }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     fn options(interval: &str) -> Result<Options, String> {
-        let set = [("sync-interval".to_owned(), interval.to_owned())];
+        let set = [("sync_interval".to_owned(), interval.to_owned())];
         Chosen::new(&KIND.description, &set)
             .and_then(|chosen| Options::new(&chosen))
             .map_err(|error| error.to_string())
@@ -196,7 +196,7 @@ mod tests {
     fn another_value_than_was_asked_for_is_named() {
         let error = options("often").map(drop).unwrap_err();
         assert!(
-            error.starts_with("nats sync-interval=often: it is always"),
+            error.starts_with("nats sync_interval=often: it is always"),
             "{error}"
         );
         let actual = |sync_interval, sync_always| Actual {
@@ -208,7 +208,7 @@ mod tests {
         let other = always.hold_against(&actual(120_000_000_000, false));
         assert_eq!(
             other.unwrap_err().to_string(),
-            "sync-interval: the server makes 120s of always; say so, or set another value"
+            "sync_interval: the server makes 120s of always; say so, or set another value"
         );
     }
 }

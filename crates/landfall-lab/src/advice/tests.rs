@@ -288,6 +288,58 @@ fn a_loss_is_not_excused_by_another_way_to_mount() {
     assert_eq!(fsync.unwrap().value, None, "{fsync:?}");
 }
 
+/// What three servers kept or lost together says nothing of one; NATS' rule is on three.
+#[test]
+fn a_cluster_s_proof_is_evidence_for_rules_on_clusters_alone() {
+    let proof_of = |subject: landfall_results::proof::SubjectName,
+                    system: System,
+                    rule: &str,
+                    value: &str| {
+        let mut results = recorded("disk");
+        let mut proofs = results.experiments.iter().filter_map(|one| match one {
+            crate::Found::Prove(proof) if proof.subject == "postgres".into() => Some(proof.clone()),
+            _ => None,
+        });
+        let mut proof = proofs.next().unwrap();
+        proof.subject = subject;
+        proof.cluster = Some(landfall_results::proof::ClusterCuts {
+            nodes: 3,
+            by_victims: Vec::new(),
+        });
+        results
+            .experiments
+            .retain(|one| matches!(one, crate::Found::Sync(_)));
+        results.experiments.push(crate::Found::Prove(proof));
+        let advice = advise(&results, "r", None);
+        let mut settings = advice.of(system);
+        let setting = settings.find(|one| one.rule == rule).unwrap();
+        let choice = setting.choices.iter().find(|one| one.value == value);
+        // A strategy that writes alike may stand in.
+        let proof = choice.unwrap().proof.as_ref();
+        proof.is_some_and(|proof| proof.subject.contains("nodes=3"))
+    };
+    let named = |name: &str, set: &[(&str, &str)]| landfall_results::proof::SubjectName {
+        name: name.to_owned(),
+        settings: set
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect(),
+    };
+    let three = ("nodes", "3");
+    let postgres = named("postgres", &[three, ("fsync", "on")]);
+    let found = proof_of(postgres, System::Postgres, "postgres-fsync", "on");
+    assert!(!found);
+    for (proven, spoken_of, is_evidence) in [
+        ("always", "always", true),
+        ("always", "2m", false),
+        ("2m", "2m", true),
+    ] {
+        let nats = named("nats", &[three, ("sync_interval", proven)]);
+        let found = proof_of(nats, System::Nats, "nats-sync-interval", spoken_of);
+        assert_eq!(found, is_evidence, "{proven} {spoken_of}");
+    }
+}
+
 /// A losing proof's share says how many states without a loss would be no chance.
 #[test]
 fn a_loss_is_not_excused_by_few_states() {

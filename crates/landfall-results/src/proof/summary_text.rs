@@ -416,7 +416,8 @@ fn missing_of_nodes(state: &FailingState) -> String {
         }
     }
     if lacking.is_empty() {
-        return "No write that had reached a device shortly before is missing: what else it takes was written later, or never.".to_owned();
+        return "All that had lately been written to the disks is there: what was acknowledged had not reached those that lost power."
+            .to_owned();
     }
     let each = lacking
         .iter()

@@ -50,6 +50,8 @@ impl Evidence<'_> {
         let least = rule.untorn().unwrap_or(0);
         let sound = |proof: &&ProofResults| {
             proof.faults.is_empty()
+                // What three of them kept together says nothing of one; of a broker, whose rules are on clusters, it does.
+                && (proof.cluster.is_some() == (rule.system == System::Nats))
                 && (least..=promised).contains(&proof.atomic_bytes)
                 && proof.outcome() != Outcome::NotProven
                 // A part that lost nothing says nothing of the rest.
