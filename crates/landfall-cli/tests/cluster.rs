@@ -103,7 +103,7 @@ fn a_cluster_of_servers_that_never_sync_is_caught() {
 fn what_makes_no_sense_is_said_before_anything_is_started() {
     let directory = scratch();
     for (arguments, says) in [
-        (&["etcd", "--nodes", "1"][..], "1 is not in 2..=7"),
+        (&["etcd", "--nodes", "1"][..], "a cluster has 2 to 7 nodes"),
         (&["etcd", "--nodes", "3", "--fua"], "--fua"),
         (
             &["files", "--nodes", "3"],

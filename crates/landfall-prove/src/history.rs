@@ -41,11 +41,11 @@ impl History {
         Ok(History { before, marks })
     }
 
-    /// How many events there were when each acknowledgement had been said.
-    pub fn acknowledgements(&self) -> impl Iterator<Item = usize> {
+    /// Each transaction that was acknowledged, with how many events there were when that had been said.
+    pub fn acknowledgements(&self) -> impl Iterator<Item = (u64, usize)> {
         let acknowledged = self.marks.iter();
         acknowledged.filter_map(|(index, mark)| match mark {
-            Mark::Acknowledged(_) => Some(index + 1),
+            Mark::Acknowledged(transaction) => Some((*transaction, index + 1)),
             _ => None,
         })
     }

@@ -42,7 +42,9 @@ fn what_is_right_loses_nothing_and_each_mistake_is_caught() {
     if is_skipped() {
         return;
     }
-    for case in ClusterCase::all() {
+    // A leader syncs, and one follower of two, if it does; who does not elect by the log finds less than there is.
+    let holders = [Some(2), Some(1), None, None];
+    for (case, holders) in ClusterCase::all().zip(holders) {
         let plan = case.plan(None).unwrap();
         let mut found = proven(&plan);
         found.expected = Some(case.expected);
@@ -50,6 +52,19 @@ fn what_is_right_loses_nothing_and_each_mistake_is_caught() {
         assert_eq!(found.is_as_expected(), Some(true), "{case:?}: {seen:?}");
         assert_eq!(found.unchecked, None);
         let cluster = found.cluster.unwrap();
+        if let Some(holders) = holders {
+            let held = cluster.held.iter();
+            let held: Vec<usize> = held
+                .map(|record| {
+                    record
+                        .nodes
+                        .iter()
+                        .filter(|held| **held == Some(true))
+                        .count()
+                })
+                .collect();
+            assert_eq!(held, [holders; 5], "{case:?}: {:?}", cluster.held);
+        }
         let victims: Vec<u64> = cluster.by_victims.iter().map(|cuts| cuts.victims).collect();
         assert_eq!((cluster.nodes, victims), (3, vec![1, 2, 3]));
     }
@@ -113,6 +128,53 @@ fn who_keeps_power_keeps_what_was_never_synced() {
     let victims: Vec<u64> = by_victims.iter().map(|cuts| cuts.victims).collect();
     assert_eq!(victims, [1, 2]);
     assert!(by_victims.iter().all(|cuts| cuts.checked > 0));
+}
+
+#[test]
+fn nodes_may_end_one_after_the_other() {
+    if is_skipped() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let rolling = |mistake: &str, seed: u64| {
+        let mut plan = log(mistake, "ext4");
+        plan.cuts = Cuts::Rolling;
+        plan.states = 200;
+        plan.seed = seed;
+        plan
+    };
+    // Each may be the first.
+    for seed in 0..3 {
+        let found = proven(&rolling("none", seed));
+        assert_eq!(
+            found.outcome(),
+            Outcome::LostNothing,
+            "{:?}",
+            found.violations
+        );
+        let cluster = found.cluster.unwrap();
+        assert!(cluster.rolling);
+        assert_eq!(cluster.by_victims.len(), 1);
+        assert_eq!(
+            (cluster.by_victims[0].victims, found.workload.acknowledged),
+            (3, 40)
+        );
+    }
+    let mut caught = rolling("unsynced", 0);
+    caught.keep_recording = Some(directory.path().join("recording"));
+    let found = proven(&caught);
+    assert_eq!(found.outcome(), Outcome::LostSomething);
+    let shortest = found.shortest.unwrap();
+    // What the recording says of who ended when is all that is needed.
+    let mut again = log("unsynced", "ext4");
+    again.recorded = caught.keep_recording.take();
+    again.only = Some(shortest.name.parse().unwrap());
+    let alone = proven(&again);
+    assert_eq!(alone.shortest.unwrap().details, shortest.details);
+    // But not to plan others.
+    again.only = None;
+    let refused = prove_cluster(&again, &Stop::default(), &mut Silent).unwrap_err();
+    assert!(refused.to_string().contains("--cuts rolling"), "{refused}");
 }
 
 /// Syncs a file on one device and then marks it on another, so many times; the mark must come after the flush in their common

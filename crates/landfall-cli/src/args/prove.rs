@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use landfall_lab::arguments::setting;
-use landfall_prove::cluster::{ClusterStateName, Cuts, NODES};
+use landfall_prove::cluster::{ClusterPlan, ClusterStateName, Cuts, NODES};
 use landfall_prove::scratch_fs::FilesystemSpec;
 use landfall_prove::{CutName, Plan};
 use landfall_recorder::crash::{Model, Order};
@@ -92,8 +92,8 @@ pub struct Workload {
 
     /// Prove a cluster of this many nodes, each on a disk of its own, whose power goes at the same moment; 'landfall subjects'
     /// says which there are.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(*NODES.start() as i64..=*NODES.end() as i64), conflicts_with_all = OF_ONE_DISK)]
-    pub nodes: Option<u8>,
+    #[arg(long, value_name = "N", value_parser = nodes, conflicts_with_all = OF_ONE_DISK)]
+    pub nodes: Option<usize>,
 
     /// Filesystem, with its mount options, its size and options of mkfs: ext4,data=journal,size=128M,
     /// '-O ^has_journal'.
@@ -147,9 +147,14 @@ pub struct States {
     #[arg(long, value_name = "M", value_parser = minutes)]
     pub minutes: Option<Duration>,
 
-    /// Which nodes of a cluster lose power: all (at any moment), some (when all are killed), both (half of the states each).
+    /// Which nodes of a cluster lose power: all (at any moment), some (when all are killed), both (half of the states each), rolling
+    /// (all, one after the other, while those that are left go on).
     #[arg(long, value_name = "WHICH", default_value_t = Cuts::Both, requires = "nodes")]
     pub cuts: Cuts,
+
+    /// Of how many records of a cluster it is found out on how many nodes they were durable when they were acknowledged.
+    #[arg(long, value_name = "N", default_value_t = ClusterPlan::REPLICAS as u32, requires = "nodes", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub replicas: u32,
 
     /// What the disk keeps of what was not flushed: flushed (nothing), prefix (writes in order, up to
     /// any sector), subset (any sectors).
@@ -212,6 +217,11 @@ fn state(text: &str) -> Result<StateName, String> {
     } else {
         text.parse().map(StateName::OfDisk)
     }
+}
+
+fn nodes(text: &str) -> Result<usize, String> {
+    let nodes = text.parse().ok().filter(|nodes| NODES.contains(nodes));
+    nodes.ok_or_else(|| format!("a cluster has {} to {} nodes", NODES.start(), NODES.end()))
 }
 
 fn minutes(text: &str) -> Result<Duration, String> {

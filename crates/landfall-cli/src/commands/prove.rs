@@ -55,7 +55,6 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
     let plan = match (tests_itself || lists_faults, workload.nodes) {
         (true, _) => Planned::SelfTest,
         (false, Some(nodes)) => {
-            let nodes = usize::from(nodes);
             let plan = plan_cluster(
                 subject.as_deref(),
                 nodes,
@@ -149,6 +148,7 @@ fn plan_cluster(
     plan.keep_recording = workload.keep_recording;
     plan.recorded = workload.recording;
     plan.cuts = states.cuts;
+    plan.replicas = states.replicas as usize;
     plan.states = states.states as usize;
     plan.most_time = states.minutes;
     plan.model = states.model;

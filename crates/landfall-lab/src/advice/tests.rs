@@ -304,7 +304,9 @@ fn a_cluster_s_proof_is_evidence_for_rules_on_clusters_alone() {
         proof.subject = subject;
         proof.cluster = Some(landfall_results::proof::ClusterCuts {
             nodes: 3,
+            rolling: false,
             by_victims: Vec::new(),
+            held: Vec::new(),
         });
         results
             .experiments

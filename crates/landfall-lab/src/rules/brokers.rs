@@ -15,7 +15,7 @@ const REDIS: Rule = Rule {
     ..Rule::BLANK
 };
 
-pub(super) static RULES: [Rule; 7] = [
+pub(super) static RULES: [Rule; 8] = [
     Rule {
         id: "redis-appendonly",
         setting: "appendonly",
@@ -47,6 +47,7 @@ pub(super) static RULES: [Rule; 7] = [
         ],
         idle_with: Some(("appendonly", "no")),
         measured_by: Some(Measured::Planned),
+        note: "With replicas: WAIT counts those that have received a write, synced or not. WAITAOF (7.2) counts those that have synced it.",
         ..REDIS
     },
     Rule {
@@ -128,6 +129,38 @@ pub(super) static RULES: [Rule; 7] = [
             address: "https://kafka.apache.org/documentation/#appvsosflush",
         },
         note: "Kafka's documentation says to leave it unset and to use replication: acks=all, a replication factor of 3, min.insync.replicas=2. min.insync.replicas counts brokers that have a message in memory: where all lose power at once, it protects from nothing. A single broker loses what was not synced.",
+        ..Rule::BLANK
+    },
+    Rule {
+        id: "kafka-min-insync-replicas",
+        system: System::Kafka,
+        setting: "min.insync.replicas",
+        default: "1",
+        choices: &[
+            Choice {
+                promise: Promise::Replicated(
+                    "what no broker has written yet, if all lose power: durability rests on replicas",
+                ),
+                ..Choice::neutral(Value::Fixed("2"), None).untried()
+            },
+            Choice::loses(
+                "1",
+                None,
+                "what only the leader has, if that one fails: acks=all waits for it alone when no other is in step",
+            )
+            .untried(),
+            Choice {
+                promise: Promise::Replicated(
+                    "what no broker has written yet, if all lose power: durability rests on replicas",
+                ),
+                ..Choice::loses_above(2, "")
+            },
+        ],
+        by_hand: "Set 2 for topics with three replicas (default.replication.factor=3): a topic with fewer takes no more writes then.",
+        source: Source {
+            title: "Topic configs, Kafka documentation",
+            address: "https://kafka.apache.org/documentation/#topicconfigs_min.insync.replicas",
+        },
         ..Rule::BLANK
     },
     Rule {

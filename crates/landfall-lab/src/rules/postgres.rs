@@ -60,7 +60,7 @@ pub(super) static RULES: [Rule; 10] = [
             title: "Asynchronous Commit, PostgreSQL documentation",
             address: "https://www.postgresql.org/docs/current/wal-async-commit.html",
         },
-        note: "Up to three times wal_writer_delay is lost; nothing is damaged. Single transactions can set it.",
+        note: "Up to three times wal_writer_delay is lost; nothing is damaged. Single transactions can set it. With synchronous standbys, on waits until one has synced; remote_write only until its kernel has the commit, which a power cut of all loses if that one is promoted.",
         ..BLANK
     },
     Rule {

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::{Boot, ClusterSubject, Found, name_of};
+use super::{Boot, ClusterSubject, Found, Rolling, name_of};
 use crate::Stop;
 use crate::subject::{AckSink, Promise, Recovered, SubjectError, SubjectName, number};
 use crate::subjects::command::{ATOMIC, Checker, Ending, ORDERED, Programs, parse_report_with};
@@ -80,8 +80,13 @@ impl ClusterSubject for AnyCluster {
         &self,
         directories: &[PathBuf],
         sink: &mut dyn AckSink,
+        rolling: &mut Rolling<'_>,
         _: &Stop,
     ) -> Result<(), SubjectError> {
+        if rolling.is_asked_for() {
+            let why = "its nodes cannot be ended one after the other: only --cmd knows them; leave out --cuts rolling";
+            return Err(SubjectError(why.into()));
+        }
         let places = [("{dirs}", directories)];
         self.programs.run(&places, sink, Ending::Killed)
     }

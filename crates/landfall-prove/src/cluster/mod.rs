@@ -1,14 +1,15 @@
 //! Clusters: what several machines lose when their power fails.
 //!
 //! Each node's files are on a recorder of its own, and all recorders share one [order](landfall_recorder::CommonOrder): a
-//! power cut is a moment of that order, and at that moment each disk has kept what was flushed and any of the rest. Nodes are
-//! never cut at different moments: they talked.
+//! power cut is a moment of that order, and at that moment each disk has kept what was flushed and any of the rest. Nodes that
+//! talk are never cut at different moments.
 //!
 //! - [`ClusterSubject`]: what is proven; `replicated` makes one of a cluster of databases, `command` of any
 //!   programs, and `replicated_log` is one of a few lines that can be wrong;
 //! - `name`: what one state is, and what it is called;
 //! - `record`: runs a cluster on recorded filesystems, and kills it;
 //! - `survey`: which states are tried; `worker` makes and checks them, each in a network of its own;
+//! - `rolling`: nodes that end one after the other; `replicas`: who held a record when it was acknowledged;
 //! - `judge`: what is lost; `shorten`, `timeline`: the failing state that is easiest to understand; `proof`: the whole of it.
 //!
 //! Threads: one records; then each worker has disks, mount points and a network of its own, so that many clusters listen on
@@ -20,10 +21,12 @@ mod judge;
 mod name;
 mod proof;
 mod record;
+mod replicas;
 #[cfg(feature = "databases")]
 mod replicated;
 #[cfg(feature = "subjects")]
 mod replicated_log;
+mod rolling;
 mod shorten;
 mod survey;
 mod timeline;
@@ -42,6 +45,7 @@ pub use name::{Boot, ClusterStateName, Fate};
 pub use proof::{ClusterPlan, prove_cluster};
 #[cfg(feature = "subjects")]
 pub use replicated_log::ClusterCase;
+pub use rolling::Rolling;
 pub use survey::Cuts;
 
 /// Every cluster that can be proven by name, with its settings.
@@ -123,11 +127,12 @@ pub trait ClusterSubject: Send + Sync {
     fn prepare(&self, directories: &[PathBuf], stop: &Stop) -> Result<(), SubjectError>;
 
     /// Starts all nodes, and runs transactions 1, 2, 3, … until the sink says that it is enough, or the user asked to stop. Then
-    /// it kills them: no node may end in order.
+    /// it kills them, those that `rolling` says before the others: no node may end in order.
     fn run(
         &self,
         directories: &[PathBuf],
         sink: &mut dyn AckSink,
+        rolling: &mut Rolling<'_>,
         stop: &Stop,
     ) -> Result<(), SubjectError>;
 

@@ -45,6 +45,8 @@ impl Boot {
 /// What became of a node's disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fate {
+    /// It is as it was when the recording began, whenever the others' power went: what they have, it cannot have.
+    Begun,
     /// Its power stayed on, and its program was killed like all others: everything that was written is there.
     Kept,
     /// Its power went: of what was not flushed this is there.
@@ -54,7 +56,7 @@ pub enum Fate {
 /// The name of a crash state of a cluster, `seed:moment:fates:boot`: with it and the recording the state can be made again.
 ///
 /// Written `7:120:none,upto3,r5:together`, or `7:480:kept,none,kept:late0` where node 0 is started last. A fate is `kept`, or
-/// what is there of what a disk had not flushed, in the words of [`Choice`].
+/// `begun` where the disk is as it was when the recording began, or what is there of what a disk had not flushed, in the words of [`Choice`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClusterStateName {
     /// What the draws were made from.
@@ -112,6 +114,7 @@ impl FromStr for Boot {
 impl fmt::Display for Fate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Fate::Begun => f.write_str("begun"),
             Fate::Kept => f.write_str("kept"),
             Fate::Cut(choice) => choice.fmt(f),
         }
@@ -135,6 +138,7 @@ impl FromStr for ClusterStateName {
             let seed = parts.next()?.parse().ok()?;
             let moment = parts.next()?.parse().ok()?;
             let fate = |text: &str| match text {
+                "begun" => Some(Fate::Begun),
                 "kept" => Some(Fate::Kept),
                 text => text.parse().ok().map(Fate::Cut),
             };
@@ -165,6 +169,7 @@ mod tests {
             "7:120:none,upto3,r5:together",
             "1:0:kept,none,kept:late0",
             "1:99:first2+1,s2a0,kept,none,w3:late04",
+            "1:99:none,begun,begun:late2",
         ] {
             assert_eq!(name.parse::<ClusterStateName>().unwrap().to_string(), name);
         }

@@ -14,6 +14,7 @@ use landfall_results::proof::{ClusterCuts, Coverage, ProofResults, Violation, Wo
 use serde::{Deserialize, Serialize};
 
 use super::record::{RecordedSite, record};
+use super::replicas::held_records;
 use super::shorten::shorten;
 use super::survey::{Planned, Survey, Wanted, survey};
 use super::timeline::failing;
@@ -57,6 +58,8 @@ pub struct ClusterPlan {
     pub most_time: Option<Duration>,
     /// What random choices are made from.
     pub seed: u64,
+    /// Of how many records it is found out which nodes held them durably when they were acknowledged.
+    pub replicas: usize,
     /// How long a write is held back unanswered.
     pub hold: Duration,
     /// Workers; `None`: two for each processor.
@@ -76,6 +79,8 @@ pub struct ClusterPlan {
 impl ClusterPlan {
     /// Transactions sent unless said otherwise.
     pub const TRANSACTIONS: u64 = 40;
+    /// Records of which it is found out who held them, unless said otherwise.
+    pub const REPLICAS: usize = 5;
 
     /// A proof of `subject`, of so many nodes on `filesystem`, with everything else as usual.
     pub fn new(
@@ -94,6 +99,7 @@ impl ClusterPlan {
             states: Plan::STATES,
             most_time: None,
             seed: 1,
+            replicas: ClusterPlan::REPLICAS,
             hold: Plan::HOLD,
             workers: None,
             check_all: false,
@@ -111,6 +117,9 @@ struct Note {
     subject: String,
     filesystem: String,
     killed_at: usize,
+    /// Nodes that ended before the others.
+    #[serde(default)]
+    ended: Vec<(usize, usize)>,
 }
 
 /// Proves what `plan` says. Needs root, FUSE and loop devices.
@@ -126,6 +135,7 @@ pub fn prove_cluster(
     let RecordedSite {
         recording,
         killed_at,
+        ended,
     } = match &plan.recorded {
         Some(_) => load(plan)?,
         None => {
@@ -137,7 +147,9 @@ pub fn prove_cluster(
         subject: plan.subject.name().to_string(),
         filesystem: plan.filesystem.to_string(),
         killed_at,
+        ended,
     };
+    let ended = note.ended.clone();
     let note = serde_json::to_string(&note).map_err(|error| Error::Subject(error.to_string()))?;
     let recording = recording.with_note(note);
     if let Some(path) = &plan.keep_recording {
@@ -153,6 +165,7 @@ pub fn prove_cluster(
         filesystem: &plan.filesystem,
         recording: &recording,
         history: &history,
+        ended: &ended,
         checks: (!plan.check_all && plan.only.is_none()).then_some(&checks),
         stop,
         directory: &plan.directory,
@@ -175,7 +188,7 @@ fn in_a_network<T: Send>(run: impl FnOnce() -> Result<T, Error> + Send) -> Resul
     })
 }
 
-fn isolate() -> Result<(), Error> {
+pub(super) fn isolate() -> Result<(), Error> {
     isolate_network().map_err(|error| {
         Error::Refused(format!(
             "each cluster has a network of its own, and none can be made: {error}; it needs root"
@@ -208,9 +221,19 @@ fn load(plan: &ClusterPlan) -> Result<RecordedSite, Error> {
     if note.killed_at > recording.events() {
         return Err(Error::Usage(format!("{path} ends before it was killed")));
     }
+    let is_rolling = plan.cuts == Cuts::Rolling;
+    let has_ended = !note.ended.is_empty();
+    if plan.only.is_none() && is_rolling != has_ended {
+        return Err(Error::Usage(if has_ended {
+            format!("of {path} nodes ended one after the other: say --cuts rolling")
+        } else {
+            format!("of {path} all nodes ended at once: leave out --cuts rolling")
+        }));
+    }
     Ok(RecordedSite {
         killed_at: note.killed_at,
         recording,
+        ended: note.ended,
     })
 }
 
@@ -276,6 +299,7 @@ fn examine(
                 seed: plan.seed,
                 states: plan.states,
                 killed_at,
+                ended: case.ended,
             };
             let planned = survey(case.recording, case.history, &wanted);
             planned.map_err(Error::io("cannot plan the crash states"))?
@@ -293,9 +317,14 @@ fn examine(
     let (explored, filesystem) = explore(plan, case, &states, workers, stop, progress)?;
     let Explored {
         tally,
-        cuts,
+        mut cuts,
         failing: shortest,
     } = explored;
+    if plan.only.is_none() && plan.replicas > 0 {
+        let all = states.len();
+        progress.doing("looking who held what", all, all, Duration::ZERO);
+        cuts.held = held_records(case, plan.seed, plan.replicas)?;
+    }
     let shortest = match shortest {
         Some((name, judgement)) if plan.only.is_none() => {
             let all = states.len();
@@ -310,7 +339,7 @@ fn examine(
     };
     let shortest = match &shortest {
         Some((name, judgement)) => Some(
-            failing(case.recording, name, judgement, &plan.again)
+            failing(case, name, judgement, &plan.again)
                 .map_err(Error::io("cannot read the recording"))?,
         ),
         None => None,
@@ -400,7 +429,9 @@ fn explore(
         tally: Tally::default(),
         cuts: ClusterCuts {
             nodes: plan.nodes as u64,
+            rolling: !case.ended.is_empty(),
             by_victims: Vec::new(),
+            held: Vec::new(),
         },
         failing: None,
     };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use landfall_os::sync_filesystem;
 use landfall_recorder::{CommonOrder, Options, SiteRecording};
 
-use super::ClusterPlan;
+use super::{ClusterPlan, Cuts, Rolling};
 use crate::record::run_workload;
 use crate::scratch_fs::{BackingDevice, ScratchFilesystem};
 use crate::worker::home;
@@ -18,6 +18,8 @@ pub(super) struct RecordedSite {
     pub recording: SiteRecording,
     /// Events of all nodes until the last of them was killed. What came later was written by kernels that still had power.
     pub killed_at: usize,
+    /// Nodes that ended before the others, each with how many events of all nodes there were by then.
+    pub ended: Vec<(usize, usize)>,
 }
 
 /// Prepares the cluster and records what it does, in a network of its own. When it has been killed the filesystems write out
@@ -60,9 +62,18 @@ pub(super) fn record(plan: &ClusterPlan, memory: u64, stop: &Stop) -> Result<Rec
             .record()
             .map_err(Error::io("cannot begin to record"))?;
     }
-    let run = |sink: &mut dyn crate::AckSink| plan.subject.run(&directories, sink, stop);
+    let mut rolling = match plan.cuts {
+        Cuts::Rolling => {
+            let first = plan.seed as usize % plan.nodes;
+            Rolling::new(&order, plan.nodes, plan.transactions, first)
+        }
+        _ => Rolling::none(&order),
+    };
+    let run =
+        |sink: &mut dyn crate::AckSink| plan.subject.run(&directories, sink, &mut rolling, stop);
     let result = run_workload(recorders[0], plan.transactions, None, stop, run)?;
     let killed_at = order.len();
+    let ended = rolling.ended();
     // The marks have been written; whoever keeps his power keeps what is in the page cache.
     sync(&made)?;
     let recording = SiteRecording::finish(&order, &recorders);
@@ -81,6 +92,7 @@ pub(super) fn record(plan: &ClusterPlan, memory: u64, stop: &Stop) -> Result<Rec
     Ok(RecordedSite {
         recording,
         killed_at,
+        ended,
     })
 }
 

@@ -9,7 +9,7 @@ use landfall_databases::cluster::{Cluster, ClusterSession, Node};
 use landfall_databases::clusters::named;
 use landfall_databases::{DatabaseError, Templates};
 
-use super::{Boot, ClusterSubject, Found, name_of};
+use super::{Boot, ClusterSubject, Found, Rolling, name_of};
 use crate::subject::{AckSink, Promise, Recovered, SubjectError, SubjectName};
 use crate::{Error, Stop};
 
@@ -175,28 +175,42 @@ impl ClusterSubject for Replicated {
         &self,
         directories: &[PathBuf],
         sink: &mut dyn AckSink,
+        rolling: &mut Rolling<'_>,
         stop: &Stop,
     ) -> Result<(), SubjectError> {
         let all: Vec<usize> = (0..self.nodes).collect();
-        let running = self.start(&all, directories)?;
-        let connect = || self.connect(directories, &running, STARTING, stop);
-        let mut session = connect()?.map_err(SubjectError)?;
+        let mut running = self.start(&all, directories)?;
+        let connect = |running: &[(usize, Node)]| -> Result<_, SubjectError> {
+            let connected = self.connect(directories, running, STARTING, stop)?;
+            connected.map_err(SubjectError)
+        };
+        let mut session = connect(&running)?;
         let mut late = 0;
         while let Some(transaction) = sink.send() {
+            while let Some(node) = rolling.due(transaction) {
+                // Killed.
+                running.retain(|(one, _)| *one != node);
+                rolling.has_ended(node);
+                session = connect(&running)?;
+            }
             match session.put(transaction) {
                 Ok(()) => sink.acknowledge(transaction),
                 // It may be there or not, as after a power cut: a leader had no time, and another one may lead now.
                 Err(error) if late < MOST_LATE && !stop.is_requested() => {
                     late += 1;
                     drop(error);
-                    session = connect()?.map_err(SubjectError)?;
+                    session = connect(&running)?;
                 }
                 Err(error) => return Err(error.into()),
             }
         }
         drop(session);
         // Killed, all of them.
-        drop(running);
+        while let Some((node, server)) = running.pop() {
+            drop(server);
+            rolling.has_ended(node);
+            rolling.let_notice();
+        }
         Ok(())
     }
 

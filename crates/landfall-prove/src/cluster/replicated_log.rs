@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
 use twox_hash::XxHash3_128;
 
-use super::{Boot, ClusterPlan, ClusterSubject, Found};
+use super::{Boot, ClusterPlan, ClusterSubject, Found, Rolling};
 use crate::subject::{AckSink, Promise, Recovered, SubjectError, SubjectName};
 use crate::{Error, Stop};
 use landfall_results::proof::Expectation;
@@ -253,22 +253,33 @@ impl ClusterSubject for ReplicatedLog {
         &self,
         directories: &[PathBuf],
         sink: &mut dyn AckSink,
+        rolling: &mut Rolling<'_>,
         _: &Stop,
     ) -> Result<(), SubjectError> {
         let mut members = open_all(directories)?;
         let nodes = members.len();
         let (mut leader, mut term, mut in_term) = (0, 0, TERM);
+        let mut living: Vec<usize> = (0..nodes).collect();
         while let Some(record) = sink.send() {
+            while let Some(node) = rolling.due(record) {
+                living.retain(|one| *one != node);
+                rolling.has_ended(node);
+                if leader == node {
+                    leader = self.latest(&members, &living);
+                    in_term = TERM;
+                }
+            }
             // A majority's worth of followers, others each time, so that each falls behind now and then.
-            let followers = (0..nodes / 2).map(|n| {
-                let turn = (record as usize + n) % (nodes - 1);
-                (leader + 1 + turn) % nodes
-            });
-            let followers: Vec<usize> = followers.collect();
+            let mut others = living.clone();
+            others.retain(|one| *one != leader);
+            let begin = record as usize % others.len();
+            others.rotate_left(begin);
+            others.truncate(nodes / 2);
+            let followers = others;
             if in_term == TERM {
                 (term, in_term) = (term + 1, 0);
-                for (node, member) in members.iter_mut().enumerate() {
-                    member.vote(term, node == leader || self.mistake != Mistake::Vote)?;
+                for &node in &living {
+                    members[node].vote(term, node == leader || self.mistake != Mistake::Vote)?;
                 }
             }
             members[leader].append(Entry { term, record })?;
@@ -282,6 +293,9 @@ impl ClusterSubject for ReplicatedLog {
                 // It has all that was acknowledged.
                 leader = followers[0];
             }
+        }
+        for node in living {
+            rolling.has_ended(node);
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ use landfall_recorder::SiteRecording;
 use landfall_recorder::crash::{Choice, Identity, Model, StateName, Walker};
 
 use super::name::{Boot, ClusterStateName, Fate};
+use super::rolling;
 use crate::history::History;
 
 /// Which nodes lose power.
@@ -27,6 +28,8 @@ pub enum Cuts {
     Some,
     /// Both: half of the states each.
     Both,
+    /// All of them, one after the other, while those that are left go on.
+    Rolling,
 }
 
 impl fmt::Display for Cuts {
@@ -35,6 +38,7 @@ impl fmt::Display for Cuts {
             Cuts::All => "all",
             Cuts::Some => "some",
             Cuts::Both => "both",
+            Cuts::Rolling => "rolling",
         })
     }
 }
@@ -43,9 +47,9 @@ impl FromStr for Cuts {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Cuts, String> {
-        let mut all = [Cuts::All, Cuts::Some, Cuts::Both].into_iter();
+        let mut all = [Cuts::All, Cuts::Some, Cuts::Both, Cuts::Rolling].into_iter();
         let found = all.find(|cuts| cuts.to_string() == text);
-        found.ok_or_else(|| "it is one of: all, some, both".to_owned())
+        found.ok_or_else(|| "it is one of: all, some, both, rolling".to_owned())
     }
 }
 
@@ -88,6 +92,8 @@ pub(super) struct Wanted<'a> {
     pub seed: u64,
     pub states: usize,
     pub killed_at: usize,
+    /// Nodes that ended before the others, and when.
+    pub ended: &'a [(usize, usize)],
 }
 
 /// How a disk may be cut, as asked for: what that is at a moment depends on what it has not flushed.
@@ -113,7 +119,7 @@ pub(super) fn survey(
         drawn: 0,
     };
     let (all, some) = match wanted.cuts {
-        Cuts::All => (wanted.states, 0),
+        Cuts::All | Cuts::Rolling => (wanted.states, 0),
         Cuts::Some => (0, wanted.states),
         Cuts::Both => (wanted.states, wanted.states / 2),
     };
@@ -122,7 +128,7 @@ pub(super) fn survey(
         surveyor.some_nodes(some)?;
     }
     let moments = if all > 0 {
-        surveyor.all_nodes(&moments(site, history, wanted.killed_at), all)?
+        surveyor.all_nodes(&moments(site, history, wanted), all)?
     } else {
         1
     };
@@ -154,8 +160,11 @@ pub(super) fn survey(
 }
 
 /// The moments at which it matters most that the power goes.
-fn moments(site: &SiteRecording, history: &History, killed_at: usize) -> Vec<usize> {
-    let mut moments: BTreeSet<usize> = history.acknowledgements().collect();
+fn moments(site: &SiteRecording, history: &History, wanted: &Wanted<'_>) -> Vec<usize> {
+    let killed_at = wanted.killed_at;
+    // Before the first node ended all were there, which is another question.
+    let begin = wanted.ended.first().map_or(0, |(_, at)| *at);
+    let mut moments: BTreeSet<usize> = history.acknowledgements().map(|(_, at)| at).collect();
     for (place, (device, event)) in site.in_order().enumerate() {
         if site.devices()[device].events()[event].kind.ends_epoch() {
             moments.insert(place);
@@ -164,7 +173,7 @@ fn moments(site: &SiteRecording, history: &History, killed_at: usize) -> Vec<usi
     moments.insert(killed_at);
     moments
         .into_iter()
-        .filter(|moment| *moment <= killed_at)
+        .filter(|moment| (begin..=killed_at).contains(moment))
         .collect()
 }
 
@@ -285,7 +294,7 @@ impl Surveyor<'_> {
 
     /// Adds a state; `None`: that node keeps its power.
     fn add(&mut self, moment: usize, losses: &[Option<Loss>], boot: &Boot) -> io::Result<()> {
-        let cut = self.site.cut(moment);
+        let cut = rolling::cut(self.site, self.wanted.ended, moment);
         let (mut fates, mut images) = (Vec::new(), Vec::new());
         let mut is_drawn = false;
         for (node, loss) in losses.iter().enumerate() {
@@ -350,6 +359,7 @@ fn drawn(random: &mut Rng, round: usize) -> Loss {
 pub(super) fn node_state(walker: &Walker<'_>, seed: u64, fate: Fate, events: usize) -> StateName {
     let cut = walker.cut_at(events);
     let choice = match fate {
+        Fate::Begun => Choice::None,
         Fate::Cut(choice) => choice,
         Fate::Kept => Choice::Upto {
             writes: walker.epochs()[cut as usize].writes.len() as u32,

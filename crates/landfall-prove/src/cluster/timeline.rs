@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::io;
 
 use landfall_recorder::crash::Walker;
-use landfall_recorder::{EventKind, SECTOR, SiteRecording};
+use landfall_recorder::{EventKind, SECTOR};
 use landfall_results::proof::{FailingState, Happening, Moment};
 
 use super::ClusterStateName;
 use super::name::Fate;
 use super::survey::node_state;
+use super::worker::Case;
 use crate::judge::Judgement;
 use crate::subject::{Mark, parse_marks};
 
@@ -19,7 +20,7 @@ const AFTER: usize = 6;
 
 /// A failing state, as it is shown.
 pub(super) fn failing(
-    site: &SiteRecording,
+    case: &Case<'_>,
     name: &ClusterStateName,
     judgement: &Judgement,
     again: &str,
@@ -32,16 +33,17 @@ pub(super) fn failing(
             .iter()
             .map(|(_, detail)| detail.clone())
             .collect(),
-        timeline: around(site, name)?,
+        timeline: around(case, name)?,
         found: None,
     })
 }
 
-fn around(site: &SiteRecording, name: &ClusterStateName) -> io::Result<Vec<Moment>> {
-    let cut = site.cut(name.moment);
+fn around(case: &Case<'_>, name: &ClusterStateName) -> io::Result<Vec<Moment>> {
+    let site = case.recording;
+    let cut = case.cut(name.moment);
     let mut missing: HashMap<(usize, usize), u64> = HashMap::new();
     for (node, fate) in name.fates.iter().enumerate() {
-        if *fate == Fate::Kept {
+        if !matches!(fate, Fate::Cut(_)) {
             continue;
         }
         let mut walker = Walker::new(&site.devices()[node])?;

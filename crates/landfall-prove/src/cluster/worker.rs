@@ -9,6 +9,7 @@ use landfall_recorder::crash::WriteFate;
 
 use super::judge::judge_cluster;
 use super::name::{ClusterStateName, Fate};
+use super::rolling;
 use super::survey::node_state;
 use super::{ClusterSubject, Found};
 use crate::Stop;
@@ -27,12 +28,21 @@ pub(super) struct Case<'a> {
     pub filesystem: &'a FilesystemSpec,
     pub recording: &'a SiteRecording,
     pub history: &'a History,
+    /// Nodes that ended before the others, each with how many events of all nodes there were by then.
+    pub ended: &'a [(usize, usize)],
     /// What was found in which files, if equal ones are to be checked once.
     pub checks: Option<&'a Checks<Found>>,
     pub stop: &'a Stop,
     pub directory: &'a Path,
     /// Bytes of each disk's contents that are kept in memory.
     pub memory: u64,
+}
+
+impl Case<'_> {
+    /// How many events of each node there were when the power went.
+    pub fn cut(&self, moment: usize) -> Vec<usize> {
+        rolling::cut(self.recording, self.ended, moment)
+    }
 }
 
 /// One worker, with a disk and a mount point for each node. Its thread has a network of its own.
@@ -70,7 +80,7 @@ impl<'a> Worker<'a> {
 
     /// What became of a node's writes that it had not flushed when the power went, in order.
     pub fn fates(&mut self, node: usize, name: &ClusterStateName) -> io::Result<Vec<WriteFate>> {
-        let events = self.case.recording.cut(name.moment)[node];
+        let events = self.case.cut(name.moment)[node];
         let walker = self.nodes[node].disk.walker();
         let state = node_state(walker, name.seed, name.fates[node], events);
         let mut fates = walker.fates_before(&state, events)?;
@@ -81,14 +91,14 @@ impl<'a> Worker<'a> {
     /// Makes the state and checks it. One that fails is made and checked once more, by the cluster itself. That something was
     /// lost needs to be seen once; that a cluster did not come back, or did not agree, twice: it may have had no time.
     pub fn check(&mut self, name: &ClusterStateName) -> Checked {
-        let first = self.check_once(name, self.case.checks);
+        let first = self.check_once(name, self.case.checks, &mut |_| ());
         let Checked::Judged(judgement) = &first else {
             return first;
         };
         if judgement.kept() {
             return first;
         }
-        match (&first, self.check_once(name, None)) {
+        match (&first, self.check_once(name, None, &mut |_| ())) {
             (Checked::Judged(first), Checked::Judged(second)) if second.kept() => {
                 if first.lost.is_empty() {
                     let detail = first.detail(first.worst());
@@ -108,7 +118,27 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn check_once(&mut self, name: &ClusterStateName, checks: Option<&Checks<Found>>) -> Checked {
+    /// Whether a transaction is there in a state, or was until a late node joined; `None`: that cannot be told.
+    pub fn has(&mut self, name: &ClusterStateName, transaction: u64) -> Option<bool> {
+        let mut has = None;
+        let checked = self.check_once(name, self.case.checks, &mut |found| {
+            let is_there = [&found.recovered.whole, &found.taken]
+                .iter()
+                .any(|some| some.contains(&transaction));
+            has = found.unavailable.is_none().then_some(is_there);
+        });
+        match checked {
+            Checked::Judged(_) => has,
+            Checked::Unchecked(_) => None,
+        }
+    }
+
+    fn check_once(
+        &mut self,
+        name: &ClusterStateName,
+        checks: Option<&Checks<Found>>,
+        see: &mut dyn FnMut(&Found),
+    ) -> Checked {
         if let Some(why) = &self.stuck {
             return Checked::Unchecked(why.clone());
         }
@@ -131,7 +161,7 @@ impl<'a> Worker<'a> {
             }
         }
         let roots: Vec<&Path> = mounts.iter().map(|one| one.mount.target()).collect();
-        let mut checked = self.ask(name, &roots, &said, checks);
+        let mut checked = self.ask(name, &roots, &said, checks, see);
         if let Checked::Judged(judgement) = &mut checked {
             for (node, one) in self.nodes.iter().enumerate() {
                 let Recovered {
@@ -174,9 +204,10 @@ impl<'a> Worker<'a> {
         if name.moment > recording.events() {
             return Err(wrong("the recording has not so many events"));
         }
-        let cut = recording.cut(name.moment);
+        let cut = self.case.cut(name.moment);
         for (node, fate) in name.fates.iter().enumerate() {
             let events = match fate {
+                Fate::Begun => 0,
                 Fate::Kept => recording.devices()[node].events().len(),
                 Fate::Cut(_) => cut[node],
             };
@@ -197,6 +228,7 @@ impl<'a> Worker<'a> {
         roots: &[&Path],
         said: &Acknowledged,
         checks: Option<&Checks<Found>>,
+        see: &mut dyn FnMut(&Found),
     ) -> Checked {
         let Case { subject, stop, .. } = self.case;
         let directories: Vec<PathBuf> = roots.iter().map(|root| home(root)).collect();
@@ -213,7 +245,10 @@ impl<'a> Worker<'a> {
             _ => check(),
         };
         match found {
-            Ok(found) => Checked::Judged(judge_cluster(&found, said, subject.promise())),
+            Ok(found) => {
+                see(&found);
+                Checked::Judged(judge_cluster(&found, said, subject.promise()))
+            }
             Err(error) => Checked::Unchecked(error.to_string()),
         }
     }

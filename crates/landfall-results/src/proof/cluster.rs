@@ -8,8 +8,24 @@ use serde::{Deserialize, Serialize};
 pub struct ClusterCuts {
     /// Nodes of the cluster.
     pub nodes: u64,
+    /// Whether they lost power one after the other, while those that were left went on.
+    #[serde(default)]
+    pub rolling: bool,
     /// What became of the states, by how many nodes lost power at once, the fewest first.
     pub by_victims: Vec<VictimCuts>,
+    /// Who held some of the records durably when they were acknowledged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<HeldRecord>,
+}
+
+/// Which nodes held a record durably at the moment of its acknowledgement: that node's disk alone, with nothing that it had not
+/// flushed, is enough to find it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldRecord {
+    /// The transaction.
+    pub transaction: u64,
+    /// Of each node, whether it held it; null: that cannot be told, since the cluster did not come back.
+    pub nodes: Vec<Option<bool>>,
 }
 
 /// Power cuts that so many nodes of a cluster had at once, while the others' programs were killed.
@@ -37,6 +53,7 @@ impl ClusterCuts {
             of.unavailable = of.unavailable.saturating_add(cuts.unavailable);
             of.failing = of.failing.saturating_add(cuts.failing);
         }
+        self.held.extend(other.held.iter().cloned());
         self
     }
 
@@ -64,7 +81,9 @@ mod tests {
         let cuts = |victims: &[(u64, u64)]| {
             let mut cuts = ClusterCuts {
                 nodes: 3,
+                rolling: false,
                 by_victims: Vec::new(),
+                held: Vec::new(),
             };
             for &(victims, losing) in victims {
                 cuts.of(victims).losing += losing;

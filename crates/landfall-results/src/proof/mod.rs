@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::FilesystemSpec;
 
 mod cluster;
+pub mod cluster_text;
 mod exercised;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
@@ -16,7 +17,7 @@ mod shard;
 mod subject_name;
 pub mod summary_text;
 
-pub use cluster::{ClusterCuts, VictimCuts};
+pub use cluster::{ClusterCuts, HeldRecord, VictimCuts};
 pub use exercised::{Exercised, Hazard, has_tried};
 pub use shard::Shard;
 pub use subject_name::SubjectName;

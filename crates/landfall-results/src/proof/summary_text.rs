@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use landfall_os::humanize::bytes_text;
 
 use super::{
-    Exercised, FailingState, Happening, Hazard, Moment, Outcome, ProofResults, SECTOR, VictimCuts,
-    Violation, ViolationCount,
+    Exercised, FailingState, Happening, Hazard, Moment, Outcome, ProofResults, SECTOR, Violation,
+    ViolationCount, cluster_text,
 };
 use crate::numbers::thousands;
 
@@ -143,36 +143,6 @@ pub fn violations(proof: &ProofResults) -> Vec<String> {
         )
     };
     proof.violations.iter().map(sentence).collect()
-}
-
-/// Which power failures a cluster survived: a sentence for each number of nodes that lost power; nothing of what is no cluster.
-pub fn cluster(proof: &ProofResults) -> Vec<String> {
-    let Some(cluster) = &proof.cluster else {
-        return Vec::new();
-    };
-    let sentence = |cuts: &VictimCuts| {
-        let who = if cuts.victims == cluster.nodes {
-            format!("All {} nodes lost power", cluster.nodes)
-        } else {
-            format!(
-                "{} of {} nodes lost power while the others' programs were killed",
-                cuts.victims, cluster.nodes
-            )
-        };
-        let lost = format!(
-            "{} of {} lost something acknowledged",
-            whole(cuts.losing),
-            states(cuts.checked)
-        );
-        match cuts.unavailable {
-            0 => format!("{who}: {lost}."),
-            some => format!(
-                "{who}: {lost}, and in {} the cluster did not come back.",
-                whole(some)
-            ),
-        }
-    };
-    cluster.by_victims.iter().map(sentence).collect()
 }
 
 /// What was recorded.
@@ -465,7 +435,7 @@ pub fn of(proof: &ProofResults) -> String {
         full_subject(proof),
         proof.filesystem_spec,
         full_verdict(proof),
-        cluster(proof)
+        cluster_text::sentences(proof)
             .into_iter()
             .chain(violations(proof))
             .map(|sentence| format!("{sentence}\n"))
@@ -563,7 +533,7 @@ fn marks(moments: &[Moment]) -> String {
     )
 }
 
-fn states(count: u64) -> String {
+pub(super) fn states(count: u64) -> String {
     counted(count, "crash state", "crash states")
 }
 
@@ -579,7 +549,7 @@ fn number_is(count: u64) -> String {
     format!("{} {}", whole(count), if count == 1 { "is" } else { "are" })
 }
 
-fn whole(count: u64) -> String {
+pub(super) fn whole(count: u64) -> String {
     thousands(count as f64)
 }
 

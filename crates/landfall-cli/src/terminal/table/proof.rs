@@ -2,9 +2,10 @@
 
 use landfall_lab::Results;
 use landfall_os::humanize::{bytes_text, duration_text};
+use landfall_results::proof::cluster_text;
 use landfall_results::proof::summary_text::{
-    circumstances, cluster, coverage, exercised, full_subject, full_verdict, missing,
-    short_subject, verdict, violations, workload,
+    circumstances, coverage, exercised, full_subject, full_verdict, missing, short_subject,
+    verdict, violations, workload,
 };
 use landfall_results::proof::{FailingState, Outcome, ProofResults};
 
@@ -50,7 +51,7 @@ fn one(proof: &ProofResults) -> Vec<Block> {
         indent: 0,
         sentences: vec![(tone(proof), says)],
     };
-    let mut sentences = cluster(proof);
+    let mut sentences = cluster_text::sentences(proof);
     sentences.extend(violations(proof));
     sentences.push(workload(proof));
     sentences.extend(circumstances(proof));

@@ -123,7 +123,13 @@ fn what_servers_take_for_a_risk_is_one() {
             &["unsafe-no-fsync=true"],
         ),
         (Etcd, "\"unsafe-no-fsync\": true", &["unsafe-no-fsync=true"]),
-        (Kafka, "log.flush.interval.messages=10000", &none),
+        (
+            Kafka,
+            "log.flush.interval.messages=10000\nmin.insync.replicas=2",
+            &none,
+        ),
+        // What is there where nobody sets it.
+        (Kafka, "broker.id=1", &["min.insync.replicas=1"]),
         // It is set for each write, by the program.
         (Rocksdb, "[DBOptions]\n  recycle_log_file_num=0", &none),
         (

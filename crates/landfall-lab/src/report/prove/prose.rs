@@ -1,9 +1,10 @@
 //! What the report says of proofs before anything else: the verdict, and then how much it is worth.
 
 use super::tables::upper;
+use landfall_results::proof::cluster_text;
 use landfall_results::proof::summary_text::{
-    circumstances, cluster, coverage, exercised, full_verdict, missing, short_subject,
-    short_verdict, workload,
+    circumstances, coverage, exercised, full_verdict, missing, short_subject, short_verdict,
+    workload,
 };
 use landfall_results::proof::{FailingState, Outcome, ProofResults};
 use landfall_results::view::{Cell, Tone};
@@ -93,7 +94,7 @@ fn one(proof: &ProofResults) -> Vec<String> {
         proof.filesystem_spec,
         full_verdict(proof)
     )];
-    sentences.extend(cluster(proof));
+    sentences.extend(cluster_text::sentences(proof));
     if let Some(shortest) = &proof.shortest {
         let details = shortest.details.join("; ");
         let missing = missing(shortest).unwrap_or_default();
