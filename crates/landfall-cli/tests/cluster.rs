@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::{Ended, comes_true, is_root, landfall, names, run, scratch, skip};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Three files beside each other: a record is written to all, synced in two of them or in none.
 const WRITER: &str = "#!/bin/sh
@@ -26,6 +26,8 @@ while :; do
   n=$((n + 1))
 done
 ";
+/// How two of them are synced.
+const SYNCED: &str = "sync -d \"$1/log\" \"$2/log\"";
 /// What is there is what any of them has.
 const CHECKER: &str = "#!/bin/sh
 boot=$1; shift
@@ -61,7 +63,7 @@ fn document(ended: &Ended, code: i32) -> Value {
 fn somebodys_cluster_is_proven_by_two_commands() {
     let directory = scratch();
     let check = script(directory.path(), "check", CHECKER) + " {boot} {dirs}";
-    for (sync, code) in [("sync -d \"$1/log\" \"$2/log\"", 0), (":", 3)] {
+    for (sync, code) in [(SYNCED, 0), (":", 3)] {
         let writer = script(directory.path(), "write", &WRITER.replace("SYNC", sync));
         let writer = writer + " {ack} {dirs}";
         let own = ["--nodes", "3", "--cmd", &writer, "--check", &check];
@@ -76,6 +78,30 @@ fn somebodys_cluster_is_proven_by_two_commands() {
         assert_eq!(proof["cluster"]["nodes"], 3);
         assert_eq!(proof["unchecked"], Value::Null);
         assert!(proof["workload"]["acknowledged"].as_u64().unwrap() >= 6);
+        let held = proof["cluster"]["held"].as_array().unwrap();
+        assert_eq!(held.len(), 5);
+        let on = if code == 0 {
+            [true, true, false]
+        } else {
+            [false; 3]
+        };
+        assert!(
+            held.iter().all(|record| record["nodes"] == json!(on)),
+            "{held:?}"
+        );
+    }
+}
+
+#[test]
+fn the_manual_shows_these_programs() {
+    // Which a package does not have.
+    let page = "../../docs/how-to/prove-a-cluster.md";
+    if let Ok(page) = fs::read_to_string(page) {
+        let writer = WRITER.replace("SYNC", SYNCED);
+        for program in [writer.as_str(), CHECKER] {
+            let block = format!("```sh\n{program}```\n");
+            assert!(page.contains(&block), "{block}");
+        }
     }
 }
 

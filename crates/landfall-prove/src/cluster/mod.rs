@@ -143,6 +143,31 @@ pub trait ClusterSubject: Send + Sync {
         boot: &Boot,
         stop: &Stop,
     ) -> Result<Found, SubjectError>;
+
+    /// Whether these nodes alone have a transaction, without the others; `None`: they do not come back.
+    ///
+    /// Unless it is said otherwise, the others join late, and what is there or was until then counts.
+    fn holds(
+        &self,
+        directories: &[PathBuf],
+        first: &[usize],
+        transaction: u64,
+        stop: &Stop,
+    ) -> Result<Option<bool>, SubjectError> {
+        let late: Vec<usize> = (0..directories.len())
+            .filter(|node| !first.contains(node))
+            .collect();
+        let boot = if late.is_empty() {
+            Boot::Together
+        } else {
+            Boot::Late(late)
+        };
+        let found = self.check(directories, &boot, stop)?;
+        let has = [&found.recovered.whole, &found.taken]
+            .iter()
+            .any(|some| some.contains(&transaction));
+        Ok(found.unavailable.is_none().then_some(has))
+    }
 }
 
 /// What a cluster still has after a power cut.

@@ -78,7 +78,8 @@ fn of_node(
     let mut silent: HashSet<Boot> = HashSet::new();
     let mut held = Vec::new();
     for &(record, moment) in chosen {
-        let mut answer = Some(false);
+        // Whoever finds it has it from this node; of majorities that come back without it one is enough to say that it has not.
+        let mut answer = None;
         for boot in &boots {
             if case.stop.is_requested() {
                 return Err(Error::Stopped);
@@ -106,9 +107,8 @@ fn of_node(
                     answer = Some(true);
                     break;
                 }
-                Some(false) => {}
+                Some(false) => answer = Some(false),
                 None => {
-                    answer = None;
                     silent.insert(boot.clone());
                 }
             }

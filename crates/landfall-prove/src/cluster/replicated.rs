@@ -214,6 +214,21 @@ impl ClusterSubject for Replicated {
         Ok(())
     }
 
+    fn holds(
+        &self,
+        directories: &[PathBuf],
+        first: &[usize],
+        transaction: u64,
+        stop: &Stop,
+    ) -> Result<Option<bool>, SubjectError> {
+        let running = self.start(first, directories)?;
+        let Ok(mut session) = self.connect(directories, &running, PATIENCE, stop)? else {
+            return Ok(None);
+        };
+        let records = within(PATIENCE, stop, || session.records())?;
+        Ok(records.ok().map(|records| records.contains(&transaction)))
+    }
+
     fn check(
         &self,
         directories: &[PathBuf],

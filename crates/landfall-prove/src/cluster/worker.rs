@@ -53,6 +53,20 @@ pub(super) struct Worker<'a> {
     stuck: Option<String>,
 }
 
+/// Why a state is not mounted.
+enum NotMounted {
+    /// A filesystem did not recover.
+    Damaged(String),
+    /// The state could not be made, or nothing can be any more.
+    Failed(String),
+}
+
+/// Each node's directory.
+fn homes(mounts: &[Recovered]) -> Vec<PathBuf> {
+    let homes = mounts.iter().map(|one| home(one.mount.target()));
+    homes.collect()
+}
+
 struct NodeDisk<'a> {
     disk: StateDisk<'a>,
     /// The epoch that it is in.
@@ -91,14 +105,14 @@ impl<'a> Worker<'a> {
     /// Makes the state and checks it. One that fails is made and checked once more, by the cluster itself. That something was
     /// lost needs to be seen once; that a cluster did not come back, or did not agree, twice: it may have had no time.
     pub fn check(&mut self, name: &ClusterStateName) -> Checked {
-        let first = self.check_once(name, self.case.checks, &mut |_| ());
+        let first = self.check_once(name, self.case.checks);
         let Checked::Judged(judgement) = &first else {
             return first;
         };
         if judgement.kept() {
             return first;
         }
-        match (&first, self.check_once(name, None, &mut |_| ())) {
+        match (&first, self.check_once(name, None)) {
             (Checked::Judged(first), Checked::Judged(second)) if second.kept() => {
                 if first.lost.is_empty() {
                     let detail = first.detail(first.worst());
@@ -118,50 +132,27 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Whether a transaction is there in a state, or was until a late node joined; `None`: that cannot be told.
+    /// Whether those nodes of a state that are started first have a transaction; `None`: that cannot be told.
     pub fn has(&mut self, name: &ClusterStateName, transaction: u64) -> Option<bool> {
-        let mut has = None;
-        let checked = self.check_once(name, self.case.checks, &mut |found| {
-            let is_there = [&found.recovered.whole, &found.taken]
-                .iter()
-                .any(|some| some.contains(&transaction));
-            has = found.unavailable.is_none().then_some(is_there);
-        });
-        match checked {
-            Checked::Judged(_) => has,
-            Checked::Unchecked(_) => None,
-        }
+        let mounts = self.open(name).ok()?;
+        let first = name.boot.first(mounts.len());
+        let Case { subject, stop, .. } = self.case;
+        let holds = subject.holds(&homes(&mounts), &first, transaction, stop);
+        self.close(name, mounts).ok()?;
+        holds.ok().flatten()
     }
 
-    fn check_once(
-        &mut self,
-        name: &ClusterStateName,
-        checks: Option<&Checks<Found>>,
-        see: &mut dyn FnMut(&Found),
-    ) -> Checked {
-        if let Some(why) = &self.stuck {
-            return Checked::Unchecked(why.clone());
-        }
-        if let Err(error) = self.make(name) {
-            return Checked::Unchecked(format!("the state cannot be made: {error}"));
-        }
+    fn check_once(&mut self, name: &ClusterStateName, checks: Option<&Checks<Found>>) -> Checked {
         // Whatever was sent before the power went may be there.
         let said = self.case.history.at(name.moment);
-        let mut mounts = Vec::new();
-        for (node, one) in self.nodes.iter().enumerate() {
-            match one.disk.recover() {
-                Ok(Ok(recovered)) => mounts.push(recovered),
-                Ok(Err(problem)) => {
-                    let problem = format!("node {node}: {problem}");
-                    return Checked::Judged(Judgement::of_filesystem(&said, problem));
-                }
-                Err(error) => {
-                    return Checked::Unchecked(format!("e2fsck cannot be run: {error}"));
-                }
+        let mounts = match self.open(name) {
+            Ok(mounts) => mounts,
+            Err(NotMounted::Damaged(problem)) => {
+                return Checked::Judged(Judgement::of_filesystem(&said, problem));
             }
-        }
-        let roots: Vec<&Path> = mounts.iter().map(|one| one.mount.target()).collect();
-        let mut checked = self.ask(name, &roots, &said, checks, see);
+            Err(NotMounted::Failed(why)) => return Checked::Unchecked(why),
+        };
+        let mut checked = self.ask(name, &homes(&mounts), &said, checks);
         if let Checked::Judged(judgement) = &mut checked {
             for (node, one) in self.nodes.iter().enumerate() {
                 let Recovered {
@@ -176,14 +167,39 @@ impl<'a> Worker<'a> {
                 }
             }
         }
+        match self.close(name, mounts) {
+            Ok(()) => checked,
+            Err(why) => Checked::Unchecked(why),
+        }
+    }
+
+    /// Makes a state, and lets each node's filesystem recover.
+    fn open(&mut self, name: &ClusterStateName) -> Result<Vec<Recovered>, NotMounted> {
+        if let Some(why) = &self.stuck {
+            return Err(NotMounted::Failed(why.clone()));
+        }
+        if let Err(error) = self.make(name) {
+            let why = format!("the state cannot be made: {error}");
+            return Err(NotMounted::Failed(why));
+        }
+        let recovered = self.nodes.iter().enumerate().map(|(node, one)| {
+            let recovered = one
+                .disk
+                .recover()
+                .map_err(|error| NotMounted::Failed(format!("e2fsck cannot be run: {error}")))?;
+            recovered.map_err(|problem| NotMounted::Damaged(format!("node {node}: {problem}")))
+        });
+        recovered.collect()
+    }
+
+    /// Unmounts what was mounted.
+    fn close(&mut self, name: &ClusterStateName, mounts: Vec<Recovered>) -> Result<(), String> {
         for one in mounts {
             if let Err(error) = one.mount.unmount() {
-                let why = format!("{name} cannot be unmounted again: {error}");
-                self.stuck = Some(why.clone());
-                checked = Checked::Unchecked(why);
+                self.stuck = Some(format!("{name} cannot be unmounted again: {error}"));
             }
         }
-        checked
+        self.stuck.clone().map_or(Ok(()), Err)
     }
 
     /// Makes each node's disk.
@@ -225,15 +241,13 @@ impl<'a> Worker<'a> {
     fn ask(
         &self,
         name: &ClusterStateName,
-        roots: &[&Path],
+        directories: &[PathBuf],
         said: &Acknowledged,
         checks: Option<&Checks<Found>>,
-        see: &mut dyn FnMut(&Found),
     ) -> Checked {
         let Case { subject, stop, .. } = self.case;
-        let directories: Vec<PathBuf> = roots.iter().map(|root| home(root)).collect();
         let check =
-            || -> Result<Found, SubjectError> { subject.check(&directories, &name.boot, stop) };
+            || -> Result<Found, SubjectError> { subject.check(directories, &name.boot, stop) };
         let files = directories
             .iter()
             .map(|directory| FileIdentity::of(directory, subject.reads_times()));
@@ -245,10 +259,7 @@ impl<'a> Worker<'a> {
             _ => check(),
         };
         match found {
-            Ok(found) => {
-                see(&found);
-                Checked::Judged(judge_cluster(&found, said, subject.promise()))
-            }
+            Ok(found) => Checked::Judged(judge_cluster(&found, said, subject.promise())),
             Err(error) => Checked::Unchecked(error.to_string()),
         }
     }
