@@ -44,31 +44,36 @@ fn of_held(cluster: &ClusterCuts) -> Option<String> {
     let count = |record: &HeldRecord, is: Option<bool>| -> u64 {
         record.nodes.iter().filter(|held| **held == is).count() as u64
     };
-    let known: Vec<u64> = cluster
-        .held
+    let held = &cluster.held;
+    let known: Vec<u64> = held
         .iter()
         .map(|record| count(record, Some(true)))
         .collect();
     let (least, most) = (known.iter().min()?, known.iter().max()?);
     let nodes = cluster.nodes;
-    let on = match (least, most) {
-        (0, 0) => "on none".to_owned(),
-        (least, most) if least == most => format!("on {least}"),
-        (0, most) => format!("on none to {most}"),
-        (least, most) => format!("on {least} to {most}"),
+    let unknown: u64 = held.iter().map(|record| count(record, None)).sum();
+    if unknown == nodes * held.len() as u64 {
+        return Some(
+            "On how many nodes a record was durable when it was acknowledged cannot be told: with one \
+             node's disk alone the cluster does not come back."
+                .to_owned(),
+        );
+    }
+    let on = match (unknown, least, most) {
+        (0, 0, 0) => "on none".to_owned(),
+        (0, 0, most) => format!("on none to {most}"),
+        (0, least, most) if least < most => format!("on {least} to {most}"),
+        (0, least, _) => format!("on {least}"),
+        (_, 0, _) => "on some or none".to_owned(),
+        (_, least, _) => format!("on at least {least}"),
     };
     let looked = match known.len() {
         1 => "one record was looked at".to_owned(),
         some => format!("{} records were looked at", whole(some as u64)),
     };
-    let unknown: u64 = cluster.held.iter().map(|record| count(record, None)).sum();
     let unknown = match unknown {
-        0 => String::new(),
-        1 => "; of one it cannot be told on one node".to_owned(),
-        some => format!(
-            "; in {} cases it cannot be told, since the cluster did not come back",
-            whole(some)
-        ),
+        0 => "",
+        _ => "; of some nodes it cannot be told",
     };
     Some(format!(
         "When it was acknowledged, a record was durable {on} of {nodes} nodes ({looked}{unknown})."
@@ -127,8 +132,10 @@ mod tests {
         assert!(held(&[&[no, no, no]]).contains("durable on none of 3 nodes (one record"));
         assert!(held(&[&[no, no, no], &[yes, yes, yes]]).contains("on none to 3 of 3"));
         assert!(held(&[&[yes, None, no], &[yes, yes, None]]).contains(
-            "on 1 to 2 of 3 nodes (2 records were looked at; in 2 cases it cannot be told"
+            "on at least 1 of 3 nodes (2 records were looked at; of some nodes it cannot"
         ));
+        assert!(held(&[&[no, None, no]]).contains("on some or none of 3 nodes"));
+        assert!(held(&[&[None, None, None]]).starts_with("On how many nodes"));
         assert_eq!(of(cuts(false, &[])), [""; 0]);
     }
 }
