@@ -78,6 +78,10 @@ fn somebodys_cluster_is_proven_by_two_commands() {
         assert_eq!(proof["cluster"]["nodes"], 3);
         assert_eq!(proof["unchecked"], Value::Null);
         assert!(proof["workload"]["acknowledged"].as_u64().unwrap() >= 6);
+        // Who keeps power has what it wrote, synced or not.
+        let lost = proof["cluster"]["by_victims"].as_array().unwrap();
+        let lost: Vec<bool> = lost.iter().map(|cuts| cuts["losing"] != 0).collect();
+        assert_eq!(lost, [false, false, code != 0]);
         let held = proof["cluster"]["held"].as_array().unwrap();
         assert_eq!(held.len(), 5);
         let on = if code == 0 {

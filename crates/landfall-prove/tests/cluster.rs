@@ -12,7 +12,7 @@ use landfall_prove::scratch_fs::{
 };
 use landfall_prove::{Error, Offer, Silent, Stop};
 use landfall_recorder::{CommonOrder, EventKind, Options, SiteRecording};
-use landfall_results::proof::{Outcome, ProofResults, Violation};
+use landfall_results::proof::{Outcome, ProofResults, VictimCuts, Violation};
 
 fn is_skipped() -> bool {
     match require_recorder(&std::env::temp_dir(), Offer::Flushes) {
@@ -52,6 +52,10 @@ fn what_is_right_loses_nothing_and_each_mistake_is_caught() {
         assert_eq!(found.is_as_expected(), Some(true), "{case:?}: {seen:?}");
         assert_eq!(found.unchecked, None);
         let cluster = found.cluster.unwrap();
+        let sum = |count: fn(&VictimCuts) -> u64| cluster.by_victims.iter().map(count).sum::<u64>();
+        assert_eq!(sum(|cuts| cuts.losing), found.losing_states);
+        assert_eq!(sum(|cuts| cuts.failing), found.failing_states);
+        assert_eq!(sum(|cuts| cuts.checked), found.coverage.checked);
         if let Some(holders) = holders {
             let held = cluster.held.iter();
             let held: Vec<usize> = held
@@ -109,9 +113,17 @@ fn a_name_means_the_same_each_time() {
         matches!(&refused, Error::Usage(why) if why.contains("--nodes 3")),
         "{refused}"
     );
-    // A state that it has not.
-    plan.only = Some("1:99999999:none,none,none:together".parse().unwrap());
-    assert_eq!(proven(&plan).outcome(), Outcome::NotProven);
+    // States that it has not.
+    for name in [
+        "1:99999999:none,none,none:together",
+        "1:9:none,none:together",
+        "1:9:none,none,none:late3",
+        "1:9:none,none,none:late012",
+    ] {
+        plan.only = Some(name.parse().unwrap());
+        let found = proven(&plan);
+        assert_eq!(found.outcome(), Outcome::NotProven, "{name}");
+    }
 }
 
 #[test]

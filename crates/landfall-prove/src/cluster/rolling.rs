@@ -88,10 +88,18 @@ impl<'a> Rolling<'a> {
 
 /// How many events of each node there were when so many of all had happened: of those that `ended` before, as they ended.
 pub(super) fn cut(site: &SiteRecording, ended: &[(usize, usize)], moment: usize) -> Vec<usize> {
-    let mut cut = site.cut(moment);
+    cut_by(|moment| site.cut(moment), ended, moment)
+}
+
+fn cut_by(
+    all: impl Fn(usize) -> Vec<usize>,
+    ended: &[(usize, usize)],
+    moment: usize,
+) -> Vec<usize> {
+    let mut cut = all(moment);
     for &(node, at) in ended {
         if at < moment {
-            cut[node] = site.cut(at)[node];
+            cut[node] = all(at)[node];
         }
     }
     cut
@@ -100,6 +108,17 @@ pub(super) fn cut(site: &SiteRecording, ended: &[(usize, usize)], moment: usize)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_came_after_a_node_had_ended_is_not_its_own() {
+        // Each of three nodes has an event in turn.
+        let all =
+            |moment: usize| -> Vec<usize> { (0..3).map(|node| (moment + 2 - node) / 3).collect() };
+        let ended = [(1, 6), (0, 9), (2, 9)];
+        assert_eq!(cut_by(all, &ended, 5), [2, 2, 1]);
+        assert_eq!(cut_by(all, &ended, 8), [3, 2, 2]);
+        assert_eq!(cut_by(all, &ended, 12), [3, 2, 3]);
+    }
 
     #[test]
     fn a_minority_ends_during_the_transactions_each_once() {

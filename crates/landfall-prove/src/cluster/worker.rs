@@ -21,6 +21,7 @@ use crate::scratch_fs::FilesystemSpec;
 use crate::state_disk::{Recovered, StateDisk};
 use crate::subject::SubjectError;
 use crate::worker::{Checked, describe, home};
+use landfall_results::proof::Violation;
 
 /// What all workers share.
 pub(super) struct Case<'a> {
@@ -51,6 +52,35 @@ pub(super) struct Worker<'a> {
     nodes: Vec<NodeDisk<'a>>,
     /// Why nothing can be checked any more: a state is still mounted.
     stuck: Option<String>,
+}
+
+/// What two checks of a state come to, the first of which failed.
+fn both(name: &ClusterStateName, first: Checked, second: impl FnOnce() -> Checked) -> Checked {
+    let may_be_late = |violation: &Violation| {
+        matches!(
+            violation,
+            Violation::Unavailable | Violation::Disagreed | Violation::Damaged
+        )
+    };
+    let says_more = |judgement: &Judgement| !judgement.violations.iter().all(may_be_late);
+    match (first, second()) {
+        (Checked::Judged(mut first), Checked::Judged(second))
+            if says_more(&first) && !says_more(&second) =>
+        {
+            let worst = first.worst();
+            let seen = "that was not seen when the same state was started once more: who is faster decides";
+            first.details.push((worst, seen.to_owned()));
+            Checked::Judged(first)
+        }
+        (Checked::Judged(first), Checked::Judged(second)) if second.kept() => {
+            let detail = first.detail(first.worst());
+            Checked::Unchecked(format!(
+                "{name} failed once and was whole when it was checked again: {detail}"
+            ))
+        }
+        (_, second @ Checked::Judged(_)) => second,
+        (first, _) => first,
+    }
 }
 
 /// Why a state is not mounted.
@@ -112,24 +142,7 @@ impl<'a> Worker<'a> {
         if judgement.kept() {
             return first;
         }
-        match (&first, self.check_once(name, None)) {
-            (Checked::Judged(first), Checked::Judged(second)) if second.kept() => {
-                if first.lost.is_empty() {
-                    let detail = first.detail(first.worst());
-                    return Checked::Unchecked(format!(
-                        "{name} failed once and was whole when it was checked again: {detail}"
-                    ));
-                }
-                let mut first = first.clone();
-                let worst = first.worst();
-                let seen =
-                    "it was there when the same state was started once more: who is faster decides";
-                first.details.push((worst, seen.to_owned()));
-                Checked::Judged(first)
-            }
-            (_, second @ Checked::Judged(_)) => second,
-            _ => first,
-        }
+        both(name, first, || self.check_once(name, None))
     }
 
     /// Whether those nodes of a state that are started first have a transaction; `None`: that cannot be told.
@@ -217,6 +230,9 @@ impl<'a> Worker<'a> {
         {
             return Err(wrong("the recording has no node of that number"));
         }
+        if name.boot.first(self.nodes.len()).is_empty() {
+            return Err(wrong("all nodes come late, and none is there first"));
+        }
         if name.moment > recording.events() {
             return Err(wrong("the recording has not so many events"));
         }
@@ -270,5 +286,39 @@ impl<'a> NodeDisk<'a> {
         let recording = &case.recording.devices()[node];
         let disk = StateDisk::new(recording, case.filesystem, case.memory, case.directory)?;
         Ok(NodeDisk { disk, cut: 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(violations: &[Violation]) -> Checked {
+        let mut judgement = Judgement::default();
+        for violation in violations {
+            judgement.add(*violation, format!("{violation:?}"));
+        }
+        Checked::Judged(judgement)
+    }
+
+    #[test]
+    fn what_is_lost_once_is_lost_and_who_does_not_come_back_has_a_second_try() {
+        use Violation::{Damaged, Disagreed, Invented, Lost, Unavailable};
+        let name: ClusterStateName = "1:2:none,none:together".parse().unwrap();
+        let both = |first: &[Violation], second: &[Violation]| -> Option<Vec<Violation>> {
+            match both(&name, judged(first), || judged(second)) {
+                Checked::Judged(judgement) => Some(judgement.violations.into_iter().collect()),
+                Checked::Unchecked(_) => None,
+            }
+        };
+        for seen in [Lost, Invented] {
+            assert_eq!(both(&[seen], &[]), Some(vec![seen]));
+            assert_eq!(both(&[seen], &[Unavailable]), Some(vec![seen]));
+            assert_eq!(both(&[Unavailable], &[seen]), Some(vec![seen]));
+        }
+        for late in [Unavailable, Disagreed, Damaged] {
+            assert_eq!(both(&[late], &[]), None);
+        }
+        assert_eq!(both(&[Disagreed], &[Unavailable]), Some(vec![Unavailable]));
     }
 }
