@@ -113,7 +113,16 @@ fn the_manual_shows_these_programs() {
 fn a_cluster_of_servers_that_never_sync_is_caught() {
     let directory = scratch();
     let etcd = ["etcd", "--nodes", "3", "--set", "unsafe-no-fsync=true"];
-    let few = ["--cuts", "all", "--transactions", "12", "--states", "12"];
+    let few = [
+        "--cuts",
+        "all",
+        "--transactions",
+        "12",
+        "--states",
+        "12",
+        "--replicas",
+        "0",
+    ];
     let keep = ["--keep-recording", "recording"];
     let Some(ended) = prove(directory.path(), &[&etcd[..], &few, &keep].concat()) else {
         return;
