@@ -61,7 +61,7 @@ impl Shortening<'_> {
         if candidate == self.best || self.stop.is_requested() {
             return false;
         }
-        match self.worker.check(&candidate) {
+        match self.worker.check_for(&candidate, self.violation) {
             Checked::Judged(judgement) if judgement.violations.contains(&self.violation) => {
                 self.best = candidate;
                 self.judgement = Some(judgement);

@@ -54,15 +54,20 @@ pub(super) struct Worker<'a> {
     stuck: Option<String>,
 }
 
+/// Whether it may be seen of a cluster that had no time, and so must be seen twice.
+fn may_be_late(violation: Violation) -> bool {
+    matches!(
+        violation,
+        Violation::Unavailable | Violation::Disagreed | Violation::Damaged
+    )
+}
+
 /// What two checks of a state come to, the first of which failed.
 fn both(name: &ClusterStateName, first: Checked, second: impl FnOnce() -> Checked) -> Checked {
-    let may_be_late = |violation: &Violation| {
-        matches!(
-            violation,
-            Violation::Unavailable | Violation::Disagreed | Violation::Damaged
-        )
+    let says_more = |judgement: &Judgement| {
+        let mut violations = judgement.violations.iter();
+        violations.any(|violation| !may_be_late(*violation))
     };
-    let says_more = |judgement: &Judgement| !judgement.violations.iter().all(may_be_late);
     match (first, second()) {
         (Checked::Judged(mut first), Checked::Judged(second))
             if says_more(&first) && !says_more(&second) =>
@@ -143,6 +148,15 @@ impl<'a> Worker<'a> {
             return first;
         }
         both(name, first, || self.check_once(name, None))
+    }
+
+    /// As [`check`](Worker::check), of somebody who asks for one violation: where it needs to be seen once, it is.
+    pub fn check_for(&mut self, name: &ClusterStateName, violation: Violation) -> Checked {
+        if may_be_late(violation) {
+            self.check(name)
+        } else {
+            self.check_once(name, self.case.checks)
+        }
     }
 
     /// Whether those nodes of a state that are started first have a transaction; `None`: that cannot be told.
