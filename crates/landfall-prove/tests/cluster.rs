@@ -119,6 +119,7 @@ fn a_name_means_the_same_each_time() {
         "1:9:none,none:together",
         "1:9:none,none,none:late3",
         "1:9:none,none,none:late012",
+        "1:9:kept,none,none:together",
     ] {
         plan.only = Some(name.parse().unwrap());
         let found = proven(&plan);

@@ -5,7 +5,8 @@ use clap::{Arg, CommandFactory};
 use super::Arguments;
 
 /// Options of `landfall prove` that say how a recording is made, and are known of one that is there.
-pub const OF_MAKING: [&str; 5] = [
+pub const OF_MAKING: [&str; 6] = [
+    "--cuts",
     "--transactions",
     "--fault",
     "--writeback",
@@ -15,8 +16,8 @@ pub const OF_MAKING: [&str; 5] = [
 
 /// Options of `landfall prove` that say which states of a recording are tried, and how.
 pub const OF_TRYING: [&str; 8] = [
-    "--cuts",
     "--states",
+    "--replicas",
     "--minutes",
     "--model",
     "--order",

@@ -165,6 +165,7 @@ pub fn prove_cluster(
         filesystem: &plan.filesystem,
         recording: &recording,
         history: &history,
+        killed_at,
         ended: &ended,
         checks: (!plan.check_all && plan.only.is_none()).then_some(&checks),
         stop,
@@ -422,6 +423,8 @@ fn explore(
     progress: &mut dyn Progress,
 ) -> Result<(Explored, Filesystem), Error> {
     let begin = Instant::now();
+    // Few states are for all workers too.
+    let handful = (states.len() / workers).clamp(1, HANDFUL);
     let next = AtomicUsize::new(0);
     let enough = AtomicBool::new(false);
     let filesystem: Mutex<Option<Filesystem>> = Mutex::new(None);
@@ -450,12 +453,12 @@ fn explore(
                     }
                     drop(known);
                     loop {
-                        let first = next.fetch_add(HANDFUL, Ordering::Relaxed);
+                        let first = next.fetch_add(handful, Ordering::Relaxed);
                         let Some(rest) = states.get(first..).filter(|rest| !rest.is_empty()) else {
                             return Ok(());
                         };
-                        for (place, state) in (first..).zip(rest.iter().take(HANDFUL)) {
-                            if enough.load(Ordering::Relaxed) {
+                        for (place, state) in (first..).zip(rest.iter().take(handful)) {
+                            if enough.load(Ordering::Relaxed) || stop.is_requested() {
                                 return Ok(());
                             }
                             let checked = worker.check(&state.name);

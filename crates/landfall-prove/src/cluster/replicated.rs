@@ -249,7 +249,7 @@ impl ClusterSubject for Replicated {
             Err(why) => return Ok(unavailable(format!("it does not tell its records {why}"))),
         };
         // Of a number that nothing that was sent has.
-        let new = before.last().map_or(1, |last| last + 1_000_000);
+        let new = before.last().unwrap_or(&0) + 1_000_000;
         if let Err(error) = session.put(new) {
             return Ok(unavailable(format!("it takes no new record: {error}")));
         }

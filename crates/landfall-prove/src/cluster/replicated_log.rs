@@ -316,7 +316,7 @@ impl ClusterSubject for ReplicatedLog {
             member.entries.iter().map(|entry| entry.record).collect()
         };
         let before = records(&members[leader]);
-        let new = before.last().map_or(1, |last| last + 1_000_000);
+        let new = before.last().unwrap_or(&0) + 1_000_000;
         members[leader].append(Entry { term, record: new })?;
         let entries = members[leader].entries.clone();
         for &node in &first {

@@ -17,6 +17,7 @@ use landfall_recorder::crash::{Choice, Identity, Model, StateName, Walker};
 
 use super::name::{Boot, ClusterStateName, Fate};
 use super::rolling;
+use crate::explore::spread;
 use crate::history::History;
 
 /// Which nodes lose power.
@@ -63,7 +64,7 @@ pub(super) struct Planned {
 pub(super) struct Survey {
     /// By moment.
     pub states: Vec<Planned>,
-    /// Moments that were looked at.
+    /// Moments at which the power is cut.
     pub moments: usize,
     /// States that another one equals.
     pub equal: usize,
@@ -127,11 +128,9 @@ pub(super) fn survey(
     if some > 0 {
         surveyor.some_nodes(some)?;
     }
-    let moments = if all > 0 {
-        surveyor.all_nodes(&moments(site, history, wanted), all)?
-    } else {
-        1
-    };
+    if all > 0 {
+        surveyor.all_nodes(&moments(site, history, wanted), all)?;
+    }
     let Surveyor {
         known,
         equal,
@@ -139,6 +138,7 @@ pub(super) fn survey(
         ..
     } = surveyor;
     let mut states: Vec<Planned> = known.into_values().collect();
+    let moments: BTreeSet<usize> = states.iter().map(|state| state.name.moment).collect();
     // A disk that goes back begins again: all are in the order of moments, and then by who lost power.
     states.sort_by(|a, b| {
         let key = |one: &Planned| {
@@ -153,7 +153,7 @@ pub(super) fn survey(
     });
     Ok(Survey {
         states,
-        moments,
+        moments: moments.len(),
         equal,
         drawn,
     })
@@ -187,14 +187,20 @@ struct Surveyor<'a> {
 }
 
 impl Surveyor<'_> {
-    /// States of which all nodes lost power; returns how many moments were looked at.
-    fn all_nodes(&mut self, moments: &[usize], most: usize) -> io::Result<usize> {
+    /// States of which all nodes lost power.
+    fn all_nodes(&mut self, moments: &[usize], most: usize) -> io::Result<()> {
         let nodes = self.walkers.len();
         let boots = self.wanted.boots;
         // That everything is lost, with each boot, is half of what is tried; where not every moment can have that, they are from
         // all over the recording. The last is among them: most was acknowledged by then.
         let left = most.saturating_sub(self.known.len());
-        let share = moments.len().min(left.div_ceil(2 * boots.len()));
+        // Where a disk keeps nothing else there is nothing else to try.
+        let rest = if self.wanted.model == Model::Flushed {
+            1
+        } else {
+            2
+        };
+        let share = moments.len().min(left.div_ceil(rest * boots.len()));
         let mut chosen: Vec<usize> = (1..=share)
             .map(|n| moments[n * moments.len() / share - 1])
             .collect();
@@ -217,7 +223,8 @@ impl Surveyor<'_> {
                 if chosen.len() == moments.len() {
                     break;
                 }
-                chosen = moments.to_vec();
+                // However early there are enough, they are from all over the recording.
+                chosen = spread(moments);
                 (round, barren) = (0, 0);
             }
             let before = self.known.len();
@@ -248,7 +255,7 @@ impl Surveyor<'_> {
                 break;
             }
         }
-        Ok(chosen.len())
+        Ok(())
     }
 
     /// States of which some nodes lost power.

@@ -29,6 +29,8 @@ pub(super) struct Case<'a> {
     pub filesystem: &'a FilesystemSpec,
     pub recording: &'a SiteRecording,
     pub history: &'a History,
+    /// Events of all nodes until the last of them was killed.
+    pub killed_at: usize,
     /// Nodes that ended before the others, each with how many events of all nodes there were by then.
     pub ended: &'a [(usize, usize)],
     /// What was found in which files, if equal ones are to be checked once.
@@ -144,7 +146,7 @@ impl<'a> Worker<'a> {
         let Checked::Judged(judgement) = &first else {
             return first;
         };
-        if judgement.kept() {
+        if judgement.kept() || self.case.stop.is_requested() {
             return first;
         }
         both(name, first, || self.check_once(name, None))
@@ -249,6 +251,13 @@ impl<'a> Worker<'a> {
         }
         if name.moment > recording.events() {
             return Err(wrong("the recording has not so many events"));
+        }
+        let killed_at = self.case.killed_at;
+        if name.fates.contains(&Fate::Kept) && name.moment != killed_at {
+            // Earlier it would have gone on, and the others would have been told.
+            return Err(wrong(&format!(
+                "nodes that keep power are killed with all others, after {killed_at} events"
+            )));
         }
         let cut = self.case.cut(name.moment);
         for (node, fate) in name.fates.iter().enumerate() {

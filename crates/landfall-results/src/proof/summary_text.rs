@@ -386,7 +386,7 @@ fn missing_of_nodes(state: &FailingState) -> String {
         }
     }
     if lacking.is_empty() {
-        return "All that had lately been written to the disks is there: what was acknowledged had not reached those that lost power."
+        return "All that had lately been written to the disks is there: what else was acknowledged had not been written."
             .to_owned();
     }
     let each = lacking
