@@ -215,4 +215,5 @@ fn agrees(fixture: &Fixture, node: usize, expected: &BTreeSet<u64>) {
         None => Ok(()),
         Some(found) => Err(DatabaseError::Failed(format!("node {node} has {found:?}"))),
     });
+    wait_for(|| fixture.cluster.has_written(node));
 }

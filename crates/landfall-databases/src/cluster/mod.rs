@@ -77,6 +77,12 @@ pub trait Cluster: Send + Sync {
 
     /// Which records one node has by itself, as it would tell a client that asks nobody else; `None`: it does not say so.
     fn records_of(&self, node: usize) -> Result<Option<BTreeSet<u64>>, DatabaseError>;
+
+    /// Whether a node has handed to its kernel what it has acknowledged; an error as long as it has not, where it acknowledges
+    /// before.
+    fn has_written(&self, _node: usize) -> Result<(), DatabaseError> {
+        Ok(())
+    }
 }
 
 /// A client of a cluster.

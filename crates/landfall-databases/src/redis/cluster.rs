@@ -206,6 +206,16 @@ impl Cluster for RedisCluster {
     fn records_of(&self, node: usize) -> Result<Option<BTreeSet<u64>>, DatabaseError> {
         records(&mut connect(node)?).map(Some)
     }
+
+    fn has_written(&self, node: usize) -> Result<(), DatabaseError> {
+        // A replica that makes its log anew writes nothing else until it is done, and acknowledges all the same.
+        let told: String = ask(&mut connect(node)?, redis::cmd("INFO").arg("persistence"))?;
+        let signs = ["aof_rewrite_in_progress", "aof_rewrite_scheduled"];
+        if signs.iter().any(|sign| field(&told, sign) > 0) {
+            return Err(DatabaseError::Late(format!("node {node} makes its log")));
+        }
+        Ok(())
+    }
 }
 
 impl Operated for RedisCluster {
