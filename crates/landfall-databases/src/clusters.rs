@@ -7,19 +7,19 @@ use crate::{Presence, SettingError};
 
 #[rustfmt::skip]
 static KINDS: &[&Kind<dyn Cluster, ListedCluster>] = &[
-    #[cfg(feature = "etcd")]
+    #[cfg(feature = "servers")]
     &crate::etcd::cluster::KIND,
-    #[cfg(feature = "mariadb")]
+    #[cfg(feature = "servers")]
     &crate::mariadb::cluster::KIND,
-    #[cfg(feature = "postgres")]
+    #[cfg(feature = "servers")]
     &crate::postgres::cluster::KIND,
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "servers")]
     &crate::redis::cluster::KIND,
-    #[cfg(feature = "nats")]
+    #[cfg(feature = "servers")]
     &crate::nats::KIND,
-    #[cfg(feature = "kafka")]
+    #[cfg(feature = "servers")]
     &crate::kafka::KIND,
-    #[cfg(feature = "zookeeper")]
+    #[cfg(feature = "servers")]
     &crate::zookeeper::KIND,
 ];
 

@@ -14,16 +14,7 @@
 //! Threads: a [`Running`] is shared, a [`Session`] belongs to one client's thread.
 
 #![cfg_attr(
-    not(all(
-        feature = "mariadb",
-        feature = "postgres",
-        feature = "redis",
-        feature = "etcd",
-        feature = "nats",
-        feature = "kafka",
-        feature = "zookeeper",
-        feature = "sqlite"
-    )),
+    not(all(feature = "servers", feature = "stores")),
     allow(
         dead_code,
         reason = "what several databases share is there for each of them"
@@ -35,46 +26,46 @@ pub mod clusters;
 #[cfg(test)]
 pub(crate) mod conformance;
 mod error;
-#[cfg(feature = "etcd")]
+#[cfg(feature = "servers")]
 mod etcd;
-#[cfg(feature = "fjall")]
+#[cfg(feature = "stores")]
 mod fjall;
-#[cfg(any(feature = "kafka", feature = "zookeeper"))]
+#[cfg(feature = "servers")]
 mod java;
-#[cfg(feature = "kafka")]
+#[cfg(feature = "servers")]
 mod kafka;
 mod key_value;
 mod list;
-#[cfg(feature = "lmdb")]
+#[cfg(feature = "stores")]
 mod lmdb;
-#[cfg(feature = "mariadb")]
+#[cfg(feature = "servers")]
 mod mariadb;
-#[cfg(feature = "nats")]
+#[cfg(feature = "servers")]
 mod nats;
-#[cfg(any(feature = "etcd", feature = "nats"))]
+#[cfg(feature = "servers")]
 mod page;
-#[cfg(feature = "postgres")]
+#[cfg(feature = "servers")]
 mod postgres;
 mod program;
-#[cfg(feature = "redb")]
+#[cfg(feature = "stores")]
 mod redb;
-#[cfg(feature = "redis")]
+#[cfg(feature = "servers")]
 mod redis;
 pub mod registry;
 mod rocksdb;
 mod server;
 pub mod setting;
-#[cfg(feature = "sled")]
+#[cfg(feature = "stores")]
 mod sled;
 mod sql;
-#[cfg(feature = "sqlite")]
+#[cfg(feature = "stores")]
 pub mod sqlite;
-#[cfg(feature = "store")]
+#[cfg(feature = "stores")]
 mod store;
 mod template;
 mod user;
 pub mod workload;
-#[cfg(feature = "zookeeper")]
+#[cfg(feature = "servers")]
 mod zookeeper;
 
 use std::path::{Path, PathBuf};
@@ -90,7 +81,7 @@ pub use template::Templates;
 use landfall_os::Stop;
 
 // The example of the README compiles, and is run where it can be.
-#[cfg(all(doctest, feature = "sqlite"))]
+#[cfg(all(doctest, feature = "stores"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
@@ -261,12 +252,7 @@ pub struct MaintenanceCount {
 impl MaintenanceCount {
     /// Of what it can be told to do.
     #[cfg_attr(
-        not(any(
-            feature = "mariadb",
-            feature = "postgres",
-            feature = "redis",
-            feature = "etcd"
-        )),
+        not(feature = "servers"),
         expect(dead_code, reason = "servers alone can be told")
     )]
     pub(crate) fn told(what: Maintenance, times: u64) -> MaintenanceCount {

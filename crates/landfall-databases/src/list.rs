@@ -7,27 +7,27 @@ use crate::{Database, Form, Listed, Presence, SettingError};
 /// The databases of this build, in the order in which they are listed: servers, then what is linked in.
 #[rustfmt::skip]
 pub static KINDS: &[&Kind<dyn Database, Listed>] = &[
-    #[cfg(feature = "mariadb")]
+    #[cfg(feature = "servers")]
     &crate::mariadb::innodb::KIND,
-    #[cfg(feature = "mariadb")]
+    #[cfg(feature = "servers")]
     &crate::mariadb::myrocks::KIND,
-    #[cfg(feature = "postgres")]
+    #[cfg(feature = "servers")]
     &crate::postgres::KIND,
-    #[cfg(feature = "redis")]
+    #[cfg(feature = "servers")]
     &crate::redis::KIND,
-    #[cfg(feature = "etcd")]
+    #[cfg(feature = "servers")]
     &crate::etcd::KIND,
-    #[cfg(feature = "sqlite")]
+    #[cfg(feature = "stores")]
     &crate::sqlite::KIND,
-    #[cfg(feature = "lmdb")]
+    #[cfg(feature = "stores")]
     &crate::lmdb::KIND,
-    #[cfg(feature = "redb")]
+    #[cfg(feature = "stores")]
     &crate::redb::KIND,
-    #[cfg(feature = "fjall")]
+    #[cfg(feature = "stores")]
     &crate::fjall::KIND,
-    #[cfg(feature = "sled")]
+    #[cfg(feature = "stores")]
     &crate::sled::KIND,
-    #[cfg(feature = "store")]
+    #[cfg(feature = "stores")]
     &crate::store::KIND,
     &crate::rocksdb::KIND,
 ];

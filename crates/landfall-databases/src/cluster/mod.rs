@@ -11,11 +11,11 @@
 //! takes longer than [`ANSWERING`]: that it did not answer by then is [`DatabaseError::Late`], or [`DatabaseError::Failed`]
 //! if it said why.
 
-#[cfg(any(feature = "nats", feature = "kafka", feature = "zookeeper"))]
+#[cfg(feature = "servers")]
 mod calls;
 #[cfg(test)]
 pub(crate) mod conformance;
-#[cfg(any(feature = "mariadb", feature = "postgres", feature = "redis"))]
+#[cfg(feature = "servers")]
 pub(crate) mod failover;
 
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ use crate::setting::Chosen;
 use crate::{DatabaseError, Presence, Templates};
 use landfall_os::{PrivateDirectory, Stop};
 
-#[cfg(any(feature = "nats", feature = "kafka", feature = "zookeeper"))]
+#[cfg(feature = "servers")]
 pub(crate) use calls::Calls;
 /// The most that a client waits for an answer.
 pub const ANSWERING: Duration = Duration::from_secs(5);
