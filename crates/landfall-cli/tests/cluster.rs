@@ -153,6 +153,23 @@ fn what_makes_no_sense_is_said_before_anything_is_started() {
             "is a state of one disk",
         ),
         (
+            &["etcd", "--nodes", "3", "--state", "1:2:none,none:together"],
+            "is a state of 2 nodes, and the cluster has 3",
+        ),
+        (
+            &[
+                "--nodes",
+                "3",
+                "--cuts",
+                "rolling",
+                "--cmd",
+                "x {ack} {dirs}",
+                "--check",
+                "y {boot} {dirs}",
+            ],
+            "leave out --cuts rolling",
+        ),
+        (
             &["etcd", "--state", "1:2:none,none:together"],
             "is a state of a cluster",
         ),

@@ -10,7 +10,7 @@ use landfall_os::PrivateDirectory;
 use landfall_recorder::crash::Order;
 
 use crate::cases::{CASES, Case};
-use crate::{Error, Progress, Stop, prove, subjects};
+use crate::{Enough, Error, Progress, Stop, prove, subjects};
 
 /// What came of one fault.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ fn places(
             plan.seed = seed;
             plan.order = order;
             plan.states = STATES;
-            plan.until_first = true;
+            plan.enough = Enough::FirstFailing;
             match order {
                 Order::Representative => plan.keep_recording = Some(recording.clone()),
                 Order::Epochs => plan.recorded = Some(recording.clone()),

@@ -10,6 +10,7 @@ use landfall_recorder::crash::{CrashState, StateName};
 use landfall_results::proof::{Origin, Shard, Unchecked, Violation, ViolationCount};
 
 use crate::judge::Judgement;
+use crate::plan::Enough;
 use crate::worker::{Case, Checked, Worker};
 use crate::{Error, Stop};
 
@@ -56,6 +57,12 @@ pub(crate) struct Shortest {
 }
 
 impl Tally {
+    /// States that were checked, or could not be.
+    pub fn tried(&self) -> u64 {
+        let unchecked = self.unchecked.as_ref();
+        self.checked + unchecked.map_or(0, |unchecked| unchecked.states)
+    }
+
     /// Each kind of violation that was seen, the worst first.
     pub fn worst_first(&self) -> Vec<ViolationCount> {
         let all = Violation::ALL.into_iter();
@@ -147,16 +154,25 @@ pub(crate) fn spread<T: Clone>(states: &[T]) -> Vec<T> {
         .collect()
 }
 
-/// Which states are enough.
+/// How long states are checked.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Until {
-    /// Those that are tried until then, or all.
-    Deadline(Option<Instant>),
-    /// Those up to the first that fails.
-    FirstFailing,
+pub(crate) struct Until {
+    /// Which of them are enough.
+    pub enough: Enough,
+    /// When the time is up, if it ever is.
+    pub deadline: Option<Instant>,
 }
 
-/// Checks `states` with `workers` workers, as many as are enough. Each time that their epochs go back costs
+/// Whether no state behind this one is wanted.
+fn is_enough(enough: Enough, judgement: &Judgement) -> bool {
+    match enough {
+        Enough::All => false,
+        Enough::FirstFailing => !judgement.kept(),
+        Enough::FirstWith(violation) => judgement.violations.contains(&violation),
+    }
+}
+
+/// Checks `states` with `workers` workers, as many as are enough, while there is time. Each time that their epochs go back costs
 /// every worker a new beginning. They are the part `shard` of all, and counted by their places in all. `heard` is told now
 /// and then how many have been checked, and how many of them failed.
 pub(crate) fn explore(
@@ -199,9 +215,9 @@ pub(crate) fn explore(
                             Err(error) => return drop(sender.send(Err(error))),
                         };
                         let checked = worker.check(&state.name, state.position);
-                        let fails =
-                            matches!(&checked, Checked::Judged(judgement) if !judgement.kept());
-                        if fails && matches!(until, Until::FirstFailing) {
+                        if let Checked::Judged(judgement) = &checked
+                            && is_enough(until.enough, judgement)
+                        {
                             last.fetch_min(place, Ordering::Relaxed);
                         }
                         // Nobody listens any more once the run has ended.
@@ -222,7 +238,10 @@ pub(crate) fn explore(
                 }
             }
             tally.took = begin.elapsed();
-            if matches!(until, Until::Deadline(Some(deadline)) if Instant::now() > deadline) {
+            if until
+                .deadline
+                .is_some_and(|deadline| Instant::now() > deadline)
+            {
                 enough.store(true, Ordering::Relaxed);
             }
             if stop.is_requested() {

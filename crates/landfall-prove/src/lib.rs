@@ -66,7 +66,7 @@ pub use error::Error;
 pub use landfall_os::Stop;
 pub use landfall_recorder::{Fault, Offer};
 pub use landfall_results::proof::Hazard;
-pub use plan::Plan;
+pub use plan::{Enough, Plan};
 pub use power_cuts::PowerCuts;
 pub use progress::{Progress, Silent};
 pub use proof::{Proof, prove};

@@ -5,12 +5,24 @@ use std::time::Duration;
 
 use landfall_recorder::crash::{Model, Order};
 use landfall_recorder::{AtomicUnit, Fault, Offer};
-use landfall_results::proof::Shard;
+use landfall_results::proof::{Shard, Violation};
 
 use crate::CutName;
 use crate::check_process::CheckIn;
 use crate::scratch_fs::FilesystemSpec;
 use crate::subject::Subject;
+
+/// How many states of one power cut are enough; the shortest failing state is looked for among all only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Enough {
+    /// All that are planned.
+    #[default]
+    All,
+    /// Those up to the first that fails.
+    FirstFailing,
+    /// Those up to the first in which this promise is broken.
+    FirstWith(Violation),
+}
 
 /// What a proof tries.
 pub struct Plan {
@@ -32,8 +44,8 @@ pub struct Plan {
     pub atomic: AtomicUnit,
     /// Most states that are tried.
     pub states: usize,
-    /// Whether no more states are tried than up to the first that fails.
-    pub until_first: bool,
+    /// Which of them are enough.
+    pub enough: Enough,
     /// How long states are tried at most.
     pub most_time: Option<Duration>,
     /// What random choices are made from.
@@ -105,7 +117,7 @@ impl Plan {
             order: Order::default(),
             atomic: AtomicUnit::default(),
             states: Plan::STATES,
-            until_first: false,
+            enough: Enough::All,
             most_time: None,
             seed: 1,
             offer: Offer::default(),

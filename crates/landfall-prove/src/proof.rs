@@ -14,7 +14,7 @@ use crate::exercised::exercised;
 use crate::explore::{Shortest, Tally, Until, explore, spread};
 use crate::history::History;
 use crate::making::Making;
-use crate::plan::Plan;
+use crate::plan::{Enough, Plan};
 use crate::record::{self, record};
 use crate::scratch_fs::{BackingDevice, FilesystemSpec, Kind, ScratchFilesystem};
 use crate::second_cut::{SecondCut, Wanted};
@@ -178,10 +178,9 @@ fn examine(
             &states,
             shard,
             workers.min(states.len().max(1)),
-            if plan.until_first {
-                Until::FirstFailing
-            } else {
-                Until::Deadline(deadline)
+            Until {
+                enough: plan.enough,
+                deadline,
             },
             stop,
             &mut |tally| {
@@ -192,6 +191,12 @@ fn examine(
                 )
             },
         )?,
+    };
+    let planned_firsts = match (second_of_only, plan.enough) {
+        (Some(_), _) => 0,
+        (None, Enough::All) => states.len() as u64,
+        // Those behind the one that was looked for are not asked for.
+        (None, _) => tally.tried(),
     };
     let second_cuts = shard.share(plan.second_cuts);
     let wanted = match (second_of_only, plan.only, second_cuts) {
@@ -220,7 +225,7 @@ fn examine(
     };
     let shortest = match &tally.shortest {
         // It was asked for, and no other one; or none was.
-        Some(only) if plan.only.is_some() || plan.until_first => Some(only.clone()),
+        Some(only) if plan.only.is_some() || plan.enough != Enough::All => Some(only.clone()),
         Some(found) => {
             let all = states.len();
             progress.doing("shortening the failing state", all, all, Duration::ZERO);
@@ -264,11 +269,6 @@ fn examine(
         None => seen.as_ref().and_then(|seen| seen.failing.clone()),
     };
     let second_cuts = seen.map(|seen| seen.counts);
-    let planned_firsts = if second_of_only.is_some() {
-        0
-    } else {
-        states.len() as u64
-    };
     let exercised = exercised(case, layout, &tally.names)
         .map_err(Error::io("cannot tell what was exercised"))?;
     let whole = case.history.whole();

@@ -8,13 +8,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Instant;
 
-use landfall_results::proof::Expectation;
+use landfall_results::proof::{Expectation, Violation};
 use landfall_results::{Notice, Weight};
 
 use crate::cases::{CASES, Case};
 use crate::cluster::{ClusterCase, prove_cluster};
 use crate::progress::Silent;
-use crate::{Error, Progress, Proof, Stop, prove, subjects};
+use crate::{Enough, Error, Progress, Proof, Stop, prove, subjects};
 
 /// Cases that are tried at the same time: one records, or waits for a server, while the states of the other are checked.
 const TOGETHER: usize = 2;
@@ -130,9 +130,25 @@ fn try_case(case: &Case, directory: Option<&Path>, stop: &Stop) -> Result<Proof,
         let why = "it is left out of this build".to_owned();
         return Err(Untried::NotHere(case.subject.to_owned(), why));
     }
-    let plan = case.plan(directory).map_err(Untried::Failed)?;
+    let mut plan = case.plan(directory).map_err(Untried::Failed)?;
+    if let Some(violation) = sign(case) {
+        plan.enough = Enough::FirstWith(violation);
+        // Not those besides that another worker was quicker with.
+        plan.workers = Some(1);
+    }
     let name = plan.subject.name().to_string();
     as_expected(prove(&plan, stop, &mut Silent), name, case.expected)
+}
+
+/// What is enough to have been seen once, if anything is, in a state that one power cut has left.
+fn sign(case: &Case) -> Option<Violation> {
+    match case.expected {
+        _ if case.second_cuts > 0 => None,
+        Expectation::LosesNothing | Expectation::LosesOnlyLast => None,
+        Expectation::Loses => Some(Violation::Lost),
+        Expectation::Tears => Some(Violation::HalfApplied),
+        Expectation::Damages => Some(Violation::Damaged),
+    }
 }
 
 fn as_expected(

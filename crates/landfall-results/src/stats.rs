@@ -31,13 +31,13 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of one over it: of what is held against this, where this was held against that.
-    pub fn inverse(&self) -> Estimate {
-        Estimate {
+    /// Of one over it: of what is held against this, where this was held against that. `None`: it may be 0.
+    pub fn inverse(&self) -> Option<Estimate> {
+        (self.low > 0.0).then(|| Estimate {
             median: 1.0 / self.median,
             low: 1.0 / self.high,
             high: 1.0 / self.low,
-        }
+        })
     }
 
     /// The median of `values` and its interval; `None` of nothing.
@@ -94,7 +94,8 @@ impl Estimate {
         })
     }
 
-    /// The ratio of what `middle` makes of two samples, which are resampled independently.
+    /// The ratio of what `middle` makes of two samples, which are resampled independently. `None`: so much of `b` is 0 that
+    /// the interval would have no upper end.
     fn of_unpaired<T: Copy>(a: &[T], b: &[T], middle: fn(&mut [T]) -> f64) -> Option<Estimate> {
         if a.is_empty() || b.is_empty() {
             return None;
@@ -109,13 +110,18 @@ impl Estimate {
             middle(&mut sample)
         };
         let mut ratios: Vec<f64> = (0..RESAMPLES)
-            .map(|_| resampled(a) / resampled(b).max(f64::MIN_POSITIVE))
+            .map(|_| match (resampled(a), resampled(b)) {
+                (a, b) if b > 0.0 => a / b,
+                _ => f64::INFINITY,
+            })
             .collect();
         ratios.sort_by(f64::total_cmp);
+        let ends = [quantile(&ratios, 0.025), quantile(&ratios, 0.975)];
+        let [low, high] = Some(ends).filter(|ends| ends.iter().all(|end| end.is_finite()))?;
         Some(Estimate {
             median: middle(&mut a.to_vec()) / of_b,
-            low: quantile(&ratios, 0.025),
-            high: quantile(&ratios, 0.975),
+            low,
+            high,
         })
     }
 
@@ -271,6 +277,17 @@ mod tests {
             || -> Vec<f64> { (0..15).map(|_| normal(&mut random, 100.0, 10.0)).collect() };
         let ratio = Estimate::of_unpaired_ratio(&sample(), &sample()).unwrap();
         assert!(ratio.low < 1.0 && 1.0 < ratio.high, "{ratio:?}");
+    }
+
+    #[test]
+    fn an_interval_without_an_upper_end_is_none() {
+        let even = [(4096.0, 1.0); 4];
+        // All bytes came in one of four stretches: a third of all resamples have none.
+        let burst = [(0.0, 1.0), (0.0, 1.0), (4096.0, 1.0), (0.0, 0.0)];
+        assert_eq!(Estimate::of_unpaired_rates(&even, &burst), None);
+        let ratio = Estimate::of_unpaired_rates(&burst, &even).unwrap();
+        assert!(ratio.low == 0.0 && ratio.high.is_finite(), "{ratio:?}");
+        assert_eq!(ratio.inverse(), None);
     }
 
     proptest! {

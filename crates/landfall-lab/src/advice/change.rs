@@ -59,10 +59,9 @@ impl Setting {
                 .choices
                 .iter()
                 .find(|choice| is_same(&choice.value, usual));
-            usual?.gain.clone().map(|gain| Gain {
-                times: gain.times.inverse(),
-                ..gain
-            })
+            let gain = usual?.gain.clone()?;
+            let times = gain.times.inverse()?;
+            Some(Gain { times, ..gain })
         } else {
             None
         };

@@ -20,9 +20,13 @@ pub fn gain_text(gain: Option<&Gain>) -> String {
         return NOT_MEASURED.to_owned();
     }
     let times = match gain.of {
-        Quantity::Rate => gain.times,
+        Quantity::Rate => Some(gain.times),
         // As people think of bytes: how many are left.
         Quantity::Bytes => gain.times.inverse(),
+    };
+    // Of nothing there is no share.
+    let Some(times) = times else {
+        return "cannot be told".to_owned();
     };
     let spread = if gain.is_certain {
         interval(&times, short)

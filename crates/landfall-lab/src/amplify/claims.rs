@@ -327,15 +327,7 @@ impl Evidence<&'static str> for Measurements {
             return Estimate::of_ratio(&sizes(of, over));
         }
         let is_few = of.pairs(over, Metric::Kib).len() < FEWEST_ROUNDS;
-        let by_windows = || {
-            let over = if is_forecast(claim) {
-                forecast_windows(over)
-            } else {
-                windows(over)
-            };
-            Estimate::of_unpaired_rates(&windows(of), &over)
-        };
-        is_few.then(by_windows).flatten()
+        is_few.then(|| by_windows(claim, of, over)).flatten()
     }
 
     fn obstacle(&self, claim: &Claim<&'static str>, series: &[&Series]) -> Option<String> {
@@ -356,7 +348,12 @@ impl Evidence<&'static str> for Measurements {
             let is_few = of.pairs(over, Metric::Kib).len() < FEWEST_ROUNDS;
             let windows = windows(of).len().min(windows(over).len());
             is_few
-                .then(|| few(windows, "windows", "--seconds"))
+                .then(|| {
+                    few(windows, "windows", "--seconds").or_else(|| {
+                        let is_without = by_windows(claim, of, over).is_none();
+                        is_without.then(|| TOO_BURSTY.to_owned())
+                    })
+                })
                 .flatten()
         })
     }
@@ -449,6 +446,16 @@ fn ignored(measurements: &Measurements, of: &Series) -> Option<String> {
     )
 }
 
+/// How many times as many bytes of a request by windows.
+fn by_windows(claim: &Claim<&'static str>, of: &Series, over: &Series) -> Option<Estimate> {
+    let over = if is_forecast(claim) {
+        forecast_windows(over)
+    } else {
+        windows(over)
+    };
+    Estimate::of_unpaired_rates(&windows(of), &over)
+}
+
 /// KiB and requests of every window that was measured.
 fn windows(one: &Series) -> Vec<(f64, f64)> {
     let windows = one.trials.iter().flat_map(|trial| &trial.windows);
@@ -456,6 +463,9 @@ fn windows(one: &Series) -> Vec<(f64, f64)> {
         .map(|window| (window.bytes as f64 / 1024.0, window.requests as f64))
         .collect()
 }
+
+const TOO_BURSTY: &str =
+    "so few windows had writes that there is no interval to judge by; more --seconds do";
 
 const NO_FORECAST: &str = "the store has no formula where changes of half of all rows fit into memory; a smaller --pool or more --ids give it one";
 

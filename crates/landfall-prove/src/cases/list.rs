@@ -602,7 +602,7 @@ pub static CASES: &[Case] = &[
             "postgres",
             &[("full_page_writes", "off")],
             "ext4",
-            Loses,
+            Damages,
             POSTGRES,
         )
     },

@@ -72,8 +72,13 @@ impl ClusterSubject for AnyCluster {
         self.programs.promise
     }
 
-    fn prepare(&self, directories: &[PathBuf], _: &Stop) -> Result<(), SubjectError> {
-        self.programs.prepare(&[("{dirs}", directories)])
+    fn ends_one_by_one(&self) -> bool {
+        // Which of its processes are a node's only the command knows.
+        false
+    }
+
+    fn prepare(&self, directories: &[PathBuf], stop: &Stop) -> Result<(), SubjectError> {
+        self.programs.prepare(&[("{dirs}", directories)], stop)
     }
 
     fn run(
@@ -83,18 +88,20 @@ impl ClusterSubject for AnyCluster {
         rolling: &mut Rolling<'_>,
         _: &Stop,
     ) -> Result<(), SubjectError> {
-        if rolling.is_asked_for() {
-            let why = "its nodes cannot be ended one after the other: only --cmd knows them; leave out --cuts rolling";
-            return Err(SubjectError(why.into()));
-        }
+        debug_assert!(!rolling.is_asked_for());
         let places = [("{dirs}", directories)];
         self.programs.run(&places, sink, Ending::Killed)
     }
 
-    fn check(&self, directories: &[PathBuf], boot: &Boot, _: &Stop) -> Result<Found, SubjectError> {
+    fn check(
+        &self,
+        directories: &[PathBuf],
+        boot: &Boot,
+        stop: &Stop,
+    ) -> Result<Found, SubjectError> {
         let boot = [PathBuf::from(boot.to_string())];
         let places = [("{dirs}", directories), ("{boot}", &boot)];
-        match self.programs.check(&places)? {
+        match self.programs.check(&places, stop)? {
             Checker::Printed(text) => parse(&text).map_err(SubjectError),
             Checker::Failed(why) => Ok(Found {
                 recovered: Recovered::damaged(why),

@@ -122,6 +122,11 @@ pub trait ClusterSubject: Send + Sync {
         true
     }
 
+    /// Whether it can end one node while the others go on, as [`Rolling`] asks for.
+    fn ends_one_by_one(&self) -> bool {
+        true
+    }
+
     /// Makes in the nodes' empty directories what must be there before the first transaction; they are synced afterwards, and no
     /// power is cut before that.
     fn prepare(&self, directories: &[PathBuf], stop: &Stop) -> Result<(), SubjectError>;

@@ -77,6 +77,28 @@ impl ClusterStateName {
             .filter(|fate| **fate != Fate::Kept)
             .count()
     }
+
+    /// Complains of a name that no cluster of so many nodes can have.
+    pub(super) fn require_nodes(&self, nodes: usize) -> Result<(), String> {
+        let named = self.fates.len();
+        if named != nodes {
+            return Err(format!(
+                "{self} is a state of {named} nodes, and the cluster has {nodes}"
+            ));
+        }
+        if let Some(node) = self.boot.late().iter().find(|node| **node >= nodes) {
+            let last = nodes - 1;
+            return Err(format!(
+                "{self}: there is no node {node}, the last is {last}"
+            ));
+        }
+        if self.boot.first(nodes).is_empty() {
+            return Err(format!(
+                "{self}: all nodes come late, and none is there first"
+            ));
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for Boot {
@@ -183,6 +205,28 @@ mod tests {
             "7:x:none,none:together",
         ] {
             assert!(wrong.parse::<ClusterStateName>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_name_has_a_fate_for_each_node_and_somebody_starts_first() {
+        let complaint = |name: &str| {
+            let name: ClusterStateName = name.parse().unwrap();
+            name.require_nodes(3).err().unwrap_or_default()
+        };
+        assert_eq!(complaint("1:2:none,kept,begun:late2"), "");
+        for (name, why) in [
+            (
+                "1:2:none,none:together",
+                "is a state of 2 nodes, and the cluster has 3",
+            ),
+            (
+                "1:2:none,none,none:late3",
+                "there is no node 3, the last is 2",
+            ),
+            ("1:2:none,none,none:late012", "none is there first"),
+        ] {
+            assert!(complaint(name).ends_with(why), "{}", complaint(name));
         }
     }
 

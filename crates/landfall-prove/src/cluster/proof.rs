@@ -109,6 +109,23 @@ impl ClusterPlan {
             again: String::new(),
         }
     }
+
+    /// Complains of what makes no sense, before anything is started.
+    fn require_sensible(&self) -> Result<(), Error> {
+        if self.model == Model::Prefix {
+            let text = "the disks of a cluster are cut by model flushed or subset";
+            return Err(Error::Usage(text.into()));
+        }
+        if self.cuts == Cuts::Rolling && !self.subject.ends_one_by_one() {
+            let name = self.subject.name().name;
+            return Err(Error::Usage(format!(
+                "nodes of '{name}' cannot be ended one after the other: leave out --cuts rolling"
+            )));
+        }
+        let only = self.only.as_ref();
+        only.map_or(Ok(()), |name| name.require_nodes(self.nodes))
+            .map_err(Error::Usage)
+    }
 }
 
 /// What is kept with a recording: of what it is, and how it ended.
@@ -128,10 +145,7 @@ pub fn prove_cluster(
     stop: &Stop,
     progress: &mut dyn Progress,
 ) -> Result<Proof, Error> {
-    if plan.model == Model::Prefix {
-        let text = "the disks of a cluster are cut by model flushed or subset";
-        return Err(Error::Usage(text.into()));
-    }
+    plan.require_sensible()?;
     let RecordedSite {
         recording,
         killed_at,
@@ -308,14 +322,14 @@ fn examine(
     };
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let workers = plan.workers.unwrap_or(WORKERS * processors);
-    let workers = workers.min(states.len()).max(1);
+    let checking = workers.min(states.len()).max(1);
     // However early the time is up, they were from all over the recording.
     let states = if plan.most_time.is_some() {
         spread(&states)
     } else {
         states
     };
-    let (explored, filesystem) = explore(plan, case, &states, workers, stop, progress)?;
+    let (explored, filesystem) = explore(plan, case, &states, checking, stop, progress)?;
     let Explored {
         tally,
         mut cuts,
@@ -324,7 +338,7 @@ fn examine(
     if plan.only.is_none() && plan.replicas > 0 {
         let all = states.len();
         progress.doing("looking who held what", all, all, Duration::ZERO);
-        cuts.held = held_records(case, plan.seed, plan.replicas)?;
+        cuts.held = held_records(case, plan.seed, plan.replicas, workers)?;
     }
     let shortest = match shortest {
         Some((name, judgement)) if plan.only.is_none() => {

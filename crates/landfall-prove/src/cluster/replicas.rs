@@ -3,9 +3,9 @@
 //! One node's disk is made as it was at that moment, with nothing that was not flushed, and all others as they were when the
 //! recording began. If a majority of that node and others finds the record, that node held it: the others never had it.
 //!
-//! Threads: one for each node, with a network and disks of its own.
+//! Threads: one for each node, or as many as there are workers; each has a network and disks of its own.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::thread;
 
 use landfall_recorder::crash::Choice;
@@ -16,28 +16,40 @@ use super::proof::isolate;
 use super::worker::{Case, Worker};
 use crate::Error;
 
+/// How often an order of starting may come to no answer before it is not tried any more.
+const MOST_SILENCES: u32 = 2;
+
 /// Looks at `records` of those that were acknowledged, the first and the last among them.
 pub(super) fn held_records(
     case: &Case<'_>,
     seed: u64,
     records: usize,
+    workers: usize,
 ) -> Result<Vec<HeldRecord>, Error> {
     let acknowledged: Vec<(u64, usize)> = case.history.acknowledgements().collect();
     let chosen = evenly(&acknowledged, records);
     if chosen.is_empty() {
         return Ok(Vec::new());
     }
-    let nodes = case.recording.devices().len();
+    let nodes: Vec<usize> = (0..case.recording.devices().len()).collect();
+    let share = nodes.len().div_ceil(workers.max(1));
     let chosen = &chosen;
-    let by_node = thread::scope(|scope| {
-        let threads: Vec<_> = (0..nodes)
-            .map(|node| scope.spawn(move || of_node(case, seed, node, chosen)))
+    let by_node: Vec<Vec<Option<bool>>> = thread::scope(|scope| {
+        let of_share = |share: &[usize]| -> Result<Vec<_>, Error> {
+            isolate()?;
+            let of = share.iter().map(|node| of_node(case, seed, *node, chosen));
+            of.collect()
+        };
+        let threads: Vec<_> = nodes
+            .chunks(share)
+            .map(|share| scope.spawn(move || of_share(share)))
             .collect();
         let ended = threads.into_iter().map(|thread| match thread.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
         });
-        ended.collect::<Result<Vec<Vec<Option<bool>>>, Error>>()
+        let ended: Vec<Vec<_>> = ended.collect::<Result<_, Error>>()?;
+        Ok::<_, Error>(ended.concat())
     })?;
     let held = chosen.iter().enumerate().map(|(place, (record, _))| {
         let nodes = by_node.iter().map(|of| of[place]).collect();
@@ -68,14 +80,13 @@ fn of_node(
     node: usize,
     chosen: &[(u64, usize)],
 ) -> Result<Vec<Option<bool>>, Error> {
-    isolate()?;
     let making = "cannot make disks for crash states";
     let mut worker = Worker::new(case).map_err(Error::io(making))?;
     let nodes = case.recording.devices().len();
     let mut boots = Boot::all(nodes);
     boots.retain(|boot| boot.first(nodes).len() <= nodes / 2 + 1 && !boot.late().contains(&node));
-    // That one did not come back says the same each time, and takes the longest.
-    let mut silent: HashSet<Boot> = HashSet::new();
+    // One that does not come back takes the longest, and for most systems says the same each time.
+    let mut silent: HashMap<&Boot, u32> = HashMap::new();
     let mut held = Vec::new();
     for &(record, moment) in chosen {
         // Whoever finds it has it from this node; of majorities that come back without it one is enough to say that it has not.
@@ -97,10 +108,11 @@ fn of_node(
                 fates: alone.collect(),
                 boot: boot.clone(),
             };
-            let has = if silent.contains(boot) {
-                None
-            } else {
+            let silences = silent.entry(boot).or_default();
+            let has = if *silences < MOST_SILENCES {
                 worker.has(&name, record)
+            } else {
+                None
             };
             match has {
                 Some(true) => {
@@ -108,9 +120,7 @@ fn of_node(
                     break;
                 }
                 Some(false) => answer = Some(false),
-                None => {
-                    silent.insert(boot.clone());
-                }
+                None => *silences += 1,
             }
         }
         held.push(answer);

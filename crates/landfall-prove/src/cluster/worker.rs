@@ -134,9 +134,7 @@ impl<'a> Worker<'a> {
         let events = self.case.cut(name.moment)[node];
         let walker = self.nodes[node].disk.walker();
         let state = node_state(walker, name.seed, name.fates[node], events);
-        let mut fates = walker.fates_before(&state, events)?;
-        fates.retain(|fate| fate.event < events);
-        Ok(fates)
+        walker.fates_before(&state, events)
     }
 
     /// Makes the state and checks it. One that fails is made and checked once more, by the cluster itself. That something was
@@ -235,20 +233,8 @@ impl<'a> Worker<'a> {
     fn make(&mut self, name: &ClusterStateName) -> io::Result<()> {
         let recording = self.case.recording;
         let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidInput, text.to_owned());
-        if name.fates.len() != self.nodes.len() {
-            return Err(wrong("the recording has another number of nodes"));
-        }
-        if name
-            .boot
-            .late()
-            .iter()
-            .any(|node| *node >= self.nodes.len())
-        {
-            return Err(wrong("the recording has no node of that number"));
-        }
-        if name.boot.first(self.nodes.len()).is_empty() {
-            return Err(wrong("all nodes come late, and none is there first"));
-        }
+        name.require_nodes(self.nodes.len())
+            .map_err(|why| wrong(&why))?;
         if name.moment > recording.events() {
             return Err(wrong("the recording has not so many events"));
         }

@@ -36,7 +36,7 @@ pub struct WriteFate {
     pub fragments: Vec<usize>,
 }
 
-/// What became of the writes of the epoch in which the walker is, of which those after the first `events` events never were.
+/// What became of the writes of the epoch in which the walker is, as far as they are among the first `events` events.
 pub(super) fn fates(
     walker: &Walker<'_>,
     name: &StateName,
@@ -44,6 +44,7 @@ pub(super) fn fates(
 ) -> io::Result<Vec<WriteFate>> {
     let arrived = arrived_before(walker, name, events)?;
     let writes = walker.epoch().writes.iter().enumerate();
+    let writes = writes.filter(|(_, event)| **event < events);
     let changes = walker.changes();
     let fates = writes.map(|(write, &event)| WriteFate {
         event,

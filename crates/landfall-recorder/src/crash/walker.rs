@@ -90,7 +90,7 @@ impl<'a> Walker<'a> {
         self.fates_before(name, usize::MAX)
     }
 
-    /// As [`fates`](Walker::fates), if the power went after the first `events` events.
+    /// As [`fates`](Walker::fates), if the power went after the first `events` events: of the writes that happened by then.
     pub fn fates_before(&mut self, name: &StateName, events: usize) -> io::Result<Vec<WriteFate>> {
         self.go_to(name.cut as usize)?;
         fates(self, name, events)
@@ -269,6 +269,10 @@ mod tests {
         assert_eq!(fates("0:0:first1"), all([true; 2], [false; 2]));
         assert_eq!(fates("0:0:first2+1"), all([true; 2], [true, false]));
         assert_eq!(fates("0:0:s9"), all([true, false], [false, true]));
+        let first = walker.fates_before(&"0:0:first2+1".parse().unwrap(), 4);
+        let first = first.unwrap().into_iter();
+        let first: Vec<_> = first.map(|fate| (fate.event, fate.arrived)).collect();
+        assert_eq!(first, all([true; 2], [true, false])[..2]);
     }
 
     #[test]

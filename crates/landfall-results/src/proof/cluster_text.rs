@@ -1,6 +1,6 @@
 //! What power cuts did to a cluster, in words.
 
-use super::summary_text::{states, whole};
+use super::counted::{states, whole};
 use super::{ClusterCuts, HeldRecord, ProofResults, VictimCuts};
 
 /// Which power failures a cluster survived: a sentence for each number of nodes that lost power; and on how many nodes records were

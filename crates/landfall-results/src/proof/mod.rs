@@ -1,6 +1,6 @@
 //! What a proof found: what power cuts did to a subject.
 //!
-//! `summary_text` says it in words; `merge` makes one of what several machines found.
+//! `summary_text` says it in words, `timeline_text` what a failing state lacks; `merge` makes one of what several machines found.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,6 +9,7 @@ use crate::FilesystemSpec;
 
 mod cluster;
 pub mod cluster_text;
+mod counted;
 mod exercised;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
@@ -16,6 +17,7 @@ pub mod merge;
 mod shard;
 mod subject_name;
 pub mod summary_text;
+pub mod timeline_text;
 
 pub use cluster::{ClusterCuts, HeldRecord, VictimCuts};
 pub use exercised::{Exercised, Hazard, has_tried};

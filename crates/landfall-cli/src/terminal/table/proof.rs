@@ -4,9 +4,10 @@ use landfall_lab::Results;
 use landfall_os::humanize::{bytes_text, duration_text};
 use landfall_results::proof::cluster_text;
 use landfall_results::proof::summary_text::{
-    circumstances, coverage, exercised, full_subject, full_verdict, missing, short_subject,
-    verdict, violations, workload,
+    circumstances, coverage, exercised, full_subject, full_verdict, short_subject, verdict,
+    violations, workload,
 };
+use landfall_results::proof::timeline_text::missing;
 use landfall_results::proof::{FailingState, Outcome, ProofResults};
 
 use super::timeline::timeline;

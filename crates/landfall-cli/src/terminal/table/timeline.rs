@@ -1,7 +1,7 @@
 //! What happened around a power cut, in a few lines.
 
 use landfall_lab::numbers::thousands;
-use landfall_results::proof::summary_text::words;
+use landfall_results::proof::timeline_text::words;
 use landfall_results::proof::{Happening, Moment};
 
 use landfall_results::view::{Cell, Column, Row, Table, Tone};

@@ -1,12 +1,16 @@
 //! Configurations as people have them, held against what was recorded.
 
+use std::sync::LazyLock;
+
 use super::*;
 use crate::advice::fixtures::recorded;
 use crate::advice::{Advice, advise};
 use crate::config_file::ConfigFile;
 
 fn advice() -> Advice {
-    advise(&recorded("disk"), "landfall-report", None)
+    static ADVICE: LazyLock<Advice> =
+        LazyLock::new(|| advise(&recorded("disk"), "landfall-report", None));
+    ADVICE.clone()
 }
 
 #[test]

@@ -36,6 +36,21 @@ fn claims_are_judged_by_windows_where_rounds_are_few() {
 }
 
 #[test]
+fn what_is_written_in_one_burst_is_not_judged() {
+    let mut burst = measured(PAGES_8, 24.0, 152);
+    for window in &mut burst.trials[0].windows[1..] {
+        window.bytes = 0;
+    }
+    let found = measurements(vec![measured(PAGES_16, 48.0, 150), burst]);
+    let results = judge(&found, 100_000);
+    let told = (Verdict::CannotBeTold, TOO_BURSTY.to_owned());
+    assert_eq!(verdict_of(&results, "half-page-half-bytes"), told);
+    let text = serde_json::to_string(&results).unwrap();
+    let again: Vec<ClaimResult> = serde_json::from_str(&text).unwrap();
+    assert_eq!(again, results);
+}
+
+#[test]
 fn claims_of_pages_are_judged_by_our_engine_too() {
     let found = measurements(vec![
         measured(LANDFALL_16, 40.0, 130),

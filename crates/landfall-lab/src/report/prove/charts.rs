@@ -2,7 +2,7 @@
 
 use crate::numbers::thousands;
 use landfall_os::humanize::bytes_text;
-use landfall_results::proof::summary_text::words;
+use landfall_results::proof::timeline_text::words;
 use landfall_results::proof::{FailingState, Happening, Moment};
 use landfall_results::view::chart::{Chart, Drawing, Event, EventKind, Timeline};
 

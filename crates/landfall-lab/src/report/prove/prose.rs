@@ -3,9 +3,9 @@
 use super::tables::upper;
 use landfall_results::proof::cluster_text;
 use landfall_results::proof::summary_text::{
-    circumstances, coverage, exercised, full_verdict, missing, short_subject, short_verdict,
-    workload,
+    circumstances, coverage, exercised, full_verdict, short_subject, short_verdict, workload,
 };
+use landfall_results::proof::timeline_text::missing;
 use landfall_results::proof::{FailingState, Outcome, ProofResults};
 use landfall_results::view::{Cell, Tone};
 

@@ -3,7 +3,8 @@
 use crate::numbers::{NOTHING, thousands};
 use landfall_os::humanize::bytes_text;
 
-use landfall_results::proof::summary_text::{full_subject, verdict, words};
+use landfall_results::proof::summary_text::{full_subject, verdict};
+use landfall_results::proof::timeline_text::words;
 use landfall_results::proof::{Expectation, FailingState, Happening, Outcome, ProofResults};
 use landfall_results::view::{Column, Row, Table};
 

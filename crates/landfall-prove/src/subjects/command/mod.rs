@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(10);
 const PREPARING: Duration = Duration::from_secs(600);
 /// How long a program may take to end once it was told to.
 const GRACE: Duration = Duration::from_secs(10);
-/// Bytes that a checker may print: millions of transactions.
+/// Bytes that a program may print that is waited for: of a checker, millions of transactions.
 const MOST_OUTPUT: u64 = 64 << 20;
 
 /// What somebody's programs promise, of one disk or of several.
@@ -137,12 +137,12 @@ impl Programs {
         })
     }
 
-    pub fn prepare(&self, places: &[Place<'_>]) -> Result<(), SubjectError> {
+    pub fn prepare(&self, places: &[Place<'_>], stop: &Stop) -> Result<(), SubjectError> {
         let Some(command) = &self.prepare else {
             return Ok(());
         };
         let mut process = command.start(places)?;
-        match process.wait(PREPARING).map_err(lost)? {
+        match wait(&mut process, PREPARING, stop)? {
             Some(status) if status.success() => Ok(()),
             Some(status) => {
                 let words = last_words(&process, status);
@@ -190,25 +190,12 @@ impl Programs {
         Ok(())
     }
 
-    pub fn check(&self, places: &[Place<'_>]) -> Result<Checker, SubjectError> {
+    pub fn check(&self, places: &[Place<'_>], stop: &Stop) -> Result<Checker, SubjectError> {
         let mut process = self.check.start(places)?;
-        let begin = Instant::now();
-        let status = loop {
-            let left = self.check_timeout.saturating_sub(begin.elapsed());
-            if let Some(status) = process.wait(left.min(LOOK * 10)).map_err(lost)? {
-                break status;
-            }
-            if process.stdout_len().map_err(lost)? > MOST_OUTPUT {
-                let most = MOST_OUTPUT >> 20;
-                return Err(SubjectError(format!(
-                    "the checker printed more than {most} MiB"
-                )));
-            }
-            if left.is_zero() {
-                let seconds = self.check_timeout.as_secs();
-                let damage = format!("the checker had not ended after {seconds} s and was killed");
-                return Ok(Checker::Failed(damage));
-            }
+        let Some(status) = wait(&mut process, self.check_timeout, stop)? else {
+            let seconds = self.check_timeout.as_secs();
+            let damage = format!("the checker had not ended after {seconds} s and was killed");
+            return Ok(Checker::Failed(damage));
         };
         if !status.success() {
             let words = last_words(&process, status);
@@ -218,6 +205,31 @@ impl Programs {
         Ok(Checker::Printed(
             String::from_utf8_lossy(&printed).into_owned(),
         ))
+    }
+}
+
+/// Waits for a program that prints little and may be cut off; `None`: it has not ended in time.
+fn wait(
+    process: &mut Process,
+    most: Duration,
+    stop: &Stop,
+) -> Result<Option<ExitStatus>, SubjectError> {
+    let begin = Instant::now();
+    loop {
+        let left = most.saturating_sub(begin.elapsed());
+        let ended = process.wait(left.min(LOOK * 10)).map_err(lost)?;
+        if ended.is_some() || left.is_zero() {
+            return Ok(ended);
+        }
+        if stop.is_requested() {
+            return Err(SubjectError("stopped".into()));
+        }
+        if process.stdout_len().map_err(lost)? > MOST_OUTPUT {
+            let most = MOST_OUTPUT >> 20;
+            return Err(SubjectError(format!(
+                "the program printed more than {most} MiB"
+            )));
+        }
     }
 }
 
@@ -296,8 +308,9 @@ impl Subject for AnyProgram {
         false
     }
 
-    fn prepare(&self, directory: &Path, _: &Stop) -> Result<(), SubjectError> {
-        self.programs.prepare(&[("{dir}", &[directory.to_owned()])])
+    fn prepare(&self, directory: &Path, stop: &Stop) -> Result<(), SubjectError> {
+        self.programs
+            .prepare(&[("{dir}", &[directory.to_owned()])], stop)
     }
 
     fn run(&self, directory: &Path, sink: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
@@ -306,8 +319,9 @@ impl Subject for AnyProgram {
             .run(&[("{dir}", &places)], sink, Ending::InOrder)
     }
 
-    fn check(&self, directory: &Path, _: &Stop) -> Result<Recovered, SubjectError> {
-        match self.programs.check(&[("{dir}", &[directory.to_owned()])])? {
+    fn check(&self, directory: &Path, stop: &Stop) -> Result<Recovered, SubjectError> {
+        let places = [directory.to_owned()];
+        match self.programs.check(&[("{dir}", &places)], stop)? {
             Checker::Printed(text) => parse_report(&text).map_err(SubjectError),
             Checker::Failed(damage) => Ok(Recovered::damaged(damage)),
         }

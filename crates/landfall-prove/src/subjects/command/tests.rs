@@ -225,9 +225,19 @@ fn a_checker_that_hangs_is_killed_and_damage() {
 }
 
 #[test]
+fn who_stops_does_not_wait_for_a_checker() {
+    let slow = scripts(WRITER, "ls {dir}; exec sleep 600");
+    let stop = Stop::default();
+    stop.flag()
+        .store(true, std::sync::atomic::Ordering::Relaxed);
+    let error = slow.check(directory().path(), &stop).unwrap_err();
+    assert_eq!(error.to_string(), "stopped");
+}
+
+#[test]
 fn a_checker_that_prints_without_end_is_stopped() {
     let error = found("ls {dir}; exec yes 1").unwrap_err();
-    assert_eq!(error, "the checker printed more than 64 MiB");
+    assert_eq!(error, "the program printed more than 64 MiB");
 }
 
 #[test]
