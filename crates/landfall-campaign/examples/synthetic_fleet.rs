@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     ];
     let proofs = Proofs {
         verdict: Cell::toned(Tone::Good, "360,000 crash states tried, nothing was lost."),
+        sentences: Vec::new(),
         table: Table::new("States tried and lost", "Subject", columns).with_rows(rows),
     };
     let missing = ["shard 17: no document".to_owned()];
@@ -34,6 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         fleet: &fleet,
         proofs: Some(&proofs),
         missing: &missing,
+        when: None,
         command: "landfall campaign report synthetic",
         document: "fleet.json",
     };

@@ -31,6 +31,14 @@ pub enum Error {
         /// What came of it.
         source: std::io::Error,
     },
+    /// What a shard has done could not be put where results are kept.
+    #[error("{source}; what the shard did is kept in {}: run it again on this machine, and it is sent", path.display())]
+    Unsent {
+        /// Where it is.
+        path: PathBuf,
+        /// Why not.
+        source: Box<Error>,
+    },
     /// It was stopped.
     #[error("stopped; no result was kept")]
     Stopped,

@@ -6,7 +6,7 @@
 //!
 //! - `plan_file`: what a user asks for; `plan`: what is kept of it, and never changes;
 //! - `run`: what one shard does, `program`: how, and `document`: what it leaves;
-//! - `store`: where documents and recordings are kept, and `content`: how they are called;
+//! - `store`: where documents and recordings are kept, `unsent`: where until then, and `content`: how they are called;
 //! - `merge`: what all of it came to;
 //! - `fleet`: what machines have in common, and which differ;
 //! - `emit`: the files in which schedulers are told of it.
@@ -22,6 +22,7 @@ mod plan_file;
 mod program;
 mod run;
 mod store;
+mod unsent;
 
 pub use content::{CampaignId, Digest};
 pub use document::{Outcome, ShardDocument};
@@ -33,3 +34,4 @@ pub use plan_file::{PlanFile, RecordingOf, Run};
 pub use program::{Ended, own_directory, run_program};
 pub use run::{ShardRun, fetch};
 pub use store::{Found, Location, ResultStore};
+pub use unsent::send_unsent;

@@ -15,6 +15,7 @@ use landfall_results::proof::merge::{
     MergeError, difference, difference_of_plan, merge_recordings, merge_shards, verdict_of,
 };
 use landfall_results::proof::{Outcome as ProofOutcome, ProofResults, Shard};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -26,7 +27,7 @@ use crate::plan::{Plan, Share, Task};
 pub const SCHEMA: &str = "landfall-campaign/1";
 
 /// What a campaign came to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Campaign {
     /// Name and version of this schema.
     pub schema: String,
@@ -57,7 +58,7 @@ pub struct Campaign {
 }
 
 /// A task of a shard that could not be done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailedTask {
     /// Of which shard.
     pub shard: Shard,
@@ -70,7 +71,7 @@ pub struct FailedTask {
 }
 
 /// What was proven.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
     /// The command.
     pub command: String,
@@ -85,7 +86,7 @@ pub struct Proof {
 }
 
 /// What was measured on a machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// By which shard.
     pub shard: Shard,
@@ -322,6 +323,26 @@ impl Campaign {
         } else {
             ProofOutcome::LostNothing
         }
+    }
+
+    /// When the first shard began and the last one ended, for people; `None`: none has ended.
+    pub fn when(&self) -> Option<String> {
+        let shown = |time: &Option<String>| {
+            let time: jiff::Timestamp = time.as_ref()?.parse().ok()?;
+            Some(time.strftime("%-d %B %Y, %H:%M UTC").to_string())
+        };
+        let (started, ended) = (shown(&self.started)?, shown(&self.ended)?);
+        Some(if started == ended {
+            started
+        } else {
+            format!("{started}, to {ended}")
+        })
+    }
+
+    /// The JSON Schema of the document.
+    pub fn json_schema() -> String {
+        let schema = schemars::schema_for!(Campaign);
+        serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
     }
 
     /// The document as JSON text.

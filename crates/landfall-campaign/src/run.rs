@@ -1,7 +1,7 @@
 //! Does what one shard is to do: runs the program once for each task, and keeps one document of all of them.
 //!
 //! The program is this one, as a user would run it: what a shard does can be done by hand. Nothing is kept before all tasks
-//! have ended: a shard that is killed has left nothing, and is run again.
+//! have ended: a shard that is killed has left nothing, and is run again. What cannot be sent then is kept here (`unsent`).
 //!
 //! Threads: the caller's, which waits for one program after the other.
 
@@ -19,6 +19,7 @@ use crate::document::{Outcome, ShardDocument};
 use crate::plan::{Plan, Share, Task};
 use crate::program::{Ended, own_directory, run_program};
 use crate::store::ResultStore;
+use crate::unsent::{self, recording_file, write_whole};
 
 /// Exit codes with which results were written: measured, not proven, lost, too noisy.
 const WITH_RESULTS: [i32; 4] = [0, 1, 3, 5];
@@ -53,6 +54,11 @@ impl ShardRun<'_> {
         own_directory(self.work)?;
         // Not after hours of work.
         self.store.begin_shard(&self.plan.id(), self.shard)?;
+        for task in &self.plan.tasks {
+            if let Share::States { recording } = &task.share {
+                fetch(self.store, &self.plan.id(), *recording, self.work)?;
+            }
+        }
         let begin = Instant::now();
         let started = jiff::Timestamp::now().to_string();
         let id = self.plan.id();
@@ -66,9 +72,11 @@ impl ShardRun<'_> {
             document.outcomes.push(self.task(&id, task)?);
         }
         document.seconds = begin.elapsed().as_secs_f64();
-        // A directory that is not mounted any more is another one.
-        self.store.plan(&id)?;
-        self.store.put_shard(&document)?;
+        let path = unsent::keep(self.work, &document)?;
+        unsent::send(self.store, self.work, &path, &document).map_err(|error| Error::Unsent {
+            path,
+            source: Box::new(error),
+        })?;
         Ok(document)
     }
 
@@ -113,9 +121,10 @@ impl ShardRun<'_> {
             .any(|proof| proof.outcome() == ProofOutcome::LostSomething);
         let recording = if matches!(task.share, Share::Recordings { .. }) && has_lost {
             let bytes = fs::read(&recording).map_err(Error::io("read", &recording))?;
-            let digest = self.store.put_recording(id, bytes)?;
+            let digest = Digest::of(&bytes);
             // Where it is fetched to, and not where it was made.
             let (made, fetched) = (recording.display(), recording_file(self.work, digest));
+            write_whole(self.work, &fetched, &bytes)?;
             let (made, fetched) = (made.to_string(), fetched.display().to_string());
             for experiment in &mut found.experiments {
                 if let Found::Prove(proof) = experiment
@@ -135,11 +144,6 @@ impl ShardRun<'_> {
     }
 }
 
-/// Where the recording of this name is on a machine.
-fn recording_file(work: &Path, digest: Digest) -> PathBuf {
-    work.join(format!("{digest}.recording"))
-}
-
 /// The recording of this name in `work`, fetched if it is not there.
 pub fn fetch(
     store: &ResultStore,
@@ -153,14 +157,7 @@ pub fn fetch(
     let is_there = is_file && fs::read(&path).is_ok_and(|bytes| Digest::of(&bytes) == digest);
     if !is_there {
         own_directory(work)?;
-        let bytes = store.recording(id, digest)?;
-        let write = |file: &mut tempfile::NamedTempFile| std::io::Write::write_all(file, &bytes);
-        let mut file =
-            tempfile::NamedTempFile::new_in(work).map_err(Error::io("make a file in", work))?;
-        write(&mut file).map_err(Error::io("write", &path))?;
-        file.persist(&path)
-            .map_err(|error| error.error)
-            .map_err(Error::io("write", &path))?;
+        write_whole(work, &path, &store.recording(id, digest)?)?;
     }
     Ok(path)
 }

@@ -13,7 +13,7 @@
 //! Threads: none but its caller's. Each call waits until the store has answered.
 
 use std::fmt;
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use landfall_results::proof::Shard;
@@ -35,6 +35,8 @@ const LARGEST_DOCUMENT: u64 = 1 << 30;
 pub struct ResultStore {
     store: Arc<dyn ObjectStore>,
     prefix: Path,
+    /// The directory, if it is one.
+    directory: Option<PathBuf>,
     /// As the user calls it.
     place: String,
     runtime: Runtime,
@@ -99,18 +101,25 @@ impl ResultStore {
                 place: place.to_owned(),
                 why: error.to_string(),
             })?;
-        let (store, prefix) = match place.split_once("://") {
-            Some(("s3", rest)) => s3(place, rest)?,
+        let (store, prefix, directory) = match place.split_once("://") {
+            Some(("s3", rest)) => {
+                let (store, prefix) = s3(place, rest)?;
+                (store, prefix, None)
+            }
             Some(_) => {
                 return Err(Error::Usage(format!(
                     "results cannot go to {place}: name a directory, or s3://BUCKET/PREFIX"
                 )));
             }
-            None => (directory(place)?, Path::default()),
+            None => {
+                let path = PathBuf::from(place);
+                (directory(place, &path)?, Path::default(), Some(path))
+            }
         };
         Ok(ResultStore {
             store,
             prefix,
+            directory,
             place: place.to_owned(),
             runtime,
         })
@@ -139,11 +148,15 @@ impl ResultStore {
         Plan::read(id, &bytes)
     }
 
-    /// Keeps a recording.
-    pub fn put_recording(&self, id: &CampaignId, bytes: Vec<u8>) -> Result<Digest, Error> {
-        let digest = Digest::of(&bytes);
-        self.create(&self.recording_path(id, digest), bytes)?;
-        Ok(digest)
+    /// Keeps a recording, which is called by its content.
+    pub fn put_recording(
+        &self,
+        id: &CampaignId,
+        digest: Digest,
+        bytes: Vec<u8>,
+    ) -> Result<(), Error> {
+        let bytes = intact(digest, bytes, "recording")?;
+        self.create(&self.recording_path(id, digest), bytes)
     }
 
     /// A recording.
@@ -238,6 +251,17 @@ impl ResultStore {
     }
 
     fn get(&self, path: &Path, missing: impl Fn() -> String) -> Result<Vec<u8>, Error> {
+        let file = self.directory.as_ref().map(|to| to.join(path.as_ref()));
+        // A pipe would be waited for, and a link leads to what is not ours.
+        let is_other = |file: &PathBuf| {
+            std::fs::symlink_metadata(file).is_ok_and(|found| !found.file_type().is_file())
+        };
+        if let Some(file) = file.filter(is_other) {
+            return Err(Error::Document(format!(
+                "{} is no regular file: remove it",
+                file.display()
+            )));
+        }
         let bytes = self
             .runtime
             .block_on(async { self.store.get(path).await?.bytes().await });
@@ -316,8 +340,7 @@ fn innermost(error: &dyn std::error::Error) -> String {
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn directory(place: &str) -> Result<Arc<dyn ObjectStore>, Error> {
-    let path = FilePath::new(place);
+fn directory(place: &str, path: &FilePath) -> Result<Arc<dyn ObjectStore>, Error> {
     if !path.is_dir() {
         return Err(Error::Usage(format!(
             "there is no directory {place}: is what all machines share mounted here?"

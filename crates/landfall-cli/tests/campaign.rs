@@ -6,11 +6,12 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
-use std::process::{Child, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use common::{Ended, landfall, run, scratch, skip};
+use landfall_campaign::Campaign;
 use landfall_lab::Results;
 use landfall_results::proof::ProofResults;
 use landfall_results::proof::merge::verdict_of;
@@ -26,6 +27,11 @@ fn plan(dir: &Path, shards: u32, runs: &[&str]) -> Option<String> {
     for command in runs {
         text += &format!("[[run]]\ncommand = \"landfall {command}\"\n");
     }
+    plan_of(dir, &text)
+}
+
+/// Plans the campaign of this file.
+fn plan_of(dir: &Path, text: &str) -> Option<String> {
     fs::write(dir.join("plan.toml"), text).unwrap();
     let ended = run(dir, ["campaign", "plan", "plan.toml"]);
     if ended.code == Some(1) && ended.stderr.contains("root") {
@@ -58,11 +64,13 @@ fn start(dir: &Path, place: &str, shard: &str) -> Child {
 /// What all of it came to.
 fn merged(dir: &Path, place: &str) -> (Option<i32>, Value) {
     let ended = run(dir, ["campaign", "merge", "--json", "-", place]);
-    let document = serde_json::from_str(&ended.stdout);
-    (
-        ended.code,
-        document.unwrap_or_else(|error| panic!("{error}: {ended:#?}")),
-    )
+    let document: Value =
+        serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:#?}"));
+    let schema = serde_json::from_str(&Campaign::json_schema()).unwrap();
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let errors: Vec<_> = validator.iter_errors(&document).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    (ended.code, document)
 }
 
 /// The verdicts of its proofs, each to the byte.
@@ -181,6 +189,7 @@ fn a_shard_that_is_missing_is_named_and_what_cannot_be_done_is_said() {
     assert_eq!(report.code, Some(0), "{report:#?}");
     let page = fs::read_to_string(dir.join("landfall-campaign/report/index.html")).unwrap();
     assert!(page.contains("That is what 1 of 2 shards found"));
+    assert!(page.contains(" UTC"), "when it was run is said");
 
     shard(dir, &place, "1/3").assert_refused(2);
     run(dir, ["campaign", "merge", "results/0123456789abcdef"]).assert_refused(1);
@@ -194,11 +203,108 @@ fn a_shard_that_is_missing_is_named_and_what_cannot_be_done_is_said() {
     assert_eq!(ended.code, Some(1), "{ended:#?}");
     assert!(ended.stdout.contains("by 0 of 2 shards"), "{ended:#?}");
     assert!(ended.stdout.contains("is damaged"), "{ended:#?}");
+    // A pipe is not waited for.
+    fs::remove_file(&name).unwrap();
+    let made = Command::new("mkfifo").arg(&name).status().unwrap();
+    assert!(made.success());
+    let ended = run(dir, ["campaign", "merge", &place]);
+    assert_eq!(ended.code, Some(1), "{ended:#?}");
+    assert!(ended.stdout.contains("is no regular file"), "{ended:#?}");
+    fs::remove_file(&name).unwrap();
     // It is mended by running the shards, whatever lies there.
     for index in ["1/2", "2/2"] {
         assert_eq!(shard(dir, &place, index).code, Some(0));
     }
     assert_eq!(run(dir, ["campaign", "merge", &place]).code, Some(0));
+}
+
+/// Puts a shard's document back where it is kept when nobody can be told of it, and the recording that it tells of.
+fn unsend(dir: &Path, place: &str, index: &str) -> PathBuf {
+    let shard = dir.join(place).join("shards").join(index);
+    let mut names = common::names(&shard);
+    names.retain(|name| name.ends_with(".json"));
+    let (_, id) = place.rsplit_once('/').unwrap();
+    let kept = dir.join(format!("work/unsent-{id}-{index}-{}", names[0]));
+    fs::rename(shard.join(&names[0]), &kept).unwrap();
+    for name in common::names(&dir.join(place).join("recordings")) {
+        let from = dir.join(place).join("recordings").join(&name);
+        fs::rename(from, dir.join(format!("work/{name}.recording"))).unwrap();
+    }
+    kept
+}
+
+#[test]
+fn what_could_not_be_sent_is_kept_and_sent_by_the_next_run() {
+    let dir = scratch();
+    let dir = dir.path();
+    let text = format!(
+        "name = \"test\"\nshards = 1\nresults = \"results\"\n[[run]]\ncommand = \"landfall {LOSING}\"\nrecording = \"own\"\n"
+    );
+    fs::create_dir(dir.join("results")).unwrap();
+    fs::create_dir(dir.join("work")).unwrap();
+    let Some(place) = plan_of(dir, &text) else {
+        return;
+    };
+    let arguments = [
+        "campaign", "run", &place, "--shard", "1/1", "--work", "work",
+    ];
+    let run_it = || run(dir, arguments);
+
+    // While it runs, what is shared goes away: a directory that is not mounted any more.
+    let mut one = landfall();
+    one.args(arguments).current_dir(dir);
+    let one = one.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let one = one.expect("the program can be run");
+    let begun = dir.join(&place).join("shards/000001/begun");
+    while !begun.exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (there, away) = (dir.join("results"), dir.join("away"));
+    fs::rename(&there, &away).unwrap();
+    let ended = one.wait_with_output().unwrap();
+    fs::rename(&away, &there).unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("run it again on this machine"), "{said}");
+    let sent = || {
+        let ended = run_it();
+        assert_eq!(ended.code, Some(3), "{ended:#?}");
+        assert!(
+            ended.stderr.contains("sending what shard 1/1 did here"),
+            "{ended:#?}"
+        );
+        assert!(ended.stderr.contains("has been run"), "{ended:#?}");
+        assert_eq!(common::names(&dir.join("work")), [""; 0]);
+        let (code, campaign) = merged(dir, &place);
+        assert_eq!(code, Some(3));
+        let digest = campaign["proofs"][0]["recording"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(dir.join(&place).join("recordings").join(digest).exists());
+        campaign
+    };
+    let first = sent();
+    unsend(dir, &place, "000001");
+    assert_eq!(sent(), first);
+
+    // What is damaged is not sent, and nothing else is run.
+    let kept = unsend(dir, &place, "000001");
+    let bytes = fs::read(&kept).unwrap();
+    fs::write(&kept, &bytes[..bytes.len() - 9]).unwrap();
+    let ended = run_it();
+    ended.assert_refused(1);
+    assert!(ended.stderr.contains("is damaged: remove it"), "{ended:#?}");
+    // Nor without its recording.
+    fs::write(&kept, &bytes).unwrap();
+    for name in common::names(&dir.join("work")) {
+        if name.ends_with(".recording") {
+            fs::remove_file(dir.join("work").join(name)).unwrap();
+        }
+    }
+    let ended = run_it();
+    assert_eq!(ended.code, Some(1), "{ended:#?}");
+    assert!(ended.stderr.contains("is gone, of which"), "{ended:#?}");
 }
 
 #[test]

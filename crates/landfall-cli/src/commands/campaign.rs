@@ -8,6 +8,7 @@ use std::path::Path;
 
 use landfall_campaign::{
     Campaign, Error, Location, Outcome, Plan, ResultStore, ShardDocument, ShardRun, fetch,
+    send_unsent,
 };
 use landfall_lab::Stop;
 use landfall_results::proof::{Outcome as ProofOutcome, ProofResults, summary_text};
@@ -35,7 +36,9 @@ impl From<Error> for Failure {
         let code = match &error {
             Error::Usage(_) => Code::Usage,
             Error::Stopped => Code::Stopped,
-            Error::Document(_) | Error::Store { .. } | Error::Io { .. } => Code::Failed,
+            Error::Document(_) | Error::Store { .. } | Error::Io { .. } | Error::Unsent { .. } => {
+                Code::Failed
+            }
         };
         Failure::new(code, error.to_string())
     }
@@ -63,16 +66,20 @@ fn run_shard(arguments: &CampaignRun, quiet: bool) -> Result<Code, Failure> {
     let store = ResultStore::open(&campaign.place)?;
     let plan = store.plan(&campaign.campaign)?;
     plan.check(*shard)?;
+    let mut say = |what: &str| {
+        if !quiet {
+            remark(what);
+        }
+    };
+    send_unsent(&store, &campaign.campaign, *shard, &work.work, &mut say)?;
     let done = store.shard(&campaign.campaign, *shard)?;
     if let Some(document) = done.into_iter().find(|document| document.is_whole(&plan))
         && !again
     {
-        if !quiet {
-            remark(&format!(
-                "shard {shard} has been run, on {} at {}; --again runs it once more",
-                document.machine, document.started
-            ));
-        }
+        say(&format!(
+            "shard {shard} has been run, on {} at {}; --again runs it once more",
+            document.machine, document.started
+        ));
         return report_shard(&plan, &document);
     }
     let document = ShardRun {
@@ -83,11 +90,7 @@ fn run_shard(arguments: &CampaignRun, quiet: bool) -> Result<Code, Failure> {
         work: &work.work,
         stop: &stop,
     }
-    .run(&mut |what| {
-        if !quiet {
-            remark(what);
-        }
-    })?;
+    .run(&mut say)?;
     report_shard(&plan, &document)
 }
 

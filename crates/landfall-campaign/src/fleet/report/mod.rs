@@ -26,6 +26,8 @@ pub struct Report<'a> {
     pub proofs: Option<&'a Proofs>,
     /// What is missing, one line for each: a shard, and why it is not there.
     pub missing: &'a [String],
+    /// When it was run, for people, if it was.
+    pub when: Option<&'a str>,
     /// What a user types to make this report again.
     pub command: &'a str,
     /// The JSON document beside the page.

@@ -36,10 +36,14 @@ pub fn page(report: &Report<'_>) -> Page {
         heading,
         subject: String::new(),
         // Proofs alone say nothing of machines.
-        circumstances: if fleet.documents > 0 || report.proofs.is_none() {
-            vec![extent(fleet), documents(fleet)]
-        } else {
-            Vec::new()
+        circumstances: {
+            let of_machines = if fleet.documents > 0 || report.proofs.is_none() {
+                vec![extent(fleet), documents(fleet)]
+            } else {
+                Vec::new()
+            };
+            let when = report.when.map(str::to_owned);
+            of_machines.into_iter().chain(when).collect()
         },
         plans: Vec::new(),
         sentences: sentences::verdict(report),

@@ -57,7 +57,7 @@ pub fn run(arguments: &CampaignPlan, quiet: bool) -> Result<Code, Failure> {
                 }
                 let bytes = record(&run.words, &arguments.work.work, &stop)?;
                 let recording = Digest::of(&bytes);
-                recordings.push(bytes);
+                recordings.push((recording, bytes));
                 Share::States { recording }
             }
         };
@@ -68,8 +68,8 @@ pub fn run(arguments: &CampaignPlan, quiet: bool) -> Result<Code, Failure> {
         });
     }
     let plan = Plan::new(file.name, file.shards, tasks);
-    for bytes in recordings {
-        store.put_recording(&plan.id(), bytes)?;
+    for (digest, bytes) in recordings {
+        store.put_recording(&plan.id(), digest, bytes)?;
     }
     store.put_plan(&plan)?;
     let location = Location {

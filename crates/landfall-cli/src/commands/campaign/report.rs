@@ -35,12 +35,13 @@ pub fn run(arguments: &CampaignReport) -> Result<Code, Failure> {
     let fleet = Fleet::of(&members);
     let proofs = (!merged.proofs.is_empty()).then(|| proofs(&merged, location));
     let missing = missing(&merged, location);
-    let command = command_line();
+    let (command, when) = (command_line(), merged.when());
     let report = Report {
         name: &merged.name,
         fleet: &fleet,
         proofs: proofs.as_ref(),
         missing: &missing,
+        when: when.as_deref(),
         command: &command,
         document: DOCUMENT,
     };

@@ -48,11 +48,9 @@ pub fn blocks(campaign: &Campaign, location: &Location) -> Vec<Block> {
     }
     missing(campaign, location, &mut blocks);
     let busy = duration(campaign.machine_seconds);
-    say(
-        &mut blocks,
-        0,
-        format!("Machines were busy with it for {busy} all together."),
-    );
+    let when = campaign.when().map(|when| format!("Run: {when}."));
+    let busy = format!("Machines were busy with it for {busy} all together.");
+    blocks.extend(Block::prose(0, when.into_iter().chain([busy])));
     blocks
 }
 
