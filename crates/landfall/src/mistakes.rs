@@ -164,6 +164,12 @@ pub(crate) enum Fault {
     OldestOfReplay,
     /// A checkpoint knows of keyspaces what the log can lose.
     KeyspacesAheadOfLog,
+    /// The list of keyspaces is let go before what is in them is read for the root.
+    LetKeyspacesGo,
+    /// Bytes that are kept for removals are there for all.
+    SpareForAll,
+    /// Groups that a checkpoint leaves out are applied again from its beginning on, whatever waits in them.
+    ForgetLeftOut,
     /// Who reads a keyspace does not look whether it was removed meanwhile.
     ReadRemoved,
     /// What was removed with a keyspace counts as memory for ever, if a checkpoint failed that was to write it.
@@ -249,6 +255,8 @@ impl Fault {
         let logs = Fault::LOG.into_iter().chain(Fault::DAMAGE);
         let stores = Fault::STORE
             .into_iter()
+            .chain(Fault::NO_SPACE)
+            .chain(Fault::REMOVED_MEANWHILE)
             .chain(Fault::HOMES)
             .chain(Fault::RUNS);
         logs.chain(Fault::STATE).chain(stores)
@@ -341,6 +349,10 @@ impl Fault {
         Fault::RangeForgetsOlder,
         Fault::ReplayForgetsRanges,
     ];
+    /// Those of a store that finds no space.
+    pub const NO_SPACE: [Fault; 2] = [Fault::SpareForAll, Fault::ForgetLeftOut];
+    /// Those of a store of which a keyspace is removed while a checkpoint is made.
+    pub const REMOVED_MEANWHILE: [Fault; 1] = [Fault::LetKeyspacesGo];
     /// Those of a store whose leaves are written at home.
     pub const HOMES: [Fault; 12] = [
         Fault::HomeAheadOfLog,

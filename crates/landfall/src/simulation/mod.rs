@@ -126,6 +126,22 @@ fn a_power_cut_at_any_moment_loses_nothing_of_a_store() {
 }
 
 #[test]
+fn a_store_on_a_full_disk_opens_and_can_be_emptied() {
+    for seed in 0..16 {
+        let broken = store::full_disk::play(seed, None).broken;
+        assert_eq!(broken, None, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_keyspace_that_is_removed_during_a_checkpoint_is_gone_or_whole() {
+    for seed in 0..1000 {
+        let broken = store::full_disk::removed_meanwhile(seed, None).broken;
+        assert_eq!(broken, None, "seed {seed}");
+    }
+}
+
+#[test]
 fn damage_is_reported_and_nothing_changed() {
     explore("damaged logs", &DAMAGE);
 }
@@ -233,6 +249,17 @@ fn every_mistake_planted_in_a_state_is_caught() {
 #[test]
 fn every_mistake_planted_in_a_store_is_caught() {
     catch_all(&Fault::STORE, &STORE);
+}
+
+#[test]
+fn every_mistake_planted_where_there_is_no_space_is_caught() {
+    catch_all(&Fault::NO_SPACE, &[("full disk", &store::full_disk::play)]);
+}
+
+#[test]
+fn a_mistake_planted_where_a_keyspace_is_removed_meanwhile_is_caught() {
+    let plays: [Named<'_>; 1] = [("removed meanwhile", &store::full_disk::removed_meanwhile)];
+    catch_all(&Fault::REMOVED_MEANWHILE, &plays);
 }
 
 #[test]

@@ -297,6 +297,15 @@ impl Changes {
         };
     }
 
+    /// Whether no key has a value, in any version.
+    pub fn gives_nothing(&self) -> bool {
+        let mut all = self.range(Bound::Unbounded, Bound::Unbounded);
+        all.all(|(_, versions)| {
+            let mut versions = versions.newest_first();
+            versions.all(|version| version.value.is_none())
+        })
+    }
+
     /// Whether no key is there, but for ranges.
     pub fn has_no_keys(&self) -> bool {
         self.blocks.is_empty()

@@ -56,6 +56,8 @@ pub(crate) struct Checkpoints<E: Environment> {
     pub end: u64,
     /// Bytes of leaves and runs that one merges at the most because runs are too many: fewer once there was no space for them.
     pub most_debt: u64,
+    /// Groups that one writes at the most: fewer once there was no space for more.
+    pub most_groups: usize,
     /// Why none is made any more.
     pub failure: Option<Error>,
 }
@@ -236,7 +238,8 @@ impl<E: Environment> Shared<E> {
             .sum()
     }
 
-    /// Writes what is chosen; where there is no space for all of it, what waits in memory alone. `None`: there was nothing to write.
+    /// Writes what is chosen; where there is no space for all of it, what waits in memory alone, and then fewer and fewer groups of it:
+    /// what they took before is free for the next ones. `None`: there was nothing to write.
     fn write_chosen(
         self: &Arc<Self>,
         checkpoints: &mut Checkpoints<E>,
@@ -256,10 +259,28 @@ impl<E: Environment> Shared<E> {
         if scope == Scope::Homes && protection == Protection::Shadow {
             return Ok(None);
         }
-        let chosen = self.choose(goal, scope, visible, protection, effort);
-        let is_idle = scope == Scope::Homes || !self.has_surplus(goal, visible);
+        let most_groups = match scope {
+            Scope::Everything => checkpoints.most_groups,
+            Scope::Homes => usize::MAX,
+        };
+        let effort = match effort {
+            Effort::Usual { .. } if most_groups < usize::MAX => Effort::Least,
+            effort => effort,
+        };
+        let chosen = self.choose(goal, scope, visible, protection, effort, most_groups);
+        let is_idle = match effort {
+            _ if scope == Scope::Homes => true,
+            // A root without the keyspaces that are gone frees what they had.
+            Effort::Keyspaces => !self.lacks_change(checkpoints),
+            Effort::Removals => true,
+            _ => !self.has_surplus(goal, visible),
+        };
         if chosen.is_empty() && is_idle {
             return Ok(None);
+        }
+        let frees = matches!(effort, Effort::Keyspaces | Effort::Removals);
+        if frees {
+            self.space.let_go();
         }
         // Those that come later see all that is frozen.
         let snapshots = E::lock(&self.committing).snapshots.numbers();
@@ -299,18 +320,43 @@ impl<E: Environment> Shared<E> {
                 if is_full && debt > 0 {
                     checkpoints.most_debt = debt / 2;
                 }
-                let is_tried_again = is_full && self.may_take_less(checkpoints, &writing);
-                if !is_tried_again {
-                    self.note_failure(checkpoints);
-                    return Err(error);
-                }
-                tracing::warn!(%error, "no space to merge groups: what waits in memory is written alone");
-                E::lock(&self.tally).failed_checkpoints += 1;
+                let less = if is_full && self.may_be_tried_again(checkpoints) {
+                    self.less(checkpoints, &writing)
+                } else {
+                    None
+                };
+                let groups = writing.chosen.len();
                 // What was written is free again.
                 drop(writing);
-                return self.write_chosen(checkpoints, goal, scope, Effort::Least);
+                if frees {
+                    self.keep_spare(checkpoints);
+                }
+                let Some(less) = less else {
+                    self.note_failure(checkpoints);
+                    return Err(error);
+                };
+                tracing::warn!(%error, groups, ?less, "no space for so much at once: less is written");
+                E::lock(&self.tally).failed_checkpoints += 1;
+                return match self.write_chosen(checkpoints, goal, scope, less) {
+                    // There was nothing less, or nothing that can be written.
+                    Ok(None) | Err(Error::Corrupt { .. }) => {
+                        self.note_failure(checkpoints);
+                        Err(error)
+                    }
+                    made => made,
+                };
             }
         };
+        if scope == Scope::Everything {
+            self.keep_spare(checkpoints);
+        }
+        if scope == Scope::Everything && effort != Effort::Keyspaces {
+            checkpoints.most_groups = if writing.chosen.len() < most_groups {
+                usize::MAX
+            } else {
+                most_groups.saturating_mul(2)
+            };
+        }
         if debt > 0 {
             // Not at once as much as there was no space for.
             let more = checkpoints.most_debt / 4;
@@ -321,16 +367,6 @@ impl<E: Environment> Shared<E> {
             written,
             damage,
         }))
-    }
-
-    /// Whether a checkpoint that found no space may find it for less, and another can be made at all.
-    fn may_take_less(&self, checkpoints: &Checkpoints<E>, writing: &Writing<E>) -> bool {
-        let percent = self.buffer_percent();
-        let has_choice = |chosen: &Chosen<E>| chosen.has_choice(percent);
-        writing.order.effort != Effort::Least
-            && writing.chosen.iter().any(has_choice)
-            && checkpoints.failure.is_none()
-            && E::lock(&self.homes).failure().is_none()
     }
 
     fn note_failure(&self, checkpoints: &mut Checkpoints<E>) {
@@ -509,17 +545,14 @@ impl<E: Environment> Shared<E> {
         let mut held = Vec::new();
         let mut keyspaces = Vec::new();
         let skipped = usize::from(planted!(self.environment, RunNotListed));
-        let (all, next_keyspace, changed, protection, buffer_percent) = {
-            let keyspaces = E::share(&self.keyspaces);
-            let all: Vec<_> = keyspaces.all.values().cloned().collect();
-            (
-                all,
-                keyspaces.next,
-                keyspaces.changed,
-                keyspaces.protection,
-                keyspaces.buffer_percent,
-            )
-        };
+        // Until all is read: a keyspace is either gone from it, or whole, and not on its way.
+        let mut known = E::share(&self.keyspaces);
+        let changed = known.changed;
+        let all: Vec<_> = known.all.values().cloned().collect();
+        if planted!(self.environment, LetKeyspacesGo) {
+            drop(known);
+            known = E::share(&self.keyspaces);
+        }
         for keyspace in all {
             let places: Vec<Place<E>> = E::share(&keyspace.groups).clone();
             let mut groups = Vec::new();
@@ -529,6 +562,7 @@ impl<E: Environment> Shared<E> {
                 let pending = match written {
                     // What was flushed is in what is written, too.
                     Some(_) => group.active.span.map(|(first, _)| first),
+                    None if planted!(self.environment, ForgetLeftOut) => None,
                     None => group.pending(),
                 };
                 first = first.min(pending.unwrap_or(first));
@@ -590,9 +624,9 @@ impl<E: Environment> Shared<E> {
         let root = Root {
             first,
             end: last.max(checkpoints.end).max(first),
-            next_keyspace,
-            protection,
-            buffer_percent,
+            next_keyspace: known.next,
+            protection: known.protection,
+            buffer_percent: known.buffer_percent,
             copies,
             keyspaces,
         };

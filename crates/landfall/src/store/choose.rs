@@ -36,6 +36,10 @@ pub(crate) enum Effort {
     Usual { most_debt: u64 },
     /// For what waits in memory alone.
     Least,
+    /// For no group: a root without the keyspaces that are gone frees what they had.
+    Keyspaces,
+    /// For groups of which nothing but removals waits: they free more than they take.
+    Removals,
 }
 
 /// A group that may be written.
@@ -68,6 +72,11 @@ impl<E: Environment> Candidate<E> {
         }
     }
 
+    /// Whether nothing of its changes gives a key a value.
+    fn has_removals_alone(&self) -> bool {
+        E::share(&self.place.group).active.gives_nothing()
+    }
+
     /// What is best made of its changes.
     fn how(&self, percent: u8, effort: Effort) -> How {
         let group = E::share(&self.place.group);
@@ -82,6 +91,8 @@ impl<E: Environment> Candidate<E> {
         match effort {
             Effort::Usual { .. } => how(&group, percent),
             Effort::Least => how_to_spare_space(&group, percent),
+            // In a run a removal frees nothing.
+            Effort::Keyspaces | Effort::Removals => How::Merge,
         }
     }
 
@@ -163,7 +174,7 @@ impl<E: Environment> Shared<E> {
         found
     }
 
-    /// Freezes the groups that are to be written.
+    /// Freezes the groups that are to be written; not more than `most_groups`, and then those that are given the least.
     pub(super) fn choose(
         &self,
         goal: Goal,
@@ -171,6 +182,7 @@ impl<E: Environment> Shared<E> {
         visible: u64,
         protection: Protection,
         effort: Effort,
+        most_groups: usize,
     ) -> Vec<Chosen<E>> {
         let mut found = self.candidates(scope);
         let mut buffered = Buffered::default();
@@ -215,23 +227,45 @@ impl<E: Environment> Shared<E> {
             });
             room += room_of_debt;
         }
-        // What is damaged cannot be written, unless its damage is gone.
-        found.retain(|one| one.first.is_some());
-        found.sort_by_key(|one| (one.is_damaged, one.first));
-        let (enough, most) = (self.enough_changes(), self.most_changes());
-        let target = enough.saturating_sub(most / 8);
         // Half of the commits that the log has are given up at least, where it is too long.
         let begin = self.log.first_lsn().0;
         let middle = begin + (visible + 1).saturating_sub(begin) / 2;
         let is_long = E::lock(&self.schedule).is_due(visible + 1, self.options.max_recovery_time);
+        let is_old = |one: &Candidate<E>| is_long && one.first.is_some_and(|first| first < middle);
+        // Those that nobody waits for come last, or whoever waits for all others might wait for ever.
+        let is_later = |one: &Candidate<E>| one.first.is_some_and(|first| first > visible);
+        found.retain(|one| match effort {
+            Effort::Usual { .. } | Effort::Least => one.first.is_some(),
+            Effort::Keyspaces => false,
+            Effort::Removals => {
+                let is_asked_for = one.first.is_some() && !is_later(one) && !one.is_damaged;
+                is_asked_for && one.has_removals_alone()
+            }
+        });
+        if found.len() > most_groups {
+            // What was removed whole frees more than it takes; then removals of much of a group's leaves, or what is given the least.
+            found.sort_by_cached_key(|one| {
+                let bytes = one.bytes as u64;
+                let takes = match effort {
+                    Effort::Removals => (one.buffered.all() << 10) / bytes.max(1),
+                    _ => bytes,
+                };
+                let (is_later, is_old) = (is_later(one), is_old(one));
+                (one.is_damaged, is_later, !is_old, !one.is_removed, takes)
+            });
+            found.truncate(most_groups);
+        }
+        // What is damaged cannot be written, unless its damage is gone.
+        found.sort_by_key(|one| (one.is_damaged, one.first));
+        let (enough, most) = (self.enough_changes(), self.most_changes());
+        let target = enough.saturating_sub(most / 8);
         let mut left = self.changes.load(Ordering::Relaxed);
         let frozen = chosen.iter().map(|chosen| chosen.frozen.bytes);
         left = left.saturating_sub(frozen.sum());
         // One is written whatever it takes, besides those that were merged for the sake of others: else it would wait for ever.
         let mut is_first = true;
         for one in found {
-            let is_old = is_long && one.first.is_some_and(|first| first < middle);
-            if goal != Goal::Everything && left <= target && !is_old {
+            if goal != Goal::Everything && left <= target && !is_old(&one) {
                 break;
             }
             let how = one.how(percent, effort);

@@ -208,6 +208,25 @@ impl<E: Environment> ControlFile<E> {
         })
     }
 
+    /// Makes the record of a file that is there durable, whoever wrote it: in its place, or, where the disk is full, in the file itself, as
+    /// every checkpoint does.
+    pub fn renew(environment: &E, control: Control) -> Result<ControlFile<E>, Error> {
+        match ControlFile::create(environment, control) {
+            Err((Error::NoSpace { .. }, true)) => {}
+            made => return made.map_err(|(error, _)| error),
+        }
+        let storage = environment.storage();
+        // It takes no space, and is removed by whoever makes the next one.
+        let _ = storage.remove(CONTROL_DRAFT);
+        let file = storage.open(CONTROL_NAME);
+        let mut renewed = ControlFile {
+            file: file.map_err(Error::io("open the control file of the store"))?,
+            buffer: Buffer::new(2 * COPY),
+        };
+        renewed.write(control, false)?;
+        Ok(renewed)
+    }
+
     /// Writes the record durably into both copies, or, by mistake, into the first alone.
     pub fn write(&mut self, control: Control, forgets_one: bool) -> Result<(), Error> {
         for at in [0, COPY] {

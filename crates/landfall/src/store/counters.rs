@@ -56,7 +56,7 @@ pub struct StoreCounters {
     pub buffered_bytes: u64,
     /// Bytes of the data file.
     pub file_bytes: u64,
-    /// Bytes of it that nothing needs.
+    /// Bytes of it that nothing needs, with those that are kept for removals on a full disk.
     pub free_bytes: u64,
 }
 

@@ -215,7 +215,7 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Makes the data file longer, by so many bytes at least, unless another thread has just done so.
-    fn grow(&self, bytes: u64) -> Result<(), Error> {
+    pub(super) fn grow(&self, bytes: u64) -> Result<(), Error> {
         let data = &self.data.get().ok_or(Error::Closed)?.file;
         let before = self.space.end();
         let _growing = E::lock(&self.growing);

@@ -20,7 +20,9 @@ pub(crate) struct Free {
     by_start: BTreeMap<u64, u64>,
     /// Length and beginning.
     by_length: BTreeSet<(u64, u64)>,
-    /// The end of the file: everything before it is free or taken.
+    /// Where bytes are that are kept for whoever frees more than he takes, and how many.
+    spare: Option<(u64, u64)>,
+    /// The end of the file: everything before it is free, spare, or taken.
     end: u64,
 }
 
@@ -87,6 +89,23 @@ impl Free {
         self.insert(start, bytes);
     }
 
+    /// Keeps so many bytes that nobody takes, instead of those that were kept before; `false`: there are none that are together.
+    fn keep(&mut self, bytes: u64) -> bool {
+        let found = self.take(bytes);
+        if let Some(start) = found {
+            self.let_go();
+            self.spare = Some((start, bytes));
+        }
+        found.is_some()
+    }
+
+    /// Whoever wants it takes what was kept.
+    fn let_go(&mut self) {
+        if let Some((start, bytes)) = self.spare.take() {
+            self.put(start, bytes);
+        }
+    }
+
     fn insert(&mut self, start: u64, length: u64) {
         self.by_start.insert(start, length);
         self.by_length.insert((length, start));
@@ -131,9 +150,37 @@ impl<E: Environment> Space<E> {
         E::lock(&self.free).end
     }
 
-    /// Bytes of the file that nothing needs.
+    /// Bytes of the file that nothing needs, with those that are kept.
     pub fn free_bytes(&self) -> u64 {
-        E::lock(&self.free).by_start.values().sum()
+        let free = E::lock(&self.free);
+        let spare = free.spare.map_or(0, |(_, bytes)| bytes);
+        free.by_start.values().sum::<u64>() + spare
+    }
+
+    /// Keeps so many bytes for whoever frees more than he takes, instead of those that were kept before; `false`: there are none
+    /// that are together.
+    pub fn keep(&self, bytes: u64) -> bool {
+        E::lock(&self.free).keep(bytes)
+    }
+
+    /// Keeps as much as is free together of so many bytes, multiples of `granule`, if that is more than what is kept.
+    pub fn keep_some(&self, bytes: u64, granule: u64) {
+        let mut free = E::lock(&self.free);
+        let kept = free.spare.map_or(0, |(_, kept)| kept);
+        let mut bytes = bytes;
+        while bytes > kept.max(granule) && !free.keep(bytes) {
+            bytes = (bytes / 2).next_multiple_of(granule);
+        }
+    }
+
+    /// Bytes that are kept.
+    pub fn kept(&self) -> u64 {
+        E::lock(&self.free).spare.map_or(0, |(_, bytes)| bytes)
+    }
+
+    /// Keeps none any more.
+    pub fn let_go(&self) {
+        E::lock(&self.free).let_go();
     }
 
     /// Takes so many bytes; `None`: there are none that are together.
@@ -197,7 +244,7 @@ mod tests {
             let mut free = Free::default();
             let mut taken: Vec<(u64, u64)> = Vec::new();
             for _ in 0..200 {
-                match rng.u8(0..5) {
+                match rng.u8(0..7) {
                     4 => {
                         let bytes = 1 << rng.u8(0..4);
                         if let Some(start) = free.take_aligned(bytes) {
@@ -211,6 +258,13 @@ mod tests {
                         free.put(end, more);
                         free.end += more;
                     }
+                    5 => {
+                        let bytes = rng.u64(1..8);
+                        if free.keep(bytes) {
+                            assert_eq!(free.spare.map(|(_, kept)| kept), Some(bytes));
+                        }
+                    }
+                    6 => free.let_go(),
                     1 if !taken.is_empty() => {
                         let (start, bytes) = taken.swap_remove(rng.usize(0..taken.len()));
                         free.put(start, bytes);
@@ -229,6 +283,7 @@ mod tests {
                     }
                 }
                 let mut all = taken.clone();
+                all.extend(free.spare);
                 all.extend(
                     free.by_start
                         .iter()

@@ -29,6 +29,9 @@ impl<E: Environment> Shared<E> {
         let leaves_before = group.leaves.len();
         let mut behind = Vec::new();
         let mut after = 0;
+        // Those of a keyspace that was removed meanwhile are nobody's.
+        let is_removed = chosen.keyspace.is_removed.load(Ordering::Acquire);
+        let pieces = if is_removed { Vec::new() } else { pieces };
         let mut pieces = pieces.into_iter();
         if let Some(first) = pieces.next() {
             (group.leaves, group.runs) = (first.leaves, first.runs);
@@ -90,6 +93,9 @@ impl<E: Environment> Shared<E> {
             return;
         };
         self.changes.fetch_sub(frozen.bytes, Ordering::Relaxed);
+        if chosen.keyspace.is_removed.load(Ordering::Acquire) {
+            return;
+        }
         group.leaves = piece.leaves;
         group.is_damaged = false;
         group.flushed_bytes += frozen.records();

@@ -377,9 +377,18 @@ fn a_log_of_what_was_removed_is_cut_too() {
     assert_eq!((log.first_lsn().0, log.next_lsn().0), (1, 10));
     store.checkpoint().unwrap();
     assert_eq!(log.first_lsn(), log.next_lsn());
-    let before = store.counters();
+    // The log may still make segments.
+    let made = || {
+        let counters = store.counters();
+        (
+            counters.checkpoints,
+            counters.root_bytes,
+            counters.control_bytes,
+        )
+    };
+    let before = made();
     store.checkpoint().unwrap();
-    assert_eq!(store.counters(), before, "there is nothing to do");
+    assert_eq!(made(), before, "there is nothing to do");
 }
 
 #[test]

@@ -125,6 +125,11 @@ impl OrderedWrites {
         self.writes.is_empty() && self.ranges.is_empty()
     }
 
+    /// Whether no key gets a value.
+    pub fn gives_nothing(&self) -> bool {
+        self.writes.iter().all(|write| write.value.is_none())
+    }
+
     /// The keyspaces that are written, each once.
     pub fn keyspaces(&self) -> BTreeSet<u32> {
         let of_writes = self.writes.iter().map(|write| write.keyspace);

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use super::control::Control;
 use super::data_file::DataFile;
+use super::keyspaces::Keyspaces;
 use super::page::{Kind, Pointer, home_of, unseal};
 use super::record::Image;
 use super::root::Span;
-use super::shared::Keyspaces;
 use crate::Error;
 use crate::environment::{Buffer, Environment, File};
 

@@ -207,6 +207,8 @@ impl<'a, E: Environment> Replay<'a, E> {
                 }
                 Record::Remove { keyspace } => {
                     if let Some(removed) = keyspaces.all.remove(&keyspace) {
+                        // No root is without it yet.
+                        keyspaces.changed = lsn;
                         let groups = E::share(&removed.groups);
                         let bytes = groups
                             .iter()

@@ -14,9 +14,11 @@ use super::cache::Cache;
 use super::checkpoint::{Checkpoints, Durable};
 use super::control::{self, Control, ControlFile};
 use super::counters::Tally;
-use super::data_file::{DataFile, data_name, data_number};
+use super::data_file::{DataFile, data_name, data_number, is_full};
+use super::due::Work;
 use super::extents::Space;
 use super::homes::{Copies, Homes};
+use super::keyspaces::Keyspaces;
 use super::options::{StoreBuffer, StoreOptions};
 use super::page::{Kind, Pointer};
 use super::protection::{Protection, ProtectionChoice};
@@ -25,7 +27,7 @@ use super::replay::{Mistakes, Replay};
 use super::root::{Root, Span, take_leaves};
 use super::runs::entry::RunEntry;
 use super::runs::{Run, Runs};
-use super::shared::{Keyspaces, Shared, Work};
+use super::shared::Shared;
 use super::snapshots::Committing;
 use super::together::Helper;
 use super::tree::{Group, Keyspace, Leaves, Page, Slot};
@@ -334,7 +336,10 @@ pub(super) fn open<E: Environment>(
             storage.sync()?;
             storage.open(&name)
         };
-        let opened = rename().map_err(Error::io("name the data file anew"))?;
+        let opened = rename().map_err(|error| match error {
+            error if is_full(&error) => Error::NoSpace { bytes: granule },
+            error => Error::io("name the data file anew")(error),
+        })?;
         let opened = DataFile {
             file: opened,
             number: data_file,
@@ -348,10 +353,14 @@ pub(super) fn open<E: Environment>(
                 data: data_file,
                 ..control
             };
-            let made = ControlFile::create(environment, control);
-            control_file = Some(made.map_err(|(error, _)| error)?);
+            control_file = Some(ControlFile::renew(environment, control)?);
             remove_others(environment, &names, number);
         }
+    }
+    // Or as much of it as there is: opening makes no file longer.
+    let spare = loaded.durable.spare_bytes(granule);
+    if !planted!(environment, SpareForAll) {
+        loaded.space.keep_some(spare, granule);
     }
     let commits = loaded.commits;
     let shared = Arc::new(Shared {
@@ -378,6 +387,7 @@ pub(super) fn open<E: Environment>(
             end,
             attempts: 0,
             most_debt: u64::MAX,
+            most_groups: usize::MAX,
             failure: None,
         }),
         helper: Helper::new(),

@@ -1,4 +1,4 @@
-//! What all users of a store share: committing, and looking.
+//! What all users of a store share, and committing.
 //!
 //! Threads: any number commit and look. A commit takes the lock of those who commit, is appended to the log as one record,
 //! and is applied to its groups, whose locks it holds all together: so the log has commits in the order in which they are
@@ -18,53 +18,25 @@ use super::changes::Version;
 use super::checkpoint::Checkpoints;
 use super::counters::Tally;
 use super::data_file::{DataFile, Pages};
+use super::due::{SAMPLE, Work};
 use super::extents::Space;
 use super::homes::Homes;
-use super::leaf::Leaf;
-use super::options::{KeyspaceOptions, StoreOptions};
-use super::page::{Kind, Pointer, Written, unseal};
-use super::protection::{Protection, ProtectionChoice, measure, require_atomic};
-use super::record::{OrderedWrites, Record, Write, Writes};
-use super::root::MOST_KEYSPACES;
-use super::runs::Reader;
+use super::keyspaces::Keyspaces;
+use super::options::StoreOptions;
+use super::record::{OrderedWrites, Write, Writes};
 use super::runs::auto::Auto;
 use super::snapshots::Committing;
 use super::together::Helper;
 use super::transaction::Checks;
-use super::tree::{Keyspace, Lookup, Page, Place, group_of, parts_of};
+use super::tree::{Keyspace, group_of, parts_of};
 use super::{MOST_KEY, MOST_VALUE};
-use crate::environment::{Buffer, Environment, File, planted};
+use crate::environment::{Environment, planted};
 use crate::log::Handle as Log;
 use crate::log::event_count::EventCount;
 use crate::log::interval::commit_at_intervals;
 use crate::log::waiters::Waiters;
 use crate::state::schedule::Schedule;
 use crate::{Commit, Error, Lsn, Policy};
-
-/// Commits between two that are timed.
-const SAMPLE: u64 = 64;
-
-/// The keyspaces that there are.
-pub(crate) struct Keyspaces<E: Environment> {
-    pub all: BTreeMap<u32, Arc<Keyspace<E>>>,
-    /// The number of the next one.
-    pub next: u32,
-    /// What keeps leaves whole that are written at home.
-    pub protection: ProtectionChoice,
-    /// How many percent of what leaves take runs may take.
-    pub buffer_percent: u8,
-    /// The commit that made or removed the last one, or changed the protection or the buffer; 0: none has since the store was opened.
-    pub changed: u64,
-}
-
-/// What the thread that makes checkpoints waits for, and those who wait for it.
-pub(crate) struct Work<T> {
-    pub is_closing: bool,
-    /// Checkpoints that were tried, and why the last one failed.
-    pub tried: u64,
-    pub failure: Option<Error>,
-    pub threads: Vec<T>,
-}
 
 pub(crate) struct Shared<E: Environment> {
     pub environment: E,
@@ -139,37 +111,6 @@ fn check_sizes(writes: &Writes) -> Result<(), Error> {
     Ok(())
 }
 
-impl<E: Environment> Reader<E> for Shared<E> {
-    fn granule(&self) -> u64 {
-        self.granule
-    }
-
-    fn leaf(&self, page: &Arc<Page<E>>) -> Result<Arc<Leaf>, Error> {
-        self.load(page)
-    }
-
-    fn index(&self, pointer: Pointer) -> Result<Vec<u8>, Error> {
-        let data = self.data.get().ok_or(Error::Closed)?;
-        let mut buffer = Buffer::new(pointer.extent(self.granule) as usize);
-        let whole = 0..buffer.capacity();
-        let read = data
-            .file
-            .read(buffer.bytes_mut(whole.clone()), pointer.offset);
-        read.map_err(Error::io("read the index of a run"))?;
-        let trusts = planted!(self.environment, SkipPageChecksum);
-        let store = self.log.shared.log;
-        let raw = unseal(buffer.bytes(whole), pointer, Kind::Run, store, trusts);
-        raw.map_err(|what| data.corrupt(pointer, what))
-    }
-
-    fn corrupt(&self, pointer: Pointer, what: &str) -> Error {
-        match self.data.get() {
-            Some(data) => data.corrupt(pointer, what),
-            None => Error::Closed,
-        }
-    }
-}
-
 impl<E: Environment> Shared<E> {
     /// Bytes of changes with which whoever commits waits for a checkpoint to end.
     pub fn most_changes(&self) -> usize {
@@ -240,7 +181,7 @@ impl<E: Environment> Shared<E> {
             return Ok(None);
         }
         if !writes.is_empty() {
-            self.wait_for_room()?;
+            self.wait_for_room(writes.gives_nothing())?;
         }
         let encoded = writes.record().encode();
         let found = self.keyspaces_of(&writes);
@@ -376,7 +317,7 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Forgets leaves that were read until they take no more than changes leave of the memory.
-    fn fit_leaves(&self) {
+    pub fn fit_leaves(&self) {
         let changes = self.changes.load(Ordering::Relaxed);
         let filters = self.space.filters.load(Ordering::Relaxed);
         let most = self.options.memory_bytes.saturating_sub(changes + filters);
@@ -406,319 +347,6 @@ impl<E: Environment> Shared<E> {
     pub fn note_changes(&self, before: usize, after: usize) {
         self.changes.fetch_add(after, Ordering::Relaxed);
         self.changes.fetch_sub(before, Ordering::Relaxed);
-    }
-
-    /// What a key has: the newest, or as of a commit.
-    pub fn get(
-        &self,
-        keyspace: &Keyspace<E>,
-        key: &[u8],
-        at: Option<u64>,
-    ) -> Result<Option<Vec<u8>>, Error> {
-        self.require_open(keyspace)?;
-        let at = at.unwrap_or(u64::MAX);
-        let groups = E::share(&keyspace.groups);
-        let place: &Place<E> = &groups[group_of(&groups, key)];
-        let group = E::share(&place.group);
-        keyspace.require_there()?;
-        let lookup = if planted!(self.environment, ForgetFrozen) {
-            match group.active.find(key, at) {
-                Some(version) => Lookup::Here(version.value.map(<[u8]>::to_vec)),
-                None => group.on_disk(key),
-            }
-        } else {
-            group.find(key, at)
-        };
-        drop(group);
-        drop(groups);
-        match lookup {
-            Lookup::Here(value) => Ok(value),
-            Lookup::Disk(runs, leaf) => {
-                let oldest_first = planted!(self.environment, OldestRunFirst);
-                for place in 0..runs.len() {
-                    let place = if oldest_first {
-                        runs.len() - 1 - place
-                    } else {
-                        place
-                    };
-                    if let Some(value) = runs[place].find(self, key, at)? {
-                        return Ok(value);
-                    }
-                }
-                let page = leaf.filter(|page| !page.lacks(key));
-                let Some(page) = page else { return Ok(None) };
-                let leaf = self.load(&page)?;
-                let found = leaf.find(key, at).and_then(|entry| entry.value);
-                Ok(found.map(<[u8]>::to_vec))
-            }
-        }
-    }
-
-    /// Whether a keyspace may be read: somebody else may have the directory of a store that was closed.
-    pub fn require_open(&self, keyspace: &Keyspace<E>) -> Result<(), Error> {
-        if self.is_closing.load(Ordering::SeqCst) {
-            return Err(Error::Closed);
-        }
-        keyspace.require_there()
-    }
-
-    /// Reads a leaf, unless it is in memory.
-    pub fn load(&self, page: &Arc<Page<E>>) -> Result<Arc<Leaf>, Error> {
-        if let Some(leaf) = page.cached() {
-            return Ok(leaf);
-        }
-        let leaf = Arc::new(self.read_leaf(page)?);
-        let keys = leaf.entries().map(|entry| entry.key);
-        page.keep_filter(leaf.len(), keys, self.most_filters());
-        self.cache.keep(page, leaf.clone());
-        self.fit_leaves();
-        Ok(leaf)
-    }
-
-    /// Reads a leaf that is kept nowhere.
-    pub fn read_leaf(&self, page: &Page<E>) -> Result<Leaf, Error> {
-        let mut bytes = self.room_for(page.pointer);
-        self.read_bytes(page.pointer, &mut bytes)?;
-        self.leaf_of(page, &bytes)
-    }
-
-    /// The leaf whose bytes these were when they were read.
-    pub fn leaf_of(&self, page: &Page<E>, bytes: &Buffer) -> Result<Leaf, Error> {
-        let decode = |bytes: &Buffer| {
-            let whole = 0..bytes.capacity();
-            self.decode_leaf(page.pointer, bytes.bytes(whole))
-        };
-        match decode(bytes) {
-            Err(Error::Corrupt { .. }) if page.pointer.home.is_some() => {
-                // Somebody may be writing it, who is waited for; or could not.
-                let unsettled = E::share(&self.unsettled);
-                let offset = page.pointer.offset;
-                match unsettled.binary_search_by_key(&offset, |(offset, _)| *offset) {
-                    Ok(place) => self.decode_leaf(page.pointer, &unsettled[place].1),
-                    Err(_) => {
-                        let mut again = self.room_for(page.pointer);
-                        self.read_bytes(page.pointer, &mut again)?;
-                        decode(&again)
-                    }
-                }
-            }
-            decoded => decoded,
-        }
-    }
-
-    /// Room for the bytes of a page.
-    pub fn room_for(&self, pointer: Pointer) -> Buffer {
-        Buffer::new(pointer.extent(self.granule) as usize)
-    }
-
-    /// Reads the bytes of a page.
-    pub fn read_bytes(&self, pointer: Pointer, bytes: &mut Buffer) -> Result<(), Error> {
-        let data = self.data.get().ok_or(Error::Closed)?;
-        let whole = 0..bytes.capacity();
-        let read = data.file.read(bytes.bytes_mut(whole), pointer.offset);
-        read.map_err(Error::io("read a leaf of the store"))
-    }
-
-    pub fn decode_leaf(&self, pointer: Pointer, bytes: &[u8]) -> Result<Leaf, Error> {
-        let data = self.data.get().ok_or(Error::Closed)?;
-        let trusts = planted!(self.environment, SkipPageChecksum);
-        let store = self.log.shared.log;
-        let raw = unseal(bytes, pointer, Kind::Leaf, store, trusts);
-        let raw = raw.map_err(|what| data.corrupt(pointer, what))?;
-        // What this process wrote was in the log before.
-        let is_own = || Written::of(bytes).generation >> 32 == data.number;
-        if pointer.home.is_some() && !is_own() {
-            data.require_logged(pointer, bytes, self.opened_at)?;
-        }
-        let leaf = Leaf::decode(raw);
-        leaf.ok_or_else(|| data.corrupt(pointer, "its entries make no sense"))
-    }
-
-    /// Which protection leaves have that are written at home.
-    pub fn protection(&self) -> ProtectionChoice {
-        E::share(&self.keyspaces).protection
-    }
-
-    /// Protects leaves like this from the next checkpoint on, and remembers it durably.
-    pub fn set_protection(&self, asked: Protection) -> Result<ProtectionChoice, Error> {
-        let choice = match asked {
-            Protection::Auto => measure(&self.environment)?,
-            asked => ProtectionChoice::asked(asked),
-        };
-        if asked == Protection::Atomic {
-            require_atomic(&self.environment, None)?;
-        }
-        let mut committing = E::lock(&self.committing);
-        let before = E::share(&self.keyspaces).protection;
-        if before == choice {
-            return Ok(choice);
-        }
-        for keyspace in self.all_keyspaces() {
-            self.require_protectable(&keyspace.options, choice.protection)?;
-        }
-        let lsn = self.log.append(&Record::Protect(choice).encode())?;
-        let mut keyspaces = E::exclude(&self.keyspaces);
-        keyspaces.protection = choice;
-        keyspaces.changed = lsn.0;
-        drop(keyspaces);
-        committing.visible = lsn.0;
-        drop(committing);
-        self.log.commit_to(lsn)?;
-        Ok(choice)
-    }
-
-    /// Refuses to protect all leaves as they are to be where that cannot be done.
-    pub fn require_all_protectable(&self) -> Result<(), Error> {
-        let protection = self.protection().protection;
-        let keyspaces = self.all_keyspaces();
-        let mut options = keyspaces.iter().map(|keyspace| &keyspace.options);
-        options.try_for_each(|options| self.require_protectable(options, protection))
-    }
-
-    /// Refuses a keyspace whose leaves cannot be protected like this.
-    pub fn require_protectable(
-        &self,
-        options: &KeyspaceOptions,
-        protection: Protection,
-    ) -> Result<(), Error> {
-        if options.in_place && protection == Protection::Atomic {
-            require_atomic(&self.environment, Some(options.leaf_bytes))?;
-        }
-        Ok(())
-    }
-
-    /// Makes a keyspace, durably, or finds the one of this name.
-    pub fn open_keyspace(
-        &self,
-        name: &str,
-        options: &KeyspaceOptions,
-    ) -> Result<Arc<Keyspace<E>>, Error> {
-        options.check()?;
-        if name.len() > MOST_KEY {
-            return Err(Error::TooLarge {
-                what: "name of a keyspace",
-                bytes: name.len(),
-                most: MOST_KEY,
-            });
-        }
-        let mut committing = E::lock(&self.committing);
-        let named = |keyspace: &&Arc<Keyspace<E>>| keyspace.name == name;
-        let keyspaces = E::share(&self.keyspaces);
-        let (found, id) = (keyspaces.all.values().find(named).cloned(), keyspaces.next);
-        drop(keyspaces);
-        if let Some(found) = found {
-            return Ok(found);
-        }
-        if id >= MOST_KEYSPACES {
-            return Err(Error::Options(
-                "the store has made too many keyspaces".to_owned(),
-            ));
-        }
-        self.require_protectable(options, self.protection().protection)?;
-        let record = Record::Make {
-            keyspace: id,
-            name,
-            options: options.clone(),
-        };
-        let lsn = self.log.append(&record.encode())?;
-        let keyspace = Keyspace::empty(id, name.to_owned(), options.clone());
-        let mut keyspaces = E::exclude(&self.keyspaces);
-        keyspaces.all.insert(id, keyspace.clone());
-        keyspaces.next = id + 1;
-        keyspaces.changed = lsn.0;
-        drop(keyspaces);
-        committing.visible = lsn.0;
-        drop(committing);
-        self.log.commit_to(lsn)?;
-        Ok(keyspace)
-    }
-
-    /// Removes a keyspace and everything in it, durably.
-    pub fn remove_keyspace(&self, keyspace: &Keyspace<E>) -> Result<(), Error> {
-        let lsn = self.forget_keyspace(keyspace)?;
-        self.log.commit_to(lsn)
-    }
-
-    /// Removes a keyspace and everything in it, by a commit that is not durable yet.
-    pub fn forget_keyspace(&self, keyspace: &Keyspace<E>) -> Result<Lsn, Error> {
-        let mut committing = E::lock(&self.committing);
-        if keyspace.is_removed.load(Ordering::Acquire) {
-            return Err(Error::NoKeyspace);
-        }
-        let record = Record::Remove {
-            keyspace: keyspace.id,
-        };
-        let lsn = self.log.append(&record.encode())?;
-        self.drop_keyspace(keyspace.id, lsn);
-        committing.visible = lsn.0;
-        Ok(lsn)
-    }
-
-    /// Forgets a keyspace, and what it has in memory.
-    fn drop_keyspace(&self, id: u32, lsn: Lsn) {
-        let mut keyspaces = E::exclude(&self.keyspaces);
-        keyspaces.changed = lsn.0;
-        let removed = keyspaces.all.remove(&id);
-        drop(keyspaces);
-        let Some(removed) = removed else { return };
-        removed.is_removed.store(true, Ordering::Release);
-        let groups = E::share(&removed.groups);
-        for place in groups.iter() {
-            let mut group = E::exclude(&place.group);
-            // What is frozen is in the hands of a checkpoint, which counts it.
-            let active = std::mem::take(&mut group.active);
-            self.changes.fetch_sub(active.bytes, Ordering::Relaxed);
-        }
-    }
-
-    /// Asks for a checkpoint if one is due.
-    fn ask_if_due(&self, lsn: u64) {
-        let is_full = self.changes.load(Ordering::Relaxed) > self.enough_changes();
-        let most = self.options.max_recovery_time;
-        let is_long = || E::lock(&self.schedule).is_due(lsn + 1, most);
-        if is_full || (lsn.is_multiple_of(SAMPLE) && is_long()) {
-            self.ask();
-        }
-    }
-
-    pub fn ask(&self) {
-        // Who commits while one is made comes here each time.
-        if !self.is_due.load(Ordering::Acquire) {
-            let _work = E::lock(&self.work);
-            self.is_due.store(true, Ordering::Release);
-            self.due.wake_all();
-        }
-    }
-
-    /// Waits until changes take no more memory than they may; why the checkpoint failed that was to make room.
-    fn wait_for_room(&self) -> Result<(), Error> {
-        let is_full = || {
-            let limit = self.limit.load(Ordering::Relaxed);
-            self.changes.load(Ordering::Relaxed) > limit
-        };
-        while is_full() {
-            let mut work = E::lock(&self.work);
-            let tried = work.tried;
-            self.is_due.store(true, Ordering::Release);
-            self.due.wake_all();
-            while work.tried == tried && !work.is_closing && is_full() {
-                work = self.room.wait(work);
-            }
-            if work.is_closing {
-                return Err(Error::Closed);
-            }
-            if let Some(failure) = work.failure.as_ref().filter(|_| work.tried != tried) {
-                return Err(failure.clone());
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets changes take this much memory.
-    pub fn set_limit(&self, bytes: usize) {
-        let _work = E::lock(&self.work);
-        self.limit.store(bytes, Ordering::Relaxed);
-        self.room.wake_all();
     }
 
     /// Starts the threads that it needs.

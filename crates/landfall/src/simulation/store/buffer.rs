@@ -12,37 +12,17 @@ use super::super::environment::{Simulated, Way};
 use super::super::history::Broken;
 use super::super::scenario::simulate;
 use super::history::{Keyspace, Store};
+use super::{must, unasked, wrong};
 use crate::store::Handle;
 use crate::store::checkpoint::Goal;
 use crate::store::record::Write;
-use crate::{Compression, Error, KeyspaceOptions, Options, Policy, StoreOptions};
+use crate::{Compression, Error, KeyspaceOptions, Policy, StoreOptions};
 
 const WAY: Way = Way::ALL[0];
 
 /// No checkpoint is made unless it is asked for.
 fn options() -> StoreOptions {
-    StoreOptions {
-        memory_bytes: 1 << 20,
-        policy: Policy::EveryCommit,
-        max_recovery_time: Duration::from_secs(1 << 20),
-        log: Options {
-            segment_bytes: 1 << 20,
-            spare_segments: 1,
-            buffer_bytes: 64 << 10,
-            max_unwritten_bytes: 16 << 10,
-            max_unsynced_bytes: 1 << 20,
-            max_pending_commits: 4,
-        },
-        ..StoreOptions::default()
-    }
-}
-
-fn wrong(error: Error) -> Broken {
-    error.to_string()
-}
-
-fn must(is_true: bool, what: impl FnOnce() -> String) -> Result<(), Broken> {
-    if is_true { Ok(()) } else { Err(what()) }
+    unasked(1 << 20, 1 << 20)
 }
 
 fn open(disk: &Disk, options: StoreOptions, rng: &mut Rng) -> Result<Store, Error> {

@@ -10,6 +10,7 @@
 
 mod acts;
 mod buffer;
+pub(crate) mod full_disk;
 mod history;
 mod readers;
 
@@ -72,6 +73,32 @@ fn safe_protections(way: Way) -> Vec<Protection> {
         _ => true,
     };
     Protection::ALL.into_iter().filter(is_safe).collect()
+}
+
+/// A store with so many bytes of memory and segments of so many, of which no checkpoint is made unless it is asked for, or memory is full.
+fn unasked(memory_bytes: usize, segment_bytes: u64) -> StoreOptions {
+    StoreOptions {
+        memory_bytes,
+        policy: Policy::EveryCommit,
+        max_recovery_time: Duration::from_secs(1 << 20),
+        log: Options {
+            segment_bytes,
+            spare_segments: 1,
+            buffer_bytes: 64 << 10,
+            max_unwritten_bytes: 16 << 10,
+            max_unsynced_bytes: 1 << 20,
+            max_pending_commits: 4,
+        },
+        ..StoreOptions::default()
+    }
+}
+
+fn wrong(error: Error) -> Broken {
+    error.to_string()
+}
+
+fn must(is_true: bool, what: impl FnOnce() -> String) -> Result<(), Broken> {
+    if is_true { Ok(()) } else { Err(what()) }
 }
 
 /// Whether that is what a disk without power, or a closed store, says.

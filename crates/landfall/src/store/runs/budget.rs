@@ -215,12 +215,9 @@ impl<E: Environment> Shared<E> {
     fn turn_buffer(&self, percent: u8) -> Result<(), Error> {
         let mut committing = E::lock(&self.committing);
         if self.buffer_percent() != percent {
-            let lsn = self.log.append(&Record::Buffer(percent).encode())?;
-            let mut keyspaces = E::exclude(&self.keyspaces);
-            keyspaces.buffer_percent = percent;
-            keyspaces.changed = lsn.0;
-            drop(keyspaces);
-            committing.visible = lsn.0;
+            self.change_keyspaces(&mut committing, &Record::Buffer(percent), |keyspaces| {
+                keyspaces.buffer_percent = percent;
+            })?;
         }
         drop(committing);
         // What is so already may not be durable.

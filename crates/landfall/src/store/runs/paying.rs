@@ -86,6 +86,7 @@ fn commits_are_let_on_as_the_work_is_done_and_not_as_changes_are_written() {
         visible,
         Protection::Shadow,
         USUAL,
+        usize::MAX,
     );
     let order = Order {
         snapshots: Vec::new(),

@@ -55,7 +55,7 @@ impl<E: Environment> Shared<E> {
         let (taken, tier) = match writing.order.effort {
             Effort::Usual { .. } => taken(chosen.runs.iter().map(|run| run.entry.tier)),
             // Those that there are take their space until the checkpoint is durable.
-            Effort::Least => (0, 0),
+            Effort::Least | Effort::Keyspaces | Effort::Removals => (0, 0),
         };
         let (newer, older) = chosen.runs.split_at(taken);
         let newer = newer.iter().map(|run| self.read_run(run));

@@ -1,0 +1,252 @@
+//! A store on a full disk: it opens, it is read, and what is removed makes room for others, whatever a power cut leaves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fastrand::Rng;
+use shuttle::thread;
+
+use super::super::disk::{Disk, Loss};
+use super::super::environment::{Simulated, Way};
+use super::super::history::Broken;
+use super::super::scenario::{Outcome, simulate};
+use super::history::{Keyspace, Store};
+use super::{must, unasked, wrong};
+use crate::mistakes::Fault;
+use crate::store::Handle;
+use crate::store::checkpoint::Goal;
+use crate::store::iterate::{Bounds, Own, Range};
+use crate::store::record::{Write, Writes};
+use crate::store::removed::KeyRange;
+use crate::store::snapshots::View;
+use crate::{Compression, Error, KeyspaceOptions, StoreOptions};
+
+const WAY: Way = Way::ALL[0];
+/// Rows of one commit.
+const BATCH: usize = 20;
+/// Bytes that the disk has for all files.
+const SPACE: u64 = 512 << 10;
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn options(buffer_percent: u8) -> StoreOptions {
+    unasked(16 << 10, 64 << 10).buffer_percent(buffer_percent)
+}
+
+/// What a store has, and the mistake that it makes.
+#[derive(Clone, Copy)]
+struct Scene {
+    percent: u8,
+    planted: Option<Fault>,
+}
+
+impl Scene {
+    fn open_store(self, disk: &Disk, rng: &mut Rng) -> Result<Store, Broken> {
+        let environment = Simulated::new(disk, WAY, self.planted, rng.u64(..));
+        let store = Handle::open(&environment, options(self.percent));
+        let store = store.map_err(|error| format!("it does not open: {error}"))?;
+        Ok(Arc::new(store))
+    }
+
+    fn open(self, disk: &Disk, rng: &mut Rng) -> Result<(Store, Keyspace), Broken> {
+        let store = self.open_store(disk, rng)?;
+        let rows = rows_of(&store)?;
+        Ok((store, rows))
+    }
+}
+
+fn rows_of(store: &Store) -> Result<Keyspace, Broken> {
+    let options = KeyspaceOptions::default()
+        .leaf_bytes(1024)
+        .compression(Compression::None);
+    store.shared.open_keyspace("rows", &options).map_err(wrong)
+}
+
+/// Inserts rows at random places until the disk is full; returns how many.
+fn fill(
+    store: &Store,
+    keyspace: &Keyspace,
+    rows: &mut Rows,
+    rng: &mut Rng,
+) -> Result<usize, Broken> {
+    let before = rows.len();
+    loop {
+        let pair = |_| {
+            let key = rng.u64(..).to_be_bytes().to_vec();
+            (key, vec![rng.u8(..); rng.usize(40..160)])
+        };
+        let new: Rows = (0..BATCH).map(pair).collect();
+        let writes = new.iter().map(|(key, value)| Write {
+            keyspace: keyspace.id,
+            key: key.clone(),
+            value: Some(value.clone()),
+        });
+        match store.shared.commit(writes.collect::<Vec<_>>(), None) {
+            Ok(()) => rows.extend(new),
+            Err(Error::NoSpace { .. }) => return Ok(rows.len() - before),
+            Err(other) => return Err(wrong(other)),
+        }
+    }
+}
+
+/// Removes all rows before a key.
+fn remove_before(
+    store: &Store,
+    keyspace: &Keyspace,
+    rows: &mut Rows,
+    key: Vec<u8>,
+) -> Result<(), Broken> {
+    let range = KeyRange::of(&Bounds::of(&..key.clone())).ok_or("no keys are before it")?;
+    let mut writes = Writes::default();
+    writes.remove_range(keyspace.id, range);
+    let removed = store.shared.commit(writes, None);
+    removed.map_err(|error| format!("nothing can be removed: {error}; {:?}", store.counters()))?;
+    rows.retain(|one, _| *one >= key);
+    Ok(())
+}
+
+fn has(store: &Store, keyspace: &Keyspace, rows: &Rows) -> Result<(), Broken> {
+    let view = Arc::new(View::new(store));
+    let all = Bounds::of::<&[u8]>(&..);
+    let mut range = Range::new(view, keyspace.clone(), all, Own::default());
+    let found: Result<Rows, Error> = std::iter::from_fn(|| range.next()).collect();
+    let found = found.map_err(wrong)?;
+    must(found == *rows, || {
+        format!("{} rows, and not {}", found.len(), rows.len())
+    })
+}
+
+fn key(first: u8) -> Vec<u8> {
+    vec![first, 0, 0, 0, 0, 0, 0, 0]
+}
+
+/// Fills a disk, makes room by removals, opens the store when there is no space at all, and empties it.
+pub(crate) fn play(seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, _| {
+        let scene = Scene {
+            percent: [0, 11][rng.usize(0..2)],
+            planted,
+        };
+        let disk = Disk::new(WAY.block(), rng.u64(..));
+        disk.set_space(SPACE);
+        let (store, keyspace) = scene.open(&disk, rng)?;
+        let mut rows = Rows::new();
+        let filled = fill(&store, &keyspace, &mut rows, rng)?;
+        must(filled > 200, || format!("only {filled} rows had space"))?;
+        has(&store, &keyspace, &rows)?;
+
+        // What is removed makes room for about as much, although not a byte more is to be had.
+        disk.set_space(0);
+        remove_before(&store, &keyspace, &mut rows, key(128))?;
+        let removed = filled - rows.len();
+        match store.shared.checkpoint(Goal::Everything) {
+            Ok(()) | Err(Error::NoSpace { .. }) => {}
+            Err(other) => return Err(wrong(other)),
+        }
+        let again = fill(&store, &keyspace, &mut rows, rng)?;
+        must(again > removed / 2, || {
+            format!("{removed} rows were removed, and {again} had space then")
+        })?;
+
+        // It opens when there is no space at all, and has everything.
+        if rng.bool() {
+            store.shared.close().map_err(wrong)?;
+        }
+        drop((store, keyspace));
+        let (store, keyspace) = scene.open(&disk, rng)?;
+        has(&store, &keyspace, &rows)?;
+        drop((store, keyspace));
+        // The power goes while it is opened, or after that.
+        disk.cut_power_after(rng.u64(0..80));
+        drop(scene.open(&disk, rng));
+        disk.cut_power_now();
+        let loss = [Loss::Everything, Loss::Nothing, Loss::Sectors][rng.usize(0..3)];
+        let disk = disk.after_power_cut(loss, rng);
+        disk.set_space(0);
+        let (store, keyspace) = scene.open(&disk, rng)?;
+        has(&store, &keyspace, &rows)?;
+
+        // And it can be emptied.
+        let (store, keyspace) = match rng.u8(0..3) {
+            0 => {
+                remove_before(&store, &keyspace, &mut rows, vec![255; 9])?;
+                (store, keyspace)
+            }
+            way => {
+                let gone = store.shared.remove_keyspace(&keyspace);
+                gone.map_err(|error| format!("a keyspace cannot be removed: {error}"))?;
+                rows.clear();
+                if way == 1 {
+                    let keyspace = rows_of(&store)?;
+                    (store, keyspace)
+                } else {
+                    drop((store, keyspace));
+                    let store = scene.open_store(&disk, rng)?;
+                    let written = store.shared.checkpoint(Goal::Everything);
+                    written.map_err(|error| format!("what was gone before stays: {error}"))?;
+                    let keyspace = rows_of(&store)?;
+                    (store, keyspace)
+                }
+            }
+        };
+        let written = store.shared.checkpoint(Goal::Everything);
+        written.map_err(|error| format!("it cannot be emptied: {error}"))?;
+        has(&store, &keyspace, &rows)?;
+        let last = fill(&store, &keyspace, &mut rows, rng)?;
+        must(last > filled / 2, || {
+            format!("{filled} rows had space once, and {last} when it was empty again")
+        })?;
+        has(&store, &keyspace, &rows)?;
+        store.shared.close().map_err(wrong)?;
+        store.shared.require_counted();
+        Ok(())
+    })
+}
+
+/// Removes a keyspace while a checkpoint is made, and cuts the power before that is durable: it is gone, or whole.
+pub(crate) fn removed_meanwhile(seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, _| {
+        let scene = Scene {
+            percent: 0,
+            planted,
+        };
+        let disk = Disk::new(WAY.block(), rng.u64(..));
+        let (store, keyspace) = scene.open(&disk, rng)?;
+        let mut rows = Rows::new();
+        for number in 0..30_u8 {
+            let write = Write {
+                keyspace: keyspace.id,
+                key: vec![number],
+                value: Some(vec![number; 60]),
+            };
+            store.shared.commit(vec![write], None).map_err(wrong)?;
+            rows.insert(vec![number], vec![number; 60]);
+        }
+        store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
+        // Something else is to be written, and nothing of these.
+        let other = store
+            .shared
+            .open_keyspace("other", &KeyspaceOptions::default());
+        let write = Write {
+            keyspace: other.map_err(wrong)?.id,
+            key: vec![1],
+            value: Some(vec![1]),
+        };
+        store.shared.commit(vec![write], None).map_err(wrong)?;
+        let shared = store.shared.clone();
+        let checkpoint = thread::spawn(move || shared.checkpoint(Goal::Everything));
+        // It is in the log, and not durable yet.
+        store.shared.forget_keyspace(&keyspace).map_err(wrong)?;
+        let made = checkpoint.join().map_err(|_| "it panicked".to_owned())?;
+        made.map_err(wrong)?;
+        disk.cut_power_now();
+        drop((store, keyspace));
+        let left = disk.after_power_cut(Loss::Everything, rng);
+        let store = scene.open_store(&left, rng)?;
+        if !store.keyspaces().contains(&"rows".to_owned()) {
+            return Ok(());
+        }
+        let keyspace = rows_of(&store)?;
+        has(&store, &keyspace, &rows)
+    })
+}

@@ -1,0 +1,86 @@
+//! When a checkpoint is due, and who waits for it.
+//!
+//! Threads: whoever commits asks for a checkpoint, and waits only where changes take more memory than they may. It is made by
+//! `landfall-checkpoints`, which sleeps until it is asked.
+//!
+//! Failure: those who wait for room are told why the checkpoint failed that was to make some.
+
+use std::sync::atomic::Ordering;
+
+use super::shared::Shared;
+use crate::Error;
+use crate::environment::Environment;
+
+/// Bytes that removals may take on a full disk at least.
+const LEAST_REMOVALS: usize = 64 << 10;
+
+/// Commits between two that are timed, and after which it is looked whether the log has become too long.
+pub(super) const SAMPLE: u64 = 64;
+
+/// What the thread that makes checkpoints waits for, and those who wait for it.
+pub(crate) struct Work<T> {
+    pub is_closing: bool,
+    /// Checkpoints that were tried, and why the last one failed.
+    pub tried: u64,
+    pub failure: Option<Error>,
+    pub threads: Vec<T>,
+}
+
+impl<E: Environment> Shared<E> {
+    /// Asks for a checkpoint if one is due.
+    pub fn ask_if_due(&self, lsn: u64) {
+        let is_full = self.changes.load(Ordering::Relaxed) > self.enough_changes();
+        let most = self.options.max_recovery_time;
+        let is_long = || E::lock(&self.schedule).is_due(lsn + 1, most);
+        if is_full || (lsn.is_multiple_of(SAMPLE) && is_long()) {
+            self.ask();
+        }
+    }
+
+    pub fn ask(&self) {
+        // Who commits while one is made comes here each time.
+        if !self.is_due.load(Ordering::Acquire) {
+            let _work = E::lock(&self.work);
+            self.is_due.store(true, Ordering::Release);
+            self.due.wake_all();
+        }
+    }
+
+    /// Waits until changes take no more memory than they may; why the checkpoint failed that was to make room. Where there was no space
+    /// for it, what removes alone may take as much again: else nothing could ever be removed.
+    pub fn wait_for_room(&self, is_removal: bool) -> Result<(), Error> {
+        let takes_more_than = |limit: usize| self.changes.load(Ordering::Relaxed) > limit;
+        let is_full = || takes_more_than(self.limit.load(Ordering::Relaxed));
+        let most_removals = self.most_changes() + self.most_changes().max(LEAST_REMOVALS);
+        let mut has_met_damage = false;
+        while is_full() {
+            let mut work = E::lock(&self.work);
+            let tried = work.tried;
+            self.is_due.store(true, Ordering::Release);
+            self.due.wake_all();
+            while work.tried == tried && !work.is_closing && is_full() {
+                work = self.room.wait(work);
+            }
+            if work.is_closing {
+                return Err(Error::Closed);
+            }
+            match work.failure.as_ref().filter(|_| work.tried != tried) {
+                None => {}
+                Some(Error::NoSpace { .. }) if is_removal && !takes_more_than(most_removals) => {
+                    return Ok(());
+                }
+                // It has tried a group that is damaged alone, which nobody knew: now others come before that one.
+                Some(Error::Corrupt { .. }) if !has_met_damage => has_met_damage = true,
+                Some(failure) => return Err(failure.clone()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets changes take this much memory.
+    pub fn set_limit(&self, bytes: usize) {
+        let _work = E::lock(&self.work);
+        self.limit.store(bytes, Ordering::Relaxed);
+        self.room.wake_all();
+    }
+}

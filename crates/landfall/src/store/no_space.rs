@@ -1,0 +1,84 @@
+//! Where there is no space for a checkpoint: what takes less, and bytes of the data file that are kept for what frees more than it takes.
+//!
+//! First what waits in memory alone is written, then half as many groups, and so on: what they had is free for the next ones. Where there
+//! is no space for one group, what is kept is let go: for a root without the keyspaces that were removed, and then for groups of which only
+//! removals wait. It is kept again as soon as that much is free. So rows that are given never take what removals need.
+
+use super::checkpoint::{Checkpoints, Durable};
+use super::choose::Effort;
+use super::groups::{Chosen, Scope, Writing};
+use super::shared::Shared;
+use crate::environment::{Environment, planted};
+
+/// Bytes that are kept for groups that free more than they take, besides what the root takes.
+#[cfg(not(test))]
+const SPARE: u64 = 64 << 10;
+#[cfg(test)]
+const SPARE: u64 = 4 << 10;
+
+impl<E: Environment> Durable<E> {
+    /// Bytes that are to be kept for a checkpoint that frees more than it takes: it writes a root, and little else.
+    pub fn spare_bytes(&self, granule: u64) -> u64 {
+        let root = self.root.as_ref();
+        4 * root.map_or(0, |root| root.pointer.extent(granule)) + SPARE
+    }
+}
+
+impl<E: Environment> Shared<E> {
+    /// What is tried where there was no space for these groups; `None`: there is nothing that takes less. Fewer groups leave what they
+    /// took before to those that come next.
+    pub(super) fn less(
+        &self,
+        checkpoints: &mut Checkpoints<E>,
+        writing: &Writing<E>,
+    ) -> Option<Effort> {
+        let percent = self.buffer_percent();
+        let has_choice = |chosen: &Chosen<E>| chosen.has_choice(percent);
+        let effort = writing.order.effort;
+        let is_usual = matches!(effort, Effort::Usual { .. });
+        if is_usual && writing.chosen.iter().any(has_choice) {
+            return Some(Effort::Least);
+        }
+        let groups = writing.chosen.len();
+        match writing.order.scope {
+            Scope::Homes => None,
+            Scope::Everything if groups > 1 => {
+                checkpoints.most_groups = groups / 2;
+                Some(effort)
+            }
+            Scope::Everything => match effort {
+                Effort::Usual { .. } | Effort::Least if self.lacks_change(checkpoints) => {
+                    Some(Effort::Keyspaces)
+                }
+                Effort::Usual { .. } | Effort::Least => Some(Effort::Removals),
+                Effort::Keyspaces => Some(Effort::Removals),
+                Effort::Removals => None,
+            },
+        }
+    }
+
+    /// Whether the last root is without the last change of keyspaces.
+    pub(super) fn lacks_change(&self, checkpoints: &Checkpoints<E>) -> bool {
+        E::share(&self.keyspaces).changed >= checkpoints.end
+    }
+
+    /// Keeps as many bytes as a checkpoint takes that frees more; on a full disk as soon as they are free.
+    pub(super) fn keep_spare(&self, checkpoints: &Checkpoints<E>) {
+        let bytes = checkpoints.durable.spare_bytes(self.granule);
+        // The root grows with the tree.
+        if self.space.kept() >= bytes / 2 || planted!(self.environment, SpareForAll) {
+            return;
+        }
+        while !self.space.keep(bytes) {
+            if self.grow(bytes).is_err() {
+                self.space.keep_some(bytes, self.granule);
+                return;
+            }
+        }
+    }
+
+    /// Whether another checkpoint can be made at all.
+    pub(super) fn may_be_tried_again(&self, checkpoints: &Checkpoints<E>) -> bool {
+        checkpoints.failure.is_none() && E::lock(&self.homes).failure().is_none()
+    }
+}
