@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::workloads::{load, open, reads, redb, stalls, updates, ycsb};
+use crate::workloads::{load, open, queue, reads, redb, stalls, updates, ycsb};
 
 type Fallible<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -49,6 +49,8 @@ enum Command {
     Open(open::Options),
     /// Times of durable commits while checkpoints and compactions are made
     Stalls(stalls::Options),
+    /// A queue: how long it takes to find its first job after many have passed, and the space that is left of them
+    Queue(queue::Options),
     /// Draws what was measured
     Picture(picture::Options),
     /// Draws what the example buffer_curve of the crate landfall printed
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Command::Reads(options) => reads::run(&options),
         Command::Open(options) => open::run(&options),
         Command::Stalls(options) => stalls::run(&options),
+        Command::Queue(options) => queue::run(&options),
         Command::Picture(options) => picture::run(&options),
         Command::Curve(options) => curve::run(&options),
         Command::Fill(fill) => open::fill(&fill),

@@ -132,7 +132,12 @@ impl View for LmdbView<'_> {
     }
 
     fn scan(&mut self, from: &[u8], rows: usize, visit: &mut Visit<'_>) -> Fallible<()> {
-        let bounds = (Bound::Included(from), Bound::Unbounded);
+        // An empty key is none for it.
+        let from = match from {
+            [] => Bound::Unbounded,
+            from => Bound::Included(from),
+        };
+        let bounds = (from, Bound::Unbounded);
         for pair in self.rows.range(&self.transaction, &bounds)?.take(rows) {
             let (key, value) = pair?;
             visit(key, value)?;

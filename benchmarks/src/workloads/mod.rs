@@ -2,6 +2,7 @@
 
 pub mod load;
 pub mod open;
+pub mod queue;
 pub mod reads;
 pub mod redb;
 pub mod stalls;
