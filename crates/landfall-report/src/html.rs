@@ -98,8 +98,8 @@ struct Filled<'a> {
     data: String,
 }
 
-/// Notices that stand with the verdict.
-const MOST_DOUBTS: usize = 2;
+/// Characters of two notices that both stand with the verdict: the picture is to be on the first screen, whatever is doubted.
+const MOST_DOUBTED: usize = 160;
 
 /// Rows of a table that are shown: more make a page that no browser likes.
 const MOST_ROWS: usize = 400;
@@ -218,7 +218,13 @@ impl Filled<'_> {
         let mut all: Vec<&Notice> = self.page.notices.iter().collect();
         all.sort_by_key(|notice| Reverse(notice.weight));
         let weighty = all.partition_point(|notice| notice.weight > Weight::Note);
-        let (worst, others) = all.split_at(weighty.min(MOST_DOUBTS));
+        let is_short = |those: &[&Notice]| {
+            let lengths = those.iter().map(|one| one.text.chars().count());
+            lengths.sum::<usize>() <= MOST_DOUBTED
+        };
+        let two = weighty > 1 && is_short(&all[..2]);
+        let shown = if two { 2 } else { weighty.min(1) };
+        let (worst, others) = all.split_at(shown);
         let worst: Vec<&str> = worst.iter().map(|notice| notice.text.as_str()).collect();
         let worst = worst.join(" ");
         let count = |weight| others.iter().filter(|one| one.weight == weight).count();
