@@ -226,6 +226,8 @@ pub(crate) enum Fault {
     ScanForgetsRuns,
     /// A range that had nothing is said to have nothing when a key was put into it.
     GapStays,
+    /// A group that had nothing is said to have nothing when a key was put into it.
+    EmptyStays,
     /// What has nothing now is said to have had nothing before.
     GapForOlder,
     /// A range is said to have nothing though a key came since somebody looked.
@@ -313,7 +315,7 @@ impl Fault {
         Fault::ApplyTwice,
     ];
     /// Those of a store.
-    pub const STORE: [Fault; 34] = [
+    pub const STORE: [Fault; 35] = [
         Fault::FreeBeforeControl,
         Fault::TruncateBeforeControl,
         Fault::SkipDataSync,
@@ -339,6 +341,7 @@ impl Fault {
         Fault::ThawRemoved,
         Fault::SnapshotsBeforeFreeze,
         Fault::GapStays,
+        Fault::EmptyStays,
         Fault::GapForOlder,
         Fault::GapUnseen,
         Fault::GapPastLeaves,

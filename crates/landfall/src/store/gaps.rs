@@ -36,6 +36,15 @@ fn back(bounds: &Bounds) -> (u8, &[u8], bool) {
     }
 }
 
+/// Whether a range has all keys from one on, and before another, if there is one.
+pub(super) fn covers(range: &Bounds, low: &[u8], next: Option<&[u8]>) -> bool {
+    let end = match next {
+        Some(next) => (1, next, false),
+        None => (2, &[][..], false),
+    };
+    front(range) <= (1, low, false) && back(range) >= end
+}
+
 /// Two ranges that touch, as one; `None`: there are keys between them.
 pub(super) fn together(a: &Bounds, b: &Bounds) -> Option<Bounds> {
     if front(a) > back(b) || front(b) > back(a) {
@@ -52,10 +61,6 @@ pub(super) fn together(a: &Bounds, b: &Bounds) -> Option<Bounds> {
 }
 
 impl Gaps {
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     pub fn clear(&mut self) {
         self.0.clear();
     }

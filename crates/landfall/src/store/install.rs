@@ -3,7 +3,6 @@
 //! A group that was cut gets new ones behind it; one that got empty goes, and the one before has its keys. What was frozen of a
 //! group that was not written is active again.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::changes::Changes;
@@ -25,6 +24,7 @@ impl<E: Environment> Shared<E> {
         (group.is_damaged, group.is_tedious) = (false, false);
         // It may have fewer keys from now on.
         group.gaps.clear();
+        places[index].emptiness.take_back();
         group.turns += 1;
         let leaves_before = group.leaves.len();
         let mut behind = Vec::new();
@@ -58,10 +58,7 @@ impl<E: Environment> Shared<E> {
                 is_damaged: false,
                 is_tedious: false,
             };
-            behind.push(Place {
-                low: piece.low,
-                group: Arc::new(E::rw_lock(split)),
-            });
+            behind.push(Place::new(piece.low, split));
         }
         if group.leaves.len() != leaves_before {
             // They were charged for leaves that are others now.
@@ -79,8 +76,12 @@ impl<E: Environment> Shared<E> {
         if is_empty && behind.is_empty() && index > 0 {
             // The one before has its keys from now on.
             places.remove(index);
-            let is_widened = !planted!(self.environment, HomeOfWidened);
-            E::exclude(&places[index - 1].group).is_widened = is_widened;
+            let before = &places[index - 1];
+            let mut widened = E::exclude(&before.group);
+            widened.is_widened = !planted!(self.environment, HomeOfWidened);
+            // What was said of it was not said of these keys.
+            before.emptiness.take_back();
+            widened.turns += 1;
         } else {
             places.splice(index + 1..index + 1, behind);
         }

@@ -9,13 +9,13 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::gaps::{WORTH, together};
+use super::gaps::{WORTH, covers, together};
 use super::leaf::Leaf;
 pub(crate) use super::piece::Pair;
 use super::piece::{Piece, Seen, overlay};
 use super::removed::{RemovedRanges, cut_at_removed};
 use super::snapshots::View;
-use super::tree::{Group, Keyspace, Page, group_of};
+use super::tree::{Keyspace, Page, Place, group_of};
 
 use crate::Error;
 use crate::environment::{Environment, planted};
@@ -121,7 +121,9 @@ pub(crate) struct Range<E: Environment> {
 
 /// Keys of a group in which nothing is.
 struct Passed<E: Environment> {
-    group: Arc<E::RwLock<Group<E>>>,
+    place: Place<E>,
+    /// The first key behind those of the group.
+    next: Option<Arc<[u8]>>,
     keys: Bounds,
     /// Removals of them that nobody is spared yet.
     removals: usize,
@@ -195,7 +197,12 @@ impl<E: Environment> Range<E> {
         let shared = &self.view.store.shared;
         shared.require_open(&self.keyspace)?;
         let groups = E::share(&self.keyspace.groups);
-        let index = if backwards {
+        let at = if planted!(shared.environment, GapForOlder) {
+            u64::MAX - 1
+        } else {
+            self.view.at
+        };
+        let first = if backwards {
             match &self.rest.to {
                 Bound::Unbounded => groups.len() - 1,
                 Bound::Included(to) => group_of(&groups, to),
@@ -210,18 +217,22 @@ impl<E: Environment> Range<E> {
                 Bound::Included(from) | Bound::Excluded(from) => group_of(&groups, from),
             }
         };
+        // What a transaction wrote itself is in none of them.
+        let index = if self.own.is_empty() {
+            pass_empty(&mut self.rest, &groups, first, at, backwards)
+        } else {
+            Some(first)
+        };
+        let Some(index) = index else {
+            return Ok(Piece::default());
+        };
         let next_low = groups.get(index + 1).map(|next| next.low.clone());
         let low = (index > 0).then(|| groups[index].low.clone());
-        let of_group = groups[index].group.clone();
-        let group = E::share(&of_group);
+        let place = groups[index].clone();
+        let group = E::share(&place.group);
         if !planted!(shared.environment, ReadRemoved) {
             self.keyspace.require_there()?;
         }
-        let at = if planted!(shared.environment, GapForOlder) {
-            u64::MAX
-        } else {
-            self.view.at
-        };
         if self.own.is_empty()
             && let Some(gap) = group.gaps.at_end_of(&self.rest, at, backwards)
         {
@@ -229,9 +240,10 @@ impl<E: Environment> Range<E> {
             drop(group);
             drop(groups);
             self.rest.take(keys.clone(), backwards);
-            self.passed = Some(Passed {
-                of_group: self.passed_of(&of_group),
-                group: of_group,
+            self.pass(Passed {
+                of_group: self.passed_of(&place),
+                place,
+                next: next_low,
                 keys,
                 removals: 0,
                 turns,
@@ -342,8 +354,9 @@ impl<E: Environment> Range<E> {
                 }
             }
             self.pass(Passed {
-                of_group: self.passed_of(&of_group) + certain,
-                group: of_group,
+                of_group: self.passed_of(&place) + certain,
+                place,
+                next: next_low,
                 keys: nothing,
                 removals,
                 turns,
@@ -373,9 +386,9 @@ pub(super) fn runs_in<'b>(
 
 impl<E: Environment> Range<E> {
     /// Removals of a group that this has passed over, if it comes from there.
-    fn passed_of(&self, group: &Arc<E::RwLock<Group<E>>>) -> usize {
+    fn passed_of(&self, place: &Place<E>) -> usize {
         let before = self.passed.as_ref();
-        let before = before.filter(|before| Arc::ptr_eq(&before.group, group));
+        let before = before.filter(|before| Arc::ptr_eq(&before.place.group, &place.group));
         before.map_or(0, |before| before.of_group)
     }
 
@@ -383,7 +396,7 @@ impl<E: Environment> Range<E> {
     fn pass(&mut self, mut passed: Passed<E>) {
         let before = self.passed.take();
         let before = before.filter(|before| {
-            Arc::ptr_eq(&before.group, &passed.group) && before.turns == passed.turns
+            Arc::ptr_eq(&before.place.group, &passed.place.group) && before.turns == passed.turns
         });
         if let Some(before) = before
             && let Some(both) = together(&before.keys, &passed.keys)
@@ -391,20 +404,59 @@ impl<E: Environment> Range<E> {
             passed.keys = both;
             passed.removals += before.removals;
         }
-        if passed.removals >= WORTH {
+        let is_whole = covers(&passed.keys, &passed.place.low, passed.next.as_deref());
+        if is_whole || passed.removals >= WORTH {
             let trusts = planted!(self.view.store.shared.environment, GapUnseen);
-            let mut group = E::exclude(&passed.group);
+            let mut group = E::exclude(&passed.place.group);
             if group.turns == passed.turns || trusts {
-                group.gaps.put(passed.keys.clone(), self.view.at);
+                if is_whole {
+                    passed.place.emptiness.say(self.view.at);
+                } else {
+                    group.gaps.put(passed.keys.clone(), self.view.at);
+                }
             }
             passed.removals = 0;
         }
         if passed.of_group > TEDIOUS {
-            E::exclude(&passed.group).is_tedious = true;
+            E::exclude(&passed.place.group).is_tedious = true;
             passed.of_group = 0;
         }
         self.passed = Some(passed);
     }
+}
+
+/// Passes over groups that are said to be empty, from one on. The one behind them, if anything is left of the range.
+fn pass_empty<E: Environment>(
+    rest: &mut Bounds,
+    groups: &[Place<E>],
+    first: usize,
+    at: u64,
+    backwards: bool,
+) -> Option<usize> {
+    let is_empty = |place: &&Place<E>| place.emptiness.is_at(at);
+    let empty = if backwards {
+        groups[..=first].iter().rev().take_while(is_empty).count()
+    } else {
+        groups[first..].iter().take_while(is_empty).count()
+    };
+    if empty == 0 {
+        return Some(first);
+    }
+    let keys = if backwards {
+        let last = first + 1 - empty;
+        rest.within((last > 0).then(|| &*groups[last].low), None)
+    } else {
+        rest.within(None, groups.get(first + empty).map(|next| &*next.low))
+    };
+    rest.take(keys, backwards);
+    let is_left = !rest.is_empty();
+    is_left.then(|| {
+        if backwards {
+            first - empty
+        } else {
+            first + empty
+        }
+    })
 }
 
 impl Bounds {

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use super::{Keyspace, KeyspaceOptions, Store, StoreOptions};
 use crate::{Error, Options};
@@ -249,7 +250,7 @@ fn a_queue_that_forgets_its_front_looks_at_little() {
     let store = Store::open(outside.path().join("store"), options()).unwrap();
     let keyspace = filled(&store, 20_000);
     let shared = &store.handle.shared;
-    let pieces = || shared.pieces.load(std::sync::atomic::Ordering::Relaxed);
+    let pieces = || shared.pieces.load(Ordering::Relaxed);
     for front in (1_000..20_000).step_by(1_000) {
         keyspace.remove_range(..key(front)).unwrap();
         let before = pieces();
@@ -286,6 +287,87 @@ fn many_small_ranges_are_passed_over_once() {
         let gap = group.gaps.at_end_of(&all, u64::MAX, false);
         assert!(number < 8 || gap.is_some(), "{number}");
     }
+}
+
+#[test]
+fn groups_that_are_said_to_be_empty_are_passed_over_by_whom_they_are_empty_for() {
+    let outside = tempfile::tempdir().unwrap();
+    let options = options().memory_bytes(64 << 20);
+    let store = Store::open(outside.path().join("store"), options).unwrap();
+    let keyspace = filled(&store, 20_000);
+    let pieces = || store.handle.shared.pieces.load(Ordering::Relaxed);
+    let said = || {
+        let places = keyspace.tree.groups.read().unwrap();
+        let said = places
+            .iter()
+            .filter(|place| place.emptiness.is_at(u64::MAX - 1));
+        (said.count(), places.len())
+    };
+    let before = store.snapshot();
+    let full: Vec<u32> = (0..20_000).collect();
+    for first in (0..20_000).step_by(1_000) {
+        let mut batch = store.batch();
+        (first..first + 1_000).for_each(|number| batch.remove(&keyspace, key(number)));
+        batch.commit().unwrap();
+    }
+    let removed = store.snapshot();
+    let (none, groups) = said();
+    assert!(none == 0 && groups > 50, "{none} of {groups}");
+    assert_eq!(numbers(keyspace.iter()), []);
+    assert_eq!(said(), (groups, groups));
+    let looked = pieces();
+    assert_eq!(numbers(keyspace.iter()), []);
+    assert_eq!(keyspace.iter().next_back().transpose().unwrap(), None);
+    assert_eq!(numbers(keyspace.range(key(77)..key(19_000))), []);
+    assert_eq!(pieces(), looked, "they were looked into again");
+    assert_eq!(numbers(before.range::<&[u8]>(&keyspace, ..)), full);
+
+    // A key comes, and is there for who comes after it.
+    keyspace.insert(key(9_999), [1]).unwrap();
+    assert_eq!(said(), (groups - 1, groups));
+    let newer = store.snapshot();
+    assert_eq!(numbers(keyspace.iter()), [9_999]);
+    let last = keyspace.iter().next_back().unwrap().unwrap();
+    assert_eq!(last.0, key(9_999));
+    assert_eq!(numbers(keyspace.range(key(9_999)..)), [9_999]);
+    assert_eq!(numbers(keyspace.range(..=key(9_999))), [9_999]);
+    assert_eq!(numbers(keyspace.range(..key(9_999))), []);
+    assert_eq!(numbers(removed.range::<&[u8]>(&keyspace, ..)), []);
+    keyspace.remove(key(9_999)).unwrap();
+    assert_eq!(numbers(keyspace.iter()), []);
+    assert_eq!(said(), (groups, groups));
+    assert_eq!(numbers(newer.range::<&[u8]>(&keyspace, ..)), [9_999]);
+    assert_eq!(numbers(before.range::<&[u8]>(&keyspace, ..)), full);
+
+    // What a transaction wrote itself it sees.
+    let mut transaction = store.transaction();
+    transaction.insert(&keyspace, key(5), [1]);
+    assert_eq!(numbers(transaction.range::<&[u8]>(&keyspace, ..)), [5]);
+    drop(transaction);
+
+    // Groups that got empty go, and the one before has their keys.
+    drop((before, removed, newer));
+    store.checkpoint().unwrap();
+    assert_eq!(said(), (0, 1));
+    assert_eq!(numbers(keyspace.iter()), []);
+    keyspace.insert(key(19_999), [1]).unwrap();
+    assert_eq!(numbers(keyspace.iter()), [19_999]);
+}
+
+#[test]
+fn groups_of_which_a_range_was_removed_are_passed_over_too() {
+    let outside = tempfile::tempdir().unwrap();
+    let options = options().memory_bytes(64 << 20);
+    let store = Store::open(outside.path().join("store"), options).unwrap();
+    let keyspace = filled(&store, 20_000);
+    let pieces = || store.handle.shared.pieces.load(Ordering::Relaxed);
+    keyspace.remove_range(..key(19_000)).unwrap();
+    let first = || keyspace.iter().next().unwrap().unwrap().0;
+    assert_eq!(first(), key(19_000));
+    let looked = pieces();
+    assert_eq!(first(), key(19_000));
+    let again = pieces() - looked;
+    assert!(again <= 2, "{again} pieces");
 }
 
 #[test]

@@ -28,7 +28,7 @@ use super::runs::auto::Auto;
 use super::snapshots::Committing;
 use super::together::Helper;
 use super::transaction::Checks;
-use super::tree::{Keyspace, group_of, parts_of};
+use super::tree::{Keyspace, Place, group_of, parts_of};
 use super::{MOST_KEY, MOST_VALUE};
 use crate::environment::{Environment, planted};
 use crate::log::Handle as Log;
@@ -281,15 +281,15 @@ impl<E: Environment> Shared<E> {
         for target in &mut targets {
             target.0 = places.partition_point(|place| place < target);
         }
-        let groups: Vec<_> = places
+        let groups: Vec<&Place<E>> = places
             .iter()
-            .map(|(list, index)| lists[*list][*index].group.clone())
+            .map(|(list, index)| &lists[*list][*index])
             .collect();
         let whole_leaves = keyspaces.iter().filter(|one| one.options.whole_leaves);
         let whole_leaves: BTreeMap<u32, usize> = whole_leaves
             .map(|one| (one.id, one.options.leaf_bytes as usize))
             .collect();
-        let mut locked: Vec<_> = groups.iter().map(|group| E::exclude(group)).collect();
+        let mut locked: Vec<_> = groups.iter().map(|one| E::exclude(&one.group)).collect();
         for (place, part) in parts {
             let group = &mut *locked[places.partition_point(|one| *one < place)];
             let before = group.active.bytes;
@@ -301,8 +301,11 @@ impl<E: Environment> Shared<E> {
             let value = write.value.as_deref();
             if value.is_some() {
                 group.turns += 1;
-                if !group.gaps.is_empty() && !planted!(self.environment, GapStays) {
+                if !planted!(self.environment, GapStays) {
                     group.gaps.fill(&write.key);
+                }
+                if !planted!(self.environment, EmptyStays) {
+                    groups[target].emptiness.take_back();
                 }
             }
             let changes = &mut group.active;

@@ -10,7 +10,7 @@
 
 use std::ops::{Bound, Deref};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::changes::{Changes, Versions};
 use super::extents::Extent;
@@ -353,10 +353,48 @@ impl<E: Environment> Group<E> {
     }
 }
 
+/// As of which commit a group has nothing, if it is said to: for who passes over it without its lock.
+///
+/// It is said, and taken back when a key is given a value, with the lock held alone. Whoever sees a commit sees what was taken back for it.
+pub(crate) struct Emptiness(AtomicU64);
+
+impl Emptiness {
+    const NOT_SAID: u64 = u64::MAX;
+
+    fn not_said() -> Arc<Emptiness> {
+        Arc::new(Emptiness(AtomicU64::new(Emptiness::NOT_SAID)))
+    }
+
+    pub fn say(&self, as_of: u64) {
+        debug_assert_ne!(as_of, Emptiness::NOT_SAID, "no commit has this number");
+        self.0.store(as_of, Ordering::Release);
+    }
+
+    pub fn take_back(&self) {
+        self.0.store(Emptiness::NOT_SAID, Ordering::Release);
+    }
+
+    /// Whether nothing is there as of this commit.
+    pub fn is_at(&self, at: u64) -> bool {
+        self.0.load(Ordering::Acquire) <= at
+    }
+}
+
 /// A group, and the first key that it may have.
 pub(crate) struct Place<E: Environment> {
     pub low: Arc<[u8]>,
     pub group: Arc<E::RwLock<Group<E>>>,
+    pub emptiness: Arc<Emptiness>,
+}
+
+impl<E: Environment> Place<E> {
+    pub fn new(low: Arc<[u8]>, group: Group<E>) -> Place<E> {
+        Place {
+            low,
+            group: Arc::new(E::rw_lock(group)),
+            emptiness: Emptiness::not_said(),
+        }
+    }
 }
 
 impl<E: Environment> Clone for Place<E> {
@@ -364,6 +402,7 @@ impl<E: Environment> Clone for Place<E> {
         Place {
             low: self.low.clone(),
             group: self.group.clone(),
+            emptiness: self.emptiness.clone(),
         }
     }
 }
@@ -384,11 +423,8 @@ impl<E: Environment> Keyspace<E> {
         options: KeyspaceOptions,
         groups: Vec<(Arc<[u8]>, Group<E>)>,
     ) -> Arc<Keyspace<E>> {
-        let place = |(low, group)| Place {
-            low,
-            group: Arc::new(E::rw_lock(group)),
-        };
-        let groups: Vec<Place<E>> = groups.into_iter().map(place).collect();
+        let groups = groups.into_iter();
+        let groups: Vec<Place<E>> = groups.map(|(low, group)| Place::new(low, group)).collect();
         Arc::new(Keyspace {
             id,
             name,
