@@ -45,7 +45,7 @@ pub fn wall(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
 /// The same in one sentence.
 pub fn wall_in_short(wall: &Wall) -> String {
     format!(
-        "Above {} writers wait for the disk (the wall): {} MB/s, not {}.",
+        "Above {} unsynced, writers wait (the wall): {} MB/s, not {}.",
         bytes_text(wall.size_before),
         thousands(wall.after_mb_per_s.median),
         thousands(wall.before_mb_per_s.median),

@@ -34,14 +34,8 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
         };
         let stall = time(Metric::LongestStallMs, 1e-3);
         let restart = time(Metric::RestartSeconds, 1.0);
-        // A log begins new files too.
-        let lost = match *saving {
-            Saving::Dump if is_at_risk => "all since, or new files".to_owned(),
-            Saving::LogEveryUpdate | Saving::SnapshotEveryUpdate if is_at_risk => {
-                "new files (no journal)".to_owned()
-            }
-            _ => (*lost).to_owned(),
-        };
+        let mark = if is_at_risk { "*" } else { "" };
+        let lost = format!("{lost}{mark}");
         Some(Row::of(
             *label,
             [stall.into(), restart.into(), Cell::from(lost)],
@@ -52,6 +46,10 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
     columns.push(Column::text("a power cut loses"));
     let title = format!("Dump or log {}", bytes_text(found.state_bytes));
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
+    if is_at_risk {
+        // A log begins new files too.
+        table.note("* Without a journal it can also lose new files, such as a dump.");
+    }
     cheaper(found).into_iter().for_each(|text| table.note(text));
     (!table.rows.is_empty()).then(|| vec![Block::Table(table)])
 }

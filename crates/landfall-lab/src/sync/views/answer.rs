@@ -43,7 +43,7 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
         notes.extend(lead.why_append(append, results));
         if is_at_risk {
             notes.push(
-                "At risk: repair after a power cut can undo the new size. Have a journal."
+                "At risk: with no journal, repair can take back what was appended and synced."
                     .to_owned(),
             );
         }
@@ -120,7 +120,7 @@ impl<'a> Lead<'a> {
                 Some(_) => ", if this virtual disk's host flushes",
                 None => "",
             };
-            format!("No power was cut: durable is as documented{host}.")
+            format!("Untested: no power was cut. Durable is as documented{host}.")
         });
         let states = self.series.proof.as_ref().map(|proof| proof.states as f64);
         let proof = states.filter(|_| self.is_proven).map(|states| {
@@ -326,7 +326,7 @@ mod tests {
     const NONE: SyncMethod = SyncMethod::buffered(SyncCall::None);
     const LEGEND: &str =
         "Ratio to the first row: median of rounds, 95% interval. Counts are per write.";
-    const UNTESTED: &str = "No power was cut: durable is as documented.";
+    const UNTESTED: &str = "Untested: no power was cut. Durable is as documented.";
     const RATES: [f64; 5] = [1_000.0, 1_010.0, 990.0, 1_005.0, 995.0];
 
     fn by(strategy: Strategy, factor: f64, writes: f64, flushes: f64) -> Series {
@@ -382,7 +382,7 @@ mod tests {
         );
         let expected = [
             LEGEND,
-            "As fast, by their intervals: overwrite with fsync. No power was cut: durable is as documented.",
+            "As fast, by their intervals: overwrite with fsync. Untested: no power was cut. Durable is as documented.",
             "Appending costs 2 writes and 1 flush more: each sync also writes the new size.",
             "16 threads, one file, write 4.0 times as often as one: they share flushes.",
             "99% of writes take at most 3,000 µs in the first row, 750 with 16 threads.",
