@@ -99,7 +99,7 @@ struct Filled<'a> {
 }
 
 /// Characters of two notices that both stand with the verdict: the picture is to be on the first screen, whatever is doubted.
-const MOST_DOUBTED: usize = 160;
+const MOST_DOUBTED: usize = 200;
 
 /// Rows of a table that are shown: more make a page that no browser likes.
 const MOST_ROWS: usize = 400;

@@ -97,12 +97,21 @@ pub fn shown(
     page: Option<&Path>,
 ) -> String {
     let text = |path: &Path| path.display().to_string();
-    let (document, page) = (document.map(text), page.map(text));
+    let (document, page, program) = (document.map(text), page.map(text), called());
     let kept = Kept {
         document: document.as_deref(),
         page: page.as_deref(),
+        program: program.as_deref(),
     };
     table::shown(results, tables, kept)
+}
+
+/// What this program was called, where its name alone would not be found, as from a fresh build.
+fn called() -> Option<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_found = std::env::split_paths(&path).any(|one| one.join("landfall").is_file());
+    let called = std::env::args_os().next().filter(|_| !is_found);
+    called.map(|called| quoted(&called.to_string_lossy()))
 }
 
 /// Writes the report and its document in place of an earlier one's, which the history keeps.

@@ -61,6 +61,8 @@ pub struct Kept<'a> {
     pub document: Option<&'a str>,
     /// The report's page.
     pub page: Option<&'a str>,
+    /// What the program is called, if not by its name.
+    pub program: Option<&'a str>,
 }
 
 /// One screen, with `proofs`, which are shown whole, and where all of it is kept.
@@ -105,11 +107,7 @@ fn measured(results: &Results) -> String {
         Some(made) => format!("On {made}, made in {directory}: {place}"),
         None => format!("In {directory}: {place}"),
     };
-    format!(
-        "{place}, Linux {}; {}.",
-        results.host.kernel,
-        effort(results)
-    )
+    format!("{place}; {}.", effort(results))
 }
 
 /// Claims that were judged, a line each, as far as there is room.
@@ -309,6 +307,10 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
             commands.push(format!("landfall show --report DIR {document}  # charts"));
         }
     }
+    commands.extend(
+        kept.program
+            .map(|program| format!("where landfall is {program}")),
+    );
     titled("Next", commands.into_iter().map(Cell::from))
 }
 

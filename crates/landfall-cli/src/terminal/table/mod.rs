@@ -148,6 +148,7 @@ mod tests {
         let kept = Kept {
             document: Some("landfall-report/results.json"),
             page: Some("landfall-report/index.html"),
+            program: Some("target/release/landfall"),
         };
         for name in [
             "ext4",

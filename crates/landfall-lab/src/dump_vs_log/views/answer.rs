@@ -48,7 +48,8 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
     if is_at_risk {
         // A log begins new files too.
-        table.note("* Without a journal it can also lose new files, such as a dump.");
+        table
+            .note("* Without a journal new files can be lost too: a dump, or the log's next file.");
     }
     cheaper(found).into_iter().for_each(|text| table.note(text));
     (!table.rows.is_empty()).then(|| vec![Block::Table(table)])

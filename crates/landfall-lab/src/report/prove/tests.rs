@@ -178,7 +178,7 @@ fn proofs_stand_beside_other_experiments() {
         &[
             "<h2 class=\"part\" id=\"part-2\">What a power cut leaves</h2>",
             "<h2>What this directory stands on</h2>",
-            "Among the cheapest synced writes of 8 KiB:",
+            "The cheapest synced write of 8 KiB:",
             "lost up to 3 acknowledged transactions",
         ],
     );

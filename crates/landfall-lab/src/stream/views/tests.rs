@@ -81,7 +81,7 @@ fn two_experiments_have_a_part_each() {
     };
     let order = [
         "<h1>What it costs to make data durable</h1>",
-        "Among the cheapest synced writes of 8 KiB:",
+        "The cheapest synced write of 8 KiB:",
         "id=\"front\"",
         "<h2 class=\"part\" id=\"change\">What to change</h2>",
         "<h2 class=\"part\" id=\"part-1\">What a durable write costs</h2>",

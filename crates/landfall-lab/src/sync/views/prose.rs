@@ -74,28 +74,17 @@ fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>], more:
         );
     }
     let interval = interval(rate, thousands);
-    let tied = match equals {
-        [] => String::new(),
-        [(other, rate)] => format!(
-            " {} ({}) is not shown to differ: their intervals overlap.",
-            capitalized(&way(other)),
-            thousands(rate.median)
-        ),
-        [(other, rate), rest @ ..] => format!(
-            " {} ({}) and {} more are not shown to differ: their intervals overlap.",
-            capitalized(&way(other)),
+    let tied = equals.first().map(|(other, rate)| {
+        format!(
+            " It is the simplest of {} ways that tie: {} measured {}, but {} rounds cannot tell them apart.",
+            equals.len() + 1,
+            way(other),
             thousands(rate.median),
-            rest.len()
-        ),
-    };
+            best.trials.len()
+        )
+    });
+    let tied = tied.unwrap_or_default();
     format!("{what}: {by}, {median} a second (95% interval {interval}){more}.{tied}")
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
 }
 
 /// What lost acknowledged writes: first what should not have.
@@ -166,7 +155,7 @@ fn untested(sync: &SyncResults) -> String {
     let fastest = unsynced.max_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
     match fastest {
         Some((_, rate)) => format!(
-            "Not safe: what is not synced, up to {} a second. No power cut was tested yet.",
+            "Without a sync up to {} a second, which a power cut may lose. No power cut was tested yet.",
             thousands(rate.median)
         ),
         None => "No power cut was tested yet.".to_owned(),
@@ -181,7 +170,7 @@ fn cheapest(results: &Results, sync: &SyncResults) -> String {
     let reserve = if results.is_in_doubt() {
         "The cheapest write that is meant to be durable"
     } else {
-        "Among the cheapest synced writes"
+        "The cheapest synced write"
     };
     first(reserve, best, &rate, &equals, "")
 }
@@ -233,7 +222,7 @@ fn append_or_overwrite(results: &Results, sync: &SyncResults) -> String {
         format!("; whether it is faster cannot be told here ({times} times as fast, {spread})")
     };
     let risk = if is_at_risk(&results.filesystem, append) {
-        " Appending is at risk: a power cut can undo the new size (tune2fs -O has_journal adds a journal)."
+        " Appending is at risk: without a journal, repair after a power cut can take back the new size, though it was synced."
     } else {
         ""
     };

@@ -162,7 +162,7 @@ fn named_as(equals: &[Timed<'_>]) -> &'static str {
 fn proving() -> String {
     let plan = Plan::proving();
     format!(
-        "simulates up to {} power cuts for each way, in about {}",
+        "simulates up to {} power cuts for each way, on disks of its own, in about {}",
         Plan::PROOF_STATES,
         duration_text(Experiment::expected(&plan).as_secs_f64())
     )
