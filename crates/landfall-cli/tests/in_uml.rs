@@ -17,7 +17,24 @@ fn is_installed() -> bool {
     if !found {
         skip("there is no linux.uml");
     }
-    found
+    found && can_run()
+}
+
+/// Whether it can run on this processor. That it cannot is no fault of who installs what tests need.
+fn can_run() -> bool {
+    let processor = fs::read_to_string("/proc/cpuinfo").unwrap();
+    if !processor.contains("amx_tile") {
+        return true;
+    }
+    let cwd = scratch();
+    let ended = prove(cwd.path(), "landfall-log --transactions 2 --states 2");
+    let can = ended.code == Some(0);
+    if !can {
+        ended.assert_refused(1);
+        assert!(ended.stderr.contains("prove as root, or on"), "{ended:#?}");
+        eprintln!("left out: {}", ended.stderr);
+    }
+    can
 }
 
 fn prove(cwd: &Path, arguments: &str) -> Ended {

@@ -287,6 +287,7 @@ fn inside(why: String, test: Option<&str>, call: Call) -> Verdict {
                 String::from_utf8_lossy(&ended.stderr)
             )),
         },
+        Err(Error::Refused(refused)) => Verdict::Unknown(format!("{why}; and {refused}")),
         Err(error) => Verdict::Otherwise(format!("{why}; and {error}")),
     }
 }

@@ -36,6 +36,11 @@ pub use inside::init;
 /// What has it.
 pub const PACKAGE: &str = "Debian package user-mode-linux";
 const KERNEL: &str = "linux.uml";
+/// What it says when it cannot set a program's registers, as it ends.
+const FAILS_ON_REGISTERS: &str = "put_fp_registers";
+/// What that means: Linux 6.1, for one, has room for AVX-512 and not for tiles, and the kernel outside takes all or nothing.
+const TOO_MANY_REGISTERS: &str = "this version of User-mode Linux cannot run on this processor, which has more registers than it knows \
+    (tiles, AMX): prove as root, or on another machine";
 /// Set for the program inside, which then knows that it need not go in once more: the directory that both halves see.
 const INSIDE: &str = "LANDFALL_IN_UML";
 /// Directories that have other contents inside.
@@ -220,6 +225,10 @@ fn command(guest: &Guest, kernel: &Path, shared: &Path, temporary: &Path) -> io:
 
 /// There is no status: what the inner half or the kernel said last.
 fn ended_early(shared: &Path) -> Error {
+    let said = fs::read(shared.join("boot")).unwrap_or_default();
+    if String::from_utf8_lossy(&said).contains(FAILS_ON_REGISTERS) {
+        return Error::Refused(TOO_MANY_REGISTERS.to_owned());
+    }
     let last_line = |name: &str| {
         let text = fs::read_to_string(shared.join(name)).ok()?;
         let line = text.lines().rfind(|line| !line.trim().is_empty())?;
