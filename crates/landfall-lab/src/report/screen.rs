@@ -14,6 +14,9 @@ use crate::{Found, Notice, Results, Weight, facts, sync};
 /// Notices that are said where there is room.
 const MOST_NOTICES: usize = 3;
 
+/// Notices that are named where there is no room to say them.
+const MOST_NAMED: usize = 2;
+
 /// Reasons that are said.
 const MOST_REASONS: usize = 2;
 
@@ -229,15 +232,25 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
     let mut all: Vec<&Notice> = results.notices.iter().collect();
     all.sort_by_key(|notice| std::cmp::Reverse(notice.weight));
     let weightiest = all.first().map(|notice| notice.weight);
-    let doubts = all.iter().filter(|notice| notice.weight > Weight::Note);
-    let shown: Vec<Cell> = doubts
+    let doubts = || all.iter().filter(|notice| notice.weight > Weight::Note);
+    let weighty = doubts().take(MOST_NAMED).map(|notice| notice.code.as_str());
+    let weighty: Vec<&str> = weighty.collect();
+    let shown: Vec<Cell> = doubts()
         .take(detail.notices)
         .map(|notice| Cell::toned(tone(notice.weight), notice.text.as_str()))
         .collect();
     let more = all.len() - shown.len();
     let ending = match (shown.len(), more) {
         (0, 0) => ".".to_owned(),
-        (0, _) => format!(" ({}: --tables).", notices(more)),
+        // What there is no room to say is named at least.
+        (0, _) => match weighty.as_slice() {
+            [] => format!(" ({}: --tables).", notices(more)),
+            [named @ ..] if named.len() == more => format!(": {} (--tables).", named.join(", ")),
+            named => {
+                let rest = more - named.len();
+                format!(": {} and {rest} more (--tables).", named.join(", "))
+            }
+        },
         (_, 0) => ":".to_owned(),
         (_, _) => format!(" ({more} more: --tables):"),
     };
@@ -267,7 +280,7 @@ fn verdict(results: &Results, weightiest: Option<Weight>) -> (Tone, &'static str
     }
     match weightiest {
         Some(Weight::Danger) => (Tone::Bad, "Not as they stand"),
-        Some(Weight::Warning) => (Tone::Doubt, "With care, ratios more than rates"),
+        Some(Weight::Warning) => (Tone::Doubt, "Ratios more than rates"),
         Some(Weight::Note) | None => {
             let text = "Nothing was noticed that speaks against these figures";
             (Tone::Plain, text)

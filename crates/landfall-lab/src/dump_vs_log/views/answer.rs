@@ -15,7 +15,7 @@ use crate::stream::summary_text::seconds_text;
 /// What stands beside each way.
 const SHOWN: [(Saving, &str, &str); 3] = [
     (Saving::Dump, "dump, records encoded", "all since the dump"),
-    (Saving::LogEveryUpdate, "log, each update synced", "nothing"),
+    (Saving::LogEveryUpdate, "log over zeros, synced", "nothing"),
     (
         Saving::SnapshotEveryUpdate,
         "log, during a snapshot",

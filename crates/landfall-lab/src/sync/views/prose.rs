@@ -75,13 +75,13 @@ fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>], more:
     }
     let interval = interval(rate, thousands);
     let tied = equals.first().map(|(other, rate)| {
-        format!(
-            " It is the simplest of {} ways that tie: {} measured {}, but {} rounds cannot tell them apart.",
-            equals.len() + 1,
-            way(other),
-            thousands(rate.median),
-            best.trials.len()
-        )
+        let (other, rate) = (way(other), thousands(rate.median));
+        match equals.len() {
+            1 => format!(" Within the error {other} ({rate}) is as fast: this is the simpler."),
+            more => format!(
+                " Within the error {more} other ways are as fast, {other} ({rate}) among them: this is the simplest."
+            ),
+        }
     });
     let tied = tied.unwrap_or_default();
     format!("{what}: {by}, {median} a second (95% interval {interval}){more}.{tied}")
@@ -155,10 +155,10 @@ fn untested(sync: &SyncResults) -> String {
     let fastest = unsynced.max_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
     match fastest {
         Some((_, rate)) => format!(
-            "Without a sync up to {} a second, which a power cut may lose. No power cut was tested yet.",
+            "Unsynced, up to {} a second reach only memory or the disk's cache. No power was cut yet.",
             thousands(rate.median)
         ),
-        None => "No power cut was tested yet.".to_owned(),
+        None => "No power was cut yet.".to_owned(),
     }
 }
 
@@ -222,7 +222,7 @@ fn append_or_overwrite(results: &Results, sync: &SyncResults) -> String {
         format!("; whether it is faster cannot be told here ({times} times as fast, {spread})")
     };
     let risk = if is_at_risk(&results.filesystem, append) {
-        " Appending is at risk: without a journal, repair after a power cut can take back the new size, though it was synced."
+        " Appending is at risk: without a journal, repair after a power cut can take back the new size."
     } else {
         ""
     };

@@ -95,7 +95,7 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         _ => 4,
     });
     let mut legend =
-        vec!["Marks are medians of rounds, bars their 95% intervals; where bars overlap, no difference is shown.".to_owned()];
+        vec!["Marks are medians of rounds, bars their 95% intervals; where bars overlap, these rounds tell no difference.".to_owned()];
     if is_proven {
         legend.push("0/300 means: lost in 0 of 300 simulated power cuts.".to_owned());
         let is_bare = |(one, _): &Timed<'_>| {
@@ -134,7 +134,7 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         let directory = quoted(&results.directory);
         figure.command = Some(Suggestion::new(
             format!(
-                "Which synced ones survive a power cut is not known yet. This {}:",
+                "Which of them survive a power cut is not known yet. This {}:",
                 proving()
             ),
             format!("sudo landfall lab sync --prove {directory}"),
@@ -162,7 +162,7 @@ fn named_as(equals: &[Timed<'_>]) -> &'static str {
 fn proving() -> String {
     let plan = Plan::proving();
     format!(
-        "simulates up to {} power cuts for each way, on disks of its own, in about {}",
+        "simulates up to {} for each, on its own disks, in {}",
         Plan::PROOF_STATES,
         duration_text(Experiment::expected(&plan).as_secs_f64())
     )
