@@ -174,6 +174,10 @@ impl Server {
     ) -> Result<T, DatabaseError> {
         let begin = Instant::now();
         loop {
+            // Before the first try as well: some servers are there at once.
+            if stop.is_requested() {
+                return Err(DatabaseError::Stopped);
+            }
             let why_not = match connect() {
                 Ok(connection) => return Ok(connection),
                 Err(NoConnection::NotYet(why_not)) => why_not,
@@ -184,9 +188,6 @@ impl Server {
                     )));
                 }
             };
-            if stop.is_requested() {
-                return Err(DatabaseError::Stopped);
-            }
             let title = self.own.0.title;
             if let Some(status) = self.own.0.ended_within(LOOK)? {
                 let log = self.log();
