@@ -32,7 +32,10 @@ pub enum Error {
         source: std::io::Error,
     },
     /// What a shard has done could not be put where results are kept.
-    #[error("{source}; what the shard did is kept in {}: run it again on this machine, and it is sent", path.display())]
+    #[error(
+        "{source}; what the shard did is kept in {}: run it again on this machine, in this directory or with the same --work, and it is sent",
+        path.display()
+    )]
     Unsent {
         /// Where it is.
         path: PathBuf,

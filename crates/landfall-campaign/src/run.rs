@@ -69,14 +69,24 @@ impl ShardRun<'_> {
                 self.plan.tasks.len(),
                 task.command
             ));
-            document.outcomes.push(self.task(&id, task)?);
+            match self.task(&id, task) {
+                Ok(outcome) => document.outcomes.push(outcome),
+                Err(error) => {
+                    // No document will tell of them. What went wrong before counts more than that they cannot be removed.
+                    let _ = unsent::forget_recordings(self.work, &document);
+                    return Err(error);
+                }
+            }
         }
         document.seconds = begin.elapsed().as_secs_f64();
-        let path = unsent::keep(self.work, &document)?;
-        unsent::send(self.store, self.work, &path, &document).map_err(|error| Error::Unsent {
-            path,
-            source: Box::new(error),
-        })?;
+        match unsent::keep(self.work, &document) {
+            Ok(path) => unsent::send(self.store, self.work, Some(&path), &document)?,
+            // Where it cannot be kept it is sent all the same.
+            Err(error) => {
+                say(&format!("{error}: if it cannot be sent it is lost"));
+                unsent::send(self.store, self.work, None, &document)?;
+            }
+        }
         Ok(document)
     }
 
@@ -120,11 +130,14 @@ impl ShardRun<'_> {
             .proofs()
             .any(|proof| proof.outcome() == ProofOutcome::LostSomething);
         let recording = if matches!(task.share, Share::Recordings { .. }) && has_lost {
-            let bytes = fs::read(&recording).map_err(Error::io("read", &recording))?;
-            let digest = Digest::of(&bytes);
+            let kept = self.keep_recording(&recording);
+            let (digest, fetched) = match kept {
+                Ok(kept) => kept,
+                // What the other tasks did is worth as much as before.
+                Err(error) => return Ok(failed(format!("its recording is not kept: {error}"))),
+            };
             // Where it is fetched to, and not where it was made.
-            let (made, fetched) = (recording.display(), recording_file(self.work, digest));
-            write_whole(self.work, &fetched, &bytes)?;
+            let (made, fetched) = (recording.display(), fetched);
             let (made, fetched) = (made.to_string(), fetched.display().to_string());
             for experiment in &mut found.experiments {
                 if let Found::Prove(proof) = experiment
@@ -141,6 +154,17 @@ impl ShardRun<'_> {
             results: found,
             recording,
         })
+    }
+}
+
+impl ShardRun<'_> {
+    /// Keeps a recording of its own until it is sent, by its content. Its name, and where it is.
+    fn keep_recording(&self, made: &Path) -> Result<(Digest, PathBuf), Error> {
+        let bytes = fs::read(made).map_err(Error::io("read", made))?;
+        let digest = Digest::of(&bytes);
+        let kept = recording_file(self.work, digest);
+        write_whole(self.work, &kept, &bytes)?;
+        Ok((digest, kept))
     }
 }
 

@@ -29,7 +29,7 @@ use crate::plan::Plan;
 /// In objects that say nothing but that they are there.
 const BEGUN: &[u8] = b"landfall campaign\n";
 /// No document of a shard has more bytes.
-const LARGEST_DOCUMENT: u64 = 1 << 30;
+pub(crate) const LARGEST_DOCUMENT: u64 = 1 << 30;
 
 /// Where results are kept.
 pub struct ResultStore {
@@ -127,12 +127,12 @@ impl ResultStore {
 
     /// Finds out, before anything takes long, whether plans can be kept here.
     pub fn try_to_plan(&self) -> Result<(), Error> {
-        self.create(&self.prefix.clone().join("landfall"), BEGUN.to_vec())
+        self.mark(&self.prefix.clone().join("landfall"))
     }
 
     /// Notes that a shard has begun, which finds out whether its document can be kept before there is one.
     pub fn begin_shard(&self, id: &CampaignId, shard: Shard) -> Result<(), Error> {
-        self.create(&self.shard_path(id, shard).join("begun"), BEGUN.to_vec())
+        self.mark(&self.shard_path(id, shard).join("begun"))
     }
 
     /// Keeps a plan.
@@ -239,13 +239,35 @@ impl ResultStore {
         self.of(id).join("shards").join(number)
     }
 
-    /// Creates an object, whose name says what is in it: one that is there is the same.
+    /// Creates an object, whose name says what is in it: one that is there is the same, or it is damaged, and is not taken for it.
     fn create(&self, path: &Path, bytes: Vec<u8>) -> Result<(), Error> {
+        let expected = Digest::of(&bytes);
+        if self.put_new(path, bytes)? {
+            return Ok(());
+        }
+        let gone = || format!("{path} has gone from {} meanwhile", self.place);
+        let there = self.get(path, gone)?;
+        if Digest::of(&there) == expected {
+            return Ok(());
+        }
+        Err(Error::Document(format!(
+            "{}/{path} is damaged: remove it",
+            self.place.trim_end_matches('/')
+        )))
+    }
+
+    /// Creates an object that tells nothing but that it is there.
+    fn mark(&self, path: &Path) -> Result<(), Error> {
+        self.put_new(path, BEGUN.to_vec()).map(|_| ())
+    }
+
+    /// Creates an object, unless there is one. Whether it did; where an answer was lost, and the put tried again, it did not.
+    fn put_new(&self, path: &Path, bytes: Vec<u8>) -> Result<bool, Error> {
         let options = PutOptions::from(PutMode::Create);
         let put = self.store.put_opts(path, PutPayload::from(bytes), options);
         match self.runtime.block_on(put) {
-            // Also where an answer was lost, and the put tried again.
-            Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => Ok(()),
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
             Err(error) => Err(self.error("write", error)),
         }
     }

@@ -10,7 +10,7 @@
 //!
 //! Threads: the caller's. Others may send the same at once: one of them does it, and to the others it has gone.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -19,20 +19,23 @@ use landfall_results::proof::Shard;
 use crate::Error;
 use crate::content::{CampaignId, Digest};
 use crate::document::{Outcome, ShardDocument};
-use crate::store::ResultStore;
+use crate::program::own_directory;
+use crate::store::{LARGEST_DOCUMENT, ResultStore};
 
 const PREFIX: &str = "unsent-";
 const SUFFIX: &str = ".json";
 
-/// Writes a file in `work` that is whole once it is called so.
+/// Writes a file in `work` that is whole once it is called so, also after a power cut.
 pub(crate) fn write_whole(work: &Path, path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let mut file =
         tempfile::NamedTempFile::new_in(work).map_err(Error::io("make a file in", work))?;
     file.write_all(bytes).map_err(Error::io("write", path))?;
+    file.as_file().sync_all().map_err(Error::io("sync", path))?;
     file.persist(path)
         .map_err(|error| error.error)
         .map_err(Error::io("write", path))?;
-    Ok(())
+    let directory = File::open(work).map_err(Error::io("open", work))?;
+    directory.sync_all().map_err(Error::io("sync", work))
 }
 
 /// Where the recording of this name is on a machine.
@@ -57,63 +60,108 @@ pub fn send_unsent(
     work: &Path,
     say: &mut dyn FnMut(&str),
 ) -> Result<(), Error> {
-    for (path, digest) in unsent(work, &prefix(id, shard))? {
+    let unsent = unsent(work, &prefix(id, shard))?;
+    if !unsent.is_empty() {
+        // What others could have put there is not believed.
+        own_directory(work)?;
+    }
+    for (path, digest) in unsent {
+        let wrong = |why: String| {
+            let path = path.display();
+            Error::Document(format!("{path} {why}: remove it, and run the shard again"))
+        };
+        let is_larger = |found: &fs::Metadata| found.len() > LARGEST_DOCUMENT;
+        if fs::symlink_metadata(&path).is_ok_and(|found| is_larger(&found)) {
+            return Err(wrong("is larger than any document".to_owned()));
+        }
         let Some(bytes) = read(&path)? else { continue };
-        let document = Some(bytes)
-            .filter(|bytes| Digest::of(bytes) == digest)
-            .map(|bytes| ShardDocument::read(digest, &bytes))
-            .ok_or_else(|| {
-                Error::Document(format!(
-                    "{} is damaged: remove it, and run the shard again",
-                    path.display()
-                ))
-            })??;
+        if Digest::of(&bytes) != digest {
+            return Err(wrong("is damaged".to_owned()));
+        }
+        let document = ShardDocument::read(digest, &bytes);
+        let document = document.map_err(|error| wrong(format!("cannot be sent ({error})")))?;
+        if document.campaign != *id || document.shard != shard {
+            return Err(wrong("is of another shard than its name says".to_owned()));
+        }
         say(&format!(
             "sending what shard {shard} did here at {}",
             document.started
         ));
-        send(store, work, &path, &document)?;
+        send(store, work, Some(&path), &document)?;
     }
     Ok(())
 }
 
-/// Puts a document, after what it tells of, where results are kept, and removes it here.
+/// Puts a document, after what it tells of, where results are kept, and removes it here, where it is kept at `path` if it could be.
 pub(crate) fn send(
     store: &ResultStore,
     work: &Path,
-    path: &Path,
+    path: Option<&Path>,
     document: &ShardDocument,
 ) -> Result<(), Error> {
-    // A directory that is not mounted any more is another one.
-    store.plan(&document.campaign)?;
-    let recordings: Vec<Digest> = document
+    let mut recordings = Vec::new();
+    for digest in own_recordings(document) {
+        let file = recording_file(work, digest);
+        let Some(bytes) = read(&file)? else {
+            // Somebody else has sent it, and all that it belongs to.
+            if path.is_some_and(|path| !path.exists()) {
+                return Ok(());
+            }
+            let of = path.map_or_else(
+                || "this shard".to_owned(),
+                |path| path.display().to_string(),
+            );
+            return Err(Error::Document(format!(
+                "{} is gone, of which {of} tells: remove that too, and run the shard again",
+                file.display()
+            )));
+        };
+        if Digest::of(&bytes) != digest {
+            let of = path.map_or_else(
+                || "this shard".to_owned(),
+                |path| path.display().to_string(),
+            );
+            return Err(Error::Document(format!(
+                "{} is damaged, of which {of} tells: remove both, and run the shard again",
+                file.display()
+            )));
+        }
+        recordings.push((digest, bytes));
+    }
+    let put = || {
+        // A directory that is not mounted any more is another one.
+        store.plan(&document.campaign)?;
+        for (digest, bytes) in recordings {
+            store.put_recording(&document.campaign, digest, bytes)?;
+        }
+        store.put_shard(document)
+    };
+    put().map_err(|error| match path {
+        Some(path) => Error::Unsent {
+            path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+            source: Box::new(error),
+        },
+        None => error,
+    })?;
+    path.map_or(Ok(()), remove)?;
+    forget_recordings(work, document)
+}
+
+/// Recordings of its own that a document tells of.
+fn own_recordings(document: &ShardDocument) -> impl Iterator<Item = Digest> {
+    document
         .outcomes
         .iter()
         .filter_map(|outcome| match outcome {
             Outcome::Done { recording, .. } => *recording,
             Outcome::Failed { .. } => None,
         })
-        .collect();
-    for digest in &recordings {
-        let file = recording_file(work, *digest);
-        let Some(bytes) = read(&file)? else {
-            // Somebody else has sent it, and all that it belongs to.
-            if !path.exists() {
-                return Ok(());
-            }
-            return Err(Error::Document(format!(
-                "{} is gone, of which {} tells: remove that too, and run the shard again",
-                file.display(),
-                path.display()
-            )));
-        };
-        store.put_recording(&document.campaign, *digest, bytes)?;
-    }
-    store.put_shard(document)?;
-    remove(path)?;
-    recordings
-        .iter()
-        .try_for_each(|digest| remove(&recording_file(work, *digest)))
+}
+
+/// Removes those, which nobody needs here any more.
+pub(crate) fn forget_recordings(work: &Path, document: &ShardDocument) -> Result<(), Error> {
+    let mut files = own_recordings(document).map(|digest| recording_file(work, digest));
+    files.try_for_each(|file| remove(&file))
 }
 
 fn prefix(id: &CampaignId, shard: Shard) -> String {
@@ -142,6 +190,13 @@ fn unsent(work: &Path, prefix: &str) -> Result<Vec<(PathBuf, Digest)>, Error> {
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    // A pipe would be waited for, and a link leads to what is not ours.
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(Error::Document(format!(
+            "{} is no regular file: remove it, and run the shard again",
+            path.display()
+        )));
+    }
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

@@ -6,6 +6,7 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -288,6 +289,42 @@ fn what_could_not_be_sent_is_kept_and_sent_by_the_next_run() {
     unsend(dir, &place, "000001");
     assert_eq!(sent(), first);
 
+    // In a directory that others can write to it may be theirs.
+    let kept = unsend(dir, &place, "000001");
+    let work = dir.join("work");
+    let may = |mode| fs::set_permissions(&work, fs::Permissions::from_mode(mode)).unwrap();
+    may(0o777);
+    let ended = run_it();
+    ended.assert_refused(2);
+    assert!(
+        ended.stderr.contains("others can write to work"),
+        "{ended:#?}"
+    );
+    may(0o755);
+    // Nor is it taken for sent where something else has its name, or the name of its recording.
+    let names = common::names(&work);
+    let recording = names
+        .iter()
+        .find_map(|name| name.strip_suffix(".recording"));
+    let there = dir.join(&place).join("recordings").join(recording.unwrap());
+    fs::write(&there, "something else").unwrap();
+    let ended = run_it();
+    assert_eq!(ended.code, Some(1), "{ended:#?}");
+    assert!(
+        ended.stderr.contains("is damaged: remove it; what"),
+        "{ended:#?}"
+    );
+    assert!(ended.stderr.contains("is kept in /"), "{ended:#?}");
+    assert_eq!(common::names(&work), names);
+    fs::remove_file(&there).unwrap();
+    let (_, name) = kept.to_str().unwrap().rsplit_once('-').unwrap();
+    let there = dir.join(&place).join("shards/000001").join(name);
+    fs::write(&there, "").unwrap();
+    assert_eq!(run_it().code, Some(1));
+    assert_eq!(common::names(&work), names);
+    fs::remove_file(&there).unwrap();
+    assert_eq!(sent(), first);
+
     // What is damaged is not sent, and nothing else is run.
     let kept = unsend(dir, &place, "000001");
     let bytes = fs::read(&kept).unwrap();
@@ -295,6 +332,19 @@ fn what_could_not_be_sent_is_kept_and_sent_by_the_next_run() {
     let ended = run_it();
     ended.assert_refused(1);
     assert!(ended.stderr.contains("is damaged: remove it"), "{ended:#?}");
+    // A pipe is not waited for.
+    fs::remove_file(&kept).unwrap();
+    assert!(
+        Command::new("mkfifo")
+            .arg(&kept)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let ended = run_it();
+    ended.assert_refused(1);
+    assert!(ended.stderr.contains("is no regular file"), "{ended:#?}");
+    fs::remove_file(&kept).unwrap();
     // Nor without its recording.
     fs::write(&kept, &bytes).unwrap();
     for name in common::names(&dir.join("work")) {

@@ -43,6 +43,13 @@ pub fn emit(job: &Job) -> String {
         dest: /usr/local/bin/landfall
         mode: \"0755\"
 
+    # What a shard cannot send is kept there. Nobody else can write to it, or make it first.
+    - name: Make a directory to work in
+      ansible.builtin.file:
+        path: /var/lib/landfall
+        state: directory
+        mode: \"0755\"
+
     # A host runs the shard of its place in the group, counted from 1, and each that is a whole group behind. So with --limit a
     # host has the same shards; those of a host that is gone for good are run when it is taken out of the inventory.
     - name: Run this host's shards
@@ -52,7 +59,7 @@ pub fn emit(job: &Job) -> String {
       # A shell: the module command would replace what looks like a variable in the campaign's place.
       ansible.builtin.shell:
         cmd: \"{{{{ landfall | quote }}}} campaign run {{{{ campaign | quote }}}} --shard {{{{ item }}}}/{{{{ shards }}}}\"
-        chdir: /var/tmp
+        chdir: /var/lib/landfall
       loop: \"{{{{ range(place | int, shards + 1, group_size | int) | list }}}}\"
       register: shard
       changed_when: true

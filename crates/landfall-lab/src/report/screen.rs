@@ -245,7 +245,7 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
         // What there is no room to say is named at least.
         (0, _) => match weighty.as_slice() {
             [] => format!(" ({}: --tables).", notices(more)),
-            [named @ ..] if named.len() == more => format!(": {} (--tables).", named.join(", ")),
+            named if named.len() == more => format!(": {} (--tables).", named.join(", ")),
             named => {
                 let rest = more - named.len();
                 format!(": {} and {rest} more (--tables).", named.join(", "))

@@ -5,7 +5,7 @@
 //! changes begin small, for those who want a few keys, and grow.
 
 use std::collections::BTreeMap;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, RangeBounds, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -202,24 +202,24 @@ impl<E: Environment> Range<E> {
         } else {
             self.view.at
         };
-        let first = if backwards {
-            match &self.rest.to {
-                Bound::Unbounded => groups.len() - 1,
-                Bound::Included(to) => group_of(&groups, to),
-                // The last that begins before it.
-                Bound::Excluded(to) => groups
-                    .partition_point(|place| *place.low < **to)
-                    .saturating_sub(1),
-            }
-        } else {
-            match &self.rest.from {
-                Bound::Unbounded => 0,
-                Bound::Included(from) | Bound::Excluded(from) => group_of(&groups, from),
-            }
+        // The groups of both ends of what is left.
+        let lowest = match &self.rest.from {
+            Bound::Unbounded => 0,
+            Bound::Included(from) | Bound::Excluded(from) => group_of(&groups, from),
         };
+        let highest = match &self.rest.to {
+            Bound::Unbounded => groups.len() - 1,
+            Bound::Included(to) => group_of(&groups, to),
+            // The last that begins before it.
+            Bound::Excluded(to) => groups
+                .partition_point(|place| *place.low < **to)
+                .saturating_sub(1),
+        };
+        let first = if backwards { highest } else { lowest };
         // What a transaction wrote itself is in none of them.
         let index = if self.own.is_empty() {
-            pass_empty(&mut self.rest, &groups, first, at, backwards)
+            let those = lowest..=highest.max(lowest);
+            pass_empty(&mut self.rest, &groups, those, at, backwards)
         } else {
             Some(first)
         };
@@ -425,20 +425,24 @@ impl<E: Environment> Range<E> {
     }
 }
 
-/// Passes over groups that are said to be empty, from one on. The one behind them, if anything is left of the range.
+/// Passes over those of a range's groups that are said to be empty, from one end on. The one behind them, if anything is left of the
+/// range.
 fn pass_empty<E: Environment>(
     rest: &mut Bounds,
     groups: &[Place<E>],
-    first: usize,
+    those: RangeInclusive<usize>,
     at: u64,
     backwards: bool,
 ) -> Option<usize> {
     let is_empty = |place: &&Place<E>| place.emptiness.is_at(at);
+    let (lowest, highest) = (*those.start(), *those.end());
+    let all = groups[those].iter();
     let empty = if backwards {
-        groups[..=first].iter().rev().take_while(is_empty).count()
+        all.rev().take_while(is_empty).count()
     } else {
-        groups[first..].iter().take_while(is_empty).count()
+        all.take_while(is_empty).count()
     };
+    let first = if backwards { highest } else { lowest };
     if empty == 0 {
         return Some(first);
     }
