@@ -134,6 +134,22 @@ fn a_store_on_a_full_disk_opens_and_can_be_emptied() {
 }
 
 #[test]
+fn what_a_range_removes_on_a_full_disk_makes_room_though_rows_wait() {
+    for seed in 0..4 {
+        let broken = store::full_disk::rows_wait_in_each_group(seed).broken;
+        assert_eq!(broken, None, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_log_that_is_full_of_what_is_not_needed_asks_for_a_checkpoint() {
+    for seed in 0..4 {
+        let broken = store::full_disk::log_fills(seed).broken;
+        assert_eq!(broken, None, "seed {seed}");
+    }
+}
+
+#[test]
 fn a_keyspace_that_is_removed_during_a_checkpoint_is_gone_or_whole() {
     for seed in 0..1000 {
         let broken = store::full_disk::removed_meanwhile(seed, None).broken;

@@ -297,12 +297,13 @@ impl Changes {
         };
     }
 
-    /// Whether no key has a value, in any version.
+    /// Whether no key has a value, in any version, but such as were removed with a range.
     pub fn gives_nothing(&self) -> bool {
         let mut all = self.range(Bound::Unbounded, Bound::Unbounded);
-        all.all(|(_, versions)| {
-            let mut versions = versions.newest_first();
-            versions.all(|version| version.value.is_none())
+        all.all(|(key, versions)| {
+            let removed = self.removed.last(key, u64::MAX);
+            let mut given = versions.newest_first();
+            given.all(|one| one.value.is_none() || removed.is_some_and(|last| last > one.lsn))
         })
     }
 

@@ -5,8 +5,10 @@
 //!
 //! Failure: those who wait for room are told why the checkpoint failed that was to make some.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::checkpoint::Goal;
 use super::shared::Shared;
 use crate::Error;
 use crate::environment::Environment;
@@ -75,6 +77,14 @@ impl<E: Environment> Shared<E> {
             }
         }
         Ok(())
+    }
+
+    /// Makes a checkpoint of all changes for a commit for which the log has no space: whether that is worth trying again, since the log may
+    /// have segments that it needs no more. Where nothing was committed since one was tried for that, another one would leave no more.
+    pub fn makes_room_in_log(self: &Arc<Self>) -> bool {
+        let commits = self.commits.load(Ordering::Relaxed);
+        let is_new = self.room_made_at.swap(commits, Ordering::Relaxed) != commits;
+        is_new && self.checkpoint(Goal::Everything).is_ok()
     }
 
     /// Lets changes take this much memory.

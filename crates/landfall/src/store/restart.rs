@@ -409,6 +409,7 @@ pub(super) fn open<E: Environment>(
         )),
         tally: E::mutex(Tally::default()),
         commits: AtomicU64::new(0),
+        room_made_at: AtomicU64::new(u64::MAX),
         logical_bytes: AtomicU64::new(0),
         pieces: AtomicU64::new(0),
         auto: E::mutex(None),

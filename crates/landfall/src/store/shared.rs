@@ -76,6 +76,8 @@ pub(crate) struct Shared<E: Environment> {
     pub tally: E::Mutex<Tally>,
     /// Commits, and bytes of their keys and values.
     pub commits: AtomicU64,
+    /// How many there were when a checkpoint was last made for want of space in the log.
+    pub room_made_at: AtomicU64,
     pub logical_bytes: AtomicU64,
     /// Pieces of ranges that were read.
     pub pieces: AtomicU64,
@@ -128,7 +130,11 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Commits writes, as the store's policy says.
-    pub fn commit(&self, writes: impl Into<Writes>, checks: Option<&Checks>) -> Result<(), Error> {
+    pub fn commit(
+        self: &Arc<Self>,
+        writes: impl Into<Writes>,
+        checks: Option<&Checks>,
+    ) -> Result<(), Error> {
         let writes = writes.into();
         match self.options.policy {
             Policy::EveryCommit => match self.write(writes, checks)? {
@@ -146,7 +152,7 @@ impl<E: Environment> Shared<E> {
 
     /// Commits writes, and does not wait until they are durable. The number of the commit; `None`: there were none.
     pub fn write(
-        &self,
+        self: &Arc<Self>,
         writes: impl Into<Writes>,
         checks: Option<&Checks>,
     ) -> Result<Option<Lsn>, Error> {
@@ -157,7 +163,7 @@ impl<E: Environment> Shared<E> {
 
     /// Commits writes; the future is ready when they are durable, whatever the policy. `None`: there were none.
     pub fn commit_async(
-        &self,
+        self: &Arc<Self>,
         writes: Writes,
         checks: Option<&Checks>,
     ) -> Result<Option<Commit>, Error> {
@@ -170,10 +176,10 @@ impl<E: Environment> Shared<E> {
     }
 
     fn log_and_apply<T>(
-        &self,
+        self: &Arc<Self>,
         writes: Writes,
         checks: Option<&Checks>,
-        append: impl FnOnce(&Log<E>, &[u8]) -> Result<(Lsn, T), Error>,
+        append: impl Fn(&Log<E>, &[u8]) -> Result<(Lsn, T), Error>,
     ) -> Result<Option<(Lsn, T)>, Error> {
         check_sizes(&writes)?;
         let writes = writes.in_order();
@@ -184,11 +190,28 @@ impl<E: Environment> Shared<E> {
             self.wait_for_room(writes.gives_nothing())?;
         }
         let encoded = writes.record().encode();
-        let found = self.keyspaces_of(&writes);
+        let append = |log: &Log<E>, record: &[u8]| append(log, record);
+        match self.log_and_apply_now(&writes, &encoded, checks, append) {
+            // A checkpoint may leave the log segments that it needs no more.
+            Err(Error::NoSpace { .. }) if self.makes_room_in_log() => {
+                self.log_and_apply_now(&writes, &encoded, checks, append)
+            }
+            done => done,
+        }
+    }
+
+    fn log_and_apply_now<T>(
+        &self,
+        writes: &OrderedWrites,
+        encoded: &[u8],
+        checks: Option<&Checks>,
+        append: impl FnOnce(&Log<E>, &[u8]) -> Result<(Lsn, T), Error>,
+    ) -> Result<Option<(Lsn, T)>, Error> {
+        let found = self.keyspaces_of(writes);
         let mut committing = E::lock(&self.committing);
         if let Some(checks) = checks.filter(|_| !planted!(self.environment, NoConflicts)) {
             let is_there = |keyspace| E::share(&self.keyspaces).all.contains_key(&keyspace);
-            checks.require_valid(&committing, &writes, is_there)?;
+            checks.require_valid(&committing, writes, is_there)?;
         }
         if writes.is_empty() {
             return Ok(None);
@@ -206,7 +229,7 @@ impl<E: Environment> Shared<E> {
             }
             append(&self.log, &last.encode())?
         } else {
-            append(&self.log, &encoded)?
+            append(&self.log, encoded)?
         };
         let lsn = appended.0;
         let is_timed = lsn.0.is_multiple_of(SAMPLE);
@@ -216,9 +239,9 @@ impl<E: Environment> Shared<E> {
         } else {
             committing.snapshots.numbers()
         };
-        self.apply(&keyspaces, &writes, lsn.0, &snapshots);
+        self.apply(&keyspaces, writes, lsn.0, &snapshots);
         committing.visible = lsn.0;
-        committing.remember(lsn.0, &writes);
+        committing.remember(lsn.0, writes);
         drop(committing);
         if let Some(begin) = begin {
             let took = self.environment.now().saturating_sub(begin);

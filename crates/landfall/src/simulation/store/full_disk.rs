@@ -12,6 +12,7 @@ use super::super::history::Broken;
 use super::super::scenario::{Outcome, simulate};
 use super::history::{Keyspace, Store};
 use super::{must, unasked, wrong};
+use crate::environment::Environment;
 use crate::mistakes::Fault;
 use crate::store::Handle;
 use crate::store::checkpoint::Goal;
@@ -118,6 +119,76 @@ fn has(store: &Store, keyspace: &Keyspace, rows: &Rows) -> Result<(), Broken> {
 
 fn key(first: u8) -> Vec<u8> {
     vec![first, 0, 0, 0, 0, 0, 0, 0]
+}
+
+/// A row waits in every group, all is removed with a range, and not a byte is free but those that are kept.
+pub(crate) fn rows_wait_in_each_group(seed: u64) -> Outcome {
+    simulate(seed, move |rng, _| {
+        let disk = Disk::new(WAY.block(), rng.u64(..));
+        let environment = Simulated::new(&disk, WAY, None, rng.u64(..));
+        let store = Handle::open(&environment, unasked(1 << 20, 64 << 10));
+        let store = Arc::new(store.map_err(wrong)?);
+        let keyspace = rows_of(&store)?;
+        let given = |key: Vec<u8>, bytes: usize| Write {
+            keyspace: keyspace.id,
+            key,
+            value: Some(vec![7; bytes]),
+        };
+        for _ in 0..100 {
+            // Long ones make a large root.
+            let keys = (0..10).map(|_| (0..88).map(|_| rng.u8(..)).collect());
+            let writes: Vec<Write> = keys.map(|key| given(key, 200)).collect();
+            store.shared.commit(writes, None).map_err(wrong)?;
+        }
+        for _ in 0..3 {
+            store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
+        }
+        let groups = Simulated::share(&keyspace.groups).clone();
+        let lows = groups.iter().map(|place| place.low.to_vec());
+        let writes: Vec<Write> = lows.map(|low| given([low, vec![0]].concat(), 20)).collect();
+        must(writes.len() > 50, || {
+            format!("only {} groups", writes.len())
+        })?;
+        store.shared.commit(writes, None).map_err(wrong)?;
+        disk.set_space(0);
+        let free = std::iter::from_fn(|| store.shared.space.take(512));
+        let held: Vec<_> = free.collect();
+        remove_before(&store, &keyspace, &mut Rows::new(), vec![255; 99])?;
+        let made = store.shared.checkpoint(Goal::Everything);
+        made.map_err(|error| format!("all is removed, and no checkpoint can be made: {error}"))?;
+        drop(held);
+        has(&store, &keyspace, &Rows::new())
+    })
+}
+
+/// A key is written again and again, until the log would be full of what is needed no more: nobody asks for a checkpoint for want of memory.
+pub(crate) fn log_fills(seed: u64) -> Outcome {
+    simulate(seed, move |rng, _| {
+        let disk = Disk::new(WAY.block(), rng.u64(..));
+        let environment = Simulated::new(&disk, WAY, None, rng.u64(..));
+        let store = Handle::open(&environment, unasked(1 << 20, 64 << 10));
+        let store = Arc::new(store.map_err(wrong)?);
+        let keyspace = rows_of(&store)?;
+        let write = |number: u32| {
+            let write = Write {
+                keyspace: keyspace.id,
+                key: key(7),
+                value: Some(number.to_le_bytes().to_vec()),
+            };
+            store.shared.commit(vec![write], None)
+        };
+        for number in 0..4 {
+            write(number).map_err(wrong)?;
+            store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
+        }
+        disk.set_space(0);
+        for number in 4..2000 {
+            let written = write(number);
+            written.map_err(|error| format!("write {number} is refused: {error}"))?;
+        }
+        let last = Rows::from([(key(7), 1999_u32.to_le_bytes().to_vec())]);
+        has(&store, &keyspace, &last)
+    })
 }
 
 /// Fills a disk, makes room by removals, opens the store when there is no space at all, and empties it.
