@@ -4,6 +4,8 @@
 //! What is left out shows when calls fail, when a log is opened again and again, when threads meet at one moment, or when
 //! files are damaged: the simulator does that.
 
+use std::path::Path;
+
 use landfall_prove::scratch_fs::{FilesystemSpec, Kind};
 use landfall_prove::{Enough, Plan, PowerCuts};
 
@@ -59,16 +61,29 @@ fn cuts(mistake: Option<&str>, circumstances: Circumstances) -> PowerCuts {
     PowerCuts::from(plan)
 }
 
+/// Whether there can be a disk that makes single writes durable. It takes network block devices, of this kernel or else of User-mode Linux,
+/// which cannot run on a processor with AMX: that is no fault of who installs what tests need.
+fn has_forced_writes() -> bool {
+    let processor = std::fs::read_to_string("/proc/cpuinfo").expect("the processor");
+    let has = Path::new("/dev/nbd0").exists() || !processor.contains("amx_tile");
+    if !has {
+        eprintln!("left out: mistakes of the log with force unit access");
+    }
+    has
+}
+
 #[test]
 fn a_power_cut_shows_a_mistake_of_the_log() {
-    for circumstances in [APPENDED, LARGE] {
-        cuts(None, circumstances).force_unit_access().lose_nothing();
-    }
-    for (mistake, circumstances) in CAUGHT {
-        println!("{mistake}");
-        cuts(Some(mistake), circumstances)
-            .force_unit_access()
-            .lose_something();
+    if has_forced_writes() {
+        for circumstances in [APPENDED, LARGE] {
+            cuts(None, circumstances).force_unit_access().lose_nothing();
+        }
+        for (mistake, circumstances) in CAUGHT {
+            println!("{mistake}");
+            cuts(Some(mistake), circumstances)
+                .force_unit_access()
+                .lose_something();
+        }
     }
     // Without it the kernel sends a flush after each write, and that makes durable what was forgotten.
     cuts(Some("ForgetUnsynced"), APPENDED).lose_nothing();
