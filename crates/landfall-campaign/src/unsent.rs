@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A store that cannot be reached at the end of hours of work takes nothing of it: the next run of the same shard on this
-//! machine sends it first. Each file is whole or not there; what was sent is removed.
+//! machine sends it first. Each file is whole or not there, also after a power cut. What lies there is believed, so that nobody else may be able
+//! to write there; it is removed once the same is where results are kept.
 //!
 //! Threads: the caller's. Others may send the same at once: one of them does it, and to the others it has gone.
 
@@ -70,8 +71,7 @@ pub fn send_unsent(
             let path = path.display();
             Error::Document(format!("{path} {why}: remove it, and run the shard again"))
         };
-        let is_larger = |found: &fs::Metadata| found.len() > LARGEST_DOCUMENT;
-        if fs::symlink_metadata(&path).is_ok_and(|found| is_larger(&found)) {
+        if fs::symlink_metadata(&path).is_ok_and(|found| found.len() > LARGEST_DOCUMENT) {
             return Err(wrong("is larger than any document".to_owned()));
         }
         let Some(bytes) = read(&path)? else { continue };
@@ -99,6 +99,7 @@ pub(crate) fn send(
     path: Option<&Path>,
     document: &ShardDocument,
 ) -> Result<(), Error> {
+    let of = || path.map_or("this shard".to_owned(), |path| path.display().to_string());
     let mut recordings = Vec::new();
     for digest in own_recordings(document) {
         let file = recording_file(work, digest);
@@ -107,23 +108,17 @@ pub(crate) fn send(
             if path.is_some_and(|path| !path.exists()) {
                 return Ok(());
             }
-            let of = path.map_or_else(
-                || "this shard".to_owned(),
-                |path| path.display().to_string(),
-            );
             return Err(Error::Document(format!(
-                "{} is gone, of which {of} tells: remove that too, and run the shard again",
-                file.display()
+                "{} is gone, of which {} tells: remove that too, and run the shard again",
+                file.display(),
+                of()
             )));
         };
         if Digest::of(&bytes) != digest {
-            let of = path.map_or_else(
-                || "this shard".to_owned(),
-                |path| path.display().to_string(),
-            );
             return Err(Error::Document(format!(
-                "{} is damaged, of which {of} tells: remove both, and run the shard again",
-                file.display()
+                "{} is damaged, of which {} tells: remove both, and run the shard again",
+                file.display(),
+                of()
             )));
         }
         recordings.push((digest, bytes));

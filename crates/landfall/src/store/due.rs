@@ -1,7 +1,7 @@
 //! When a checkpoint is due, and who waits for it.
 //!
 //! Threads: whoever commits asks for a checkpoint, and waits only where changes take more memory than they may. It is made by
-//! `landfall-checkpoints`, which sleeps until it is asked.
+//! `landfall-checkpoints`, which sleeps until it is asked; where the log has no space for a commit, by whoever commits.
 //!
 //! Failure: those who wait for room are told why the checkpoint failed that was to make some.
 

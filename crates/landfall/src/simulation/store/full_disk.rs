@@ -121,14 +121,20 @@ fn key(first: u8) -> Vec<u8> {
     vec![first, 0, 0, 0, 0, 0, 0, 0]
 }
 
+/// A store on a disk that is not full yet, with so much memory that nothing is written unasked.
+fn with_memory(rng: &mut Rng) -> Result<(Disk, Store, Keyspace), Broken> {
+    let disk = Disk::new(WAY.block(), rng.u64(..));
+    let environment = Simulated::new(&disk, WAY, None, rng.u64(..));
+    let store = Handle::open(&environment, unasked(1 << 20, 64 << 10));
+    let store = Arc::new(store.map_err(wrong)?);
+    let keyspace = rows_of(&store)?;
+    Ok((disk, store, keyspace))
+}
+
 /// A row waits in every group, all is removed with a range, and not a byte is free but those that are kept.
 pub(crate) fn rows_wait_in_each_group(seed: u64) -> Outcome {
     simulate(seed, move |rng, _| {
-        let disk = Disk::new(WAY.block(), rng.u64(..));
-        let environment = Simulated::new(&disk, WAY, None, rng.u64(..));
-        let store = Handle::open(&environment, unasked(1 << 20, 64 << 10));
-        let store = Arc::new(store.map_err(wrong)?);
-        let keyspace = rows_of(&store)?;
+        let (disk, store, keyspace) = with_memory(rng)?;
         let given = |key: Vec<u8>, bytes: usize| Write {
             keyspace: keyspace.id,
             key,
@@ -164,11 +170,7 @@ pub(crate) fn rows_wait_in_each_group(seed: u64) -> Outcome {
 /// A key is written again and again, until the log would be full of what is needed no more: nobody asks for a checkpoint for want of memory.
 pub(crate) fn log_fills(seed: u64) -> Outcome {
     simulate(seed, move |rng, _| {
-        let disk = Disk::new(WAY.block(), rng.u64(..));
-        let environment = Simulated::new(&disk, WAY, None, rng.u64(..));
-        let store = Handle::open(&environment, unasked(1 << 20, 64 << 10));
-        let store = Arc::new(store.map_err(wrong)?);
-        let keyspace = rows_of(&store)?;
+        let (disk, store, keyspace) = with_memory(rng)?;
         let write = |number: u32| {
             let write = Write {
                 keyspace: keyspace.id,
