@@ -125,36 +125,31 @@ fn a_power_cut_at_any_moment_loses_nothing_of_a_store() {
     explore("store", &STORE);
 }
 
+/// Plays the first seeds, as many as are asked for.
+fn keeps_its_promises(seeds: u64, play: impl Fn(u64) -> Outcome) {
+    for seed in 0..seeds {
+        assert_eq!(play(seed).broken, None, "seed {seed}");
+    }
+}
+
 #[test]
 fn a_store_on_a_full_disk_opens_and_can_be_emptied() {
-    for seed in 0..16 {
-        let broken = store::full_disk::play(seed, None).broken;
-        assert_eq!(broken, None, "seed {seed}");
-    }
+    keeps_its_promises(16, |seed| store::full_disk::play(seed, None));
 }
 
 #[test]
 fn what_a_range_removes_on_a_full_disk_makes_room_though_rows_wait() {
-    for seed in 0..4 {
-        let broken = store::full_disk::rows_wait_in_each_group(seed).broken;
-        assert_eq!(broken, None, "seed {seed}");
-    }
+    keeps_its_promises(4, store::full_disk::rows_wait_in_each_group);
 }
 
 #[test]
 fn a_log_that_is_full_of_what_is_not_needed_asks_for_a_checkpoint() {
-    for seed in 0..4 {
-        let broken = store::full_disk::log_fills(seed).broken;
-        assert_eq!(broken, None, "seed {seed}");
-    }
+    keeps_its_promises(4, store::full_disk::log_fills);
 }
 
 #[test]
 fn a_keyspace_that_is_removed_during_a_checkpoint_is_gone_or_whole() {
-    for seed in 0..1000 {
-        let broken = store::full_disk::removed_meanwhile(seed, None).broken;
-        assert_eq!(broken, None, "seed {seed}");
-    }
+    keeps_its_promises(1000, |seed| store::full_disk::removed_meanwhile(seed, None));
 }
 
 #[test]
