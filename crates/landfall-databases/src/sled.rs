@@ -100,7 +100,8 @@ struct Opened {
 }
 
 /// Waits, when it is dropped, until sled has let go of this file. When the last of it was dropped, threads of its own
-/// may still write and sync, and hold the lock without which it is not opened again.
+/// may still write and sync, and hold the lock without which it is not opened again. So does a child of this process
+/// that was forked meanwhile, until it becomes its program.
 struct Closed(PathBuf);
 
 impl Drop for Closed {
@@ -112,6 +113,8 @@ impl Drop for Closed {
         while matches!(file.try_lock(), Err(TryLockError::WouldBlock)) && since.elapsed() < MOST {
             thread::sleep(LOOK);
         }
+        // To close it is not enough: what was forked meanwhile has it too, and would keep it locked.
+        let _ = file.unlock();
     }
 }
 
