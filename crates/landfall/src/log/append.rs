@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::format::{FRAME, Frame, HEADER, MOST_BLOCK};
+use super::format::{FRAME, Frame, Geometry, HEADER, MOST_BLOCK};
 use super::group::Callback;
 use super::segments::Hurry;
 use super::shared::{Shared, State, StateOf};
@@ -16,6 +16,15 @@ use crate::{Error, Lsn};
 
 // No block has more than a frame can tell.
 const _: () = assert!(MOST_BLOCK < Frame::MOST as u64);
+
+/// Which space a batch may take where no segment can be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// What is not kept.
+    Usual,
+    /// All that there is: it is followed by something that frees more.
+    Kept,
+}
 
 /// Whether who waits for a segment has had it tried to make one.
 #[derive(Default)]
@@ -53,13 +62,14 @@ impl<E: Environment> Shared<E> {
         self: &Arc<Self>,
         records: &[&[u8]],
         callback: Option<Callback>,
+        room: Room,
     ) -> Result<u64, Error> {
-        self.put(records, callback).map(|(_, first)| first)
+        self.put(records, callback, room).map(|(_, first)| first)
     }
 
     /// Appends a record and waits until it is durable.
     pub fn append_durable(self: &Arc<Self>, record: &[u8]) -> Result<u64, Error> {
-        let (state, lsn) = self.put(&[record], None)?;
+        let (state, lsn) = self.put(&[record], None, Room::Usual)?;
         self.commit_with(state, lsn + 1)?;
         Ok(lsn)
     }
@@ -69,8 +79,15 @@ impl<E: Environment> Shared<E> {
         self: &'a Arc<Self>,
         records: &[&[u8]],
         callback: Option<Callback>,
+        room: Room,
     ) -> Result<(StateOf<'a, E>, u64), Error> {
         let count = count_of(records.len())?;
+        let whole: usize = records.iter().map(|record| FRAME + record.len()).sum();
+        let whole = whole as u64 + HEADER as u64;
+        let takes_of_kept = |state: &State<E>| {
+            room == Room::Usual && !records.is_empty() && !self.leaves_kept(state, whole)
+        };
+        let mut tries = Tries::default();
         let mut state = E::lock(&self.state);
         loop {
             if let Some(error) = self.refusal(&state) {
@@ -82,6 +99,10 @@ impl<E: Environment> Shared<E> {
                 state = self.space.wait(state);
             } else if is_full {
                 state = self.make_room(state)?;
+            } else if takes_of_kept(&state) {
+                self.retry_segment(&mut state, &mut tries)?;
+                self.work.wake_all();
+                state = self.space.wait(state);
             } else {
                 break;
             }
@@ -90,12 +111,10 @@ impl<E: Environment> Shared<E> {
             let next = state.next_lsn;
             return Ok((state, next));
         }
-        let whole: usize = records.iter().map(|record| FRAME + record.len()).sum();
-        let whole = whole as u64 + HEADER as u64;
         let appended = if whole <= self.block_bytes {
             self.append_whole(state, records, whole)
         } else {
-            self.append_in_parts(state, records)
+            self.append_in_parts(state, records, room)
         };
         let mut state = appended.inspect_err(|_| self.announce_poison())?;
         if let Some(error) = self.refusal(&state) {
@@ -170,8 +189,9 @@ impl<E: Environment> Shared<E> {
         self: &'a Arc<Self>,
         mut state: StateOf<'a, E>,
         records: &[&[u8]],
+        room: Room,
     ) -> Result<StateOf<'a, E>, Error> {
-        self.require_room(&state, records)?;
+        self.require_room(&state, records, room)?;
         state.is_batch_open = true;
         let first = state.next_lsn;
         let mut tries = Tries::default();
@@ -216,9 +236,29 @@ impl<E: Environment> Shared<E> {
         Ok(state)
     }
 
+    /// Bytes of the segment where the next record goes that nothing was put into.
+    fn left_of_segment(&self, state: &State<E>) -> u64 {
+        let left = self.geometry.room(state.next_position);
+        left.saturating_sub(state.filling.bytes())
+    }
+
+    /// Whether as much as is kept is left in segments that are there, behind a block of so many bytes: only then it may be put there. As
+    /// long as all segments are made that are wanted ahead, nothing is.
+    fn leaves_kept(&self, state: &State<E>, bytes: u64) -> bool {
+        let Geometry { granule, segment } = self.geometry;
+        if self.kept_bytes == 0 || state.segments.is_complete() {
+            return true;
+        }
+        let sequence = self.geometry.sequence(state.next_position);
+        let behind = state.segments.behind(sequence);
+        let at_hand =
+            behind.map(|behind| self.left_of_segment(state) + behind * (segment - granule));
+        at_hand.unwrap_or(0) >= self.kept_bytes + bytes.min(self.block_bytes) + granule
+    }
+
     /// Whether the disk has room for a batch that takes several blocks, as far as it says how much it has. A batch that does
     /// not find it in its middle poisons the log.
-    fn require_room(&self, state: &State<E>, records: &[&[u8]]) -> Result<(), Error> {
+    fn require_room(&self, state: &State<E>, records: &[&[u8]], room: Room) -> Result<(), Error> {
         let granule = self.geometry.granule;
         let bytes: u64 = records.iter().map(|one| (FRAME + one.len()) as u64).sum();
         let payload = self
@@ -228,8 +268,11 @@ impl<E: Environment> Shared<E> {
         // Blocks are cut at ends of segments and of buffers as well.
         let blocks = 2 * bytes.div_ceil(payload) + 2;
         let bytes = bytes + blocks * ((HEADER + FRAME) as u64 + granule);
-        let left = self.geometry.room(state.next_position);
-        let left = left.saturating_sub(state.filling.bytes());
+        let bytes = match room {
+            Room::Usual => bytes + self.kept_bytes,
+            Room::Kept => bytes,
+        };
+        let left = self.left_of_segment(state);
         let whole = self.geometry.segment - 2 * granule;
         let segments = bytes.saturating_sub(left).div_ceil(whole);
         let missing = segments.saturating_sub(state.segments.at_hand());
@@ -355,8 +398,7 @@ impl<E: Environment> Shared<E> {
             // Whoever gives a promise back looks at this after it has done so: see `Reservation`.
             self.reserving.fetch_add(1, Ordering::SeqCst);
             let all = self.reserved.load(Ordering::SeqCst) + bytes;
-            let left = self.geometry.room(state.next_position);
-            let left = left.saturating_sub(state.filling.bytes());
+            let left = self.left_of_segment(&state);
             let is_there = all <= most && (all <= left / 2 || state.segments.has_spare());
             if is_there {
                 self.reserved.fetch_add(bytes, Ordering::SeqCst);

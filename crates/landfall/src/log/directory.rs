@@ -282,6 +282,11 @@ impl<E: Environment> Directory<E> {
             tail: end.place,
             next_lsn: end.next_lsn,
             first_lsn: record.first_lsn,
+            kept_bytes: if planted!(self.environment, LogForAll) {
+                0
+            } else {
+                kept_bytes(record.kind, geometry)
+            },
         }));
         let preallocator =
             preallocator::start(&shared).map_err(Error::io("start a thread of the log"))?;
@@ -329,6 +334,14 @@ fn tell_of_cut_off(end: &End) {
             next = end.next_lsn,
             "blocks behind the end are cut off: they were being written when the power or the process went, or the first of them is damaged"
         );
+    }
+}
+
+/// Bytes of a log that are kept for what frees more than it takes: where the disk is full, a removal can be logged all the same.
+fn kept_bytes(kind: Kind, geometry: Geometry) -> u64 {
+    match kind {
+        Kind::Store => geometry.segment / 4,
+        _ => 0,
     }
 }
 

@@ -18,8 +18,9 @@ use crate::Error;
 use crate::environment::Buffer;
 use crate::environment::{Environment, File, FileOf, Storage, planted};
 
-/// Segments that a log is made with: one to write to, and the one behind it that must always be there.
-pub(crate) const FIRST_SEGMENTS: u64 = 2;
+/// Segments that a log is made with: one to write to, the one behind it that must always be there, and one more, or a log
+/// on a full disk could never leave the first one.
+pub(crate) const FIRST_SEGMENTS: u64 = 3;
 
 /// Bytes of a file without a header that are searched at once: of whole granules, whatever these are.
 const SEARCHED: usize = 64 << 10;

@@ -9,7 +9,7 @@
 //! - `reader` reads records back; `counters` says what was done; `inspect` looks from outside, `salvage` copies what a
 //!   damaged one still has.
 
-mod append;
+pub(crate) mod append;
 #[cfg(test)]
 mod bad_reads;
 pub(crate) mod batch_assembler;
@@ -65,6 +65,7 @@ pub use future::Commit;
 pub use inspect::{Block, Fragment, Inspection, SegmentFile};
 pub use salvage::{Missing, Salvage};
 
+use self::append::Room;
 use self::format::Kind;
 use self::shared::Shared;
 use crate::environment::{Environment, Machine, machine};
@@ -256,11 +257,15 @@ impl<E: Environment> Handle<E> {
     }
 
     pub fn append(&self, record: &[u8]) -> Result<Lsn, Error> {
-        self.shared.append(&[record], None).map(Lsn)
+        self.append_in(Room::Usual, record)
+    }
+
+    pub fn append_in(&self, room: Room, record: &[u8]) -> Result<Lsn, Error> {
+        self.shared.append(&[record], None, room).map(Lsn)
     }
 
     pub fn append_batch(&self, records: &[&[u8]]) -> Result<Range<Lsn>, Error> {
-        let first = self.shared.append(records, None)?;
+        let first = self.shared.append(records, None, Room::Usual)?;
         Ok(Lsn(first)..Lsn(first + records.len() as u64))
     }
 
@@ -290,8 +295,17 @@ impl<E: Environment> Handle<E> {
         record: &[u8],
         done: impl FnOnce(Result<Lsn, Error>) + Send + 'static,
     ) -> Result<Lsn, Error> {
+        self.append_then_in(Room::Usual, record, done)
+    }
+
+    pub fn append_then_in(
+        &self,
+        room: Room,
+        record: &[u8],
+        done: impl FnOnce(Result<Lsn, Error>) + Send + 'static,
+    ) -> Result<Lsn, Error> {
         let done = Box::new(done);
-        self.shared.append(&[record], Some(done)).map(Lsn)
+        self.shared.append(&[record], Some(done), room).map(Lsn)
     }
 
     pub fn append_async(&self, record: &[u8]) -> Result<Commit, Error> {

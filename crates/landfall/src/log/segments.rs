@@ -157,6 +157,17 @@ impl<E: Environment> Segments<E> {
         self.ready() > self.entered + 1
     }
 
+    /// Whole segments behind this one that can be entered as they are; `None`: it cannot be entered itself.
+    pub fn behind(&self, sequence: u64) -> Option<u64> {
+        let is_there = sequence <= self.entered || sequence < self.ready();
+        is_there.then(|| self.ready().saturating_sub(sequence + 1))
+    }
+
+    /// Whether all are there that are made ahead.
+    pub fn is_complete(&self) -> bool {
+        self.ready() > self.entered + self.spare
+    }
+
     /// How many can be entered without one that needs more space.
     pub fn at_hand(&self) -> u64 {
         // The last one cannot be entered. After opening the one that is entered may be yet to be made.
@@ -172,8 +183,7 @@ impl<E: Environment> Segments<E> {
     /// Whether nothing is to be done before another one is entered.
     #[cfg(test)]
     pub fn is_settled(&self) -> bool {
-        let is_made = self.ready() > self.entered + self.spare;
-        is_made && self.free.len() as u64 <= self.spare && self.is_written_ahead()
+        self.is_complete() && self.free.len() as u64 <= self.spare && self.is_written_ahead()
     }
 
     /// Whether zeros may go on being written to it.
@@ -214,7 +224,7 @@ impl<E: Environment> Segments<E> {
     /// What is to be done next; zeros are only written if `may_zero` says so.
     pub fn task(&mut self, may_zero: bool) -> Option<Task<E>> {
         // One more than can be entered: the one that is behind the last of them.
-        if self.ready() < self.entered + self.spare + 1 && self.failure.is_none() {
+        if !self.is_complete() && self.failure.is_none() {
             let used = self.free.pop();
             let number = used.unwrap_or_else(|| {
                 self.next_number += 1;

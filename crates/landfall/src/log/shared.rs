@@ -130,6 +130,8 @@ pub(crate) struct Shared<E: Environment> {
     pub log: u64,
     pub epoch: u64,
     pub(super) block_bytes: u64,
+    /// Bytes of segments that are there which are kept for [`Room::Kept`].
+    pub(super) kept_bytes: u64,
     pub state: E::Mutex<State<E>>,
     pub control: E::Mutex<ControlFile<E>>,
     /// Those who wait for one of the two groups to be durable.
@@ -164,6 +166,7 @@ pub(crate) struct Begin<E: Environment> {
     pub tail: super::scan::Place,
     pub next_lsn: u64,
     pub first_lsn: u64,
+    pub kept_bytes: u64,
 }
 
 pub(super) type StateOf<'a, E> = <E as Environment>::Guard<'a, State<E>>;
@@ -181,6 +184,7 @@ impl<E: Environment> Shared<E> {
             tail,
             next_lsn,
             first_lsn,
+            kept_bytes,
         } = begin;
         let spare = Group::new(options.buffer_bytes, 1);
         let from = WriteFrom {
@@ -219,6 +223,7 @@ impl<E: Environment> Shared<E> {
         };
         Shared {
             block_bytes: options.block_bytes(geometry),
+            kept_bytes,
             environment,
             geometry,
             options,

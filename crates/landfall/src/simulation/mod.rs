@@ -138,8 +138,22 @@ fn a_store_on_a_full_disk_opens_and_can_be_emptied() {
 }
 
 #[test]
+fn a_store_on_a_full_disk_can_be_emptied_key_by_key() {
+    keeps_its_promises(16, |seed| store::full_disk::emptied_key_by_key(seed, None));
+}
+
+#[test]
 fn what_a_range_removes_on_a_full_disk_makes_room_though_rows_wait() {
-    keeps_its_promises(4, store::full_disk::rows_wait_in_each_group);
+    keeps_its_promises(4, |seed| {
+        store::full_disk::rows_wait_in_each_group(seed, None)
+    });
+}
+
+#[test]
+fn what_a_log_has_that_filled_the_disk_alone_can_be_removed() {
+    keeps_its_promises(16, |seed| {
+        store::full_disk::full_before_the_first_checkpoint(seed, None)
+    });
 }
 
 #[test]
@@ -264,7 +278,15 @@ fn every_mistake_planted_in_a_store_is_caught() {
 
 #[test]
 fn every_mistake_planted_where_there_is_no_space_is_caught() {
-    catch_all(&Fault::NO_SPACE, &[("full disk", &store::full_disk::play)]);
+    let plays: [Named<'_>; 3] = [
+        ("full disk", &store::full_disk::play),
+        ("full log", &store::full_disk::rows_wait_in_each_group),
+        (
+            "before",
+            &store::full_disk::full_before_the_first_checkpoint,
+        ),
+    ];
+    catch_all(&Fault::NO_SPACE, &plays);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 
 use super::changes::Changes;
 use super::choose::Effort;
-use super::control::{Control, ControlFile};
+use super::control::{Control, ControlFile, Draft};
 use super::counters::Written;
 use super::data_file::Pages;
 use super::groups::{Chosen, Groups, Order, Piece, Pieces, Scope, Writing};
@@ -48,6 +48,8 @@ pub(crate) struct Checkpoints<E: Environment> {
     /// The number of the last one.
     pub number: u64,
     pub control: Option<ControlFile<E>>,
+    /// What that is made of, where there is none yet.
+    pub draft: Option<Draft<E>>,
     /// The number of the data file.
     pub data: u64,
     /// Attempts to write leaves since the store was opened.
@@ -501,7 +503,7 @@ impl<E: Environment> Shared<E> {
                 file.write(control, forgets_one)
                     .map_err(|error| (error, false))
             }
-            None => ControlFile::create(&self.environment, control)
+            None => ControlFile::create(&self.environment, control, checkpoints.draft.take())
                 .map(|file| checkpoints.control = Some(file)),
         };
         if let Err((error, is_unchanged)) = noted {

@@ -4,6 +4,7 @@
 //! whatever a power cut leaves of one, the other is whole. The file appears whole, by a rename, with the first checkpoint, and
 //! anew whenever the store is opened, since a process that was killed may have left a copy, or the name, to the kernel.
 
+use std::io;
 use std::path::PathBuf;
 
 use crc32c::crc32c;
@@ -155,6 +156,15 @@ pub(crate) fn read<E: Environment>(
     }
 }
 
+/// The control file cannot be made.
+fn making(error: io::Error) -> Error {
+    if is_full(&error) {
+        let bytes = 2 * COPY as u64;
+        return Error::NoSpace { bytes };
+    }
+    Error::io("make the control file of the store")(error)
+}
+
 /// The control file is damaged.
 pub(crate) fn corrupt(offset: u64, what: &str) -> Error {
     Error::Corrupt {
@@ -164,6 +174,9 @@ pub(crate) fn corrupt(offset: u64, what: &str) -> Error {
     }
 }
 
+/// A file of its size, which is to become it.
+pub(crate) struct Draft<E: Environment>(FileOf<E>);
+
 /// The file, to be written.
 pub(crate) struct ControlFile<E: Environment> {
     file: FileOf<E>,
@@ -171,17 +184,36 @@ pub(crate) struct ControlFile<E: Environment> {
 }
 
 impl<E: Environment> ControlFile<E> {
+    /// What the file is made of, in place of what an attempt before may have left: from here on there is space for it.
+    pub fn draft(environment: &E) -> Result<Draft<E>, Error> {
+        ControlFile::make_draft(environment)
+            .map(Draft)
+            .map_err(making)
+    }
+
+    fn make_draft(environment: &E) -> io::Result<FileOf<E>> {
+        let storage = environment.storage();
+        if storage.names()?.iter().any(|name| name == CONTROL_DRAFT) {
+            storage.remove(CONTROL_DRAFT)?;
+        }
+        let file = storage.create(CONTROL_DRAFT)?;
+        file.allocate(2 * COPY as u64)?;
+        Ok(file)
+    }
+
     /// Makes the file, durably, in place of one that may be there. If that fails, also whether what was there still counts.
-    pub fn create(environment: &E, control: Control) -> Result<ControlFile<E>, (Error, bool)> {
+    pub fn create(
+        environment: &E,
+        control: Control,
+        draft: Option<Draft<E>>,
+    ) -> Result<ControlFile<E>, (Error, bool)> {
         let storage = environment.storage();
         let mut is_unchanged = true;
-        let mut make = || {
-            let names = storage.names()?;
-            if names.iter().any(|name| name == CONTROL_DRAFT) {
-                storage.remove(CONTROL_DRAFT)?;
-            }
-            let file = storage.create(CONTROL_DRAFT)?;
-            file.allocate(2 * COPY as u64)?;
+        let make = || {
+            let file = match draft {
+                Some(Draft(file)) => file,
+                None => ControlFile::make_draft(environment)?,
+            };
             let mut buffer = Buffer::new(2 * COPY);
             for at in [0, COPY] {
                 control.encode(buffer.bytes_mut(at..at + COPY));
@@ -197,21 +229,13 @@ impl<E: Environment> ControlFile<E> {
             }
             Ok(ControlFile { file, buffer })
         };
-        make().map_err(|error| {
-            let error = match error {
-                error if is_full(&error) => Error::NoSpace {
-                    bytes: 2 * COPY as u64,
-                },
-                error => Error::io("make the control file of the store")(error),
-            };
-            (error, is_unchanged)
-        })
+        make().map_err(|error| (making(error), is_unchanged))
     }
 
     /// Makes the record of a file that is there durable, whoever wrote it: in its place, or, where the disk is full, in the file itself, as
     /// every checkpoint does.
     pub fn renew(environment: &E, control: Control) -> Result<ControlFile<E>, Error> {
-        match ControlFile::create(environment, control) {
+        match ControlFile::create(environment, control, None) {
             Err((Error::NoSpace { .. }, true)) => {}
             made => return made.map_err(|(error, _)| error),
         }
@@ -277,7 +301,7 @@ mod tests {
                 .iter()
                 .all(|copy| matches!(copy, Copy::Valid(found) if *found == control))
         };
-        let Ok(mut file) = ControlFile::create(&system, control()) else {
+        let Ok(mut file) = ControlFile::create(&system, control(), None) else {
             panic!("memory can be written");
         };
         assert!(is_in_both(control()));

@@ -79,9 +79,20 @@ impl<E: Environment> Shared<E> {
         Ok(())
     }
 
+    /// Commits; where the log has no space for it once more, when a checkpoint has left it segments that it needs no more.
+    pub fn with_room_in_log<T>(
+        self: &Arc<Self>,
+        commit: impl Fn() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        match commit() {
+            Err(Error::NoSpace { .. }) if self.makes_room_in_log() => commit(),
+            done => done,
+        }
+    }
+
     /// Makes a checkpoint of all changes for a commit for which the log has no space: whether that is worth trying again, since the log may
     /// have segments that it needs no more. Where nothing was committed since one was tried for that, another one would leave no more.
-    pub fn makes_room_in_log(self: &Arc<Self>) -> bool {
+    fn makes_room_in_log(self: &Arc<Self>) -> bool {
         let commits = self.commits.load(Ordering::Relaxed);
         let is_new = self.room_made_at.swap(commits, Ordering::Relaxed) != commits;
         is_new && self.checkpoint(Goal::Everything).is_ok()

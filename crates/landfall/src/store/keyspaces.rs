@@ -15,6 +15,7 @@ use super::shared::Shared;
 use super::snapshots::Committing;
 use super::tree::{Keyspace, Leaves};
 use crate::environment::Environment;
+use crate::log::append::Room;
 use crate::{Error, Lsn};
 
 /// The keyspaces that there are.
@@ -84,10 +85,23 @@ impl<E: Environment> Shared<E> {
 
     /// Makes a keyspace, durably, or finds the one of this name.
     pub fn open_keyspace(
-        &self,
+        self: &Arc<Self>,
         name: &str,
         options: &KeyspaceOptions,
     ) -> Result<Arc<Keyspace<E>>, Error> {
+        let (keyspace, made) = self.with_room_in_log(|| self.find_or_make(name, options))?;
+        if let Some(lsn) = made {
+            self.log.commit_to(lsn)?;
+        }
+        Ok(keyspace)
+    }
+
+    /// The keyspace of this name, and by which commit it was made just now, if it was.
+    fn find_or_make(
+        &self,
+        name: &str,
+        options: &KeyspaceOptions,
+    ) -> Result<(Arc<Keyspace<E>>, Option<Lsn>), Error> {
         options.check()?;
         if name.len() > MOST_KEY {
             return Err(Error::TooLarge {
@@ -102,7 +116,7 @@ impl<E: Environment> Shared<E> {
         let (found, id) = (keyspaces.all.values().find(named).cloned(), keyspaces.next);
         drop(keyspaces);
         if let Some(found) = found {
-            return Ok(found);
+            return Ok((found, None));
         }
         if id >= MOST_KEYSPACES {
             return Err(Error::Options(
@@ -120,9 +134,7 @@ impl<E: Environment> Shared<E> {
             keyspaces.all.insert(id, keyspace.clone());
             keyspaces.next = id + 1;
         })?;
-        drop(committing);
-        self.log.commit_to(lsn)?;
-        Ok(keyspace)
+        Ok((keyspace, Some(lsn)))
     }
 
     /// Changes what is known of keyspaces by a commit, which is not durable yet.
@@ -132,7 +144,11 @@ impl<E: Environment> Shared<E> {
         record: &Record<'_>,
         change: impl FnOnce(&mut Keyspaces<E>),
     ) -> Result<Lsn, Error> {
-        let lsn = self.log.append(&record.encode())?;
+        let room = match record {
+            Record::Remove { .. } => Room::Kept,
+            _ => Room::Usual,
+        };
+        let lsn = self.log.append_in(room, &record.encode())?;
         let mut keyspaces = E::exclude(&self.keyspaces);
         change(&mut keyspaces);
         keyspaces.changed = lsn.0;
@@ -141,8 +157,8 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Removes a keyspace and everything in it, durably.
-    pub fn remove_keyspace(&self, keyspace: &Keyspace<E>) -> Result<(), Error> {
-        let lsn = self.forget_keyspace(keyspace)?;
+    pub fn remove_keyspace(self: &Arc<Self>, keyspace: &Keyspace<E>) -> Result<(), Error> {
+        let lsn = self.with_room_in_log(|| self.forget_keyspace(keyspace))?;
         self.log.commit_to(lsn)
     }
 

@@ -6,8 +6,10 @@
 
 use super::checkpoint::{Checkpoints, Durable};
 use super::choose::Effort;
+use super::control::ControlFile;
 use super::groups::{Chosen, Scope, Writing};
 use super::shared::Shared;
+use crate::Error;
 use crate::environment::{Environment, planted};
 
 /// Bytes that are kept for groups that free more than they take, besides what the root takes.
@@ -60,6 +62,28 @@ impl<E: Environment> Shared<E> {
     /// Whether the last root is without the last change of keyspaces.
     pub(super) fn lacks_change(&self, checkpoints: &Checkpoints<E>) -> bool {
         E::share(&self.keyspaces).changed >= checkpoints.end
+    }
+
+    /// Makes the data file of a store that has none yet, with what is kept, and keeps space for the control file: before the log can take
+    /// all that there is.
+    pub(super) fn make_room_for_removals(&self) -> Result<(), Error> {
+        if self.data.get().is_some() {
+            return Ok(());
+        }
+        let mut checkpoints = E::lock(&self.checkpoints);
+        let made = self
+            .make_data_file(&mut checkpoints.data)
+            .and_then(|()| ControlFile::draft(&self.environment));
+        match made {
+            Ok(draft) => {
+                checkpoints.draft = Some(draft);
+                self.keep_spare(&checkpoints);
+            }
+            // It opens all the same.
+            Err(Error::NoSpace { .. }) => {}
+            Err(other) => return Err(other),
+        }
+        Ok(())
     }
 
     /// Keeps as many bytes as a checkpoint takes that frees more; on a full disk as soon as they are free.

@@ -383,6 +383,7 @@ pub(super) fn open<E: Environment>(
             durable: loaded.durable,
             number: restart.checkpoint,
             control: control_file,
+            draft: None,
             data: data_file,
             end,
             attempts: 0,
@@ -419,6 +420,7 @@ pub(super) fn open<E: Environment>(
         log,
     });
     tracing::debug!(?restart, "the store is open");
+    shared.make_room_for_removals()?;
     let started = shared
         .start()
         .and_then(|()| match shared.options.protection {

@@ -32,6 +32,7 @@ use super::tree::{Keyspace, Place, group_of, parts_of};
 use super::{MOST_KEY, MOST_VALUE};
 use crate::environment::{Environment, planted};
 use crate::log::Handle as Log;
+use crate::log::append::Room;
 use crate::log::event_count::EventCount;
 use crate::log::interval::commit_at_intervals;
 use crate::log::waiters::Waiters;
@@ -143,7 +144,9 @@ impl<E: Environment> Shared<E> {
             },
             // Nobody asks what becomes of it: if it cannot be durable, the next one cannot be logged.
             Policy::Group => {
-                let append = |log: &Log<E>, record: &[u8]| Ok((log.append_then(record, drop)?, ()));
+                let append = |log: &Log<E>, room, record: &[u8]| {
+                    Ok((log.append_then_in(room, record, drop)?, ()))
+                };
                 self.log_and_apply(writes, checks, append).map(drop)
             }
             Policy::Interval(_) => self.write(writes, checks).map(drop),
@@ -156,7 +159,7 @@ impl<E: Environment> Shared<E> {
         writes: impl Into<Writes>,
         checks: Option<&Checks>,
     ) -> Result<Option<Lsn>, Error> {
-        let append = |log: &Log<E>, record: &[u8]| Ok((log.append(record)?, ()));
+        let append = |log: &Log<E>, room, record: &[u8]| Ok((log.append_in(room, record)?, ()));
         let applied = self.log_and_apply(writes.into(), checks, append)?;
         Ok(applied.map(|(lsn, ())| lsn))
     }
@@ -167,9 +170,9 @@ impl<E: Environment> Shared<E> {
         writes: Writes,
         checks: Option<&Checks>,
     ) -> Result<Option<Commit>, Error> {
-        let append = |log: &Log<E>, record: &[u8]| {
+        let append = |log: &Log<E>, room, record: &[u8]| {
             let (commit, done) = Commit::new();
-            Ok((log.append_then(record, done)?, commit))
+            Ok((log.append_then_in(room, record, done)?, commit))
         };
         let applied = self.log_and_apply(writes, checks, append)?;
         Ok(applied.map(|(_, commit)| commit))
@@ -179,25 +182,21 @@ impl<E: Environment> Shared<E> {
         self: &Arc<Self>,
         writes: Writes,
         checks: Option<&Checks>,
-        append: impl Fn(&Log<E>, &[u8]) -> Result<(Lsn, T), Error>,
+        append: impl Fn(&Log<E>, Room, &[u8]) -> Result<(Lsn, T), Error>,
     ) -> Result<Option<(Lsn, T)>, Error> {
         check_sizes(&writes)?;
         let writes = writes.in_order();
         if writes.is_empty() && checks.is_none() {
             return Ok(None);
         }
+        let is_removal = writes.gives_nothing();
         if !writes.is_empty() {
-            self.wait_for_room(writes.gives_nothing())?;
+            self.wait_for_room(is_removal)?;
         }
         let encoded = writes.record().encode();
-        let append = |log: &Log<E>, record: &[u8]| append(log, record);
-        match self.log_and_apply_now(&writes, &encoded, checks, append) {
-            // A checkpoint may leave the log segments that it needs no more.
-            Err(Error::NoSpace { .. }) if self.makes_room_in_log() => {
-                self.log_and_apply_now(&writes, &encoded, checks, append)
-            }
-            done => done,
-        }
+        let room = if is_removal { Room::Kept } else { Room::Usual };
+        let append = |log: &Log<E>, record: &[u8]| append(log, room, record);
+        self.with_room_in_log(|| self.log_and_apply_now(&writes, &encoded, checks, append))
     }
 
     fn log_and_apply_now<T>(

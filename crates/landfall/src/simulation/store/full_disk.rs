@@ -20,31 +20,35 @@ use crate::store::iterate::{Bounds, Own, Range};
 use crate::store::record::{Write, Writes};
 use crate::store::removed::KeyRange;
 use crate::store::snapshots::View;
-use crate::{Compression, Error, KeyspaceOptions, StoreOptions};
+use crate::{Compression, Error, KeyspaceOptions};
 
 const WAY: Way = Way::ALL[0];
 /// Rows of one commit.
 const BATCH: usize = 20;
+/// A row behind all others.
+const MORE: &[u8] = &[255; 10];
+/// Bytes of memory that a store has.
+const LITTLE: usize = 16 << 10;
+/// With so many nothing is written unasked before the disk is full.
+const MUCH: usize = 1 << 20;
 /// Bytes that the disk has for all files.
 const SPACE: u64 = 512 << 10;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-fn options(buffer_percent: u8) -> StoreOptions {
-    unasked(16 << 10, 64 << 10).buffer_percent(buffer_percent)
-}
-
 /// What a store has, and the mistake that it makes.
 #[derive(Clone, Copy)]
 struct Scene {
     percent: u8,
+    memory: usize,
     planted: Option<Fault>,
 }
 
 impl Scene {
     fn open_store(self, disk: &Disk, rng: &mut Rng) -> Result<Store, Broken> {
         let environment = Simulated::new(disk, WAY, self.planted, rng.u64(..));
-        let store = Handle::open(&environment, options(self.percent));
+        let options = unasked(self.memory, 64 << 10).buffer_percent(self.percent);
+        let store = Handle::open(&environment, options);
         let store = store.map_err(|error| format!("it does not open: {error}"))?;
         Ok(Arc::new(store))
     }
@@ -106,6 +110,36 @@ fn remove_before(
     Ok(())
 }
 
+/// Commits of one row each.
+struct Single<'a> {
+    store: &'a Store,
+    keyspace: &'a Keyspace,
+}
+
+impl Single<'_> {
+    fn write(&self, key: &[u8], value: Option<Vec<u8>>) -> Result<(), Error> {
+        let write = Write {
+            keyspace: self.keyspace.id,
+            key: key.to_vec(),
+            value,
+        };
+        self.store.shared.commit(vec![write], None)
+    }
+
+    fn remove(&self, key: &[u8]) -> Result<(), Error> {
+        self.write(key, None)
+    }
+
+    /// Gives the same row again, which takes no more memory; whether it had space.
+    fn give(&self, rng: &mut Rng) -> Result<bool, Broken> {
+        match self.write(MORE, Some(vec![7; rng.usize(0..60)])) {
+            Ok(()) => Ok(true),
+            Err(Error::NoSpace { .. }) => Ok(false),
+            Err(other) => Err(wrong(other)),
+        }
+    }
+}
+
 fn has(store: &Store, keyspace: &Keyspace, rows: &Rows) -> Result<(), Broken> {
     let view = Arc::new(View::new(store));
     let all = Bounds::of::<&[u8]>(&..);
@@ -122,19 +156,21 @@ fn key(first: u8) -> Vec<u8> {
 }
 
 /// A store on a disk that is not full yet, with so much memory that nothing is written unasked.
-fn with_memory(rng: &mut Rng) -> Result<(Disk, Store, Keyspace), Broken> {
+fn with_memory(rng: &mut Rng, planted: Option<Fault>) -> Result<(Disk, Store, Keyspace), Broken> {
     let disk = Disk::new(WAY.block(), rng.u64(..));
-    let environment = Simulated::new(&disk, WAY, None, rng.u64(..));
-    let store = Handle::open(&environment, unasked(1 << 20, 64 << 10));
-    let store = Arc::new(store.map_err(wrong)?);
-    let keyspace = rows_of(&store)?;
+    let scene = Scene {
+        percent: 0,
+        memory: MUCH,
+        planted,
+    };
+    let (store, keyspace) = scene.open(&disk, rng)?;
     Ok((disk, store, keyspace))
 }
 
-/// A row waits in every group, all is removed with a range, and not a byte is free but those that are kept.
-pub(crate) fn rows_wait_in_each_group(seed: u64) -> Outcome {
+/// A row waits in every group, all is removed with a range, and not a byte is free but those that are kept, in the log neither.
+pub(crate) fn rows_wait_in_each_group(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, _| {
-        let (disk, store, keyspace) = with_memory(rng)?;
+        let (disk, store, keyspace) = with_memory(rng, planted)?;
         let given = |key: Vec<u8>, bytes: usize| Write {
             keyspace: keyspace.id,
             key,
@@ -159,6 +195,11 @@ pub(crate) fn rows_wait_in_each_group(seed: u64) -> Outcome {
         disk.set_space(0);
         let free = std::iter::from_fn(|| store.shared.space.take(512));
         let held: Vec<_> = free.collect();
+        let one = Single {
+            store: &store,
+            keyspace: &keyspace,
+        };
+        while one.give(rng)? {}
         remove_before(&store, &keyspace, &mut Rows::new(), vec![255; 99])?;
         let made = store.shared.checkpoint(Goal::Everything);
         made.map_err(|error| format!("all is removed, and no checkpoint can be made: {error}"))?;
@@ -170,7 +211,7 @@ pub(crate) fn rows_wait_in_each_group(seed: u64) -> Outcome {
 /// A key is written again and again, until the log would be full of what is needed no more: nobody asks for a checkpoint for want of memory.
 pub(crate) fn log_fills(seed: u64) -> Outcome {
     simulate(seed, move |rng, _| {
-        let (disk, store, keyspace) = with_memory(rng)?;
+        let (disk, store, keyspace) = with_memory(rng, None)?;
         let write = |number: u32| {
             let write = Write {
                 keyspace: keyspace.id,
@@ -193,11 +234,83 @@ pub(crate) fn log_fills(seed: u64) -> Outcome {
     })
 }
 
+/// Fills a disk, and removes every row by a commit of its own, while others would put more.
+pub(crate) fn emptied_key_by_key(seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, _| {
+        let scene = Scene {
+            percent: [0, 11][rng.usize(0..2)],
+            memory: LITTLE,
+            planted,
+        };
+        let disk = Disk::new(WAY.block(), rng.u64(..));
+        disk.set_space(SPACE);
+        let (store, keyspace) = scene.open(&disk, rng)?;
+        let mut rows = Rows::new();
+        let filled = fill(&store, &keyspace, &mut rows, rng)?;
+        disk.set_space(0);
+        let one = Single {
+            store: &store,
+            keyspace: &keyspace,
+        };
+        for (number, key) in rows.keys().enumerate() {
+            one.give(rng)?;
+            one.remove(key).map_err(|error| {
+                let counters = store.counters();
+                format!("removal {number} of {filled} is refused: {error}; {counters:?}")
+            })?;
+        }
+        let removed = one.remove(MORE);
+        removed.map_err(|error| format!("the last row cannot be removed: {error}"))?;
+        rows.clear();
+        let made = store.shared.checkpoint(Goal::Everything);
+        made.map_err(|error| format!("it cannot be emptied: {error}"))?;
+        has(&store, &keyspace, &rows)?;
+        let again = fill(&store, &keyspace, &mut rows, rng)?;
+        must(again > filled / 2, || {
+            format!("{filled} rows had space once, and {again} when it was empty again")
+        })?;
+        has(&store, &keyspace, &rows)
+    })
+}
+
+/// The log fills a disk before any leaf was written. What it has can be removed all the same, with a range or as a keyspace.
+pub(crate) fn full_before_the_first_checkpoint(seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, _| {
+        let (disk, store, keyspace) = with_memory(rng, planted)?;
+        disk.set_space(SPACE);
+        let mut rows = Rows::new();
+        let filled = fill(&store, &keyspace, &mut rows, rng)?;
+        must(store.counters().leaves == 0, || {
+            "leaves were written".to_owned()
+        })?;
+        has(&store, &keyspace, &rows)?;
+        disk.set_space(0);
+        let keyspace = if rng.bool() {
+            remove_before(&store, &keyspace, &mut rows, vec![255; 99])?;
+            keyspace
+        } else {
+            let gone = store.shared.remove_keyspace(&keyspace);
+            gone.map_err(|error| format!("a keyspace cannot be removed: {error}"))?;
+            rows.clear();
+            rows_of(&store)?
+        };
+        let made = store.shared.checkpoint(Goal::Everything);
+        made.map_err(|error| format!("all is removed, and no checkpoint can be made: {error}"))?;
+        has(&store, &keyspace, &rows)?;
+        let again = fill(&store, &keyspace, &mut rows, rng)?;
+        must(again > filled / 2, || {
+            format!("{filled} rows had space once, and {again} when it was empty again")
+        })?;
+        has(&store, &keyspace, &rows)
+    })
+}
+
 /// Fills a disk, makes room by removals, opens the store when there is no space at all, and empties it.
 pub(crate) fn play(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, _| {
         let scene = Scene {
             percent: [0, 11][rng.usize(0..2)],
+            memory: LITTLE,
             planted,
         };
         let disk = Disk::new(WAY.block(), rng.u64(..));
@@ -281,6 +394,7 @@ pub(crate) fn removed_meanwhile(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, _| {
         let scene = Scene {
             percent: 0,
+            memory: LITTLE,
             planted,
         };
         let disk = Disk::new(WAY.block(), rng.u64(..));
