@@ -95,13 +95,16 @@ const STORE: [Named<'static>; 10] = [
     ("no space", &|seed, planted| {
         store::play(Kind::NoSpace, seed, planted)
     }),
-    ("killed in a checkpoint", &store::killed_in_checkpoint),
+    (
+        "killed in a checkpoint",
+        &store::checkpoints::killed_in_checkpoint,
+    ),
     (
         "removed before a checkpoint",
-        &store::removed_before_checkpoint,
+        &store::checkpoints::removed_before_checkpoint,
     ),
-    ("torn at home", &store::torn_at_home),
-    ("damaged", &store::play_damage),
+    ("torn at home", &store::at_home::torn_at_home),
+    ("damaged", &store::failing::play_damage),
 ];
 
 const DAMAGE: [Named<'static>; 1] = [("damaged", &damage::play)];
@@ -196,7 +199,7 @@ fn every_call_of_a_store_may_fail() {
                     // It would be tried for ever.
                     continue;
                 }
-                let broken = store::every_call(seed, how, stays, None).broken;
+                let broken = store::failing::every_call(seed, how, stays, None).broken;
                 assert_eq!(broken, None, "seed {seed}, {how:?}, stays: {stays}");
             }
         }
@@ -297,14 +300,17 @@ fn a_mistake_planted_where_a_keyspace_is_removed_meanwhile_is_caught() {
 
 #[test]
 fn every_mistake_planted_in_leaves_at_home_is_caught() {
-    catch_all(&Fault::HOMES, &[("torn at home", &store::torn_at_home)]);
+    catch_all(
+        &Fault::HOMES,
+        &[("torn at home", &store::at_home::torn_at_home)],
+    );
 }
 
 #[test]
 fn every_mistake_planted_in_runs_is_caught() {
     let plays: [Named<'_>; 2] = [
         ("runs", &store::play_runs),
-        ("removed", &store::removed_before_checkpoint),
+        ("removed", &store::checkpoints::removed_before_checkpoint),
     ];
     catch_all(&Fault::RUNS, &plays);
 }
@@ -318,7 +324,8 @@ fn mistakes_of_leaves_at_home_are_caught_with_each_protection() {
         Protection::Image,
         Protection::Atomic,
     ] {
-        let play = move |seed, planted| store::torn_at_home_with(Some(protection), seed, planted);
+        let play =
+            move |seed, planted| store::at_home::torn_at_home_with(Some(protection), seed, planted);
         catch_all(&shared, &[(&protection.to_string(), &play)]);
     }
 }
