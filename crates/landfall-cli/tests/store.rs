@@ -56,16 +56,18 @@ fn a_store_is_shown_dumped_and_verified_and_what_is_damaged_is_said() {
     let data = names(&path)
         .into_iter()
         .find(|name| name.starts_with("data-"));
-    let data = OpenOptions::new()
-        .write(true)
-        .open(path.join(data.unwrap()));
-    // The first leaf is the first page.
-    data.unwrap().write_all_at(b"rot", 60).unwrap();
+    let data = path.join(data.unwrap());
+    // Its first occurrence is stored as it is, and pages above leaves have no first key.
+    let key = b"apple 00";
+    let bytes = std::fs::read(&data).unwrap();
+    let at = bytes.windows(key.len()).position(|part| part == key);
+    let data = OpenOptions::new().write(true).open(data).unwrap();
+    data.write_all_at(b"rot", at.unwrap() as u64).unwrap();
     let damaged = run(dir.path(), ["store", "verify", "store"]);
     assert_eq!(damaged.code, Some(1), "{damaged:#?}");
     let said = "of 3 leaves 1 cannot be read; all other keys, and the log, are whole";
     assert!(damaged.stderr.contains(said), "{damaged:#?}");
-    let which = r#"stock: keys from the first before "apple 14" are in a leaf at byte 0"#;
+    let which = r#"stock: keys from the first before "apple 14" are in a leaf at byte "#;
     assert!(damaged.stdout.contains(which), "{damaged:#?}");
 }
 
