@@ -33,8 +33,8 @@ pub enum Error {
     },
     /// What a shard has done could not be put where results are kept.
     #[error(
-        "{source}; what the shard did is kept in {}: run it again on this machine, in this directory or with the same --work, and it is sent",
-        path.display()
+        "{}; what the shard did is kept in {}: run it again on this machine, in this directory or with the same --work, and it is sent",
+        why_unsent(source), path.display()
     )]
     Unsent {
         /// Where it is.
@@ -58,5 +58,12 @@ impl Error {
             path,
             source,
         }
+    }
+}
+
+fn why_unsent(error: &Error) -> String {
+    match error {
+        Error::Stopped => "stopped before the store had answered".to_owned(),
+        error => error.to_string(),
     }
 }

@@ -97,7 +97,8 @@ impl ShardRun<'_> {
         let own = |name: &str| private.path().join(name);
         let (results, recording) = (own("results.json"), own("recording"));
         let mut words = task.words.clone();
-        let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
+        // Of a path that begins with a hyphen a word of its own would be an option.
+        let mut add = |option: &str, value: String| words.push(format!("{option}={value}"));
         add("--json", results.display().to_string());
         match &task.share {
             Share::States { recording } => {

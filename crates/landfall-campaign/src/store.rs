@@ -10,12 +10,15 @@
 //! CAMPAIGN/shards/000003/DIGEST.json
 //! ```
 //!
-//! Threads: none but its caller's. Each call waits until the store has answered.
+//! Threads: none but its caller's. Each call waits until the store has answered, or somebody stops it.
 
 use std::fmt;
 use std::path::{Path as FilePath, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use landfall_os::Stop;
 use landfall_results::proof::Shard;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
@@ -31,6 +34,9 @@ const BEGUN: &[u8] = b"landfall campaign\n";
 /// No document of a shard has more bytes.
 pub(crate) const LARGEST_DOCUMENT: u64 = 1 << 30;
 
+/// How often it is looked whether to stop waiting for an answer.
+const GLANCE: Duration = Duration::from_millis(100);
+
 /// Where results are kept.
 pub struct ResultStore {
     store: Arc<dyn ObjectStore>,
@@ -40,6 +46,7 @@ pub struct ResultStore {
     /// As the user calls it.
     place: String,
     runtime: Runtime,
+    stop: Stop,
 }
 
 impl fmt::Debug for ResultStore {
@@ -122,6 +129,29 @@ impl ResultStore {
             directory,
             place: place.to_owned(),
             runtime,
+            stop: Stop::default(),
+        })
+    }
+
+    /// From now on a call that waits for an answer returns [`Error::Stopped`] when this is requested. What it asked for may
+    /// be done all the same.
+    #[must_use]
+    pub fn stopped_by(mut self, stop: &Stop) -> ResultStore {
+        self.stop = stop.clone();
+        self
+    }
+
+    /// Waits for an answer.
+    fn answer<F: Future>(&self, asked: F) -> Result<F::Output, Error> {
+        self.runtime.block_on(async {
+            let mut asked = pin!(asked);
+            loop {
+                match tokio::time::timeout(GLANCE, &mut asked).await {
+                    Ok(answer) => return Ok(answer),
+                    Err(_) if self.stop.is_requested() => return Err(Error::Stopped),
+                    Err(_) => {}
+                }
+            }
         })
     }
 
@@ -265,7 +295,7 @@ impl ResultStore {
     fn put_new(&self, path: &Path, bytes: Vec<u8>) -> Result<bool, Error> {
         let options = PutOptions::from(PutMode::Create);
         let put = self.store.put_opts(path, PutPayload::from(bytes), options);
-        match self.runtime.block_on(put) {
+        match self.answer(put)? {
             Ok(_) => Ok(true),
             Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
             Err(error) => Err(self.error("write", error)),
@@ -284,10 +314,8 @@ impl ResultStore {
                 file.display()
             )));
         }
-        let bytes = self
-            .runtime
-            .block_on(async { self.store.get(path).await?.bytes().await });
-        match bytes {
+        let asked = async { self.store.get(path).await?.bytes().await };
+        match self.answer(asked)? {
             Ok(bytes) => Ok(bytes.to_vec()),
             Err(object_store::Error::NotFound { .. }) => Err(Error::Document(missing())),
             Err(error) => Err(self.error("read", error)),
@@ -296,7 +324,7 @@ impl ResultStore {
 
     /// Everything below, with its size.
     fn list(&self, below: &Path) -> Result<Vec<(Path, u64)>, Error> {
-        let listed = self.runtime.block_on(async {
+        let listed = self.answer(async {
             let mut found = Vec::new();
             let mut waiting = vec![below.clone()];
             while let Some(path) = waiting.pop() {
@@ -311,7 +339,7 @@ impl ResultStore {
             }
             Ok(found)
         });
-        let mut found = listed.map_err(|error| self.error("list results", error))?;
+        let mut found = listed?.map_err(|error| self.error("list results", error))?;
         found.sort();
         Ok(found)
     }
@@ -382,7 +410,6 @@ fn directory(place: &str, path: &FilePath) -> Result<Arc<dyn ObjectStore>, Error
 fn s3(place: &str, rest: &str) -> Result<(Arc<dyn ObjectStore>, Path), Error> {
     use object_store::aws::AmazonS3Builder;
     use object_store::{ClientOptions, RetryConfig};
-    use std::time::Duration;
 
     // One provider of cryptography is compiled in; somebody else may have said so already.
     let _ = rustls::crypto::ring::default_provider().install_default();

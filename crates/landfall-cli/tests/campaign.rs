@@ -235,6 +235,26 @@ fn unsend(dir: &Path, place: &str, index: &str) -> PathBuf {
 }
 
 #[test]
+fn a_directory_to_work_in_may_begin_with_a_hyphen() {
+    let dir = scratch();
+    let dir = dir.path();
+    fs::create_dir(dir.join("results")).unwrap();
+    let command = "landfall lab sync . --sync fdatasync --ops 20 --rounds 2";
+    let text = format!(
+        "name = \"test\"\nshards = 1\nresults = \"results\"\n[[run]]\ncommand = \"{command}\"\n"
+    );
+    let Some(place) = plan_of(dir, &text) else {
+        return;
+    };
+    let ended = run(
+        dir,
+        ["campaign", "run", &place, "--shard", "1/1", "--work=-x"],
+    );
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    assert!(ended.stdout.contains(": measured"), "{ended:#?}");
+}
+
+#[test]
 fn what_could_not_be_sent_is_kept_and_sent_by_the_next_run() {
     let dir = scratch();
     let dir = dir.path();

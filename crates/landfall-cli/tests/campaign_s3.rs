@@ -3,13 +3,15 @@
 mod common;
 
 use std::fs;
-use std::process::Command;
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
 use std::sync::Barrier;
 
 use common::campaign::{assert_equals_one_run, plan, run_shard};
 use common::s3::{S3, free_port, give_credentials, landfall_at};
 use common::{Ended, is_root, scratch, skip};
 use landfall_campaign::{Plan, ResultStore};
+use rustix::process::{Pid, Signal, kill_process};
 
 const RESULTS: &str = "s3://fleet/proofs of/ours";
 /// A campaign that no test has planned.
@@ -86,6 +88,27 @@ fn race() {
             });
         }
     });
+}
+
+#[test]
+fn who_is_stopped_does_not_wait_for_a_store_that_never_answers() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", silent.local_addr().unwrap());
+    let cwd = scratch();
+    let campaign = format!("{RESULTS}/{NOBODYS}");
+    let child = landfall_at(&endpoint)
+        .args(["campaign", "run", &campaign, "--shard", "1/1"])
+        .current_dir(cwd.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It has asked, and waits.
+    let _asked = silent.accept().unwrap();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let ended: Ended = child.wait_with_output().unwrap().into();
+    ended.assert_refused(130);
+    assert!(ended.stderr.contains("stopped"), "{ended:#?}");
 }
 
 #[test]

@@ -36,6 +36,7 @@ impl From<Error> for Failure {
         let code = match &error {
             Error::Usage(_) => Code::Usage,
             Error::Stopped => Code::Stopped,
+            Error::Unsent { source, .. } if matches!(**source, Error::Stopped) => Code::Stopped,
             Error::Document(_) | Error::Store { .. } | Error::Io { .. } | Error::Unsent { .. } => {
                 Code::Failed
             }
@@ -63,7 +64,7 @@ fn run_shard(arguments: &CampaignRun, quiet: bool) -> Result<Code, Failure> {
     } = arguments;
     let stop = Stop::default();
     stop_on_signals(&stop)?;
-    let store = ResultStore::open(&campaign.place)?;
+    let store = ResultStore::open(&campaign.place)?.stopped_by(&stop);
     let plan = store.plan(&campaign.campaign)?;
     plan.check(*shard)?;
     let mut say = |what: &str| {

@@ -41,10 +41,10 @@ pub fn run(arguments: &CampaignPlan, quiet: bool) -> Result<Code, Failure> {
         .collect::<Result<_, _>>()
         .map_err(in_file)?;
     let place = place(&file.results)?;
-    let store = ResultStore::open(&place)?;
-    store.try_to_plan()?;
     let stop = Stop::default();
     stop_on_signals(&stop)?;
+    let store = ResultStore::open(&place)?.stopped_by(&stop);
+    store.try_to_plan()?;
     let mut recordings = Vec::new();
     let mut tasks = Vec::new();
     for (run, planned) in file.runs.iter().zip(commands) {
@@ -244,15 +244,9 @@ fn record(words: &[String], work: &Path, stop: &Stop) -> Result<Vec<u8>, Failure
     let dropped: Vec<&str> = OF_RUNNING.into_iter().chain(OF_TRYING).collect();
     let mut words = without(words, &dropped);
     // One state shows that the filesystem can be mounted again: better here than in every shard.
-    let more = [
-        "--states",
-        "1",
-        "--no-report",
-        "--quiet",
-        "--keep-recording",
-    ];
-    words.extend(more.map(str::to_owned));
-    words.push(recording.display().to_string());
+    words.extend(["--states", "1", "--no-report", "--quiet"].map(str::to_owned));
+    // As a word of its own a path that begins with a hyphen would be an option.
+    words.push(format!("--keep-recording={}", recording.display()));
     let Ended { code, complaint } = run_program(&super::this_program()?, &words, stop)?;
     // What one state came to does not matter yet.
     if matches!(code, Some(0 | 1 | 3)) && recording.exists() {
