@@ -205,8 +205,8 @@ fn killed(mut child: Child) {
 const CUT: &str =
     "until [ -s writer ]; do sleep 0.01; done; kill -STOP $(cat writer) && touch cut-$LANDFALL_CUT";
 
-/// Whether the state lacks a write that the disk had said is durable. The last may have been in flight, and one that was
-/// written over is not missed.
+/// Whether the state lacks a write that the disk had said is durable, and that is missed: one that was written over is not, the last
+/// may have been in flight, and one more block was perhaps to be written over next, which the disk had not heard of yet.
 fn lacks_something(recording: &Recording, walker: &mut Walker<'_>, name: &StateName) -> bool {
     let fates = walker.fates(name).unwrap();
     let mut arrived = BTreeMap::new();
@@ -219,7 +219,7 @@ fn lacks_something(recording: &Recording, walker: &mut Walker<'_>, name: &StateN
     if let Some(EventKind::Write { offset, .. }) = last {
         arrived.remove(&offset);
     }
-    arrived.values().any(|arrived| !arrived)
+    arrived.values().filter(|arrived| !**arrived).count() > 1
 }
 
 /// What the power cut may have left, drawn by `seed` from all that the disk had not flushed. Of a disk that lies one is drawn
