@@ -206,8 +206,11 @@ fn rest_of_claims(results: &Results, detail: Detail) -> Option<String> {
             }
         }
     }
-    let separator = if detail.claims == 0 { "; " } else { ", " };
-    (!counted.is_empty()).then(|| format!("{} (--tables)", counted.join(separator)))
+    let (whose, separator) = match detail.claims {
+        0 => ("published elsewhere: ", "; "),
+        _ => ("", ", "),
+    };
+    (!counted.is_empty()).then(|| format!("{whose}{} (--tables)", counted.join(separator)))
 }
 
 /// Why series of the plan could not be measured, each reason once.

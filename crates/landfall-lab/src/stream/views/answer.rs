@@ -62,7 +62,9 @@ pub(crate) fn answer(results: &Results, stream: &StreamResults) -> Option<Vec<Bl
         .iter()
         .any(|one| is_written_over(one))
         .then(|| "Who writes over the only copy can lose it: keep two, and take turns.".to_owned());
-    let wall = stream.walls.first().map(summary_text::wall_in_short);
+    let limits = stream.dirty_limits.as_ref();
+    let wall = stream.walls.first();
+    let wall = wall.map(|wall| summary_text::wall_in_short(wall, limits));
     let notes = tie(soonest, &rivals).into_iter();
     let notes = notes.chain(only_copy).chain(wall);
     notes.for_each(|note| table.note(note));
