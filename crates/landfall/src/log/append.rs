@@ -249,11 +249,21 @@ impl<E: Environment> Shared<E> {
         if self.kept_bytes == 0 || state.segments.is_complete() {
             return true;
         }
-        let sequence = self.geometry.sequence(state.next_position);
-        let behind = state.segments.behind(sequence);
-        let at_hand =
-            behind.map(|behind| self.left_of_segment(state) + behind * (segment - granule));
-        at_hand.unwrap_or(0) >= self.kept_bytes + bytes.min(self.block_bytes) + granule
+        let end = state.filling.end().unwrap_or(state.next_position);
+        let sequence = self.geometry.entered(end);
+        let Some(behind) = state.segments.behind(sequence) else {
+            return false;
+        };
+        let left = (sequence + 1) * segment - end;
+        let behind = behind * (segment - granule);
+        let bytes = bytes.min(self.block_bytes).next_multiple_of(granule);
+        // What does not fit leaves the rest of the segment empty.
+        let rest = if bytes <= left {
+            Some(left - bytes + behind)
+        } else {
+            behind.checked_sub(bytes)
+        };
+        rest.is_some_and(|rest| rest >= self.kept_bytes)
     }
 
     /// Whether the disk has room for a batch that takes several blocks, as far as it says how much it has. A batch that does

@@ -73,6 +73,11 @@ impl<E: Environment> Group<E> {
         (self.used + open) as u64
     }
 
+    /// The position behind what the open block has.
+    pub fn end(&self) -> Option<u64> {
+        self.open().map(|open| open.position + open.len() as u64)
+    }
+
     fn open(&self) -> Option<&PendingBlock<E>> {
         self.blocks.last().filter(|_| self.is_open)
     }

@@ -161,7 +161,12 @@ fn what_a_log_has_that_filled_the_disk_alone_can_be_removed() {
 
 #[test]
 fn a_log_that_is_full_of_what_is_not_needed_asks_for_a_checkpoint() {
-    keeps_its_promises(4, store::full_disk::log_fills);
+    keeps_its_promises(24, store::full_disk::log_fills);
+}
+
+#[test]
+fn keyspaces_can_be_removed_where_the_log_is_full() {
+    keeps_its_promises(8, store::full_disk::many_keyspaces_go);
 }
 
 #[test]

@@ -10,14 +10,22 @@ use std::sync::atomic::Ordering;
 
 use super::checkpoint::Goal;
 use super::shared::Shared;
-use crate::Error;
 use crate::environment::Environment;
+use crate::{Error, Lsn};
 
 /// Bytes that removals may take on a full disk at least.
 const LEAST_REMOVALS: usize = 64 << 10;
 
 /// Commits between two that are timed, and after which it is looked whether the log has become too long.
 pub(super) const SAMPLE: u64 = 64;
+
+/// The last checkpoint that was tried for want of space in the log.
+#[derive(Default)]
+pub(crate) struct RoomMade {
+    /// The next record then.
+    at: Option<Lsn>,
+    is_made: bool,
+}
 
 /// What the thread that makes checkpoints waits for, and those who wait for it.
 pub(crate) struct Work<T> {
@@ -91,11 +99,16 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Makes a checkpoint of all changes for a commit for which the log has no space: whether that is worth trying again, since the log may
-    /// have segments that it needs no more. Where nothing was committed since one was tried for that, another one would leave no more.
+    /// have segments that it needs no more. Where nothing was logged since one was tried for that, another one would leave no more; who
+    /// comes while one is made waits for it.
     fn makes_room_in_log(self: &Arc<Self>) -> bool {
-        let commits = self.commits.load(Ordering::Relaxed);
-        let is_new = self.room_made_at.swap(commits, Ordering::Relaxed) != commits;
-        is_new && self.checkpoint(Goal::Everything).is_ok()
+        let mut made = E::lock(&self.room_made);
+        let next = self.log.next_lsn();
+        if made.at != Some(next) {
+            made.is_made = self.checkpoint(Goal::Everything).is_ok();
+            made.at = Some(next);
+        }
+        made.is_made
     }
 
     /// Lets changes take this much memory.

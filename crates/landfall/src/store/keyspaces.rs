@@ -145,8 +145,9 @@ impl<E: Environment> Shared<E> {
         change: impl FnOnce(&mut Keyspaces<E>),
     ) -> Result<Lsn, Error> {
         let room = match record {
-            Record::Remove { .. } => Room::Kept,
-            _ => Room::Usual,
+            Record::Make { .. } => Room::Usual,
+            // Few, small, and what is set when a store is opened is among them.
+            _ => Room::Kept,
         };
         let lsn = self.log.append_in(room, &record.encode())?;
         let mut keyspaces = E::exclude(&self.keyspaces);

@@ -71,14 +71,12 @@ impl<E: Environment> Shared<E> {
             return Ok(());
         }
         let mut checkpoints = E::lock(&self.checkpoints);
-        let made = self
-            .make_data_file(&mut checkpoints.data)
-            .and_then(|()| ControlFile::draft(&self.environment));
+        let made = self.make_data_file(&mut checkpoints.data).and_then(|()| {
+            self.keep_spare(&checkpoints);
+            ControlFile::draft(&self.environment)
+        });
         match made {
-            Ok(draft) => {
-                checkpoints.draft = Some(draft);
-                self.keep_spare(&checkpoints);
-            }
+            Ok(draft) => checkpoints.draft = Some(draft),
             // It opens all the same.
             Err(Error::NoSpace { .. }) => {}
             Err(other) => return Err(other),

@@ -15,7 +15,7 @@ use super::checkpoint::{Checkpoints, Durable};
 use super::control::{self, Control, ControlFile};
 use super::counters::Tally;
 use super::data_file::{DataFile, data_name, data_number, is_full};
-use super::due::Work;
+use super::due::{RoomMade, Work};
 use super::extents::Space;
 use super::homes::{Copies, Homes};
 use super::keyspaces::Keyspaces;
@@ -410,7 +410,7 @@ pub(super) fn open<E: Environment>(
         )),
         tally: E::mutex(Tally::default()),
         commits: AtomicU64::new(0),
-        room_made_at: AtomicU64::new(u64::MAX),
+        room_made: E::mutex(RoomMade::default()),
         logical_bytes: AtomicU64::new(0),
         pieces: AtomicU64::new(0),
         auto: E::mutex(None),

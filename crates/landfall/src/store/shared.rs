@@ -18,7 +18,7 @@ use super::changes::Version;
 use super::checkpoint::Checkpoints;
 use super::counters::Tally;
 use super::data_file::{DataFile, Pages};
-use super::due::{SAMPLE, Work};
+use super::due::{RoomMade, SAMPLE, Work};
 use super::extents::Space;
 use super::homes::Homes;
 use super::keyspaces::Keyspaces;
@@ -77,8 +77,7 @@ pub(crate) struct Shared<E: Environment> {
     pub tally: E::Mutex<Tally>,
     /// Commits, and bytes of their keys and values.
     pub commits: AtomicU64,
-    /// How many there were when a checkpoint was last made for want of space in the log.
-    pub room_made_at: AtomicU64,
+    pub room_made: E::Mutex<RoomMade>,
     pub logical_bytes: AtomicU64,
     /// Pieces of ranges that were read.
     pub pieces: AtomicU64,

@@ -208,29 +208,71 @@ pub(crate) fn rows_wait_in_each_group(seed: u64, planted: Option<Fault>) -> Outc
     })
 }
 
-/// A key is written again and again, until the log would be full of what is needed no more: nobody asks for a checkpoint for want of memory.
+/// Two threads write a key each again and again, until the log would be full of what is needed no more: nobody asks for a checkpoint for
+/// want of memory. The disk has space for the first three segments, or for more.
 pub(crate) fn log_fills(seed: u64) -> Outcome {
     simulate(seed, move |rng, _| {
-        let (disk, store, keyspace) = with_memory(rng, None)?;
-        let write = |number: u32| {
+        let disk = Disk::new(WAY.block(), rng.u64(..));
+        disk.set_space([240 << 10, SPACE][rng.usize(0..2)]);
+        let environment = Simulated::new(&disk, WAY, None, rng.u64(..));
+        let mut options = unasked(MUCH, 64 << 10);
+        options.log.spare_segments = rng.u32(1..4);
+        let store = Handle::open(&environment, options);
+        let store = Arc::new(store.map_err(wrong)?);
+        let keyspace = rows_of(&store)?;
+        let write = |store: &Store, keyspace: &Keyspace, first: u8, number: u32| {
             let write = Write {
                 keyspace: keyspace.id,
-                key: key(7),
+                key: key(first),
                 value: Some(number.to_le_bytes().to_vec()),
             };
-            store.shared.commit(vec![write], None)
+            let written = store.shared.commit(vec![write], None);
+            written.map_err(|error| format!("write {number} of {first} is refused: {error}"))
         };
         for number in 0..4 {
-            write(number).map_err(wrong)?;
+            write(&store, &keyspace, 7, number)?;
             store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
         }
         disk.set_space(0);
-        for number in 4..2000 {
-            let written = write(number);
-            written.map_err(|error| format!("write {number} is refused: {error}"))?;
+        let last = 700_u32;
+        let (other, others) = (store.clone(), keyspace.clone());
+        let other = thread::spawn(move || {
+            (0..=last).try_for_each(|number| write(&other, &others, 9, number))
+        });
+        (4..=last).try_for_each(|number| write(&store, &keyspace, 7, number))?;
+        other.join().map_err(|_| "it panicked".to_owned())??;
+        let value = last.to_le_bytes().to_vec();
+        let rows = Rows::from([(key(7), value.clone()), (key(9), value)]);
+        has(&store, &keyspace, &rows)
+    })
+}
+
+/// Keyspaces are removed one after the other where the log has no space: of each that goes there is less to write.
+pub(crate) fn many_keyspaces_go(seed: u64) -> Outcome {
+    simulate(seed, move |rng, _| {
+        let (disk, store, keyspace) = with_memory(rng, None)?;
+        disk.set_space(330 << 10);
+        let mut all = Vec::new();
+        for number in 0..60 {
+            let options = KeyspaceOptions::default();
+            let made = store
+                .shared
+                .open_keyspace(&format!("other {number}"), &options);
+            all.push(made.map_err(wrong)?);
         }
-        let last = Rows::from([(key(7), 1999_u32.to_le_bytes().to_vec())]);
-        has(&store, &keyspace, &last)
+        fill(&store, &keyspace, &mut Rows::new(), rng)?;
+        disk.set_space(0);
+        let one = Single {
+            store: &store,
+            keyspace: &keyspace,
+        };
+        while one.give(rng)? {}
+        all.insert(0, keyspace.clone());
+        for (number, one) in all.iter().enumerate() {
+            let removed = store.shared.remove_keyspace(one);
+            removed.map_err(|error| format!("removal {number} is refused: {error}"))?;
+        }
+        Ok(())
     })
 }
 
