@@ -94,6 +94,21 @@ fn fill(
     }
 }
 
+/// Fills a store that is empty again, which takes about as many rows as it once did.
+fn fills_again(
+    store: &Store,
+    keyspace: &Keyspace,
+    filled: usize,
+    rng: &mut Rng,
+) -> Result<(), Broken> {
+    let mut rows = Rows::new();
+    let again = fill(store, keyspace, &mut rows, rng)?;
+    must(again > filled / 2, || {
+        format!("{filled} rows had space once, and {again} when it was empty again")
+    })?;
+    has(store, keyspace, &rows)
+}
+
 /// Removes all rows before a key.
 fn remove_before(
     store: &Store,
@@ -307,11 +322,7 @@ pub(crate) fn emptied_key_by_key(seed: u64, planted: Option<Fault>) -> Outcome {
         let made = store.shared.checkpoint(Goal::Everything);
         made.map_err(|error| format!("it cannot be emptied: {error}"))?;
         has(&store, &keyspace, &rows)?;
-        let again = fill(&store, &keyspace, &mut rows, rng)?;
-        must(again > filled / 2, || {
-            format!("{filled} rows had space once, and {again} when it was empty again")
-        })?;
-        has(&store, &keyspace, &rows)
+        fills_again(&store, &keyspace, filled, rng)
     })
 }
 
@@ -339,11 +350,7 @@ pub(crate) fn full_before_the_first_checkpoint(seed: u64, planted: Option<Fault>
         let made = store.shared.checkpoint(Goal::Everything);
         made.map_err(|error| format!("all is removed, and no checkpoint can be made: {error}"))?;
         has(&store, &keyspace, &rows)?;
-        let again = fill(&store, &keyspace, &mut rows, rng)?;
-        must(again > filled / 2, || {
-            format!("{filled} rows had space once, and {again} when it was empty again")
-        })?;
-        has(&store, &keyspace, &rows)
+        fills_again(&store, &keyspace, filled, rng)
     })
 }
 
@@ -420,11 +427,7 @@ pub(crate) fn play(seed: u64, planted: Option<Fault>) -> Outcome {
         let written = store.shared.checkpoint(Goal::Everything);
         written.map_err(|error| format!("it cannot be emptied: {error}"))?;
         has(&store, &keyspace, &rows)?;
-        let last = fill(&store, &keyspace, &mut rows, rng)?;
-        must(last > filled / 2, || {
-            format!("{filled} rows had space once, and {last} when it was empty again")
-        })?;
-        has(&store, &keyspace, &rows)?;
+        fills_again(&store, &keyspace, filled, rng)?;
         store.shared.close().map_err(wrong)?;
         store.shared.require_counted();
         Ok(())
