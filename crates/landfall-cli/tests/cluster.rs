@@ -119,7 +119,7 @@ fn a_cluster_of_servers_that_never_sync_is_caught() {
         "--transactions",
         "12",
         "--states",
-        "12",
+        "6",
         "--replicas",
         "0",
     ];

@@ -33,6 +33,8 @@ use crate::{Error, Plan, Progress, Stop};
 const MEMORY: u64 = 256 << 20;
 /// Workers for each processor, if nothing else is said: nodes mostly wait for each other.
 const WORKERS: usize = 2;
+/// How often the one state that was asked for is started until it fails.
+const TRIES: usize = 5;
 /// States that a worker takes at a time: neighbours share most of the way to their epochs.
 const HANDFUL: usize = 4;
 
@@ -181,6 +183,7 @@ pub fn prove_cluster(
         history: &history,
         killed_at,
         ended: &ended,
+        tries: if plan.only.is_some() { TRIES } else { 1 },
         checks: (!plan.check_all && plan.only.is_none()).then_some(&checks),
         stop,
         directory: &plan.directory,

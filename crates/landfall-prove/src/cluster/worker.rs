@@ -35,6 +35,8 @@ pub(super) struct Case<'a> {
     pub ended: &'a [(usize, usize)],
     /// What was found in which files, if equal ones are to be checked once.
     pub checks: Option<&'a Checks<Found>>,
+    /// How often a state is started until it fails: which node wins an election is a race.
+    pub tries: usize,
     pub stop: &'a Stop,
     pub directory: &'a Path,
     /// Bytes of each disk's contents that are kept in memory.
@@ -62,6 +64,10 @@ fn may_be_late(violation: Violation) -> bool {
         violation,
         Violation::Unavailable | Violation::Disagreed | Violation::Damaged
     )
+}
+
+fn is_whole(checked: &Checked) -> bool {
+    matches!(checked, Checked::Judged(judgement) if judgement.kept())
 }
 
 /// What two checks of a state come to, the first of which failed.
@@ -137,26 +143,39 @@ impl<'a> Worker<'a> {
         walker.fates_before(&state, events)
     }
 
-    /// Makes the state and checks it. One that fails is made and checked once more, by the cluster itself. That something was
-    /// lost needs to be seen once; that a cluster did not come back, or did not agree, twice: it may have had no time.
+    /// Makes the state and checks it, so often as the case says until it fails. One that fails is made and checked once more,
+    /// by the cluster itself. That something was lost needs to be seen once; that a cluster did not come back, or did not
+    /// agree, twice: it may have had no time.
     pub fn check(&mut self, name: &ClusterStateName) -> Checked {
-        let first = self.check_once(name, self.case.checks);
-        let Checked::Judged(judgement) = &first else {
-            return first;
-        };
-        if judgement.kept() || self.case.stop.is_requested() {
+        let mut first = self.check_once(name, self.case.checks);
+        for _ in 1..self.case.tries {
+            if !is_whole(&first) || self.case.stop.is_requested() {
+                break;
+            }
+            first = self.check_once(name, None);
+        }
+        let fails = matches!(&first, Checked::Judged(judgement) if !judgement.kept());
+        if !fails || self.case.stop.is_requested() {
             return first;
         }
         both(name, first, || self.check_once(name, None))
     }
 
-    /// As [`check`](Worker::check), of somebody who asks for one violation: where it needs to be seen once, it is.
-    pub fn check_for(&mut self, name: &ClusterStateName, violation: Violation) -> Checked {
-        if may_be_late(violation) {
-            self.check(name)
-        } else {
-            self.check_once(name, self.case.checks)
-        }
+    /// What is found if `violation` is seen twice, one time after the other: so it need not be luck to see it again.
+    pub fn fails_surely(
+        &mut self,
+        name: &ClusterStateName,
+        violation: Violation,
+    ) -> Option<Judgement> {
+        let cached = self.case.checks;
+        let mut seen = |checks| match self.check_once(name, checks) {
+            Checked::Judged(judgement) if judgement.violations.contains(&violation) => {
+                Some(judgement)
+            }
+            _ => None,
+        };
+        seen(cached)?;
+        seen(None)
     }
 
     /// Whether those nodes of a state that are started first have a transaction; `None`: that cannot be told.
