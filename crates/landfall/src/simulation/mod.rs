@@ -175,6 +175,11 @@ fn a_keyspace_that_is_removed_during_a_checkpoint_is_gone_or_whole() {
 }
 
 #[test]
+fn a_store_that_is_closed_while_others_write_opens_again() {
+    keeps_its_promises(100, store::closing::closed_meanwhile);
+}
+
+#[test]
 fn damage_is_reported_and_nothing_changed() {
     explore("damaged logs", &DAMAGE);
 }

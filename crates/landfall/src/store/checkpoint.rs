@@ -110,7 +110,9 @@ impl<E: Environment> Shared<E> {
             // A panic has told of itself.
             let made = catch_unwind(AssertUnwindSafe(|| self.checkpoint(Goal::Due)));
             let made = made.unwrap_or_else(|_| Err(panicked()));
-            if let Err(error) = &made {
+            if let Err(error) = &made
+                && !matches!(error, Error::Closed)
+            {
                 tracing::warn!(%error, "no checkpoint could be made");
             }
             work = E::lock(&self.work);
@@ -139,6 +141,10 @@ impl<E: Environment> Shared<E> {
     ) -> Result<(), Error> {
         let visible = E::lock(&self.committing).visible;
         loop {
+            // Who closes the store waits for this one, and not for others.
+            if self.is_closing.load(Ordering::SeqCst) {
+                return Err(Error::Closed);
+            }
             let made = self.make(checkpoints, goal);
             self.set_limit(self.most_changes());
             let mut tally = E::lock(&self.tally);

@@ -144,7 +144,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds a key with all its versions, the newest first.
+    /// Adds a key with all its versions, the newest first. Those of a leaf at home come behind, and may be newer: what was merged
+    /// into it before is merged once more if a checkpoint failed, or if the store is opened again.
     pub fn add(&mut self, key: &[u8], versions: &[(u64, Option<&[u8]>)]) {
         let Shape {
             snapshots,
@@ -155,7 +156,12 @@ impl<'a> Builder<'a> {
         let mut kept: Vec<Entry<'_>> = Vec::with_capacity(versions.len());
         let mut newer = None;
         for &(lsn, value) in versions {
-            let is_kept = newer.is_none_or(|newer| is_needed(lsn, newer, snapshots));
+            let is_kept = match newer {
+                // A leaf at home was told of it by an attempt that failed.
+                Some(newer) if lsn >= newer => continue,
+                Some(newer) => is_needed(lsn, newer, snapshots),
+                None => true,
+            };
             newer = Some(lsn);
             if is_kept {
                 // Everybody sees it who is not older.
@@ -336,7 +342,43 @@ mod tests {
         Leaf::decode(parts.flat_map(|(_, raw, _)| raw).collect()).unwrap()
     }
 
+    /// What keys have after these.
+    fn as_of<'a>(acts: impl Iterator<Item = (u64, &'a Act)>) -> BTreeMap<u8, u8> {
+        let mut sought = BTreeMap::new();
+        for (_, act) in acts {
+            match act {
+                Act::Write(key, Some(value)) => drop(sought.insert(*key, *value)),
+                Act::Write(key, None) => drop(sought.remove(key)),
+                Act::Remove(low, high) => sought.retain(|key, _| !(low..high).contains(&key)),
+            }
+        }
+        sought
+    }
+
     proptest! {
+        // A leaf at home has what a checkpoint told it that failed, and which the next one tells it again.
+        #[test]
+        fn what_a_leaf_was_told_in_vain_may_be_told_again(
+            acts in prop::collection::vec(act(), 1..12),
+            told in 0..12_usize,
+            snapshots in prop::collection::btree_set(0..12_u64, 0..4),
+        ) {
+            let all = || (1..).zip(&acts);
+            let told = told.min(acts.len());
+            let snapshots: Vec<u64> = snapshots.into_iter().filter(|at| *at <= told as u64).collect();
+            let before = |lsn: u64| snapshots.iter().copied().filter(|at| *at < lsn).collect();
+            let empty = Leaf::decode(Vec::new()).unwrap();
+            let home = merged(&empty, &changes(all().take(told), before), &snapshots);
+            let found = merged(&home, &changes(all(), before), &snapshots);
+            for at in snapshots.iter().copied().chain([u64::MAX]) {
+                let sought = as_of(all().filter(|(lsn, _)| *lsn <= at));
+                for key in 0..KEYS {
+                    let value = found.find(&[key], at).and_then(|entry| entry.value);
+                    prop_assert_eq!(value.map(|value| value[0]), sought.get(&key).copied(), "{} at {}", key, at);
+                }
+            }
+        }
+
         // A leaf at home has changes that the log has as well, which are applied again when the store is opened.
         #[test]
         fn what_a_leaf_was_told_before_may_be_told_again(
@@ -351,14 +393,7 @@ mod tests {
             let empty = Leaf::decode(Vec::new()).unwrap();
             let home = merged(&empty, &changes(all().take(flushed), before), &snapshots);
             let found = merged(&home, &changes(all(), |_| Vec::new()), &[]);
-            let mut sought = BTreeMap::new();
-            for act in &acts {
-                match act {
-                    Act::Write(key, Some(value)) => drop(sought.insert(*key, *value)),
-                    Act::Write(key, None) => drop(sought.remove(key)),
-                    Act::Remove(low, high) => sought.retain(|key, _| !(low..high).contains(&key)),
-                }
-            }
+            let sought = as_of(all());
             let found: Vec<_> = found.entries().map(|entry| (entry.key[0], entry.lsn, entry.value.map(|value| value[0]))).collect();
             let sought: Vec<_> = sought.into_iter().map(|(key, value)| (key, 0, Some(value))).collect();
             prop_assert_eq!(found, sought);

@@ -398,7 +398,7 @@ impl<E: Environment> Shared<E> {
         }
     }
 
-    /// Ends the store's threads, and closes its log.
+    /// Ends the store's threads, waits for those of others that are writing, and closes its log.
     pub fn close(&self) -> Result<(), Error> {
         self.is_closing.store(true, Ordering::SeqCst);
         let threads = {
@@ -411,6 +411,10 @@ impl<E: Environment> Shared<E> {
         self.helper.end();
         self.closing.notify_all();
         threads.into_iter().for_each(E::join);
+        // Who has a keyspace may be in the middle of a commit, or of a checkpoint that it needed. It ends that first: once the directory
+        // is unlocked somebody else may have it, and the log's end is what is said to be it.
+        let _checkpoints = E::lock(&self.checkpoints);
+        let _committing = E::lock(&self.committing);
         self.log.close()
     }
 }

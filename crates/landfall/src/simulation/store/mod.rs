@@ -12,6 +12,7 @@ mod acts;
 pub(crate) mod at_home;
 mod buffer;
 pub(crate) mod checkpoints;
+pub(crate) mod closing;
 pub(crate) mod failing;
 pub(crate) mod full_disk;
 mod history;
