@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::control::Control;
 use super::data_file::DataFile;
-use super::iterate::runs_in;
+use super::iterate::{Bounds, runs_in};
 use super::leaf::Leaf;
 use super::options::{KeyspaceOptions, StoreOptions};
 use super::page::{self, Pointer};
@@ -16,7 +16,7 @@ use super::restart::{Found, read};
 use super::runs::expected::{ExpectedWrites, Rows};
 use super::runs::{Reader, bytes_of};
 use super::shared::most_changes;
-use super::tree::{Keyspace, Page};
+use super::tree::{Group, Keyspace, Page};
 use super::verify::{DamagedLeaf, StoreVerification, verify};
 use crate::environment::{Environment, read_only_machine};
 use crate::log::directory::Directory;
@@ -231,9 +231,22 @@ impl<E: Environment> Opened<E> {
                     _ => Bound::Unbounded,
                 };
                 let to = next.map_or(Bound::Unbounded, Bound::Excluded);
-                let changes = group.changes_in((from, to), u64::MAX).into_iter();
+                let owned = |bound: Bound<&[u8]>| bound.map(<[u8]>::to_vec);
+                let parts = parts_of(
+                    &group,
+                    Bounds {
+                        from: owned(from),
+                        to: owned(to),
+                    },
+                );
+                if parts.iter().all(|part| part.is_removed) {
+                    // Whatever is on the disk, nobody sees it.
+                    for part in &parts {
+                        pairs_in(&group, part, None, &[], visit);
+                    }
+                    continue;
+                }
                 let mut note = |offset, error| {
-                    let owned = |bound: Bound<&[u8]>| bound.map(<[u8]>::to_vec);
                     damage.push(DamagedLeaf {
                         keyspace: keyspace.name.clone(),
                         keys: (owned(from), owned(to)),
@@ -264,14 +277,51 @@ impl<E: Environment> Opened<E> {
                     Some((_, leaf)) => Some(Arc::new(leaf?)),
                     None => None,
                 };
-                let older = runs_in(&runs, (from, to), u64::MAX);
-                let changes = overlay(older, changes);
-                for (key, value) in Piece::new(leaf, (from, to), u64::MAX, changes) {
-                    visit(&key, &value);
+                for part in &parts {
+                    pairs_in(&group, part, leaf.as_ref(), &runs, visit);
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// Keys that all were removed with a range, or none.
+struct Part {
+    keys: Bounds,
+    is_removed: bool,
+}
+
+/// Cuts keys of a group where ranges of it begin and end that were removed since its leaves were written.
+fn parts_of<E: Environment>(group: &Group<E>, mut rest: Bounds) -> Vec<Part> {
+    let mut parts = Vec::new();
+    while !rest.is_empty() {
+        let mut keys = rest.clone();
+        let is_removed = group.cut_at_removed(&mut keys, u64::MAX, false) > 0;
+        rest.take(keys.clone(), false);
+        parts.push(Part { keys, is_removed });
+    }
+    parts
+}
+
+/// Visits what keys have in memory, in blocks of runs and in a leaf; of removed ones what they were given since.
+fn pairs_in<E: Environment>(
+    group: &Group<E>,
+    part: &Part,
+    leaf: Option<&Arc<Leaf>>,
+    runs: &[Vec<Arc<Leaf>>],
+    visit: &mut dyn FnMut(&[u8], &[u8]),
+) {
+    let (leaf, runs) = if part.is_removed {
+        (None, &[][..])
+    } else {
+        (leaf, runs)
+    };
+    let keys = part.keys.borrow();
+    let changes = group.changes_in(keys, u64::MAX).into_iter();
+    let changes = overlay(runs_in(runs, keys, u64::MAX), changes);
+    for (key, value) in Piece::new(leaf.cloned(), keys, u64::MAX, changes) {
+        visit(&key, &value);
     }
 }
 

@@ -75,7 +75,7 @@ impl Bounds {
         self.borrow().contains(key)
     }
 
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         match (&self.from, &self.to) {
             (Bound::Unbounded, _) => self.to == Bound::Excluded(Vec::new()),
             (_, Bound::Unbounded) => false,
@@ -471,7 +471,7 @@ impl Bounds {
         }
     }
 
-    fn borrow(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    pub fn borrow(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
         (borrowed(&self.from), borrowed(&self.to))
     }
 
@@ -489,7 +489,7 @@ impl Bounds {
     }
 
     /// Takes its first piece away, or its last one.
-    fn take(&mut self, piece: Bounds, backwards: bool) {
+    pub fn take(&mut self, piece: Bounds, backwards: bool) {
         let behind = |end| match end {
             Bound::Included(key) => Bound::Excluded(key),
             Bound::Excluded(key) => Bound::Included(key),

@@ -504,6 +504,40 @@ fn a_damaged_leaf_stops_writes_to_its_group_alone() {
 }
 
 #[test]
+fn what_was_removed_with_a_range_is_not_dumped() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("store");
+    for buffer_percent in [0, 11] {
+        let store = Store::open(&place, options().buffer_percent(buffer_percent)).unwrap();
+        let rows = store.keyspace("a", small()).unwrap();
+        let key = |number: u32| number.to_be_bytes();
+        for number in 0..2_000 {
+            rows.insert(key(number), [7; 40]).unwrap();
+        }
+        store.checkpoint().unwrap();
+        // Parts of a leaf, whole leaves, and whole groups; of those some keys again.
+        rows.remove_range(key(3)..key(5)).unwrap();
+        rows.remove_range(key(300)..key(1_700)).unwrap();
+        rows.remove_range(key(1_990)..).unwrap();
+        rows.insert(key(1_000), "again").unwrap();
+        rows.insert(key(4), "again").unwrap();
+        rows.remove_range(key(10)..key(11)).unwrap();
+        let found: Result<Vec<_>, Error> = rows.iter().collect();
+        let sought = found.unwrap();
+        store.close().unwrap();
+        drop(rows);
+        let mut dumped = Vec::new();
+        let (inspection, damage) = StoreInspection::dump(&place, |_, key, value| {
+            dumped.push((key.to_vec(), value.to_vec()));
+        })
+        .unwrap();
+        assert!(inspection.commits > 0 && damage.is_empty());
+        assert_eq!(dumped.len(), 589);
+        assert_eq!(dumped, sought);
+    }
+}
+
+#[test]
 fn a_keyspace_of_another_store_is_refused() {
     let outside = tempfile::tempdir().unwrap();
     let open = |name: &str| Store::open(outside.path().join(name), options()).unwrap();
