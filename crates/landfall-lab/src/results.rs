@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::claim::ClaimResult;
 use crate::configuration::Measurements;
 use crate::{Findings, Found, Notice, SiteDescription, Weight};
-use landfall_results::proof::ProofResults;
+use landfall_results::proof::{Outcome, ProofResults};
 
 /// Name and version of the document's schema. The number is raised when a reader of the old one would
 /// misunderstand the new one.
@@ -100,7 +100,7 @@ impl Results {
     }
 
     /// Whether everything that an earlier document has was done again for this one: every experiment in the same place,
-    /// every proof of the same in as many states.
+    /// every proof of the same in the same way, in as many states, and with no loss less.
     pub fn replaces(&self, earlier: &Results) -> bool {
         let is_place = (&self.directory, &self.site) == (&earlier.directory, &earlier.site);
         earlier.experiments.iter().all(|old| {
@@ -108,8 +108,9 @@ impl Results {
                 .iter()
                 .any(|new| match (old.proof(), new.proof()) {
                     (Some(old), Some(new)) => {
-                        (&old.subject, &old.filesystem_spec) == (&new.subject, &new.filesystem_spec)
+                        is_made_alike(old, new)
                             && old.coverage.checked <= new.coverage.checked
+                            && is_no_milder(old, new)
                     }
                     _ => is_place && old.name() == new.name(),
                 })
@@ -166,6 +167,40 @@ impl Results {
         let wide = widths.iter().filter(|width| **width > 1.0).count();
         wide * 2 > widths.len()
     }
+}
+
+/// Whether two proofs are of the same, and tried states of the same kind.
+fn is_made_alike(old: &ProofResults, new: &ProofResults) -> bool {
+    let made = |proof: &ProofResults| {
+        (
+            proof.subject.clone(),
+            proof.filesystem_spec.clone(),
+            proof.model.clone(),
+            proof.atomic_bytes,
+            proof.faults.clone(),
+            proof.creation,
+            proof.writeback,
+            proof.shard,
+            // What the cuts came to differs from run to run.
+            proof.cluster.as_ref().map(|of| (of.nodes, of.rolling)),
+        )
+    };
+    made(old) == made(new)
+}
+
+/// Whether the newer proof broke every promise that the older one did: what was lost once is not undone by luck.
+fn is_no_milder(old: &ProofResults, new: &ProofResults) -> bool {
+    let is_broken = |proof: &ProofResults, violation| {
+        let mut broken = proof.violations.iter();
+        broken.any(|count| count.violation == violation)
+    };
+    let as_bad = (old.violations.iter()).all(|count| is_broken(new, count.violation));
+    as_bad
+        && match old.outcome() {
+            Outcome::LostSomething => new.outcome() == Outcome::LostSomething,
+            Outcome::LostNothing => new.outcome() != Outcome::NotProven,
+            Outcome::NotProven => true,
+        }
 }
 
 /// The JSON Schema of the document.

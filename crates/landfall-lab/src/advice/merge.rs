@@ -127,6 +127,7 @@ mod tests {
     use crate::sync::Strategy;
     use crate::sync::fixtures::{measured, results};
     use landfall_results::proof::fixtures::{failing, proof as sound};
+    use landfall_results::proof::{ClusterCuts, ProofResults, Violation};
 
     fn of(started: &str, rate: f64) -> Results {
         Results {
@@ -208,5 +209,44 @@ mod tests {
         };
         proof.coverage.checked = 1;
         assert!(proofs.replaces(&fewer) && !fewer.replaces(&proofs));
+    }
+
+    /// A lucky run is no reason to forget an unlucky one, nor is one that was made in another way.
+    #[test]
+    fn a_proof_that_lost_something_is_replaced_by_no_luckier_one() {
+        let of = |of: ProofResults| proof("", Found::Prove(Box::new(of)));
+        let lost = failing();
+        let lucky = ProofResults {
+            subject: lost.subject.clone(),
+            ..sound()
+        };
+        assert!(!of(lucky.clone()).replaces(&of(lost.clone())));
+        assert!(of(lucky.clone()).replaces(&of(lucky.clone())));
+        assert!(of(lost.clone()).replaces(&of(lost.clone())));
+        let mut otherwise = lost.clone();
+        otherwise.violations[0].violation = Violation::Diverged;
+        assert!(!of(otherwise).replaces(&of(lost)));
+        let kinds: [fn(&mut ProofResults); 8] = [
+            |proof| proof.model = "prefix".to_owned(),
+            |proof| proof.atomic_bytes = 16 << 10,
+            |proof| proof.faults = vec!["bad sectors".to_owned()],
+            |proof| proof.creation = true,
+            |proof| proof.writeback = true,
+            |proof| proof.shard = "1/2".parse().ok(),
+            |proof| {
+                proof.cluster = Some(ClusterCuts {
+                    nodes: 3,
+                    rolling: false,
+                    by_victims: Vec::new(),
+                    held: Vec::new(),
+                });
+            },
+            |proof| proof.workload.acknowledged = 0,
+        ];
+        for change in kinds {
+            let mut other = lucky.clone();
+            change(&mut other);
+            assert!(!of(other.clone()).replaces(&of(lucky.clone())), "{other:?}");
+        }
     }
 }
