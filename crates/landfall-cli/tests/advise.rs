@@ -158,6 +158,15 @@ fn a_configuration_is_checked_and_a_risk_is_exit_3() {
     fs::write(&path, "[mysqld]\ninnodb_page_size=16K\n").unwrap();
     let document = advice(dir.path(), &[&disk, "--check", "mariadb=my.cnf"]);
     assert_eq!(document["checks"][0]["risks"], Value::Array(Vec::new()));
+    // What is named counts more than what is installed.
+    fs::write(&path, "[mysqld]\nsync_binlog=0\n").unwrap();
+    let ended = run(
+        dir.path(),
+        ["advise", &disk, "--for", "mysql", "--check", "my.cnf"],
+    );
+    assert_eq!(ended.code, Some(3), "{ended:#?}");
+    assert!(ended.stdout.contains("(MySQL; "), "{ended:#?}");
+    assert!(!ended.stdout.contains("(MariaDB; "), "{ended:#?}");
     for (words, says) in [
         ("none.cnf", "cannot read none.cnf"),
         ("something.conf", "write mariadb=something.conf"),

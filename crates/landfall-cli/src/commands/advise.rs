@@ -45,7 +45,7 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
     };
     // Before minutes of measuring, not after them.
     let flushes = flushes(arguments)?;
-    let configurations = configurations(arguments, &here)?;
+    let configurations = configurations(arguments, &scope, &here)?;
     let Evidence {
         results,
         is_new,
@@ -116,14 +116,17 @@ fn flushes(arguments: &Advise) -> Result<Option<Notice>, Failure> {
     }
 }
 
-/// The files that were named, each for every server that it may be meant for.
+/// The files that were named, each for every server that it may be meant for: of those that were named, or are installed.
 fn configurations<'a>(
     arguments: &'a Advise,
     here: &Scope,
 ) -> Result<Vec<(System, &'a Path, ConfigFile)>, Failure> {
     let mut all: Vec<(System, &Path, ConfigFile)> = Vec::new();
+    scope: &Scope,
     for file in &arguments.check {
-        for system in here.likely(&file.systems) {
+        let is_wanted = file.systems.iter().any(|system| scope.has(*system));
+        let likely = if is_wanted { scope } else { here }.likely(&file.systems);
+        for system in likely {
             require_files(system)?;
             let read = ConfigFile::read(system, &file.path)?;
             all.push((system, &file.path, read));
