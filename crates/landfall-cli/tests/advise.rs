@@ -300,6 +300,49 @@ fn what_is_known_of_a_directory_is_found_in_the_report() {
     assert!(ended.stderr.contains("of two machines"), "{ended:#?}");
 }
 
+/// What was measured on another filesystem, which was mounted there then, says nothing of the one that is there now.
+#[test]
+fn what_was_measured_before_something_else_was_mounted_does_not_count() {
+    let dir = scratch();
+    let report = dir.path().join("landfall-report");
+    let mut document = measure(
+        dir.path(),
+        "--ops 5 --rounds 5 --sync fdatasync --allocation overwrite",
+    );
+    fs::create_dir(&report).unwrap();
+    let list = |document: &Value| {
+        fs::write(report.join("sync.json"), document.to_string()).unwrap();
+        run(dir.path(), ["advise", "--list"]).stdout
+    };
+    let known = list(&document);
+    assert!(known.starts_with("Nothing: "), "{known}");
+    let filesystem = &mut document["filesystem"];
+    filesystem["source"] = "/dev/other".into();
+    if filesystem["upper"].is_object() {
+        filesystem["upper"]["source"] = "/dev/other".into();
+    }
+    let unknown = list(&document);
+    assert!(unknown.contains("Nothing is measured in"), "{unknown}");
+}
+
+/// Documents of a directory in memory that do not say so: it is looked at again.
+#[test]
+fn how_a_directory_is_mounted_now_counts() {
+    let Ok(dir) = tempfile::tempdir_in("/dev/shm") else {
+        return;
+    };
+    let report = dir.path().join("landfall-report");
+    let mut document = measure(
+        dir.path(),
+        "--ops 5 --rounds 5 --sync fdatasync --allocation overwrite",
+    );
+    document["notices"] = Value::Array(Vec::new());
+    fs::create_dir(&report).unwrap();
+    fs::write(report.join("sync.json"), document.to_string()).unwrap();
+    let ended = run(dir.path(), ["advise"]);
+    assert_eq!(ended.code, Some(4), "{ended:#?}");
+}
+
 /// A check is quick: where nothing is known of a directory, documentation is what it goes by.
 #[test]
 fn a_check_measures_nothing() {

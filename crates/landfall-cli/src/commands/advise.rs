@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 
 use landfall_lab::advice::check::{Check, check};
 use landfall_lab::advice::fragment::{HEAD, fragment};
-use landfall_lab::advice::{Advice, Scope, advise, is_same_machine, merge, plans};
+use landfall_lab::advice::{
+    Advice, Scope, advise, heed_mount, is_same_machine, is_same_storage, merge, plans,
+};
 use landfall_lab::config_file::ConfigFile;
 use landfall_lab::report::advice::Detail;
 use landfall_lab::rules::System;
 use landfall_lab::sync::SyncResults;
 use landfall_lab::{Results, Site, SiteKind, SiteSpec, Stop, canonical_directory, report};
+use landfall_os::Filesystem;
 use landfall_os::humanize::quoted;
 use landfall_results::Notice;
 use landfall_results::witness::Witnessed;
@@ -119,10 +122,10 @@ fn flushes(arguments: &Advise) -> Result<Option<Notice>, Failure> {
 /// The files that were named, each for every server that it may be meant for: of those that were named, or are installed.
 fn configurations<'a>(
     arguments: &'a Advise,
+    scope: &Scope,
     here: &Scope,
 ) -> Result<Vec<(System, &'a Path, ConfigFile)>, Failure> {
     let mut all: Vec<(System, &Path, ConfigFile)> = Vec::new();
-    scope: &Scope,
     for file in &arguments.check {
         let is_wanted = file.systems.iter().any(|system| scope.has(*system));
         let likely = if is_wanted { scope } else { here }.likely(&file.systems);
@@ -248,11 +251,12 @@ fn of_documents(arguments: &Advise) -> Result<Evidence, Failure> {
 fn of_directory(arguments: &Advise, directory: &Path, quiet: bool) -> Result<Evidence, Failure> {
     let report = report_of(arguments);
     let name = canonical_directory(directory)?.display().to_string();
-    let mut documents = kept(&report, &name);
+    let now = filesystem_of(directory)?;
+    let mut documents = kept(&report, &name, &now);
     let is_measured = documents.iter().any(is_of_writes);
     if !is_measured && only_checks(arguments) {
         documents.push(unmeasured(directory)?);
-        let results = merged(documents, &name)?;
+        let results = merged(documents, &name, &now)?;
         return Ok(Evidence {
             results,
             is_new: false,
@@ -266,7 +270,7 @@ fn of_directory(arguments: &Advise, directory: &Path, quiet: bool) -> Result<Evi
         documents.push(measured);
     }
     Ok(Evidence {
-        results: merged(documents, &name)?,
+        results: merged(documents, &name, &now)?,
         is_new: !is_measured,
         report: Some((report, unless_written)),
     })
@@ -277,13 +281,28 @@ fn is_of_writes(one: &Results) -> bool {
     one.first::<SyncResults>().is_some() && one.site.kind == SiteKind::Directory
 }
 
-fn merged(documents: Vec<Results>, name: &str) -> Result<Results, Failure> {
-    merge(documents)?
-        .ok_or_else(|| Failure::new(Code::Failed, format!("nothing is known of {name}")))
+/// What a directory stands on now.
+fn filesystem_of(directory: &Path) -> Result<Filesystem, Failure> {
+    let found = Filesystem::of(directory);
+    found.map_err(|error| {
+        let text = format!(
+            "cannot find out what {} stands on: {error}",
+            directory.display()
+        );
+        Failure::new(Code::Failed, text)
+    })
 }
 
-/// The documents in the report's directory and in its history that are of this directory, or of proofs on this machine.
-fn kept(report: &Path, directory: &str) -> Vec<Results> {
+fn merged(documents: Vec<Results>, name: &str, now: &Filesystem) -> Result<Results, Failure> {
+    let mut results = merge(documents)?
+        .ok_or_else(|| Failure::new(Code::Failed, format!("nothing is known of {name}")))?;
+    heed_mount(&mut results, now);
+    Ok(results)
+}
+
+/// The documents in the report's directory and in its history that are of this directory, on the filesystem that it is on
+/// now, or of proofs on this machine.
+fn kept(report: &Path, directory: &str, now: &Filesystem) -> Vec<Results> {
     let Ok(entries) = fs::read_dir(report) else {
         return Vec::new();
     };
@@ -299,6 +318,12 @@ fn kept(report: &Path, directory: &str) -> Vec<Results> {
     let documents = history::evidence(report).into_iter().chain(documents);
     documents
         .filter(|one| one.directory == directory || one.has_only_proofs())
+        // Something else may be mounted there since.
+        .filter(|one| {
+            one.has_only_proofs()
+                || one.site.kind != SiteKind::Directory
+                || is_same_storage(&one.filesystem, now)
+        })
         .filter(|one| is_same_machine(&one.host, &host))
         .collect()
 }
@@ -331,7 +356,9 @@ fn listing(arguments: &Advise) -> Result<String, Failure> {
         return Ok("Nothing: advice goes by the documents that are named.\n".to_owned());
     };
     let name = canonical_directory(&directory)?.display().to_string();
-    if kept(&report_of(arguments), &name).iter().any(is_of_writes) {
+    let now = filesystem_of(&directory)?;
+    let documents = kept(&report_of(arguments), &name, &now);
+    if documents.iter().any(is_of_writes) {
         let report = report_of(arguments).display().to_string();
         return Ok(format!(
             "Nothing: {report} has what was measured in {name}.\n"

@@ -1,9 +1,9 @@
 //! Several results documents of one machine as one: what is advised rests on all of them.
 
-use landfall_os::Host;
+use landfall_os::{Filesystem, Host};
 
 use crate::sync::SyncResults;
-use crate::{Error, Findings, Found, Results, SiteKind, Weight};
+use crate::{Error, Findings, Found, Results, SiteKind, Weight, facts};
 
 /// One document of several, the newest first in what they have of the same kind; all of them must be of one
 /// machine. Proofs are kept together: what lost something once is not made safe by another run. Of the other
@@ -42,18 +42,23 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
         }
         // What was measured in another place, or on a filesystem that was made, says nothing of this one; and what
         // was proven is of no place. Experiments on databases have sites of their own, on the same disk.
-        let storage = |results: &Results| {
-            let storage = results.filesystem.storage();
-            (storage.kind.clone(), storage.source.clone())
-        };
-        let is_on_disk = document.directory == all.directory
-            && (document.site.kind != all.site.kind || storage(&document) == storage(&all));
-        let is_here = is_on_disk && !document.has_only_proofs() && document.site == all.site;
+        let is_of_place = document.directory == all.directory;
+        let is_on_disk = is_of_place
+            && (document.site.kind != all.site.kind
+                || is_same_storage(&document.filesystem, &all.filesystem));
+        let is_of_site = !document.has_only_proofs() && document.site == all.site;
+        let is_here = is_on_disk && is_of_site;
+        let is_newer = is_of_place && is_of_site && document.started > all.started;
         let before = all.experiments.len();
         for notice in document.notices {
             let is_known = all.notices.iter().any(|known| known == &notice);
-            // That the directory was unsafe once is not for ever.
-            if !is_known && is_here && notice.weight < Weight::Danger {
+            // That the directory was unsafe once is not for ever; that it has become so counts.
+            let counts = if notice.weight < Weight::Danger {
+                is_here
+            } else {
+                is_newer
+            };
+            if !is_known && counts {
                 all.notices.push(notice);
             }
         }
@@ -91,6 +96,26 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
     all.notices
         .sort_by_key(|notice| std::cmp::Reverse(notice.weight));
     Ok(Some(all))
+}
+
+/// Whether both filesystems keep their data in the same place, however they are mounted.
+pub fn is_same_storage(a: &Filesystem, b: &Filesystem) -> bool {
+    let [a, b] = [a, b].map(Filesystem::storage);
+    (&a.kind, &a.source) == (&b.kind, &b.source)
+}
+
+/// Adds what must be known of the filesystem as it is mounted now: it may have been mounted otherwise since it was
+/// measured.
+pub fn heed_mount(results: &mut Results, now: &Filesystem) {
+    for notice in facts::notices(now) {
+        let mut known = results.notices.iter();
+        if !known.any(|known| known.code == notice.code) {
+            results.notices.push(notice);
+        }
+    }
+    results
+        .notices
+        .sort_by_key(|notice| std::cmp::Reverse(notice.weight));
 }
 
 /// Whether both are one and the same run's; claims may have been left out of one of them.
@@ -176,6 +201,42 @@ mod tests {
             (all.first::<SyncResults>(), &all.notices),
             (here.first::<SyncResults>(), &here.notices)
         );
+    }
+
+    /// What was measured long ago is no reason to overlook that.
+    #[test]
+    fn a_danger_that_is_newer_than_the_measurement_counts_and_an_older_one_does_not() {
+        let measured = of("2026-02-01T00:00:00Z", 100.0);
+        let danger = |started: &str| Results {
+            notices: vec![Notice::new("no-barrier", Weight::Danger, "mounted so")],
+            experiments: vec![Found::Stream(Box::new(
+                crate::stream::fixtures::stream_results(),
+            ))],
+            ..of(started, 1.0)
+        };
+        let merged = |other: Results| merge(vec![other, measured.clone()]).unwrap().unwrap();
+        assert!(merged(danger("2026-03-01T00:00:00Z")).is_in_doubt());
+        assert!(!merged(danger("2026-01-01T00:00:00Z")).is_in_doubt());
+    }
+
+    #[test]
+    fn how_a_directory_is_mounted_now_counts() {
+        let mut results = of("2026-02-01T00:00:00Z", 100.0);
+        let mut now = results.filesystem.clone();
+        heed_mount(&mut results, &now);
+        assert!(!results.is_in_doubt());
+        now.options.push("barrier=0".to_owned());
+        assert!(is_same_storage(&results.filesystem, &now));
+        for _ in 0..2 {
+            heed_mount(&mut results, &now);
+        }
+        let dangers = results.notices.iter();
+        let dangers = dangers.filter(|notice| notice.code == "no-barrier");
+        assert_eq!(dangers.count(), 1);
+        let refused = crate::advice::advise(&results, "landfall-report", None).refused;
+        assert!(refused.is_some_and(|why| why.contains("barrier=0")));
+        now.source = "tmpfs".to_owned();
+        assert!(!is_same_storage(&results.filesystem, &now));
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub use crate::rules::System;
 pub use capacity::{Capacity, Flash, Verdict};
 pub use change::Change;
 pub use commands::Commands;
-pub use merge::{is_same_machine, merge};
+pub use merge::{heed_mount, is_same_machine, is_same_storage, merge};
 pub use result::{
     ADVICE_SCHEMA, Advice, Basis, Choice, Gain, Lack, Missing, Proof, Quantity, Recommendation,
     Setting, advice_schema,
