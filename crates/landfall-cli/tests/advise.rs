@@ -449,6 +449,7 @@ fn page_of_rules() -> String {
                     Value::PageWrites(share) => format!("{share} × the page writes a second"),
                     Value::HourOfWrites => "an hour of writes".to_owned(),
                     Value::Above(least) => format!("above {least}"),
+                    Value::AnyTime => "any other time".to_owned(),
                 };
                 match choice.promise {
                     Promise::Durable => format!("{value}: nothing"),

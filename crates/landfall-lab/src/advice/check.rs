@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::result::{Advice, Choice, Gain, Proof, Recommendation};
 use super::summary_text::{evidence, losses};
-use crate::config_file::ConfigFile;
+use crate::config_file::{ConfigFile, version_of};
 use crate::rules::{self, System, UNSET, Value, is_same};
 
 /// What was found of a configuration.
@@ -30,7 +30,7 @@ pub struct Check {
     pub looked_at: usize,
     /// How many of them it sets.
     pub set: usize,
-    /// Sections for another server, in which something is set that rules look at.
+    /// Sections for another server, or for one version of it, in which something is set that rules look at.
     pub passed_over: Vec<String>,
 }
 
@@ -104,8 +104,14 @@ impl Check {
     pub fn passed_over(&self) -> impl Iterator<Item = String> {
         let file = self.file.display();
         let sections = self.passed_over.iter();
-        sections
-            .map(move |name| format!("{file}: [{name}] is for another server; it was not checked"))
+        sections.map(move |name| match version_of(name) {
+            Some(version) => {
+                format!(
+                    "{file}: [{name}] is for version {version} only; it counts where it risks more"
+                )
+            }
+            None => format!("{file}: [{name}] is for another server; it was not checked"),
+        })
     }
 }
 
@@ -160,8 +166,39 @@ impl Finding {
     }
 }
 
-/// Holds a configuration against the table of rules, and against what is advised here.
+/// Holds a configuration against the table of rules, and against what is advised here. Which version will read it is not
+/// known: what is set for one version alone counts where it risks more.
 pub fn check(system: System, file: &Path, configuration: &ConfigFile, advice: &Advice) -> Check {
+    let mut all = check_one(system, file, configuration, advice);
+    let has = |known: &[Finding], setting: &str| known.iter().any(|one| one.setting == setting);
+    for version in configuration.versions() {
+        let one = check_one(system, file, &configuration.for_version(version), advice);
+        for risk in one.risks {
+            if !has(&all.risks, &risk.setting) {
+                all.risks.push(risk);
+            }
+        }
+        for finding in one.not_known {
+            if !has(&all.not_known, &finding.setting) {
+                all.not_known.push(finding);
+            }
+        }
+        all.looked_at = all.looked_at.max(one.looked_at);
+        all.set = all.set.max(one.set);
+    }
+    let Check {
+        risks,
+        unused,
+        not_known,
+        ..
+    } = &mut all;
+    unused.retain(|finding| !has(risks, &finding.setting));
+    not_known.retain(|finding| !has(risks, &finding.setting));
+    all
+}
+
+/// The same, of a configuration that one server reads as a whole.
+fn check_one(system: System, file: &Path, configuration: &ConfigFile, advice: &Advice) -> Check {
     let mut check = Check {
         system,
         file: file.to_owned(),

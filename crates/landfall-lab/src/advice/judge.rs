@@ -140,7 +140,7 @@ fn known(rule: &Rule, choice: &rules::Choice, evidence: &Evidence<'_>) -> Option
     };
     let (value, with, gain) = match (measured, choice.value) {
         // It is there for what somebody has set.
-        (_, Value::Above(_)) => return None,
+        (_, Value::Above(_) | Value::AnyTime) => return None,
         // More of it is better: how much only a target can tell.
         (Some(tried), Value::HourOfWrites) => {
             let hour = evidence.hour(rule).unwrap_or_else(|| AN_HOUR.to_owned());

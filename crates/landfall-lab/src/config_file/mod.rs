@@ -12,10 +12,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+pub(crate) use self::option_file::version_of;
 use self::option_file::{Section, mysql, mysql_include, persisted, says, section};
 use self::spelling::{
-    Include, environment, nats, postgres, postgres_include, pragma, property, redis, redis_include,
-    yaml,
+    Include, environment, nats, nats_include, postgres, postgres_include, pragma, property, redis,
+    redis_include, without_sql_comments, yaml,
 };
 use crate::Error;
 use crate::rules::{self, System};
@@ -65,7 +66,7 @@ impl FromStr for NamedConfig {
 pub struct ConfigFile {
     /// The settings in the order in which they stand: of those that come twice the last counts.
     pub settings: Vec<Set>,
-    /// Sections for another server, in which something is set that rules look at.
+    /// Sections for another server, or for one version of it, in which something is set that rules look at.
     pub passed_over: Vec<String>,
 }
 
@@ -76,6 +77,8 @@ pub struct Set {
     pub name: String,
     /// Its value.
     pub value: String,
+    /// The version of the server that alone reads it, if it stands in such a section.
+    pub version: Option<String>,
     /// Whether a server that does not know it passes over it.
     pub is_loose: bool,
     /// The file.
@@ -87,7 +90,39 @@ pub struct Set {
 impl ConfigFile {
     /// What a setting is set to, where it is.
     pub fn get(&self, name: &str) -> Option<&Set> {
-        self.settings.iter().rev().find(|set| set.name == name)
+        let mut last_first = self.settings.iter().rev();
+        last_first.find(|set| set.name == name && set.version.is_none())
+    }
+
+    /// The versions that have sections of their own, each once.
+    pub fn versions(&self) -> Vec<&str> {
+        let mut versions: Vec<&str> = Vec::new();
+        for version in self
+            .settings
+            .iter()
+            .filter_map(|set| set.version.as_deref())
+        {
+            if !versions.contains(&version) {
+                versions.push(version);
+            }
+        }
+        versions
+    }
+
+    /// What a server of this version takes of it.
+    pub fn for_version(&self, version: &str) -> ConfigFile {
+        let settings = self.settings.iter().filter(|set| {
+            let own = set.version.as_deref();
+            own.is_none_or(|own| own == version)
+        });
+        let settings = settings.map(|set| Set {
+            version: None,
+            ..set.clone()
+        });
+        ConfigFile {
+            settings: settings.collect(),
+            passed_over: self.passed_over.clone(),
+        }
     }
 
     /// Reads the configuration of a system from a file, and from those that it includes.
@@ -125,6 +160,10 @@ impl ConfigFile {
         if path.file_name().is_some_and(|name| name == PERSISTED) {
             return self.persisted(path, &text);
         }
+        let text = match system {
+            System::Sqlite => without_sql_comments(&text),
+            _ => text,
+        };
         let mut name_of_section = String::new();
         for (line, text) in text.lines().enumerate() {
             let text = text.trim();
@@ -132,11 +171,15 @@ impl ConfigFile {
                 _ if system.has_option_files() => mysql_include(text),
                 System::Postgres => postgres_include(text),
                 System::Redis => redis_include(text),
+                System::Nats => nats_include(text),
                 _ => None,
             };
             if let Some(include) = include {
                 self.include(system, path, &include, depth)?;
-                continue;
+                // Of NATS there may be settings in the same line.
+                if system != System::Nats {
+                    continue;
+                }
             }
             if let Some(name) = text
                 .strip_prefix('[')
@@ -154,19 +197,18 @@ impl ConfigFile {
                 }
                 System::Postgres => postgres(text).into_iter().collect(),
                 System::Redis => redis(text).into_iter().collect(),
-                System::Etcd => environment(text)
-                    .or_else(|| yaml(text))
-                    .into_iter()
-                    .collect(),
+                System::Etcd => environment(text).map_or_else(|| yaml(text), |found| vec![found]),
                 System::Nats => nats(text).into_iter().collect(),
                 System::Kafka | System::Rocksdb => property(text).into_iter().collect(),
                 System::Sqlite => text.split(';').filter_map(pragma).collect(),
                 System::Landfall | System::LandfallStore | System::Mount => Vec::new(),
             };
+            let version = version_of(&name_of_section).filter(|_| system.has_option_files());
             for (name, value) in found {
                 self.settings.push(Set {
                     name,
                     value,
+                    version: version.map(str::to_owned),
                     is_loose: system.has_option_files() && text.starts_with("loose"),
                     file: path.to_owned(),
                     line: line + 1,
@@ -183,18 +225,18 @@ impl ConfigFile {
         name: &str,
         found: Option<(String, String)>,
     ) -> Option<(String, String)> {
-        let is_known = |set: &str| rules::names(system).contains(&set);
-        match section(system, name) {
-            Section::Own => found,
-            Section::Others => {
-                let is_new = !self.passed_over.iter().any(|known| known == name);
-                if is_new && found.is_some_and(|(set, _)| is_known(&set)) {
-                    self.passed_over.push(name.to_owned());
-                }
-                None
-            }
-            Section::Client => None,
+        let own = section(system, name);
+        let is_named = match own {
+            Section::Own => version_of(name).is_some(),
+            Section::Others => true,
+            Section::Client => false,
+        };
+        let is_new = !self.passed_over.iter().any(|known| known == name);
+        let is_known = |(set, _): &(String, String)| rules::names(system).contains(&set.as_str());
+        if is_named && is_new && found.as_ref().is_some_and(is_known) {
+            self.passed_over.push(name.to_owned());
         }
+        found.filter(|_| matches!(own, Section::Own))
     }
 
     /// What MySQL's SET PERSIST has written.
@@ -205,6 +247,7 @@ impl ConfigFile {
             self.settings.push(Set {
                 name,
                 value,
+                version: None,
                 is_loose: false,
                 file: path.to_owned(),
                 line: 1,
@@ -349,8 +392,13 @@ mod tests {
             "innodb_log_file_write_through",
             "innodb_page_size",
         ];
+        let expected = ["1", "OFF", "ON"].map(|value| Some(value.to_owned()));
+        assert_eq!(values(&found, &names[..3]), expected);
+        assert_eq!(found.get("innodb_page_size"), None);
+        // That is for one version, which reads all the others too.
+        assert_eq!(found.versions(), ["10.11"]);
         let expected = ["1", "OFF", "ON", "8k"].map(|value| Some(value.to_owned()));
-        assert_eq!(values(&found, &names), expected);
+        assert_eq!(values(&found.for_version("10.11"), &names), expected);
         let set = found.get("sync_binlog").unwrap();
         assert_eq!((set.file.ends_with("conf.d/a.cnf"), set.line), (true, 2));
     }
@@ -395,6 +443,18 @@ mod tests {
                 "true",
             ),
             (
+                System::Etcd,
+                "{name: a, unsafe-no-fsync: true}\n",
+                "unsafe-no-fsync",
+                "true",
+            ),
+            (
+                System::Etcd,
+                "{\n  \"unsafe-no-fsync\": true,\n  \"name\": \"a\"\n}\n",
+                "unsafe-no-fsync",
+                "true",
+            ),
+            (
                 System::Kafka,
                 "log.flush.interval.messages=1\n",
                 "log.flush.interval.messages",
@@ -413,6 +473,18 @@ mod tests {
                 "always",
             ),
             (
+                System::Nats,
+                "jetstream { sync_interval: always } // each\n",
+                "sync_interval",
+                "always",
+            ),
+            (
+                System::Sqlite,
+                "PRAGMA synchronous=OFF; -- PRAGMA a=b; PRAGMA synchronous=FULL;\n/* no;\nPRAGMA synchronous=FULL; */ PRAGMA c='--';",
+                "synchronous",
+                "off",
+            ),
+            (
                 System::Sqlite,
                 "PRAGMA journal_mode = WAL;\n",
                 "journal_mode",
@@ -428,6 +500,23 @@ mod tests {
             let found = read(system, &[("file", text)]).unwrap();
             assert_eq!(values(&found, &[name]), [Some(value.to_owned())], "{text}");
         }
+    }
+
+    #[test]
+    fn of_nats_what_is_included_counts_in_a_block_too() {
+        let within = ("js.conf", "sync_interval: always\n");
+        for text in [
+            "jetstream {\n  include ./js.conf # here\n}\n",
+            "jetstream { store_dir: /data; include './js.conf' }\n",
+        ] {
+            let found = read(System::Nats, &[("nats.conf", text), within]).unwrap();
+            assert_eq!(
+                values(&found, &["sync_interval"]),
+                [Some("always".to_owned())]
+            );
+        }
+        let missing = read(System::Nats, &[("nats.conf", "include ./js.conf\n")]);
+        assert!(missing.unwrap_err().to_string().contains("js.conf"));
     }
 
     #[test]

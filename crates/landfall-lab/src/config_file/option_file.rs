@@ -69,6 +69,14 @@ pub(super) fn section(system: System, section: &str) -> Section {
     }
 }
 
+/// The version of the server that a section is for, as in `mysqld-8.4`: that which another one does not read.
+pub(crate) fn version_of(section: &str) -> Option<&str> {
+    let (_, version) = section.rsplit_once('-')?;
+    let is_version = version.starts_with(|c: char| c.is_ascii_digit())
+        && version.chars().all(|c| c.is_ascii_digit() || c == '.');
+    is_version.then_some(version)
+}
+
 /// Whether an option file says that it is MariaDB's, and whether that it is MySQL's: by sections, by settings that
 /// only one of them has, and by what its distribution has written into it.
 pub(super) fn says(text: &str) -> (bool, bool) {

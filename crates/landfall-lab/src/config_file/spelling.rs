@@ -88,10 +88,14 @@ pub(super) fn redis(line: &str) -> Option<(String, String)> {
     Some((name.to_ascii_lowercase(), unquoted(value)))
 }
 
-pub(super) fn yaml(line: &str) -> Option<(String, String)> {
-    let line = uncommented(line);
-    let (name, value) = line.split_once(':')?;
-    Some((unquoted(name), unquoted(value)))
+/// `name: value`, several in a line if they are in braces, as JSON has them too.
+pub(super) fn yaml(line: &str) -> Vec<(String, String)> {
+    let pair = |part: &str| {
+        let (name, value) = part.split_once(':')?;
+        Some((unquoted(name), unquoted(value)))
+    };
+    let parts = uncommented(line).split(['{', '}', ',']);
+    parts.filter_map(pair).collect()
 }
 
 /// `ETCD_UNSAFE_NO_FSYNC=true`: a flag of etcd as a variable of its environment.
@@ -112,15 +116,79 @@ pub(super) fn property(line: &str) -> Option<(String, String)> {
 
 /// `name: value`, `name = value` or `name value`, several in a line, in blocks or not.
 pub(super) fn nats(line: &str) -> Vec<(String, String)> {
-    let line = line.split('#').next().unwrap_or_default();
-    let parts = line.split(['{', '}', ',', ';']).map(str::trim);
-    let parts = parts.filter(|part| !part.starts_with("//"));
     let pair = |part: &str| {
         let (name, value) = part.split_once([':', '=', ' '])?;
         let value = value.trim().trim_start_matches([':', '=']);
         Some((name.trim().to_ascii_lowercase(), unquoted(value)))
     };
-    parts.filter_map(pair).collect()
+    nats_parts(line).filter_map(pair).collect()
+}
+
+/// `include FILE`, in a block or not.
+pub(super) fn nats_include(line: &str) -> Option<Include> {
+    let path = nats_parts(line).find_map(|part| {
+        let (word, path) = part.split_once(char::is_whitespace)?;
+        (word == "include").then(|| unquoted(path))
+    })?;
+    Some(Include::File(path))
+}
+
+/// What stands in a line of NATS' configuration, without comments and braces.
+fn nats_parts(line: &str) -> impl Iterator<Item = &str> {
+    let line = line.split('#').next().unwrap_or_default();
+    let line = line.split(" //").next().unwrap_or_default();
+    let parts = line.split(['{', '}', ',', ';']).map(str::trim);
+    parts.filter(|part| !part.starts_with("//"))
+}
+
+/// SQL with its lines as they are, and blanks in place of comments.
+pub(super) fn without_sql_comments(text: &str) -> String {
+    /// Where a character stands.
+    enum Within {
+        Text,
+        Quote(char),
+        Line,
+        Block,
+    }
+    let mut within = Within::Text;
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        let next = characters.peek().copied();
+        match within {
+            Within::Text => match (c, next) {
+                ('-', Some('-')) => within = Within::Line,
+                ('/', Some('*')) => {
+                    characters.next();
+                    within = Within::Block;
+                }
+                ('\'' | '"', _) => {
+                    within = Within::Quote(c);
+                    plain.push(c);
+                }
+                _ => plain.push(c),
+            },
+            Within::Quote(quote) => {
+                if c == quote {
+                    within = Within::Text;
+                }
+                plain.push(c);
+            }
+            Within::Line | Within::Block if c == '\n' => {
+                if matches!(within, Within::Line) {
+                    within = Within::Text;
+                }
+                plain.push(c);
+            }
+            Within::Block if (c, next) == ('*', Some('/')) => {
+                characters.next();
+                within = Within::Text;
+                plain.push(' ');
+            }
+            Within::Line | Within::Block => {}
+        }
+    }
+    plain
 }
 
 /// `PRAGMA name = value`, `PRAGMA schema.name(value)`.

@@ -175,6 +175,9 @@ pub(super) static RULES: [Rule; 8] = [
                 Some(UNSYNCED),
                 "the messages of up to two minutes, with all replicas if all lose power",
             ),
+            Choice::loses_any_time(
+                "the messages of up to that time, with all replicas if all lose power",
+            ),
         ],
         source: Source {
             title: "JetStream, NATS documentation",

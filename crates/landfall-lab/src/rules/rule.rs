@@ -194,6 +194,8 @@ pub enum Value {
     Fixed(&'static str),
     /// Any number above this: there to be known where somebody has set one.
     Above(u64),
+    /// Any length of time, as `10s`: there to be known where somebody has set one.
+    AnyTime,
     /// Microseconds: so many times the median flush of this disk.
     Flushes(f64),
     /// A share of the durable page writes that this disk does in a second, of 16 threads together.
@@ -330,6 +332,11 @@ impl Choice {
         Choice::new(Value::Above(least), Promise::Loses(what), None).untried()
     }
 
+    /// Any length of time, after which what was written until then is synced; it may lose `what`.
+    pub(super) const fn loses_any_time(what: &'static str) -> Choice {
+        Choice::new(Value::AnyTime, Promise::Loses(what), None).untried()
+    }
+
     /// One that has no say in durability.
     pub(super) const fn neutral(value: Value, write: Option<Strategy>) -> Choice {
         Choice::new(value, Promise::Neutral, write)
@@ -372,6 +379,7 @@ impl Rule {
         self.choices.iter().find(|choice| match choice.value {
             Value::Fixed(known) => is_same(known, value),
             Value::Above(least) => number.is_some_and(|number| number > least),
+            Value::AnyTime => value.starts_with(|c: char| c.is_ascii_digit()),
             Value::Flushes(_) | Value::PageWrites(_) | Value::HourOfWrites => false,
         })
     }

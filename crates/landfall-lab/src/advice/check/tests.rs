@@ -79,7 +79,7 @@ fn risks(system: System, files: &[(&str, &str)]) -> Vec<String> {
 
 #[test]
 fn what_servers_take_for_a_risk_is_one() {
-    use System::{Etcd, Kafka, Mariadb, Mysql, Redis, Rocksdb};
+    use System::{Etcd, Kafka, Mariadb, Mysql, Nats, Redis, Rocksdb};
     let none: [&str; 0] = [];
     for (system, text, expected) in [
         (Mysql, "[mysqld]\nsync_binlog=100", &["sync_binlog=100"][..]),
@@ -137,6 +137,12 @@ fn what_servers_take_for_a_risk_is_one() {
         // It is set for each write, by the program.
         (Rocksdb, "[DBOptions]\n  recycle_log_file_num=0", &none),
         (
+            Nats,
+            "jetstream { sync_interval: 10m }",
+            &["sync_interval=10m"],
+        ),
+        (Nats, "jetstream { sync_interval: always }", &none),
+        (
             Redis,
             "appendonly yes\nappendfsync everysec",
             &["appendfsync=everysec"],
@@ -168,6 +174,33 @@ fn sections_for_another_server_are_named() {
     let read = ConfigFile::read(System::Mysql, &path).unwrap();
     assert_eq!(read.passed_over, ["mysqld@r1", "mariadb"]);
     assert_eq!(read.settings, []);
+}
+
+/// Which version will read the file is not known.
+#[test]
+fn a_section_for_one_version_hides_no_risk_and_is_named() {
+    let unsafe_values = "innodb_flush_log_at_trx_commit=2\nsync_binlog=0\n";
+    let safe_values = "innodb_flush_log_at_trx_commit=1\nsync_binlog=1\n";
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("my.cnf");
+    let of = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        let read = ConfigFile::read(System::Mysql, &path).unwrap();
+        let found = check(System::Mysql, &path, &read, &advice());
+        let named: Vec<String> = found.passed_over().collect();
+        (found.risks.len(), found.set, named.join("\n"))
+    };
+    for text in [
+        format!("[mysqld]\n{unsafe_values}[mysqld-5.7]\n{safe_values}"),
+        format!("[mysqld]\n{safe_values}[mysqld-5.7]\n{unsafe_values}"),
+        format!("[mysqld-5.7]\n{unsafe_values}[mysqld-8.4]\n{safe_values}"),
+    ] {
+        let (risks, set, named) = of(&text);
+        assert_eq!((risks, set), (2, 2), "{text}");
+        let words = "[mysqld-5.7] is for version 5.7 only; it counts where it risks more";
+        assert!(named.contains(words), "{named}");
+    }
+    assert_eq!(of(&format!("[mysqld-5.7]\n{safe_values}")).0, 0);
 }
 
 /// Neither is a page size that cannot be changed, nor what is no slower.

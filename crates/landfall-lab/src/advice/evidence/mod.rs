@@ -73,7 +73,7 @@ impl<'a> Evidence<'a> {
                 // No server takes less.
                 Some(rounded((rate * share).max(100.0)))
             }
-            Value::HourOfWrites | Value::Above(_) => None,
+            Value::HourOfWrites | Value::Above(_) | Value::AnyTime => None,
         }
     }
 
