@@ -279,20 +279,27 @@ fn check_one(system: System, file: &Path, configuration: &ConfigFile, advice: &A
             found.map(|(_, value)| value.as_str())
         };
         let is_safe = rule.is_safe(&value, get);
+        let lacking = rule.lacking(&value, get);
         let is_unsafe = by_document.is_some_and(|promise| promise.is_unsafe());
         if let (true, None) = (rule.is_about_durability(), by_document) {
             check.not_known.push(finding(better, "", None));
         } else if !is_safe || (lost_here && !is_unsafe) {
-            let risk = by_document.map_or("", |promise| promise.risk());
-            let risk = match risk {
-                "" => "data, whatever its documentation says",
-                risk => risk,
+            let risk = match by_document.map_or("", |promise| promise.risk()) {
+                "" => match lacking {
+                    Some((other, with)) => format!("data, since it needs {other}={with}"),
+                    None => "data, whatever its documentation says".to_owned(),
+                },
+                risk => risk.to_owned(),
             };
+            // What is advised may be that very value, with the other setting as it has to be.
+            let better = better.filter(|better| !is_same(better, &value));
             let reference = match rule.reference().value {
                 Value::Fixed(value) => Some(value),
                 _ => None,
             };
-            check.risks.push(finding(better.or(reference), risk, known));
+            check
+                .risks
+                .push(finding(better.or(reference), &risk, known));
         } else if let (Some(better), Some(setting), Some(known)) = (better, advised, known)
             && !is_same(better, &value)
             && rule.by_hand.is_empty()

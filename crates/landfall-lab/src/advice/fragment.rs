@@ -39,7 +39,7 @@ pub fn fragment(advice: &Advice, system: System) -> Option<String> {
         text.push_str("[mysqld]\n");
     }
     for setting in advice.of(system) {
-        one(&mut text, comment, setting);
+        one(&mut text, comment, setting, needed(advice, setting));
     }
     let missing: Vec<_> = advice
         .missing
@@ -69,7 +69,15 @@ pub fn fragment(advice: &Advice, system: System) -> Option<String> {
     Some(text)
 }
 
-fn one(text: &mut String, comment: &str, setting: &Setting) {
+/// The other setting that the advised value is safe only with, unless there is advice on that too.
+fn needed(advice: &Advice, setting: &Setting) -> Option<(&'static str, String)> {
+    let rule = rules::all().find(|rule| rule.id == setting.rule)?;
+    let (other, with) = rule.needs(setting.value.as_deref()?)?;
+    let is_advised = advice.of(setting.system).any(|one| one.setting == other);
+    (!is_advised).then(|| (other, with.to_owned()))
+}
+
+fn one(text: &mut String, comment: &str, setting: &Setting, needed: Option<(&str, String)>) {
     if !setting.because.is_empty() {
         remark(text, comment, &format!("Since {}.", setting.because));
     }
@@ -112,9 +120,11 @@ fn one(text: &mut String, comment: &str, setting: &Setting) {
                 .with
                 .iter()
                 .map(|(name, value)| (name.as_str(), value));
+            let needed = needed.as_ref().map(|(name, value)| (*name, value));
             let all = [(setting.setting.as_str(), &choice.value)]
                 .into_iter()
-                .chain(with);
+                .chain(with)
+                .chain(needed);
             let by_hand = rule.map_or("", |rule| rule.by_hand);
             if !by_hand.is_empty() {
                 remark(text, comment, by_hand);

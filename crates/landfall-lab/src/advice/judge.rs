@@ -232,6 +232,47 @@ fn lack(rule: &Rule, what: Lack, command: String) -> Missing {
     }
 }
 
+/// Takes back what is safe only with another setting at a value that is not advised: the first value is advised in its
+/// place, unless that lost something.
+pub(super) fn withdraw_lacking(settings: &mut [Setting]) {
+    let advised: Vec<(System, String, Option<String>)> = settings
+        .iter()
+        .map(|one| (one.system, one.setting.clone(), one.value.clone()))
+        .collect();
+    for setting in settings {
+        let rule = rules::all().find(|rule| rule.id == setting.rule);
+        let needs = rule
+            .zip(setting.value.as_deref())
+            .and_then(|(rule, value)| rule.needs(value));
+        let Some((other, with)) = needs else {
+            continue;
+        };
+        let is_lacking = advised.iter().any(|(system, name, value)| {
+            let is_with = |value: &String| rules::is_same(value, with);
+            *system == setting.system && name == other && !value.as_ref().is_some_and(is_with)
+        });
+        if !is_lacking {
+            continue;
+        }
+        for choice in &mut setting.choices {
+            if choice.recommendation == Recommendation::Use {
+                choice.recommendation = Recommendation::NotShown;
+            }
+        }
+        let first = setting.choices.first_mut();
+        let first = first.filter(|first| first.recommendation != Recommendation::Unsafe);
+        setting.value = first.map(|first| {
+            first.recommendation = Recommendation::Use;
+            first.value.clone()
+        });
+        setting.is_default = setting
+            .value
+            .as_deref()
+            .zip(rule)
+            .is_some_and(|(value, rule)| rules::is_same(value, rule.default));
+    }
+}
+
 /// Each command once, with all settings that it serves; measurements first.
 pub(super) fn gathered(missing: Vec<Missing>) -> Vec<Missing> {
     let mut all: Vec<Missing> = Vec::new();

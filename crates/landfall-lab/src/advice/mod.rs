@@ -84,6 +84,7 @@ pub fn advise(results: &Results, report: &str, target: Option<(&Target, &Drive)>
             missing.extend(judged.missing);
         }
     }
+    judge::withdraw_lacking(&mut advice.settings);
     advice.missing = judge::gathered(missing);
     advice.capacity = target.map(|(target, drive)| capacity::capacity(target, drive, &evidence));
     advice

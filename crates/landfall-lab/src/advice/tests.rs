@@ -598,6 +598,74 @@ fn a_value_is_not_advised_for_what_was_not_tried() {
     assert_eq!(advised(40), Some(true));
 }
 
+/// Without the doublewrite buffer the device's promise holds only for pages that are written past the page cache.
+#[test]
+fn the_doublewrite_buffer_is_off_only_with_direct_writes() {
+    let advice = advice_on("untorn");
+    let risks = |text: &str| {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("my.cnf");
+        std::fs::write(&path, text).unwrap();
+        let read = ConfigFile::read(System::Mariadb, &path).unwrap();
+        let found = check(System::Mariadb, &path, &read, &advice);
+        let sentences: Vec<String> = found.findings().map(|(.., sentence)| sentence).collect();
+        (found.risks.len(), sentences.join("\n"))
+    };
+    let off = "[mysqld]\ninnodb_doublewrite=OFF\ninnodb_flush_method=";
+    assert_eq!(risks(&format!("{off}O_DIRECT\n")).0, 0);
+    let (count, said) = risks(&format!("{off}fsync\n"));
+    assert_eq!(count, 1, "{said}");
+    let needed = "innodb_doublewrite=OFF risks data, since it needs innodb_flush_method=O_DIRECT";
+    assert!(said.contains(needed) && said.contains("; set ON"), "{said}");
+
+    let rule = "mariadb-doublewrite-untorn";
+    let written = |method: Option<&str>| {
+        let mut advice = advice.clone();
+        let is_method =
+            |one: &Setting| one.system == System::Mariadb && one.setting == "innodb_flush_method";
+        advice.settings.retain(|one| !is_method(one));
+        let settings = advice.settings.iter_mut();
+        let doublewrite = settings.into_iter().find(|one| one.rule == rule).unwrap();
+        for choice in &mut doublewrite.choices {
+            choice.recommendation = match choice.value.as_str() {
+                "OFF" => Recommendation::Use,
+                _ => Recommendation::NoGain,
+            };
+        }
+        doublewrite.value = Some("OFF".to_owned());
+        doublewrite.is_default = false;
+        let other = method.map(|method| {
+            let mut other = doublewrite.clone();
+            other.rule = "mariadb-flush-method".to_owned();
+            other.setting = "innodb_flush_method".to_owned();
+            other.value = Some(method.to_owned());
+            for choice in &mut other.choices {
+                if choice.recommendation == Recommendation::Use {
+                    choice.value = method.to_owned();
+                }
+            }
+            other
+        });
+        advice.settings.extend(other);
+        judge::withdraw_lacking(&mut advice.settings);
+        let text = fragment(&advice, System::Mariadb).unwrap();
+        let names = ["innodb_doublewrite", "innodb_flush_method"];
+        let is_of = |line: &&str| names.iter().any(|name| line.starts_with(name));
+        let lines: Vec<String> = text.lines().filter(is_of).map(str::to_owned).collect();
+        lines
+    };
+    let direct = "innodb_flush_method = O_DIRECT";
+    assert_eq!(written(None), ["innodb_doublewrite = OFF", direct]);
+    assert_eq!(
+        written(Some("O_DIRECT")),
+        ["innodb_doublewrite = OFF", direct]
+    );
+    assert_eq!(
+        written(Some("fsync")),
+        ["innodb_doublewrite = ON", "innodb_flush_method = fsync"]
+    );
+}
+
 #[test]
 fn a_fragment_sets_what_is_advised_and_says_why() {
     let advice = advice_on("disk");

@@ -34,6 +34,7 @@ pub(super) const UNTORN: Rule = Rule {
     choices: &[Choice::durable("ON", None), Choice::durable("OFF", None)],
     when: &[Condition::Untorn(PAGE)],
     measured_by: Some(Measured::Torn("disks")),
+    safe_with: Some(("OFF", "innodb_flush_method", "O_DIRECT")),
     // On such a disk none is torn.
     protects_from: Some(Hazard::PageOverwritten),
     source: Source {

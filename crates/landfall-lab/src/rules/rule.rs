@@ -406,13 +406,28 @@ impl Rule {
         if !self.is_about_durability() {
             return true;
         }
-        if let Some((own, other, with)) = self.safe_with
-            && is_same(own, value)
-        {
-            return get(other).is_some_and(|other| is_same(other, with));
+        match self.needs(value) {
+            Some(_) => self.lacking(value, get).is_none(),
+            None => self
+                .choice(value)
+                .is_some_and(|choice| !choice.promise.is_unsafe()),
         }
-        self.choice(value)
-            .is_some_and(|choice| !choice.promise.is_unsafe())
+    }
+
+    /// The other setting that a value is safe only with, and the value that it must have; `None` if there is none.
+    pub fn needs(&self, value: &str) -> Option<(&'static str, &'static str)> {
+        let (own, other, with) = self.safe_with?;
+        is_same(own, value).then_some((other, with))
+    }
+
+    /// The same, if that is set to something else; `get` says to what.
+    pub fn lacking<'a>(
+        &self,
+        value: &str,
+        get: impl Fn(&str) -> Option<&'a str>,
+    ) -> Option<(&'static str, &'static str)> {
+        self.needs(value)
+            .filter(|(other, with)| get(other).is_none_or(|set| !is_same(set, with)))
     }
 }
 
