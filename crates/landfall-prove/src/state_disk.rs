@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use landfall_os::{Mount, PrivateDirectory};
 use landfall_recorder::Recording;
 use landfall_recorder::crash::{Composition, CrashDisk, StateName, Walker};
+use rustix::fs::StatVfs;
 
 use crate::scratch_fs::{FilesystemSpec, Kind, ext};
 
@@ -174,8 +175,13 @@ impl<'a> StateDisk<'a> {
 /// Whether a filesystem may have no room for one more file: some keep a few blocks back, and some want
 /// many in one place for it.
 pub(crate) fn is_full(root: &Path) -> bool {
-    rustix::fs::statvfs(root)
-        .is_ok_and(|space| space.f_bavail <= space.f_blocks / 64 || space.f_ffree == 0)
+    rustix::fs::statvfs(root).is_ok_and(|space| has_no_room(&space))
+}
+
+fn has_no_room(space: &StatVfs) -> bool {
+    // btrfs has as many files as fit, and says that it has none of none left.
+    let has_no_file_left = space.f_files > 0 && space.f_ffree == 0;
+    space.f_bavail <= space.f_blocks / 64 || has_no_file_left
 }
 
 /// The mount options of a filesystem of which several copies are mounted at the same time.
@@ -184,5 +190,24 @@ fn beside_others(spec: &FilesystemSpec) -> String {
         // They all have the same identity, which xfs does not take otherwise.
         Kind::Xfs => format!("{},nouuid", spec.mount_options),
         _ => spec.mount_options.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_filesystem_that_does_not_count_its_files_is_not_full_for_that() {
+        let mut space = rustix::fs::statvfs("/").unwrap();
+        let mut has_no_room = |blocks, files, files_left| {
+            (space.f_blocks, space.f_bavail) = (6400, blocks);
+            (space.f_files, space.f_ffree) = (files, files_left);
+            super::has_no_room(&space)
+        };
+        assert!(!has_no_room(101, 1000, 1));
+        assert!(has_no_room(101, 1000, 0));
+        assert!(has_no_room(100, 1000, 1));
+        // As btrfs says.
+        assert!(!has_no_room(101, 0, 0));
+        assert!(has_no_room(100, 0, 0));
     }
 }
