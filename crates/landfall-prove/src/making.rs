@@ -1,8 +1,8 @@
 //! How a recording was made: it is kept in the recording's note, so that whoever cuts the power in it later says the same of
 //! it as whoever made it.
 //!
-//! The note has a line each for the subject and the filesystem, and one of JSON for the rest, which recordings of the time
-//! before it lack.
+//! The note has the subject, which may have several lines, a line for the filesystem, and one of JSON for the rest, which
+//! recordings of the time before it lack.
 
 use landfall_recorder::{Fault, Offer};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub(crate) struct Making {
     pub ended: Option<String>,
 }
 
-/// The third line of the note.
+/// The last line of the note.
 #[derive(Serialize, Deserialize)]
 struct Line {
     creation: bool,
@@ -57,23 +57,25 @@ impl Making {
         };
         // Texts and booleans only: serialisation cannot fail.
         let line = serde_json::to_string(&line).unwrap_or_default();
-        format!("{}\n{}\n{line}", plan.subject.name(), plan.filesystem)
+        format!("{}\n{line}", planned_of(plan))
     }
 
     /// How a recording with this note was made: as the plan says, if it is of the time before notes said it.
     ///
     /// The error says what it is a recording of, or that a later version made it.
     pub fn read(note: &str, plan: &Plan) -> Result<Making, String> {
-        let mut lines = note.splitn(3, '\n');
-        let mut line = || lines.next().unwrap_or_default();
-        let (subject, filesystem, line) = (line(), line(), line());
-        let is_planned =
-            subject == plan.subject.name().to_string() && filesystem == plan.filesystem.to_string();
-        if !is_planned {
+        // Not line by line: a command may have several.
+        let line = match note.strip_prefix(&planned_of(plan)) {
+            Some("") => return Ok(Making::planned(plan)),
+            Some(rest) => rest.strip_prefix('\n'),
+            None => None,
+        };
+        let Some(line) = line else {
+            let (subject, filesystem) = made_of(note);
             return Err(format!(
                 "is a recording of '{subject}' on '{filesystem}': name that subject with its settings, and that filesystem with --fs"
             ));
-        }
+        };
         if line.is_empty() {
             return Ok(Making::planned(plan));
         }
@@ -99,6 +101,20 @@ impl Making {
             ended: line.ended,
         })
     }
+}
+
+/// What the note of a recording of this subject on this filesystem begins with.
+fn planned_of(plan: &Plan) -> String {
+    format!("{}\n{}", plan.subject.name(), plan.filesystem)
+}
+
+/// The subject and the filesystem that a note names.
+fn made_of(note: &str) -> (&str, &str) {
+    let before = match note.rsplit_once('\n') {
+        Some((before, line)) if line.is_empty() || line.starts_with('{') => before,
+        _ => note,
+    };
+    before.rsplit_once('\n').unwrap_or((before, ""))
 }
 
 #[cfg(all(test, feature = "subjects"))]
@@ -130,6 +146,37 @@ mod tests {
         };
         let note = format!("{}\next4", plan.subject.name());
         assert_eq!(Making::read(&note, &plan), Ok(Making::planned(&plan)));
+    }
+
+    #[test]
+    fn a_command_may_have_several_lines() {
+        let plan = |command: &str, fs: &str| {
+            let settings = [("cmd", command), ("check", "true {dir}")]
+                .map(|(key, value)| (key.into(), value.into()));
+            Plan::named("command", &settings, fs.parse().unwrap()).unwrap()
+        };
+        let command = "sh -c 'cd {dir}\nexec ./writer {ack}'";
+        let made = plan(command, "ext4");
+        let making = Making {
+            writeback: true,
+            ..Making::planned(&made)
+        };
+        let note = making.note(&made);
+        assert_eq!(Making::read(&note, &made), Ok(making));
+        let (before, _) = note.rsplit_once('\n').unwrap();
+        assert_eq!(Making::read(before, &made), Ok(Making::planned(&made)));
+        for other in [plan("./writer {dir} {ack}", "ext4"), plan(command, "xfs")] {
+            for note in [&note, before] {
+                let error = Making::read(note, &other).unwrap_err();
+                let named = format!("is a recording of '{}' on 'ext4': ", made.subject.name());
+                assert!(error.starts_with(&named), "{error}");
+            }
+        }
+        // A filesystem's name is not that of one with options.
+        let options = plan(command, "ext4,data=journal");
+        let note = Making::planned(&options).note(&options);
+        let error = Making::read(&note, &made).unwrap_err();
+        assert!(error.contains("on 'ext4,data=journal'"), "{error}");
     }
 
     #[test]
