@@ -141,6 +141,26 @@ struct Note {
     ended: Vec<(usize, usize)>,
 }
 
+impl Note {
+    /// Complains of what a recording of so many nodes and events does not have.
+    fn require_within(&self, nodes: usize, events: usize) -> Result<(), String> {
+        if self.killed_at > events {
+            return Err("ends before it was killed".to_owned());
+        }
+        for &(node, at) in &self.ended {
+            if node >= nodes {
+                return Err(format!(
+                    "says that node {node} ended, and has {nodes} nodes"
+                ));
+            }
+            if at > events {
+                return Err(format!("ends before node {node} did"));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Proves what `plan` says. Needs root, FUSE and loop devices.
 pub fn prove_cluster(
     plan: &ClusterPlan,
@@ -236,9 +256,8 @@ fn load(plan: &ClusterPlan) -> Result<RecordedSite, Error> {
             "{path} is a recording of '{subject}' on '{filesystem}': name that subject with its settings, --nodes {nodes}, and that filesystem with --fs"
         )));
     }
-    if note.killed_at > recording.events() {
-        return Err(Error::Usage(format!("{path} ends before it was killed")));
-    }
+    note.require_within(recording.devices().len(), recording.events())
+        .map_err(|what| Error::Usage(format!("{path} {what}")))?;
     let is_rolling = plan.cuts == Cuts::Rolling;
     let has_ended = !note.ended.is_empty();
     if plan.only.is_none() && is_rolling != has_ended {
@@ -511,4 +530,34 @@ fn explore(
         .unwrap_or_else(PoisonError::into_inner);
     let filesystem = filesystem.ok_or_else(|| Error::Refused("there is nothing to try".into()))?;
     Ok((explored, filesystem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_says_nothing_that_the_recording_has_not() {
+        let complaint = |killed_at: usize, ended: &[(usize, usize)]| {
+            let note = Note {
+                subject: "a cluster".to_owned(),
+                filesystem: "ext4".to_owned(),
+                killed_at,
+                ended: ended.to_vec(),
+            };
+            note.require_within(3, 100).err().unwrap_or_default()
+        };
+        assert_eq!(complaint(100, &[(2, 100), (0, 40)]), "");
+        for (killed_at, ended, why) in [
+            (101, [(2, 100), (0, 40)], "ends before it was killed"),
+            (
+                100,
+                [(2, 100), (3, 40)],
+                "says that node 3 ended, and has 3 nodes",
+            ),
+            (100, [(2, 100), (0, 101)], "ends before node 0 did"),
+        ] {
+            assert_eq!(complaint(killed_at, &ended), why);
+        }
+    }
 }
