@@ -159,11 +159,7 @@ fn examine(
     let shard = plan.shard.unwrap_or(Shard::WHOLE);
     leading = shard.share(leading);
     states = shard.part(&states);
-    let workers = if mounts_copies(&plan.filesystem) {
-        plan.workers.unwrap_or_else(processors)
-    } else {
-        1
-    };
+    let workers = workers_on(&plan.filesystem, plan.workers.unwrap_or_else(processors));
     if plan.most_time.is_some() {
         let rest = spread(&states[leading..]);
         states.truncate(leading);
@@ -327,6 +323,11 @@ fn examine(
 }
 
 /// Whether several copies of a filesystem can be mounted at the same time.
+/// How many workers there may be, of so many that are asked for: each mounts a copy of the same filesystem.
+pub(crate) fn workers_on(spec: &FilesystemSpec, wanted: usize) -> usize {
+    if mounts_copies(spec) { wanted } else { 1 }
+}
+
 fn mounts_copies(spec: &FilesystemSpec) -> bool {
     // Of btrfs since Linux 6.7, which then says so here.
     spec.kind != Kind::Btrfs || Path::new("/sys/fs/btrfs/features/temp_fsid").exists()

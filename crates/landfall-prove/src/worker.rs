@@ -1,5 +1,6 @@
 //! Checks one crash state after the other: make it, mount it, let the subject recover, judge.
 
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -112,10 +113,7 @@ impl<'a> Worker<'a> {
         }
         match (first, self.check_once(name, position, None)) {
             (Checked::Judged(first), Checked::Judged(second)) if second.kept() => {
-                let detail = first.detail(first.worst());
-                Checked::Unchecked(format!(
-                    "{name} failed once and was whole when it was checked again: {detail}"
-                ))
+                failed_once(name, &first)
             }
             (_, second) => second,
         }
@@ -280,6 +278,14 @@ impl<'a> Worker<'a> {
             None => check_here(self.case.subject, directory, stop),
         }
     }
+}
+
+/// What is known of a state that failed, and then did not.
+pub(crate) fn failed_once(name: &dyn Display, failed: &Judgement) -> Checked {
+    let detail = failed.detail(failed.worst());
+    Checked::Unchecked(format!(
+        "{name} failed once and was whole when it was checked again: {detail}"
+    ))
 }
 
 /// Describes the filesystem of the state that was loaded last.

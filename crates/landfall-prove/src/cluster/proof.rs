@@ -24,7 +24,7 @@ use crate::checks::Checks;
 use crate::explore::{Tally, spread};
 use crate::history::History;
 use crate::judge::Judgement;
-use crate::proof::{Proof, tell};
+use crate::proof::{Proof, tell, workers_on};
 use crate::scratch_fs::FilesystemSpec;
 use crate::worker::Checked;
 use crate::{Error, Plan, Progress, Stop};
@@ -343,7 +343,8 @@ fn examine(
         }
     };
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    let workers = plan.workers.unwrap_or(WORKERS * processors);
+    let wanted = plan.workers.unwrap_or(WORKERS * processors);
+    let workers = workers_on(&plan.filesystem, wanted);
     let checking = workers.min(states.len()).max(1);
     // However early the time is up, they were from all over the recording.
     let states = if plan.most_time.is_some() {

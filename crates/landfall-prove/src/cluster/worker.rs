@@ -20,7 +20,7 @@ use crate::judge::Judgement;
 use crate::scratch_fs::FilesystemSpec;
 use crate::state_disk::{Recovered, StateDisk};
 use crate::subject::SubjectError;
-use crate::worker::{Checked, describe, home};
+use crate::worker::{Checked, describe, failed_once, home};
 use landfall_results::proof::Violation;
 
 /// What all workers share.
@@ -58,12 +58,30 @@ pub(super) struct Worker<'a> {
     stuck: Option<String>,
 }
 
-/// Whether it may be seen of a cluster that had no time, and so must be seen twice.
-fn may_be_late(violation: Violation) -> bool {
-    matches!(
-        violation,
-        Violation::Unavailable | Violation::Disagreed | Violation::Damaged
-    )
+/// Whether it may be seen of a cluster that had no time, or of a machine, and so must be seen twice.
+fn needs_two(violation: Violation) -> bool {
+    use Violation::{Damaged, Disagreed, Filesystem, Unavailable};
+    matches!(violation, Unavailable | Disagreed | Damaged | Filesystem)
+}
+
+/// Whether anything is wrong that counts if it is seen once. What is only concluded from a filesystem that did not recover has
+/// no words of its own, and is not seen.
+fn says_enough(judgement: &Judgement) -> bool {
+    let mut details = judgement.details.iter();
+    details.any(|(violation, _)| !needs_two(*violation))
+}
+
+/// Takes from a judgement that the filesystem was not well, and what was only concluded from that.
+fn forget_filesystem(judgement: &mut Judgement) {
+    judgement.violations.remove(&Violation::Filesystem);
+    let mut details = std::mem::take(&mut judgement.details);
+    details.retain(|(violation, _)| *violation != Violation::Filesystem);
+    if !details.iter().any(|(which, _)| *which == Violation::Lost) {
+        judgement.violations.remove(&Violation::Lost);
+        judgement.lost.clear();
+        judgement.only_last = false;
+    }
+    judgement.details = details;
 }
 
 fn is_whole(checked: &Checked) -> bool {
@@ -72,28 +90,38 @@ fn is_whole(checked: &Checked) -> bool {
 
 /// What two checks of a state come to, the first of which failed.
 fn both(name: &ClusterStateName, first: Checked, second: impl FnOnce() -> Checked) -> Checked {
-    let says_more = |judgement: &Judgement| {
-        let mut violations = judgement.violations.iter();
-        violations.any(|violation| !may_be_late(*violation))
-    };
     match (first, second()) {
-        (Checked::Judged(mut first), Checked::Judged(second))
-            if says_more(&first) && !says_more(&second) =>
-        {
-            let worst = first.worst();
-            let seen = "that was not seen when the same state was started once more: who is faster decides";
-            first.details.push((worst, seen.to_owned()));
-            Checked::Judged(first)
-        }
-        (Checked::Judged(first), Checked::Judged(second)) if second.kept() => {
+        (Checked::Judged(first), Checked::Judged(second)) => judged_twice(name, first, second),
+        (Checked::Judged(first), Checked::Unchecked(why)) if !says_enough(&first) => {
             let detail = first.detail(first.worst());
             Checked::Unchecked(format!(
-                "{name} failed once and was whole when it was checked again: {detail}"
+                "{name} failed once and could not be checked again: {why}; it had failed so: {detail}"
             ))
         }
-        (_, second @ Checked::Judged(_)) => second,
         (first, _) => first,
     }
+}
+
+/// What two judgements of a state come to, the first of which is not that it is whole.
+fn judged_twice(name: &ClusterStateName, mut first: Judgement, mut second: Judgement) -> Checked {
+    if second.kept() && !says_enough(&first) {
+        return failed_once(name, &first);
+    }
+    let is_bad = |judgement: &Judgement| judgement.violations.contains(&Violation::Filesystem);
+    match (is_bad(&first), is_bad(&second)) {
+        (true, false) => forget_filesystem(&mut first),
+        (false, true) => forget_filesystem(&mut second),
+        _ => {}
+    }
+    if says_enough(&first) && !says_enough(&second) {
+        let worst = first.worst();
+        let seen =
+            "that was not seen when the same state was started once more: who is faster decides";
+        first.details.push((worst, seen.to_owned()));
+        return Checked::Judged(first);
+    }
+    // Each failed: that one failed of its filesystem says nothing of what the other did.
+    Checked::Judged(if second.kept() { first } else { second })
 }
 
 /// Why a state is not mounted.
@@ -145,7 +173,8 @@ impl<'a> Worker<'a> {
 
     /// Makes the state and checks it, so often as the case says until it fails. One that fails is made and checked once more,
     /// by the cluster itself. That something was lost needs to be seen once; that a cluster did not come back, or did not
-    /// agree, twice: it may have had no time.
+    /// agree, twice: it may have had no time. So does a filesystem that is not well, and all that is lost with it: that it
+    /// cannot be mounted may be this machine's doing.
     pub fn check(&mut self, name: &ClusterStateName) -> Checked {
         let mut first = self.check_once(name, self.case.checks);
         for _ in 1..self.case.tries {
@@ -331,7 +360,7 @@ mod tests {
 
     #[test]
     fn what_is_lost_once_is_lost_and_who_does_not_come_back_has_a_second_try() {
-        use Violation::{Damaged, Disagreed, Invented, Lost, Unavailable};
+        use Violation::{Damaged, Disagreed, Filesystem, Invented, Lost, Unavailable};
         let name: ClusterStateName = "1:2:none,none:together".parse().unwrap();
         let both = |first: &[Violation], second: &[Violation]| -> Option<Vec<Violation>> {
             match both(&name, judged(first), || judged(second)) {
@@ -344,9 +373,57 @@ mod tests {
             assert_eq!(both(&[seen], &[Unavailable]), Some(vec![seen]));
             assert_eq!(both(&[Unavailable], &[seen]), Some(vec![seen]));
         }
-        for late in [Unavailable, Disagreed, Damaged] {
+        for late in [Unavailable, Disagreed, Damaged, Filesystem] {
             assert_eq!(both(&[late], &[]), None);
         }
         assert_eq!(both(&[Disagreed], &[Unavailable]), Some(vec![Unavailable]));
+        // Those beside it count for themselves.
+        assert_eq!(both(&[Filesystem, Lost], &[]), Some(vec![Lost]));
+        assert_eq!(both(&[Lost], &[Filesystem]), Some(vec![Lost]));
+    }
+
+    #[test]
+    fn a_filesystem_that_does_not_recover_once_has_lost_nothing() {
+        use Violation::{Filesystem, Lost, Unavailable};
+        let name: ClusterStateName = "1:2:none,none:together".parse().unwrap();
+        let said = Acknowledged {
+            sent: [1, 2].into(),
+            acknowledged: [1].into(),
+        };
+        let unmounted = || {
+            let problem = "it cannot be mounted".to_owned();
+            Checked::Judged(Judgement::of_filesystem(&said, problem))
+        };
+        let both = |first: Checked, second: Checked| match both(&name, first, || second) {
+            Checked::Judged(judgement) => {
+                let has_lost = judgement.violations.contains(&Lost);
+                assert_eq!(has_lost, !judgement.lost.is_empty());
+                Some(judgement.violations.into_iter().collect::<Vec<_>>())
+            }
+            Checked::Unchecked(_) => None,
+        };
+        let twice = both(unmounted(), unmounted());
+        assert_eq!(twice, Some(vec![Filesystem, Lost]));
+        assert_eq!(both(unmounted(), judged(&[])), None);
+        // Each failed, and was not there to be seen by the other.
+        for (first, second) in [
+            (unmounted(), judged(&[Unavailable])),
+            (judged(&[Unavailable]), unmounted()),
+        ] {
+            assert_eq!(both(first, second), Some(vec![Unavailable]));
+        }
+    }
+
+    #[test]
+    fn what_must_be_seen_twice_and_is_not_checked_again_is_not_proven() {
+        let name: ClusterStateName = "1:2:none,none:together".parse().unwrap();
+        let again = || Checked::Unchecked("no memory".to_owned());
+        let late = both(&name, judged(&[Violation::Unavailable]), again);
+        assert!(
+            matches!(&late, Checked::Unchecked(why) if why.contains("no memory; it had failed so: Unavailable")),
+            "{late:?}"
+        );
+        let lost = both(&name, judged(&[Violation::Lost]), again);
+        assert!(matches!(lost, Checked::Judged(_)), "{lost:?}");
     }
 }
