@@ -226,7 +226,7 @@ fn examine(
             let all = states.len();
             progress.doing("shortening the failing state", all, all, Duration::ZERO);
             let violation = found.judgement.worst();
-            let shorter = shorten(case, &found.state, violation, stop)
+            let shorter = shorten(case, &found.state, violation, plan.model, stop)
                 .map_err(Error::io("cannot shorten the failing state"))?;
             let (state, judgement) =
                 shorter.unwrap_or_else(|| (found.state, found.judgement.clone()));

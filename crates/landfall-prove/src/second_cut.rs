@@ -312,7 +312,7 @@ impl SecondCut<'_> {
         let shorter = match self.wanted {
             // It was asked for, and no other one.
             Wanted::Only(_) => None,
-            Wanted::Most(_) => shorten(case, &state, judgement.worst(), self.stop)
+            Wanted::Most(_) => shorten(case, &state, judgement.worst(), self.model, self.stop)
                 .map_err(Error::io("cannot shorten the failing state"))?,
         };
         let (state, judgement) = shorter.unwrap_or((state, judgement));

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use landfall_recorder::crash::{Choice, CrashState, StateName, Walker, WriteFate};
+use landfall_recorder::crash::{Choice, CrashState, Model, StateName, Walker, WriteFate};
 use landfall_results::proof::Violation;
 
 use crate::Stop;
@@ -17,14 +17,16 @@ const MOST_PARTS: usize = 64;
 ///
 /// First whole writes are put back, then what arrives together of them, each if the state still fails
 /// with it. Epochs with more of those than a name can choose are left as they are, and so are states of a disk that
-/// writes in order: with a write put back behind one that is missing it would not have.
+/// writes in order, which would not have a write put back behind one that is missing, or of one that keeps nothing that was
+/// not flushed.
 pub(crate) fn shorten(
     case: &Case<'_>,
     state: &CrashState,
     violation: Violation,
+    model: Model,
     stop: &Stop,
 ) -> io::Result<Option<(CrashState, Judgement)>> {
-    if matches!(state.name.choice, Choice::First { .. }) {
+    if model == Model::Flushed || matches!(state.name.choice, Choice::First { .. }) {
         return Ok(None);
     }
     let mut walker = Walker::new(case.recording)?;

@@ -368,7 +368,7 @@ fn examine(
             let all = states.len();
             progress.doing("shortening the failing state", all, all, Duration::ZERO);
             let shorter = in_a_network(|| {
-                shorten(case, &name, judgement.worst(), stop)
+                shorten(case, &name, judgement.worst(), plan.model, stop)
                     .map_err(Error::io("cannot shorten the failing state"))
             })?;
             Some(shorter.unwrap_or((name, judgement)))

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use landfall_recorder::crash::{Choice, WriteFate};
+use landfall_recorder::crash::{Choice, Model, WriteFate};
 use landfall_results::proof::Violation;
 
 use super::ClusterStateName;
@@ -17,11 +17,13 @@ const MOST_WRITES: usize = 12;
 /// From a state in which `violation` was seen, the one that is left when everything has been put back that need not be missing;
 /// `None` if nothing could be put back. Nodes are started together if that is enough; then whole nodes get back what they lost,
 /// then single writes of those that have few. What is put back is what the violation was seen without twice: which node wins an
-/// election is a race, and a state that fails by luck shows nothing to who starts it again.
+/// election is a race, and a state that fails by luck shows nothing to who starts it again. A disk that keeps nothing that was
+/// not flushed gets nothing back.
 pub(super) fn shorten(
     case: &Case<'_>,
     name: &ClusterStateName,
     violation: Violation,
+    model: Model,
     stop: &Stop,
 ) -> io::Result<Option<(ClusterStateName, Judgement)>> {
     let mut shortening = Shortening {
@@ -33,7 +35,7 @@ pub(super) fn shorten(
     };
     shortening.attempt(|name| name.boot = Boot::Together);
     for node in 0..name.fates.len() {
-        if name.fates[node] != Fate::Kept {
+        if model != Model::Flushed && name.fates[node] != Fate::Kept {
             shortening.put_back(node)?;
         }
     }
