@@ -283,7 +283,7 @@ impl SecondCut<'_> {
         let mut walker = Walker::new(recording)?;
         let (mut tried, mut left_out) = (Vec::new(), 0);
         for state in survey.states {
-            if tried.len() == most {
+            if is_led && tried.len() == most {
                 break;
             }
             if state.image == Identity::BASE {
@@ -299,7 +299,7 @@ impl SecondCut<'_> {
                 tried.push(state);
             }
         }
-        Ok((tried, left_out))
+        Ok((evenly(tried, most), left_out))
     }
 
     fn shorter(
@@ -339,5 +339,31 @@ impl SecondCut<'_> {
             ),
         );
         Ok(failing)
+    }
+}
+        // The first of a survey of any order stand for many; of others they are all from the beginning.
+        let is_led = self.model == Model::Subset;
+
+/// So many of them, from all over, the last among them.
+fn evenly<T: Copy>(all: Vec<T>, most: usize) -> Vec<T> {
+    if all.len() <= most {
+        return all;
+    }
+    (1..=most).map(|n| all[n * all.len() / most - 1]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_from_all_over_a_recovery_and_in_order() {
+        let all: Vec<u32> = (1..=16).collect();
+        assert_eq!(evenly(all.clone(), 8), [2, 4, 6, 8, 10, 12, 14, 16]);
+        assert_eq!(evenly(all.clone(), 3), [5, 10, 16]);
+        assert_eq!(evenly(all.clone(), 1), [16]);
+        assert_eq!(evenly(all.clone(), 16), all);
+        assert_eq!(evenly(all[..3].to_vec(), 8), [1, 2, 3]);
+        assert!(evenly(all, 0).is_empty() && evenly(Vec::<u32>::new(), 8).is_empty());
     }
 }
