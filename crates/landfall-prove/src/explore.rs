@@ -1,6 +1,6 @@
 //! Checks the planned states with several workers, and counts what was lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -31,6 +31,8 @@ pub(crate) struct Tally {
     pub first_failing: Option<u64>,
     /// States in which a promise was broken.
     pub failing: u64,
+    /// Names of those of them that one power cut has left.
+    pub failing_names: HashSet<StateName>,
     /// States in which something acknowledged was not there.
     pub losing: u64,
     /// The most that any of them lost.
@@ -73,6 +75,7 @@ impl Tally {
     fn add(&mut self, place: u64, state: &CrashState, checked: Checked) {
         if !self.count(&state.name, Some(place), &checked) {
             self.first_failing = Some(self.first_failing.map_or(place, |first| first.min(place)));
+            self.failing_names.insert(state.name);
         }
         if matches!(checked, Checked::Judged(_)) {
             self.names.push(state.name);

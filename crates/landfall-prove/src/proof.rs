@@ -264,6 +264,7 @@ fn examine(
         }
         None => seen.as_ref().and_then(|seen| seen.failing.clone()),
     };
+    let firsts_again = seen.as_ref().map_or(0, |seen| seen.firsts);
     let second_cuts = seen.map(|seen| seen.counts);
     let exercised = exercised(case, layout, &tally.names)
         .map_err(Error::io("cannot tell what was exercised"))?;
@@ -300,7 +301,7 @@ fn examine(
             every_write: planned.whole_writes as u64,
             every_sector: planned.changed_sectors as u64,
             possible: planned.possible,
-            planned: planned_firsts + second_cuts.map_or(0, |second| second.planned),
+            planned: planned_firsts + firsts_again + second_cuts.map_or(0, |second| second.planned),
             sampled: planned.sampled as u64,
             equal: planned.duplicates as u64,
             equal_files: case.checks.map_or(0, Checks::equal),
@@ -322,12 +323,12 @@ fn examine(
     })
 }
 
-/// Whether several copies of a filesystem can be mounted at the same time.
 /// How many workers there may be, of so many that are asked for: each mounts a copy of the same filesystem.
 pub(crate) fn workers_on(spec: &FilesystemSpec, wanted: usize) -> usize {
     if mounts_copies(spec) { wanted } else { 1 }
 }
 
+/// Whether several copies of a filesystem can be mounted at the same time.
 fn mounts_copies(spec: &FilesystemSpec) -> bool {
     // Of btrfs since Linux 6.7, which then says so here.
     spec.kind != Kind::Btrfs || Path::new("/sys/fs/btrfs/features/temp_fsid").exists()

@@ -7,8 +7,9 @@
 //! States in which the filesystem's superblock is torn are left out, and counted: every recovery writes it, and that some
 //! filesystems cannot be mounted then has nothing to do with the subject.
 //!
-//! Only recoveries from states in which nothing is lost are cut off: of the others the loss is known already. A few states
-//! of many recoveries are tried rather than many of a few.
+//! Only recoveries from states in which nothing is lost are cut off. A loss that is seen then and was not before counts as one of
+//! the first cut: a recovery may be a race, and of these alone what the filesystem's journal has is committed. A few states of
+//! many recoveries are tried rather than many of a few.
 //!
 //! Threads: each worker takes one first state after the other, with a disk of its own for it and one for what its recovery
 //! leaves. Which states are tried does not depend on who is faster, but what a recovery writes, and when, may.
@@ -30,11 +31,13 @@ use crate::judge::Judgement;
 use crate::scratch_fs::superblock::is_torn;
 use crate::shorten::shorten;
 use crate::timeline::failing;
-use crate::worker::{Case, Checked, Worker};
+use crate::worker::{Case, Checked, Recovery, Worker, failed_once};
 use crate::{Error, Stop};
 
 /// States of one recovery that are tried at most.
 const OF_ONE: usize = 8;
+/// What is said where there is no disk for a state.
+const NO_DISK: &str = "cannot make a disk for crash states";
 
 /// Which states are tried.
 #[derive(Clone, Copy)]
@@ -66,6 +69,8 @@ pub(crate) struct SecondCut<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub counts: SecondCuts,
+    /// States of a first cut of which something was found out as they recovered, or nothing could be.
+    pub firsts: u64,
     /// A failing state, as short as it could be made.
     pub failing: Option<FailingState>,
 }
@@ -78,6 +83,8 @@ enum Heard {
         planned: usize,
         left_out: usize,
     },
+    /// A state of a first cut was not whole when it recovered.
+    First(StateName, Checked),
     /// A state was checked.
     State(CutName, Checked),
     /// A failing one was made shorter.
@@ -96,6 +103,7 @@ impl SecondCut<'_> {
         let before = tally.took;
         let mut seen = Seen::default();
         let is_shortened = AtomicBool::new(tally.failing > 0);
+        let known = tally.failing_names.clone();
         let mut rest = self.firsts;
         let most = match self.wanted {
             Wanted::Most(most) => most,
@@ -110,6 +118,7 @@ impl SecondCut<'_> {
                 let (sender, receiver) = channel();
                 for _ in 0..self.workers.min(batch.len()) {
                     let (sender, next, is_shortened) = (sender.clone(), &next, &is_shortened);
+                    let known = &known;
                     scope.spawn(move || {
                         loop {
                             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -117,7 +126,8 @@ impl SecondCut<'_> {
                                 return;
                             };
                             let most = OF_ONE.min(left - number * OF_ONE);
-                            let tried = self.recovery(first, most, is_shortened, &sender);
+                            let is_known = known.contains(&first.name);
+                            let tried = self.recovery(first, is_known, most, is_shortened, &sender);
                             if let Err(error) = tried {
                                 // Nobody listens any more once the run has ended.
                                 let _ = sender.send(Heard::Failed(error));
@@ -141,6 +151,10 @@ impl SecondCut<'_> {
                             seen.counts.flushes += counts.flushes;
                             seen.counts.planned += planned as u64;
                             seen.counts.torn_superblocks += left_out as u64;
+                        }
+                        Heard::First(name, checked) => {
+                            seen.firsts += 1;
+                            tally.count(&name, None, &checked);
                         }
                         Heard::State(name, checked) => {
                             seen.counts.checked += u64::from(matches!(checked, Checked::Judged(_)));
@@ -169,15 +183,15 @@ impl SecondCut<'_> {
         is_late || self.stop.is_requested()
     }
 
-    /// Records one recovery, and cuts it off.
+    /// Records one recovery, and cuts it off. `is_known`: that it fails was counted before.
     fn recovery(
         &self,
         first: &CrashState,
+        is_known: bool,
         most: usize,
         is_shortened: &AtomicBool,
         sender: &Sender<Heard>,
     ) -> Result<(), Error> {
-        let cannot = "cannot make a disk for crash states";
         let named = |second| CutName {
             first: first.name,
             second: Some(second),
@@ -185,18 +199,19 @@ impl SecondCut<'_> {
         let say = |heard| {
             let _ = sender.send(heard);
         };
-        let mut worker = Worker::new(self.case).map_err(Error::io(cannot))?;
-        let recovery = match worker.record_recovery(&first.name, first.position) {
+        let recovery = match self.recover(first)? {
             Ok(recovery) => recovery,
-            Err(why) => {
-                say(Heard::State(first.name.into(), Checked::Unchecked(why)));
+            Err(_) if is_known => return Ok(()),
+            Err(checked) => {
+                if let Checked::Judged(judgement) = &checked
+                    && !is_shortened.swap(true, Ordering::Relaxed)
+                {
+                    say(Heard::Shortened(self.shown_first(first, judgement)?));
+                }
+                say(Heard::First(first.name, checked));
                 return Ok(());
             }
         };
-        drop(worker);
-        if !matches!(&recovery.checked, Checked::Judged(judgement) if judgement.kept()) {
-            return Ok(());
-        }
         let recording = &recovery.recording;
         let (states, left_out) = self.states(recording, first, most)?;
         say(Heard::Recovery {
@@ -223,7 +238,7 @@ impl SecondCut<'_> {
             cut = state.name.cut;
             let worker = match worker.take().map_or_else(|| Worker::new(&case), Ok) {
                 Ok(new) => worker.insert(new),
-                Err(error) => return Err(Error::io(cannot)(error)),
+                Err(error) => return Err(Error::io(NO_DISK)(error)),
             };
             let checked = worker.check(&state.name, state.position);
             if let Checked::Judged(judgement) = &checked
@@ -242,6 +257,65 @@ impl SecondCut<'_> {
             say(Heard::Shortened(failing));
         }
         Ok(())
+    }
+
+    /// Records one recovery; or says what became of the state if it was not whole. One that fails recovers once more: what
+    /// fails only once says nothing about power cuts.
+    fn recover(&self, first: &CrashState) -> Result<Result<Recovery, Checked>, Error> {
+        let once = || -> Result<Result<Recovery, Checked>, Error> {
+            let worker = Worker::new(self.case);
+            let mut worker = worker.map_err(Error::io(NO_DISK))?;
+            let recovery = worker.record_recovery(&first.name, first.position);
+            Ok(recovery.map_err(Checked::Unchecked))
+        };
+        let recovery = match once()? {
+            Ok(recovery) => recovery,
+            Err(why) => return Ok(Err(why)),
+        };
+        let failed = match recovery.checked {
+            Checked::Judged(ref judgement) if judgement.kept() => return Ok(Ok(recovery)),
+            Checked::Judged(judgement) => judgement,
+            why => return Ok(Err(why)),
+        };
+        let again = once()?.map_or_else(|why| why, |again| again.checked);
+        Ok(Err(match again {
+            Checked::Judged(judgement) if judgement.kept() => failed_once(&first.name, &failed),
+            again => again,
+        }))
+    }
+
+    /// A state of a first cut that failed as it recovered, as it is shown. It is not made shorter: of a recovery that is
+    /// recorded more is asked than of others.
+    fn shown_first(
+        &self,
+        first: &CrashState,
+        judgement: &Judgement,
+    ) -> Result<FailingState, Error> {
+        self.save(self.case, first)?;
+        let (recording, layout) = (self.case.recording, Layout::default());
+        let name = CutName {
+            first: first.name,
+            second: match self.wanted {
+                Wanted::Only(second) => Some(second),
+                Wanted::Most(_) => None,
+            },
+        };
+        let mut failing = failing(recording, &layout, &name, first, judgement, self.again)?;
+        let seen = "that was seen as its recovery was recorded, to be cut off";
+        failing.details.push(seen.to_owned());
+        Ok(failing)
+    }
+
+    /// Keeps the image of a state, if one is wanted.
+    fn save(&self, case: &Case<'_>, state: &CrashState) -> Result<(), Error> {
+        let Some(path) = self.keep_image else {
+            return Ok(());
+        };
+        let saved = Worker::new(case).and_then(|mut worker| {
+            worker.load(&state.name)?;
+            worker.save(path)
+        });
+        saved.map_err(Error::io(format!("cannot write {}", path.display())))
     }
 
     /// The states of a recovery that are tried, `most` of them, and how many are left out since the superblock is torn in them. Without the
@@ -280,6 +354,8 @@ impl SecondCut<'_> {
         survey: Survey,
         most: usize,
     ) -> io::Result<(Vec<CrashState>, usize)> {
+        // The first of a survey of any order stand for many; of others they are all from the beginning.
+        let is_led = self.model == Model::Subset;
         let mut walker = Walker::new(recording)?;
         let (mut tried, mut left_out) = (Vec::new(), 0);
         for state in survey.states {
@@ -316,13 +392,7 @@ impl SecondCut<'_> {
                 .map_err(Error::io("cannot shorten the failing state"))?,
         };
         let (state, judgement) = shorter.unwrap_or((state, judgement));
-        if let Some(path) = self.keep_image {
-            let saved = Worker::new(case).and_then(|mut worker| {
-                worker.load(&state.name)?;
-                worker.save(path)
-            });
-            saved.map_err(Error::io(format!("cannot write {}", path.display())))?;
-        }
+        self.save(case, &state)?;
         let name = CutName {
             first: first.name,
             second: Some(state.name),
@@ -341,8 +411,6 @@ impl SecondCut<'_> {
         Ok(failing)
     }
 }
-        // The first of a survey of any order stand for many; of others they are all from the beginning.
-        let is_led = self.model == Model::Subset;
 
 /// So many of them, from all over, the last among them.
 fn evenly<T: Copy>(all: Vec<T>, most: usize) -> Vec<T> {
