@@ -8,8 +8,8 @@
 //! filesystems cannot be mounted then has nothing to do with the subject.
 //!
 //! Only recoveries from states in which nothing is lost are cut off. A loss that is seen then and was not before counts as one of
-//! the first cut: a recovery may be a race, and of these alone what the filesystem's journal has is committed. A few states of
-//! many recoveries are tried rather than many of a few.
+//! the first cut: a recovery may be a race, and only here is the probe of the filesystem synced. A few states of many recoveries
+//! are tried rather than many of a few.
 //!
 //! Threads: each worker takes one first state after the other, with a disk of its own for it and one for what its recovery
 //! leaves. Which states are tried does not depend on who is faster, but what a recovery writes, and when, may.

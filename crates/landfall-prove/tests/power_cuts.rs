@@ -9,13 +9,15 @@ use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use landfall_os::{AttachedLoop, abandoned_in, attached_loops};
 use landfall_prove::scratch_fs::{FilesystemSpec, Kind, require_recorder};
 use landfall_prove::transactions::{pairs, record};
 use landfall_prove::{
-    AckSink, Offer, Plan, PowerCuts, Recovered, Stop, Subject, SubjectError, SubjectName,
+    AckSink, Offer, Plan, PowerCuts, Recovered, Silent, Stop, Subject, SubjectError, SubjectName,
+    prove,
 };
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process};
@@ -347,6 +349,63 @@ fn a_write_that_is_answered_after_the_flush_began_is_caught() {
     };
     overlapping(false).lose_something();
     overlapping(true).lose_nothing();
+}
+
+/// A log of which the first checks, so many, find damage.
+struct Ill(AtomicU64);
+
+impl Subject for Ill {
+    fn name(&self) -> SubjectName {
+        "an ill log".into()
+    }
+
+    fn prepare(&self, directory: &Path, stop: &Stop) -> Result<(), SubjectError> {
+        Log(Habit::Syncs).prepare(directory, stop)
+    }
+
+    fn run(
+        &self,
+        directory: &Path,
+        sink: &mut dyn AckSink,
+        stop: &Stop,
+    ) -> Result<(), SubjectError> {
+        Log(Habit::Syncs).run(directory, sink, stop)
+    }
+
+    fn check(&self, directory: &Path, stop: &Stop) -> Result<Recovered, SubjectError> {
+        let less = |left: u64| left.checked_sub(1);
+        match self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+        {
+            Ok(_) => Ok(Recovered::damaged("it is ill")),
+            Err(_) => Log(Habit::Syncs).check(directory, stop),
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_recovery_that_is_cut_off_is_said() {
+    let Some(directory) = directory() else {
+        return;
+    };
+    let found = |ill: u64| {
+        let ext4 = FilesystemSpec::plain(Kind::Ext4);
+        let mut plan = Plan::new(Box::new(Ill(AtomicU64::new(ill))), ext4);
+        plan.directory = directory.path().to_owned();
+        plan.transactions = 12;
+        plan.only = Some("1:1:none/1:0:none".parse().unwrap());
+        prove(&plan, &Stop::default(), &mut Silent).unwrap().results
+    };
+    let twice = found(2);
+    assert_eq!((twice.failing_states, twice.unchecked), (1, None));
+    assert_eq!(twice.violations[0].example, "1:1:none");
+    assert_eq!(twice.coverage.planned, 1);
+    assert_eq!(twice.shortest.unwrap().name, "1:1:none/1:0:none");
+    let once = found(1);
+    assert_eq!((once.failing_states, once.coverage.planned), (0, 1));
+    let why = once.unchecked.unwrap().reason;
+    assert!(why.starts_with("1:1:none failed once"), "{why}");
 }
 
 #[test]
