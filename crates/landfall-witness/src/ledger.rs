@@ -227,9 +227,11 @@ impl Ledger {
         let ended = stream.has_ended;
         let tally = self.disks.entry(stream.disk()).or_default();
         // Somebody says now what was not known of the cut when it was checked before.
-        if stream
-            .own_verdict()
-            .is_some_and(|before| before.outcome == Outcome::Suspicious)
+        // A control, which is not held against the disk, was not counted as that either.
+        if stream.begin.strategy.method.is_durable()
+            && stream
+                .own_verdict()
+                .is_some_and(|before| before.outcome == Outcome::Suspicious)
         {
             tally.suspicious = tally.suspicious.saturating_sub(1);
         }

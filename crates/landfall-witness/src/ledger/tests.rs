@@ -29,8 +29,12 @@ fn begin(stream: &str, boot: &str) -> Begin {
 }
 
 fn report(boot: &str, declared: Option<Declared>, lost: u64) -> Command {
+    report_of("s", boot, declared, lost)
+}
+
+fn report_of(stream: &str, boot: &str, declared: Option<Declared>, lost: u64) -> Command {
     let report = Report {
-        stream: "s".into(),
+        stream: stream.into(),
         run: RUN,
         boot: boot.into(),
         declared,
@@ -215,6 +219,24 @@ fn what_was_suspicious_is_a_loss_once_somebody_knows_of_the_cut() {
         (outcome, tally.losing, tally.suspicious),
         (Outcome::Lost, 1, 0)
     );
+}
+
+#[test]
+fn a_control_that_is_checked_again_takes_no_suspicion_off_the_disk() {
+    let mut ledger = with_writes(5);
+    verdict(&mut ledger, report("B", None, 2));
+    let mut control = begin("control", "A");
+    control.strategy.method = "none".parse().unwrap();
+    ledger.apply(Command::Begin {
+        begin: control,
+        run: RUN,
+        at: 5,
+    });
+    for _ in 0..2 {
+        let again = report_of("control", "B", None, 2);
+        let (outcome, _, _, tally) = verdict(&mut ledger, again);
+        assert_eq!((outcome, tally.suspicious), (Outcome::Suspicious, 1));
+    }
 }
 
 #[test]
