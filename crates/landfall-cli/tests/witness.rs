@@ -299,7 +299,8 @@ fn cut_again_and_again(faults: &[Fault]) -> Option<(Vec<Checked>, Ended)> {
         fs::remove_file(scene.path("writer")).unwrap();
         killed(writer);
         let device = disk.device().path().to_str().unwrap().to_owned();
-        checked.push(scene.check(&device, &["--as", "disk"]));
+        // This machine goes on: only the disk has lost its power.
+        checked.push(scene.check(&device, &["--as", "disk", "--cut=disk"]));
     }
     Some((checked, scene.end_of_witness()))
 }
@@ -617,6 +618,51 @@ fn a_command_that_cuts_nothing_is_found_out() {
             assert_eq!((code, outcome), (Some(1), &"no-cut".into()), "{one:#}");
             assert_eq!(one["tally"]["cuts"], 0);
         }
+    });
+}
+
+#[test]
+fn a_command_that_cuts_nothing_counts_not_even_if_the_witness_is_stopped_meanwhile() {
+    let name = "a_command_that_cuts_nothing_counts_not_even_if_the_witness_is_stopped_meanwhile";
+    alone(name, || {
+        let mut scene = Scene::new();
+        let often = [
+            "--cuts",
+            "20",
+            "--after",
+            "3..9",
+            "--off",
+            "600",
+            "--cut-with",
+            "touch cut",
+        ];
+        scene.serve(&often);
+        fs::create_dir(scene.path("data")).unwrap();
+        let writer = scene.write("data", &["--patience", "0"]);
+        assert!(comes_true(|| scene.path("cut").exists()));
+        // The cut is remembered soon after.
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        scene.signal_witness(Signal::INT);
+        scene.end_of_witness();
+        let ended: Ended = writer.wait_with_output().unwrap().into();
+        assert_eq!(ended.code, Some(1), "{ended:#?}");
+        scene.serve(&often);
+        let how = ["--check", "--keep-going", "--writes", "1"];
+        let again = scene.run(&[&["write", "data", HOST], &how[..]].concat());
+        assert!(
+            words(&again).contains("Proves nothing: there was no power cut since"),
+            "{again:#?}"
+        );
+        assert!(words(&again).contains("did not start anew"), "{again:#?}");
+        assert!(words(&again).contains("no power cut yet"), "{again:#?}");
+        let witness = scene.end_of_witness();
+        assert_eq!(witness.code, Some(1), "{witness:#?}");
+        assert!(
+            witness
+                .stderr
+                .contains("that was no cut, and is not counted"),
+            "{witness:#?}"
+        );
     });
 }
 

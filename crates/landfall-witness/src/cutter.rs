@@ -3,8 +3,9 @@
 //! Each cut is armed with a random number of acknowledgements. When they have come the power is cut, stays off for a
 //! while, and is restored. The next is armed when all that was hit has been checked.
 //!
-//! **A cut that was none.** A machine that goes on writing after its power was restored never lost it: a wrong socket. Then
-//! the cut is taken back, and the witness ends, since it would count cuts that nobody made.
+//! **A cut that was none.** A machine that goes on writing after its power was restored never lost it, and neither did one
+//! that is checked without having started anew: a wrong socket. Then the cut is taken back, and the witness ends, since it
+//! would count cuts that nobody made.
 
 use std::ops::RangeInclusive;
 use std::process::Command;
@@ -88,7 +89,8 @@ impl Cutter {
         match &mut *stage {
             Stage::Armed(left) if *left > 1 => *left -= 1,
             Stage::Armed(_) => *stage = Stage::Cutting,
-            Stage::Restored if was_cut => {
+            // It waits with a run that was cut if the cut was of a witness before this one.
+            Stage::Restored | Stage::Waiting if was_cut => {
                 *stage = Stage::NotCut;
                 self.changed.notify_all();
                 return Err("its power was to be cut, and it still writes".to_owned());
@@ -97,6 +99,12 @@ impl Cutter {
         }
         self.changed.notify_all();
         Ok(())
+    }
+
+    /// A run whose power was to be cut was checked, and its machine had not started anew.
+    pub fn was_none(&self) {
+        *self.stage() = Stage::NotCut;
+        self.changed.notify_all();
     }
 
     /// Cuts as often as was asked for, and waits for the last check.
@@ -119,18 +127,26 @@ impl Cutter {
                 // Also when it is to stop: a machine is not left without power.
                 hook("restore", restore, number, &Stop::default())?;
             }
-            *self.stage() = Stage::Restored;
+            self.restored();
             self.wait(stop, |_| !hit.is_unchecked())?;
             *self.stage() = Stage::Waiting;
         }
         Ok(())
     }
 
+    /// The power is back, unless it is known by now that it never was away.
+    fn restored(&self) {
+        let mut stage = self.stage();
+        if matches!(*stage, Stage::Cutting) {
+            *stage = Stage::Restored;
+        }
+    }
+
     fn wait(&self, stop: &Stop, mut is_there: impl FnMut(&Stage) -> bool) -> Result<(), Error> {
         let mut stage = self.stage();
         loop {
             if matches!(*stage, Stage::NotCut) {
-                let text = "the command that cuts the power ran, and the machine went on writing: that was no cut, and is not counted; look at which socket or machine it names";
+                let text = "the command that cuts the power ran, and the machine went on writing, or did not start anew before it was checked: that was no cut, and is not counted; look at which socket or machine it names, and check a disk with a supply of its own with --cut=disk";
                 return Err(Error::Hook(text.to_owned()));
             }
             if stop.is_requested() {
@@ -179,3 +195,6 @@ fn hook(purpose: &str, command: &str, number: u64, stop: &Stop) -> Result<(), Er
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

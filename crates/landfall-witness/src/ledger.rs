@@ -223,6 +223,10 @@ impl Ledger {
             return Applied::Refused("there is no such stream".to_owned());
         };
         let cut = stream.cut_known(&report.boot, report.declared);
+        if cut == Cut::None {
+            // The machine has not started anew: what a command cut was something else.
+            stream.cut = None;
+        }
         let outcome = Outcome::of(cut, report.promised, report.lost, report.foreign);
         let ended = stream.has_ended;
         let tally = self.disks.entry(stream.disk()).or_default();
@@ -367,8 +371,10 @@ impl Stream {
     fn cut_known(&self, boot: &str, declared: Option<Declared>) -> Cut {
         let is_another_start = boot != self.begin.boot;
         match declared {
-            _ if self.cut.is_some() => Cut::Commanded,
+            Some(Declared::Disk) if self.cut.is_some() => Cut::Commanded,
             Some(Declared::Disk) => Cut::Declared,
+            // A command that ended well may have switched a wrong socket: a machine that lost its power starts anew.
+            _ if self.cut.is_some() && is_another_start => Cut::Commanded,
             Some(Declared::Machine) if is_another_start => Cut::Declared,
             // A machine that goes down in good order flushes its disks.
             _ if is_another_start && !self.has_ended => Cut::Restart,

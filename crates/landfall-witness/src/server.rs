@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use landfall::{Journaled, Options, Serde, StateOptions};
 use landfall_os::Stop;
-use landfall_results::witness::Witnessed;
+use landfall_results::witness::{Cut, Witnessed};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::block::Run;
@@ -269,16 +269,25 @@ impl Shared {
             Request::Resume { stream, run } => self.resume(session, stream, run),
             Request::Acknowledge { write, checksum } => {
                 let (stream, run) = self.held(session)?;
-                if let Some(cutter) = &self.cutter {
-                    let was_cut = self.ledger.read(0, |ledger| {
-                        ledger
-                            .of_run(&stream, &run)
-                            .is_ok_and(|found| found.is_cut())
-                    });
-                    if let Err(why) = cutter.acknowledged(was_cut) {
-                        self.apply(Command::NotCut { stream, run })?;
-                        return Err(why);
+                let was_cut = self.was_cut(&stream, &run);
+                match &self.cutter {
+                    Some(cutter) => {
+                        if let Err(why) = cutter.acknowledged(was_cut) {
+                            self.apply(Command::NotCut { stream, run })?;
+                            return Err(why);
+                        }
                     }
+                    // It was of a witness before this one, which cannot find that out any more.
+                    None if was_cut => {
+                        (self.options.tell)(&format!(
+                            "{stream}: its power was to be cut, and it still writes: that was no cut"
+                        ));
+                        self.apply(Command::NotCut {
+                            stream: stream.clone(),
+                            run,
+                        })?;
+                    }
+                    None => {}
                 }
                 self.apply(Command::Acknowledge {
                     stream,
@@ -313,11 +322,16 @@ impl Shared {
             }),
             Request::Report(report) => {
                 let _holds = self.holds.free(&report.stream, &report.boot)?;
+                let was_cut = self.was_cut(&report.stream, &report.run);
                 match self.apply(Command::Report { report, at: now() })? {
                     Applied::Counted(witnessed) => {
-                        let verdict = witnessed.verdict.as_ref().map(|verdict| verdict.text());
-                        let verdict = verdict.unwrap_or_default();
-                        (self.options.tell)(&format!("{}: {verdict}", witnessed.stream));
+                        let verdict = witnessed.verdict.as_ref();
+                        let text = verdict.map(|verdict| verdict.text()).unwrap_or_default();
+                        (self.options.tell)(&format!("{}: {text}", witnessed.stream));
+                        let is_none = verdict.is_some_and(|verdict| verdict.cut == Cut::None);
+                        if let Some(cutter) = self.cutter.as_ref().filter(|_| was_cut && is_none) {
+                            cutter.was_none();
+                        }
                         Ok(Response::Counted(*witnessed))
                     }
                     Applied::Done | Applied::Refused(_) => Err("it counted nothing".to_owned()),
@@ -355,6 +369,14 @@ impl Shared {
         holds.insert(stream.clone(), hold);
         session.writes = Some((stream, run));
         Ok(Response::Resumed { acknowledged })
+    }
+
+    /// Whether the witness's command has cut the power of this run, as far as is known.
+    fn was_cut(&self, stream: &str, run: &Run) -> bool {
+        self.ledger.read(0, |ledger| {
+            let found = ledger.of_run(stream, run);
+            found.is_ok_and(|found| found.is_cut())
+        })
     }
 
     /// Makes it durable.

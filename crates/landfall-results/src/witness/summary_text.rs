@@ -125,6 +125,9 @@ impl Verdict {
             _ if self.is_vain_control() => {
                 "Written without a sync, as a control, and all of it is there: this cut took nothing away, so cuts like it prove nothing. Take the power itself away, while writes are under way."
             }
+            (Outcome::NoCut, _) if !self.writer_had_ended => {
+                "The machine did not start anew since it wrote, so its power was not cut, whatever a command did. Of a disk with a supply of its own say so with --cut=disk."
+            }
             (Outcome::Lost, _) if !self.is_counted => {
                 "Written without a sync, as a control: not counted for the disk."
             }

@@ -44,6 +44,33 @@ fn a_loss_is_the_disks_only_after_a_known_cut() {
     }
 }
 
+fn verdict(outcome: Outcome, cut: Cut) -> Verdict {
+    Verdict {
+        outcome,
+        cut,
+        writer_had_ended: false,
+        is_counted: false,
+        run: "01".into(),
+        checked: "2026-01-01T00:00:00Z".into(),
+        acknowledged: 9,
+        last_acknowledged: None,
+        promised: 9,
+        lost: 0,
+        losses: Vec::new(),
+    }
+}
+
+#[test]
+fn where_there_was_no_cut_it_is_said_why() {
+    let said = verdict(Outcome::NoCut, Cut::None).remark().unwrap();
+    assert!(said.contains("did not start anew"), "{said}");
+    let ended = Verdict {
+        writer_had_ended: true,
+        ..verdict(Outcome::NoCut, Cut::None)
+    };
+    assert_eq!(ended.remark(), None);
+}
+
 #[test]
 fn what_proves_nothing_does_not_improve_the_bound() {
     let durable = strategy("fdatasync");

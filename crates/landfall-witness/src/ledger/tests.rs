@@ -174,7 +174,7 @@ fn a_cut_is_one_that_somebody_knows_of() {
         at: 9,
     });
     assert!(ledger.is_any_cut_unchecked());
-    assert_eq!(verdict(&mut ledger, report("A", None, 1)).1, Cut::Commanded);
+    assert_eq!(verdict(&mut ledger, report("B", None, 1)).1, Cut::Commanded);
     assert!(!ledger.is_any_cut_unchecked());
     let mut ledger = with_writes(5);
     ledger.apply(Command::Cut {
@@ -187,6 +187,34 @@ fn a_cut_is_one_that_somebody_knows_of() {
         run: RUN,
     });
     assert_eq!(verdict(&mut ledger, report("A", None, 1)).1, Cut::None);
+}
+
+#[test]
+fn a_machine_that_did_not_start_anew_was_not_cut_by_a_command() {
+    let cut = || {
+        let mut ledger = with_writes(5);
+        ledger.apply(Command::Cut {
+            stream: "s".into(),
+            run: RUN,
+            at: 9,
+        });
+        ledger
+    };
+    for declared in [None, Some(Declared::Machine)] {
+        let mut ledger = cut();
+        let (outcome, cut, is_counted, tally) = verdict(&mut ledger, report("A", declared, 0));
+        assert_eq!((outcome, cut), (Outcome::NoCut, Cut::None));
+        assert_eq!((is_counted, tally.cuts), (false, 0));
+        // It is no longer taken for cut, and may go on.
+        assert!(!ledger.is_any_cut_unchecked());
+        assert!(!is_refused(&mut ledger, write(6)));
+    }
+    // But a disk with a supply of its own, if that is said.
+    let mut ledger = cut();
+    let (outcome, cut, is_counted, tally) =
+        verdict(&mut ledger, report("A", Some(Declared::Disk), 0));
+    assert_eq!((outcome, cut), (Outcome::Kept, Cut::Commanded));
+    assert_eq!((is_counted, tally.cuts), (true, 1));
 }
 
 #[test]
