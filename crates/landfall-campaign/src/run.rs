@@ -69,7 +69,7 @@ impl ShardRun<'_> {
                 self.plan.tasks.len(),
                 task.command
             ));
-            match self.task(&id, task) {
+            match self.task(&id, task, say) {
                 Ok(outcome) => document.outcomes.push(outcome),
                 Err(error) => {
                     // No document will tell of them. What went wrong before counts more than that they cannot be removed.
@@ -90,7 +90,12 @@ impl ShardRun<'_> {
         Ok(document)
     }
 
-    fn task(&self, id: &CampaignId, task: &Task) -> Result<Outcome, Error> {
+    fn task(
+        &self,
+        id: &CampaignId,
+        task: &Task,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Outcome, Error> {
         // Others may run in the same directory, even the same shard.
         let private = PrivateDirectory::create_in(self.work)
             .map_err(Error::io("make a directory in", self.work))?;
@@ -130,26 +135,28 @@ impl ShardRun<'_> {
         let has_lost = found
             .proofs()
             .any(|proof| proof.outcome() == ProofOutcome::LostSomething);
-        let recording = if matches!(task.share, Share::Recordings { .. }) && has_lost {
-            let kept = self.keep_recording(&recording);
-            let (digest, fetched) = match kept {
-                Ok(kept) => kept,
-                // What the other tasks did is worth as much as before.
-                Err(error) => return Ok(failed(format!("its recording is not kept: {error}"))),
-            };
-            // Where it is fetched to, and not where it was made.
-            let (made, fetched) = (recording.display(), fetched);
-            let (made, fetched) = (made.to_string(), fetched.display().to_string());
-            for experiment in &mut found.experiments {
-                if let Found::Prove(proof) = experiment
-                    && let Some(shortest) = &mut proof.shortest
-                {
-                    shortest.command = shortest.command.replace(&made, &fetched);
+        let is_own = matches!(task.share, Share::Recordings { .. });
+        let kept = (is_own && has_lost).then(|| self.keep_recording(&recording));
+        let recording = match kept {
+            Some(Ok((digest, fetched))) => {
+                // Where it is fetched to, and not where it was made.
+                let (made, fetched) = (recording.display(), fetched);
+                let (made, fetched) = (made.to_string(), fetched.display().to_string());
+                for experiment in &mut found.experiments {
+                    if let Found::Prove(proof) = experiment
+                        && let Some(shortest) = &mut proof.shortest
+                    {
+                        shortest.command = shortest.command.replace(&made, &fetched);
+                    }
                 }
+                Some(digest)
             }
-            Some(digest)
-        } else {
-            None
+            // What was lost was lost, whether it can be shown again or not.
+            Some(Err(error)) => {
+                say(&format!("its recording is not kept: {error}"));
+                None
+            }
+            None => None,
         };
         Ok(Outcome::Done {
             results: found,

@@ -120,13 +120,18 @@ impl Cutter {
                 self.cutting.cuts
             ));
             let runs = hit.writing();
-            hook("cut", &self.cutting.cut_with, number, stop)?;
-            hit.was_cut(runs)?;
-            self.pause(stop);
-            if let Some(restore) = &self.cutting.restore_with {
-                // Also when it is to stop: a machine is not left without power.
-                hook("restore", restore, number, &Stop::default())?;
+            let cut = hook("cut", &self.cutting.cut_with, number, stop);
+            let cut = cut.and_then(|()| hit.was_cut(runs));
+            if cut.is_ok() {
+                self.pause(stop);
             }
+            let restored = match &self.cutting.restore_with {
+                // Also when it is to stop, or when the command failed, which may have cut it all the same: a machine is not left
+                // without power.
+                Some(restore) => hook("restore", restore, number, &Stop::default()),
+                None => Ok(()),
+            };
+            cut.and(restored)?;
             self.restored();
             self.wait(stop, |_| !hit.is_unchecked())?;
             *self.stage() = Stage::Waiting;

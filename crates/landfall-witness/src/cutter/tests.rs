@@ -61,6 +61,21 @@ fn what_a_witness_before_has_cut_and_writes_was_no_cut() {
 }
 
 #[test]
+fn power_comes_back_also_after_a_command_that_failed() {
+    let directory = tempfile::tempdir().unwrap();
+    let restored = directory.path().join("restored");
+    let cutter = cutter("false", Some(format!("touch {}", restored.display())));
+    let hit = One::default();
+    thread::scope(|scope| {
+        let ran = scope.spawn(|| cutter.run(&hit, &Stop::default()));
+        reach(&cutter, |stage| matches!(stage, Stage::Armed(_)));
+        assert!(cutter.acknowledged(false).is_ok());
+        assert!(matches!(ran.join(), Ok(Err(Error::Hook(_)))));
+    });
+    assert!(restored.exists() && !hit.is_unchecked());
+}
+
+#[test]
 fn a_machine_that_is_checked_and_did_not_start_anew_was_not_cut() {
     // Also if that comes while it is off.
     for is_early in [false, true] {
