@@ -211,7 +211,21 @@ impl KeyspaceOptions {
         self
     }
 
+    /// Whether a store can have them, and this program read and write it.
     pub(crate) fn check(&self) -> Result<(), Error> {
+        self.check_form()?;
+        if Compressor::new(self.compression).is_err() {
+            let name = self.compression.name();
+            let text = format!(
+                "this program cannot compress by {name}: build the crate `landfall` with the feature `{name}`"
+            );
+            return Err(Error::Options(text));
+        }
+        Ok(())
+    }
+
+    /// Whether a store can have them.
+    pub(crate) fn check_form(&self) -> Result<(), Error> {
         if self.in_place {
             let bytes = self.leaf_bytes;
             if !bytes.is_power_of_two() || !HOME_BYTES.contains(&bytes) {
@@ -226,13 +240,6 @@ impl KeyspaceOptions {
         if !LEAF_BYTES.contains(&self.leaf_bytes) {
             let (least, most) = (LEAF_BYTES.start(), LEAF_BYTES.end());
             let text = format!("leaf_bytes must be from {least} to {most}");
-            return Err(Error::Options(text));
-        }
-        if Compressor::new(self.compression).is_err() {
-            let name = self.compression.name();
-            let text = format!(
-                "this program cannot compress by {name}: build the crate `landfall` with the feature `{name}`"
-            );
             return Err(Error::Options(text));
         }
         Ok(())

@@ -301,7 +301,8 @@ pub(super) fn take_options(cursor: &mut Cursor<'_>) -> Option<KeyspaceOptions> {
         in_place: flags & IN_PLACE != 0,
         whole_leaves: flags & WHOLE_LEAVES != 0,
     };
-    options.check().is_ok().then_some(options)
+    // What this program cannot decompress is whole all the same.
+    options.check_form().is_ok().then_some(options)
 }
 
 impl<'a> Record<'a> {
@@ -442,6 +443,14 @@ mod tests {
 
     use super::super::protection::Protection;
     use super::*;
+
+    #[test]
+    fn what_this_program_may_not_decompress_is_no_damage() {
+        let options = KeyspaceOptions::default().compression(Compression::Zstd);
+        let mut bytes = Vec::new();
+        put_options(&mut bytes, &options);
+        assert_eq!(take_options(&mut Cursor::new(&bytes)), Some(options));
+    }
 
     proptest! {
         #[test]

@@ -279,6 +279,10 @@ pub(super) fn read<E: Environment>(
             next: Lsn(examined.end.next_lsn),
         });
     }
+    // Before anything is changed, and before a leaf is said to be damaged that only this program cannot read.
+    for keyspace in loaded.keyspaces.all.values() {
+        keyspace.options.check()?;
+    }
     Ok(Found {
         control,
         data,
@@ -309,10 +313,6 @@ pub(super) fn open<E: Environment>(
         restart,
         recent,
     } = found;
-    // Otherwise no checkpoint could be made, and nothing be written before long.
-    for keyspace in loaded.keyspaces.all.values() {
-        keyspace.options.check()?;
-    }
     let data = data.map(|data| data.number);
     let (first, end, next) = (loaded.first, loaded.end, examined.end.next_lsn);
     let names = directory.names().to_vec();
