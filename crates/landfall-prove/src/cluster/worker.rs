@@ -173,8 +173,8 @@ impl<'a> Worker<'a> {
 
     /// Makes the state and checks it, so often as the case says until it fails. One that fails is made and checked once more,
     /// by the cluster itself. That something was lost needs to be seen once; that a cluster did not come back, or did not
-    /// agree, twice: it may have had no time. So does a filesystem that is not well, and all that is lost with it: that it
-    /// cannot be mounted may be this machine's doing.
+    /// agree, twice: it may have had no time. The same holds of a filesystem that is not well, and of all that is lost with it:
+    /// that it cannot be mounted may be this machine's doing.
     pub fn check(&mut self, name: &ClusterStateName) -> Checked {
         let mut first = self.check_once(name, self.case.checks);
         for _ in 1..self.case.tries {
