@@ -20,7 +20,7 @@ use crate::Error;
 use crate::token::{Key, MAC, Token};
 
 const MAGIC: &[u8; 8] = b"LFWITNES";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const NONCE: usize = 32;
 /// Bytes of a frame's contents that are the most.
 pub(crate) const MOST_FRAME: usize = 64 << 10;

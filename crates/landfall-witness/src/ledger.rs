@@ -5,12 +5,13 @@
 //!
 //! **Invariants.** The writes of a run are acknowledged one after the other, from 1, without a gap. Of each block but
 //! that of the write in flight the last acknowledgement is kept. A run that was checked takes no more writes, and counts
-//! once. A run that a power cut may have hit is checked before another begins on its stream.
+//! once. A run that a power cut may have hit is checked before another begins on its stream. A cut counts once, however
+//! many streams of its disk it has hit.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use landfall::SerdeState;
-use landfall_results::witness::{Cut, Outcome, Tally, Verdict, Witnessed};
+use landfall_results::witness::{Cut, Outcome, Tally, Uncounted, Verdict, Witnessed};
 use serde::{Deserialize, Serialize};
 
 use crate::block::Run;
@@ -38,12 +39,34 @@ pub(crate) struct Stream {
     /// Those of the last writes, as many as are promised.
     last: VecDeque<Acknowledgement>,
     has_ended: bool,
+    since: Since,
     /// When the witness's command had cut the power.
     cut: Option<u64>,
     /// What was found last, be it of the run before.
     verdict: Option<Verdict>,
     /// Whether this run was checked after a cut that is known of, and counts no more.
     is_closed: bool,
+}
+
+/// What happened since the last write of a run: what comes then may be no cut, or none that it alone has seen.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Since {
+    /// Its connection was closed in good order.
+    is_gone: bool,
+    /// The witness has started anew.
+    was_away: bool,
+    hit: Option<Hit>,
+}
+
+/// A cut of a disk that was counted when one of its streams was checked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Hit {
+    /// The how manyth of the disk.
+    cut: u64,
+    /// The start of the machine in which the stream wrote that was checked.
+    boot: String,
+    /// Whether it has counted as a loss.
+    has_lost: bool,
 }
 
 /// What changes it.
@@ -80,6 +103,13 @@ pub(crate) enum Command {
         report: Report,
         at: u64,
     },
+    /// The writer's connection was closed in good order, and it had not said that it ends.
+    Gone {
+        stream: String,
+        run: Run,
+    },
+    /// The witness has started anew: what it could have heard meanwhile it has not.
+    Away,
 }
 
 /// What came of it.
@@ -133,6 +163,16 @@ impl SerdeState for Ledger {
                 }
             }
             Command::Report { report, at } => return self.report(&report, at),
+            Command::Gone { stream, .. } => {
+                if let Some(stream) = self.streams.get_mut(&stream) {
+                    stream.since.is_gone = true;
+                }
+            }
+            Command::Away => {
+                for stream in self.streams.values_mut() {
+                    stream.since.was_away = true;
+                }
+            }
         }
         Applied::Done
     }
@@ -158,7 +198,9 @@ impl Ledger {
             }
             Command::End { stream, run }
             | Command::Cut { stream, run, .. }
-            | Command::NotCut { stream, run } => self.of_run(stream, run).err(),
+            | Command::NotCut { stream, run }
+            | Command::Gone { stream, run } => self.of_run(stream, run).err(),
+            Command::Away => None,
             Command::Report { report, .. } => {
                 let own = || self.of_run(&report.stream, &report.run).err();
                 report.complaint().or_else(own)
@@ -199,6 +241,12 @@ impl Ledger {
         streams.any(|stream| stream.cut.is_some() && !stream.is_closed)
     }
 
+    /// Whether a writer may have stopped while nobody listened.
+    pub fn is_any_under_way(&self) -> bool {
+        let mut streams = self.streams.values();
+        streams.any(|stream| !stream.has_ended && !stream.is_closed && !stream.since.was_away)
+    }
+
     /// How many streams there are, and `most` of them, from the how manyth on.
     pub fn status(&self, from: usize, most: usize) -> (usize, Vec<Witnessed>) {
         let some = self.streams.values().skip(from).take(most);
@@ -228,23 +276,25 @@ impl Ledger {
             stream.cut = None;
         }
         let outcome = Outcome::of(cut, report.promised, report.lost, report.foreign);
-        let ended = stream.has_ended;
-        let tally = self.disks.entry(stream.disk()).or_default();
+        let uncounted = stream.uncounted(outcome, cut, report.declared);
+        let has_lost = stream.since.hit.as_ref().is_some_and(|hit| hit.has_lost);
+        let disk = stream.disk();
+        let tally = self.disks.entry(disk.clone()).or_default();
         // Somebody says now what was not known of the cut when it was checked before.
-        // A control, which is not held against the disk, was not counted as that either.
-        if stream.begin.strategy.method.is_durable()
-            && stream
-                .own_verdict()
-                .is_some_and(|before| before.outcome == Outcome::Suspicious)
-        {
+        if stream.own_verdict().is_some_and(|before| {
+            before.outcome == Outcome::Suspicious && before.uncounted.is_none()
+        }) {
             tally.suspicious = tally.suspicious.saturating_sub(1);
         }
-        let is_counted = tally.count(outcome, cut, ended, &stream.begin.strategy);
+        let is_counted = tally.count(outcome, uncounted, has_lost);
+        let cuts = tally.cuts;
+        debug_assert!(tally.losing <= cuts);
         stream.verdict = Some(Verdict {
             outcome,
             cut,
-            writer_had_ended: ended,
+            writer_had_ended: stream.has_ended,
             is_counted,
+            uncounted,
             run: hexadecimal(&stream.run),
             checked: time_text(at),
             acknowledged: stream.acknowledged,
@@ -256,8 +306,26 @@ impl Ledger {
         stream.is_closed = outcome == Outcome::Changed
             || (outcome != Outcome::NothingPromised
                 && matches!(cut, Cut::Commanded | Cut::Declared));
-        let name = report.stream.clone();
-        let witnessed = self.streams.get(&name).map(|stream| self.witnessed(stream));
+        let hit = Hit {
+            cut: cuts,
+            boot: stream.begin.boot.clone(),
+            has_lost: outcome == Outcome::Lost,
+        };
+        let of_cut = stream.since.hit.as_ref().map(|hit| hit.cut);
+        let shows_loss = hit.has_lost && uncounted == Some(Uncounted::CountedBefore);
+        for one in self.streams.values_mut().filter(|one| one.disk() == disk) {
+            if is_counted {
+                one.mark(&hit);
+            } else if shows_loss
+                && let Some(mark) = one.since.hit.as_mut().filter(|hit| Some(hit.cut) == of_cut)
+            {
+                mark.has_lost = true;
+            }
+        }
+        let witnessed = self
+            .streams
+            .get(&report.stream)
+            .map(|stream| self.witnessed(stream));
         witnessed.map_or(Applied::Done, |one| Applied::Counted(Box::new(one)))
     }
 }
@@ -271,6 +339,7 @@ impl Stream {
             acknowledged: 0,
             last: VecDeque::new(),
             has_ended: false,
+            since: Since::default(),
             cut: None,
             verdict,
             is_closed: false,
@@ -322,10 +391,13 @@ impl Stream {
 
     fn acknowledge(&mut self, write: u64, at: u64, checksum: u32) {
         if write == self.acknowledged {
-            // Said again: the answer was lost on its way.
+            // Said again: the answer was lost on its way. The writer is there.
+            self.since.is_gone = false;
+            self.since.was_away = false;
             return;
         }
         self.acknowledged = write;
+        self.since = Since::default();
         // A clock that is set back makes no later write an earlier one.
         let at = self.last.back().map_or(at, |last| last.at.max(at));
         self.last.push_back(Acknowledgement { at, checksum });
@@ -367,6 +439,45 @@ impl Stream {
         self.acknowledged > 0 && !self.is_closed && (self.cut.is_some() || is_restarted)
     }
 
+    /// A cut of its disk was counted, by this stream or by another one. Of several marks the first of its own life of the machine
+    /// stays, since that is what it was hit by.
+    fn mark(&mut self, hit: &Hit) {
+        let own = &self.begin.boot;
+        let before = self.since.hit.as_ref();
+        if before.is_none_or(|before| before.boot != *own && hit.boot == *own) {
+            self.since.hit = Some(hit.clone());
+        }
+    }
+
+    /// Why a check that came to this is no cut of its own.
+    fn uncounted(
+        &self,
+        outcome: Outcome,
+        cut: Cut,
+        declared: Option<Declared>,
+    ) -> Option<Uncounted> {
+        // Where a disk alone loses its power, the machine goes on, and closes connections.
+        let is_machine = cut == Cut::Declared && declared == Some(Declared::Machine);
+        let is_control = !self.begin.strategy.method.is_durable();
+        let hit = self.since.hit.as_ref();
+        match outcome {
+            Outcome::Kept if cut == Cut::Restart => Some(Uncounted::Restart),
+            Outcome::Kept if self.has_ended => Some(Uncounted::WriterEnded),
+            Outcome::Kept | Outcome::Lost | Outcome::Suspicious if is_control => {
+                Some(Uncounted::Control)
+            }
+            // Also where a command cut the power: it may have switched another socket, and the machine was shut down.
+            Outcome::Kept if self.since.was_away => Some(Uncounted::WitnessAway),
+            Outcome::Kept if self.since.is_gone && is_machine => Some(Uncounted::WriterGone),
+            Outcome::Kept if hit.is_some() => Some(Uncounted::CountedBefore),
+            // What was written in another life of the machine may have gone with another cut.
+            Outcome::Lost if hit.is_some_and(|hit| hit.boot == self.begin.boot) => {
+                Some(Uncounted::CountedBefore)
+            }
+            _ => None,
+        }
+    }
+
     /// What is known of a cut since its last write.
     fn cut_known(&self, boot: &str, declared: Option<Declared>) -> Cut {
         let is_another_start = boot != self.begin.boot;
@@ -384,4 +495,4 @@ impl Stream {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -92,7 +92,8 @@ impl Server {
         options: ServeOptions,
     ) -> Result<Server, Error> {
         let log = Options::default().segment_bytes(SEGMENT).spare_segments(1);
-        let ledger = Journaled::open(directory, StateOptions::default().log(log))?;
+        let ledger: Journaled<Serde<Ledger>> =
+            Journaled::open(directory, StateOptions::default().log(log))?;
         let doing = format!("listen on {address}");
         let found = address.pair().to_socket_addrs();
         let found: Vec<_> = found.map_err(Error::io(doing.clone()))?.collect();
@@ -101,6 +102,9 @@ impl Server {
             .set_nonblocking(true)
             .map_err(Error::io(doing.clone()))?;
         let bound = listener.local_addr().map_err(Error::io(doing))?;
+        if ledger.read(0, |ledger| ledger.is_any_under_way()) {
+            ledger.apply(Command::Away)?;
+        }
         Ok(Server {
             listener,
             address: bound.to_string(),
@@ -225,6 +229,9 @@ impl Shared {
             Ok(Greeted::Stranger) => Err(Error::Forged("it has another token")),
             Err(error) => Err(Error::Unreachable(format!("no greeting: {error}"))),
         };
+        if ended.is_ok() {
+            self.gone(&session);
+        }
         self.let_go(&mut session);
         self.holds.closed(connection);
         ended
@@ -412,6 +419,24 @@ impl Shared {
         Ok((stream, run))
     }
 
+    /// A connection was closed in good order. That of a machine that lost its power is not: it says nothing any more.
+    fn gone(&self, session: &Session) {
+        let Some((stream, run)) = session.writes.clone() else {
+            return;
+        };
+        // Who takes the stream, or stops this witness, closes the connection too: that says nothing of its writer.
+        let holds = self.holds.lock();
+        let is_own = holds
+            .get(&stream)
+            .is_some_and(|hold| hold.connection == session.connection);
+        if !is_own || self.is_stopping.load(Ordering::SeqCst) {
+            return;
+        }
+        if let Err(why) = self.apply(Command::Gone { stream, run }) {
+            (self.options.tell)(&why);
+        }
+    }
+
     fn let_go(&self, session: &mut Session) {
         if let Some((stream, _)) = session.writes.take() {
             self.holds.let_go(&stream, session.connection);
@@ -448,3 +473,6 @@ impl Hit for Shared {
         (self.options.tell)(what);
     }
 }
+
+#[cfg(test)]
+mod tests;

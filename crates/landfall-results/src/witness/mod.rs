@@ -135,6 +135,24 @@ pub enum Outcome {
     NothingPromised,
 }
 
+/// Why a check after a cut or a restart is not one more [cut](Tally::cuts).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Uncounted {
+    /// The machine started anew, and nobody says that its power was cut.
+    Restart,
+    /// The writer had said that it ends: no write was under way.
+    WriterEnded,
+    /// The writer's connection was closed in good order, as a shutdown does it and a power cut cannot.
+    WriterGone,
+    /// The witness has started anew since the last write, and does not know how the writer ended.
+    WitnessAway,
+    /// It was written by a strategy that promises nothing, as a control.
+    Control,
+    /// Another stream of the same disk has counted this cut.
+    CountedBefore,
+}
+
 /// What was found on a disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
@@ -146,6 +164,9 @@ pub struct Verdict {
     pub writer_had_ended: bool,
     /// Whether it counts among the [cuts](Tally::cuts).
     pub is_counted: bool,
+    /// Why not, of what was kept, lost or suspicious.
+    #[serde(default)]
+    pub uncounted: Option<Uncounted>,
     /// The run of the writer, in hexadecimal.
     pub run: String,
     /// When it was checked, by the witness's clock, in RFC 3339.
@@ -216,27 +237,28 @@ impl Outcome {
 }
 
 impl Tally {
-    /// With one more check. A cut counts if it is known of, and if a write was under way or something was lost: one that
-    /// came when the disk had long been idle would make the bound better than it is.
+    /// With one more check, and why it is not a cut of its own. What would count for more than was shown makes the bound
+    /// better than it is: a cut of an idle disk, or one cut twice. `has_lost`: whether the cut that was counted before has
+    /// counted as a loss.
     ///
-    /// Returns whether it counted. What was written by a strategy that promises nothing never does.
-    pub fn count(&mut self, outcome: Outcome, cut: Cut, ended: bool, strategy: &Strategy) -> bool {
-        if !strategy.method.is_durable() {
-            return false;
-        }
-        let is_known = matches!(cut, Cut::Commanded | Cut::Declared);
-        let is_counted = match outcome {
-            Outcome::Lost => true,
-            Outcome::Kept => is_known && !ended,
-            Outcome::Suspicious | Outcome::Changed | Outcome::NoCut | Outcome::NothingPromised => {
-                false
-            }
+    /// Returns whether it is one more cut. Of a control nothing is counted.
+    pub fn count(
+        &mut self,
+        outcome: Outcome,
+        uncounted: Option<Uncounted>,
+        has_lost: bool,
+    ) -> bool {
+        let is_cut = matches!(outcome, Outcome::Kept | Outcome::Lost) && uncounted.is_none();
+        let is_loss = match uncounted {
+            None => outcome == Outcome::Lost,
+            Some(Uncounted::CountedBefore) => outcome == Outcome::Lost && !has_lost,
+            Some(_) => false,
         };
-        self.cuts += u64::from(is_counted);
-        self.losing += u64::from(outcome == Outcome::Lost);
-        self.suspicious += u64::from(outcome == Outcome::Suspicious);
+        self.cuts += u64::from(is_cut);
+        self.losing += u64::from(is_loss);
+        self.suspicious += u64::from(outcome == Outcome::Suspicious && uncounted.is_none());
         self.losing_at_most = losing_at_most(self.losing, self.cuts);
-        is_counted
+        is_cut
     }
 }
 

@@ -1,6 +1,6 @@
 //! A witness's verdict in sentences.
 
-use super::{Cut, Found, Loss, Outcome, Tally, Target, Verdict, Witnessed};
+use super::{Found, Loss, Outcome, Tally, Target, Uncounted, Verdict, Witnessed};
 use crate::{Notice, Weight};
 
 impl Tally {
@@ -106,30 +106,38 @@ impl Verdict {
 
     /// Whether what was written without a sync, to see whether the cut is one, has survived it: the cut is none.
     pub fn is_vain_control(&self) -> bool {
-        let is_known = self.cut != Cut::Restart && !self.writer_had_ended;
-        self.outcome == Outcome::Kept && is_known && !self.is_counted
+        self.outcome == Outcome::Kept && self.uncounted == Some(Uncounted::Control)
     }
 
     /// What is to be known of the cut, if anything is.
     pub fn remark(&self) -> Option<String> {
-        let text = match (self.outcome, self.cut) {
+        let text = match (self.outcome, self.uncounted) {
             (Outcome::Suspicious, _) => {
                 "Other causes than the disk: a program that wrote there, a filesystem that was made anew. If the power was cut, say so with --cut."
-            }
-            (Outcome::Kept, Cut::Restart) => {
-                "The machine started anew, and nobody says that its power was cut: not counted. If it was, say so with --cut."
-            }
-            (Outcome::Kept, _) if self.writer_had_ended => {
-                "The writer had ended before the cut, when the disk was idle: not counted."
-            }
-            _ if self.is_vain_control() => {
-                "Written without a sync, as a control, and all of it is there: this cut took nothing away, so cuts like it prove nothing. Take the power itself away, while writes are under way."
             }
             (Outcome::NoCut, _) if !self.writer_had_ended => {
                 "The machine did not start anew since it wrote, so its power was not cut, whatever a command did. Of a disk with a supply of its own say so with --cut=disk."
             }
-            (Outcome::Lost, _) if !self.is_counted => {
+            (Outcome::Kept, Some(Uncounted::Restart)) => {
+                "The machine started anew, and nobody says that its power was cut: not counted. If it was, say so with --cut."
+            }
+            (Outcome::Kept, Some(Uncounted::WriterEnded)) => {
+                "The writer had ended before the cut, when the disk was idle: not counted."
+            }
+            (Outcome::Kept, Some(Uncounted::WriterGone)) => {
+                "The writer's connection was closed in good order, as a shutdown does it and a power cut cannot: not counted. Cut the power while it writes."
+            }
+            (Outcome::Kept, Some(Uncounted::WitnessAway)) => {
+                "The witness has started anew since the last write, and cannot know whether the machine was shut down meanwhile: not counted."
+            }
+            (Outcome::Kept, Some(Uncounted::Control)) => {
+                "Written without a sync, as a control, and all of it is there: this cut took nothing away, so cuts like it prove nothing. Take the power itself away, while writes are under way."
+            }
+            (Outcome::Lost, Some(Uncounted::Control)) => {
                 "Written without a sync, as a control: not counted for the disk."
+            }
+            (_, Some(Uncounted::CountedBefore)) => {
+                "Another stream of this disk was checked after the same cut: it counts as one."
             }
             _ => return None,
         };

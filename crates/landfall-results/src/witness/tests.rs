@@ -50,6 +50,7 @@ fn verdict(outcome: Outcome, cut: Cut) -> Verdict {
         cut,
         writer_had_ended: false,
         is_counted: false,
+        uncounted: None,
         run: "01".into(),
         checked: "2026-01-01T00:00:00Z".into(),
         acknowledged: 9,
@@ -73,27 +74,36 @@ fn where_there_was_no_cut_it_is_said_why() {
 
 #[test]
 fn what_proves_nothing_does_not_improve_the_bound() {
-    let durable = strategy("fdatasync");
     let mut tally = Tally::default();
-    assert!(tally.count(Outcome::Kept, Cut::Declared, false, &durable));
+    assert!(tally.count(Outcome::Kept, None, false));
     let one = tally;
     assert_eq!((one.cuts, one.losing), (1, 0));
-    for (outcome, cut, ended, strategy) in [
-        (Outcome::Kept, Cut::Declared, true, durable),
-        (Outcome::Kept, Cut::Restart, false, durable),
-        (Outcome::NoCut, Cut::None, false, durable),
-        (Outcome::Changed, Cut::Declared, false, durable),
-        (Outcome::NothingPromised, Cut::Declared, false, durable),
-        (Outcome::Kept, Cut::Declared, false, strategy("none")),
-        (Outcome::Lost, Cut::Declared, false, strategy("none")),
+    for (outcome, uncounted) in [
+        (Outcome::Kept, Some(Uncounted::WriterEnded)),
+        (Outcome::Kept, Some(Uncounted::WriterGone)),
+        (Outcome::Kept, Some(Uncounted::WitnessAway)),
+        (Outcome::Kept, Some(Uncounted::Restart)),
+        (Outcome::Kept, Some(Uncounted::CountedBefore)),
+        (Outcome::NoCut, None),
+        (Outcome::Changed, None),
+        (Outcome::NothingPromised, None),
+        (Outcome::Kept, Some(Uncounted::Control)),
+        (Outcome::Lost, Some(Uncounted::Control)),
+        (Outcome::Suspicious, Some(Uncounted::Control)),
     ] {
-        assert!(!tally.count(outcome, cut, ended, &strategy));
+        assert!(!tally.count(outcome, uncounted, false));
         assert_eq!(tally, one);
     }
-    assert!(!tally.count(Outcome::Suspicious, Cut::Restart, false, &durable));
+    assert!(!tally.count(Outcome::Suspicious, None, false));
     assert_eq!((tally.cuts, tally.suspicious), (1, 1));
-    assert!(tally.count(Outcome::Lost, Cut::Declared, true, &durable));
-    assert_eq!((tally.cuts, tally.losing), (2, 1));
+    // A loss that another stream of the disk shows of the cut that was counted, and a second of the same cut.
+    let same = Some(Uncounted::CountedBefore);
+    assert!(!tally.count(Outcome::Lost, same, false));
+    assert_eq!((tally.cuts, tally.losing), (1, 1));
+    assert!(!tally.count(Outcome::Lost, same, true));
+    assert_eq!((tally.cuts, tally.losing), (1, 1));
+    assert!(tally.count(Outcome::Lost, None, false));
+    assert_eq!((tally.cuts, tally.losing), (2, 2));
 }
 
 #[test]

@@ -1,11 +1,15 @@
+use std::collections::BTreeSet;
+
 use landfall_os::{DiskIdentity, SyncMethod};
 use landfall_results::witness::{Order, Strategy, Target};
+use proptest::prelude::{Just, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
+use proptest::strategy::Strategy as _;
 
 use super::*;
 
 const RUN: Run = [1; 16];
 
-fn begin(stream: &str, boot: &str) -> Begin {
+pub(crate) fn begin(stream: &str, boot: &str) -> Begin {
     Begin {
         stream: stream.into(),
         target: Target {
@@ -264,6 +268,166 @@ fn a_control_that_is_checked_again_takes_no_suspicion_off_the_disk() {
         let again = report_of("control", "B", None, 2);
         let (outcome, _, _, tally) = verdict(&mut ledger, again);
         assert_eq!((outcome, tally.suspicious), (Outcome::Suspicious, 1));
+    }
+}
+
+/// A run of five writes on another stream of the same disk.
+fn also_written(ledger: &mut Ledger, stream: &str, boot: &str) {
+    let run = RUN;
+    let begin = begin(stream, boot);
+    assert!(!is_refused(ledger, Command::Begin { begin, run, at: 5 }));
+    for write in 1..=5 {
+        let stream = stream.into();
+        let one = Command::Acknowledge {
+            stream,
+            run,
+            write,
+            at: write,
+            checksum: 1,
+        };
+        assert!(!is_refused(ledger, one));
+    }
+}
+
+#[test]
+fn one_cut_of_two_streams_of_a_disk_is_one() {
+    let machine = Some(Declared::Machine);
+    for (first, second, losing) in [(0, 0, 0), (0, 2, 1), (2, 0, 1), (2, 2, 1)] {
+        let mut ledger = with_writes(5);
+        also_written(&mut ledger, "other", "A");
+        let (_, _, is_counted, tally) = verdict(&mut ledger, report("B", machine, first));
+        assert_eq!((is_counted, tally.cuts), (true, 1));
+        let again = report_of("other", "B", machine, second);
+        let (_, _, is_counted, tally) = verdict(&mut ledger, again);
+        assert_eq!((is_counted, tally.cuts, tally.losing), (false, 1, losing));
+        // Another cut, of both: whichever is checked first.
+        also_written(&mut ledger, "other", "B");
+        also_written(&mut ledger, "s", "B");
+        let (_, _, is_counted, tally) = verdict(&mut ledger, report_of("other", "C", machine, 0));
+        assert_eq!((is_counted, tally.cuts, tally.losing), (true, 2, losing));
+        let (_, _, is_counted, tally) = verdict(&mut ledger, report("C", machine, 0));
+        assert_eq!((is_counted, tally.cuts, tally.losing), (false, 2, losing));
+    }
+}
+
+#[test]
+fn a_cut_that_lost_on_two_streams_lost_once_whichever_was_checked_before() {
+    let machine = Some(Declared::Machine);
+    let mut ledger = with_writes(5);
+    also_written(&mut ledger, "two", "A");
+    also_written(&mut ledger, "three", "A");
+    verdict(&mut ledger, report("B", machine, 0));
+    verdict(&mut ledger, report_of("two", "B", machine, 1));
+    let (_, _, _, tally) = verdict(&mut ledger, report_of("three", "B", machine, 1));
+    assert_eq!((tally.cuts, tally.losing), (1, 1));
+}
+
+#[test]
+fn a_control_that_lost_what_it_was_to_lose_hides_no_loss_of_the_same_cut() {
+    let machine = Some(Declared::Machine);
+    let mut ledger = with_writes(5);
+    also_written(&mut ledger, "other", "A");
+    let mut control = begin("control", "A");
+    control.strategy.method = "none".parse().unwrap();
+    let run = RUN;
+    let begin = Command::Begin {
+        begin: control,
+        run,
+        at: 5,
+    };
+    assert!(!is_refused(&mut ledger, begin));
+    verdict(&mut ledger, report("B", machine, 0));
+    let (outcome, _, _, tally) = verdict(&mut ledger, report_of("control", "B", machine, 1));
+    assert_eq!((outcome, tally.losing), (Outcome::Lost, 0));
+    let (_, _, _, tally) = verdict(&mut ledger, report_of("other", "B", machine, 1));
+    assert_eq!((tally.cuts, tally.losing), (1, 1));
+}
+
+/// What happens to a disk with streams.
+#[derive(Clone, Debug)]
+enum Event {
+    Write(usize),
+    /// The machine loses its power.
+    Cut,
+    Check {
+        stream: usize,
+        lost: u64,
+        is_declared: bool,
+    },
+}
+
+fn event() -> impl proptest::strategy::Strategy<Value = Event> {
+    prop_oneof![
+        3 => (0..3usize).prop_map(Event::Write),
+        1 => Just(Event::Cut),
+        2 => (0..3usize, 0..2u64, any::<bool>()).prop_map(|(stream, lost, is_declared)| Event::Check {
+            stream,
+            lost,
+            is_declared,
+        }),
+    ]
+}
+
+proptest! {
+    /// However streams, cuts and checks mix: no more cuts are counted than there were, and of those that lost all.
+    #[test]
+    fn no_more_cuts_are_counted_than_there_were(events in prop::collection::vec(event(), 0..60)) {
+        let mut ledger = Ledger::default();
+        let (mut cuts, mut begun) = (0, 0);
+        // Lives of the machine of which something was lost, as somebody says.
+        let mut losing = BTreeSet::new();
+        // The run, the start of the machine in which it began, and its writes.
+        let mut runs: [Option<(Run, u64, u64)>; 3] = [None; 3];
+        for event in events {
+            match event {
+                Event::Cut => cuts += 1,
+                Event::Write(number) => {
+                    let stream = number.to_string();
+                    if runs[number].is_none_or(|(_, boot, _)| boot != cuts) {
+                        begun += 1;
+                        let (run, boot) = ([begun; 16], cuts.to_string());
+                        let begin = begin(&stream, &boot);
+                        if is_refused(&mut ledger, Command::Begin { begin, run, at: 5 }) {
+                            continue;
+                        }
+                        runs[number] = Some((run, cuts, 0));
+                    }
+                    let Some((run, _, writes)) = &mut runs[number] else { continue };
+                    *writes += 1;
+                    let (run, write) = (*run, *writes);
+                    let one = Command::Acknowledge { stream, run, write, at: write, checksum: 1 };
+                    if is_refused(&mut ledger, one) {
+                        // It was checked: the next is of another run.
+                        runs[number] = None;
+                    }
+                }
+                Event::Check { stream, lost, is_declared } => {
+                    let Some((run, boot, writes)) = runs[stream] else { continue };
+                    let promised = writes.min(3);
+                    let report = Report {
+                        stream: stream.to_string(),
+                        run,
+                        boot: cuts.to_string(),
+                        declared: is_declared.then_some(Declared::Machine),
+                        promised,
+                        lost: lost.min(promised),
+                        foreign: 0,
+                        losses: Vec::new(),
+                    };
+                    let Applied::Counted(found) = ledger.apply(Command::Report { report, at: 99 }) else {
+                        continue;
+                    };
+                    if found.verdict.is_some_and(|verdict| verdict.outcome == Outcome::Lost) {
+                        losing.insert(boot);
+                    }
+                }
+            }
+            for known in ledger.status(0, 9).1 {
+                prop_assert!(known.tally.cuts <= cuts, "{} of {cuts}", known.tally.cuts);
+                prop_assert!(known.tally.losing <= known.tally.cuts);
+                prop_assert_eq!(known.tally.losing, losing.len() as u64);
+            }
+        }
     }
 }
 
