@@ -207,6 +207,7 @@ impl<E: Environment> Shared<E> {
         if let Some(failure) = &checkpoints.failure {
             return Err(failure.clone());
         }
+        E::lock(&self.homes).try_images();
         let most_debt = checkpoints.most_debt;
         let effort = Effort::Usual { most_debt };
         if goal == Goal::Due && self.may_flush() {
@@ -324,14 +325,18 @@ impl<E: Environment> Shared<E> {
                 for chosen in &writing.chosen {
                     self.thaw(chosen);
                 }
-                let is_full = matches!(error, Error::NoSpace { .. });
-                if is_full && debt > 0 {
+                let lacks_images = self.lacks_images(&writing);
+                // Who waits for the other thread may say something else.
+                let is_full = lacks_images || matches!(error, Error::NoSpace { .. });
+                if is_full && !lacks_images && debt > 0 {
                     checkpoints.most_debt = debt / 2;
                 }
-                let less = if is_full && self.may_be_tried_again(checkpoints) {
-                    self.less(checkpoints, &writing)
-                } else {
+                let less = if !is_full || !self.may_be_tried_again(checkpoints) {
                     None
+                } else if lacks_images {
+                    Some(effort)
+                } else {
+                    self.less(checkpoints, &writing)
                 };
                 let groups = writing.chosen.len();
                 // What was written is free again.
@@ -346,6 +351,8 @@ impl<E: Environment> Shared<E> {
                 tracing::warn!(%error, groups, ?less, "no space for so much at once: less is written");
                 E::lock(&self.tally).failed_checkpoints += 1;
                 return match self.write_chosen(checkpoints, goal, scope, less) {
+                    // Nothing can be written at home for now: it is written elsewhere, with everything.
+                    Ok(None) if scope == Scope::Homes => Ok(None),
                     // There was nothing less, or nothing that can be written.
                     Ok(None) | Err(Error::Corrupt { .. }) => {
                         self.note_failure(checkpoints);

@@ -92,6 +92,8 @@ pub(crate) struct Homes<E: Environment> {
     pub copies: Option<Copies<E>>,
     /// Homes of which an image was logged since the last checkpoint, and by which record.
     imaged: HashMap<u64, u64>,
+    /// The log had no space for images: what is tried next is to write leaves elsewhere.
+    lacks_images: bool,
     /// Homes were written since the data file was synced.
     is_unsynced: bool,
     /// A sync failed then.
@@ -110,6 +112,7 @@ impl<E: Environment> Homes<E> {
             waiting_bytes: 0,
             copies,
             imaged: HashMap::new(),
+            lacks_images: false,
             is_unsynced: false,
             failure: None,
             is_stopped: false,
@@ -121,6 +124,16 @@ impl<E: Environment> Homes<E> {
     /// Why no checkpoint may be made any more.
     pub fn failure(&self) -> Option<Error> {
         self.failure.clone()
+    }
+
+    /// Whether the log had no space for images of leaves.
+    pub fn lacks_images(&self) -> bool {
+        self.lacks_images
+    }
+
+    /// The log may have space for images, or for fewer.
+    pub fn try_images(&mut self) {
+        self.lacks_images = false;
     }
 }
 
@@ -141,7 +154,12 @@ impl<E: Environment> Shared<E> {
         if asked != Protection::Doublewrite {
             // What is durable is held until the next checkpoint is.
             homes.copies = None;
-            return Ok(asked);
+            let lacks_images = asked == Protection::Image && homes.lacks_images;
+            return Ok(if lacks_images {
+                Protection::Shadow
+            } else {
+                asked
+            });
         }
         let is_in_place = self.all_keyspaces().iter().any(|one| one.options.in_place);
         if homes.copies.is_none() && is_in_place {
@@ -228,7 +246,9 @@ impl<E: Environment> Shared<E> {
         pages.sort_unstable_by_key(|(offset, _)| *offset);
         let mut newest = newest;
         if protection == Protection::Image {
-            self.log_images(homes, &pages)?;
+            let logged = self.log_images(homes, &pages);
+            homes.lacks_images |= matches!(logged, Err(Error::NoSpace { .. }));
+            logged?;
             // One that an earlier attempt logged may not be durable either.
             let images = pages.iter().filter_map(|(home, _)| homes.imaged.get(home));
             newest = newest.max(images.copied().max().unwrap_or(0));

@@ -3,11 +3,15 @@
 //! First what waits in memory alone is written, then half as many groups, and so on: what they had is free for the next ones. Where there
 //! is no space for one group, what is kept is let go: for a root without the keyspaces that were removed, and then for groups of which only
 //! removals wait. It is kept again as soon as that much is free. So rows that are given never take what removals need.
+//!
+//! Where the log has no space for images of leaves, they are written elsewhere; where there is no space for that either, images of fewer
+//! groups are tried.
 
 use super::checkpoint::{Checkpoints, Durable};
 use super::choose::Effort;
 use super::control::ControlFile;
 use super::groups::{Chosen, Scope, Writing};
+use super::protection::Protection;
 use super::shared::Shared;
 use crate::Error;
 use crate::environment::{Environment, planted};
@@ -45,6 +49,7 @@ impl<E: Environment> Shared<E> {
         match writing.order.scope {
             Scope::Homes => None,
             Scope::Everything if groups > 1 => {
+                E::lock(&self.homes).try_images();
                 checkpoints.most_groups = groups / 2;
                 Some(effort)
             }
@@ -57,6 +62,11 @@ impl<E: Environment> Shared<E> {
                 Effort::Removals => None,
             },
         }
+    }
+
+    /// Whether it was for images that there was no space: what is written elsewhere needs none.
+    pub(super) fn lacks_images(&self, writing: &Writing<E>) -> bool {
+        writing.order.protection == Protection::Image && E::lock(&self.homes).lacks_images()
     }
 
     /// Whether the last root is without the last change of keyspaces.

@@ -20,7 +20,7 @@ use crate::store::iterate::{Bounds, Own, Range};
 use crate::store::record::{Write, Writes};
 use crate::store::removed::KeyRange;
 use crate::store::snapshots::View;
-use crate::{Compression, Error, KeyspaceOptions};
+use crate::{Compression, Error, KeyspaceOptions, Protection};
 
 const WAY: Way = Way::ALL[0];
 /// Rows of one commit.
@@ -41,13 +41,40 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 struct Scene {
     percent: u8,
     memory: usize,
+    /// Of leaves that are written at home, if they are.
+    at_home: Option<Protection>,
     planted: Option<Fault>,
 }
 
+/// What is drawn for leaves at home, if they are.
+const AT_HOME: [Option<Protection>; 4] = [
+    None,
+    Some(Protection::Image),
+    Some(Protection::Doublewrite),
+    Some(Protection::Shadow),
+];
+
 impl Scene {
+    fn elsewhere(percent: u8, memory: usize, planted: Option<Fault>) -> Scene {
+        Scene {
+            percent,
+            memory,
+            at_home: None,
+            planted,
+        }
+    }
+
+    fn any(rng: &mut Rng, planted: Option<Fault>) -> Scene {
+        Scene {
+            at_home: AT_HOME[rng.usize(0..4)],
+            ..Scene::elsewhere([0, 11][rng.usize(0..2)], LITTLE, planted)
+        }
+    }
+
     fn open_store(self, disk: &Disk, rng: &mut Rng) -> Result<Store, Broken> {
         let environment = Simulated::new(disk, WAY, self.planted, rng.u64(..));
-        let options = unasked(self.memory, 64 << 10).buffer_percent(self.percent);
+        let mut options = unasked(self.memory, 64 << 10).buffer_percent(self.percent);
+        options.protection = self.at_home;
         let store = Handle::open(&environment, options);
         let store = store.map_err(|error| format!("it does not open: {error}"))?;
         Ok(Arc::new(store))
@@ -55,16 +82,21 @@ impl Scene {
 
     fn open(self, disk: &Disk, rng: &mut Rng) -> Result<(Store, Keyspace), Broken> {
         let store = self.open_store(disk, rng)?;
-        let rows = rows_of(&store)?;
+        let rows = self.rows_of(&store)?;
         Ok((store, rows))
+    }
+
+    fn rows_of(self, store: &Store) -> Result<Keyspace, Broken> {
+        let options = KeyspaceOptions::default()
+            .leaf_bytes(1024)
+            .compression(Compression::None)
+            .in_place(self.at_home.is_some());
+        store.shared.open_keyspace("rows", &options).map_err(wrong)
     }
 }
 
 fn rows_of(store: &Store) -> Result<Keyspace, Broken> {
-    let options = KeyspaceOptions::default()
-        .leaf_bytes(1024)
-        .compression(Compression::None);
-    store.shared.open_keyspace("rows", &options).map_err(wrong)
+    Scene::elsewhere(0, MUCH, None).rows_of(store)
 }
 
 /// Inserts rows at random places until the disk is full; returns how many.
@@ -173,11 +205,7 @@ fn key(first: u8) -> Vec<u8> {
 /// A store on a disk that is not full yet, with so much memory that nothing is written unasked.
 fn with_memory(rng: &mut Rng, planted: Option<Fault>) -> Result<(Disk, Store, Keyspace), Broken> {
     let disk = Disk::new(WAY.block(), rng.u64(..));
-    let scene = Scene {
-        percent: 0,
-        memory: MUCH,
-        planted,
-    };
+    let scene = Scene::elsewhere(0, MUCH, planted);
     let (store, keyspace) = scene.open(&disk, rng)?;
     Ok((disk, store, keyspace))
 }
@@ -294,11 +322,7 @@ pub(crate) fn many_keyspaces_go(seed: u64) -> Outcome {
 /// Fills a disk, and removes every row by a commit of its own, while others would put more.
 pub(crate) fn emptied_key_by_key(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, _| {
-        let scene = Scene {
-            percent: [0, 11][rng.usize(0..2)],
-            memory: LITTLE,
-            planted,
-        };
+        let scene = Scene::any(rng, planted);
         let disk = Disk::new(WAY.block(), rng.u64(..));
         disk.set_space(SPACE);
         let (store, keyspace) = scene.open(&disk, rng)?;
@@ -357,11 +381,7 @@ pub(crate) fn full_before_the_first_checkpoint(seed: u64, planted: Option<Fault>
 /// Fills a disk, makes room by removals, opens the store when there is no space at all, and empties it.
 pub(crate) fn play(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, _| {
-        let scene = Scene {
-            percent: [0, 11][rng.usize(0..2)],
-            memory: LITTLE,
-            planted,
-        };
+        let scene = Scene::any(rng, planted);
         let disk = Disk::new(WAY.block(), rng.u64(..));
         disk.set_space(SPACE);
         let (store, keyspace) = scene.open(&disk, rng)?;
@@ -412,14 +432,14 @@ pub(crate) fn play(seed: u64, planted: Option<Fault>) -> Outcome {
                 gone.map_err(|error| format!("a keyspace cannot be removed: {error}"))?;
                 rows.clear();
                 if way == 1 {
-                    let keyspace = rows_of(&store)?;
+                    let keyspace = scene.rows_of(&store)?;
                     (store, keyspace)
                 } else {
                     drop((store, keyspace));
                     let store = scene.open_store(&disk, rng)?;
                     let written = store.shared.checkpoint(Goal::Everything);
                     written.map_err(|error| format!("what was gone before stays: {error}"))?;
-                    let keyspace = rows_of(&store)?;
+                    let keyspace = scene.rows_of(&store)?;
                     (store, keyspace)
                 }
             }
@@ -437,11 +457,7 @@ pub(crate) fn play(seed: u64, planted: Option<Fault>) -> Outcome {
 /// Removes a keyspace while a checkpoint is made, and cuts the power before that is durable: it is gone, or whole.
 pub(crate) fn removed_meanwhile(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, _| {
-        let scene = Scene {
-            percent: 0,
-            memory: LITTLE,
-            planted,
-        };
+        let scene = Scene::elsewhere(0, LITTLE, planted);
         let disk = Disk::new(WAY.block(), rng.u64(..));
         let (store, keyspace) = scene.open(&disk, rng)?;
         let mut rows = Rows::new();
