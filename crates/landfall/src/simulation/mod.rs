@@ -165,6 +165,11 @@ fn a_log_that_is_full_of_what_is_not_needed_asks_for_a_checkpoint() {
 }
 
 #[test]
+fn where_the_log_has_no_space_for_images_leaves_are_written_elsewhere() {
+    keeps_its_promises(16, store::full_disk::images_lack_space);
+}
+
+#[test]
 fn keyspaces_can_be_removed_where_the_log_is_full() {
     keeps_its_promises(8, store::full_disk::many_keyspaces_go);
 }

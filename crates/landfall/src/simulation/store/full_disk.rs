@@ -251,6 +251,58 @@ pub(crate) fn rows_wait_in_each_group(seed: u64, planted: Option<Fault>) -> Outc
     })
 }
 
+/// A key of each leaf is written anew, and the log has space for no image of any of them: what is written elsewhere needs none.
+pub(crate) fn images_lack_space(seed: u64) -> Outcome {
+    simulate(seed, move |rng, _| {
+        let disk = Disk::new(WAY.block(), rng.u64(..));
+        let scene = Scene {
+            at_home: Some(Protection::Image),
+            ..Scene::elsewhere(0, MUCH, None)
+        };
+        let (store, keyspace) = scene.open(&disk, rng)?;
+        let mut rows = Rows::new();
+        let mut put = |rows: &mut Rows, keys: &mut dyn Iterator<Item = Vec<u8>>| {
+            let new: Rows = keys.map(|key| (key, vec![rng.u8(..); 150])).collect();
+            let writes = new.iter().map(|(key, value)| Write {
+                keyspace: keyspace.id,
+                key: key.clone(),
+                value: Some(value.clone()),
+            });
+            let written = store.shared.commit(writes.collect::<Vec<_>>(), None);
+            rows.extend(new);
+            written.map_err(wrong)
+        };
+        // The second round is written at home, and leaves space elsewhere.
+        for _ in 0..2 {
+            for first in 0..100 {
+                put(&mut rows, &mut (0..5).map(|one| vec![first, one]))?;
+            }
+            store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
+        }
+        disk.set_space(0);
+        for first in 0..100 {
+            put(&mut rows, &mut std::iter::once(vec![first, 0]))?;
+        }
+        let one = Single {
+            store: &store,
+            keyspace: &keyspace,
+        };
+        // Many times what the log has space for: it asks for checkpoints, each of which makes room.
+        for number in 0..1000 {
+            must(one.give(rng)?, || {
+                format!("row {number} is refused: {:?}", store.counters())
+            })?;
+        }
+        let made = store.shared.checkpoint(Goal::Everything);
+        made.map_err(|error| {
+            let counters = store.counters();
+            format!("no checkpoint can be made: {error}; {counters:?}")
+        })?;
+        one.remove(MORE).map_err(wrong)?;
+        has(&store, &keyspace, &rows)
+    })
+}
+
 /// Two threads write a key each again and again, until the log would be full of what is needed no more: nobody asks for a checkpoint for
 /// want of memory. The disk has space for the first three segments, or for more.
 pub(crate) fn log_fills(seed: u64) -> Outcome {
