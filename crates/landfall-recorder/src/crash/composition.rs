@@ -102,8 +102,8 @@ impl Composition {
     }
 }
 
-/// How much of an epoch's events happened before the cut. A disk that writes in order is cut while a
-/// write is under way or before it begins; all others hold back what they please until the epoch ends.
+/// How much of an epoch's events happened before the cut. A disk that writes in order has no volatile cache, and is cut while
+/// a write is under way or before it begins; all others hold back what they please until the epoch ends.
 pub(super) fn position(epoch: &Epoch, choice: Choice) -> usize {
     match choice {
         Choice::First { writes, .. } => epoch.writes.get(writes as usize).copied(),
@@ -143,6 +143,14 @@ fn arrived(
             all => Err(format!("that write has {all} sectors")),
         }
     };
+    if let Choice::First { writes, .. } = name.choice
+        && (writes as usize) < epoch.overtaken()
+    {
+        let there = epoch.overtaken();
+        return Err(format!(
+            "a disk that writes in order has the first {there} writes of its epoch, since a later one is durable"
+        ));
+    }
     let arrived = match name.choice {
         Choice::None => vec![false; list.len()],
         Choice::First {

@@ -27,6 +27,8 @@ pub struct Epoch {
     pub writes: Vec<usize>,
     /// Of each carried write the sectors that count no more, by their place in it, in order.
     overwritten: Vec<Vec<Range<u32>>>,
+    /// The place of the last write that is durable when it begins, if any is.
+    last_durable: Option<usize>,
 }
 
 /// All epochs of a recording, at least one: the last is what follows the last flush, be it nothing.
@@ -40,6 +42,7 @@ pub fn epochs(recording: &Recording) -> io::Result<Vec<Epoch>> {
         events: 0..0,
         writes: Vec::new(),
         overwritten: Vec::new(),
+        last_durable: None,
     };
     for (place, event) in recording.events().iter().enumerate() {
         let carried = match event.kind {
@@ -87,11 +90,16 @@ impl Epoch {
     /// The epoch after this one, into which these of its writes are carried.
     fn next(&self, recording: &Recording, carried: &[usize]) -> io::Result<Epoch> {
         let begin = self.events.end + 1;
+        let mut writes = (0..self.writes.len()).rev();
+        let last_settled = writes.find(|write| carried.binary_search(write).is_err());
         let mut next = Epoch {
             cut: self.cut.checked_add(1).ok_or_else(too_many)?,
             events: begin..begin,
             writes: carried.iter().map(|&write| self.writes[write]).collect(),
             overwritten: Vec::new(),
+            last_durable: last_settled
+                .map(|write| self.writes[write])
+                .max(self.last_durable),
         };
         for &write in carried {
             let own = sectors(recording, self.writes[write]);
@@ -117,6 +125,13 @@ impl Epoch {
     /// How many of the writes are carried: the first ones.
     pub fn carried(&self) -> usize {
         self.overwritten.len()
+    }
+
+    /// How many of the writes came before one that is durable: the first ones. A disk that writes in order has written
+    /// them.
+    pub(super) fn overtaken(&self) -> usize {
+        let before = |&write: &usize| Some(write) < self.last_durable;
+        self.writes.partition_point(before)
     }
 
     /// The sectors of a write that make no difference any more, by their place in it.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::os::unix::fs::FileExt;
 
-use super::{Piece, epochs};
+use super::{Epoch, Piece, epochs};
 use crate::event::SECTOR;
 use crate::{EventKind, Recording};
 
@@ -37,6 +37,15 @@ pub(super) fn sector_writes(recording: &Recording, cut: u32) -> Vec<SectorWrite>
         }
     }
     found
+}
+
+/// How many of an epoch's first writes came before one that was durable when it began.
+pub(super) fn overtaken(recording: &Recording, epoch: &Epoch) -> usize {
+    let is_write = |event: usize| matches!(recording.events()[event].kind, EventKind::Write { .. });
+    let mut before = (0..epoch.events.start).rev();
+    let durable = before.find(|event| is_write(*event) && !epoch.writes.contains(event));
+    let writes = epoch.writes.iter();
+    writes.filter(|write| Some(**write) < durable).count()
 }
 
 /// The whole disk as it was durable when an epoch began.

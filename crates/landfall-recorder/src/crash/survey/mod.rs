@@ -96,6 +96,10 @@ struct Figures {
     fragments: usize,
     /// Different images.
     images: f64,
+    /// States of a disk that writes in order: between two writes.
+    between: usize,
+    /// And in the midst of a write.
+    inside: usize,
 }
 
 /// What an epoch gets.
@@ -227,6 +231,8 @@ impl Figures {
             sectors: changes.len(),
             fragments: changes.fragments(),
             images: changes.images(),
+            between: prefix::between(walker).count(),
+            inside: prefix::inside(walker).count(),
         }
     }
 }
@@ -235,7 +241,7 @@ impl Figures {
 fn possible(model: Model, figures: &[Figures]) -> f64 {
     let of_epoch = |figures: &Figures| match model {
         Model::Flushed => 1.0,
-        Model::Prefix => (prefix::between(figures) + prefix::inside(figures)) as f64,
+        Model::Prefix => (figures.between + figures.inside) as f64,
         Model::Subset => figures.images,
     };
     figures.iter().map(of_epoch).sum::<f64>().min(f64::MAX)
@@ -249,9 +255,9 @@ fn divide(model: Model, limit: usize, epochs: &[Figures]) -> Vec<Share> {
     match model {
         Model::Flushed => vec![Share::Flushed; epochs.len()],
         Model::Prefix => {
-            let between = among(limit, &prefix::between);
+            let between = among(limit, &|epoch| epoch.between);
             let left = limit - between.iter().sum::<usize>();
-            let inside = among(left, &prefix::inside);
+            let inside = among(left, &|epoch| epoch.inside);
             let both = between.into_iter().zip(inside);
             both.map(|(between, inside)| Share::Prefix(prefix::Share { between, inside }))
                 .collect()

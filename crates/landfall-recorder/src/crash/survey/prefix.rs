@@ -1,10 +1,12 @@
-//! The states of a disk that writes in order.
+//! The states of a disk that writes in order, and has no volatile cache: what it has answered is there.
+
+use std::ops::RangeInclusive;
 
 use fastrand::Rng;
 
+use super::CrashState;
 use super::budget::some;
 use super::collection::Collection;
-use super::{CrashState, Figures};
 use crate::crash::composition::position;
 use crate::crash::{Choice, StateName, Walker};
 
@@ -17,18 +19,26 @@ pub(super) struct Share {
     pub inside: usize,
 }
 
-/// States between two writes.
-pub(super) fn between(figures: &Figures) -> usize {
-    figures.writes + 1
+/// How many writes of the walker's epoch may be there, whole and before all others. Those that came before a write that is
+/// durable are.
+pub(super) fn between(walker: &Walker<'_>) -> RangeInclusive<usize> {
+    let epoch = walker.epoch();
+    epoch.overtaken()..=epoch.writes.len()
 }
 
-/// States in the midst of a write, that no state between two writes is equal to.
-pub(super) fn inside(figures: &Figures) -> usize {
-    figures.fragments - figures.changing
+/// How many of its changes may be there in the midst of a write, where no state between two writes is equal: a write is
+/// cut after each of its fragments but the last.
+pub(super) fn inside(walker: &Walker<'_>) -> impl Iterator<Item = usize> {
+    let changes = walker.changes();
+    let epoch = walker.epoch();
+    let writes = epoch.overtaken()..epoch.writes.len();
+    writes
+        .flat_map(|write| changes.fragments_of_write(write).skip(1))
+        .map(|fragment| changes.of_fragment(fragment).start)
 }
 
-/// Adds the states of the epoch in which the walker is. Returns whether all states between two writes
-/// are among them.
+/// Adds the states of the epoch in which the walker is. Returns whether they have every number of first
+/// writes, from none to all.
 pub(super) fn add(
     walker: &Walker<'_>,
     seed: u64,
@@ -58,7 +68,8 @@ pub(super) fn add(
         }
     };
     let writes = epoch.writes.len();
-    let between: Vec<usize> = (0..=writes).collect();
+    let between: Vec<usize> = between(walker).collect();
+    let all_first = between.len() == writes + 1;
     let all_between = share.between >= between.len();
     for write in some(share.between, between, random) {
         let arrived = if write < writes {
@@ -68,11 +79,7 @@ pub(super) fn add(
         };
         found.add(state(write, 0, arrived), !all_between);
     }
-    // A write is cut after each of its fragments but the last.
-    let inside: Vec<usize> = (0..writes)
-        .flat_map(|write| changes.fragments_of_write(write).skip(1))
-        .map(|fragment| changes.of_fragment(fragment).start)
-        .collect();
+    let inside: Vec<usize> = inside(walker).collect();
     let all_inside = share.inside >= inside.len();
     for arrived in some(share.inside, inside, random) {
         let last = &changes.list()[arrived - 1];
@@ -81,5 +88,5 @@ pub(super) fn add(
             !all_inside,
         );
     }
-    all_between
+    all_between && all_first
 }
