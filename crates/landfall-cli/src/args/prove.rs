@@ -156,8 +156,8 @@ pub struct States {
     #[arg(long, value_name = "N", default_value_t = ClusterPlan::REPLICAS as u32, requires = "nodes", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub replicas: u32,
 
-    /// What the disk keeps of what was not flushed: flushed (nothing), prefix (writes in order, up to
-    /// any sector), subset (any sectors).
+    /// What the disk keeps of what was not flushed: flushed (nothing), prefix (it has no volatile cache
+    /// and writes in order, up to any sector; a missing flush loses nothing), subset (any sectors).
     #[arg(long, value_name = "MODEL", default_value_t = Model::Subset)]
     pub model: Model,
 

@@ -8,7 +8,8 @@ use std::str::FromStr;
 pub enum Model {
     /// Only what was flushed is there: one state for each flush.
     Flushed,
-    /// The disk writes in order: everything up to some sector is there, and nothing after it.
+    /// The disk writes in order, and has no volatile cache: everything up to some sector is there, and nothing after it. A
+    /// write that it has answered is never lost.
     Prefix,
     /// The disk writes in any order: any of the sectors written since the last flush are there.
     Subset,

@@ -267,7 +267,7 @@ pub fn model(proof: &ProofResults) -> &'static str {
             "In model flushed a disk keeps what was flushed, and nothing that was written since."
         }
         "prefix" => {
-            "In model prefix a disk writes in order: of what was written since the last flush everything up to some sector is there, and nothing after it."
+            "In model prefix a disk without a volatile cache writes in order: what it has answered is there, flushed or not, and of what is under way everything up to some sector. It does not show that a flush is missing."
         }
         "subset" => {
             "In model subset a disk with a volatile cache writes in any order: of the sectors written since the last flush any may be there and any may be missing."
@@ -456,6 +456,18 @@ mod tests {
         assert_eq!(
             verdict(&idle),
             "is not proven: no transaction was acknowledged"
+        );
+    }
+
+    #[test]
+    fn what_model_prefix_does_not_show_is_said() {
+        let mut in_order = proof();
+        in_order.model = "prefix".to_owned();
+        let said = model(&in_order);
+        assert!(said.contains("without a volatile cache"), "{said}");
+        assert!(
+            said.contains("does not show that a flush is missing"),
+            "{said}"
         );
     }
 
