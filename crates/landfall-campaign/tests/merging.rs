@@ -151,6 +151,14 @@ proptest! {
 }
 
 #[test]
+fn no_epoch_counts_as_tried_in_every_subset_while_a_shard_is_missing() {
+    let parts = parts(&numbered(vec![losing(0); 6]), 3);
+    let exhausted = |parts: &[ProofResults]| merge_shards(parts).unwrap().exhausted();
+    assert_eq!(exhausted(&parts), Some((40, 12)));
+    assert_eq!(exhausted(&parts[1..]), Some((0, 0)));
+}
+
+#[test]
 fn what_are_no_parts_of_one_is_refused() {
     let states = numbered(vec![losing(1); 6]);
     let good = parts(&states, 3);

@@ -194,6 +194,8 @@ fn examine(
         // Those behind the one that was looked for are not asked for.
         (None, _) => tally.tried(),
     };
+    let leaves_some = leaves_some(plan.enough, shard, tally.tried(), states.len());
+    let exhausted = |epochs: usize| if leaves_some { 0 } else { epochs as u64 };
     let second_cuts = shard.share(plan.second_cuts);
     let wanted = match (second_of_only, plan.only, second_cuts) {
         (Some(name), ..) => Some(Wanted::Only(name)),
@@ -298,8 +300,8 @@ fn examine(
         coverage: Coverage {
             epochs: planned.epochs as u64,
             surveyed: planned.surveyed as u64,
-            every_write: planned.whole_writes as u64,
-            every_sector: planned.changed_sectors as u64,
+            every_write: exhausted(planned.whole_writes),
+            every_sector: exhausted(planned.changed_sectors),
             possible: planned.possible,
             planned: planned_firsts + firsts_again + second_cuts.map_or(0, |second| second.planned),
             sampled: planned.sampled as u64,
@@ -321,6 +323,12 @@ fn examine(
         unchecked: tally.unchecked,
         expected: None,
     })
+}
+
+/// Whether states were not tried since those before them were enough: `tried` of the `planned` ones of this shard. Of a shard it
+/// is not known of the others, and each says the same.
+fn leaves_some(enough: Enough, shard: Shard, tried: u64, planned: usize) -> bool {
+    enough != Enough::All && (shard.of() > 1 || tried < planned as u64)
 }
 
 /// How many workers there may be, of so many that are asked for: each mounts a copy of the same filesystem.
@@ -350,4 +358,19 @@ pub(crate) fn tell(progress: &mut dyn Progress, tally: &Tally, planned: usize) {
         failing => format!("{rate:.0} states a minute, {failing} failing so far"),
     };
     progress.doing(&what, done, planned, left.unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_that_is_enough_leaves_those_behind_it() {
+        let half = Shard::new(1, 2).unwrap();
+        assert!(leaves_some(Enough::FirstFailing, Shard::WHOLE, 9, 10));
+        assert!(!leaves_some(Enough::FirstFailing, Shard::WHOLE, 10, 10));
+        assert!(leaves_some(Enough::FirstFailing, half, 10, 10));
+        // The time was up, which is said otherwise.
+        assert!(!leaves_some(Enough::All, half, 9, 10));
+    }
 }

@@ -65,6 +65,11 @@ pub fn merge_shards(parts: &[ProofResults]) -> Result<ProofResults, MergeError> 
         }
     };
     let exercised = first.exercised.iter().map(exercised).collect();
+    // Those that are missing have a part of each epoch's states.
+    let exhausted = |epochs| {
+        let is_whole = parts.len() == first_shard.of() as usize;
+        if is_whole { epochs } else { 0 }
+    };
     let of_recording = Coverage {
         planned: sum(&parts, |part| part.coverage.planned),
         equal_files: sum(&parts, |part| part.coverage.equal_files),
@@ -72,6 +77,8 @@ pub fn merge_shards(parts: &[ProofResults]) -> Result<ProofResults, MergeError> 
         states_per_minute: rate(&parts),
         workers: sum(&parts, |part| part.coverage.workers),
         second_cuts: second_cuts(&parts),
+        every_write: exhausted(first.coverage.every_write),
+        every_sector: exhausted(first.coverage.every_sector),
         ..first.coverage.clone()
     };
     Ok(together(

@@ -142,9 +142,10 @@ pub struct Coverage {
     pub epochs: u64,
     /// Epochs of which any states were planned.
     pub surveyed: u64,
-    /// Epochs of which every subset of whole writes was planned.
+    /// Epochs of which every subset of whole writes was planned, in all shards together; 0 if a shard is missing, or if
+    /// others were not tried once one state failed.
     pub every_write: u64,
-    /// Epochs of which every subset of changed sectors was planned.
+    /// Epochs of which every subset of changed sectors was planned; else as of the writes.
     pub every_sector: u64,
     /// States that the model has in all, those with equal images in one epoch counted once.
     pub possible: f64,
@@ -391,6 +392,21 @@ impl ProofResults {
         } else {
             Outcome::LostNothing
         }
+    }
+
+    /// Of how many epochs every subset was tried of the writes, and of the changed sectors; `None` if it cannot tell: it is a
+    /// shard, which has a part of each epoch's states, or not all of them were tried.
+    pub fn exhausted(&self) -> Option<(u64, u64)> {
+        let is_part = self.shard.is_some_and(|shard| shard.of() > 1);
+        let is_whole = !is_part && self.untried_states() == 0;
+        is_whole.then_some((self.coverage.every_write, self.coverage.every_sector))
+    }
+
+    /// States that were planned and not tried.
+    pub fn untried_states(&self) -> u64 {
+        let unchecked = self.unchecked.as_ref().map_or(0, |one| one.states);
+        let tried = self.coverage.checked.saturating_add(unchecked);
+        self.coverage.planned.saturating_sub(tried)
     }
 
     /// Whether it came to what it should; `None` if nothing was expected.

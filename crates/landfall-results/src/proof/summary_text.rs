@@ -202,16 +202,14 @@ pub fn coverage(proof: &ProofResults) -> String {
             ));
         }
     }
-    let unchecked = proof.unchecked.as_ref();
-    if let Some(unchecked) = unchecked {
+    if let Some(unchecked) = &proof.unchecked {
         text.push_str(&format!(
             "; {} could not be: {}",
             whole(unchecked.states),
             unchecked.reason
         ));
     }
-    let tried = coverage.checked + unchecked.map_or(0, |unchecked| unchecked.states);
-    match coverage.planned.saturating_sub(tried) {
+    match proof.untried_states() {
         0 => {}
         left => {
             return format!(
@@ -235,17 +233,19 @@ fn epochs(proof: &ProofResults) -> String {
     if coverage.surveyed == 1 && coverage.epochs > 1 {
         return format!("The recording has {epochs}; one state was chosen by its name.");
     }
+    let Some((writes, sectors)) = proof.exhausted() else {
+        return format!("They are a part of the states of {epochs}.");
+    };
     if proof.model != "subset" {
         return format!("The power was cut in {epochs}.");
     }
-    let (writes, sectors) = (coverage.every_write, coverage.every_sector);
     let sampled = match coverage.epochs.saturating_sub(writes.max(sectors)) {
         0 => String::new(),
         left => format!("; {} {} sampled", whole(left), be(left)),
     };
     match (writes, sectors) {
-        (0, 0) if coverage.epochs == 1 => "The only epoch was sampled.".to_owned(),
-        (0, 0) => format!("None of {epochs} was tried exhaustively: all were sampled."),
+        (0, 0) if coverage.epochs == 1 => "The only epoch was not tried exhaustively.".to_owned(),
+        (0, 0) => format!("None of {epochs} was tried exhaustively."),
         _ => format!(
             "Of {epochs}, {} {} tried in every subset of the writes, and {} in every subset of the changed {parts}{sampled}.",
             whole(writes),
@@ -480,6 +480,11 @@ mod tests {
         let mut sampled = proof();
         (sampled.coverage.every_write, sampled.coverage.every_sector) = (0, 0);
         assert!(coverage(&sampled).contains("None of 50 epochs was tried exhaustively"));
+        let mut part = proof();
+        part.shard = "2/4".parse().ok();
+        assert!(coverage(&part).ends_with("They are a part of the states of 50 epochs."));
+        part.shard = Some(crate::proof::Shard::WHOLE);
+        assert_eq!(coverage(&part), coverage(&proof()));
         let mut equal = proof();
         equal.coverage.equal_files = 1_000;
         assert!(coverage(&equal).contains(

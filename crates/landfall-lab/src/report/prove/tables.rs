@@ -131,14 +131,13 @@ pub(super) fn tried(proof: &ProofResults) -> Table {
         "Epochs, the stretches between flushes",
         whole(coverage.epochs),
     );
-    if proof.model == "subset" {
-        row(
-            "Epochs with every subset of the writes",
-            whole(coverage.every_write),
-        );
+    if proof.model == "subset"
+        && let Some((writes, sectors)) = proof.exhausted()
+    {
+        row("Epochs with every subset of the writes", whole(writes));
         row(
             "Epochs with every subset of the changed sectors",
-            whole(coverage.every_sector),
+            whole(sectors),
         );
     }
     row("Distinct crash states planned", whole(coverage.planned));
