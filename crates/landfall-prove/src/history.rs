@@ -104,14 +104,16 @@ impl History {
                 break;
             }
             match *mark {
-                Mark::Sent(transaction) => known.sent.insert(transaction),
+                Mark::Sent(transaction) => drop(known.sent.insert(transaction)),
                 // Whoever acknowledges has sent, whether he said so or not.
                 Mark::Acknowledged(transaction) => {
                     known.sent.insert(transaction);
-                    known.acknowledged.insert(transaction)
+                    if known.acknowledged.insert(transaction) {
+                        known.last_acknowledged = Some(transaction);
+                    }
                 }
-                Mark::Began(_) | Mark::Ended(_) | Mark::Counted(..) => continue,
-            };
+                Mark::Began(_) | Mark::Ended(_) | Mark::Counted(..) => {}
+            }
         }
         known
     }
@@ -123,7 +125,7 @@ impl History {
     pub fn between(&self, written: usize, position: usize) -> Acknowledged {
         Acknowledged {
             sent: self.at(written).sent,
-            acknowledged: self.at(position).acknowledged,
+            ..self.at(position)
         }
     }
 
@@ -151,6 +153,8 @@ pub struct Acknowledged {
     pub sent: BTreeSet<u64>,
     /// Acknowledged as durable.
     pub acknowledged: BTreeSet<u64>,
+    /// The one of those that was acknowledged last, which with several clients need not have the greatest number.
+    pub last_acknowledged: Option<u64>,
 }
 
 #[cfg(test)]
@@ -215,6 +219,7 @@ mod tests {
         let before = Acknowledged {
             sent: [1, 2].into(),
             acknowledged: [1].into(),
+            last_acknowledged: Some(1),
         };
         let history = History::ended(before.clone());
         assert_eq!(history.between(0, 0), before);

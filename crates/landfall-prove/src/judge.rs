@@ -71,7 +71,7 @@ impl Judgement {
 }
 
 fn is_only_last(lost: &BTreeSet<u64>, said: &Acknowledged) -> bool {
-    lost.len() == 1 && lost.last() == said.acknowledged.last()
+    lost.len() == 1 && lost.last().copied() == said.last_acknowledged
 }
 
 /// Holds what was found against what had been said.
@@ -181,6 +181,7 @@ pub(crate) fn ranges(numbers: &BTreeSet<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::History;
 
     const STRICT: Promise = Promise {
         atomic: true,
@@ -195,6 +196,7 @@ mod tests {
         Acknowledged {
             sent: (1..=sent).collect(),
             acknowledged: (1..=acknowledged).collect(),
+            last_acknowledged: Some(acknowledged).filter(|&last| last > 0),
         }
     }
 
@@ -254,6 +256,19 @@ mod tests {
         assert_eq!(
             more.detail(Violation::Lost),
             "of 4 acknowledged transactions 2 are not there: 3-4"
+        );
+    }
+
+    #[test]
+    fn the_last_one_is_that_which_was_acknowledged_last() {
+        let marks = [8, 7].map(|number| (number, format!("ack {number}").into_bytes()));
+        let said = History::of_marks(marks.into()).unwrap().whole();
+        assert!(!judge(&found([7]), &said, LOOSE).only_last);
+        let last = judge(&found([8]), &said, LOOSE);
+        assert!(last.only_last);
+        assert_eq!(
+            last.detail(Violation::Lost),
+            "transaction 7, the last one acknowledged, is not there"
         );
     }
 

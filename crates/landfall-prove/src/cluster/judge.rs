@@ -41,6 +41,7 @@ mod tests {
         Acknowledged {
             sent: (1..=5).collect(),
             acknowledged: (1..=4).collect(),
+            last_acknowledged: Some(4),
         }
     }
 

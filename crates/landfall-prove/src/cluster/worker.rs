@@ -389,6 +389,7 @@ mod tests {
         let said = Acknowledged {
             sent: [1, 2].into(),
             acknowledged: [1].into(),
+            last_acknowledged: Some(1),
         };
         let unmounted = || {
             let problem = "it cannot be mounted".to_owned();
