@@ -257,14 +257,21 @@ impl<'a> Worker<'a> {
             let why = format!("the state cannot be made: {error}");
             return Err(NotMounted::Failed(why));
         }
-        let recovered = self.nodes.iter().enumerate().map(|(node, one)| {
-            let recovered = one
-                .disk
-                .recover()
-                .map_err(|error| NotMounted::Failed(format!("e2fsck cannot be run: {error}")))?;
-            recovered.map_err(|problem| NotMounted::Damaged(format!("node {node}: {problem}")))
-        });
-        recovered.collect()
+        let mut mounts = Vec::new();
+        for (node, one) in self.nodes.iter().enumerate() {
+            let why = match one.disk.recover() {
+                Ok(Ok(recovered)) => {
+                    mounts.push(recovered);
+                    continue;
+                }
+                Ok(Err(problem)) => NotMounted::Damaged(format!("node {node}: {problem}")),
+                Err(error) => NotMounted::Failed(format!("e2fsck cannot be run: {error}")),
+            };
+            // A node that stays mounted would be taken for that of the next state.
+            self.close(name, mounts).map_err(NotMounted::Failed)?;
+            return Err(why);
+        }
+        Ok(mounts)
     }
 
     /// Unmounts what was mounted.
