@@ -105,6 +105,7 @@ impl SecondCut<'_> {
         let is_shortened = AtomicBool::new(tally.failing > 0);
         let known = tally.failing_names.clone();
         let mut rest = self.firsts;
+        let has_failed = AtomicBool::new(false);
         let most = match self.wanted {
             Wanted::Most(most) => most,
             Wanted::Only(_) => 1,
@@ -118,7 +119,7 @@ impl SecondCut<'_> {
                 let (sender, receiver) = channel();
                 for _ in 0..self.workers.min(batch.len()) {
                     let (sender, next, is_shortened) = (sender.clone(), &next, &is_shortened);
-                    let known = &known;
+                    let (known, has_failed) = (&known, &has_failed);
                     scope.spawn(move || {
                         loop {
                             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -129,10 +130,11 @@ impl SecondCut<'_> {
                             let is_known = known.contains(&first.name);
                             let tried = self.recovery(first, is_known, most, is_shortened, &sender);
                             if let Err(error) = tried {
+                                has_failed.store(true, Ordering::Relaxed);
                                 // Nobody listens any more once the run has ended.
                                 let _ = sender.send(Heard::Failed(error));
                             }
-                            if self.is_over() {
+                            if self.is_over() || has_failed.load(Ordering::Relaxed) {
                                 return;
                             }
                         }
