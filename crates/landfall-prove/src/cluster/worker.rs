@@ -18,7 +18,7 @@ use crate::file_identity::FileIdentity;
 use crate::history::{Acknowledged, History};
 use crate::judge::Judgement;
 use crate::scratch_fs::FilesystemSpec;
-use crate::state_disk::{Recovered, StateDisk};
+use crate::state_disk::{Recovered, StateDisk, is_full};
 use crate::subject::SubjectError;
 use crate::worker::{Checked, describe, failed_once, home};
 use landfall_results::proof::Violation;
@@ -328,6 +328,8 @@ impl<'a> Worker<'a> {
         let Case { subject, stop, .. } = self.case;
         let check =
             || -> Result<Found, SubjectError> { subject.check(directories, &name.boot, stop) };
+        // What a full filesystem leaves room for is not told by its files.
+        let checks = checks.filter(|_| !directories.iter().any(|directory| is_full(directory)));
         let files = directories
             .iter()
             .map(|directory| FileIdentity::of(directory, subject.reads_times()));
@@ -355,7 +357,17 @@ impl<'a> NodeDisk<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use landfall_os::{Mount, isolate_mounts};
+    use landfall_recorder::CommonOrder;
+    use landfall_results::proof::SubjectName;
+
     use super::*;
+    use crate::cluster::{Boot, Rolling};
+    use crate::scratch_fs::Kind;
+    use crate::subject::AckSink;
 
     fn judged(violations: &[Violation]) -> Checked {
         let mut judgement = Judgement::default();
@@ -433,5 +445,84 @@ mod tests {
         );
         let lost = both(&name, judged(&[Violation::Lost]), again);
         assert!(matches!(lost, Checked::Judged(_)), "{lost:?}");
+    }
+
+    /// Counts how often it is asked.
+    #[derive(Default)]
+    struct Asked(AtomicU64);
+
+    impl ClusterSubject for Asked {
+        fn name(&self) -> SubjectName {
+            "asked".into()
+        }
+
+        fn reads_times(&self) -> bool {
+            false
+        }
+
+        fn prepare(&self, _: &[PathBuf], _: &Stop) -> Result<(), SubjectError> {
+            Ok(())
+        }
+
+        fn run(
+            &self,
+            _: &[PathBuf],
+            _: &mut dyn AckSink,
+            _: &mut Rolling<'_>,
+            _: &Stop,
+        ) -> Result<(), SubjectError> {
+            Ok(())
+        }
+
+        fn check(&self, _: &[PathBuf], _: &Boot, _: &Stop) -> Result<Found, SubjectError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(Found::default())
+        }
+    }
+
+    #[test]
+    fn equal_files_are_checked_again_where_a_node_has_no_room() {
+        if let Err(why) = isolate_mounts() {
+            assert!(std::env::var_os("LANDFALL_NO_SKIP").is_none(), "{why}");
+            eprintln!("skipped: {why}");
+            return;
+        }
+        let scratch = tempfile::tempdir().unwrap();
+        let mounted = |node: &str| {
+            let target = scratch.path().join(node);
+            fs::create_dir(&target).unwrap();
+            let mount = Mount::new(Path::new("tmpfs"), &target, "tmpfs", "size=1m").unwrap();
+            fs::create_dir(home(&target)).unwrap();
+            mount
+        };
+        let mounts = ["one", "other"].map(mounted);
+        let directories = mounts.each_ref().map(|mount| home(mount.target()));
+        let (asked, checks) = (Asked::default(), Checks::default());
+        let case = Case {
+            subject: &asked,
+            filesystem: &FilesystemSpec::plain(Kind::Ext4),
+            recording: &SiteRecording::finish(&CommonOrder::default(), &[]).unwrap(),
+            history: &History::default(),
+            killed_at: 0,
+            ended: &[],
+            checks: Some(&checks),
+            tries: 1,
+            stop: &Stop::default(),
+            directory: scratch.path(),
+            memory: 0,
+        };
+        let worker = Worker::new(&case).unwrap();
+        let name = "1:0:none,none:together".parse().unwrap();
+        let asked_twice = || {
+            let before = asked.0.load(Ordering::Relaxed);
+            for _ in 0..2 {
+                worker.ask(&name, &directories, &Acknowledged::default(), case.checks);
+            }
+            asked.0.load(Ordering::Relaxed) - before
+        };
+        assert_eq!(asked_twice(), 1);
+        let filler = mounts[1].target().join("filler");
+        fs::write(filler, vec![1; 2 << 20]).unwrap_err();
+        assert_eq!(asked_twice(), 2);
     }
 }
