@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use landfall_os::sync_filesystem;
@@ -25,6 +25,9 @@ pub(crate) struct Workload<'a> {
     /// Whether write-back is injected between transactions, and from which seed.
     pub writeback: Option<u64>,
 }
+
+/// Injects write-back once.
+pub(crate) type Inject = Box<dyn FnMut() + Send>;
 
 /// What came of it.
 pub(crate) struct Recorded {
@@ -62,10 +65,13 @@ pub(crate) fn record(
         }
     })?;
     let injector = match workload.writeback {
-        Some(seed) => Some(
-            WritebackInjector::new(root, seed)
-                .map_err(Error::io("cannot make the write-back injector's file"))?,
-        ),
+        Some(seed) => {
+            let mut injector = WritebackInjector::new(root, seed)
+                .map_err(Error::io("cannot make the write-back injector's file"))?;
+            // A device that refuses is the subject's to meet.
+            let inject: Inject = Box::new(move || drop(injector.inject()));
+            Some(inject)
+        }
         None => None,
     };
     if !workload.creation {
@@ -102,7 +108,7 @@ pub(crate) fn record(
 pub(crate) fn run_workload(
     recorder: &Recorder,
     most: u64,
-    injector: Option<WritebackInjector>,
+    injector: Option<Inject>,
     stop: &Stop,
     run: impl FnOnce(&mut dyn AckSink) -> Result<(), SubjectError>,
 ) -> Result<Result<(), SubjectError>, Error> {
@@ -112,14 +118,19 @@ pub(crate) fn run_workload(
         injector: Mutex::new(injector),
         stop,
         sent: AtomicU64::new(0),
+        answered: AtomicU64::new(0),
         acknowledged: AtomicU64::new(0),
         nonsense: Mutex::new(None),
     };
+    let runner = &runner;
     let marks = recorder.listen();
+    let (injections, wanted) = sync_channel(1);
     let result = std::thread::scope(|scope| {
         scope.spawn(|| runner.hear(marks));
+        // Ends when the subject has ended, and the clients' sink with it.
+        scope.spawn(move || wanted.iter().for_each(|()| runner.inject()));
         let _until_it_ends = Listening(recorder);
-        run(&mut &runner)
+        run(&mut Clients { runner, injections })
     });
     match lock(&runner.nonsense).take() {
         Some(nonsense) if !stop.is_requested() => Err(Error::Subject(nonsense)),
@@ -140,9 +151,11 @@ impl Drop for Listening<'_> {
 struct WorkloadRunner<'a> {
     recorder: &'a Recorder,
     most: u64,
-    injector: Mutex<Option<WritebackInjector>>,
+    injector: Mutex<Option<Inject>>,
     stop: &'a Stop,
     sent: AtomicU64,
+    /// Of those, by this process.
+    answered: AtomicU64,
     /// By another process.
     acknowledged: AtomicU64,
     /// What another process wrote to the mark file that was no mark.
@@ -172,46 +185,97 @@ impl WorkloadRunner<'_> {
     }
 
     fn inject(&self) {
-        if let Some(injector) = lock(&self.injector).as_mut() {
-            // A device that refuses is the subject's to meet.
-            let _ = injector.inject();
+        if let Some(inject) = lock(&self.injector).as_mut() {
+            inject();
         }
     }
 }
 
-impl AckSink for &WorkloadRunner<'_> {
+/// What the clients of this process tell, one after the other: they share it through a lock.
+struct Clients<'a> {
+    runner: &'a WorkloadRunner<'a>,
+    /// Has write-back injected while they go on; one waits at most.
+    injections: SyncSender<()>,
+}
+
+impl AckSink for Clients<'_> {
     fn send(&mut self) -> Option<u64> {
-        let sent = self.sent.load(Ordering::Relaxed);
-        if sent >= self.most || self.stop.is_requested() {
+        let runner = self.runner;
+        let sent = runner.sent.load(Ordering::Relaxed);
+        if sent >= runner.most || runner.stop.is_requested() {
             return None;
         }
-        self.inject();
-        self.sent.store(sent + 1, Ordering::Relaxed);
-        let mark = Mark::Sent(sent + 1);
-        self.recorder.mark(format!("{mark}\n").as_bytes());
+        if sent > runner.answered.load(Ordering::Relaxed) {
+            // Another client may be about to acknowledge. It must not wait here for what is injected: a flush would make
+            // durable before its word what is not so by its own doing.
+            let _ = self.injections.try_send(());
+        } else {
+            runner.inject();
+        }
+        runner.sent.store(sent + 1, Ordering::Relaxed);
+        self.tell(Mark::Sent(sent + 1));
         Some(sent + 1)
     }
 
     fn acknowledge(&mut self, transaction: u64) {
-        let mark = Mark::Acknowledged(transaction);
-        self.recorder.mark(format!("{mark}\n").as_bytes());
+        self.runner.answered.fetch_add(1, Ordering::Relaxed);
+        self.tell(Mark::Acknowledged(transaction));
     }
 
     fn tell(&mut self, mark: Mark) {
-        self.recorder.mark(format!("{mark}\n").as_bytes());
+        self.runner.recorder.mark(format!("{mark}\n").as_bytes());
     }
 
     fn mark_file(&self) -> Option<PathBuf> {
-        Some(self.recorder.mark_path())
+        Some(self.runner.recorder.mark_path())
     }
 
     fn is_enough(&self) -> bool {
-        self.acknowledged.load(Ordering::Relaxed) >= self.most
-            || self.stop.is_requested()
-            || lock(&self.nonsense).is_some()
+        self.runner.acknowledged.load(Ordering::Relaxed) >= self.runner.most
+            || self.runner.stop.is_requested()
+            || lock(&self.runner.nonsense).is_some()
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+    use std::time::Duration;
+
+    use landfall_recorder::{Offer, Options};
+
+    use super::*;
+    use crate::scratch_fs::require_recorder;
+
+    #[test]
+    fn who_has_committed_does_not_wait_for_write_back_that_another_client_meets() {
+        if let Err(why) = require_recorder(&std::env::temp_dir(), Offer::Flushes) {
+            assert!(std::env::var_os("LANDFALL_NO_SKIP").is_none(), "{why}");
+            eprintln!("skipped: {why}");
+            return;
+        }
+        let recorder = Recorder::start(&Options::new(1 << 20)).unwrap();
+        let (acknowledged, wait) = channel();
+        let mut is_first = true;
+        let inject: Inject = Box::new(move || {
+            // Nobody is under way before the first.
+            if !std::mem::take(&mut is_first) {
+                let waited = wait.recv_timeout(Duration::from_secs(60));
+                assert_ne!(waited, Err(RecvTimeoutError::Timeout), "it is waited for");
+            }
+        });
+        let run = |sink: &mut dyn AckSink| {
+            assert_eq!([sink.send(), sink.send()], [Some(1), Some(2)]);
+            sink.acknowledge(1);
+            acknowledged.send(())?;
+            Ok(())
+        };
+        run_workload(&recorder, 2, Some(inject), &Stop::default(), run)
+            .unwrap()
+            .unwrap();
+    }
 }

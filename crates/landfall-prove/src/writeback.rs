@@ -3,7 +3,7 @@
 //! Only what reached the device can be lost halfway: a program that leaves everything in the page cache
 //! loses all of it, and never meets the state in which a rename is there and the data is not. On a real
 //! machine other programs and the kernel's timers bring that about; here the injector does, between
-//! transactions, in a way that its seed decides.
+//! transactions, in a way that its seed decides. Of several clients it does so while others go on.
 
 use std::fs::{self, File};
 use std::io;
