@@ -3,15 +3,16 @@
 use std::fs;
 use std::io;
 use std::ops::Add;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::device::list;
 use crate::journal::{has_journal, journal_of};
 use crate::{BlockDevice, Filesystem};
 
 const SECTOR: u64 = 512;
 
-/// A block device's counters since it appeared, from `/sys/dev/block/*/stat`
-/// (Documentation/block/stat.rst); summed where a filesystem stands on several devices.
+/// A block device's counters since it appeared, from its `stat` in sysfs (Documentation/block/stat.rst); summed
+/// where a filesystem stands on several devices, or NVMe multipath leads to one by several paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
     /// Read requests completed.
@@ -38,10 +39,11 @@ impl DeviceCounters {
     pub fn read(device: &BlockDevice) -> io::Result<DeviceCounters> {
         let mut sum = DeviceCounters::default();
         for disk in device.counted_on() {
-            let path = format!("/sys/dev/block/{}/stat", disk.number);
-            let one = DeviceCounters::parse(&fs::read_to_string(path)?)
-                .ok_or(io::ErrorKind::InvalidData)?;
-            sum = sum + one;
+            for path in stats_of(Path::new("/sys"), &disk.name, &disk.number) {
+                let one = DeviceCounters::parse(&fs::read_to_string(path)?)
+                    .ok_or(io::ErrorKind::InvalidData)?;
+                sum = sum + one;
+            }
         }
         Ok(sum)
     }
@@ -97,6 +99,38 @@ impl Add for DeviceCounters {
             in_flight: self.in_flight + other.in_flight,
         }
     }
+}
+
+/// Where the counters of a whole disk are. Those of one that NVMe multipath makes (`nvme0n1`) are of the hidden disks of
+/// its paths (`nvme0c1n1`): it queues no requests itself, and the kernel counts no flush of it.
+fn stats_of(sysfs: &Path, name: &str, number: &str) -> Vec<PathBuf> {
+    let paths = paths_of(sysfs, name);
+    if paths.is_empty() {
+        return vec![sysfs.join("dev/block").join(number).join("stat")];
+    }
+    // Hidden disks have no number.
+    let stat = |path: String| sysfs.join("block").join(path).join("stat");
+    paths.into_iter().map(stat).collect()
+}
+
+/// Disks that are paths to this one.
+fn paths_of(sysfs: &Path, disk: &str) -> Vec<String> {
+    let Some((subsystem, namespace)) = disk
+        .strip_prefix("nvme")
+        .and_then(|rest| rest.split_once('n'))
+    else {
+        return Vec::new();
+    };
+    let is_path = |name: &String| {
+        name.strip_prefix("nvme")
+            .and_then(|rest| rest.strip_prefix(subsystem)?.strip_prefix('c'))
+            .and_then(|rest| rest.split_once('n'))
+            .is_some_and(|(_, its)| its == namespace)
+    };
+    list(&sysfs.join("block"))
+        .into_iter()
+        .filter(is_path)
+        .collect()
 }
 
 /// How often a filesystem's journal has been committed, where the filesystem tells.
@@ -194,6 +228,40 @@ mod tests {
         assert_eq!(counters.write_bytes, 7 * 512);
         assert_eq!(counters.in_flight, 9);
         assert_eq!(counters.flushes, 16);
+    }
+
+    #[test]
+    fn nvme_multipath_is_counted_on_its_paths() {
+        let sysfs = tempfile::tempdir().unwrap();
+        let names = [
+            "nvme0n1",
+            "nvme0c0n1",
+            "nvme0c1n1",
+            "nvme0n2",
+            "nvme0c0n2",
+            "nvme1n1",
+            "nvme10c2n1",
+            "sda",
+        ];
+        for name in names {
+            fs::create_dir_all(sysfs.path().join("block").join(name)).unwrap();
+        }
+        let stats = |name: &str| -> Vec<String> {
+            let files = stats_of(sysfs.path(), name, "259:0").into_iter();
+            let below = |file: PathBuf| {
+                file.strip_prefix(sysfs.path())
+                    .unwrap()
+                    .display()
+                    .to_string()
+            };
+            files.map(below).collect()
+        };
+        let both = ["block/nvme0c0n1/stat", "block/nvme0c1n1/stat"];
+        assert_eq!(stats("nvme0n1"), both);
+        assert_eq!(stats("nvme0n2"), ["block/nvme0c0n2/stat"]);
+        for without in ["nvme1n1", "sda"] {
+            assert_eq!(stats(without), ["dev/block/259:0/stat"], "{without}");
+        }
     }
 
     #[test]

@@ -172,7 +172,8 @@ impl BlockDevice {
     ///
     /// The kernel counts flushes for whole disks that queue requests, and neither for partitions nor
     /// for device-mapper and RAID, so those are looked through. A loop device queues requests and is
-    /// counted itself: it is the disk that the filesystem sees.
+    /// counted itself: it is the disk that the filesystem sees. Of NVMe multipath it is the disk that is seen;
+    /// [`DeviceCounters::read`](crate::DeviceCounters::read) knows its paths.
     pub fn counted_on(&self) -> Vec<&BlockDevice> {
         if self.below.is_empty() {
             vec![self]
@@ -244,7 +245,8 @@ fn read_trimmed(path: &Path) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-fn list(dir: &Path) -> Vec<String> {
+/// Names of what is in a directory, sorted.
+pub(crate) fn list(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(dir)
         .into_iter()
         .flatten()

@@ -45,6 +45,10 @@ fn empty_flushes(
     flushes: u64,
     commits: Option<u64>,
 ) -> Option<u64> {
+    if flushes == 0 {
+        // Nothing was synced, or the driver does not count flushes: it cannot be told.
+        return None;
+    }
     let of_commit = if fua { 1 } else { 2 };
     match journal {
         JournalCounter::Unknown => None,
@@ -66,6 +70,10 @@ mod tests {
         assert_eq!(empty_flushes(&xfs, false, 1_000, Some(1_000)), None);
         let none = JournalCounter::None;
         assert_eq!(empty_flushes(&none, false, 2_000, Some(0)), Some(2_000));
+        // A driver that counts no flush, as one that takes no requests.
+        for journal in [&none, &JournalCounter::Btrfs] {
+            assert_eq!(empty_flushes(journal, false, 0, Some(0)), None);
+        }
         let unknown = JournalCounter::Unknown;
         assert_eq!(empty_flushes(&unknown, false, 2_000, None), None);
         assert_eq!(

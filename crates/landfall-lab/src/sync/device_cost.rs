@@ -82,7 +82,7 @@ impl<'a> FlushModel<'a> {
             return Some(0);
         }
         if device.flushes == 0 {
-            // The driver does not count flushes (NVMe multipath), or something else is amiss.
+            // The driver does not count flushes, or something else is amiss.
             return None;
         }
         // A synchronous direct write may use FUA instead of a sync.
