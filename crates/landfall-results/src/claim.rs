@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
 use crate::series::Series;
-use crate::stats::Estimate;
+use crate::stats::{Estimate, FEWEST_ROUNDS};
 use crate::trial::Trial;
 
 /// Whether a claim holds here.
@@ -204,13 +204,27 @@ pub trait Evidence<S> {
 pub fn judge<S>(claims: &[Claim<S>], evidence: &impl Evidence<S>) -> Vec<ClaimResult> {
     let judged = claims.iter().filter_map(|claim| {
         let series = claim.series(evidence)?;
-        let today = evidence.today(claim, &series);
-        let today = today.or_else(|| claim.round_by_round(&series));
+        let own = evidence.today(claim, &series);
+        let rounds = match own {
+            Some(_) => Vec::new(),
+            None => claim.round_by_round(&series),
+        };
+        let today = own.or_else(|| Estimate::of(&rounds));
         let elsewhere = evidence
             .elsewhere(claim)
             .map(|why| (Verdict::DoesNotApply, why));
         let obstacle = || Some((Verdict::CannotBeTold, evidence.obstacle(claim, &series)?));
-        let obstacle = elsewhere.or_else(obstacle);
+        // Rounds without one of the figures are none; of no round at all it is said what is missing.
+        let too_few = || {
+            (1..FEWEST_ROUNDS).contains(&rounds.len()).then(|| {
+                let why = format!(
+                    "only {} rounds have all that is compared, and fewer than {FEWEST_ROUNDS} give no interval to judge by; measure more with --rounds",
+                    rounds.len()
+                );
+                (Verdict::CannotBeTold, why)
+            })
+        };
+        let obstacle = elsewhere.or_else(obstacle).or_else(too_few);
         let quantity = claim.quantity(&series);
         let why = || evidence.explain(claim, &series);
         Some(claim.published.judge(quantity, today, obstacle, why))
@@ -247,7 +261,8 @@ impl<S> Claim<S> {
         Some(pairs?.concat())
     }
 
-    fn round_by_round(&self, series: &[&Series]) -> Option<Estimate> {
+    /// The value of each round in which all that is compared was measured.
+    fn round_by_round(&self, series: &[&Series]) -> Vec<f64> {
         let figures = self.figures();
         let value = |at: usize, round: u32| {
             let mut trials = series.get(at)?.trials.iter();
@@ -265,8 +280,9 @@ impl<S> Claim<S> {
                 Compared::OverAsMuch(..) => Some(ratio(0, 1)? / ratio(2, 3)?),
             }
         };
-        let rounds: Vec<f64> = series.first()?.trials.iter().filter_map(of).collect();
-        Estimate::of(&rounds)
+        let first = series.first();
+        let trials = first.into_iter().flat_map(|first| &first.trials);
+        trials.filter_map(of).collect()
     }
 
     /// What is held against the published value.
@@ -314,6 +330,8 @@ pub struct ClaimResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Axes;
+    use crate::metric::Figures;
 
     fn estimate(low: f64, high: f64) -> Estimate {
         Estimate {
@@ -335,5 +353,68 @@ mod tests {
             Band::at_least(1.1).judge(&estimate(1.2, 99.0)),
             Verdict::Holds
         );
+    }
+
+    /// Two series of which no claim has an obstacle of its own.
+    struct Two([Series; 2]);
+
+    impl Evidence<usize> for Two {
+        fn find(&self, wanted: &usize, _: &usize) -> Option<&Series> {
+            self.0.get(*wanted)
+        }
+
+        fn obstacle(&self, _: &Claim<usize>, series: &[&Series]) -> Option<String> {
+            series.iter().find_map(|one| one.obstacle())
+        }
+
+        fn explain(&self, _: &Claim<usize>, _: &[&Series]) -> String {
+            String::new()
+        }
+    }
+
+    #[test]
+    fn rounds_without_the_figure_give_no_verdict() {
+        let figure = |of| Figure {
+            metric: Metric::Writes,
+            name: "writes",
+            of,
+        };
+        let claim = Claim {
+            published: Published {
+                id: "one",
+                statement: "One writes twice as much as the other",
+                source: "nobody",
+                value: Some(2.0),
+                band: Band::between(1.5, 2.5),
+            },
+            figure: figure(0),
+            compared: Compared::Over(figure(1)),
+            only: None,
+        };
+        // Each of six rounds, of which so many have the figure.
+        let judged = |known: u32| {
+            let series = [("one", 4.0), ("other", 2.0)].map(|(key, writes)| {
+                let mut series = Series::new(Axes::default());
+                series.key = key.to_owned();
+                series.trials = (1..=6)
+                    .map(|round| Trial {
+                        round,
+                        figures: Figures::default()
+                            .with(Metric::Writes, (round <= known).then_some(writes)),
+                        ..Trial::default()
+                    })
+                    .collect();
+                series
+            });
+            judge(&[claim], &Two(series)).remove(0)
+        };
+        let enough = judged(5);
+        assert_eq!(enough.verdict, Verdict::Holds, "{}", enough.why);
+        let few = judged(4);
+        assert_eq!(few.verdict, Verdict::CannotBeTold);
+        assert!(few.why.starts_with("only 4 rounds"), "{}", few.why);
+        let none = judged(0);
+        assert_eq!(none.verdict, Verdict::CannotBeTold);
+        assert!(none.why.contains("cannot be read"), "{}", none.why);
     }
 }
