@@ -10,7 +10,7 @@ use landfall_results::{Metric, Series};
 
 use super::catalogue::{Condition, Protection, StoreProtection, name};
 use super::sections::{disk_text, find};
-use super::{Plan, TornResults};
+use super::{Plan, TornProof, TornResults};
 use crate::claim::{
     self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Published, Verdict,
 };
@@ -302,7 +302,7 @@ pub(super) fn judge(results: &TornResults) -> Vec<ClaimResult> {
         Some(published.judge(
             format!("crash states from which it did not recover, or recovered wrong, of {states}"),
             Estimate::of(&[(proof.damaged + proof.wrong) as f64]),
-            proof.not_proven.clone().map(|why| (Verdict::CannotBeTold, why)),
+            obstacle(proof).map(|why| (Verdict::CannotBeTold, why)),
             || match &proof.said {
                 Some(said) => first_sentence(said),
                 None => format!(
@@ -312,6 +312,19 @@ pub(super) fn judge(results: &TornResults) -> Vec<ClaimResult> {
         ))
     }));
     judged
+}
+
+/// Why a proof says nothing of data at risk.
+fn obstacle(proof: &TornProof) -> Option<String> {
+    let untried = || {
+        (proof.is_untried() != Some(false)).then(|| {
+            format!(
+                "none of {} crash states is known to have torn a page while it was written over",
+                proof.states
+            )
+        })
+    };
+    proof.not_proven.clone().or_else(untried)
 }
 
 impl Evidence<Case> for TornResults {
@@ -428,6 +441,28 @@ mod tests {
         results.proofs[2].not_proven = Some("nothing was acknowledged".into());
         let claims = judge(&results);
         assert_eq!(verdict(&claims, "no-data-at-risk"), Verdict::CannotBeTold);
+    }
+
+    #[test]
+    fn a_proof_that_tore_no_page_shows_nothing() {
+        let results = torn_results();
+        let judged = |change: fn(&mut TornProof)| {
+            let mut results = results.clone();
+            change(&mut results.proofs[2]);
+            verdict(&judge(&results), "no-data-at-risk")
+        };
+        let torn_none = |proof: &mut TornProof| proof.exercised[0].states = Some(0);
+        assert_eq!(judged(torn_none), Verdict::CannotBeTold);
+        assert_eq!(
+            judged(|proof| proof.exercised.clear()),
+            Verdict::CannotBeTold
+        );
+        // What was damaged all the same is damaged.
+        let damaged = |proof: &mut TornProof| {
+            proof.exercised[0].states = Some(0);
+            proof.damaged = 1;
+        };
+        assert_eq!(judged(damaged), Verdict::DoesNotHold);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the experiment found, as it stands in the results document.
 
-use landfall_results::proof::{Exercised, SubjectName};
+use landfall_results::proof::{Exercised, Hazard, SubjectName, has_tried};
 use landfall_results::view::{Block, Part};
 use landfall_results::{FilesystemSpec, Series};
 use schemars::JsonSchema;
@@ -67,6 +67,15 @@ impl TornProof {
     /// are another matter, where commits are not synced.
     pub fn is_whole(&self) -> bool {
         self.damaged == 0 && self.wrong == 0
+    }
+
+    /// Whether it is whole because no page was torn, so that nothing is shown of what protects pages. `None`: it is not
+    /// known whether one was.
+    pub fn is_untried(&self) -> Option<bool> {
+        if !self.is_whole() {
+            return Some(false);
+        }
+        has_tried(&self.exercised, Hazard::PageTorn).map(|tried| !tried)
     }
 }
 

@@ -141,6 +141,15 @@ fn safety(proofs: &[TornProof]) -> Vec<String> {
         .iter()
         .filter(|proof| proof.not_proven.is_none())
         .partition(|proof| proof.is_whole());
+    let (untried, whole): (Vec<&TornProof>, Vec<_>) = whole
+        .into_iter()
+        .partition(|proof| proof.is_untried() == Some(true));
+    let counted = |proofs: &[&TornProof]| {
+        let parts = proofs
+            .iter()
+            .map(|proof| format!("{} ({})", text(proof), proof.states));
+        parts.collect::<Vec<_>>().join("; ")
+    };
     let mut sentences = Vec::new();
     if !damaged.is_empty() {
         let parts: Vec<String> = damaged
@@ -153,13 +162,15 @@ fn safety(proofs: &[TornProof]) -> Vec<String> {
         ));
     }
     if !whole.is_empty() {
-        let parts: Vec<String> = whole
-            .iter()
-            .map(|proof| format!("{} ({})", text(proof), proof.states))
-            .collect();
         sentences.push(format!(
             "It recovered from every crash state that was tried with {}.",
-            parts.join("; ")
+            counted(&whole)
+        ));
+    }
+    if !untried.is_empty() {
+        sentences.push(format!(
+            "No crash state tore a page while it was written over, so that nothing is shown, with {}.",
+            counted(&untried)
         ));
     }
     sentences
@@ -196,6 +207,10 @@ mod tests {
         ] {
             assert!(said.contains(words), "{words}: {said}");
         }
+        results.proofs[0].exercised[0].states = Some(0);
+        let said = sentences(&results).join(" ");
+        let shown = "so that nothing is shown, with MariaDB with doublewrite, O_DIRECT (200).";
+        assert!(said.contains(shown), "{said}");
         results.measurements.rounds = 2;
         results.proofs.clear();
         assert!(sentences(&results).is_empty());
