@@ -214,16 +214,18 @@ fn tell_aftermath(
     trial: &mut Trial,
 ) -> Result<(), DatabaseError> {
     let requests = worked.requests();
-    if let Some((recorder, drive)) = task.worn() {
+    // The model takes seconds, in which a database pays what it owes: what is owed is told first.
+    let writes = task.worn().and_then(|(recorder, _)| wear::end(recorder));
+    let settled = if task.settles {
+        settle(task, requests, trial)
+    } else {
+        Ok(())
+    };
+    if let Some((writes, drive)) = writes.zip(task.drive) {
         let rate = requests as f64 / worked.elapsed.as_secs_f64();
-        wear::end(recorder, drive, requests, rate, trial)?;
+        wear::tell(&writes, drive, requests, rate, trial)?;
     }
-    if task.settles {
-        settle(task, requests, trial)?;
-        let bytes = database_bytes(task)?;
-        trial.figures.set(Metric::DatabaseBytes, bytes as f64);
-    }
-    Ok(())
+    settled
 }
 
 fn database_bytes(task: &Task<'_>) -> Result<u64, DatabaseError> {
@@ -379,5 +381,7 @@ fn settle(task: &Task<'_>, requests: u64, trial: &mut Trial) -> Result<(), Datab
     ] {
         trial.figures.set(metric, value);
     }
+    let bytes = database_bytes(task)?;
+    trial.figures.set(Metric::DatabaseBytes, bytes as f64);
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! nothing that others left: each start has a filesystem of its own where wear is asked for.
 
 use landfall_recorder::Recorder;
-use landfall_recorder::wear::{Drive, Wear};
+use landfall_recorder::wear::{Drive, Wear, Writes};
 
 use landfall_databases::DatabaseError;
 use landfall_results::{Metric, Trial};
@@ -14,18 +14,20 @@ pub(super) fn begin(recorder: &Recorder) -> Result<(), DatabaseError> {
     recorder.keep_writes().map_err(failed)
 }
 
-/// Puts into the trial what the writes since [`begin`] cost `drive`, if any were kept and there were some.
-pub(super) fn end(
-    recorder: &Recorder,
+/// What was written since [`begin`], if it was kept and there was something.
+pub(super) fn end(recorder: &Recorder) -> Option<Writes> {
+    recorder.take_writes().filter(|writes| !writes.is_empty())
+}
+
+/// Puts into the trial what these writes cost `drive`.
+pub(super) fn tell(
+    writes: &Writes,
     drive: &Drive,
     requests: u64,
     requests_per_second: f64,
     trial: &mut Trial,
 ) -> Result<(), DatabaseError> {
-    let Some(writes) = recorder.take_writes().filter(|writes| !writes.is_empty()) else {
-        return Ok(());
-    };
-    let wear = Wear::of_writes(&writes, drive).map_err(failed)?;
+    let wear = Wear::of_writes(writes, drive).map_err(failed)?;
     let host = wear.host_bytes as f64 / requests as f64;
     let flash_bytes = wear.pages_in_use * u64::from(drive.page());
     for (metric, value) in [
