@@ -106,8 +106,9 @@ fn compare_finds_the_run_before() {
     assert!(missing.stderr.contains("cannot read one"), "{missing:#?}");
 
     // Another directory's is not the one before.
-    put(&history(cwd), &newest(cwd), 2, Some("/other"));
+    let other = put(&history(cwd), &newest(cwd), 2, Some("/other"));
     compare(cwd, "").assert_refused(2);
+    compare(cwd, &format!("landfall-report/history/{other}")).assert_refused(2);
     let before = put(&history(cwd), &newest(cwd), 1, None);
     for arguments in [
         String::new(),

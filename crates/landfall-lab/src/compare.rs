@@ -3,17 +3,16 @@
 //! The runs were made at different times, so their rounds are not paired: both samples are resampled
 //! independently, and the interval of the ratio is wider than that of a ratio within one run.
 
+mod circumstances;
+
 use landfall_results::Metric;
 use landfall_results::metric::{Better, METRICS};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::circumstances::circumstances;
 use crate::Results;
-use crate::dump_vs_log::DumpVsLogResults;
 use crate::stats::{Estimate, FEWEST_ROUNDS};
-use crate::stream::{self, StreamResults};
-use crate::sync::{Operations, SyncResults};
-use landfall_os::humanize::bytes_text;
 
 /// Ratios closer to 1 than this are called equal even when the interval excludes 1: few rounds give
 /// intervals that are too narrow, and nobody changes a setting for three percent.
@@ -164,98 +163,12 @@ fn row(a: &Sample<'_>, b: &Sample<'_>) -> Option<Row> {
     })
 }
 
-/// What else differs, so that a ratio is not blamed on the wrong thing.
-fn circumstances(a: &Results, b: &Results) -> Vec<String> {
-    let storage = |results: &Results| {
-        let storage = results.filesystem.storage();
-        let devices: Vec<&str> = storage
-            .devices
-            .iter()
-            .map(|device| device.name.as_str())
-            .collect();
-        format!("{} on {}", storage.kind, devices.join(", "))
-    };
-    let options = |results: &Results| results.filesystem.storage().options.join(",");
-    let trials = |results: &Results| {
-        results
-            .first::<SyncResults>()
-            .map_or(String::new(), |sync| match sync.operations {
-                Operations::ByTime => format!("{} seconds", sync.seconds_per_trial),
-                Operations::Exactly(number) => format!("{number} operations"),
-            })
-    };
-    let size = |results: &Results| {
-        let devices = &results.filesystem.storage().devices;
-        bytes_text(devices.iter().map(|device| device.size_bytes).sum())
-    };
-    let settled = |results: &Results| match results
-        .first::<SyncResults>()
-        .and_then(|sync| sync.settle_seconds)
-    {
-        Some(seconds) => format!("waited {seconds} seconds"),
-        None => "synced".to_owned(),
-    };
-    // Of a run without the experiment nothing can differ.
-    let both = a.first::<StreamResults>().is_some() && b.first::<StreamResults>().is_some();
-    let stream = |results: &'_ Results, say: fn(&stream::StreamResults) -> String| {
-        results
-            .first::<StreamResults>()
-            .filter(|_| both)
-            .map_or(String::new(), say)
-    };
-    let data = |results: &Results| {
-        stream(results, |stream| match stream.data {
-            stream::Data::Incompressible => "incompressible".to_owned(),
-            stream::Data::Zeros => "zeros".to_owned(),
-        })
-    };
-    let is_saved =
-        a.first::<DumpVsLogResults>().is_some() && b.first::<DumpVsLogResults>().is_some();
-    let updates = |results: &Results| {
-        let saved = results.first::<DumpVsLogResults>().filter(|_| is_saved);
-        saved.map_or(String::new(), |saved| {
-            format!(
-                "{} of {} a second",
-                saved.updates_per_second,
-                bytes_text(saved.record_bytes)
-            )
-        })
-    };
-    let dirty = |results: &Results| {
-        stream(results, |stream| {
-            let limits = stream.dirty_limits.as_ref();
-            // Rounded: it follows the memory that happens to be available.
-            limits.map_or("not known".to_owned(), |l| bytes_text(l.throttle_bytes))
-        })
-    };
-    let pairs = [
-        ("landfall's version", a.version.clone(), b.version.clone()),
-        ("the kernel", a.host.kernel.clone(), b.host.kernel.clone()),
-        (
-            "the number of processors",
-            a.host.cpus.to_string(),
-            b.host.cpus.to_string(),
-        ),
-        ("the filesystem", storage(a), storage(b)),
-        ("mount options", options(a), options(b)),
-        ("the length of trials", trials(a), trials(b)),
-        ("the size of the disk", size(a), size(b)),
-        ("how zeros settled", settled(a), settled(b)),
-        ("the data of large states", data(a), data(b)),
-        ("the kernel's limit of dirty data", dirty(a), dirty(b)),
-        ("the updates that are logged", updates(a), updates(b)),
-    ];
-    pairs
-        .into_iter()
-        .filter(|(_, a, b)| a != b)
-        .map(|(what, a, b)| format!("{what}: {a} in A, {b} in B"))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dump_vs_log::DumpVsLogResults;
     use crate::dump_vs_log::fixtures::dump_vs_log_results;
+    use crate::stream::StreamResults;
     use crate::stream::fixtures::stream_results;
     use crate::sync::fixtures::results;
 

@@ -127,8 +127,7 @@ pub fn last_two(report: &Path) -> Result<(Kept, Kept), Failure> {
         ));
     };
     let is_same = |one: &Kept| {
-        let place = |results: &Results| (results.directory.clone(), results.site.clone());
-        place(&one.results) == place(&newest.results)
+        is_same_place(&one.results, &newest.results)
             && compare(&one.results, &newest.results).is_ok()
     };
     match all.find(is_same) {
@@ -141,15 +140,21 @@ pub fn last_two(report: &Path) -> Result<(Kept, Kept), Failure> {
     }
 }
 
-/// The newest run that can be compared with this document.
+fn is_same_place(a: &Results, b: &Results) -> bool {
+    (&a.directory, &a.site) == (&b.directory, &b.site)
+}
+
+/// The newest run that measured the same as this document in the same place.
 pub fn newest_like(report: &Path, path: &Path, results: &Results) -> Result<Kept, Failure> {
     let mut all = all(report).into_iter();
     let is_like = |one: &Kept| {
-        one.results.started != results.started && compare(results, &one.results).is_ok()
+        one.results.started != results.started
+            && is_same_place(&one.results, results)
+            && compare(results, &one.results).is_ok()
     };
     all.find(is_like).ok_or_else(|| {
         let text = format!(
-            "no other run in {} measured the same as {}: name two results documents",
+            "no other run in {} measured the same in the same place as {}: name two results documents",
             report.display(),
             path.display()
         );
