@@ -1,11 +1,11 @@
 //! Every workload there is.
 
-use super::{Workload, linkbench, oltp, puts};
+use super::{Reads, Workload, linkbench, oltp, puts};
 use crate::SettingError;
 use crate::registry::Registry;
 use crate::setting::Description;
 
-static WORKLOADS: Registry<dyn Workload> = Registry {
+static WORKLOADS: Registry<dyn Workload, Reads> = Registry {
     noun: "workload",
     kinds: &[
         &puts::KIND,
@@ -29,6 +29,13 @@ pub fn named(name: &str, settings: &[(String, String)]) -> Result<Box<dyn Worklo
     WORKLOADS.named(name, settings)
 }
 
+/// Which kinds of requests of the workload of that name only read; `None`: there is no such workload.
+pub fn reads(name: &str) -> Option<&'static [&'static str]> {
+    let mut kinds = WORKLOADS.kinds.iter();
+    let kind = kinds.find(|kind| kind.description.name == name)?;
+    Some(kind.listed.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +46,8 @@ mod tests {
             let workload = named(description.name, &[]).unwrap();
             assert!(workload.name().starts_with(description.name));
             assert!(!workload.requests().is_empty());
+            let mut reads = reads(description.name).unwrap().iter();
+            assert!(reads.all(|kind| workload.requests().contains(kind)));
         }
     }
 

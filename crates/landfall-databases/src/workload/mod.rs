@@ -17,7 +17,7 @@ mod permutation;
 mod puts;
 pub mod sql;
 
-pub use list::{list, named};
+pub use list::{list, named, reads};
 
 use crate::{DatabaseError, Interface, Running, Session};
 use landfall_os::Stop;
@@ -61,6 +61,9 @@ pub struct Updates {
     /// Whether all rows are updated equally often.
     pub is_uniform: bool,
 }
+
+/// What the list says of a workload besides: the kinds of its requests that only read.
+pub(crate) struct Reads(pub &'static [&'static str]);
 
 /// One client of a workload.
 pub trait Client: Send {

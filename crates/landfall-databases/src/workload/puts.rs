@@ -16,7 +16,7 @@ use rand_distr::{Distribution, Zipf};
 use super::loading::{Load, load};
 use super::permutation::Permutation;
 use super::sql::{Inserter, bytes_type, or_update, transaction};
-use super::{Client, Updates, Workload, random_of};
+use super::{Client, Reads, Updates, Workload, random_of};
 use crate::SettingError;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
@@ -32,8 +32,8 @@ const SCATTER: u64 = 1;
 /// What a value has besides random bytes: something that compresses away.
 const FILLER: u8 = b' ';
 
-pub(super) static KIND: Kind<dyn Workload> = Kind {
-    listed: (),
+pub(super) static KIND: Kind<dyn Workload, Reads> = Kind {
+    listed: Reads(&[]),
     description: Description {
         name: "puts",
         about: "durable puts of a key, one at a time or in batches",

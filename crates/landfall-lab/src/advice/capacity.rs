@@ -1,14 +1,14 @@
-//! What a disk can carry of a target, how long its flash lasts, and what to change where that is not enough.
+//! What a disk can carry of a target, and what to change where that, or how long its flash lasts, is not enough.
 //!
 //! The rate is measured: of one writer by the size of a write, and of several by how much more they do than
-//! one. What group commit makes of it is reckoned: a flush for all clients at once. What flash wears is the wear
-//! model's, for writes of which the kind is named; where experiment `amplify` measured databases, theirs.
+//! one. What group commit makes of it is reckoned: a flush for all clients at once.
 
-use landfall_recorder::wear::{Drive, Wear, Writes};
+use landfall_recorder::wear::Drive;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{Evidence, FLUSH, faster};
+use super::flash::{Flash, flash};
 use super::target::Target;
 use crate::numbers::{interval, short, thousands};
 use crate::stats::Estimate;
@@ -20,16 +20,6 @@ use landfall_results::{Axes, Axis, Files, Metric, Series};
 
 /// A drive is meant to last so many years.
 const YEARS: f64 = 5.0;
-/// Bytes of the miniature that the wear model writes on.
-const MINIATURE: u64 = 64 << 20;
-/// Passes through it by writes at random: enough that pages are rewritten soon and late.
-const PASSES: u64 = 4;
-/// A page of the kernel's cache, and the least that is written without it.
-const CACHE_PAGE: u64 = 4 << 10;
-const SECTOR: u64 = 512;
-/// A page of most databases.
-const PAGE: u64 = 16 << 10;
-
 /// What was found of a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Capacity {
@@ -67,30 +57,6 @@ pub enum Verdict {
     NotKnown,
 }
 
-/// How long flash lasts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Flash {
-    /// What writes in this way.
-    pub what: String,
-    /// Bytes a day that reach the device.
-    pub device_per_day: f64,
-    /// Bytes programmed into flash per byte that reaches the device, by the wear model.
-    pub amplification: f64,
-    /// Years until the drive's rating is used up.
-    pub years: f64,
-}
-
-impl Flash {
-    /// The years, to be read.
-    pub fn years_text(&self) -> String {
-        if self.years >= 1_000.0 {
-            "> 1,000".to_owned()
-        } else {
-            short(self.years)
-        }
-    }
-}
-
 /// Holds the target against what was measured.
 pub(super) fn capacity(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> Capacity {
     let each = each(target, evidence);
@@ -112,7 +78,8 @@ pub(super) fn capacity(target: &Target, drive: &Drive, evidence: &Evidence<'_>) 
         each,
         together,
         drive: drive.to_string(),
-        flash: flash(target, drive, evidence),
+        flash: single(target.size, evidence)
+            .map_or_else(Vec::new, |(_, log)| flash(target, log, drive, evidence)),
         sentences: Vec::new(),
         changes: Vec::new(),
     };
@@ -203,79 +170,6 @@ fn together(target: &Target, evidence: &Evidence<'_>) -> Option<Estimate> {
     let clients = u64::from(target.clients);
     let (flushes, _) = single(target.size.saturating_mul(clients), evidence)?;
     Some(scaled(&flushes, clients as f64))
-}
-
-fn flash(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> Vec<Flash> {
-    const DAY: f64 = 24.0 * 3600.0;
-    let commits = target.mean_commits();
-    let mut all = Vec::new();
-    let mut add = |what: String, device_bytes: f64, amplification: f64| {
-        let per_second = commits * device_bytes;
-        all.push(Flash {
-            what,
-            device_per_day: per_second * DAY,
-            amplification,
-            years: drive.years(per_second, amplification),
-        });
-    };
-    let Some((_, device)) = single(target.size, evidence) else {
-        return all;
-    };
-    let log = wear(drive, device as u64, false);
-    if let Some(log) = log {
-        add("a log that flushes each value".to_owned(), device, log);
-    }
-    if let (Some(log), Some(pages)) = (log, wear(drive, PAGE, true)) {
-        let twice = 2.0 * PAGE as f64;
-        let bytes = device + twice;
-        add(
-            format!(
-                "a log, and a random page of {} written twice for each value",
-                bytes_text(PAGE)
-            ),
-            bytes,
-            (device * log + twice * pages) / bytes,
-        );
-    }
-    let measured = evidence.results.measurements().flat_map(|all| &all.series);
-    for one in measured {
-        let figures = one.median(Metric::NandKib).zip(one.median(Metric::Kib));
-        if let Some((nand, kib)) = figures.filter(|(_, kib)| *kib > 0.0) {
-            let workload = one.axes.workload.as_deref().unwrap_or_default();
-            add(
-                format!("{} ({workload})", one.name()),
-                kib * 1024.0,
-                nand / kib,
-            );
-        }
-    }
-    all
-}
-
-/// What writes of so many bytes wear, by the model: one after the other, round and round, or at random.
-fn wear(drive: &Drive, bytes: u64, at_random: bool) -> Option<f64> {
-    // What is counted holds a little of others' writes; a write ends where a page of the cache does.
-    let unit = if bytes < CACHE_PAGE {
-        SECTOR
-    } else {
-        CACHE_PAGE
-    };
-    let bytes = ((bytes + unit / 2) / unit * unit).clamp(SECTOR, MINIATURE / 4);
-    let slots = MINIATURE / bytes;
-    let mut writes = Writes::new(MINIATURE).ok()?;
-    let mut random = fastrand::Rng::with_seed(1);
-    let count = if at_random { slots * PASSES } else { slots };
-    for index in 0..count {
-        let slot = if at_random {
-            random.u64(..slots)
-        } else {
-            index
-        };
-        writes.push(slot * bytes, bytes);
-    }
-    Wear::of_writes(&writes, drive)
-        .ok()
-        .map(|wear| wear.amplification)
 }
 
 fn rate(estimate: &Estimate) -> String {

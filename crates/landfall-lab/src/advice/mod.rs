@@ -19,6 +19,7 @@ mod commands;
 mod evidence;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod flash;
 pub mod fragment;
 mod judge;
 pub mod merge;
@@ -31,9 +32,10 @@ mod target;
 mod tests;
 
 pub use crate::rules::System;
-pub use capacity::{Capacity, Flash, Verdict};
+pub use capacity::{Capacity, Verdict};
 pub use change::Change;
 pub use commands::Commands;
+pub use flash::Flash;
 pub use merge::{heed_mount, is_same_machine, is_same_storage, merge};
 pub use result::{
     ADVICE_SCHEMA, Advice, Basis, Choice, Gain, Lack, Missing, Proof, Quantity, Recommendation,

@@ -8,10 +8,13 @@ use super::*;
 use crate::Found;
 use crate::advice::check::check;
 use crate::advice::fragment::fragment;
+use crate::amplify::AmplifyResults;
 use crate::config_file::ConfigFile;
 use crate::rules::{Promise, Value};
+use landfall_results::metric::Figures;
 use landfall_results::proof::Hazard;
 use landfall_results::proof::fixtures::exercised;
+use landfall_results::{KindOfRequest, Metric, Series};
 
 fn advice_on(name: &str) -> Advice {
     advise(&recorded(name), "landfall-report", None)
@@ -755,6 +758,58 @@ fn a_target_is_held_against_the_disk_and_its_flash() {
     assert!((half.flash[0].years / log.years - 2.0).abs() < 0.01);
     let nobody = advise(&recorded("unmeasured"), "r", Some((&little.target, &drive)));
     assert_eq!(nobody.capacity.unwrap().verdict, Verdict::NotKnown);
+}
+
+/// Bytes that a commit of a KiB costs the device by what a database was measured to write, by its name.
+fn costs_of_a_commit(results: &Results) -> BTreeMap<String, f64> {
+    let target: Target = "commits=1,size=1K".parse().unwrap();
+    let advice = advise(results, "r", Some((&target, &Drive::default())));
+    let flash = advice.capacity.unwrap().flash.into_iter();
+    let each = flash.map(|flash| (flash.what, flash.device_per_day / 86_400.0));
+    each.collect()
+}
+
+#[test]
+fn a_database_wears_flash_by_the_commit_and_not_by_the_request() {
+    let mut results = recorded("disk");
+    let name = "innodb 16k (linkbench ids=2000)";
+    let change = |results: &mut Results, change: fn(&mut Series)| {
+        let amplify = results.experiments.iter_mut();
+        let amplify = amplify.filter_map(|one| one.of_mut::<AmplifyResults>());
+        let mut series = amplify.flat_map(|one| &mut one.measurements.series);
+        let one = series.find(|one| one.name() == "innodb 16k").unwrap();
+        change(one);
+        one.summarize();
+        one.median(Metric::Kib).unwrap() * 1024.0
+    };
+    // Without the kinds of its requests, which were taken out of the recording, nobody knows how many of them wrote.
+    assert!(!costs_of_a_commit(&results).contains_key(name));
+    let of_request = change(&mut results, |one| {
+        for trial in &mut one.trials {
+            let kinds = [
+                ("get_link_list", 300.0),
+                ("add_link", 70.0),
+                ("add_node", 30.0),
+            ];
+            trial.kinds = kinds
+                .map(|(name, done)| KindOfRequest {
+                    name: name.to_owned(),
+                    figures: Figures::default().with(Metric::Requests, done),
+                })
+                .into();
+        }
+    });
+    let of_commit = costs_of_a_commit(&results)[name];
+    assert!((of_commit / of_request - 4.0).abs() < 1e-9, "{of_commit}");
+    change(&mut results, |one| {
+        one.axes.workload = Some("puts batch=100".to_owned());
+        for trial in &mut one.trials {
+            trial.figures.set(Metric::WrittenPerByte, 5.0);
+        }
+    });
+    let batches = costs_of_a_commit(&results);
+    let of_commit = batches["innodb 16k (puts batch=100)"];
+    assert!((of_commit - 5.0 * 1024.0).abs() < 1e-6, "{of_commit}");
 }
 
 #[test]

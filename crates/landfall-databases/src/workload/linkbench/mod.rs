@@ -20,20 +20,20 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use self::keys::{KeyStore, Shared};
-use self::request::{Draw, NAMES, NODE_TYPE, Request, Source};
+use self::request::{Draw, NAMES, NODE_TYPE, READS, Request, Source};
 use self::sql::SqlStore;
 use self::store::{Store, ask};
 use super::loading::{self, Load};
 use super::sql::{Inserter, transaction};
-use super::{Client, Workload, random_of};
+use super::{Client, Reads, Workload, random_of};
 use crate::SettingError;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
 use crate::{Batch, DatabaseError, Dialect, Interface, KeyValue, Running, Session, Sql, Value};
 use landfall_os::Stop;
 
-pub(super) static KIND: Kind<dyn Workload> = Kind {
-    listed: (),
+pub(super) static KIND: Kind<dyn Workload, Reads> = Kind {
+    listed: Reads(READS),
     description: Description {
         name: "linkbench",
         about: "LinkBench: a social graph's nodes and links, two thirds of the requests read",

@@ -13,7 +13,7 @@ use self::client::OltpClient;
 use self::draw::{Distribution, digits};
 use super::loading::{self, Load};
 use super::sql::{Inserter, transaction};
-use super::{Client, Workload, random_of};
+use super::{Client, Reads, Workload, random_of};
 use crate::SettingError;
 use crate::registry::Kind;
 use crate::setting::{Chosen, Description, Setting};
@@ -48,8 +48,8 @@ const SETTINGS: &[Setting] = &[
     },
 ];
 
-pub(super) static UPDATE_INDEX: Kind<dyn Workload> = Kind {
-    listed: (),
+pub(super) static UPDATE_INDEX: Kind<dyn Workload, Reads> = Kind {
+    listed: Reads(&[]),
     description: description(
         "oltp_update_index",
         "as sysbench's: one indexed column of one row is updated",
@@ -57,8 +57,8 @@ pub(super) static UPDATE_INDEX: Kind<dyn Workload> = Kind {
     make: |chosen| make(chosen, Test::UpdateIndex),
 };
 
-pub(super) static UPDATE_NON_INDEX: Kind<dyn Workload> = Kind {
-    listed: (),
+pub(super) static UPDATE_NON_INDEX: Kind<dyn Workload, Reads> = Kind {
+    listed: Reads(&[]),
     description: description(
         "oltp_update_non_index",
         "as sysbench's: 120 bytes of one row are updated",
@@ -66,14 +66,14 @@ pub(super) static UPDATE_NON_INDEX: Kind<dyn Workload> = Kind {
     make: |chosen| make(chosen, Test::UpdateNonIndex),
 };
 
-pub(super) static INSERT: Kind<dyn Workload> = Kind {
-    listed: (),
+pub(super) static INSERT: Kind<dyn Workload, Reads> = Kind {
+    listed: Reads(&[]),
     description: description("oltp_insert", "as sysbench's: one row is inserted"),
     make: |chosen| make(chosen, Test::Insert),
 };
 
-pub(super) static READ_WRITE: Kind<dyn Workload> = Kind {
-    listed: (),
+pub(super) static READ_WRITE: Kind<dyn Workload, Reads> = Kind {
+    listed: Reads(&[]),
     description: description(
         "oltp_read_write",
         "as sysbench's: transactions of 14 queries and 4 changes",
@@ -81,8 +81,8 @@ pub(super) static READ_WRITE: Kind<dyn Workload> = Kind {
     make: |chosen| make(chosen, Test::ReadWrite),
 };
 
-pub(super) static WRITE_ONLY: Kind<dyn Workload> = Kind {
-    listed: (),
+pub(super) static WRITE_ONLY: Kind<dyn Workload, Reads> = Kind {
+    listed: Reads(&[]),
     description: description(
         "oltp_write_only",
         "as sysbench's: transactions of 4 changes",
