@@ -1,7 +1,8 @@
 //! What a disk can carry of a target, and what to change where that, or how long its flash lasts, is not enough.
 //!
 //! The rate is measured: of one writer by the size of a write, and of several by how much more they do than
-//! one. What group commit makes of it is reckoned: a flush for all clients at once.
+//! one. What group commit makes of it is reckoned: a flush for all clients at once. More at once than was measured has
+//! an interval that it cannot leave, so that no verdict rests on what was not measured.
 
 use landfall_recorder::wear::Drive;
 use schemars::JsonSchema;
@@ -29,7 +30,9 @@ pub struct Capacity {
     pub verdict: Verdict,
     /// Commits a second that these clients reach where each has a flush of its own.
     pub each: Option<Estimate>,
-    /// Commits a second where one flush serves all clients: reckoned, and the most that there can be.
+    /// Commits a second where one flush serves all clients: reckoned, and the most that there can be. Where so much
+    /// at once was not measured, the interval is from what several flushes reach to what one does if the rest costs
+    /// nothing.
     pub together: Option<Estimate>,
     /// The drive whose wear is reckoned.
     pub drive: String,
@@ -60,10 +63,14 @@ pub enum Verdict {
 /// Holds the target against what was measured.
 pub(super) fn capacity(target: &Target, drive: &Drive, evidence: &Evidence<'_>) -> Capacity {
     let each = each(target, evidence);
-    // Whoever shares flushes does no worse than whoever does not.
+    // Whoever shares flushes does no worse than whoever does not, at either end of the interval.
     let together = together(target, evidence).map(|together| match each {
-        Some(each) if each.median > together.median => each,
-        _ => together,
+        Some(each) => Estimate {
+            median: together.median.max(each.median),
+            low: together.low.max(each.low),
+            high: together.high.max(each.high),
+        },
+        None => together,
     });
     let verdict = match (&each, &together) {
         (None, _) | (_, None) => Verdict::NotKnown,
@@ -83,7 +90,7 @@ pub(super) fn capacity(target: &Target, drive: &Drive, evidence: &Evidence<'_>) 
         sentences: Vec::new(),
         changes: Vec::new(),
     };
-    capacity.sentences = sentences(&capacity);
+    capacity.sentences = sentences(&capacity, evidence);
     capacity.changes = changes(&capacity, drive, evidence);
     capacity
 }
@@ -117,20 +124,45 @@ struct Writer<'a> {
     threads: u32,
 }
 
+/// The most bytes of a write that were measured of one writer.
+fn largest(evidence: &Evidence<'_>) -> Option<u64> {
+    let sizes = plain(evidence, |axes| axes.threads == Some(1));
+    sizes.iter().map(|one| one.size).max()
+}
+
 /// The rate of one writer with writes of at least so many bytes, and the bytes that each then costs the
 /// device.
 fn single(bytes: u64, evidence: &Evidence<'_>) -> Option<(Estimate, f64)> {
-    let sizes = plain(evidence, |axes| axes.threads == Some(1));
-    let one = sizes
-        .iter()
-        .filter(|one| one.size >= bytes)
-        .min_by_key(|one| one.size)
-        .or(sizes.iter().max_by_key(|one| one.size))?;
-    // Beyond what was measured as often as it takes of the largest.
-    let times = bytes.div_ceil(one.size).max(1) as f64;
+    let mut sizes = plain(evidence, |axes| axes.threads == Some(1));
+    sizes.sort_by_key(|one| one.size);
+    let fits = sizes.iter().find(|one| one.size >= bytes);
+    let one = fits.or(sizes.last())?;
     let device = one.series.median(Metric::Kib);
     let device = device.map_or(one.size as f64, |kib| kib * 1024.0);
-    Some((scaled(&one.rate, 1.0 / times), device * times))
+    if fits.is_some() {
+        return Some((one.rate, device));
+    }
+    let times = bytes.div_ceil(one.size) as f64;
+    let smaller = sizes.iter().rev().find(|other| other.size < one.size);
+    Some((beyond(bytes, one, smaller), device * times))
+}
+
+/// The rate of writes that are larger than the largest that were measured. It is at least that of as many of those as it
+/// takes, each with its flush, and at most that of one of them. Between, each further byte costs what it did from the next
+/// smaller size to the largest.
+fn beyond(bytes: u64, largest: &Writer<'_>, smaller: Option<&Writer<'_>>) -> Estimate {
+    let seconds = |one: &Writer<'_>| 1.0 / one.rate.median;
+    let per_byte = smaller.map_or(seconds(largest) / largest.size as f64, |smaller| {
+        (seconds(largest) - seconds(smaller)) / (largest.size - smaller.size) as f64
+    });
+    let low = largest.rate.low / bytes.div_ceil(largest.size) as f64;
+    let high = largest.rate.high;
+    let median = 1.0 / (seconds(largest) + (bytes - largest.size) as f64 * per_byte.max(0.0));
+    Estimate {
+        median: median.max(low),
+        low,
+        high,
+    }
 }
 
 fn scaled(estimate: &Estimate, factor: f64) -> Estimate {
@@ -181,7 +213,7 @@ fn rate(estimate: &Estimate) -> String {
 }
 
 /// The verdict with what limits it, and then the figures.
-fn sentences(capacity: &Capacity) -> Vec<String> {
+fn sentences(capacity: &Capacity, evidence: &Evidence<'_>) -> Vec<String> {
     let target = &capacity.target;
     let wanted = format!(
         "{} durable commits of {} a second from {}",
@@ -220,6 +252,13 @@ fn sentences(capacity: &Capacity) -> Vec<String> {
             clients(target.clients),
             rate(together)
         );
+        let at_once = target.size.saturating_mul(u64::from(target.clients));
+        if let Some(most) = largest(evidence).filter(|most| *most < at_once) {
+            reached += &format!(
+                " Writes of more than {} were not measured.",
+                bytes_text(most)
+            );
+        }
     }
     all.push(reached);
     let by_years = |a: &&Flash, b: &&Flash| a.years.total_cmp(&b.years);

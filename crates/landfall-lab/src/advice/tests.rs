@@ -748,6 +748,22 @@ fn a_target_is_held_against_the_disk_and_its_flash() {
     assert!(much.flash.iter().any(|flash| flash.years < 1.0));
     let together = capacity("commits=60000,size=200,clients=64");
     assert_eq!(together.verdict, Verdict::Together, "{together:?}");
+    // What 64 KiB cost, the most that was measured, is no bound of a flush for eight times as much.
+    let larger = capacity("commits=60000,size=8K,clients=64");
+    assert_eq!(larger.verdict, Verdict::CannotBeTold, "{larger:?}");
+    let said = larger.sentences.join(" ");
+    assert!(
+        said.contains("more than 64 KiB were not measured"),
+        "{said}"
+    );
+    let reached = larger.together.unwrap();
+    let inside = reached.low < 60_000.0 && 60_000.0 < reached.median;
+    assert!(inside && reached.median < reached.high, "{reached:?}");
+    // Nor is what clients reach with a flush each.
+    let apart = capacity("commits=60000,size=64K,clients=64");
+    assert_eq!(apart.verdict, Verdict::CannotBeTold, "{apart:?}");
+    let most = capacity("commits=1000000,size=8K,clients=64");
+    assert_eq!(most.verdict, Verdict::CannotCarry, "{most:?}");
     // Random pages wear more than a log, and half the bytes a day last twice as long.
     let [log, pages, ..] = little.flash.as_slice() else {
         panic!("{:?}", little.flash)
