@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::content::{CampaignId, Digest};
-use crate::plan::Plan;
 
 /// Name and version of the document's schema.
 const SCHEMA: &str = "landfall-campaign-shard/1";
@@ -89,11 +88,5 @@ impl ShardDocument {
             )));
         }
         serde_json::from_slice(bytes).map_err(unreadable)
-    }
-
-    /// Whether every task of the plan was done.
-    pub fn is_whole(&self, plan: &Plan) -> bool {
-        let is_done = |outcome: &Outcome| matches!(outcome, Outcome::Done { .. });
-        self.outcomes.len() == plan.tasks.len() && self.outcomes.iter().all(is_done)
     }
 }

@@ -7,7 +7,7 @@
 //! - `plan_file`: what a user asks for; `plan`: what is kept of it, and never changes;
 //! - `run`: what one shard does, `program`: how, and `document`: what it leaves;
 //! - `store`: where documents and recordings are kept, `unsent`: where until then, and `content`: how they are called;
-//! - `merge`: what all of it came to;
+//! - `fit`: what a document says, as far as it can be true; `merge`: what all of it came to;
 //! - `fleet`: what machines have in common, and which differ;
 //! - `emit`: the files in which schedulers are told of it.
 
@@ -15,6 +15,7 @@ mod content;
 mod document;
 pub mod emit;
 mod error;
+mod fit;
 pub mod fleet;
 mod merge;
 mod plan;

@@ -10,7 +10,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use landfall_lab::{Results, SCHEMA_NAME};
+use landfall_lab::Results;
 use landfall_results::proof::merge::{
     MergeError, difference, difference_of_plan, merge_recordings, merge_shards, verdict_of,
 };
@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::content::{CampaignId, Digest};
-use crate::document::{Outcome, ShardDocument};
+use crate::document::ShardDocument;
+use crate::fit::{Seen, seen};
 use crate::plan::{Plan, Share, Task};
 
 /// Name and version of the document's schema.
@@ -111,12 +112,6 @@ struct Part<'a> {
     document: &'a ShardDocument,
     results: &'a Results,
     recording: Option<Digest>,
-}
-
-/// What came of it, as far as it fits the plan.
-enum Seen<'a> {
-    Done(&'a Results, Option<Digest>),
-    Failed(String),
 }
 
 impl Campaign {
@@ -227,7 +222,7 @@ impl Campaign {
             let candidates = documents.iter().map(|(digest, document)| Candidate {
                 digest: *digest,
                 document,
-                seen: seen(document, plan, task, number),
+                seen: seen(document, plan, number),
             });
             let mut candidates: Vec<Candidate<'a>> = candidates.collect();
             candidates.sort_by_cached_key(Candidate::rank);
@@ -381,58 +376,6 @@ impl Candidate<'_> {
         let is_known =
             !verdicts.is_empty() && verdicts.iter().all(|proof| proof.unchecked.is_none());
         is_known.then(|| serde_json::to_string(&verdicts).unwrap_or_default())
-    }
-}
-
-/// What a document says of a task, if that can be true.
-fn seen<'a>(document: &'a ShardDocument, plan: &Plan, task: &Task, number: usize) -> Seen<'a> {
-    if document.outcomes.len() != plan.tasks.len() {
-        let (has, tasks) = (document.outcomes.len(), plan.tasks.len());
-        return Seen::Failed(format!("its document has {has} outcomes of {tasks} tasks"));
-    }
-    match &document.outcomes[number] {
-        Outcome::Failed { why, .. } => Seen::Failed(why.clone()),
-        Outcome::Done { results, recording } => match misfit(results, document.shard, plan, task) {
-            Some(why) => Seen::Failed(why),
-            None => Seen::Done(results, *recording),
-        },
-    }
-}
-
-/// Why results are not those of this shard's part of a task, if they are not.
-fn misfit(results: &Results, shard: Shard, plan: &Plan, task: &Task) -> Option<String> {
-    if results.schema != SCHEMA_NAME || results.version != plan.version {
-        return Some(format!(
-            "it was done by landfall {} ({}), and planned by landfall {}",
-            results.version, results.schema, plan.version
-        ));
-    }
-    let proofs: Vec<&ProofResults> = results.proofs().collect();
-    let (of, seed) = match task.share {
-        Share::Machines => return None,
-        Share::States { .. } => (Some(shard), None),
-        Share::Recordings { seed } => (None, Some(seed.wrapping_add(u64::from(shard.index()) - 1))),
-    };
-    let [proof] = proofs.as_slice() else {
-        return Some(format!(
-            "its document has {} proofs where one belongs",
-            proofs.len()
-        ));
-    };
-    let unchecked = proof
-        .unchecked
-        .as_ref()
-        .map_or(0, |unchecked| unchecked.states);
-    let tried = proof.coverage.checked.saturating_add(unchecked);
-    if proof.shard != of || seed.is_some_and(|seed| seed != proof.seed) {
-        Some("its document has another shard's proof".to_owned())
-    } else if of.is_some() && tried != proof.coverage.planned {
-        Some(format!(
-            "it tried {tried} of its {} states",
-            proof.coverage.planned
-        ))
-    } else {
-        None
     }
 }
 

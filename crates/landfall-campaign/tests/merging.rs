@@ -1,22 +1,14 @@
 //! Merging is a pure function of the documents: no order, no copy and no later run changes what a campaign came to.
 
-use landfall_campaign::{Campaign, CampaignId, Digest, Outcome, Plan, ShardDocument, Share, Task};
-use landfall_lab::{Found, Results};
-use landfall_results::proof::merge::{merge_recordings, merge_shards, verdict_of};
-use landfall_results::proof::{
-    Coverage, Origin, Outcome as ProofOutcome, ProofResults, Shard, Violation, ViolationCount,
-    fixtures,
-};
-use proptest::prelude::*;
+mod common;
 
-/// A state as it was checked.
-#[derive(Clone, Debug, Default)]
-struct Checked {
-    lost: u64,
-    damaged: bool,
-    crashed: bool,
-    omitted: u64,
-}
+use common::shards::{
+    Checked, Named, document, done, failed, losing, numbered, parts, plan, proof_of, shard_of,
+};
+use landfall_campaign::{Campaign, CampaignId, Digest, Share, Task};
+use landfall_results::proof::merge::{merge_recordings, merge_shards, verdict_of};
+use landfall_results::proof::{Outcome as ProofOutcome, ProofResults, Shard};
+use proptest::prelude::*;
 
 fn checked() -> impl Strategy<Value = Checked> {
     let any = (0..4_u64, any::<bool>(), any::<bool>(), 0..5_u64);
@@ -28,110 +20,8 @@ fn checked() -> impl Strategy<Value = Checked> {
     })
 }
 
-/// What a machine that tried these states would say of them; each has its place in the whole.
-fn proof_of(states: &[(u64, Checked)], shard: Option<Shard>) -> ProofResults {
-    let mut proof = ProofResults {
-        shard,
-        ..fixtures::proof()
-    };
-    let count = states.len() as u64;
-    proof.coverage = Coverage {
-        planned: count,
-        checked: count,
-        states_per_minute: 60.0 + states.len() as f64,
-        workers: 1 + count % 3,
-        ..proof.coverage
-    };
-    for hazard in &mut proof.exercised {
-        hazard.states = Some(states.iter().filter(|(place, _)| place % 2 == 0).count() as u64);
-    }
-    let mut only_last = true;
-    for (place, state) in states {
-        if state.lost == 0 && !state.damaged {
-            continue;
-        }
-        proof.failing_states += 1;
-        proof.first_failing = proof.first_failing.or(Some(*place));
-        if state.lost > 0 {
-            proof.losing_states += 1;
-            proof.worst_lost = proof.worst_lost.max(state.lost);
-            only_last &= state.lost == 1;
-        }
-        let broken = [
-            (Violation::Damaged, state.damaged),
-            (Violation::Lost, state.lost > 0),
-        ];
-        for (violation, _) in broken.into_iter().filter(|(_, is_broken)| *is_broken) {
-            let this = ViolationCount {
-                violation,
-                states: 1,
-                example: format!("1:{place}:none"),
-                detail: format!("{state:?}"),
-                place: Some(*place),
-                crashed: violation == Violation::Damaged && state.crashed,
-            };
-            let known = proof.violations.iter_mut();
-            match known.into_iter().find(|one| one.violation == violation) {
-                None => proof.violations.push(this),
-                Some(known) => {
-                    let states = known.states + 1;
-                    if this.crashed && !known.crashed {
-                        *known = this;
-                    }
-                    known.states = states;
-                }
-            }
-        }
-        let origin = Origin {
-            omitted: state.omitted,
-            position: state.lost,
-            place: *place,
-        };
-        let best = proof.shortest.as_ref().and_then(|best| best.found);
-        if best.is_none_or(|best| origin < best) {
-            let mut shortest = fixtures::state(Vec::new());
-            shortest.name = format!("1:{place}:none");
-            shortest.command = format!("by {shard:?}");
-            shortest.found = Some(origin);
-            proof.shortest = Some(shortest);
-        }
-    }
-    let order = |one: &ViolationCount| {
-        Violation::ALL
-            .iter()
-            .position(|known| *known == one.violation)
-    };
-    proof.violations.sort_by_key(order);
-    proof.only_last = proof.losing_states > 0 && only_last;
-    proof
-}
-
-fn numbered(states: Vec<Checked>) -> Vec<(u64, Checked)> {
-    (1..).zip(states).collect()
-}
-
-/// The parts of a proof of these states, a shard each.
-fn parts(states: &[(u64, Checked)], of: u32) -> Vec<ProofResults> {
-    let indices: Vec<usize> = (0..states.len()).collect();
-    let part = |shard: Shard| -> Vec<(u64, Checked)> {
-        let part = shard.part(&indices).into_iter();
-        part.map(|index| states[index].clone()).collect()
-    };
-    Shard::all(of)
-        .map(|shard| proof_of(&part(shard), Some(shard)))
-        .collect()
-}
-
 fn text(proof: &ProofResults) -> String {
     serde_json::to_string(&verdict_of(proof)).unwrap()
-}
-
-fn losing(lost: u64) -> Checked {
-    Checked {
-        lost,
-        omitted: 1,
-        ..Checked::default()
-    }
 }
 
 proptest! {
@@ -195,47 +85,6 @@ fn several_recordings_are_added() {
     let loss = (merged.failing_states, merged.worst_lost, merged.only_last);
     assert_eq!(loss, (2, 3, false));
     assert_eq!(merged.workload.acknowledged, 48);
-}
-
-fn plan(shards: u32) -> Plan {
-    let task = Task {
-        command: "landfall prove files".into(),
-        words: vec!["prove".into(), "files".into()],
-        share: Share::States {
-            recording: Digest::of(b"recording"),
-        },
-    };
-    Plan::new("test".into(), shards, vec![task])
-}
-
-type Named = (Digest, ShardDocument);
-
-fn document(campaign: &CampaignId, shard: Shard, day: u32, outcome: Outcome) -> Named {
-    let started = format!("2026-01-{day:02}T00:00:00Z");
-    let mut document = ShardDocument::new(campaign.clone(), shard, started);
-    document.outcomes.push(outcome);
-    (Digest::of(document.to_json().as_bytes()), document)
-}
-
-fn done(proof: ProofResults) -> Outcome {
-    let mut results = Results::from_json(include_str!("results.json")).unwrap();
-    results.version = env!("CARGO_PKG_VERSION").to_owned();
-    results.experiments = vec![Found::Prove(Box::new(proof))];
-    Outcome::Done {
-        results: Box::new(results),
-        recording: None,
-    }
-}
-
-fn failed() -> Outcome {
-    Outcome::Failed {
-        code: Some(1),
-        why: "a proof needs root".into(),
-    }
-}
-
-fn shard_of(part: &ProofResults) -> Shard {
-    part.shard.unwrap()
 }
 
 proptest! {
@@ -334,103 +183,4 @@ fn a_measurement_that_could_not_be_made_takes_nothing_from_a_proof() {
     let merged = Campaign::merge(&plan, &[(digest, document)]).unwrap();
     assert_eq!(merged.outcome(), ProofOutcome::LostNothing);
     assert!(!merged.is_whole() && merged.failed.len() == 1);
-}
-
-/// A document of shard 2 of 2 as somebody might have forged or damaged it, beside shard 1's, which lost `lost`.
-fn beside(lost: u64, change: impl Fn(&mut ShardDocument)) -> Campaign {
-    let plan = plan(2);
-    let id = plan.id();
-    let mut states = vec![losing(0); 8];
-    states[0] = losing(lost);
-    let parts = parts(&numbered(states), 2);
-    let first = document(&id, shard_of(&parts[0]), 1, done(parts[0].clone()));
-    let (_, mut second) = document(&id, shard_of(&parts[1]), 1, done(parts[1].clone()));
-    change(&mut second);
-    let digest = Digest::of(second.to_json().as_bytes());
-    Campaign::merge(&plan, &[first, (digest, second)]).unwrap()
-}
-
-fn proof_in(document: &mut ShardDocument) -> &mut ProofResults {
-    let Outcome::Done { results, .. } = &mut document.outcomes[0] else {
-        panic!("it was done");
-    };
-    match &mut results.experiments[0] {
-        Found::Prove(proof) => proof,
-        _ => panic!("it is a proof"),
-    }
-}
-
-#[test]
-fn what_a_shard_cannot_have_found_proves_nothing_and_hides_no_loss() {
-    assert_eq!(beside(0, |_| ()).outcome(), ProofOutcome::LostNothing);
-    type Forgery = (&'static str, fn(&mut ShardDocument));
-    let forgeries: [Forgery; 9] = [
-        ("0 outcomes of 1 tasks", |one| one.outcomes.clear()),
-        ("0 proofs where one belongs", |one| {
-            if let Outcome::Done { results, .. } = &mut one.outcomes[0] {
-                results.experiments.clear();
-            }
-        }),
-        ("another shard's proof", |one| {
-            proof_in(one).shard = Some(Shard::new(1, 2).unwrap())
-        }),
-        ("another shard's proof", |one| {
-            proof_in(one).shard = Some(Shard::new(2, 9).unwrap())
-        }),
-        ("another shard's proof", |one| proof_in(one).shard = None),
-        ("it tried 0 of its 4 states", |one| {
-            proof_in(one).coverage.checked = 0
-        }),
-        ("9.9.9", |one| {
-            if let Outcome::Done { results, .. } = &mut one.outcomes[0] {
-                results.version = "9.9.9".into();
-            }
-        }),
-        ("landfall-results/99", |one| {
-            if let Outcome::Done { results, .. } = &mut one.outcomes[0] {
-                results.schema = "landfall-results/99".into();
-            }
-        }),
-        ("plan of crash states differs", |one| {
-            proof_in(one).coverage.surveyed += 1
-        }),
-    ];
-    for (why, forge) in forgeries {
-        let campaign = beside(0, forge);
-        assert_eq!(campaign.outcome(), ProofOutcome::NotProven, "{why}");
-        assert!(!campaign.is_whole());
-        assert!(
-            campaign.failed[0].why.contains(why),
-            "{:?}",
-            campaign.failed
-        );
-        let campaign = beside(2, forge);
-        assert_eq!(campaign.outcome(), ProofOutcome::LostSomething, "{why}");
-    }
-}
-
-#[test]
-fn no_count_is_so_large_that_a_loss_becomes_none() {
-    let campaign = beside(1, |one| proof_in(one).failing_states = u64::MAX);
-    assert_eq!(campaign.outcome(), ProofOutcome::LostSomething);
-}
-
-#[test]
-fn a_run_that_checked_all_counts_before_one_that_could_not() {
-    let plan = plan(1);
-    let id = plan.id();
-    let whole = proof_of(&numbered(vec![losing(0); 3]), Some(Shard::WHOLE));
-    let mut partly = whole.clone();
-    partly.coverage.checked = 1;
-    partly.unchecked = Some(landfall_results::proof::Unchecked {
-        states: 2,
-        reason: "there was no memory".into(),
-    });
-    for days in [[1, 2], [2, 1]] {
-        let first = document(&id, Shard::WHOLE, days[0], done(partly.clone()));
-        let second = document(&id, Shard::WHOLE, days[1], done(whole.clone()));
-        let merged = Campaign::merge(&plan, &[first, second]).unwrap();
-        assert_eq!(merged.outcome(), ProofOutcome::LostNothing);
-        assert!(merged.disagreeing.is_empty());
-    }
 }

@@ -3,6 +3,8 @@
 // Every test file is a program of its own and uses only a part of this.
 #![allow(dead_code)]
 
+pub mod shards;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
