@@ -3,7 +3,7 @@
 //! Documents are not believed beyond what they can be: what does not fit counts as not done.
 
 use landfall_lab::{Results, SCHEMA_NAME};
-use landfall_results::proof::{ProofResults, Shard};
+use landfall_results::proof::{Outcome as ProofOutcome, ProofResults, Shard, summary_text};
 
 use crate::content::Digest;
 use crate::document::{Outcome, ShardDocument};
@@ -66,15 +66,30 @@ fn misfit(results: &Results, shard: Shard, plan: &Plan, task: &Task) -> Option<S
             "it tried {tried} of its {} states",
             proof.coverage.planned
         ))
+    } else if of.is_none() && is_vain(proof) {
+        // In the sum with the others' it would look like a part of what was proven.
+        Some(summary_text::why_not_proven(proof))
     } else {
         None
     }
 }
 
+/// Whether nothing was lost because there was nothing to lose, or nothing was tried.
+fn is_vain(proof: &ProofResults) -> bool {
+    let is_empty = proof.coverage.checked == 0 || proof.workload.acknowledged == 0;
+    is_empty && proof.outcome() == ProofOutcome::NotProven
+}
+
 impl ShardDocument {
-    /// Whether every task of the plan was done.
+    /// Whether it has all that its shard is to find. If not, running the shard again may.
     pub fn is_whole(&self, plan: &Plan) -> bool {
-        let is_done = |outcome: &Outcome| matches!(outcome, Outcome::Done { .. });
-        self.outcomes.len() == plan.tasks.len() && self.outcomes.iter().all(is_done)
+        let came_to_something =
+            |proof: &ProofResults| proof.is_idle() || proof.outcome() != ProofOutcome::NotProven;
+        let is_done = |(number, task): (usize, &Task)| match seen(self, plan, number) {
+            Seen::Failed(_) => false,
+            Seen::Done(..) if task.share == Share::Machines => true,
+            Seen::Done(results, _) => results.proofs().all(came_to_something),
+        };
+        plan.tasks.iter().enumerate().all(is_done)
     }
 }

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::shards::{document, done, losing, numbered, parts, plan, proof_of, shard_of};
-use landfall_campaign::{Campaign, Digest, Outcome, ShardDocument};
+use common::shards::{document, done, failed, losing, numbered, parts, plan, proof_of, shard_of};
+use landfall_campaign::{Campaign, Digest, Outcome, Plan, ShardDocument, Share};
 use landfall_lab::Found;
 use landfall_results::proof::{Outcome as ProofOutcome, ProofResults, Shard};
 
@@ -103,5 +103,84 @@ fn a_run_that_checked_all_counts_before_one_that_could_not() {
         let merged = Campaign::merge(&plan, &[first, second]).unwrap();
         assert_eq!(merged.outcome(), ProofOutcome::LostNothing);
         assert!(merged.disagreeing.is_empty());
+    }
+}
+
+/// A campaign of two shards that record for themselves, and what the first of them and the second might leave.
+fn own_recordings() -> (Plan, [ProofResults; 2]) {
+    let mut plan = plan(2);
+    plan.tasks[0].share = Share::Recordings { seed: 1 };
+    let of_seed = |seed| ProofResults {
+        seed,
+        ..proof_of(&numbered(vec![losing(0); 3]), None)
+    };
+    (plan, [of_seed(1), of_seed(2)])
+}
+
+#[test]
+fn a_recording_that_proves_nothing_is_no_part_of_a_proof() {
+    let (plan, [one, two]) = own_recordings();
+    let id = plan.id();
+    let [first, second] = [1, 2].map(|index| Shard::new(index, 2).unwrap());
+    let good = document(&id, first, 1, done(one));
+    type Change = (&'static str, fn(&mut ProofResults));
+    let changes: [Change; 2] = [
+        ("no transaction was acknowledged", |proof| {
+            proof.workload.acknowledged = 0
+        }),
+        ("no crash state was checked", |proof| {
+            proof.coverage.checked = 0
+        }),
+    ];
+    for (why, change) in changes {
+        let mut vain = two.clone();
+        change(&mut vain);
+        let vain = document(&id, second, 1, done(vain));
+        let merged = Campaign::merge(&plan, &[good.clone(), vain.clone()]).unwrap();
+        assert_eq!(merged.outcome(), ProofOutcome::NotProven, "{why}");
+        assert!(!merged.is_whole());
+        assert_eq!(merged.failed[0].why, why);
+        assert!(!vain.1.is_whole(&plan) && good.1.is_whole(&plan));
+        // A later run that proves something counts, though it began later.
+        let again = document(&id, second, 2, done(two.clone()));
+        let merged = Campaign::merge(&plan, &[good.clone(), vain, again]).unwrap();
+        assert_eq!(merged.outcome(), ProofOutcome::LostNothing);
+        assert!(merged.is_whole() && merged.disagreeing.is_empty());
+    }
+    // What it lost it lost all the same.
+    let mut losing = two;
+    (losing.workload.acknowledged, losing.failing_states) = (0, 1);
+    let losing = document(&id, second, 1, done(losing));
+    let merged = Campaign::merge(&plan, &[good, losing]).unwrap();
+    assert_eq!(merged.outcome(), ProofOutcome::LostSomething);
+}
+
+#[test]
+fn a_shard_is_to_be_run_again_unless_it_did_what_counts() {
+    let plan = plan(2);
+    let id = plan.id();
+    // Of one state the second shard has none, and nothing to do.
+    let parts = parts(&numbered(vec![losing(0)]), 2);
+    let [(_, good), (_, idle)] =
+        [0, 1].map(|index| document(&id, shard_of(&parts[index]), 1, done(parts[index].clone())));
+    assert!(good.is_whole(&plan) && idle.is_whole(&plan));
+    type Change = fn(&mut ShardDocument);
+    let changes: [Change; 4] = [
+        |one| {
+            let proof = proof_in(one);
+            proof.coverage.checked = 0;
+            proof.unchecked = Some(landfall_results::proof::Unchecked {
+                states: 1,
+                reason: "there was no memory".into(),
+            });
+        },
+        |one| one.outcomes[0] = failed(),
+        |one| proof_in(one).shard = None,
+        |one| one.outcomes.clear(),
+    ];
+    for change in changes {
+        let mut other = good.clone();
+        change(&mut other);
+        assert!(!other.is_whole(&plan), "{other:#?}");
     }
 }

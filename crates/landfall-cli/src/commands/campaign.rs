@@ -103,9 +103,7 @@ fn report_shard(plan: &Plan, document: &ShardDocument) -> Result<Code, Failure> 
             Outcome::Done { results, .. } => {
                 let proofs: Vec<&ProofResults> = results.proofs().collect();
                 for proof in &proofs {
-                    // With more shards than states some have none.
-                    let has_none = proof.shard.is_some() && proof.coverage.planned == 0;
-                    if !has_none {
+                    if !proof.is_idle() {
                         code = worse(code, code_of(proof.outcome()));
                     }
                 }

@@ -409,6 +409,11 @@ impl ProofResults {
         self.coverage.planned.saturating_sub(tried)
     }
 
+    /// Whether it is of a shard that has no states, since there are fewer of them than shards.
+    pub fn is_idle(&self) -> bool {
+        self.shard.is_some() && self.coverage.planned == 0
+    }
+
     /// Whether it came to what it should; `None` if nothing was expected.
     pub fn is_as_expected(&self) -> Option<bool> {
         let has = |violation| {

@@ -105,12 +105,13 @@ pub fn exercised(proof: &ProofResults) -> Option<String> {
     (!happened.is_empty()).then(|| format!("Exercised: {}.", happened.join("; ")))
 }
 
-fn why_not_proven(proof: &ProofResults) -> String {
+/// Why a proof that is not proven is not.
+pub fn why_not_proven(proof: &ProofResults) -> String {
     match &proof.unchecked {
         Some(unchecked) => format!(
             "{} of {} could not be checked: {}",
             whole(unchecked.states),
-            states(proof.coverage.checked + unchecked.states),
+            states(proof.coverage.checked.saturating_add(unchecked.states)),
             unchecked.reason
         ),
         None if proof.workload.acknowledged == 0 => "no transaction was acknowledged".to_owned(),
