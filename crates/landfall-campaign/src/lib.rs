@@ -29,7 +29,7 @@ pub use content::{CampaignId, Digest};
 pub use document::{Outcome, ShardDocument};
 pub use error::Error;
 pub use fleet::Fleet;
-pub use merge::{Campaign, FailedTask, Measured, Proof};
+pub use merge::{Campaign, FailedTask, Measured, OddLoss, Proof};
 pub use plan::{Plan, Share, Task};
 pub use plan_file::{PlanFile, RecordingOf, Run};
 pub use program::{Ended, own_directory, run_program};

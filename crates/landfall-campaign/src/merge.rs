@@ -1,19 +1,16 @@
 //! What a campaign came to: its shards' documents made one.
 //!
 //! A pure function of the documents: neither their order nor their number of copies changes anything. Of a shard that was
-//! run more than once one run counts, for each task: one that did it before one that did not, of proofs the one that lost
-//! most, then one that checked all of its states, and else the one that began first.
+//! run more than once one run counts, for each task (`choice`).
 //!
-//! Documents are not believed beyond what they can be: what does not fit the plan counts as not done, and a loss is never lost
-//! among it.
+//! Documents are not believed beyond what they can be (`fit`), and a loss is never lost among them.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+mod choice;
+
+use std::collections::BTreeMap;
 
 use landfall_lab::Results;
-use landfall_results::proof::merge::{
-    MergeError, difference, difference_of_plan, merge_recordings, merge_shards, verdict_of,
-};
+use landfall_results::proof::merge::{MergeError, merge_recordings, merge_shards};
 use landfall_results::proof::{Outcome as ProofOutcome, ProofResults, Shard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::content::{CampaignId, Digest};
 use crate::document::ShardDocument;
-use crate::fit::{Seen, seen};
-use crate::plan::{Plan, Share, Task};
+use crate::plan::{Plan, Share};
+use choice::{Choice, Part, Runs, choose};
 
 /// Name and version of the document's schema.
 pub const SCHEMA: &str = "landfall-campaign/1";
@@ -84,6 +81,22 @@ pub struct Proof {
     pub shards: u32,
     /// What all of them found together; none if none did.
     pub results: Option<ProofResults>,
+    /// What was lost besides, in another proof than those that are counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub odd_losses: Vec<OddLoss>,
+}
+
+/// What a run of a shard lost in another proof than the others: it is a loss, and in none of their counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OddLoss {
+    /// Of which shard.
+    pub shard: Shard,
+    /// On which machine.
+    pub machine: String,
+    /// In what its proof differs from the others.
+    pub differs: String,
+    /// States in which any promise was broken.
+    pub failing_states: u64,
 }
 
 /// What was measured on a machine.
@@ -95,23 +108,6 @@ pub struct Measured {
     pub machine: String,
     /// What was found.
     pub results: Box<Results>,
-}
-
-/// A task of a shard as one of its runs did it.
-struct Candidate<'a> {
-    digest: Digest,
-    document: &'a ShardDocument,
-    seen: Seen<'a>,
-}
-
-/// The documents of each shard: one for each time that it was run.
-type Runs<'a> = BTreeMap<Shard, Vec<(Digest, &'a ShardDocument)>>;
-
-/// What a shard did for a task.
-struct Part<'a> {
-    document: &'a ShardDocument,
-    results: &'a Results,
-    recording: Option<Digest>,
 }
 
 impl Campaign {
@@ -147,24 +143,32 @@ impl Campaign {
             proofs: Vec::new(),
             measured: Vec::new(),
         };
-        for (number, task) in plan.tasks.iter().enumerate() {
-            campaign.add(plan, task, number, &runs)?;
+        for number in 0..plan.tasks.len() {
+            campaign.add(plan, number, &runs)?;
         }
         campaign.disagreeing.sort();
         campaign.disagreeing.dedup();
         Ok(campaign)
     }
 
-    /// Adds what came of a task.
-    fn add(
-        &mut self,
-        plan: &Plan,
-        task: &Task,
-        number: usize,
-        runs: &Runs<'_>,
-    ) -> Result<(), Error> {
-        let done = self.counted(plan, task, number, runs);
-        let is_one_recording = match task.share {
+    /// Adds what came of the plan's task of this number.
+    fn add(&mut self, plan: &Plan, number: usize, runs: &Runs<'_>) -> Result<(), Error> {
+        let task = &plan.tasks[number];
+        let Choice {
+            done,
+            failed,
+            odd_losses,
+            disagreeing,
+        } = choose(plan, number, runs);
+        self.disagreeing.extend(disagreeing);
+        let failed = failed.into_iter().map(|(document, why)| FailedTask {
+            shard: document.shard,
+            machine: document.machine.clone(),
+            command: task.command.clone(),
+            why,
+        });
+        self.failed.extend(failed);
+        let merge = match task.share {
             Share::Machines => {
                 let measured = done.into_iter().map(|part| Measured {
                     shard: part.document.shard,
@@ -174,25 +178,20 @@ impl Campaign {
                 self.measured.extend(measured);
                 return Ok(());
             }
-            Share::States { .. } => true,
-            Share::Recordings { .. } => false,
+            Share::States { .. } => merge_shards,
+            Share::Recordings { .. } => merge_recordings,
         };
-        let done = self.fitting(task, done, is_one_recording);
         let proofs = done.iter().flat_map(|part| part.results.proofs().cloned());
         let proofs: Vec<ProofResults> = proofs.collect();
-        let merged = if is_one_recording {
-            merge_shards(&proofs)
-        } else {
-            merge_recordings(&proofs)
-        };
-        let results = match merged {
+        let results = match merge(&proofs) {
             Ok(results) => Some(results),
             Err(MergeError::Nothing) => None,
             Err(error) => {
                 return Err(Error::Document(format!("{}: {error}", task.command)));
             }
         };
-        let mut lost_in: Vec<Digest> = done.iter().filter_map(|part| part.recording).collect();
+        let losing = done.iter().chain(odd_losses.iter().map(|(part, _)| part));
+        let mut lost_in: Vec<Digest> = losing.filter_map(|part| part.recording).collect();
         lost_in.sort();
         self.proofs.push(Proof {
             command: task.command.clone(),
@@ -205,93 +204,9 @@ impl Campaign {
             lost_in,
             shards: done.len() as u32,
             results,
+            odd_losses: odd_losses.iter().map(OddLoss::of).collect(),
         });
         Ok(())
-    }
-
-    /// Of each shard the run that counts, if it did the task; of others is kept why not.
-    fn counted<'a>(
-        &mut self,
-        plan: &Plan,
-        task: &Task,
-        number: usize,
-        runs: &Runs<'a>,
-    ) -> Vec<Part<'a>> {
-        let mut done = Vec::new();
-        for (shard, documents) in runs {
-            let candidates = documents.iter().map(|(digest, document)| Candidate {
-                digest: *digest,
-                document,
-                seen: seen(document, plan, number),
-            });
-            let mut candidates: Vec<Candidate<'a>> = candidates.collect();
-            candidates.sort_by_cached_key(Candidate::rank);
-            let verdicts: BTreeSet<String> =
-                candidates.iter().filter_map(Candidate::verdict).collect();
-            if verdicts.len() > 1 {
-                self.disagreeing.push(*shard);
-            }
-            let Some(best) = candidates.into_iter().next() else {
-                continue;
-            };
-            match best.seen {
-                Seen::Done(results, recording) => done.push(Part {
-                    document: best.document,
-                    results,
-                    recording,
-                }),
-                Seen::Failed(why) => self.fail(best.document, task, why),
-            }
-        }
-        done
-    }
-
-    /// Those that are of one proof, held against one that lost most: what does not fit it is left out, and no loss is.
-    fn fitting<'a>(
-        &mut self,
-        task: &Task,
-        done: Vec<Part<'a>>,
-        is_one_recording: bool,
-    ) -> Vec<Part<'a>> {
-        let differs = if is_one_recording {
-            difference
-        } else {
-            difference_of_plan
-        };
-        let failing = |part: &&Part<'_>| {
-            part.results
-                .proofs()
-                .map(|proof| proof.failing_states)
-                .max()
-        };
-        let most = done.iter().min_by_key(|part| Reverse(failing(part)));
-        let Some(first) = most.and_then(|part| part.results.proofs().next()) else {
-            return done;
-        };
-        let mut fitting = Vec::new();
-        for part in done {
-            match part
-                .results
-                .proofs()
-                .find_map(|proof| differs(first, proof))
-            {
-                None => fitting.push(part),
-                Some(what) => {
-                    let why = format!("it is of another proof than the others: its {what} differs");
-                    self.fail(part.document, task, why);
-                }
-            }
-        }
-        fitting
-    }
-
-    fn fail(&mut self, document: &ShardDocument, task: &Task, why: String) {
-        self.failed.push(FailedTask {
-            shard: document.shard,
-            machine: document.machine.clone(),
-            command: task.command.clone(),
-            why,
-        });
     }
 
     /// Whether every shard did all that it had to.
@@ -304,6 +219,7 @@ impl Campaign {
     /// lost; without a proof there is nothing to lose.
     pub fn outcome(&self) -> ProofOutcome {
         let of = |proof: &Proof| match &proof.results {
+            _ if !proof.odd_losses.is_empty() => ProofOutcome::LostSomething,
             Some(results) if results.outcome() == ProofOutcome::LostSomething => {
                 ProofOutcome::LostSomething
             }
@@ -347,35 +263,14 @@ impl Campaign {
     }
 }
 
-impl Candidate<'_> {
-    /// The least counts.
-    fn rank(&self) -> impl Ord + use<> {
-        let (mut losing, mut unchecked) = (0_u64, 0_u64);
-        if let Seen::Done(results, _) = self.seen {
-            for proof in results.proofs() {
-                losing = losing.saturating_add(proof.failing_states);
-                let states = proof
-                    .unchecked
-                    .as_ref()
-                    .map_or(0, |unchecked| unchecked.states);
-                unchecked = unchecked.saturating_add(states);
-            }
+impl OddLoss {
+    fn of((part, what): &(Part<'_>, &'static str)) -> OddLoss {
+        OddLoss {
+            shard: part.document.shard,
+            machine: part.document.machine.clone(),
+            differs: (*what).to_owned(),
+            failing_states: part.failing_states(),
         }
-        let is_failed = matches!(self.seen, Seen::Failed(_));
-        let started = self.document.started.clone();
-        (is_failed, Reverse(losing), unchecked, started, self.digest)
-    }
-
-    /// What its proofs came to, for comparing; none of a measurement, which never comes to the same, and of states that
-    /// could not be checked, of which nothing is known.
-    fn verdict(&self) -> Option<String> {
-        let Seen::Done(results, _) = self.seen else {
-            return None;
-        };
-        let verdicts: Vec<ProofResults> = results.proofs().map(verdict_of).collect();
-        let is_known =
-            !verdicts.is_empty() && verdicts.iter().all(|proof| proof.unchecked.is_none());
-        is_known.then(|| serde_json::to_string(&verdicts).unwrap_or_default())
     }
 }
 

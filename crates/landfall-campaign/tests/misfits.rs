@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::shards::{document, done, failed, losing, numbered, parts, plan, proof_of, shard_of};
+use common::shards::{
+    Named, document, done, failed, losing, numbered, parts, plan, proof_of, shard_of,
+};
 use landfall_campaign::{Campaign, Digest, Outcome, Plan, ShardDocument, Share};
 use landfall_lab::Found;
 use landfall_results::proof::{Outcome as ProofOutcome, ProofResults, Shard};
@@ -183,4 +185,66 @@ fn a_shard_is_to_be_run_again_unless_it_did_what_counts() {
         change(&mut other);
         assert!(!other.is_whole(&plan), "{other:#?}");
     }
+}
+
+/// Documents of all shards of a plan, each of a part in which nothing was lost.
+fn lossless(plan: &Plan) -> Vec<Named> {
+    let parts = parts(&numbered(vec![losing(0); 9]), plan.shards);
+    let documents = parts
+        .iter()
+        .map(|part| document(&plan.id(), shard_of(part), 2, done(part.clone())));
+    documents.collect()
+}
+
+/// The same document of the day before, and of another plan of crash states; this many of them failed.
+fn odd((_, of): &Named, failing: u64) -> Named {
+    let mut odd = of.clone();
+    odd.started = "2026-01-01T00:00:00Z".to_owned();
+    let proof = proof_in(&mut odd);
+    proof.coverage.surveyed += 1;
+    proof.failing_states = failing;
+    (Digest::of(odd.to_json().as_bytes()), odd)
+}
+
+#[test]
+fn a_run_that_fits_the_others_counts_before_one_that_does_not() {
+    let plan = plan(2);
+    let mut documents = lossless(&plan);
+    let good = documents.pop().unwrap();
+    documents.push(odd(&good, 0));
+    let merged = Campaign::merge(&plan, &documents).unwrap();
+    assert_eq!(merged.failed.len(), 1, "{:?}", merged.failed);
+    documents.push(good);
+    let merged = Campaign::merge(&plan, &documents).unwrap();
+    assert_eq!(merged.outcome(), ProofOutcome::LostNothing);
+    assert!(merged.is_whole() && merged.disagreeing.is_empty());
+}
+
+#[test]
+fn most_shards_say_which_proof_it_is_and_a_loss_in_another_one_is_a_loss() {
+    let plan = plan(3);
+    for failing in [0, 2] {
+        let mut documents = lossless(&plan);
+        documents[0] = odd(&documents[0], failing);
+        let merged = Campaign::merge(&plan, &documents).unwrap();
+        let failed: Vec<Shard> = merged.failed.iter().map(|one| one.shard).collect();
+        assert_eq!(failed, [documents[0].1.shard]);
+        assert!(merged.failed[0].why.contains("plan of crash states"));
+        let proof = &merged.proofs[0];
+        assert_eq!(proof.shards, 2);
+        assert_eq!(proof.results.as_ref().unwrap().failing_states, 0);
+        let lost = proof.odd_losses.iter().map(|one| one.failing_states);
+        let (lost, outcome) = (lost.sum::<u64>(), merged.outcome());
+        match failing {
+            0 => assert_eq!((lost, outcome), (0, ProofOutcome::NotProven)),
+            _ => assert_eq!((lost, outcome), (2, ProofOutcome::LostSomething)),
+        }
+    }
+    // Nor does it go away with a run that fits.
+    let mut documents = lossless(&plan);
+    documents.push(odd(&documents[0], 2));
+    let merged = Campaign::merge(&plan, &documents).unwrap();
+    assert_eq!(merged.proofs[0].shards, 3);
+    assert_eq!(merged.proofs[0].odd_losses.len(), 1);
+    assert_eq!(merged.outcome(), ProofOutcome::LostSomething);
 }

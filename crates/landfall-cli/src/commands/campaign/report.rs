@@ -98,6 +98,9 @@ fn proofs(campaign: &Campaign, location: &Location) -> Proofs {
     let checked = sum(|proof| proof.coverage.checked);
     let verdict = match outcome {
         Outcome::LostNothing => format!("Of {checked} crash states none lost anything."),
+        Outcome::LostSomething if results().all(|proof| proof.failing_states == 0) => {
+            "Something was lost, in another proof than that of most shards.".to_owned()
+        }
         Outcome::LostSomething => {
             format!(
                 "Of {checked} crash states {} lost something, or broke another promise.",
@@ -125,8 +128,8 @@ fn proofs(campaign: &Campaign, location: &Location) -> Proofs {
             return Row::without(proof.command.clone(), "no shard has done its part");
         };
         let tone = match results.outcome() {
-            Outcome::LostNothing => Tone::Good,
-            Outcome::LostSomething | Outcome::NotProven => Tone::Bad,
+            Outcome::LostNothing if proof.odd_losses.is_empty() => Tone::Good,
+            _ => Tone::Bad,
         };
         let cells = [
             Cell::from(results.filesystem_spec.to_string()),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landfall_campaign::{Campaign, Location, Proof};
+use landfall_campaign::{Campaign, Location, OddLoss, Proof};
 use landfall_os::humanize::quoted;
 use landfall_results::numbers::thousands;
 use landfall_results::proof::{Outcome, ProofResults, Shard, summary_text};
@@ -94,7 +94,18 @@ pub fn sentences(campaign: &Campaign, proof: &Proof) -> Vec<String> {
         ));
     }
     sentences.extend(summary_text::violations(results));
+    sentences.extend(proof.odd_losses.iter().map(odd_loss));
     sentences
+}
+
+fn odd_loss(lost: &OddLoss) -> String {
+    format!(
+        "Shard {} on {} lost something, or broke another promise, in {}, but of another proof: its {} differs. It is a loss, and not among these.",
+        lost.shard,
+        lost.machine,
+        counted(lost.failing_states as usize, "crash state", "crash states"),
+        lost.differs
+    )
 }
 
 /// What fetches the recording of the shortest failing state, and what tries the state again, if there is one.
@@ -128,7 +139,9 @@ fn missing(campaign: &Campaign, location: &Location, blocks: &mut Vec<Block>) {
                 failed.shard, failed.command
             );
             say(blocks, BENEATH, text);
-            blocks.push(Block::Command(again(location, failed.shard)));
+            // What does not fit the others looks whole to a shard alone.
+            let again = again(location, failed.shard);
+            blocks.push(Block::Command(format!("{again} --again")));
         }
         rest(campaign.failed.len(), blocks);
     }
