@@ -56,12 +56,16 @@ fn what_are_no_parts_of_one_is_refused() {
     assert!(merge_shards(&[good[0].clone(), good[0].clone()]).is_err());
     assert!(merge_shards(&[good[0].clone(), parts(&states, 2)[1].clone()]).is_err());
     type Change = (&'static str, fn(&mut ProofResults));
-    let changes: [Change; 5] = [
+    let changes: [Change; 6] = [
         ("seed", |proof| proof.seed = 9),
         ("recording", |proof| proof.workload.writes += 1),
         ("subject", |proof| proof.subject = "other".into()),
         ("model of the disk", |proof| proof.model = "prefix".into()),
         ("plan of crash states", |proof| proof.coverage.epochs += 1),
+        // As many states, in another order.
+        ("plan of crash states", |proof| {
+            proof.coverage.states_digest = Some("of another list".into())
+        }),
     ];
     for (what, change) in changes {
         let mut other = good[1].clone();

@@ -3,7 +3,8 @@
 //! The filesystem is mounted as it was at the end of the recording and as it was when it began, and asked for the blocks of
 //! each file below the subject's directory. A file that came and went between is not known, and neither is any file of a
 //! filesystem that does not tell, or that says where a file lies in addresses of its own, as btrfs does: their writes
-//! count as the filesystem's. What is not known makes the order worse, and nothing wrong.
+//! count as the filesystem's. What is not known makes the order worse, and nothing wrong: of a list that is dealt out to
+//! several machines a digest shows whether all of them knew the same.
 
 use std::fs::File;
 use std::io;

@@ -147,15 +147,17 @@ fn examine(
         }
         (None, ..) => Survey::of(recording, plan.model, plan.seed, plan.states),
     };
-    let Survey {
-        mut states,
-        mut leading,
-        coverage: planned,
-    } = survey.map_err(|error| match (only, error.kind()) {
+    let survey = survey.map_err(|error| match (only, error.kind()) {
         // It is the name that is wrong.
         (Some(_), io::ErrorKind::InvalidInput) => Error::Usage(format!("no such state: {error}")),
         _ => Error::io("cannot plan the crash states")(error),
     })?;
+    let states_digest = format!("{:032x}", survey.digest());
+    let Survey {
+        mut states,
+        mut leading,
+        coverage: planned,
+    } = survey;
     let shard = plan.shard.unwrap_or(Shard::WHOLE);
     leading = shard.share(leading);
     states = shard.part(&states);
@@ -306,6 +308,7 @@ fn examine(
             planned: planned_firsts + firsts_again + second_cuts.map_or(0, |second| second.planned),
             sampled: planned.sampled as u64,
             equal: planned.duplicates as u64,
+            states_digest: Some(states_digest),
             equal_files: case.checks.map_or(0, Checks::equal),
             checked: tally.checked,
             states_per_minute: tally.checked as f64 / tally.took.as_secs_f64().max(1e-6) * 60.0,

@@ -427,6 +427,7 @@ fn examine(
             planned: states.len() as u64,
             sampled: drawn as u64,
             equal: equal as u64,
+            states_digest: None,
             equal_files: case.checks.map_or(0, Checks::<Found>::equal),
             checked: tally.checked,
             states_per_minute: tally.checked as f64 / tally.took.as_secs_f64().max(1e-6) * 60.0,

@@ -42,6 +42,7 @@ pub fn proof() -> ProofResults {
             planned: 1_234,
             sampled: 300,
             equal: 7,
+            states_digest: None,
             equal_files: 0,
             checked: 1_234,
             states_per_minute: 6_000.0,

@@ -138,6 +138,8 @@ pub fn merge_recordings(parts: &[ProofResults]) -> Result<ProofResults, MergeErr
         planned: sum(&parts, |part| part.coverage.planned),
         sampled: sum(&parts, |part| part.coverage.sampled),
         equal: sum(&parts, |part| part.coverage.equal),
+        // There are as many lists as recordings.
+        states_digest: None,
         equal_files: sum(&parts, |part| part.coverage.equal_files),
         checked: sum(&parts, |part| part.coverage.checked),
         states_per_minute: rate(&parts),
@@ -300,9 +302,11 @@ pub fn difference(first: &ProofResults, part: &ProofResults) -> Option<&'static 
             every_sector,
             sampled,
             equal,
+            ref states_digest,
             ..
         } = proof.coverage;
-        [epochs, surveyed, every_write, every_sector, sampled, equal]
+        let counts = [epochs, surveyed, every_write, every_sector, sampled, equal];
+        (counts, states_digest.clone())
     };
     difference_of_plan(first, part).or_else(|| {
         if first.seed != part.seed {

@@ -155,6 +155,10 @@ pub struct Coverage {
     pub sampled: u64,
     /// States that equal another one, and were planned once.
     pub equal: u64,
+    /// What tells the list of these states from others, in hexadecimal: equal for the same names in the same order, whatever part of
+    /// the list was tried. Absent of clusters, of several recordings, and in older documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub states_digest: Option<String>,
     /// Checked states whose recovered files were equal to another's: of those the subject checked again only what failed.
     #[serde(default)]
     pub equal_files: u64,

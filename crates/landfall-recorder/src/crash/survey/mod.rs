@@ -26,6 +26,7 @@ mod tests;
 use std::io;
 
 use fastrand::Rng;
+use twox_hash::XxHash3_128;
 
 use super::composition::position;
 use super::identity::seed_of;
@@ -219,6 +220,18 @@ impl Survey {
             leading: 0,
             coverage,
         })
+    }
+}
+
+impl Survey {
+    /// What tells lists of states apart: equal for equal names in the same order. Of a list that is dealt out each who
+    /// makes it must have the same.
+    pub fn digest(&self) -> u128 {
+        let mut hasher = XxHash3_128::new();
+        for state in &self.states {
+            hasher.write(format!("{}\n", state.name).as_bytes());
+        }
+        hasher.finish_128()
     }
 }
 

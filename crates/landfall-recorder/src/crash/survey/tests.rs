@@ -511,9 +511,9 @@ fn a_durable_page_that_is_torn_once_in_a_long_recording_is_among_the_first() {
     }
 }
 
-/// However many kinds of files are overwritten, which are more dangerous and rarer.
-#[test]
-fn a_torn_append_to_a_log_is_among_the_first() {
+/// A log that grows by 100 synced writes of two pages while 20 files have their only page overwritten; where they lie, and
+/// where the log begins.
+fn a_log_and_many_files() -> (Recording, Layout, u64) {
     const FILES: u64 = 20;
     let page = |fill: u8| vec![fill; 8192];
     let mut builder = RecordingBuilder::new(4 << 20);
@@ -528,10 +528,16 @@ fn a_torn_append_to_a_log_is_among_the_first() {
         let at = log + number * 8192;
         builder = builder.write(at, page(1)).flush().mark(b"ack");
     }
-    let recording = builder.build();
     let name = |file: u64| char::from(b'a' + file as u8).to_string();
     let files = (0..FILES).map(|file| stretch(file * 8192..(file + 1) * 8192, &name(file)));
     let layout = Layout::new(files.chain([stretch(log..1 << 20, "log")]));
+    (builder.build(), layout, log)
+}
+
+/// However many kinds of files are overwritten, which are more dangerous and rarer.
+#[test]
+fn a_torn_append_to_a_log_is_among_the_first() {
+    let (recording, layout, log) = a_log_and_many_files();
     let survey = Survey::representative(&recording, &layout, 7, 200).unwrap();
     let mut walker = Walker::new(&recording).unwrap();
     let place = survey.states.iter().position(|state| {
@@ -540,6 +546,20 @@ fn a_torn_append_to_a_log_is_among_the_first() {
         is_of_log && matches!(state.name.choice, Choice::Upto { sectors, .. } if sectors > 0)
     });
     assert!(place.is_some_and(|place| place < 24), "{place:?}");
+}
+
+#[test]
+fn lists_that_differ_in_nothing_that_is_counted_have_different_digests() {
+    let (recording, layout, _) = a_log_and_many_files();
+    let survey = |layout: &Layout| Survey::representative(&recording, layout, 7, 200).unwrap();
+    let (told, untold) = (survey(&layout), survey(&Layout::default()));
+    assert_eq!(told.states.len(), untold.states.len());
+    assert_eq!(told.coverage, untold.coverage);
+    assert_ne!(told.digest(), untold.digest());
+    assert_eq!(told.digest(), survey(&layout).digest());
+    let mut turned = told.clone();
+    turned.states.swap(0, 1);
+    assert_ne!(turned.digest(), told.digest());
 }
 
 #[test]
