@@ -109,7 +109,7 @@ pub fn emit(job: &Job) -> String {
 const OBJECT_STORE: &str = "\
 #
 # Credentials of the object store are variables in a vault: `ansible-vault create group_vars/all/vault.yml` with the lines
-# vault_aws_access_key_id: … and vault_aws_secret_access_key: …; then add --ask-vault-pass.
+# vault_aws_access_key_id: …, vault_aws_secret_access_key: … and aws_region: …; then add --ask-vault-pass.
 ";
 
 const ENVIRONMENT: &str = "  environment:
