@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use landfall_campaign::fleet::report::{Proofs, Report, page, screen};
+use landfall_campaign::fleet::report::{Missing, Proofs, Report, page, screen};
 use landfall_campaign::fleet::synthetic::{Recipe, results};
 use landfall_campaign::fleet::{Fleet, Member};
 use landfall_lab::Results;
@@ -29,7 +29,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         sentences: Vec::new(),
         table: Table::new("States tried and lost", "Subject", columns).with_rows(rows),
     };
-    let missing = ["shard 17: no document".to_owned()];
+    let missing = Missing {
+        shards: vec!["shard 17: no document".to_owned()],
+        ..Missing::default()
+    };
     let report = Report {
         name: "synthetic",
         fleet: &fleet,

@@ -7,7 +7,7 @@ use landfall_report::text::text_within;
 use landfall_results::view::{Cell, Table, Tone};
 use proptest::prelude::{Just, ProptestConfig, Strategy as _, prop, prop_assert_eq, proptest};
 
-use super::report::{Proofs, Report, page, screen};
+use super::report::{Missing, Proofs, Report, page, screen};
 use super::synthetic::{Recipe, results};
 use super::{Factor, Fleet, Kind, Member, Sign};
 
@@ -48,7 +48,7 @@ fn on_terminal(report: &Report<'_>, width: u16) -> String {
     plain
 }
 
-fn report<'a>(fleet: &'a Fleet, missing: &'a [String]) -> Report<'a> {
+fn report<'a>(fleet: &'a Fleet, missing: &'a Missing) -> Report<'a> {
     Report {
         name: "spring",
         fleet,
@@ -163,7 +163,7 @@ fn a_flush_that_costs_nothing_is_suspicious_and_not_said_to_lie() {
         (only.label.as_str(), only.sign),
         ("m0007", Sign::CostsNothing)
     );
-    let text = on_terminal(&report(&fleet, &[]), 100);
+    let text = on_terminal(&report(&fleet, &Missing::default()), 100);
     assert!(text.contains("1 disk has a suspicious flush."), "{text}");
     assert!(
         text.contains("landfall witness") && !text.contains(" lie"),
@@ -204,7 +204,8 @@ fn a_disk_among_too_few_of_its_model_is_compared_with_all() {
     let alone = fleet(5, 6, |_, _| {});
     assert_eq!((alone.rule.judged, alone.rule.unjudged_disks), (0, 5));
     assert!(
-        on_terminal(&report(&alone, &[]), 80).contains("No disk could be compared with others")
+        on_terminal(&report(&alone, &Missing::default()), 80)
+            .contains("No disk could be compared with others")
     );
 }
 
@@ -235,9 +236,15 @@ fn one_screen_has_the_answer_first_and_forty_lines() {
             .push(Notice::new("no-barrier", Weight::Danger, text));
     }
     let fleet = Fleet::of(&members(&documents));
-    let missing: Vec<String> = (0..9)
-        .map(|shard| format!("shard {shard}: no document"))
-        .collect();
+    let no_document = |shard| format!("shard {shard}: no document");
+    let missing = Missing {
+        shards: (0..9).map(no_document).collect(),
+        tasks: vec!["shard 9 on web-9: a proof needs root".to_owned()],
+        unreadable: vec![
+            "1.json is damaged".to_owned(),
+            "2.json is damaged".to_owned(),
+        ],
+    };
     let proofs = Proofs {
         verdict: Cell::toned(Tone::Bad, "Of 1,000 crash states 3 lost something."),
         sentences: vec!["sqlite lost nothing in 997 crash states on ext4.".to_owned()],
@@ -261,7 +268,7 @@ fn one_screen_has_the_answer_first_and_forty_lines() {
     let text = on_terminal(&report, 100);
     let places = [
         "Of 1,000 crash states",
-        "9 shards are missing",
+        "9 shards are missing, 1 task could not be done, 2 documents cannot be read: this",
         "On 12 machines",
     ]
     .map(|one| text.find(one));
@@ -316,7 +323,7 @@ fn a_fleet_is_read_back_as_it_is_written() {
         (fleet.rule, fleet.groups.len())
     );
     let empty = Fleet::of(&[]);
-    let text = on_terminal(&report(&empty, &[]), 80);
+    let text = on_terminal(&report(&empty, &Missing::default()), 80);
     assert_eq!(text.trim(), "Campaign spring: 0 machines.");
-    assert!(landfall_report::html::render(&page(&report(&empty, &[]))).is_ok());
+    assert!(landfall_report::html::render(&page(&report(&empty, &Missing::default()))).is_ok());
 }

@@ -24,14 +24,34 @@ pub struct Report<'a> {
     pub fleet: &'a Fleet,
     /// What was proven, if anything was.
     pub proofs: Option<&'a Proofs>,
-    /// What is missing, one line for each: a shard, and why it is not there.
-    pub missing: &'a [String],
+    /// What is missing.
+    pub missing: &'a Missing,
     /// When it was run, for people, if it was.
     pub when: Option<&'a str>,
     /// What a user types to make this report again.
     pub command: &'a str,
     /// The JSON document beside the page.
     pub document: &'a str,
+}
+
+/// What a report lacks, a line for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Shards of which there is no document.
+    pub shards: Vec<String>,
+    /// Tasks of shards that could not be done, and why.
+    pub tasks: Vec<String>,
+    /// What lies among the documents and cannot be read.
+    pub unreadable: Vec<String>,
+}
+
+impl Missing {
+    fn lines(&self) -> impl Iterator<Item = &String> {
+        self.shards
+            .iter()
+            .chain(&self.tasks)
+            .chain(&self.unreadable)
+    }
 }
 
 /// What all proofs of a campaign came to.

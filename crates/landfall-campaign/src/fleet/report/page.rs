@@ -185,10 +185,10 @@ fn disks(fleet: &Fleet, shown: &Shown) -> Chapter {
 fn notices(report: &Report<'_>) -> Vec<Notice> {
     let fleet = report.fleet;
     let mut notices = Vec::new();
-    if !report.missing.is_empty() {
-        let named = report.missing.iter().take(MOST_NOTICES);
-        let named: Vec<&str> = named.map(String::as_str).collect();
-        let more = match report.missing.len() - named.len() {
+    let missing: Vec<&str> = report.missing.lines().map(String::as_str).collect();
+    if !missing.is_empty() {
+        let named = &missing[..missing.len().min(MOST_NOTICES)];
+        let more = match missing.len() - named.len() {
             0 => String::new(),
             rest => format!("; and {rest} more"),
         };

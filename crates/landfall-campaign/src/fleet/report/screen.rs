@@ -29,9 +29,10 @@ pub fn screen(report: &Report<'_>) -> Vec<Block> {
     let missing = sentences::missing(report).map(|text| Cell::toned(Tone::Bad, text));
     rows.extend(titled(
         "Missing",
-        missing
-            .into_iter()
-            .chain(first_of(report.missing.iter().map(Cell::from), MOST_OTHERS)),
+        missing.into_iter().chain(first_of(
+            report.missing.lines().map(Cell::from),
+            MOST_OTHERS,
+        )),
     ));
     let reasons = fleet.outliers.iter().map(|one| Cell::from(&one.reason));
     let outliers = sentences::outliers(fleet).into_iter();

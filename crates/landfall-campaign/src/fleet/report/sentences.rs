@@ -3,7 +3,7 @@
 use landfall_results::numbers::thousands;
 use landfall_results::view::{Cell, Tone};
 
-use super::Report;
+use super::{Missing, Report};
 use crate::fleet::{EXPECTED_FALSE, Fleet, Kind, LEAST_RATIO, Sign};
 
 /// `1 disk`, `2 disks`.
@@ -113,16 +113,31 @@ pub(super) fn suspicions(fleet: &Fleet) -> Option<String> {
     })
 }
 
-/// How many shards are missing; nothing of none.
+/// How many shards are missing, and what else; nothing of nothing.
 pub(super) fn missing(report: &Report<'_>) -> Option<String> {
-    let count = report.missing.len();
-    (count > 0).then(|| {
-        let is = if count == 1 { "is" } else { "are" };
-        format!(
-            "{} {is} missing: this report is not complete.",
-            counted(count, "shard", "shards")
-        )
-    })
+    let Missing {
+        shards,
+        tasks,
+        unreadable,
+    } = report.missing;
+    let clauses = [
+        (shards.len(), "shard is missing", "shards are missing"),
+        (
+            tasks.len(),
+            "task could not be done",
+            "tasks could not be done",
+        ),
+        (
+            unreadable.len(),
+            "document cannot be read",
+            "documents cannot be read",
+        ),
+    ];
+    let clauses = clauses.into_iter().filter(|(count, ..)| *count > 0);
+    let clauses: Vec<String> = clauses
+        .map(|(count, one, several)| counted(count, one, several))
+        .collect();
+    (!clauses.is_empty()).then(|| format!("{}: this report is not complete.", clauses.join(", ")))
 }
 
 /// The verdict, in sentences: what was lost, what is missing, what is strange.
@@ -148,7 +163,7 @@ pub(super) fn tone(report: &Report<'_>) -> Tone {
         && fleet.suspicions.is_empty());
     match proofs {
         Some(Tone::Bad) => Tone::Bad,
-        _ if is_strange || !report.missing.is_empty() => Tone::Doubt,
+        _ if is_strange || report.missing.lines().next().is_some() => Tone::Doubt,
         Some(tone) => tone,
         None => Tone::Plain,
     }

@@ -1,11 +1,11 @@
 //! `landfall campaign report`: the page of a campaign, with the document that it is made from, and one screen.
 
-use landfall_campaign::fleet::report::{Proofs, Report, page, screen};
+use landfall_campaign::fleet::report::{Missing, Proofs, Report, page, screen};
 use landfall_campaign::fleet::{Fleet, Member};
-use landfall_campaign::{Campaign, Location};
+use landfall_campaign::{Campaign, FailedTask, Location};
 use landfall_report::{html, text};
 use landfall_results::numbers::thousands;
-use landfall_results::proof::{Outcome, ProofResults, summary_text};
+use landfall_results::proof::{Outcome, ProofResults, Shard, summary_text};
 use landfall_results::view::{Cell, Column, Page, Row, Table, Tone};
 
 use super::show;
@@ -65,20 +65,26 @@ pub fn run(arguments: &CampaignReport) -> Result<Code, Failure> {
 }
 
 /// What is missing, a line for each, with the command that mends it.
-fn missing(campaign: &Campaign, location: &Location) -> Vec<String> {
-    let failed = campaign.failed.iter().map(|failed| {
-        format!(
-            "shard {} on {}: {}: {}",
-            failed.shard, failed.machine, failed.command, failed.why
-        )
-    });
-    let absent = campaign
-        .missing
-        .iter()
-        .map(|shard| show::again(location, *shard));
-    let unreadable = campaign.unreadable.iter().cloned();
-    let all = absent.chain(failed).chain(unreadable);
-    all.map(|line| show::plain(&line)).collect()
+fn missing(campaign: &Campaign, location: &Location) -> Missing {
+    let failed = |failed: &FailedTask| {
+        let FailedTask {
+            shard,
+            machine,
+            command,
+            why,
+        } = failed;
+        show::plain(&format!("shard {shard} on {machine}: {command}: {why}"))
+    };
+    let again = |shard: &Shard| show::again(location, *shard);
+    Missing {
+        shards: campaign.missing.iter().map(again).collect(),
+        tasks: campaign.failed.iter().map(failed).collect(),
+        unreadable: campaign
+            .unreadable
+            .iter()
+            .map(|one| show::plain(one))
+            .collect(),
+    }
 }
 
 /// What was proven, a row for each proof.
