@@ -378,6 +378,25 @@ fn what_could_not_be_sent_is_kept_and_sent_by_the_next_run() {
 }
 
 #[test]
+fn what_acknowledges_nothing_is_not_planned() {
+    let dir = scratch();
+    let dir = dir.path();
+    let text = "name = \"a\"\nshards = 2\nresults = \"results\"\n[[run]]\n\
+        command = \"landfall prove command --cmd 'true {dir} {ack}' --check 'true {dir} {out}'\"\n";
+    fs::write(dir.join("plan.toml"), text).unwrap();
+    let ended = run(dir, ["campaign", "plan", "plan.toml"]);
+    ended.assert_refused(1);
+    if ended.stderr.contains("root") {
+        return skip(&format!("nothing can be proven here: {}", ended.stderr));
+    }
+    assert!(
+        ended.stderr.contains("no transaction was acknowledged"),
+        "{ended:#?}"
+    );
+    assert!(!dir.join("results").join("shards").exists());
+}
+
+#[test]
 fn a_plan_that_makes_no_sense_is_refused_before_anything_is_recorded() {
     let dir = scratch();
     let dir = dir.path();

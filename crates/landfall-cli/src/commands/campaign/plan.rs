@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Parser;
 use landfall_campaign::emit::{Job, Scheduler, emit};
@@ -10,9 +10,10 @@ use landfall_campaign::{
     Digest, Ended, Location, Plan, PlanFile, RecordingOf, ResultStore, Run, Share, Task,
     own_directory, run_program,
 };
-use landfall_lab::Stop;
+use landfall_lab::{Results, Stop};
 use landfall_os::PrivateDirectory;
 use landfall_os::humanize::quoted;
+use landfall_results::proof::{ProofResults, summary_text};
 
 use crate::args::words::{OF_MAKING, OF_TRYING, without};
 use crate::args::{Arguments, CampaignEmit, CampaignPlan, Documents, LabRequest, Prove};
@@ -239,7 +240,10 @@ fn record(words: &[String], work: &Path, stop: &Stop) -> Result<Vec<u8>, Failure
     own_directory(work)?;
     let own =
         PrivateDirectory::create_in(work).map_err(|error| cannot("make a directory in", error))?;
-    let recording: PathBuf = own.path().join("recording");
+    let (recording, results) = (
+        own.path().join("recording"),
+        own.path().join("results.json"),
+    );
     let command = shown(words);
     let dropped: Vec<&str> = OF_RUNNING.into_iter().chain(OF_TRYING).collect();
     let mut words = without(words, &dropped);
@@ -247,11 +251,20 @@ fn record(words: &[String], work: &Path, stop: &Stop) -> Result<Vec<u8>, Failure
     words.extend(["--states", "1", "--no-report", "--quiet"].map(str::to_owned));
     // As a word of its own a path that begins with a hyphen would be an option.
     words.push(format!("--keep-recording={}", recording.display()));
+    words.push(format!("--json={}", results.display()));
     let Ended { code, complaint } = run_program(&super::this_program()?, &words, stop)?;
-    // What one state came to does not matter yet.
-    if matches!(code, Some(0 | 1 | 3)) && recording.exists() {
-        return fs::read(&recording).map_err(|error| cannot("read the recording in", error));
-    }
+    let results = fs::read_to_string(&results).ok();
+    let results = results.and_then(|text| Results::from_json(&text).ok());
+    let proof = results.as_ref().and_then(|results| results.proofs().next());
+    // What one state came to does not matter yet. Without results it could not be tried, and of a workload that acknowledged
+    // nothing no shard would prove anything.
+    let complaint = match proof {
+        Some(proof) if code == Some(1) && proof.workload.acknowledged == 0 => nothing_of(proof),
+        Some(_) if matches!(code, Some(0 | 1 | 3)) => {
+            return fs::read(&recording).map_err(|error| cannot("read the recording in", error));
+        }
+        _ => complaint,
+    };
     let code = if code == Some(Code::Usage as i32) {
         Code::Usage
     } else {
@@ -261,6 +274,15 @@ fn record(words: &[String], work: &Path, stop: &Stop) -> Result<Vec<u8>, Failure
         code,
         format!("nothing was planned: {command} could not be recorded: {complaint}"),
     ))
+}
+
+/// Why there is nothing to prove.
+fn nothing_of(proof: &ProofResults) -> String {
+    let why = summary_text::why_not_proven(proof);
+    match &proof.workload.ended {
+        Some(ended) => format!("{why}: {ended}"),
+        None => why,
+    }
 }
 
 fn text_of(plan: &Plan, location: &Location) -> String {
