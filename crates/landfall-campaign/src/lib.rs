@@ -35,4 +35,4 @@ pub use plan_file::{PlanFile, RecordingOf, Run};
 pub use program::{Ended, own_directory, run_program};
 pub use run::{ShardRun, fetch};
 pub use store::{Found, Location, ResultStore};
-pub use unsent::send_unsent;
+pub use unsent::{recording_file, send_unsent};

@@ -108,6 +108,12 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Its proofs, in the order of what each came to.
+    pub fn proofs(&self) -> impl Iterator<Item = &Task> {
+        let is_proof = |task: &&Task| task.share != Share::Machines;
+        self.tasks.iter().filter(is_proof)
+    }
+
     /// Whether this is one of its shards.
     pub fn check(&self, shard: Shard) -> Result<(), Error> {
         if shard.of() == self.shards {

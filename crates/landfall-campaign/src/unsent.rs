@@ -39,8 +39,8 @@ pub(crate) fn write_whole(work: &Path, path: &Path, bytes: &[u8]) -> Result<(), 
     directory.sync_all().map_err(Error::io("sync", work))
 }
 
-/// Where the recording of this name is on a machine.
-pub(crate) fn recording_file(work: &Path, digest: Digest) -> PathBuf {
+/// Where the recording of this name is on a machine, in its directory of `--work`.
+pub fn recording_file(work: &Path, digest: Digest) -> PathBuf {
     work.join(format!("{digest}.recording"))
 }
 

@@ -12,10 +12,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use common::{Ended, landfall, run, scratch, skip};
-use landfall_campaign::Campaign;
+use landfall_campaign::{Campaign, Digest};
 use landfall_lab::Results;
-use landfall_results::proof::ProofResults;
 use landfall_results::proof::merge::verdict_of;
+use landfall_results::proof::{ProofResults, Unchecked, Violation, ViolationCount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -217,6 +217,103 @@ fn a_shard_that_is_missing_is_named_and_what_cannot_be_done_is_said() {
         assert_eq!(shard(dir, &place, index).code, Some(0));
     }
     assert_eq!(run(dir, ["campaign", "merge", &place]).code, Some(0));
+}
+
+/// What a shard has left.
+fn documents(dir: &Path, place: &str, index: &str) -> Vec<PathBuf> {
+    let shard = dir.join(place).join("shards").join(index);
+    let mut names = common::names(&shard);
+    names.retain(|name| name.ends_with(".json"));
+    names.iter().map(|name| shard.join(name)).collect()
+}
+
+/// Puts another document in the place of the only one of shard 1, as whoever can write there may: called as it should be.
+fn forge(dir: &Path, place: &str, change: impl FnOnce(&mut Value, &mut ProofResults)) {
+    let name = documents(dir, place, "000001").remove(0);
+    let mut document: Value = serde_json::from_slice(&fs::read(&name).unwrap()).unwrap();
+    let at = "/outcomes/0/done/results/experiments/0";
+    let mut proof = serde_json::from_value(document.pointer(at).unwrap().clone()).unwrap();
+    change(&mut document, &mut proof);
+    let changed = serde_json::to_value(proof).unwrap();
+    let known = document.pointer_mut(at).unwrap().as_object_mut().unwrap();
+    known.extend(changed.as_object().unwrap().clone());
+    let text = document.to_string();
+    fs::remove_file(&name).unwrap();
+    let digest = Digest::of(text.as_bytes());
+    fs::write(name.with_file_name(format!("{digest}.json")), text).unwrap();
+}
+
+#[test]
+fn a_shard_that_is_not_proven_is_run_again() {
+    let dir = scratch();
+    let dir = dir.path();
+    let Some(place) = plan(dir, 1, &[SAFE]) else {
+        return;
+    };
+    assert_eq!(shard(dir, &place, "1/1").code, Some(0));
+    forge(dir, &place, |_, proof| {
+        proof.unchecked = Some(Unchecked {
+            states: std::mem::take(&mut proof.coverage.checked),
+            reason: "there was no memory".to_owned(),
+        });
+    });
+    assert_eq!(merged(dir, &place).0, Some(1));
+    assert_eq!(shard(dir, &place, "1/1").code, Some(0));
+    assert_eq!(documents(dir, &place, "000001").len(), 2);
+    assert_eq!(merged(dir, &place).0, Some(0));
+    assert_eq!(shard(dir, &place, "1/1").code, Some(0));
+    assert_eq!(documents(dir, &place, "000001").len(), 2);
+}
+
+#[test]
+fn what_is_to_be_typed_is_of_the_plan_and_not_of_a_document() {
+    let dir = scratch();
+    let dir = dir.path();
+    let Some(place) = plan(dir, 1, &[LOSING]) else {
+        return;
+    };
+    assert_eq!(shard(dir, &place, "1/1").code, Some(3));
+    forge(dir, &place, |document, proof| {
+        document["machine"] = "a\u{8}b".into();
+        proof.shortest.as_mut().unwrap().command = "echo x; touch y".to_owned();
+        proof.violations.push(ViolationCount {
+            violation: Violation::Invented,
+            states: 1,
+            example: "\u{8}".to_owned(),
+            detail: "\u{8}".to_owned(),
+            place: None,
+            crashed: false,
+        });
+    });
+    let merge = run(dir, ["campaign", "merge", &place]);
+    let report = run(dir, ["campaign", "report", &place]);
+    let page = fs::read_to_string(dir.join("landfall-campaign/report/index.html")).unwrap();
+    let again = run(dir, ["campaign", "run", &place, "--shard", "1/1"]);
+    for text in [
+        &merge.stdout,
+        &report.stdout,
+        &page,
+        &again.stdout,
+        &again.stderr,
+    ] {
+        assert!(!text.contains("touch y"), "{text}");
+        assert!(!text.contains('\u{8}'), "{text}");
+    }
+    // What is shown instead shows the state.
+    let typed = |what: &str| {
+        let line = merge.stdout.lines().find(|line| line.contains(what));
+        let words = shlex::split(line.expect("there is such a command")).unwrap();
+        run(dir, &words[1..])
+    };
+    assert_eq!(typed("landfall campaign fetch").code, Some(0));
+    let shown = typed("--state=");
+    assert_eq!(shown.code, Some(3), "{shown:#?}");
+    // A name that is none is no word of a command.
+    forge(dir, &place, |_, proof| {
+        proof.shortest.as_mut().unwrap().name = "x; touch y".to_owned();
+    });
+    let merge = run(dir, ["campaign", "merge", &place]);
+    assert!(!merge.stdout.contains("touch y"), "{merge:#?}");
 }
 
 /// Puts a shard's document back where it is kept when nobody can be told of it, and the recording that it tells of.

@@ -119,9 +119,12 @@ pub struct CampaignFetch {
     pub work: Work,
 }
 
+/// Where recordings are kept on a machine, unless said otherwise.
+pub const WORK: &str = "landfall-campaign";
+
 #[derive(Args)]
 pub struct Work {
     /// Directory on this machine for recordings, and for what is written meanwhile.
-    #[arg(long, value_name = "DIR", default_value = "landfall-campaign", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", default_value = WORK, value_hint = ValueHint::DirPath)]
     pub work: PathBuf,
 }

@@ -23,7 +23,7 @@ use crate::exit::Failure;
 pub use advise::Advise;
 pub use campaign::{
     Campaign, CampaignCommand, CampaignEmit, CampaignFetch, CampaignMerge, CampaignPlan,
-    CampaignReport, CampaignRun,
+    CampaignReport, CampaignRun, WORK,
 };
 pub use log::{Log, LogCommand, LogDirectory, LogSalvage};
 pub use prove::{Prove, StateName, States, Workload};

@@ -1,6 +1,8 @@
 //! What `landfall prove` is asked for on the command line.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
@@ -195,7 +197,7 @@ pub struct States {
 
     /// Try this state only, by its name, as 1:12:s2a0; after a second cut, 1:12:s2a0/1:3:none; of a cluster,
     /// 1:120:none,upto3,r5:late0.
-    #[arg(long = "state", value_name = "NAME", value_parser = state)]
+    #[arg(long = "state", value_name = "NAME")]
     pub only: Option<StateName>,
 
     /// Write the image of the shortest failing state to this file.
@@ -210,12 +212,25 @@ pub enum StateName {
     OfCluster(ClusterStateName),
 }
 
-fn state(text: &str) -> Result<StateName, String> {
-    // That of a cluster has one part more.
-    if text.matches(':').count() == 3 && !text.contains('/') {
-        text.parse().map(StateName::OfCluster)
-    } else {
-        text.parse().map(StateName::OfDisk)
+impl FromStr for StateName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<StateName, String> {
+        // That of a cluster has one part more.
+        if text.matches(':').count() == 3 && !text.contains('/') {
+            text.parse().map(StateName::OfCluster)
+        } else {
+            text.parse().map(StateName::OfDisk)
+        }
+    }
+}
+
+impl fmt::Display for StateName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StateName::OfDisk(name) => name.fmt(f),
+            StateName::OfCluster(name) => name.fmt(f),
+        }
     }
 }
 

@@ -79,7 +79,8 @@ fn run_shard(arguments: &CampaignRun, quiet: bool) -> Result<Code, Failure> {
     {
         say(&format!(
             "shard {shard} has been run, on {} at {}; --again runs it once more",
-            document.machine, document.started
+            show::plain(&document.machine),
+            show::plain(&document.started)
         ));
         return report_shard(&plan, &document);
     }
@@ -117,11 +118,12 @@ fn report_shard(plan: &Plan, document: &ShardDocument) -> Result<Code, Failure> 
                 }
             }
             Outcome::Failed { why, .. } => {
-                complain(&format!("{}: {why}", task.command));
+                complain(&format!("{}: {}", task.command, show::plain(why)));
                 code = worse(code, Code::Failed);
                 continue;
             }
         };
+        let said = show::plain(&said);
         print_bytes(format!("{}: {said}\n", task.command).as_bytes())?;
     }
     Ok(code)
@@ -145,15 +147,16 @@ fn worse(one: Code, other: Code) -> Code {
     }
 }
 
-/// What a campaign came to so far.
-fn merged(location: &Location) -> Result<Campaign, Failure> {
+/// A campaign's plan, and what it came to so far.
+fn merged(location: &Location) -> Result<(Plan, Campaign), Failure> {
     let store = ResultStore::open(&location.place)?;
     let plan = store.plan(&location.campaign)?;
     let found = store.shards(&location.campaign)?;
-    Ok(Campaign {
+    let campaign = Campaign {
         unreadable: found.unreadable,
         ..Campaign::merge(&plan, &found.documents)?
-    })
+    };
+    Ok((plan, campaign))
 }
 
 fn merge(arguments: &CampaignMerge) -> Result<Code, Failure> {
@@ -165,7 +168,7 @@ fn merge(arguments: &CampaignMerge) -> Result<Code, Failure> {
         check_file(path)?;
     }
     let location = &arguments.campaign;
-    let merged = merged(location)?;
+    let (plan, merged) = merged(location)?;
     if let Some(path) = arguments.json.as_ref() {
         if is_stdout(&arguments.json) {
             print_bytes(merged.to_json().as_bytes())?;
@@ -174,7 +177,7 @@ fn merge(arguments: &CampaignMerge) -> Result<Code, Failure> {
         }
     }
     if !is_stdout(&arguments.json) {
-        let text = landfall_report::text::text(&show::blocks(&merged, location));
+        let text = landfall_report::text::text(&show::blocks(&plan, &merged, location));
         print_bytes(text.as_bytes())?;
     }
     let is_whole = if merged.is_whole() {

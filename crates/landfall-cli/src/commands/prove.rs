@@ -222,7 +222,7 @@ fn plan(
 
 /// The command line without what says which states are tried, what is kept, and where results go; with
 /// the recording instead of its making, if it was kept.
-fn again(words: impl Iterator<Item = String>) -> String {
+pub fn again(words: impl Iterator<Item = String>) -> String {
     const OF_KEEPING: [&str; 9] = [
         "--state",
         "--shard",

@@ -2,7 +2,7 @@
 
 use landfall_campaign::fleet::report::{Missing, Proofs, Report, page, screen};
 use landfall_campaign::fleet::{Fleet, Member};
-use landfall_campaign::{Campaign, FailedTask, Location};
+use landfall_campaign::{Campaign, FailedTask, Location, Plan};
 use landfall_report::{html, text};
 use landfall_results::numbers::thousands;
 use landfall_results::proof::{Outcome, ProofResults, Shard, summary_text};
@@ -22,18 +22,20 @@ const FLEET: &str = "fleet.json";
 
 pub fn run(arguments: &CampaignReport) -> Result<Code, Failure> {
     let location = &arguments.campaign;
-    let merged = super::merged(location)?;
+    let (plan, merged) = super::merged(location)?;
     let _unless_written = prepare_directory(&arguments.report)?;
-    let members: Vec<Member<'_>> = merged
-        .measured
+    let machines = merged.measured.iter().map(|one| show::plain(&one.machine));
+    let machines: Vec<String> = machines.collect();
+    let members: Vec<Member<'_>> = machines
         .iter()
-        .map(|measured| Member {
-            machine: &measured.machine,
+        .zip(&merged.measured)
+        .map(|(machine, measured)| Member {
+            machine,
             results: &measured.results,
         })
         .collect();
     let fleet = Fleet::of(&members);
-    let proofs = (!merged.proofs.is_empty()).then(|| proofs(&merged, location));
+    let proofs = (!merged.proofs.is_empty()).then(|| proofs(&plan, &merged, location));
     let missing = missing(&merged, location);
     let (command, when) = (command_line(), merged.when());
     let report = Report {
@@ -88,7 +90,7 @@ fn missing(campaign: &Campaign, location: &Location) -> Missing {
 }
 
 /// What was proven, a row for each proof.
-fn proofs(campaign: &Campaign, location: &Location) -> Proofs {
+fn proofs(plan: &Plan, campaign: &Campaign, location: &Location) -> Proofs {
     let outcome = campaign.outcome();
     let tone = match outcome {
         Outcome::LostNothing => Tone::Good,
@@ -144,14 +146,17 @@ fn proofs(campaign: &Campaign, location: &Location) -> Proofs {
             Cell::from(thousands(results.failing_states as f64)),
             Cell::toned(tone, summary_text::short_verdict(results)),
         ];
-        Row::of(summary_text::full_subject(results), cells)
+        Row::of(show::plain(&summary_text::full_subject(results)), cells)
     });
-    let sentences = campaign.proofs.iter().flat_map(|proof| {
-        let again = show::commands(proof, location).map(|[fetch, again]| {
-            format!("To see its shortest failing state again: {fetch}, then {again}")
+    let sentences = plan
+        .proofs()
+        .zip(&campaign.proofs)
+        .flat_map(|(task, proof)| {
+            let again = show::commands(task, proof, location).map(|[fetch, again]| {
+                format!("To see its shortest failing state again: {fetch}, then {again}")
+            });
+            show::sentences(campaign, proof).into_iter().chain(again)
         });
-        show::sentences(campaign, proof).into_iter().chain(again)
-    });
     Proofs {
         verdict: Cell::toned(tone, verdict),
         sentences: sentences.collect(),

@@ -1,12 +1,16 @@
 //! What a campaign came to, on the terminal: the verdicts first, then what is missing, each with the command that mends it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
-use landfall_campaign::{Campaign, Location, OddLoss, Proof};
+use landfall_campaign::{Campaign, Location, OddLoss, Plan, Proof, Task, recording_file};
 use landfall_os::humanize::quoted;
 use landfall_results::numbers::thousands;
-use landfall_results::proof::{Outcome, ProofResults, Shard, summary_text};
+use landfall_results::proof::{Outcome, Shard, summary_text};
 use landfall_results::view::Block;
+
+use crate::args::{StateName, WORK};
+use crate::commands::prove;
 
 /// Shards that are named one by one.
 const NAMED: usize = 8;
@@ -14,7 +18,7 @@ const NAMED: usize = 8;
 const BENEATH: u16 = 4;
 
 /// All of it.
-pub fn blocks(campaign: &Campaign, location: &Location) -> Vec<Block> {
+pub fn blocks(plan: &Plan, campaign: &Campaign, location: &Location) -> Vec<Block> {
     let mut blocks = Vec::new();
     say(
         &mut blocks,
@@ -26,10 +30,10 @@ pub fn blocks(campaign: &Campaign, location: &Location) -> Vec<Block> {
             verdict(campaign)
         ),
     );
-    for proof in &campaign.proofs {
+    for (task, proof) in plan.proofs().zip(&campaign.proofs) {
         blocks.push(Block::Heading(proof.command.clone()));
         blocks.extend(Block::prose(BENEATH, sentences(campaign, proof)));
-        if let Some([fetch, again]) = commands(proof, location) {
+        if let Some([fetch, again]) = commands(task, proof, location) {
             say(
                 &mut blocks,
                 BENEATH,
@@ -95,7 +99,7 @@ pub fn sentences(campaign: &Campaign, proof: &Proof) -> Vec<String> {
     }
     sentences.extend(summary_text::violations(results));
     sentences.extend(proof.odd_losses.iter().map(odd_loss));
-    sentences
+    sentences.iter().map(|sentence| plain(sentence)).collect()
 }
 
 fn odd_loss(lost: &OddLoss) -> String {
@@ -108,15 +112,22 @@ fn odd_loss(lost: &OddLoss) -> String {
     )
 }
 
-/// What fetches the recording of the shortest failing state, and what tries the state again, if there is one.
-pub fn commands(proof: &Proof, location: &Location) -> Option<[String; 2]> {
-    let shortest = |results: &ProofResults| Some(plain(&results.shortest.as_ref()?.command));
-    let again = proof.results.as_ref().and_then(shortest)?;
-    let place = quoted(&location.to_string());
+/// What fetches the recording of the shortest failing state, and what tries the state again, if there is one. Both are of
+/// the plan's words: who can write where results go shall not have others type what he likes.
+pub fn commands(task: &Task, proof: &Proof, location: &Location) -> Option<[String; 2]> {
+    let shortest = proof.results.as_ref()?.shortest.as_ref()?;
+    let state: StateName = shortest.name.parse().ok()?;
     let recording = proof.recording?;
+    let kept = recording_file(Path::new(WORK), recording);
+    // As if it had been kept there: it is what is tried then.
+    let kept = format!("--keep-recording={}", kept.display());
+    let again = prove::again(task.words.iter().cloned().chain([kept]));
     Some([
-        format!("landfall campaign fetch {place} {recording}"),
-        again,
+        format!(
+            "landfall campaign fetch {} {recording}",
+            quoted(&location.to_string())
+        ),
+        format!("{again} {}", quoted(&format!("--state={state}"))),
     ])
 }
 
