@@ -3,7 +3,8 @@
 //! A [`PrivateDirectory`] is called `.landfall-<process>-<number>` and is locked (`flock`) as long as it
 //! is in use. The kernel lets go of the lock when the process is really gone, whoever has its number by
 //! then, and a process in another container is seen as well: so what [`abandoned_in`] returns is used by
-//! nobody. Nothing may be mounted on the directory itself, which would hide the lock. Only where directories cannot be locked, as on most network filesystems, the number decides.
+//! nobody. Nothing may be mounted on the directory itself, which would hide the lock. Only where directories cannot be locked, as on most network filesystems, the number decides:
+//! it says nothing of processes of other hosts, so that there nobody else may have one in use.
 
 use std::fs::{self, File};
 use std::io;
