@@ -145,6 +145,10 @@ impl StoreOptions {
             let text = format!("memory_bytes must be at least {LEAST_MEMORY}");
             return Err(Error::Options(text));
         }
+        if self.policy == Policy::Interval(Duration::ZERO) {
+            let text = "an interval is longer than 0: for every commit there is EveryCommit";
+            return Err(Error::Options(text.to_owned()));
+        }
         self.buffer.map_or(Ok(()), StoreBuffer::check)
     }
 }
@@ -254,6 +258,11 @@ mod tests {
     fn what_is_out_of_range_is_refused() {
         assert!(StoreOptions::default().check().is_ok());
         assert!(StoreOptions::default().memory_bytes(4095).check().is_err());
+        for (nanos, is_right) in [(0, false), (1, true)] {
+            let policy = Policy::Interval(Duration::from_nanos(nanos));
+            let options = StoreOptions::default().policy(policy);
+            assert_eq!(options.check().is_ok(), is_right, "{nanos}");
+        }
         for (bytes, is_right) in [
             (255, false),
             (256, true),
