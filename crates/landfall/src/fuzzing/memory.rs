@@ -61,8 +61,9 @@ pub(crate) struct Device {
     /// Why no file can be made, and why none can be removed.
     pub no_create: Mutex<Option<io::ErrorKind>>,
     pub no_remove: Mutex<Option<io::ErrorKind>>,
-    /// The byte of each segment that cannot be read, and how often it was asked for.
+    /// The byte of each segment, or of files whose names begin so, that cannot be read, and how often it was asked for.
     pub bad_byte: AtomicU64,
+    pub bad_files: Mutex<Option<String>>,
     pub bad_reads: AtomicU64,
     /// How files were to be written, and how much had been read by then.
     pub methods: Mutex<Vec<(Method, u64)>>,
@@ -96,6 +97,7 @@ impl Default for Device {
             no_create: Mutex::default(),
             no_remove: Mutex::default(),
             bad_byte: AtomicU64::new(u64::MAX),
+            bad_files: Mutex::default(),
             bad_reads: AtomicU64::new(0),
             methods: Mutex::default(),
             calls: Mutex::default(),
@@ -193,8 +195,12 @@ impl File for MemoryFile {
         let len = rest.len().min(buffer.len());
         let (device, bad) = (&self.device, self.device.bad_byte.load(Relaxed));
         let number = 1 + device.reads.fetch_add(1, Relaxed);
-        // The control file is smaller than a segment that is not.
-        let is_bad = (offset..offset + len as u64).contains(&bad) && bytes.len() != CONTROL_FILE;
+        let is_bad_file = match &*lock(&device.bad_files) {
+            Some(begin) => self.name.starts_with(begin),
+            // The control file is smaller than a segment that is not.
+            None => bytes.len() != CONTROL_FILE,
+        };
+        let is_bad = (offset..offset + len as u64).contains(&bad) && is_bad_file;
         if is_bad {
             device.bad_reads.fetch_add(1, Relaxed);
         }

@@ -1,13 +1,13 @@
-//! A salvage from a disk that reads wrong, or not at all; and from one to another.
+//! A log, and a salvage of it, on a disk that reads wrong, or not at all; and a salvage from one disk to another.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Handle;
-use super::format::CONTROL_NAME;
+use super::format::{CONTROL, CONTROL_NAME};
 use super::salvage::copy as salvage;
 use super::salvaging::{Files, World, check, closed, log, open, record, salvaged, segment, with};
 use crate::environment::Environment;
-use crate::{Error, Options};
+use crate::{Error, Lsn, Options};
 
 /// How often a salvage of this log reads.
 fn reads(files: &Files) -> u64 {
@@ -126,6 +126,32 @@ fn a_number_that_leaves_none_for_the_next_file_is_refused() {
         let world: World = with(files.clone());
         let opened = Handle::open(&world, Options::default());
         assert!(matches!(opened, Err(Error::Corrupt { .. })), "{number}");
+        assert!(world.storage().files() == files);
+    }
+}
+
+#[test]
+fn one_copy_of_the_control_record_is_enough() {
+    let files = closed(3);
+    for copy in [0, CONTROL] {
+        for byte in [copy, copy + CONTROL - 1] {
+            let world = with(files.clone());
+            let device = world.storage().device();
+            *device.bad_files.lock().unwrap() = Some(CONTROL_NAME.to_owned());
+            device.bad_byte.store(byte as u64, Relaxed);
+            let log = open(&world);
+            assert_eq!((log.first_lsn(), log.next_lsn()), (Lsn(1), Lsn(4)));
+            log.append_durable(&record(4)).unwrap();
+        }
+        // Of the other one nothing is right.
+        let mut files = files.clone();
+        files.get_mut(CONTROL_NAME).unwrap()[CONTROL - copy..][..CONTROL].fill(0);
+        let world = with(files.clone());
+        let device = world.storage().device();
+        *device.bad_files.lock().unwrap() = Some(CONTROL_NAME.to_owned());
+        device.bad_byte.store(copy as u64, Relaxed);
+        let opened = Handle::open(&world, Options::default());
+        assert!(matches!(opened, Err(Error::Io { .. })));
         assert!(world.storage().files() == files);
     }
 }

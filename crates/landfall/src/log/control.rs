@@ -1,7 +1,7 @@
 //! The control file: two copies of the control record.
 //!
 //! Both are written, one after the other, and nothing that rests on a record is done before both are durable. So
-//! whatever a power cut leaves of one, the other is whole; and where one is damaged later the other says the same, or is
+//! whatever a power cut leaves of one, the other is whole; and where one is damaged later, or cannot be read, the other says the same, or is
 //! the record before, on which nothing rests yet.
 
 use std::path::PathBuf;
@@ -49,9 +49,18 @@ impl<E: Environment> ControlFile<E> {
             return Err(corrupt(size, "it is cut off"));
         }
         let mut buffer = Buffer::new(CONTROL_FILE);
-        file.read(buffer.bytes_mut(0..2 * CONTROL), 0)
-            .map_err(doing())?;
-        let copies = [0, CONTROL].map(|at| Control::decode(buffer.bytes(at..at + CONTROL)));
+        let mut failure = None;
+        // A sector that cannot be read is of one of them alone.
+        let copies = [0, CONTROL].map(|at| {
+            let copy = at..at + CONTROL;
+            match file.read(buffer.bytes_mut(copy.clone()), at as u64) {
+                Ok(()) => Control::decode(buffer.bytes(copy)),
+                Err(error) => {
+                    failure = Some(error);
+                    ControlCopy::Invalid
+                }
+            }
+        });
         let valid = copies.iter().filter_map(|copy| match copy {
             ControlCopy::Valid(record) => Some(*record),
             _ => None,
@@ -74,12 +83,13 @@ impl<E: Environment> ControlFile<E> {
             ControlCopy::Other(version) => Some(*version),
             _ => None,
         });
-        Err(match other {
-            Some(found) => Error::Version {
+        Err(match (other, failure) {
+            (Some(found), _) => Error::Version {
                 found,
                 known: VERSION,
             },
-            None => corrupt(0, "neither of its two copies is valid"),
+            (None, Some(error)) => doing()(error),
+            (None, None) => corrupt(0, "neither of its two copies is valid"),
         })
     }
 

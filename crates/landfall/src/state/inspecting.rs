@@ -316,3 +316,29 @@ fn keys_are_of_the_same_part_everywhere() {
     assert_eq!(Lsn(4).next(), Lsn(5));
     assert_eq!((Lsn::from(7), u64::from(Lsn(7))), (Lsn(7), 7));
 }
+
+#[test]
+fn an_older_snapshot_that_cannot_be_read_is_passed_over_and_stays() {
+    let world = with(with_snapshots(2));
+    let device = world.storage().device();
+    *device.bad_files.lock().unwrap() = Some("snapshot-000001".to_owned());
+    device.bad_byte.store(10, Relaxed);
+    let state = open(&world).unwrap();
+    let [(name, Error::Io { .. })] = &state.restart.skipped[..] else {
+        panic!("{:?}", state.restart);
+    };
+    assert_eq!(name, "snapshot-000001");
+    assert_eq!(state.restart.snapshot.as_deref(), Some("snapshot-000002"));
+    let sums = [0, 1].map(|part| state.read(part, |sum| sum.0));
+    assert_eq!(sums, [240, 225]);
+    state.shared.snapshot().unwrap();
+    state.shared.close().unwrap();
+    drop(state);
+    assert!(world.storage().files().contains_key("snapshot-000001"));
+    // It is not needed any more, as is seen once it can be read.
+    device.bad_byte.store(u64::MAX, Relaxed);
+    let state = open(&world).unwrap();
+    assert!(state.restart.skipped.is_empty(), "{:?}", state.restart);
+    state.shared.snapshot().unwrap();
+    assert!(!world.storage().files().contains_key("snapshot-000001"));
+}

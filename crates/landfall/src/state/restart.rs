@@ -164,6 +164,8 @@ fn choose<S: State, E: Environment>(
                             taking.unusable.push(name.clone());
                             restart.skipped.push((name, error));
                         }
+                        // It may be read another time: it stays, and nothing rests on it meanwhile.
+                        Err(error @ Error::Io { .. }) => restart.skipped.push((name, error)),
                         Err(error) => return Err(error),
                     }
                 }

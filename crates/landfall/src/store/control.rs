@@ -1,7 +1,7 @@
 //! The store's control file: two copies of a record that leads to the last checkpoint.
 //!
 //! Both copies are written, one after the other, each durably, and nothing that rests on a record is done before both are:
-//! whatever a power cut leaves of one, the other is whole. The file appears whole, by a rename, with the first checkpoint, and
+//! whatever a power cut leaves of one, the other is whole; and where one cannot be read, the other will do. The file appears whole, by a rename, with the first checkpoint, and
 //! anew whenever the store is opened, since a process that was killed may have left a copy, or the name, to the kernel.
 
 use std::io;
@@ -129,10 +129,16 @@ pub(crate) fn read<E: Environment>(
     if size < 2 * COPY as u64 {
         return Err(corrupt(size, "it is cut off"));
     }
-    let mut buffer = Buffer::new(2 * COPY);
-    file.read(buffer.bytes_mut(0..2 * COPY), 0)
-        .map_err(doing())?;
-    let copies = [0, COPY].map(|at| Control::decode(buffer.bytes(at..at + COPY)));
+    let mut buffer = Buffer::new(COPY);
+    let mut failure = None;
+    // A sector that cannot be read is of one of them alone.
+    let copies = [0, COPY].map(|at| match file.read(buffer.bytes_mut(0..COPY), at as u64) {
+        Ok(()) => Control::decode(buffer.bytes(0..COPY)),
+        Err(error) => {
+            failure = Some(error);
+            Copy::Invalid
+        }
+    });
     let mut newest: Option<Control> = None;
     let mut other = None;
     for copy in copies {
@@ -152,7 +158,10 @@ pub(crate) fn read<E: Environment>(
             found,
             known: VERSION,
         }),
-        (None, None) => Err(corrupt(0, "neither of its two copies is valid")),
+        (None, None) => Err(match failure {
+            Some(error) => doing()(error),
+            None => corrupt(0, "neither of its two copies is valid"),
+        }),
     }
 }
 

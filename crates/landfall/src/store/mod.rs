@@ -15,6 +15,8 @@
 //!   `verify` whether all of it can be read; `inspect` looks from outside.
 
 mod backlog;
+#[cfg(test)]
+mod bad_reads;
 mod block;
 pub(crate) mod bytes;
 mod cache;
