@@ -59,11 +59,68 @@ fn checkpoint(store: &Handle<World>) -> Result<(), Error> {
     store.shared.checkpoint(Goal::Everything)
 }
 
+/// The leaf or the run of a keyspace's first group that comes so far from its beginning, or its newest run: where it is.
+fn place_of(keyspace: &Keyspace, leaf: Option<usize>) -> u64 {
+    let groups = World::share(&keyspace.groups);
+    let group = World::share(&groups[0].group);
+    match leaf {
+        Some(leaf) => group.leaves[leaf].page.pointer.offset,
+        None => group.runs[0].entry.start(512),
+    }
+}
+
 /// From now on this byte of files whose names begin so cannot be read.
 fn fail(world: &World, files: &str, byte: u64) {
     let device = world.storage().device();
     *device.bad_files.lock().unwrap() = Some(files.to_owned());
     device.bad_byte.store(byte, Relaxed);
+}
+
+#[test]
+fn what_cannot_be_read_stops_writes_to_its_group_alone() {
+    // A leaf that is asked for, one that is read ahead, and a run.
+    for (bad, percent) in [(Some(0), 0), (Some(2), 0), (None, 100)] {
+        let world = with(Files::new());
+        let store = open(&world, percent).unwrap();
+        let [a, b] = ["a", "b"].map(|name| keyspace(&store, name));
+        for number in 0..40 {
+            put(&store, &a, number, 1).unwrap();
+        }
+        checkpoint(&store).unwrap();
+        if bad.is_none() {
+            put(&store, &a, 7, 2).unwrap();
+            checkpoint(&store).unwrap();
+        }
+        let offset = place_of(&a, bad);
+        fail(&world, "data-", offset + 10);
+        // Until it is needed.
+        let failed = (0..10).find_map(|value| {
+            (0..40).for_each(|number| put(&store, &a, number, value).unwrap());
+            checkpoint(&store).err()
+        });
+        assert!(
+            matches!(failed, Some(Error::Io { .. })),
+            "{bad:?}: {failed:?}"
+        );
+        let before = store.counters();
+        for number in 0..2_000 {
+            put(&store, &b, number, 3).unwrap();
+        }
+        let after = store.counters();
+        assert!(after.checkpoints > before.checkpoints + 3, "{bad:?}");
+        assert!(checkpoint(&store).is_err(), "{bad:?}");
+        // Once it can be read again, it is written.
+        fail(&world, "data-", u64::MAX);
+        checkpoint(&store).unwrap();
+        assert_eq!(store.counters().waiting_bytes, 0);
+        store.shared.close().unwrap();
+        drop(store);
+        let store = open(&world, percent).unwrap();
+        let [a, b] = ["a", "b"].map(|name| keyspace(&store, name));
+        assert!(get(&store, &a, 7).unwrap().is_some());
+        assert_eq!(get(&store, &b, 1_999).unwrap(), Some(3));
+        assert!(store.verify().damage.is_empty());
+    }
 }
 
 #[test]

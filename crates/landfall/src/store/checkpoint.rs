@@ -211,11 +211,7 @@ impl<E: Environment> Shared<E> {
         let most_debt = checkpoints.most_debt;
         let effort = Effort::Usual { most_debt };
         if goal == Goal::Due && self.may_flush() {
-            let flushed = match self.write_chosen(checkpoints, goal, Scope::Homes, effort) {
-                // Others may be written all the same.
-                Err(Error::Corrupt { .. }) => None,
-                flushed => flushed?,
-            };
+            let flushed = self.write_chosen(checkpoints, goal, Scope::Homes, effort)?;
             let is_enough = self.changes.load(Ordering::Relaxed) <= self.enough_changes();
             if flushed.is_some() && is_enough && self.debt() == 0 {
                 return Ok(flushed);

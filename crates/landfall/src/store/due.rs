@@ -79,8 +79,10 @@ impl<E: Environment> Shared<E> {
                 Some(Error::NoSpace { .. }) if is_removal && !takes_more_than(most_removals) => {
                     return Ok(());
                 }
-                // It has tried a group that is damaged alone, which nobody knew: now others come before that one.
-                Some(Error::Corrupt { .. }) if !has_met_damage => has_met_damage = true,
+                // It may have tried a group alone that cannot be read, which nobody knew: now others come before that one.
+                Some(Error::Corrupt { .. } | Error::Io { .. }) if !has_met_damage => {
+                    has_met_damage = true;
+                }
                 Some(failure) => return Err(failure.clone()),
             }
         }

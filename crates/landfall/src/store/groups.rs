@@ -1,6 +1,6 @@
 //! How a checkpoint writes its groups: each by itself, two at a time.
 //!
-//! What fails ends it. A group with a damaged leaf is left out, and the others are written.
+//! What fails ends it. A group with a leaf or a run that is damaged, or cannot be read, is left out, and the others are written.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -126,6 +126,29 @@ pub(super) struct Groups<E: Environment> {
     pub damage: Option<Error>,
 }
 
+/// Why a group is not written.
+pub(super) enum Failure {
+    /// Something of it is damaged, or the disk cannot read it, perhaps for now: others can be written all the same.
+    Damage(Error),
+    Other(Error),
+}
+
+impl Failure {
+    /// Something of it was to be read.
+    pub fn to_read(error: Error) -> Failure {
+        match error {
+            Error::Corrupt { .. } | Error::Io { .. } => Failure::Damage(error),
+            error => Failure::Other(error),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Other(error)
+    }
+}
+
 /// How groups are written.
 pub(super) struct Order {
     /// As of which commits somebody reads, in their order.
@@ -198,7 +221,7 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Writes all groups, by two threads: one waits for the disk while the other merges. It fails if all of them are damaged, and one
-    /// has changes.
+    /// has changes, unless others are written elsewhere next.
     pub(super) fn write_groups(
         self: &Arc<Self>,
         writing: &Arc<Writing<E>>,
@@ -210,7 +233,12 @@ impl<E: Environment> Shared<E> {
         let mut progress = E::lock(&writing.progress);
         let pieces = std::mem::take(&mut progress.pieces);
         match progress.damage.take() {
-            Some(error) if progress.is_damage_of_changes && pieces.iter().all(Option::is_none) => {
+            // Of those that have no homes others may be written all the same.
+            Some(error)
+                if progress.is_damage_of_changes
+                    && writing.order.scope == Scope::Everything
+                    && pieces.iter().all(Option::is_none) =>
+            {
                 Err(error)
             }
             damage => Ok(Groups {
@@ -243,15 +271,19 @@ impl<E: Environment> Shared<E> {
         let mut progress = E::lock(&writing.progress);
         progress.written.add(written);
         match made {
-            Err(error @ Error::Corrupt { .. }) => {
+            Err(Failure::Damage(error)) => {
                 let keyspace = &*chosen.keyspace.name;
-                tracing::warn!(%error, keyspace, "changes cannot be written into a damaged leaf");
+                tracing::warn!(%error, keyspace, "changes cannot be written into leaves that cannot be read");
                 E::exclude(&chosen.group).is_damaged = true;
                 progress.damage = Some(error);
                 progress.is_damage_of_changes |= !chosen.frozen.is_empty();
                 Ok(())
             }
-            made => made.map(|pieces| progress.pieces[index] = pieces),
+            Err(Failure::Other(error)) => Err(error),
+            Ok(pieces) => {
+                progress.pieces[index] = pieces;
+                Ok(())
+            }
         }
     }
 
@@ -272,7 +304,7 @@ impl<E: Environment> Shared<E> {
         writing: &Writing<E>,
         steps: &mut Steps,
         written: &mut Written,
-    ) -> Result<Option<Vec<Piece<E>>>, Error> {
+    ) -> Result<Option<Vec<Piece<E>>>, Failure> {
         if chosen.how == How::Run {
             self.tell(writing, steps.rest());
             return Ok(Some(vec![self.write_run(chosen, writing, written)?]));
@@ -288,7 +320,8 @@ impl<E: Environment> Shared<E> {
         // Of what is all removed nothing is read.
         let runs = chosen.runs.iter().filter(|_| removed != Removed::All);
         let runs = runs.map(|run| self.read_run(run));
-        let mut runs = runs.collect::<Result<Vec<_>, Error>>()?;
+        let runs = runs.collect::<Result<Vec<_>, Error>>();
+        let mut runs = runs.map_err(Failure::to_read)?;
         if planted!(self.environment, MergeForgetsRun) {
             runs.truncate(1);
         }
@@ -319,11 +352,11 @@ impl<E: Environment> Shared<E> {
         let leaves_before = &chosen.leaves;
         let mut ahead = ReadAhead::new(self, (low, leaves_before, high), &sources);
         let read = |page: &Arc<Page<E>>, low: &[u8], high: Option<&[u8]>| {
-            let leaf = ahead.leaf(page)?;
+            let leaf = ahead.leaf(page).map_err(Failure::to_read)?;
             // Otherwise leaves were made that nobody finds.
             match entries_between(&leaf, Some(low), high) {
                 Some(_) => Ok(leaf),
-                None => Err(misplaced(self.data.get(), page)),
+                None => Err(Failure::Damage(misplaced(self.data.get(), page))),
             }
         };
         let mut pages = Pages::new();

@@ -13,7 +13,6 @@ use super::leaf::{Entry, Leaf};
 use super::removed::{Removed, RemovedRanges};
 use super::runs::sources::{OfKey, Sources};
 use super::tree::{Page, Slot};
-use crate::Error;
 use crate::environment::Environment;
 
 /// A leaf of the group as it will be.
@@ -54,15 +53,15 @@ pub(super) struct Shape<'a> {
 
 /// The keys of the group are from one on and before another. Tells `emit` what becomes of a group's leaves by what they are to
 /// be given, one after the other. `read` reads a leaf, whose keys are from one on and before another.
-pub(super) fn merge<'a, E: Environment>(
+pub(super) fn merge<'a, E: Environment, F>(
     low_of_group: &Arc<[u8]>,
     leaves: &[Slot<E>],
     high_of_group: Option<&[u8]>,
     sources: &'a Sources<'_>,
     shape: Shape<'a>,
-    mut read: impl FnMut(&Arc<Page<E>>, &[u8], Option<&[u8]>) -> Result<Arc<Leaf>, Error>,
-    emit: &mut dyn FnMut(Merged<E>) -> Result<(), Error>,
-) -> Result<(), Error> {
+    mut read: impl FnMut(&Arc<Page<E>>, &[u8], Option<&[u8]>) -> Result<Arc<Leaf>, F>,
+    emit: &mut dyn FnMut(Merged<E>) -> Result<(), F>,
+) -> Result<(), F> {
     let mut index = 0;
     // Without leaves all changes are those of one that is empty.
     while index < leaves.len().max(1) {

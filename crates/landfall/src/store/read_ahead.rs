@@ -75,9 +75,15 @@ impl<E: Environment> ReadAhead<E> {
         let read = move |index: usize| {
             let mut bytes = E::lock(&bytes_of_all[index]);
             let pointer = pages_of_all[index].pointer;
-            bytes
+            let read = bytes
                 .as_mut()
-                .map_or(Ok(()), |bytes| store.read_bytes(pointer, bytes))
+                .map_or(Ok(()), |bytes| store.read_bytes(pointer, bytes));
+            if read.is_err() && index > 0 {
+                // It is said when that one is asked for, if it still cannot be read.
+                *bytes = None;
+                return Ok(());
+            }
+            read
         };
         together(
             &self.store.environment,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::super::choose::Effort;
 use super::super::counters::Written;
 use super::super::data_file::Pages;
-use super::super::groups::{Chosen, Piece, Writing};
+use super::super::groups::{Chosen, Failure, Piece, Writing};
 use super::super::leaf::Leaf;
 use super::super::merge::{Builder, Shape};
 use super::super::page::{Kind, Sealed};
@@ -47,7 +47,7 @@ impl<E: Environment> Shared<E> {
         chosen: &Chosen<E>,
         writing: &Writing<E>,
         written: &mut Written,
-    ) -> Result<Piece<E>, Error> {
+    ) -> Result<Piece<E>, Failure> {
         assert!(
             chosen.frozen.removed().is_empty() || planted!(self.environment, RunForgetsRanges),
             "a run has no ranges that were removed"
@@ -61,7 +61,9 @@ impl<E: Environment> Shared<E> {
         let newer = newer.iter().map(|run| self.read_run(run));
         let sources = Sources {
             changes: &chosen.frozen,
-            runs: newer.collect::<Result<_, Error>>()?,
+            runs: newer
+                .collect::<Result<_, Error>>()
+                .map_err(Failure::to_read)?,
             oldest: None,
             drops_parts: false,
         };
