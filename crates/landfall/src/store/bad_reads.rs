@@ -7,7 +7,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::checkpoint::Goal;
 use super::control::{CONTROL_NAME, COPY};
 use super::handle::Handle;
+use super::inspect::Opened;
 use super::record::Write;
+use super::verify::DamagedLeaf;
 use super::{KeyspaceOptions, StoreOptions, tree};
 use crate::environment::{Environment, System};
 use crate::fuzzing::memory::Memory;
@@ -76,6 +78,19 @@ fn fail(world: &World, files: &str, byte: u64) {
     device.bad_byte.store(byte, Relaxed);
 }
 
+/// Every row of a keyspace, as somebody sees it from outside, and what of it is damaged.
+fn dumped(world: &World, name: &str) -> (BTreeMap<u32, u8>, Vec<DamagedLeaf>) {
+    let opened = Opened::new(world).unwrap();
+    let mut rows = BTreeMap::new();
+    let mut damage = Vec::new();
+    let all = opened.keyspaces();
+    let keyspace = all.iter().find(|one| one.name == name).unwrap();
+    opened.pairs(keyspace, &mut damage, &mut |key, value| {
+        rows.insert(u32::from_be_bytes(key.try_into().unwrap()), value[0]);
+    });
+    (rows, damage)
+}
+
 #[test]
 fn what_cannot_be_read_stops_writes_to_its_group_alone() {
     // A leaf that is asked for, one that is read ahead, and a run.
@@ -121,6 +136,55 @@ fn what_cannot_be_read_stops_writes_to_its_group_alone() {
         assert_eq!(get(&store, &b, 1_999).unwrap(), Some(3));
         assert!(store.verify().damage.is_empty());
     }
+}
+
+#[test]
+fn all_is_dumped_that_can_be_read() {
+    let world = with(Files::new());
+    let store = open(&world, 100).unwrap();
+    let rows = keyspace(&store, "rows");
+    for number in 0..80 {
+        put(&store, &rows, number, 1).unwrap();
+    }
+    checkpoint(&store).unwrap();
+    let leaf = place_of(&rows, Some(1));
+    for number in (0..80).step_by(2) {
+        put(&store, &rows, number, 2).unwrap();
+    }
+    checkpoint(&store).unwrap();
+    // A block between others, and its keys.
+    let (run, keys) = {
+        let groups = World::share(&rows.groups);
+        let group = World::share(&groups[0].group);
+        let blocks = group.runs[0].index(&*store.shared).unwrap().blocks.clone();
+        let low = |block: usize| u32::from_be_bytes((*blocks[block].low).try_into().unwrap());
+        (blocks[1].page.pointer.offset, low(1)..low(2))
+    };
+    put(&store, &rows, keys.start, 3).unwrap();
+    store.shared.close().unwrap();
+    drop((rows, store));
+
+    let (whole, damage) = dumped(&world, "rows");
+    assert_eq!((whole.len(), damage.len()), (80, 0));
+    let of_run = [keys.start - 2, keys.start - 1, keys.start].map(|key| whole[&key]);
+    assert_eq!(of_run, [2, 1, 3]);
+
+    fail(&world, "data-", leaf + 10);
+    let (found, damage) = dumped(&world, "rows");
+    assert_eq!(damage.len(), 1);
+    assert_eq!(damage[0].offset, leaf);
+    assert!((70..80).contains(&found.len()), "{found:?}");
+    assert!(found.iter().all(|(key, value)| whole[key] == *value));
+
+    fail(&world, "data-", run + 10);
+    let (found, damage) = dumped(&world, "rows");
+    assert!(!damage.is_empty());
+    assert!(damage.iter().all(|one| one.offset == run), "{damage:?}");
+    // What was before does not count any more.
+    let of_run = found.range(keys.clone()).map(|(key, _)| *key);
+    assert_eq!(of_run.collect::<Vec<_>>(), [keys.start]);
+    assert!(found.iter().all(|(key, value)| whole[key] == *value));
+    assert!(found.len() >= 40, "{found:?}");
 }
 
 #[test]

@@ -161,6 +161,16 @@ impl<E: Environment> DataFile<E> {
         synced.map_err(Error::io(format!("restore leaves in {}", self.name)))
     }
 
+    /// A page that cannot be read is damaged for those who can go on without it, whatever the disk says.
+    pub fn damaged(&self, pointer: Pointer, error: Error) -> Error {
+        match error {
+            Error::Io { source, .. } => {
+                self.corrupt(pointer, &format!("it cannot be read: {source}"))
+            }
+            error => error,
+        }
+    }
+
     pub fn corrupt(&self, pointer: Pointer, what: &str) -> Error {
         Error::Corrupt {
             file: PathBuf::from(&self.name),

@@ -92,7 +92,8 @@ impl StoreInspection {
     }
 
     /// The same as [`read`](StoreInspection::read), and calls `visit` with the name of a keyspace, each key and its value. Passes
-    /// over leaves that are damaged, and returns them: of their keys only what was changed since the last checkpoint is visited.
+    /// over leaves that are damaged, or cannot be read, and returns them: of their keys only what was changed since the last checkpoint
+    /// is visited.
     pub fn dump(
         directory: impl AsRef<Path>,
         mut visit: impl FnMut(&str, &[u8], &[u8]),
@@ -102,7 +103,7 @@ impl StoreInspection {
         for keyspace in opened.keyspaces() {
             opened.pairs(&keyspace, &mut damage, &mut |key, value| {
                 visit(&keyspace.name, key, value);
-            })?;
+            });
         }
         Ok((opened.inspection(), damage))
     }
@@ -169,7 +170,8 @@ impl<E: Environment> Opened<E> {
 
     fn leaf_of(&self, page: &Page<E>) -> Result<Leaf, Error> {
         let (data, control) = self.file()?;
-        data.leaf(page.pointer, control, self.found.examined.end.next_lsn)
+        let leaf = data.leaf(page.pointer, control, self.found.examined.end.next_lsn);
+        leaf.map_err(|error| data.damaged(page.pointer, error))
     }
 
     pub fn inspection(&self) -> StoreInspection {
@@ -214,13 +216,13 @@ impl<E: Environment> Opened<E> {
         }
     }
 
-    /// Every key of a keyspace and its value, in the order of keys, but for those in leaves that are damaged.
+    /// Every key of a keyspace and its value, in the order of keys, but for those in leaves that are damaged, or cannot be read.
     pub fn pairs(
         &self,
         keyspace: &Keyspace<E>,
         damage: &mut Vec<DamagedLeaf>,
         visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<(), Error> {
+    ) {
         for place in E::share(&keyspace.groups).iter() {
             let group = E::share(&place.group);
             for index in 0..group.leaves.len().max(1) {
@@ -260,21 +262,24 @@ impl<E: Environment> Opened<E> {
                     match run.part(self, (from, to), usize::MAX, false) {
                         Ok(part) => runs.push(part.blocks),
                         // What is older may not count any more.
-                        Err(Error::Corrupt { file, offset, what }) => {
-                            note(offset, Error::Corrupt { file, offset, what });
+                        Err(error) => {
+                            let offset = match error {
+                                Error::Corrupt { offset, .. } => offset,
+                                _ => run.entry.index.offset,
+                            };
+                            note(offset, error);
                             is_known = false;
                             break;
                         }
-                        Err(error) => return Err(error),
                     }
                 }
                 let slot = slot.filter(|_| is_known);
                 let leaf = match slot.map(|slot| (slot, self.leaf_of(&slot.page))) {
-                    Some((slot, Err(error @ Error::Corrupt { .. }))) => {
+                    Some((slot, Err(error))) => {
                         note(slot.page.pointer.offset, error);
                         None
                     }
-                    Some((_, leaf)) => Some(Arc::new(leaf?)),
+                    Some((_, Ok(leaf))) => Some(Arc::new(leaf)),
                     None => None,
                 };
                 for part in &parts {
@@ -282,7 +287,6 @@ impl<E: Environment> Opened<E> {
                 }
             }
         }
-        Ok(())
     }
 }
 
@@ -340,7 +344,8 @@ impl<E: Environment> Reader<E> for Opened<E> {
 
     fn index(&self, pointer: Pointer) -> Result<Vec<u8>, Error> {
         let (data, control) = self.file()?;
-        Ok(data.read(pointer, page::Kind::Run, control)?.0)
+        let read = data.read(pointer, page::Kind::Run, control);
+        Ok(read.map_err(|error| data.damaged(pointer, error))?.0)
     }
 
     fn corrupt(&self, pointer: Pointer, what: &str) -> Error {
