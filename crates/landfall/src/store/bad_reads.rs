@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::checkpoint::Goal;
 use super::control::{CONTROL_NAME, COPY};
+use super::data_file::data_name;
 use super::handle::Handle;
 use super::inspect::Opened;
 use super::record::Write;
@@ -214,5 +215,48 @@ fn one_copy_of_the_control_record_is_enough() {
         fail(&world, CONTROL_NAME, copy as u64);
         assert!(matches!(open(&world, 0), Err(Error::Io { .. })));
         assert!(world.storage().files() == files);
+    }
+}
+
+#[test]
+fn a_number_that_leaves_none_for_the_next_data_file_is_refused() {
+    for has_checkpoint in [false, true] {
+        let world = with(Files::new());
+        let store = open(&world, 0).unwrap();
+        if has_checkpoint {
+            let rows = keyspace(&store, "rows");
+            put(&store, &rows, 1, 1).unwrap();
+            checkpoint(&store).unwrap();
+        }
+        store.shared.close().unwrap();
+        drop(store);
+        for number in [(1 << 62) - 1, 1 << 32, (1 << 31) + 9] {
+            let mut files = world.storage().files();
+            let data = files.remove(&data_name(1)).unwrap();
+            files.insert(data_name(number), data);
+            let world = with(files.clone());
+            let opened = open(&world, 0).map(drop);
+            assert!(matches!(opened, Err(Error::Corrupt { .. })), "{number}");
+            assert!(world.storage().files() == files);
+        }
+    }
+}
+
+#[test]
+fn whatever_number_of_a_data_file_is_taken_leaves_one_for_the_next() {
+    let world = with(Files::new());
+    let store = open(&world, 0).unwrap();
+    let rows = keyspace(&store, "rows");
+    put(&store, &rows, 1, 1).unwrap();
+    checkpoint(&store).unwrap();
+    store.shared.close().unwrap();
+    drop((rows, store));
+    let mut files = world.storage().files();
+    let data = files.remove(&data_name(1)).unwrap();
+    files.insert(data_name(1 << 31), data);
+    let world = with(files);
+    for _ in 0..2 {
+        let store = open(&world, 0).unwrap();
+        assert_eq!(get(&store, &keyspace(&store, "rows"), 1).unwrap(), Some(1));
     }
 }

@@ -31,6 +31,24 @@ pub(crate) fn data_number(name: &str) -> Option<u64> {
     (data_name(number) == name && number < MOST).then_some(number)
 }
 
+/// Openings that there can have been since a control record had the number of the data file: half of what a generation can tell.
+const MOST_OPENINGS: u64 = 1 << 31;
+
+/// Refuses a data file of a number that no opening has come to: those behind it might be refused as well. A control record has one
+/// before.
+pub(super) fn require_reachable(names: &[String], before: u64) -> Result<(), Error> {
+    let numbers = names.iter().filter_map(|name| data_number(name));
+    let last = numbers.max().unwrap_or(0);
+    if last.saturating_sub(before) <= MOST_OPENINGS {
+        return Ok(());
+    }
+    Err(Error::Corrupt {
+        file: PathBuf::from(data_name(last)),
+        offset: 0,
+        what: "no store has been opened as often as its name says".to_owned(),
+    })
+}
+
 /// Bytes that are written by one call at the most.
 const WRITE: usize = 1 << 20;
 /// Bytes by which the data file grows at the most.

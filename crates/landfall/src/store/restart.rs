@@ -14,7 +14,7 @@ use super::cache::Cache;
 use super::checkpoint::{Checkpoints, Durable};
 use super::control::{self, Control, ControlFile};
 use super::counters::Tally;
-use super::data_file::{DataFile, data_name, data_number, is_full};
+use super::data_file::{DataFile, data_name, data_number, is_full, require_reachable};
 use super::due::{RoomMade, Work};
 use super::extents::Space;
 use super::homes::{Copies, Homes};
@@ -221,6 +221,7 @@ pub(super) fn read<E: Environment>(
     let begin = environment.now();
     let mut restart = StoreRestart::default();
     let control = control::read(environment, directory.names())?;
+    require_reachable(directory.names(), control.map_or(0, |control| control.data))?;
     let mut data = None;
     let mut loaded = match control {
         Some(control) => {
