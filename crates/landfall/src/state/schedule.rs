@@ -48,6 +48,11 @@ impl Schedule {
         }
     }
 
+    /// The first command that counts.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
     /// A command of so many bytes took so long to be decoded and applied.
     pub fn note(&mut self, bytes: usize, took: Duration) {
         // A record of a kilobyte is read at a gigabyte a second.

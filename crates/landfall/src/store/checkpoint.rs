@@ -86,6 +86,8 @@ struct Done<E: Environment> {
     pieces: Pieces<E>,
     durable: Durable<E>,
     first: u64,
+    /// The first commit that is not in the log for what is damaged alone.
+    first_writable: u64,
     end: u64,
     written: Written,
     damage: Option<Error>,
@@ -423,7 +425,8 @@ impl<E: Environment> Shared<E> {
         // Only now may the old pages be overwritten.
         let before = std::mem::replace(&mut checkpoints.durable, done.durable);
         drop(before);
-        E::lock(&self.schedule).taken(first, std::time::Duration::ZERO);
+        // A log that is long for what is damaged alone is no reason to make one after the other.
+        E::lock(&self.schedule).taken(done.first_writable, std::time::Duration::ZERO);
         tracing::debug!(number = checkpoints.number, first, "a checkpoint was made");
         if has_merged && self.debt() > 0 {
             // It writes no more at once than there is room for.
@@ -480,7 +483,8 @@ impl<E: Environment> Shared<E> {
             .filter_map(|(chosen, pieces)| Some((Arc::as_ptr(&chosen.group), pieces.as_ref()?)))
             .collect();
         let spans = copies.as_ref().map(Copies::spans);
-        let (root, groups) = self.root(checkpoints, chosen, &by_address, next, spans);
+        let (root, first_writable, groups) =
+            self.root(checkpoints, chosen, &by_address, next, spans);
         let (first, end) = (root.first, root.end);
         let mut pages = Pages::new();
         let raw = root.encode(self.granule);
@@ -537,13 +541,15 @@ impl<E: Environment> Shared<E> {
                 copies,
             },
             first,
+            first_writable,
             end,
             written,
             damage,
         })
     }
 
-    /// The root as it will be, and what it leads to. `next`: commits from it on may be in no group that was written.
+    /// The root as it will be, the first commit that is not in the log for what is damaged alone, and what the root leads to. `next`:
+    /// commits from it on may be in no group that was written.
     fn root(
         &self,
         checkpoints: &Checkpoints<E>,
@@ -551,8 +557,8 @@ impl<E: Environment> Shared<E> {
         pieces: &HashMap<Address<E>, &Vec<Piece<E>>>,
         next: u64,
         copies: Option<[Span; 2]>,
-    ) -> (Root, Vec<Held<E>>) {
-        let mut first = next;
+    ) -> (Root, u64, Vec<Held<E>>) {
+        let (mut first, mut first_writable) = (next, next);
         let mut held = Vec::new();
         let mut keyspaces = Vec::new();
         let skipped = usize::from(planted!(self.environment, RunNotListed));
@@ -577,6 +583,9 @@ impl<E: Environment> Shared<E> {
                     None => group.pending(),
                 };
                 first = first.min(pending.unwrap_or(first));
+                if written.is_some() || !group.is_damaged {
+                    first_writable = first_writable.min(pending.unwrap_or(next));
+                }
                 let entry = |low: &Arc<[u8]>,
                              watermark,
                              page: &Option<Arc<Page<E>>>,
@@ -641,6 +650,6 @@ impl<E: Environment> Shared<E> {
             copies,
             keyspaces,
         };
-        (root, held)
+        (root, first_writable, held)
     }
 }

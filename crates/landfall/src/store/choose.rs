@@ -227,8 +227,10 @@ impl<E: Environment> Shared<E> {
             });
             room += room_of_debt;
         }
-        // Half of the commits that the log has are given up at least, where it is too long.
-        let begin = self.log.first_lsn().0;
+        // Half of the commits that the log has are given up at least, where it is too long. Those that it has for what is damaged
+        // alone are not counted: they stay.
+        let begin = E::lock(&self.schedule).first();
+        let begin = self.log.first_lsn().0.max(begin);
         let middle = begin + (visible + 1).saturating_sub(begin) / 2;
         let is_long = E::lock(&self.schedule).is_due(visible + 1, self.options.max_recovery_time);
         let is_old = |one: &Candidate<E>| is_long && one.first.is_some_and(|first| first < middle);

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use fastrand::Rng;
 
+use super::checkpoint::Goal;
 use super::{Keyspace, KeyspaceOptions, Store, StoreInspection, StoreOptions};
 use crate::{Compression, Error, Options, Policy};
 
@@ -501,6 +502,47 @@ fn a_damaged_leaf_stops_writes_to_its_group_alone() {
     store.remove_keyspace(a).unwrap();
     store.checkpoint().unwrap();
     assert!(store.verify().damage.is_empty());
+}
+
+#[test]
+fn a_log_that_is_long_for_a_damaged_leaf_is_no_reason_for_checkpoints() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("store");
+    let options = options().max_recovery_time(std::time::Duration::from_micros(1));
+    let store = Store::open(&place, options).unwrap();
+    let [a, b] = ["a", "b"].map(|name| store.keyspace(name, small()).unwrap());
+    for number in 0_u32..40 {
+        a.insert(number.to_be_bytes(), [7; 40]).unwrap();
+    }
+    store.checkpoint().unwrap();
+    let (offset, name) = {
+        let groups = a.tree.groups.read().unwrap();
+        let group = groups[0].group.read().unwrap();
+        let data = store.handle.shared.data.get().unwrap();
+        (group.leaves[0].page.pointer.offset, data.name.clone())
+    };
+    let file = std::fs::File::options().write(true).open(place.join(name));
+    file.unwrap().write_all_at(&[9; 4], offset + 60).unwrap();
+    a.insert(0_u32.to_be_bytes(), "again").unwrap();
+    let damaged = store.checkpoint();
+    assert!(matches!(damaged, Err(Error::Corrupt { .. })));
+    let before = store.counters();
+    for number in 0_u8..100 {
+        for _ in 0..10 {
+            b.insert("k", [number]).unwrap();
+        }
+        // It may have found the damaged leaf alone to be written.
+        let _ = store.handle.shared.checkpoint(Goal::Due);
+    }
+    let after = store.counters();
+    let leaves = after.leaves - before.leaves;
+    let checkpoints = after.checkpoints - before.checkpoints;
+    // Nearly each writes what can be written.
+    assert!(leaves > 20, "{leaves}");
+    assert!(
+        checkpoints <= leaves + leaves / 2,
+        "{checkpoints}: {leaves}"
+    );
 }
 
 #[test]
