@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::data_file::DataFile;
 use super::leaf::Leaf;
 use super::runs::{Reader, Run};
-use super::tree::{Keyspace, Page, Slot};
+use super::tree::{Keyspace, Page, Place, Slot};
 use crate::Error;
 use crate::environment::Environment;
 
@@ -48,18 +48,23 @@ pub(super) fn verify<E: Environment>(
 ) -> StoreVerification {
     let mut found = StoreVerification::default();
     for keyspace in keyspaces {
-        let places = E::share(&keyspace.groups).clone();
-        for (index, place) in places.iter().enumerate() {
-            let next = places.get(index + 1).map(|next| &*next.low);
-            let runs = E::share(&place.group).runs.clone();
+        // As they are at one moment: meanwhile leaves go from one group to others, and runs into leaves.
+        let groups: Vec<_> = {
+            let places = E::share(&keyspace.groups);
+            let as_it_is = |place: &Place<E>| {
+                let group = E::share(&place.group);
+                (place.low.clone(), group.leaves.clone(), group.runs.clone())
+            };
+            places.iter().map(as_it_is).collect()
+        };
+        for (index, (low, _, runs)) in groups.iter().enumerate() {
+            let next = groups.get(index + 1).map(|(low, ..)| &**low);
+            let low = (index > 0).then_some(&**low);
             for run in runs.iter() {
-                let low = (index > 0).then_some(&*place.low);
                 verify_run(keyspace, run, (low, next), data, reader, read, &mut found);
             }
         }
-        let leaves = places
-            .iter()
-            .map(|place| E::share(&place.group).leaves.clone());
+        let leaves = groups.iter().map(|(_, leaves, _)| leaves);
         let slots: Vec<Slot<E>> = leaves.flat_map(|leaves| leaves.to_vec()).collect();
         for index in 0..slots.len() {
             found.leaves += 1;
