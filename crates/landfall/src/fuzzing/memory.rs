@@ -65,6 +65,8 @@ pub(crate) struct Device {
     pub bad_byte: AtomicU64,
     pub bad_files: Mutex<Option<String>>,
     pub bad_reads: AtomicU64,
+    /// Bytes that are free, where it says so.
+    pub available: Mutex<Option<u64>>,
     /// How files were to be written, and how much had been read by then.
     pub methods: Mutex<Vec<(Method, u64)>>,
     pub calls: Mutex<Vec<Call>>,
@@ -99,6 +101,7 @@ impl Default for Device {
             bad_byte: AtomicU64::new(u64::MAX),
             bad_files: Mutex::default(),
             bad_reads: AtomicU64::new(0),
+            available: Mutex::default(),
             methods: Mutex::default(),
             calls: Mutex::default(),
             during: Mutex::default(),
@@ -310,7 +313,7 @@ impl Storage for Memory {
     }
 
     fn available(&self) -> Option<u64> {
-        None
+        *lock(&self.device.available)
     }
 
     fn device(&self) -> io::Result<u64> {

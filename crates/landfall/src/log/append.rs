@@ -266,8 +266,8 @@ impl<E: Environment> Shared<E> {
         rest.is_some_and(|rest| rest >= self.kept_bytes)
     }
 
-    /// Whether the disk has room for a batch that takes several blocks, as far as it says how much it has. A batch that does
-    /// not find it in its middle poisons the log.
+    /// Whether the disk has room for a batch that takes several blocks, besides what was promised to others, as far as it says how much
+    /// it has. A batch that does not find it in its middle poisons the log.
     fn require_room(&self, state: &State<E>, records: &[&[u8]], room: Room) -> Result<(), Error> {
         let granule = self.geometry.granule;
         let bytes: u64 = records.iter().map(|one| (FRAME + one.len()) as u64).sum();
@@ -281,6 +281,12 @@ impl<E: Environment> Shared<E> {
         let bytes = match room {
             Room::Usual => bytes + self.kept_bytes,
             Room::Kept => bytes,
+        };
+        // What was promised is for others, unless this was promised some itself. A record may leave as much of a segment empty as it takes.
+        let is_promised = matches!(records, [record] if self.promised(record.len()) > 0);
+        let bytes = match self.reserved.load(Ordering::SeqCst) {
+            reserved if !is_promised => bytes + 2 * reserved,
+            _ => bytes,
         };
         let left = self.left_of_segment(state);
         let whole = self.geometry.segment - 2 * granule;
@@ -382,6 +388,23 @@ impl<E: Environment> Shared<E> {
         })
     }
 
+    /// Bytes that all promises together are at the most.
+    fn most_promised(&self) -> u64 {
+        (self.geometry.segment - self.geometry.granule) / 2
+    }
+
+    /// Bytes that a record of so many is promised; 0: it is too large.
+    fn promised(&self, bytes: usize) -> u64 {
+        let granule = self.geometry.granule;
+        let block = (HEADER + FRAME) as u64 + bytes as u64;
+        let bytes = block.next_multiple_of(granule) + granule;
+        if bytes <= self.most_promised() {
+            bytes
+        } else {
+            0
+        }
+    }
+
     /// Promises that a record of so many bytes will find space, until the promise is dropped; waits for a segment
     /// if need be, and for others when all promises together would be more than half a segment. One that is larger by
     /// itself is promised nothing.
@@ -389,21 +412,24 @@ impl<E: Environment> Shared<E> {
     /// While a whole segment is ready, or half of what is left of this one would do for everybody who was promised
     /// something, it is there: records leave no more of a segment empty than one of them takes.
     pub fn reserve(self: &Arc<Self>, bytes: usize) -> Result<Reservation<E>, Error> {
-        let granule = self.geometry.granule;
-        let block = (HEADER + FRAME) as u64 + bytes as u64;
-        let bytes = block.next_multiple_of(granule) + granule;
-        let most = (self.geometry.segment - granule) / 2;
-        if bytes > most || planted!(self.environment, ReserveNothing) {
+        let bytes = self.promised(bytes);
+        if bytes == 0 || planted!(self.environment, ReserveNothing) {
             return Ok(Reservation {
                 shared: self.clone(),
                 bytes: 0,
             });
         }
+        let most = self.most_promised();
         let mut state = E::lock(&self.state);
         let mut tries = Tries::default();
         loop {
             if let Some(error) = self.refusal(&state) {
                 return Err(error);
+            }
+            if state.is_batch_open {
+                // Only when it ends is known what it leaves.
+                state = self.space.wait(state);
+                continue;
             }
             // Whoever gives a promise back looks at this after it has done so: see `Reservation`.
             self.reserving.fetch_add(1, Ordering::SeqCst);
@@ -451,6 +477,9 @@ impl<E: Environment> Shared<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Options;
+    use crate::log::Handle;
+    use crate::log::salvaging::{Files, World, settle, with};
 
     #[test]
     fn a_batch_has_at_most_as_many_records_as_are_named() {
@@ -462,5 +491,41 @@ mod tests {
                 matches!(refused, Err(Error::BatchTooLarge { most: named }) if named as usize == most)
             );
         }
+    }
+
+    #[test]
+    fn a_large_batch_leaves_what_was_promised_to_others() {
+        let world = with(Files::new());
+        let options = Options::default()
+            .segment_bytes(64 << 10)
+            .buffer_bytes(16 << 10)
+            .max_unwritten_bytes(4096)
+            .max_unsynced_bytes(4096);
+        let log = Handle::open(&world, options).unwrap();
+        settle(&log);
+        let device = world.storage().device();
+        *device.no_create.lock().unwrap() = Some(std::io::ErrorKind::StorageFull);
+        *device.available.lock().unwrap() = Some(0);
+        let fits = |bytes: usize| {
+            let state = World::lock(&log.shared.state);
+            let record = &vec![7; bytes][..];
+            log.shared.require_room(&state, &[record], Room::Usual)
+        };
+        // All that there is.
+        let large = (1..).map(|granules| granules * 512);
+        let large = large
+            .take_while(|bytes| fits(*bytes).is_ok())
+            .last()
+            .unwrap();
+        assert!(large > 64 << 10, "{large}");
+        let promised = 20_000;
+        let promise = log.shared.reserve(promised).unwrap();
+        assert!(promise.bytes > 0);
+        assert!(fits(promised).is_ok(), "it is its own promise");
+        let refused = log.append_batch(&[&vec![7; large]]);
+        assert!(matches!(refused, Err(Error::NoSpace { .. })), "{refused:?}");
+        let less = large - 2 * promise.bytes as usize;
+        log.append_batch(&[&vec![7; less]]).unwrap();
+        log.append_durable(&vec![7; promised]).unwrap();
     }
 }
