@@ -1,6 +1,6 @@
 //! Updates rows at random, and counts the bytes that are written for each byte of them, until all of it is where it stays.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{ArgAction, Args};
 
@@ -19,6 +19,9 @@ pub struct Options {
     /// Updates
     #[arg(long, default_value_t = 2_000_000, value_parser = count::<u64>)]
     updates: u64,
+    /// Seconds after which it is enough, though fewer updates were made
+    #[arg(long, value_parser = count::<u64>)]
+    seconds: Option<u64>,
     /// Updates of a commit
     #[arg(long, default_value_t = 100, value_parser = count::<u64>)]
     batch: u64,
@@ -47,9 +50,13 @@ pub fn run(options: &Options) -> Fallible<()> {
 
         let mut random = fastrand::Rng::with_seed(2);
         let mut commits = times()?;
+        let mut updates = 0;
+        let most = options.seconds.map(Duration::from_secs);
         let updated = timed(|| {
-            for first in (0..options.updates).step_by(options.batch as usize) {
-                let numbers = first..options.updates.min(first + options.batch);
+            let start = Instant::now();
+            while updates < options.updates && most.is_none_or(|most| start.elapsed() < most) {
+                let numbers = updates..options.updates.min(updates + options.batch);
+                updates = numbers.end;
                 let mut writes =
                     numbers.map(|number| rows.write(random.u64(0..options.rows), number + 1));
                 let begin = Instant::now();
@@ -58,7 +65,7 @@ pub fn run(options: &Options) -> Fallible<()> {
             }
             engine.sync()
         })?;
-        turn.tell_rate("updates", options.updates, updated);
+        turn.tell_rate("updates", updates, updated);
         turn.tell_times("commit", &commits);
         turn.tell("commit max", "µs", commits.max() as f64 / 1e3);
         let settled = timed(|| {
@@ -67,7 +74,7 @@ pub fn run(options: &Options) -> Fallible<()> {
         })?;
         turn.tell("settling", "s", settled.as_secs_f64());
 
-        let logical = (options.updates * rows.bytes()) as f64;
+        let logical = (updates * rows.bytes()) as f64;
         let name = format!("written by the {} / data", meter.name());
         let written = meter.bytes()?.saturating_sub(before);
         turn.tell(&name, "×", written as f64 / logical);
