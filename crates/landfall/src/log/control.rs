@@ -1,8 +1,8 @@
 //! The control file: two copies of the control record.
 //!
 //! Both are written, one after the other, and nothing that rests on a record is done before both are durable. So
-//! whatever a power cut leaves of one, the other is whole; and where one is damaged later, or cannot be read, the other says the same, or is
-//! the record before, on which nothing rests yet.
+//! whatever a power cut leaves of one, the other is whole; and where one is damaged later, or cannot be read, the other
+//! says the same, or is the record before, on which nothing rests yet.
 
 use std::path::PathBuf;
 

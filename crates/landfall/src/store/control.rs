@@ -1,8 +1,9 @@
 //! The store's control file: two copies of a record that leads to the last checkpoint.
 //!
 //! Both copies are written, one after the other, each durably, and nothing that rests on a record is done before both are:
-//! whatever a power cut leaves of one, the other is whole; and where one cannot be read, the other will do. The file appears whole, by a rename, with the first checkpoint, and
-//! anew whenever the store is opened, since a process that was killed may have left a copy, or the name, to the kernel.
+//! whatever a power cut leaves of one, the other is whole; and where one cannot be read, the other will do. The file
+//! appears whole, by a rename, with the first checkpoint, and anew whenever the store is opened, since a process that was
+//! killed may have left a copy, or the name, to the kernel.
 
 use std::io;
 use std::path::PathBuf;

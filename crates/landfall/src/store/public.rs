@@ -438,11 +438,12 @@ fn memory_is_given_back() {
     );
 }
 
-#[test]
-fn a_damaged_leaf_stops_writes_to_its_group_alone() {
-    let outside = tempfile::tempdir().unwrap();
-    let place = outside.path().join("store");
-    let store = Store::open(&place, options()).unwrap();
+/// A store with two keyspaces, the first leaf of the first of which is damaged; and the name of its data file.
+fn with_a_damaged_leaf(
+    place: &std::path::Path,
+    options: StoreOptions,
+) -> (Store, [Keyspace; 2], String) {
+    let store = Store::open(place, options).unwrap();
     let [a, b] = ["a", "b"].map(|name| store.keyspace(name, small()).unwrap());
     for number in 0_u32..40 {
         a.insert(number.to_be_bytes(), [7; 40]).unwrap();
@@ -456,6 +457,14 @@ fn a_damaged_leaf_stops_writes_to_its_group_alone() {
     };
     let file = std::fs::File::options().write(true).open(place.join(&name));
     file.unwrap().write_all_at(&[9; 4], offset + 60).unwrap();
+    (store, [a, b], name)
+}
+
+#[test]
+fn a_damaged_leaf_stops_writes_to_its_group_alone() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("store");
+    let (store, [a, b], name) = with_a_damaged_leaf(&place, options());
     let Err(Error::Corrupt { file, .. }) = a.get(0_u32.to_be_bytes()) else {
         panic!("it is damaged");
     };
@@ -510,20 +519,7 @@ fn a_log_that_is_long_for_a_damaged_leaf_is_no_reason_for_checkpoints() {
     let outside = tempfile::tempdir().unwrap();
     let place = outside.path().join("store");
     let options = options().max_recovery_time(std::time::Duration::from_micros(1));
-    let store = Store::open(&place, options).unwrap();
-    let [a, b] = ["a", "b"].map(|name| store.keyspace(name, small()).unwrap());
-    for number in 0_u32..40 {
-        a.insert(number.to_be_bytes(), [7; 40]).unwrap();
-    }
-    store.checkpoint().unwrap();
-    let (offset, name) = {
-        let groups = a.tree.groups.read().unwrap();
-        let group = groups[0].group.read().unwrap();
-        let data = store.handle.shared.data.get().unwrap();
-        (group.leaves[0].page.pointer.offset, data.name.clone())
-    };
-    let file = std::fs::File::options().write(true).open(place.join(name));
-    file.unwrap().write_all_at(&[9; 4], offset + 60).unwrap();
+    let (store, [a, b], _) = with_a_damaged_leaf(&place, options);
     a.insert(0_u32.to_be_bytes(), "again").unwrap();
     let damaged = store.checkpoint();
     assert!(matches!(damaged, Err(Error::Corrupt { .. })));
