@@ -49,6 +49,14 @@ fn written(mut client: Client, writes: u64) -> (Client, Run) {
     (client, run)
 }
 
+/// The same run goes on; its connection stays.
+fn resumed(mut client: Client, run: Run) -> Client {
+    let stream = "s".to_owned();
+    client.ask(&Request::Resume { stream, run }).unwrap();
+    acknowledge(&mut client, 6);
+    client
+}
+
 fn acknowledge(client: &mut Client, write: u64) {
     let request = Request::Acknowledge { write, checksum: 1 };
     let kept = Response::Acknowledged { write };
@@ -109,10 +117,7 @@ fn a_writer_that_comes_back_and_writes_is_there_again() {
     served(&directory, |connect| {
         let (closed, run) = written(connect(), 5);
         drop(closed);
-        let mut again = connect();
-        let stream = "s".to_owned();
-        again.ask(&Request::Resume { stream, run }).unwrap();
-        acknowledge(&mut again, 6);
+        let _again = resumed(connect(), run);
         assert_eq!(checked(connect(), run), (Outcome::Kept, None, 1));
     });
 }
@@ -123,16 +128,8 @@ fn a_witness_that_was_away_counts_no_cut_before_the_next_write() {
         let directory = TempDir::new().unwrap();
         let run = served(&directory, |connect| written(connect(), 5).1);
         let found = served(&directory, |connect| {
-            if writes_again {
-                let mut again = connect();
-                let stream = "s".to_owned();
-                again.ask(&Request::Resume { stream, run }).unwrap();
-                acknowledge(&mut again, 6);
-                // It is not closed before the check.
-                let found = checked(connect(), run);
-                drop(again);
-                return found;
-            }
+            // It is not closed before the check.
+            let _again = writes_again.then(|| resumed(connect(), run));
             checked(connect(), run)
         });
         let away = (Outcome::Kept, Some(Uncounted::WitnessAway), 0);
