@@ -342,3 +342,33 @@ fn an_older_snapshot_that_cannot_be_read_is_passed_over_and_stays() {
     state.shared.snapshot().unwrap();
     assert!(!world.storage().files().contains_key("snapshot-000001"));
 }
+
+#[test]
+fn the_one_before_is_taken_where_the_newest_snapshot_cannot_be_read() {
+    // Its header, and one of its parts.
+    let files = with_snapshots(2);
+    let last = files["snapshot-000002"].len() as u64 - 1;
+    for byte in [10, last] {
+        let world = with(files.clone());
+        let device = world.storage().device();
+        *device.bad_files.lock().unwrap() = Some("snapshot-000002".to_owned());
+        device.bad_byte.store(byte, Relaxed);
+        let state = open(&world).unwrap();
+        let [(name, Error::Io { .. })] = &state.restart.skipped[..] else {
+            panic!("{:?}", state.restart);
+        };
+        assert_eq!(name, "snapshot-000002");
+        assert_eq!(state.restart.snapshot.as_deref(), Some("snapshot-000001"));
+        let sums = [0, 1].map(|part| state.read(part, |sum| sum.0));
+        assert_eq!(sums, [240, 225]);
+        let taken = state.shared.snapshot().unwrap();
+        assert_eq!(taken.name, "snapshot-000003");
+        state.shared.close().unwrap();
+        drop(state);
+        // It stays, and the one that was taken since is the newest.
+        assert!(world.storage().files().contains_key("snapshot-000002"));
+        let state = open(&world).unwrap();
+        assert_eq!(state.restart.snapshot.as_deref(), Some("snapshot-000003"));
+        assert_eq!([0, 1].map(|part| state.read(part, |sum| sum.0)), sums);
+    }
+}

@@ -112,8 +112,8 @@ pub fn part_of(key: &[u8]) -> u64 {
 pub struct Restart {
     /// The name of the snapshot that was read; `None` if there was none.
     pub snapshot: Option<String>,
-    /// Snapshots that are damaged, and why, the newest first. They are removed when another one has been taken. An older one that the disk
-    /// could not read stays.
+    /// Snapshots that were passed over, and why, the newest first. Those that are damaged are removed when another one has been taken;
+    /// those that the disk could not read stay until it can.
     pub skipped: Vec<(String, Error)>,
     /// Bytes of the state that were read from the snapshot.
     pub bytes: u64,

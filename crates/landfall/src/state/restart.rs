@@ -1,7 +1,7 @@
 //! Making a state out of the newest snapshot that can be read, and of the commands since.
 //!
-//! A snapshot that is damaged is passed over, and said so; the one before it will do, since the log is kept from the
-//! oldest one on. Nothing is removed by that, so that it can be looked at.
+//! A snapshot that is damaged, or that the disk cannot read, is passed over, and said so; the one before it will do, since
+//! the log is kept from the oldest one on. Nothing is removed by that, so that it can be looked at.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -184,6 +184,11 @@ fn choose<S: State, E: Environment>(
             Err(error @ Error::Snapshot { .. }) => {
                 tracing::warn!(%error, name, "a snapshot cannot be read: the one before is taken");
                 taking.unusable.push(name.clone());
+                restart.skipped.push((name, error));
+            }
+            // It may be read another time: it stays.
+            Err(error @ Error::Io { .. }) => {
+                tracing::warn!(%error, name, "a snapshot cannot be read: the one before is taken");
                 restart.skipped.push((name, error));
             }
             Err(error) => return Err(error),
