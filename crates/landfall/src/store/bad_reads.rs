@@ -11,7 +11,7 @@ use super::handle::Handle;
 use super::inspect::Opened;
 use super::record::Write;
 use super::verify::DamagedLeaf;
-use super::{KeyspaceOptions, StoreOptions, tree};
+use super::{KeyspaceOptions, Protection, StoreOptions, tree};
 use crate::environment::{Environment, System};
 use crate::fuzzing::memory::Memory;
 use crate::{Error, Options, Policy};
@@ -20,19 +20,22 @@ type World = System<Memory>;
 type Keyspace = Arc<tree::Keyspace<World>>;
 type Files = BTreeMap<String, Vec<u8>>;
 
-fn open(world: &World, buffer_percent: u8) -> Result<Handle<World>, Error> {
+fn options() -> StoreOptions {
     let log = Options::default()
         .segment_bytes(64 << 10)
         .buffer_bytes(4096)
         .max_unwritten_bytes(1024)
         .max_unsynced_bytes(1024);
-    let options = StoreOptions {
+    StoreOptions {
         memory_bytes: 16 << 10,
         policy: Policy::Group,
         log,
         ..StoreOptions::default()
-    };
-    Handle::open(world, options.buffer_percent(buffer_percent))
+    }
+}
+
+fn open(world: &World, buffer_percent: u8) -> Result<Handle<World>, Error> {
+    Handle::open(world, options().buffer_percent(buffer_percent))
 }
 
 fn with(files: Files) -> World {
@@ -258,5 +261,37 @@ fn whatever_number_of_a_data_file_is_taken_leaves_one_for_the_next() {
     for _ in 0..2 {
         let store = open(&world, 0).unwrap();
         assert_eq!(get(&store, &keyspace(&store, "rows"), 1).unwrap(), Some(1));
+    }
+}
+
+#[test]
+fn a_home_that_cannot_be_read_is_restored_from_its_copy() {
+    for protection in [Protection::Doublewrite, Protection::Image] {
+        let world = with(Files::new());
+        let options = options().protection(protection);
+        let home = KeyspaceOptions::default().leaf_bytes(512).in_place(true);
+        let rows = |store: &Handle<World>| store.shared.open_keyspace("rows", &home).unwrap();
+        let store = Handle::open(&world, options.clone()).unwrap();
+        for value in 0..4 {
+            (0..40).for_each(|number| put(&store, &rows(&store), number, value).unwrap());
+            checkpoint(&store).unwrap();
+        }
+        assert!(store.counters().home_bytes > 0);
+        let bad = place_of(&rows(&store), Some(1)) + 10;
+        // As the power leaves it.
+        let files = world.storage().files();
+        drop(store);
+        let world = with(files.clone());
+        fail(&world, "data-", bad);
+        let (seen, damage) = dumped(&world, "rows");
+        assert!(damage.is_empty() && seen.len() == 40 && seen.values().all(|&value| value == 3));
+        assert_eq!(world.storage().files(), files);
+        let store = Handle::open(&world, options.clone()).unwrap();
+        assert_eq!(store.restart.restored, 1, "{protection}");
+        // A drive puts elsewhere what is written anew.
+        fail(&world, "data-", u64::MAX);
+        let found = (0..40).map(|number| get(&store, &rows(&store), number).unwrap());
+        assert!(found.into_iter().all(|value| value == Some(3)));
+        assert!(store.verify().damage.is_empty(), "{protection}");
     }
 }

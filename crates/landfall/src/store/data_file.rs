@@ -131,34 +131,31 @@ impl<E: Environment> DataFile<E> {
         let read = self
             .file
             .read(buffer.bytes_mut(whole.clone()), pointer.offset);
-        read.map_err(Error::io(format!("read {}", self.name)))?;
-        let mut bytes = buffer.bytes(whole);
-        let mut raw = unseal(bytes, pointer, kind, control.store, false);
-        if raw.is_err()
-            && let Some(page) = self.torn.get(&pointer.offset)
-        {
-            raw = unseal(page, pointer, kind, control.store, false);
-            bytes = page;
+        let unsealed = |bytes: &[u8]| {
+            let raw = unseal(bytes, pointer, kind, control.store, false);
+            raw.map_err(|what| self.corrupt(pointer, what))
+        };
+        let raw = read
+            .map_err(Error::io(format!("read {}", self.name)))
+            .and_then(|()| unsealed(buffer.bytes(whole.clone())));
+        match (raw, self.torn.get(&pointer.offset)) {
+            (Ok(raw), _) => Ok((raw, buffer.bytes(whole).to_vec())),
+            (Err(_), Some(page)) => Ok((unsealed(page)?, page.clone())),
+            (Err(error), None) => Err(error),
         }
-        let raw = raw.map_err(|what| self.corrupt(pointer, what))?;
-        Ok((raw, bytes.to_vec()))
     }
 
-    /// The bytes of a page at its home; `None`: they are not what belongs there.
-    pub fn page_as_it_is(
-        &self,
-        pointer: Pointer,
-        control: &Control,
-    ) -> Result<Option<Vec<u8>>, Error> {
+    /// The bytes of a page at its home; `None`: they are not what belongs there, or the disk cannot read them.
+    pub fn page_as_it_is(&self, pointer: Pointer, control: &Control) -> Option<Vec<u8>> {
         let mut buffer = Buffer::new(pointer.extent(control.granule.into()) as usize);
         let whole = 0..buffer.capacity();
         let read = self
             .file
             .read(buffer.bytes_mut(whole.clone()), pointer.offset);
-        read.map_err(Error::io(format!("read {}", self.name)))?;
         let bytes = &buffer.bytes(whole)[..pointer.length as usize];
-        let is_right = unseal(bytes, pointer, Kind::Leaf, control.store, false).is_ok();
-        Ok(is_right.then(|| bytes.to_vec()))
+        let is_right =
+            read.is_ok() && unseal(bytes, pointer, Kind::Leaf, control.store, false).is_ok();
+        is_right.then(|| bytes.to_vec())
     }
 
     /// Writes pages where they belong, and makes them durable.

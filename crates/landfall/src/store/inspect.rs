@@ -35,7 +35,7 @@ pub struct StoreInspection {
     pub protection: ProtectionChoice,
     /// How many percent of what leaves take runs of changes may take.
     pub buffer_percent: u8,
-    /// Leaves that a power cut has torn, and that are restored when the store is opened.
+    /// Leaves that a power cut has torn, or the disk cannot read, and that are restored from their copies when the store is opened.
     pub torn_leaves: u64,
     /// Bytes of the data file.
     pub file_bytes: u64,

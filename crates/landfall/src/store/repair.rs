@@ -1,4 +1,5 @@
-//! What a power cut tore at a home, and what is there instead: a copy in the area of *doublewrite*, or an image in the log.
+//! What a power cut tore at a home, or the disk cannot read there, and what is there instead: a copy in the area of
+//! *doublewrite*, or an image in the log.
 //!
 //! A copy or an image counts only for a home to which the last checkpoint leads, and only if it is what that checkpoint wrote
 //! there, or newer: everything else is older, or of a leaf that has long gone.
@@ -74,7 +75,7 @@ impl Repairs {
                 if unseal(copy, pointer, Kind::Leaf, control.store, false).is_err() {
                     continue;
                 }
-                match data.page_as_it_is(pointer, control)? {
+                match data.page_as_it_is(pointer, control) {
                     Some(page) => drop(self.recent.insert(offset, page)),
                     None => {
                         self.recent.insert(offset, copy.to_vec());
@@ -101,7 +102,7 @@ impl Repairs {
             return Err(data.corrupt(pointer, "its image in the log makes no sense"));
         };
         let counts = unseal(&page, pointer, Kind::Leaf, control.store, false).is_ok();
-        if counts && data.page_as_it_is(pointer, control)?.is_none() {
+        if counts && data.page_as_it_is(pointer, control).is_none() {
             self.recent.insert(image.offset, page.clone());
             self.torn.insert(image.offset, page);
         }

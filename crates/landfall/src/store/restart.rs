@@ -48,7 +48,7 @@ pub struct StoreRestart {
     pub checkpoint: u64,
     /// Commits of the log that were applied again.
     pub commits: u64,
-    /// Leaves that a power cut had torn, and that are whole again.
+    /// Leaves that a power cut had torn, or the disk could not read, and that are whole again.
     pub restored: u64,
     /// How long reading the checkpoint took.
     pub load: Duration,
