@@ -6,9 +6,11 @@
 //! reads everything to compare.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fjall::compaction::Leveled;
 use fjall::config::CompressionPolicy;
 use fjall::{CompressionType, Keyspace, KeyspaceCreateOptions, PersistMode};
 
@@ -47,7 +49,7 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
             Setting {
                 name: "max_memtable_size",
                 default: Some("64M"),
-                about: "bytes of a memtable before it is written out",
+                about: "bytes of a memtable before it is written out; the levels follow from it",
                 always_shown: false,
             },
             Setting {
@@ -132,6 +134,10 @@ impl Fjall {
         let options = || {
             KeyspaceCreateOptions::default()
                 .max_memtable_size(self.max_memtable_size)
+                // A table is a memtable, as by default: else small memtables would all go into one level.
+                .compaction_strategy(Arc::new(
+                    Leveled::default().with_table_target_size(self.max_memtable_size),
+                ))
                 .data_block_compression_policy(compression)
         };
         let keyspace = database.keyspace(KEYSPACE, options)?;

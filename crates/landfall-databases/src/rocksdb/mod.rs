@@ -46,7 +46,7 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
             Setting {
                 name: "write_buffer_size",
                 default: Some("64M"),
-                about: "bytes of a memtable before it is written out",
+                about: "bytes of a memtable before it is written out; the levels follow from it",
                 always_shown: false,
             },
             Setting {

@@ -38,6 +38,9 @@ fn options(settings: &Settings) -> Options {
     options.set_recycle_log_file_num(settings.recycled_logs);
     options.set_enable_pipelined_write(settings.is_pipelined);
     options.set_write_buffer_size(settings.write_buffer_size);
+    // In the library's own proportion: else small memtables would all go into one level.
+    options.set_target_file_size_base(settings.write_buffer_size as u64);
+    options.set_max_bytes_for_level_base(4 * settings.write_buffer_size as u64);
     options.set_use_direct_reads(settings.is_direct);
     options.set_use_direct_io_for_flush_and_compaction(settings.is_direct);
     options.set_compression_type(match settings.compression {

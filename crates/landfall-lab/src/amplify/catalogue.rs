@@ -375,8 +375,7 @@ pub(super) fn linked_in(plan: &Plan) -> impl Iterator<Item = Entry> {
             part: Part::Databases,
             name: database.name.to_owned(),
             database: database.name,
-            // The memtable decides how large the newest files of a tree are: as in the run. Its levels have the sizes that
-            // the library gives them.
+            // The memtable decides how large the files and levels of a tree are: as in the run.
             loaded_with: sizes
                 .map(|&(key, bytes)| (key.to_owned(), bytes.to_string()))
                 .collect(),
