@@ -8,6 +8,7 @@ mod curve;
 mod engines;
 mod picture;
 mod place;
+mod probe;
 mod results;
 mod rows;
 mod workloads;

@@ -8,6 +8,7 @@ use super::{MEMORY, ROWS};
 use crate::Fallible;
 use crate::contest::{Common, count, nanos, prepare, timed, times};
 use crate::place::{self, Meter};
+use crate::probe::{self, Slow};
 
 #[derive(Args)]
 pub struct Options {
@@ -22,6 +23,9 @@ pub struct Options {
     /// Seconds after which it is enough, though fewer updates were made
     #[arg(long, value_parser = count::<u64>)]
     seconds: Option<u64>,
+    /// Tell of the slowest commits whether the machine or the disk was slow, by two threads that look all the time
+    #[arg(long)]
+    probe: bool,
     /// Updates of a commit
     #[arg(long, default_value_t = 100, value_parser = count::<u64>)]
     batch: u64,
@@ -52,19 +56,30 @@ pub fn run(options: &Options) -> Fallible<()> {
         let mut commits = times()?;
         let mut updates = 0;
         let most = options.seconds.map(Duration::from_secs);
-        let updated = timed(|| {
-            let start = Instant::now();
-            while updates < options.updates && most.is_none_or(|most| start.elapsed() < most) {
-                let numbers = updates..options.updates.min(updates + options.batch);
-                updates = numbers.end;
-                let mut writes =
-                    numbers.map(|number| rows.write(random.u64(0..options.rows), number + 1));
-                let begin = Instant::now();
-                engine.commit(&mut writes, options.durable)?;
-                commits.record(nanos(begin))?;
-            }
-            engine.sync()
-        })?;
+        let mut slow = Slow::default();
+        let start = Instant::now();
+        let mut update = || {
+            timed(|| {
+                while updates < options.updates && most.is_none_or(|most| start.elapsed() < most) {
+                    let numbers = updates..options.updates.min(updates + options.batch);
+                    updates = numbers.end;
+                    let mut writes =
+                        numbers.map(|number| rows.write(random.u64(0..options.rows), number + 1));
+                    let begin = Instant::now();
+                    engine.commit(&mut writes, options.durable)?;
+                    commits.record(nanos(begin))?;
+                    slow.note(begin, begin.elapsed());
+                }
+                engine.sync()
+            })
+        };
+        let updated = if options.probe {
+            let (updated, beside) = probe::beside(turn.parent(), update)?;
+            beside.tell(start, &slow);
+            updated
+        } else {
+            update()?
+        };
         turn.tell_rate("updates", updates, updated);
         turn.tell_times("commit", &commits);
         turn.tell("commit max", "µs", commits.max() as f64 / 1e3);
