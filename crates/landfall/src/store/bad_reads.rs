@@ -9,7 +9,9 @@ use super::control::{CONTROL_NAME, COPY};
 use super::data_file::data_name;
 use super::handle::Handle;
 use super::inspect::Opened;
+use super::iterate::{Bounds, Own, Range};
 use super::record::Write;
+use super::snapshots::View;
 use super::verify::DamagedLeaf;
 use super::{KeyspaceOptions, Protection, StoreOptions, tree};
 use crate::environment::{Environment, System};
@@ -293,5 +295,34 @@ fn a_home_that_cannot_be_read_is_restored_from_its_copy() {
         let found = (0..40).map(|number| get(&store, &rows(&store), number).unwrap());
         assert!(found.into_iter().all(|value| value == Some(3)));
         assert!(store.verify().damage.is_empty(), "{protection}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_of_a_range_is_said_by_who_needs_it() {
+    // The first leaf, or the newest run.
+    for bad in [Some(0), None] {
+        let world = with(Files::new());
+        let store = open(&world, 100).unwrap();
+        let rows = keyspace(&store, "rows");
+        for value in 0..2 {
+            (0..40).for_each(|number| put(&store, &rows, number, value).unwrap());
+            checkpoint(&store).unwrap();
+        }
+        store.shared.close().unwrap();
+        drop((store, rows));
+        // Nothing of it is in memory.
+        let store = Arc::new(open(&world, 100).unwrap());
+        let rows = keyspace(&store, "rows");
+        fail(&world, "data-", place_of(&rows, bad) + 10);
+        let scan = || {
+            let (view, all) = (Arc::new(View::new(&store)), Bounds::of::<&[u8]>(&..));
+            let mut range = Range::new(view, rows.clone(), all, Own::default());
+            std::iter::from_fn(|| range.next()).collect::<Result<Vec<_>, Error>>()
+        };
+        assert!(matches!(scan(), Err(Error::Io { .. })), "{bad:?}");
+        fail(&world, "data-", u64::MAX);
+        let found = scan().unwrap();
+        assert!(found.len() == 40 && found.iter().all(|(_, value)| value[0] == 1));
     }
 }

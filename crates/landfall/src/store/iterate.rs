@@ -312,6 +312,13 @@ impl<E: Environment> Range<E> {
         drop(groups);
         let mut in_runs = Vec::with_capacity(runs.len());
         if !planted!(shared.environment, ScanForgetsRuns) {
+            if !runs.is_empty() {
+                let last = self.leaf.as_ref().map(|(last, _)| last);
+                let is_new =
+                    |page: &&Arc<Page<E>>| last.is_none_or(|last| !Arc::ptr_eq(last, page));
+                let leaf = page.as_ref().filter(is_new);
+                shared.read_first(&runs, leaf, keys.borrow(), backwards)?;
+            }
             for run in runs.iter() {
                 let part = run.part(&**shared, keys.borrow(), most, backwards)?;
                 keys.end_with(part.last.as_deref(), backwards);

@@ -7,7 +7,7 @@
 //!   `homes` writes leaves again where they are, as a `protection` says, and `repair` finds what was torn by that;
 //!   `extents` says which bytes of the data file are free, `cache` which leaves are kept in memory;
 //! - `keyspace` and `sessions` are what users have of it, `handle` is what any of them keeps open;
-//! - `shared` is what all users share, and committing; `reading` is looking, `keyspaces` makes and removes them, `due` says when
+//! - `shared` is what all users share, and committing; `reading` is looking, `readers` read several pages at a time, `keyspaces` makes and removes them, `due` says when
 //!   a checkpoint is; `snapshots` who reads as of which commit, `piece` what
 //!   they see, `iterate` goes through keys, `transaction` commits only if nobody came between;
 //! - `checkpoint` writes changes into leaves, by `groups` whose leaves `merge` makes, or less where there is `no_space`; `restart` opens a store, `replay` reads what was
@@ -54,6 +54,7 @@ mod public;
 #[cfg(all(test, target_os = "linux"))]
 mod range_removals;
 mod read_ahead;
+mod readers;
 mod reading;
 mod rebuild;
 pub(crate) mod record;

@@ -10,16 +10,9 @@ use super::leaf::Leaf;
 use super::removed::Removed;
 use super::runs::sources::Sources;
 use super::shared::Shared;
-use super::together::together;
 use super::tree::{Page, Slot};
 use crate::Error;
 use crate::environment::{Buffer, Environment};
-
-/// Leaves that are being read at the same time.
-#[cfg(not(test))]
-const READERS: usize = 8;
-#[cfg(test)]
-const READERS: usize = 2;
 
 pub(super) struct ReadAhead<E: Environment> {
     store: Arc<Shared<E>>,
@@ -68,34 +61,17 @@ impl<E: Environment> ReadAhead<E> {
             bytes <= self.store.at_hand()
         });
         let pages: Vec<_> = [page].into_iter().chain(others).cloned().collect();
-        // Memory that a helper took and this thread gives back would stay with the helper's share of the allocator.
-        let room = |page: &Arc<Page<E>>| E::mutex(Some(self.store.room_for(page.pointer)));
-        let all: Arc<Vec<_>> = Arc::new(pages.iter().map(room).collect());
-        let (store, pages_of_all, bytes_of_all) = (self.store.clone(), pages.clone(), all.clone());
-        let read = move |index: usize| {
-            let mut bytes = E::lock(&bytes_of_all[index]);
-            let pointer = pages_of_all[index].pointer;
-            let read = bytes
-                .as_mut()
-                .map_or(Ok(()), |bytes| store.read_bytes(pointer, bytes));
-            if read.is_err() && index > 0 {
+        for (index, (read, bytes)) in pages
+            .iter()
+            .zip(self.store.read_together(&pages)?)
+            .enumerate()
+        {
+            match bytes {
+                Ok(bytes) => drop(self.read.insert(read.pointer.offset, bytes)),
+                Err(error) if index == 0 => return Err(error),
                 // It is said when that one is asked for, if it still cannot be read.
-                *bytes = None;
-                return Ok(());
+                Err(_) => {}
             }
-            read
-        };
-        together(
-            &self.store.environment,
-            "landfall-leaves",
-            READERS,
-            pages.len(),
-            read,
-        )?;
-        for (page, bytes) in pages.iter().zip(all.iter()) {
-            let bytes = E::lock(bytes).take();
-            self.read
-                .extend(bytes.map(|bytes| (page.pointer.offset, bytes)));
         }
         let bytes = self.read.remove(&page.pointer.offset);
         let bytes = bytes.ok_or_else(|| Error::broken("a leaf was read and is not there"))?;

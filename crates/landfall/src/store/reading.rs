@@ -108,12 +108,18 @@ impl<E: Environment> Shared<E> {
         if let Some(leaf) = page.cached() {
             return Ok(leaf);
         }
-        let leaf = Arc::new(self.read_leaf(page)?);
+        let leaf = self.read_leaf(page)?;
+        Ok(self.keep_leaf(page, leaf))
+    }
+
+    /// Keeps a leaf that was read in memory, as long as there is room.
+    pub fn keep_leaf(&self, page: &Arc<Page<E>>, leaf: Leaf) -> Arc<Leaf> {
+        let leaf = Arc::new(leaf);
         let keys = leaf.entries().map(|entry| entry.key);
         page.keep_filter(leaf.len(), keys, self.most_filters());
         self.cache.keep(page, leaf.clone());
         self.fit_leaves();
-        Ok(leaf)
+        leaf
     }
 
     /// Reads a leaf that is kept nowhere.

@@ -22,6 +22,7 @@ use super::keyspaces::Keyspaces;
 use super::options::{StoreBuffer, StoreOptions};
 use super::page::{Kind, Pointer};
 use super::protection::{Protection, ProtectionChoice};
+use super::readers::READERS;
 use super::repair::Repairs;
 use super::replay::{Mistakes, Replay};
 use super::root::{Root, Span, take_leaves};
@@ -29,7 +30,7 @@ use super::runs::entry::RunEntry;
 use super::runs::{Run, Runs};
 use super::shared::Shared;
 use super::snapshots::Committing;
-use super::together::Helper;
+use super::together::Helpers;
 use super::tree::{Group, Keyspace, Leaves, Page, Slot};
 use crate::environment::{Environment, File, Storage, planted};
 use crate::log::Handle as Log;
@@ -392,7 +393,9 @@ pub(super) fn open<E: Environment>(
             most_groups: usize::MAX,
             failure: None,
         }),
-        helper: Helper::new(),
+        helper: Helpers::new(1),
+        readers: Helpers::new(READERS),
+        has_readers: AtomicBool::new(false),
         work: E::mutex(Work {
             is_closing: false,
             tried: 0,

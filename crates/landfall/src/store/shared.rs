@@ -26,7 +26,7 @@ use super::options::StoreOptions;
 use super::record::{OrderedWrites, Write, Writes};
 use super::runs::auto::Auto;
 use super::snapshots::Committing;
-use super::together::Helper;
+use super::together::Helpers;
 use super::transaction::Checks;
 use super::tree::{Keyspace, Place, group_of, parts_of};
 use super::{MOST_KEY, MOST_VALUE};
@@ -62,7 +62,10 @@ pub(crate) struct Shared<E: Environment> {
     pub changes: AtomicUsize,
     pub checkpoints: E::Mutex<Checkpoints<E>>,
     /// Writes groups as well, for whoever makes a checkpoint.
-    pub helper: Helper<E>,
+    pub helper: Helpers<E>,
+    /// Read pages as well, once somebody has needed several at a time.
+    pub readers: Helpers<E>,
+    pub has_readers: AtomicBool,
     pub work: E::Mutex<Work<E::Thread>>,
     /// A checkpoint was asked for, and none has begun since; set under the lock of `work`.
     pub is_due: AtomicBool,
@@ -409,6 +412,7 @@ impl<E: Environment> Shared<E> {
         self.due.wake_all();
         self.room.wake_all();
         self.helper.end();
+        self.readers.end();
         self.closing.notify_all();
         threads.into_iter().for_each(E::join);
         // Who has a keyspace may be in the middle of a commit, or of a checkpoint that it needed. It ends that first: once the directory

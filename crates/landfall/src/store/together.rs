@@ -4,28 +4,52 @@
 //! and those that were begun are waited for. Without helpers the caller does all of them.
 //!
 //! Helpers of [`together`] are started for it, and are to allocate little: whoever starts takes any share of the allocator, and what
-//! each share once had at its peak it keeps. A [`Helper`] stays, for work that takes memory.
+//! each share once had at its peak it keeps. [`Helpers`] stay: for work that takes memory, or that comes often.
 
+use std::collections::VecDeque;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use crate::Error;
 use crate::environment::Environment;
 
+#[derive(Default)]
 struct Progress {
     begun: usize,
     ended: usize,
     failure: Option<Error>,
+    has_panicked: bool,
 }
 
 struct Work<E: Environment, W> {
     pieces: usize,
     progress: E::Mutex<Progress>,
+    /// All that were begun have ended.
+    ended: E::Condvar,
     work: W,
 }
 
-impl<E: Environment, W: Fn(usize) -> Result<(), Error>> Work<E, W> {
+/// That a piece has ended, also by a panic.
+struct Piece<'w, E: Environment, W>(&'w Work<E, W>);
+
+impl<E: Environment, W> Drop for Piece<'_, E, W> {
+    fn drop(&mut self) {
+        let mut progress = E::lock(&self.0.progress);
+        progress.ended += 1;
+        progress.has_panicked |= std::thread::panicking();
+        if progress.ended == progress.begun {
+            E::notify_all(&self.0.ended);
+        }
+    }
+}
+
+/// What others may help with.
+trait Job: Send + Sync {
     /// Does one piece after the other that nobody has begun.
+    fn take_part(&self);
+}
+
+impl<E: Environment, W: Fn(usize) -> Result<(), Error> + Send + Sync> Job for Work<E, W> {
     fn take_part(&self) {
         loop {
             let mut progress = E::lock(&self.progress);
@@ -35,39 +59,37 @@ impl<E: Environment, W: Fn(usize) -> Result<(), Error>> Work<E, W> {
             }
             progress.begun += 1;
             drop(progress);
-            let done = (self.work)(index);
-            let mut progress = E::lock(&self.progress);
-            progress.ended += 1;
-            if let Err(error) = done {
-                progress.failure.get_or_insert(error);
+            let piece = Piece(self);
+            if let Err(error) = (self.work)(index) {
+                E::lock(&self.progress).failure.get_or_insert(error);
             }
+            drop(piece);
         }
     }
 }
 
 impl<E: Environment, W> Work<E, W> {
     fn new(pieces: usize, work: W) -> Arc<Work<E, W>> {
-        let progress = Progress {
-            begun: 0,
-            ended: 0,
-            failure: None,
-        };
         Arc::new(Work {
             pieces,
-            progress: E::mutex(progress),
+            progress: E::mutex(Progress::default()),
+            ended: E::condvar(),
             work,
         })
     }
 
-    /// What came of it, once nobody takes part any more.
+    /// What came of it, once all pieces that were begun have ended.
     fn outcome(&self) -> Result<(), Error> {
         let mut progress = E::lock(&self.progress);
+        while progress.ended < progress.begun {
+            progress = E::wait(&self.ended, progress);
+        }
         let failure = progress.failure.take();
-        let has_panicked = progress.ended < progress.begun;
+        let has_panicked = progress.has_panicked;
         drop(progress);
         if has_panicked {
             // It has told of itself. What it leaves is not trusted, as if it had been the caller.
-            resume_unwind(Box::new("a thread of a checkpoint panicked"));
+            resume_unwind(Box::new("a thread of the store panicked"));
         }
         failure.map_or(Ok(()), Err)
     }
@@ -93,94 +115,81 @@ pub(super) fn together<E: Environment>(
     all.outcome()
 }
 
-type Job = Box<dyn FnOnce() + Send>;
-
 struct Inbox {
-    /// It has not begun.
-    job: Option<Job>,
-    is_busy: bool,
+    /// Which nobody has begun to help with: one for each helper that is wanted.
+    jobs: VecDeque<Arc<dyn Job>>,
     /// No further job is begun.
     is_over: bool,
 }
 
-/// A thread that waits for something to help with. One job at a time is given to it.
-pub(crate) struct Helper<E: Environment> {
+/// Threads that wait for something to help with, at most so many. Those that have panicked are missed.
+pub(crate) struct Helpers<E: Environment> {
+    most: usize,
     inbox: E::Mutex<Inbox>,
     changed: E::Condvar,
 }
 
-/// That a job has ended, also by a panic, which ends the thread.
-struct Ended<'h, E: Environment>(&'h Helper<E>);
-
-impl<E: Environment> Drop for Ended<'_, E> {
-    fn drop(&mut self) {
-        let mut inbox = E::lock(&self.0.inbox);
-        inbox.is_busy = false;
-        inbox.is_over |= std::thread::panicking();
-        E::notify_all(&self.0.changed);
-    }
-}
-
-impl<E: Environment> Helper<E> {
-    pub fn new() -> Helper<E> {
-        Helper {
+impl<E: Environment> Helpers<E> {
+    pub fn new(most: usize) -> Helpers<E> {
+        Helpers {
+            most,
             inbox: E::mutex(Inbox {
-                job: None,
-                is_busy: false,
+                jobs: VecDeque::new(),
                 is_over: false,
             }),
             changed: E::condvar(),
         }
     }
 
-    /// What its thread does, until it is over.
+    /// What each of the threads does, until it is over.
     pub fn work(&self) {
         let mut inbox = E::lock(&self.inbox);
         while !inbox.is_over {
-            let Some(job) = inbox.job.take() else {
+            let Some(job) = inbox.jobs.pop_front() else {
                 inbox = E::wait(&self.changed, inbox);
                 continue;
             };
-            inbox.is_busy = true;
             drop(inbox);
-            let ended = Ended(self);
-            job();
-            drop(ended);
+            job.take_part();
+            drop(job);
             inbox = E::lock(&self.inbox);
         }
     }
 
-    /// It begins nothing more.
+    /// They begin nothing more.
     pub fn end(&self) {
         let mut inbox = E::lock(&self.inbox);
         inbox.is_over = true;
-        inbox.job = None;
+        let jobs = std::mem::take(&mut inbox.jobs);
         drop(inbox);
         E::notify_all(&self.changed);
+        drop(jobs);
     }
 
-    /// Has `work` done for each number below `pieces`, by this thread and the helper's.
+    /// Has `work` done for each number below `pieces`, by this thread and those of the helpers that are free.
     pub fn together(
         &self,
         pieces: usize,
         work: impl Fn(usize) -> Result<(), Error> + Send + Sync + 'static,
     ) -> Result<(), Error> {
         let all = Work::<E, _>::new(pieces, work);
-        if pieces > 1 {
-            let theirs = all.clone();
+        let wanted = self.most.min(pieces.saturating_sub(1));
+        let is_own = |job: &Arc<dyn Job>| std::ptr::addr_eq(Arc::as_ptr(job), Arc::as_ptr(&all));
+        if wanted > 0 {
             let mut inbox = E::lock(&self.inbox);
-            assert!(inbox.job.is_none() && !inbox.is_busy, "one job at a time");
-            inbox.job = Some(Box::new(move || theirs.take_part()));
-            E::notify_all(&self.changed);
+            if !inbox.is_over {
+                inbox
+                    .jobs
+                    .extend((0..wanted).map(|_| all.clone() as Arc<dyn Job>));
+            }
+            drop(inbox);
+            (0..wanted).for_each(|_| E::notify_one(&self.changed));
         }
         all.take_part();
-        let mut inbox = E::lock(&self.inbox);
-        // If it has not begun there is nothing left for it.
-        inbox.job = None;
-        while inbox.is_busy {
-            inbox = E::wait(&self.changed, inbox);
+        if wanted > 0 {
+            // There is nothing left for those that have not begun.
+            E::lock(&self.inbox).jobs.retain(|job| !is_own(job));
         }
-        drop(inbox);
         all.outcome()
     }
 }
@@ -195,11 +204,11 @@ mod tests {
     use crate::environment::System;
     use crate::fuzzing::memory::Memory;
 
-    type Own = Helper<System<Memory>>;
+    type Own = Helpers<System<Memory>>;
 
     /// With a helper whose thread runs, and ends with it.
     fn with_helper(test: impl FnOnce(&Arc<Own>)) {
-        let helper = Arc::new(Own::new());
+        let helper = Arc::new(Own::new(1));
         let own = helper.clone();
         let thread = thread::spawn(move || own.work());
         test(&helper);

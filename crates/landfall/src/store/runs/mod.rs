@@ -25,7 +25,7 @@ mod public;
 pub(super) mod sources;
 pub(super) mod write;
 
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::sync::{Arc, OnceLock};
 
 use self::entry::{BlockEntry, RunEntry, decode_index, fingerprint};
@@ -96,6 +96,38 @@ impl<E: Environment> Index<E> {
     }
 }
 
+impl<E: Environment> Index<E> {
+    /// The blocks that may have keys of a range.
+    fn of_keys(&self, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Range<usize> {
+        let first = match range.0 {
+            Bound::Unbounded => 0,
+            Bound::Included(key) | Bound::Excluded(key) => self.blocks.of_key(key).unwrap_or(0),
+        };
+        let end = match range.1 {
+            Bound::Unbounded => self.blocks.len(),
+            Bound::Included(key) | Bound::Excluded(key) => {
+                self.blocks.of_key(key).map_or(0, |block| block + 1)
+            }
+        };
+        first..end
+    }
+
+    /// The block with which [`part`](Run::part) begins, if there is one.
+    pub fn first_of(
+        &self,
+        range: (Bound<&[u8]>, Bound<&[u8]>),
+        backwards: bool,
+    ) -> Option<&Arc<Page<E>>> {
+        let mut places = self.of_keys(range);
+        let place = if backwards {
+            places.next_back()
+        } else {
+            places.next()
+        };
+        place.map(|place| &self.blocks[place].page)
+    }
+}
+
 impl<E: Environment> Run<E> {
     /// One that is on the disk, in this extent.
     pub fn new(entry: RunEntry, extent: Extent<E>) -> Arc<Run<E>> {
@@ -158,16 +190,7 @@ impl<E: Environment> Run<E> {
     ) -> Result<Part, Error> {
         let index = self.index(reader)?;
         let blocks = &index.blocks;
-        let first = match range.0 {
-            Bound::Unbounded => 0,
-            Bound::Included(key) | Bound::Excluded(key) => blocks.of_key(key).unwrap_or(0),
-        };
-        let end = match range.1 {
-            Bound::Unbounded => blocks.len(),
-            Bound::Included(key) | Bound::Excluded(key) => {
-                blocks.of_key(key).map_or(0, |block| block + 1)
-            }
-        };
+        let Range { start: first, end } = index.of_keys(range);
         let mut found = Vec::new();
         let mut count = 0;
         for step in first..end {
