@@ -152,9 +152,9 @@ pub(super) fn is_at_risk(filesystem: &Filesystem, series: &Series) -> bool {
 /// What is written beside the cheapest way that lost nothing, where these cannot be told from it.
 fn named_as(equals: &[Timed<'_>]) -> &'static str {
     if equals.is_empty() {
-        "cheapest safe"
+        "the cheapest safe way"
     } else {
-        "among the cheapest safe"
+        "one of the cheapest safe ways"
     }
 }
 
@@ -174,14 +174,14 @@ pub(crate) fn proving_in_short() -> String {
     format!("simulated power cuts, {}", duration_text(took))
 }
 
-/// `8 KiB writes a second, 1 thread`.
+/// `Writes of 8 KiB a second, 1 thread`.
 fn writes_of(series: &Series) -> String {
     let threads = match series.axes.threads {
         None | Some(1) => "1 thread".to_owned(),
         Some(some) => format!("{some} threads"),
     };
     format!(
-        "{} writes a second, {threads}",
+        "Writes of {} a second, {threads}",
         series.axes.text(Axis::Size)
     )
 }
