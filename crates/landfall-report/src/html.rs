@@ -188,6 +188,32 @@ impl Filled<'_> {
         }
     }
 
+    fn is_right(group: &&AdvisedGroup) -> bool {
+        let mut settings = group.settings.iter();
+        settings.all(|one| one.heading.tone != Tone::Good)
+    }
+
+    /// Systems of which something is to be changed.
+    fn to_change(&self) -> Vec<&AdvisedGroup> {
+        let groups = self.page.advised.groups.iter();
+        groups.filter(|group| !Self::is_right(group)).collect()
+    }
+
+    /// The others.
+    fn right(&self) -> Vec<&AdvisedGroup> {
+        self.page
+            .advised
+            .groups
+            .iter()
+            .filter(Self::is_right)
+            .collect()
+    }
+
+    fn names(groups: &[&AdvisedGroup]) -> String {
+        let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+        names.join(", ")
+    }
+
     /// Whether anything is said of what to change.
     fn advises(&self) -> bool {
         let advised = &self.page.advised;
@@ -256,6 +282,11 @@ impl Filled<'_> {
     fn notes(&self) -> Vec<&Notice> {
         let notices = self.page.notices.iter();
         notices.filter(|one| one.weight == Weight::Note).collect()
+    }
+
+    /// No more than a fold would save.
+    fn are_few(notes: &[&Notice]) -> bool {
+        notes.len() <= 3
     }
 
     /// What there is on the page, and where.

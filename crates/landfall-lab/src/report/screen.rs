@@ -105,10 +105,9 @@ pub fn screen(results: &Results, proofs: &[Block], kept: Kept<'_>, detail: Detai
 /// Where, on what and for how long.
 fn measured(results: &Results) -> String {
     let directory = &results.directory;
-    let place = facts::place(&results.filesystem);
     let place = match results.site.text() {
-        Some(made) => format!("On {made}, made in {directory}: {place}"),
-        None => format!("In {directory}: {place}"),
+        Some(made) => format!("On {made}, made in {directory}"),
+        None => format!("In {directory}: {}", facts::place(&results.filesystem)),
     };
     format!("{place}; {}.", effort(results))
 }
@@ -135,7 +134,7 @@ fn claims(results: &Results, detail: Detail) -> Option<Block> {
         let cells = cells.into_iter().chain([verdict]);
         Row::of(claim.statement.as_str(), cells)
     });
-    let mut columns: Vec<Column> = ["holds for", "here"].map(Column::new).into();
+    let mut columns: Vec<Column> = ["holds if", "here"].map(Column::new).into();
     columns.push(Column::text(""));
     let sources: BTreeSet<&str> = shown.iter().map(|claim| claim.source.as_str()).collect();
     let title = match sources.len() {

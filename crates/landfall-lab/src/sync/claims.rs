@@ -51,7 +51,7 @@ static CLAIMS: [Claim<Strategy>; 8] = [
     Claim {
         published: Published {
             id: "overwrite-four-times-append",
-            statement: "Overwriting is 4 times as fast as appending",
+            statement: "Appending takes 4 times as long",
             source: SOURCE,
             value: Some(12_330.0 / 3_086.0),
             band: Band::between(3.0, 5.33),
@@ -75,7 +75,7 @@ static CLAIMS: [Claim<Strategy>; 8] = [
     Claim {
         published: Published {
             id: "at-once-costs-half",
-            statement: "Zeros just written are overwritten at half the rate",
+            statement: "Just-written zeros halve the rate",
             source: SOURCE,
             value: Some(6_569.0 / 12_330.0),
             band: Band::between(0.4, 0.67),
@@ -87,7 +87,7 @@ static CLAIMS: [Claim<Strategy>; 8] = [
     Claim {
         published: Published {
             id: "settled-as-overwrite",
-            statement: "Overwriting settled zeros runs at full speed",
+            statement: "Settled zeros are at full speed",
             source: SOURCE,
             value: Some(11_670.0 / 12_330.0),
             band: Band::between(0.9, 1.1),
@@ -99,7 +99,7 @@ static CLAIMS: [Claim<Strategy>; 8] = [
     Claim {
         published: Published {
             id: "preallocating-under-load-costs-half",
-            statement: "Preallocating 64 MiB at a time halves the rate",
+            statement: "Preallocating 64 MiB halves the rate",
             source: SOURCE,
             value: Some(6_569.0 / 12_330.0),
             band: Band::between(0.4, 0.67),
@@ -111,7 +111,7 @@ static CLAIMS: [Claim<Strategy>; 8] = [
     Claim {
         published: Published {
             id: "fallocate-makes-it-free",
-            statement: "fallocate'd space is as fast as written blocks",
+            statement: "fallocate'd is as fast as written",
             source: DISCUSSION,
             value: None,
             band: Band::at_least(0.9),
@@ -123,7 +123,7 @@ static CLAIMS: [Claim<Strategy>; 8] = [
     Claim {
         published: Published {
             id: "copy-on-write-is-indifferent",
-            statement: "Copy-on-write: overwriting costs what appending does",
+            statement: "Overwriting costs what appending does",
             source: SOURCE,
             value: Some(1.0),
             band: Band::between(0.8, 1.25),
@@ -135,7 +135,7 @@ static CLAIMS: [Claim<Strategy>; 8] = [
     Claim {
         published: Published {
             id: "partial-page-must-be-read",
-            statement: "An unaligned write of cold pages costs a read",
+            statement: "An unaligned cold write costs a read",
             source: DISCUSSION,
             value: None,
             band: Band::at_least(0.9),

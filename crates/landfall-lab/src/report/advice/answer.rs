@@ -17,6 +17,7 @@ use crate::numbers::NOTHING;
 /// The columns of changes; the last one only where something was proven.
 const COLUMNS: [&str; 4] = ["from", "to", "times as fast", "lost in"];
 const GAIN: &str = "times as fast: 'to' against 'from', with its 95% interval.";
+const UNKNOWN: &str = "How much slower that is, these systems were not measured here to tell: the commands for it are below.";
 const LOSS: &str = "lost in: simulated power cuts that lost data with 'from'.";
 /// Columns for the settings of a system that are right as they are.
 const RIGHT: usize = 60;
@@ -142,29 +143,40 @@ pub(super) fn changes(advice: &Advice, scope: &Scope) -> Option<Table> {
             rows.extend([first].into_iter().chain(own).flat_map(change));
         }
     }
-    let known: Vec<Basis> = changes.iter().flat_map(bases).collect();
-    let is_proven = changes.iter().any(|change| change.proof.is_some());
-    let (columns, meaning) = if is_proven {
-        (COLUMNS.as_slice(), format!("{GAIN} {LOSS}"))
-    } else {
-        for row in &mut rows {
-            if let Row::Cells { cells, .. } = row {
-                cells.pop();
-            }
+    // What plain writes lost says of no system more than what its setting risks.
+    let gains = changes
+        .iter()
+        .filter_map(|change| Some(change.gain.as_ref()?.basis));
+    let losses = changes
+        .iter()
+        .filter_map(|change| Some(change.proof?.basis));
+    let (gains, losses): (Vec<Basis>, Vec<Basis>) = (gains.collect(), losses.collect());
+    let is_proven = losses.iter().any(|basis| *basis != Basis::Writes);
+    let is_shown = [true, true, !gains.is_empty(), is_proven];
+    for row in &mut rows {
+        if let Row::Cells { cells, .. } = row {
+            let mut shown = is_shown.iter();
+            cells.retain(|_| shown.next().is_none_or(|shown| *shown));
         }
-        (&COLUMNS[..3], GAIN.to_owned())
-    };
+    }
     let title = "What to change here";
-    let columns = columns.iter().copied().map(Column::text).collect();
+    let columns = COLUMNS.iter().zip(is_shown).filter(|(_, shown)| *shown);
+    let columns = columns.map(|(name, _)| Column::text(*name)).collect();
     let mut table = Table::new(title, title, columns).with_rows(rows);
-    table.note(format!("{meaning} {}", legend(&known)).trim_end());
+    let mut known = Vec::new();
+    match (gains.is_empty(), is_proven) {
+        (true, false) => table.note(UNKNOWN),
+        (true, true) => table.note(LOSS),
+        (false, false) => table.note(GAIN),
+        (false, true) => table.note(format!("{GAIN} {LOSS}")),
+    }
+    known.extend(gains);
+    known.extend(losses.into_iter().filter(|_| is_proven));
+    let legend = legend(&known);
+    if !legend.is_empty() {
+        table.note(legend);
+    }
     (!changes.is_empty()).then_some(table)
-}
-
-fn bases(change: &Change<'_>) -> impl Iterator<Item = Basis> + use<> {
-    let gain = change.gain.as_ref().map(|gain| gain.basis);
-    let proof = change.proof.map(|proof| proof.basis);
-    gain.into_iter().chain(proof)
 }
 
 fn change(change: &Change<'_>) -> Vec<Row> {
@@ -186,7 +198,7 @@ fn change(change: &Change<'_>) -> Vec<Row> {
     let said = if change.risk.is_empty() {
         setting.because.clone()
     } else {
-        format!("{} risks: {}", change.from, change.risk)
+        format!("{}={} risks {}", setting.setting, change.from, change.risk)
     };
     let said = [said, also_lost(change), setting.by_hand.clone()];
     let said = said.into_iter().filter(|sentence| !sentence.is_empty());

@@ -77,9 +77,9 @@ fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>], more:
     let tied = equals.first().map(|(other, rate)| {
         let (other, rate) = (way(other), thousands(rate.median));
         match equals.len() {
-            1 => format!(" Within the error {other} ({rate}) is as fast: this is the simpler."),
+            1 => format!(" Chance may be why {other} ({rate}) is not as fast."),
             more => format!(
-                " Within the error {more} other ways are as fast, {other} ({rate}) among them: this is the simplest."
+                " Chance may be why {more} other ways are not as fast, such as {other} ({rate})."
             ),
         }
     });

@@ -109,7 +109,7 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
     }
     if best.is_some() {
         let why = if has_equals {
-            "the simplest of those that tie with the fastest"
+            "one of the cheapest safe ways"
         } else {
             "the way that the text above names"
         };
@@ -256,7 +256,7 @@ pub(super) fn of(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         figures.push(figure("safety-others", title, others, None, by_key));
     }
     let introduction = format!(
-        "How fast each way of writing is, and in how many simulated power cuts it lost a write that had been acknowledged: 240/300 is 240 of 300. {}",
+        "How fast each way of writing is, and in how many simulated power cuts it lost a write that had been acknowledged: 299/300 is in 299 of 300. {}",
         place(results, sync)
     );
     Chapter::of_figures("Cost against safety", introduction, figures)
@@ -266,8 +266,10 @@ pub(super) fn of(results: &Results, sync: &SyncResults) -> Option<Chapter> {
 fn named(series: &Series) -> String {
     let axes = &series.axes;
     let method = match axes.sync_method {
-        Some(method) if method.call == SyncCall::None && method.direct => "direct, no sync".into(),
-        Some(method) if method.call == SyncCall::None => "no sync".into(),
+        Some(method) if method.call == SyncCall::None && method.direct => {
+            "direct, not synced".into()
+        }
+        Some(method) if method.call == SyncCall::None => "not synced".into(),
         _ => axes.text(Axis::Method),
     };
     format!("{}, {method}", axes.text(Axis::Allocation))
@@ -293,7 +295,10 @@ fn figure(
     let terms = terms(&those);
     let mut legend = Vec::new();
     if best.is_some() {
-        legend.push("Ringed, with the dashed line: the cheapest that lost nothing.".to_owned());
+        legend.push(format!(
+            "Ringed, with the dashed line: {}.",
+            named_as(equals)
+        ));
     }
     if those.len() > MOST_ROWS {
         legend.push(format!(
