@@ -17,6 +17,9 @@ const MOST_NOTICES: usize = 3;
 /// Notices that are named where there is no room to say them.
 const MOST_NAMED: usize = 2;
 
+/// Characters of the program's path, with which commands still fit into a line.
+const MOST_OF_PATH: usize = 24;
+
 /// Reasons that are said.
 const MOST_REASONS: usize = 2;
 
@@ -297,35 +300,46 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
         .flat_map(|found| found.series())
         .any(|series| series.proof.is_some());
     let measures_sync = results.experiments.iter().any(|one| one.name() == "sync");
+    // As it can be run, unless that is long.
+    let program = kept.program.map(quoted);
+    let short = program.as_deref().filter(|path| path.len() <= MOST_OF_PATH);
+    let landfall = short.unwrap_or("landfall");
+    let proof = || {
+        let directory = quoted(&results.directory);
+        let on = results
+            .site
+            .spec()
+            .map(|on| format!(" --on {}", quoted(&on)));
+        format!(
+            "sudo {landfall} lab sync{} --prove {directory}",
+            on.unwrap_or_default()
+        )
+    };
     let mut commands = Vec::new();
     if measures_sync && !is_proven && !results.is_in_memory() {
-        let directory = quoted(&results.directory);
-        commands.push(format!(
-            "sudo landfall lab sync --prove {directory}  # {}",
-            sync::proving_in_short()
-        ));
+        commands.push(format!("{}  # {}", proof(), sync::proving_in_short()));
     }
     let is_doubtful = |notice: &Notice| notice.weight > Weight::Note;
     if measures_sync && is_proven && results.notices.iter().any(is_doubtful) {
-        let directory = quoted(&results.directory);
+        commands.push(format!("{}  # once more, when it is quiet", proof()));
+    }
+    commands.push(format!(
+        "sudo {landfall} advise  # settings of the databases installed here"
+    ));
+    if measures_sync && !results.experiments.iter().any(|one| one.name() == "torn") {
         commands.push(format!(
-            "sudo landfall lab sync --prove {directory}  # once more, when it is quiet"
+            "sudo {landfall} lab torn  # torn pages: what protection costs"
         ));
     }
-    commands.push("sudo landfall advise  # settings of the databases installed here".to_owned());
-    if measures_sync && !results.experiments.iter().any(|one| one.name() == "torn") {
-        commands.push("sudo landfall lab torn  # torn pages: what protection costs".to_owned());
-    }
     if let Some(document) = kept.document.map(quoted) {
-        commands.push(format!("landfall show --tables {document}"));
+        commands.push(format!("{landfall} show --tables {document}"));
         if kept.page.is_none() {
-            commands.push(format!("landfall show --report DIR {document}  # charts"));
+            commands.push(format!("{landfall} show --report DIR {document}"));
         }
     }
-    commands.extend(
-        kept.program
-            .map(|program| format!("where landfall is {program}")),
-    );
+    if short.is_none() {
+        commands.extend(program.map(|path| format!("where landfall is {path}")));
+    }
     titled("Next", commands.into_iter().map(Cell::from))
 }
 

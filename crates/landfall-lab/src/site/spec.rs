@@ -100,8 +100,8 @@ pub struct SiteDescription {
 }
 
 impl SiteDescription {
-    /// In a few words; `None` for a directory, which says enough by its name.
-    pub fn text(&self) -> Option<String> {
+    /// As it is asked for, `loop:ext4`; `None` for a directory.
+    pub fn spec(&self) -> Option<String> {
         let backing = match self.kind {
             SiteKind::Directory => return None,
             SiteKind::Loop => "loop",
@@ -109,7 +109,12 @@ impl SiteDescription {
             SiteKind::Recorder => "recorder",
         };
         let spec = self.filesystem_spec.as_ref().map(FilesystemSpec::to_string);
-        let mut text = format!("{backing}:{}", spec.unwrap_or_default());
+        Some(format!("{backing}:{}", spec.unwrap_or_default()))
+    }
+
+    /// In a few words; `None` for a directory, which says enough by its name.
+    pub fn text(&self) -> Option<String> {
+        let mut text = self.spec()?;
         if let Some(bytes) = self.size_bytes {
             text += &format!(" of {}", bytes_text(bytes));
         }

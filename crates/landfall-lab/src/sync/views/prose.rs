@@ -77,9 +77,9 @@ fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>], more:
     let tied = equals.first().map(|(other, rate)| {
         let (other, rate) = (way(other), thousands(rate.median));
         match equals.len() {
-            1 => format!(" Chance may be why {other} ({rate}) is not as fast."),
+            1 => format!(" As far as can be told, {other} ({rate}) is as fast."),
             more => format!(
-                " Chance may be why {more} other ways are not as fast, such as {other} ({rate})."
+                " As far as can be told, {more} other ways are as fast, such as {other} ({rate})."
             ),
         }
     });
@@ -226,7 +226,8 @@ fn append_or_overwrite(results: &Results, sync: &SyncResults) -> String {
     } else {
         ""
     };
-    format!("Appending costs {app}{why}. Overwriting costs {over}{faster}.{risk}")
+    let by = append.axes.text(Axis::Method);
+    format!("Appending with {by} costs {app}{why}. Overwriting costs {over}{faster}.{risk}")
 }
 
 /// Whether one takes more writes or flushes than another, by more than what others wrote meanwhile can explain.
