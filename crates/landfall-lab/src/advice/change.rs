@@ -77,7 +77,7 @@ impl Change<'_> {
 }
 
 impl Advice {
-    /// What to change of these systems: first what may lose data, then what is faster, and last what cannot be changed
+    /// What to change of these systems: first what may lose data, then what is faster, and last what is faster and cannot be changed
     /// on a server that has data.
     pub fn changes(&self, scope: &Scope) -> Vec<Change<'_>> {
         let settings = self
@@ -86,8 +86,11 @@ impl Advice {
             .filter(|setting| scope.has(setting.system));
         let mut changes: Vec<Change<'_>> = settings.filter_map(Setting::change).collect();
         changes.sort_by_key(|change| {
-            let is_by_hand = !change.setting.by_hand.is_empty();
-            (!change.is_about_safety(), is_by_hand)
+            let is_about_safety = change.is_about_safety();
+            (
+                !is_about_safety,
+                !is_about_safety && !change.setting.by_hand.is_empty(),
+            )
         });
         changes
     }

@@ -6,7 +6,7 @@ use crate::numbers::{NOTHING, interval, short, thousands};
 use crate::rules::System;
 
 /// Settings that a sentence names.
-const MOST_NAMED: usize = 3;
+const MOST_NAMED: usize = 4;
 /// What stands where a system itself was not measured.
 pub const NOT_MEASURED: &str = "not measured here";
 
@@ -140,10 +140,11 @@ pub fn sentence(advice: &Advice, scope: &Scope) -> Option<String> {
     if !advice.settings.iter().any(|one| scope.has(one.system)) {
         return None;
     }
-    // What must not be changed on a server that has data is no headline.
+    // What is only faster, and must not be changed on a server that has data, is no headline.
     let changes = advice.changes(scope);
     let changes = changes.iter().filter_map(|change| {
-        let value = change.to.filter(|_| change.setting.by_hand.is_empty())?;
+        let is_headline = change.is_about_safety() || change.setting.by_hand.is_empty();
+        let value = change.to.filter(|_| is_headline)?;
         let text = format!("{}={value}", change.setting.setting);
         Some((text, change.setting.system.name()))
     });

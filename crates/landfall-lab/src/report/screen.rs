@@ -321,15 +321,13 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
     }
     let is_doubtful = |notice: &Notice| notice.weight > Weight::Note;
     if measures_sync && is_proven && results.notices.iter().any(is_doubtful) {
-        commands.push(format!("{}  # once more, when it is quiet", proof()));
+        commands.push(format!("{}  # when it is quiet", proof()));
     }
     commands.push(format!(
-        "sudo {landfall} advise  # settings of the databases installed here"
+        "sudo {landfall} advise  # settings of your databases"
     ));
     if measures_sync && !results.experiments.iter().any(|one| one.name() == "torn") {
-        commands.push(format!(
-            "sudo {landfall} lab torn  # torn pages: what protection costs"
-        ));
+        commands.push(format!("sudo {landfall} lab torn  # what torn pages cost"));
     }
     if let Some(document) = kept.document.map(quoted) {
         commands.push(format!("{landfall} show --tables {document}"));

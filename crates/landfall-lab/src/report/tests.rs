@@ -197,7 +197,7 @@ fn writes_that_cannot_be_told_from_flushes_are_bounded() {
     }
     let html = page(&bounded);
     assert!(html.contains("≤2.00"));
-    assert!(html.contains("Overwriting costs at most 2 writes and 1 flush"));
+    assert!(html.contains("Overwriting with it costs at most 2 writes and 1 flush"));
 }
 
 /// The standard plan, of which every strategy lost something but the overwriting ones.
@@ -235,7 +235,7 @@ fn what_is_fast_and_safe_is_said_and_shown_first() {
         "lost in</th>",
         "240/300</td>",
         "it cannot be carried out there",
-        "Timed on /data (ext4, mounted rw), proven on the same filesystem type on the recorder (ext4).",
+        "Timed on /data (ext4, mounted rw); the power was cut on a recorder with the same filesystem type (ext4), not on this disk.",
         "<dt>recycled</dt><dd>An old file",
         "overwrite/none/8K, not durable",
     ] {
@@ -259,15 +259,13 @@ fn where_a_filesystem_was_timed_and_another_proven_is_said() {
     };
     assert!(
         filesystem_specs("xfs")
-            .contains("proven on another filesystem on the recorder (xfs). What was")
+            .contains("on a recorder with another filesystem (xfs), not on this disk. What was")
     );
     assert!(
-        filesystem_specs("ext4,data=journal")
-            .contains("proven on the same filesystem type and options")
+        filesystem_specs("ext4,data=journal").contains("with the same filesystem type and options")
     );
     assert!(
-        filesystem_specs("ext4,barrier=0")
-            .contains("proven on the same filesystem type on the recorder")
+        filesystem_specs("ext4,barrier=0").contains("on a recorder with the same filesystem type")
     );
 }
 

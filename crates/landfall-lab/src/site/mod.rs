@@ -291,7 +291,7 @@ impl Site {
             (SiteKind::Loop, _) => Some(Notice::new(
                 "made-on-image",
                 Weight::Note,
-                format!("This filesystem was made on an image file in {place}: what is counted is what reaches the image, and times are those of the disk below and of one filesystem more."),
+                format!("This filesystem was made on an image file in {place}: counted is what reaches the image, and times have another filesystem and the disk beneath in them."),
             )),
             (SiteKind::Recorder, None) => Some(
                 Notice::new(

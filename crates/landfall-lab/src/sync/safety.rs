@@ -62,7 +62,7 @@ pub fn way(series: &Series) -> String {
         Some(SyncMethod {
             direct: true,
             call: SyncCall::None,
-        }) => format!("{allocation} with O_DIRECT, not synced"),
+        }) => format!("{allocation}, direct, not synced"),
         _ => format!("{allocation} with {}", axes.text(Axis::Method)),
     };
     if let Some(threads) = axes.threads.filter(|threads| *threads > 1) {
@@ -284,15 +284,13 @@ pub fn place(results: &Results, sync: &SyncResults) -> String {
         .collect();
     let has = |option: &&str| timed.options.iter().any(|known| known == option);
     let proven = match (same_type, options.is_empty()) {
-        (true, false) if options.iter().all(has) => {
-            "proven on the same filesystem type and options on the recorder"
-        }
-        (true, _) => "proven on the same filesystem type on the recorder",
-        (false, _) => "proven on another filesystem on the recorder",
+        (true, false) if options.iter().all(has) => "with the same filesystem type and options",
+        (true, _) => "with the same filesystem type",
+        (false, _) => "with another filesystem",
     };
     let specs: Vec<String> = specs.iter().map(|spec| spec.to_string()).collect();
     let mut text = format!(
-        "Timed on {} ({}, mounted {}), {proven} ({}).",
+        "Timed on {} ({}, mounted {}); the power was cut on a recorder {proven} ({}), not on this disk.",
         results.directory,
         facts::place(&results.filesystem),
         timed.options.join(", "),

@@ -106,9 +106,9 @@ impl<'a> Lead<'a> {
         }
         let tie = match self.ties.as_slice() {
             [] => None,
-            [one] => Some(format!("As fast, as far as can be told: {}.", way(one))),
+            [one] => Some(format!("Too close to tell apart: {}.", way(one))),
             [one, rest @ ..] => Some(format!(
-                "As fast, as far as can be told: {} and {} more.",
+                "Too close to tell apart: {} and {} more.",
                 way(one),
                 rest.len()
             )),
@@ -394,7 +394,7 @@ mod tests {
         );
         let expected = [
             LEGEND,
-            "As fast, as far as can be told: overwrite with fsync. Untested: no power was cut. Durable is as documented.",
+            "Too close to tell apart: overwrite with fsync. Untested: no power was cut. Durable is as documented.",
             "Appending costs 2 writes and 1 flush more: each sync also writes the new size.",
             "16 threads, one file, write 4.0 times as often as one with fdatasync: they share flushes.",
             "99% of writes take at most 3,000 µs in the first row, 750 with 16 threads.",

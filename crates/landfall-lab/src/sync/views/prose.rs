@@ -77,10 +77,10 @@ fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>], more:
     let tied = equals.first().map(|(other, rate)| {
         let (other, rate) = (way(other), thousands(rate.median));
         match equals.len() {
-            1 => format!(" As far as can be told, {other} ({rate}) is as fast."),
-            more => format!(
-                " As far as can be told, {more} other ways are as fast, such as {other} ({rate})."
-            ),
+            1 => format!(" One other is too close to tell apart: {other} ({rate})."),
+            more => {
+                format!(" {more} other ways are too close to tell apart, such as {other} ({rate}).")
+            }
         }
     });
     let tied = tied.unwrap_or_default();
@@ -227,7 +227,7 @@ fn append_or_overwrite(results: &Results, sync: &SyncResults) -> String {
         ""
     };
     let by = append.axes.text(Axis::Method);
-    format!("Appending with {by} costs {app}{why}. Overwriting costs {over}{faster}.{risk}")
+    format!("Appending with {by} costs {app}{why}. Overwriting with it costs {over}{faster}.{risk}")
 }
 
 /// Whether one takes more writes or flushes than another, by more than what others wrote meanwhile can explain.

@@ -174,14 +174,14 @@ pub(crate) fn proving_in_short() -> String {
     format!("simulated power cuts, {}", duration_text(took))
 }
 
-/// `Writes of 8 KiB a second, 1 thread`.
+/// `Writes a second, 8 KiB each, 1 thread`.
 fn writes_of(series: &Series) -> String {
     let threads = match series.axes.threads {
         None | Some(1) => "1 thread".to_owned(),
         Some(some) => format!("{some} threads"),
     };
     format!(
-        "Writes of {} a second, {threads}",
+        "Writes a second, {} each, {threads}",
         series.axes.text(Axis::Size)
     )
 }
