@@ -54,7 +54,8 @@ impl<E: Environment, W: Fn(usize) -> Result<(), Error> + Send + Sync> Job for Wo
         loop {
             let mut progress = E::lock(&self.progress);
             let index = progress.begun;
-            if index == self.pieces || progress.failure.is_some() {
+            // Who comes late finds it so, too: nothing is begun any more once the caller has gone on.
+            if index == self.pieces || progress.failure.is_some() || progress.has_panicked {
                 return;
             }
             progress.begun += 1;
@@ -84,7 +85,7 @@ impl<E: Environment, W> Work<E, W> {
         while progress.ended < progress.begun {
             progress = E::wait(&self.ended, progress);
         }
-        let failure = progress.failure.take();
+        let failure = progress.failure.clone();
         let has_panicked = progress.has_panicked;
         drop(progress);
         if has_panicked {
@@ -231,6 +232,22 @@ mod tests {
             let failing = |index| Err(Error::broken(if index == 0 { "first" } else { "other" }));
             assert!(helper.together(1, failing).is_err());
         });
+    }
+
+    #[test]
+    fn who_comes_late_begins_nothing() {
+        let begun = Arc::new(System::<Memory>::mutex(0));
+        let own = begun.clone();
+        let failing = move |_| {
+            *System::<Memory>::lock(&own) += 1;
+            Err(Error::broken("the first"))
+        };
+        let all = Work::<System<Memory>, _>::new(3, failing);
+        all.take_part();
+        assert!(all.outcome().is_err());
+        // As a helper that had the job, and did not run until now.
+        all.take_part();
+        assert_eq!(*System::<Memory>::lock(&begun), 1);
     }
 
     #[test]
