@@ -67,6 +67,7 @@ pub(super) fn open<S: State, E: Environment>(
     let begin = environment.now();
     let Choice {
         loaded,
+        reaches,
         taking,
         mut restart,
     } = choose::<S, E>(environment, &directory)?;
@@ -85,8 +86,13 @@ pub(super) fn open<S: State, E: Environment>(
     restart.commands = commands;
     restart.replay = environment.now().saturating_sub(begin);
     let next = examined.end.next_lsn;
-    if let (true, Some(snapshot)) = (end > next, restart.snapshot.clone()) {
-        // The one before would do no better: it is the log that is damaged, at its end.
+    // The one before would do no better: it is the log that is damaged, at its end.
+    let read = restart.snapshot.clone().map(|snapshot| (snapshot, end));
+    let beyond = [read, reaches].into_iter().flatten();
+    if let Some((snapshot, end)) = beyond
+        .max_by_key(|(_, end)| *end)
+        .filter(|(_, end)| *end > next)
+    {
         return Err(Error::LogLost {
             snapshot,
             end: Lsn(end),
@@ -123,6 +129,8 @@ pub(super) fn open<S: State, E: Environment>(
 /// What a state begins from.
 struct Choice<S> {
     loaded: Loaded<S>,
+    /// A newer snapshot that the disk cannot read, and the first command that may be in none of its parts: the log had those before.
+    reaches: Option<(String, u64)>,
     taking: Taking,
     restart: Restart,
 }
@@ -146,6 +154,7 @@ fn choose<S: State, E: Environment>(
         ..Taking::default()
     };
     let mut loaded = None;
+    let mut reaches = None;
     for &number in numbers.iter().rev() {
         let name = snapshot_name(number);
         if loaded.is_some() {
@@ -189,6 +198,11 @@ fn choose<S: State, E: Environment>(
             // It may be read another time: it stays.
             Err(error @ Error::Io { .. }) => {
                 tracing::warn!(%error, name, "a snapshot cannot be read: the one before is taken");
+                if reaches.is_none() {
+                    let opened = Reader::open(environment, &name, record.granule.into());
+                    let header = opened.and_then(|one| check_header::<S, E>(&one, &record, number));
+                    reaches = header.ok().map(|header| (name.clone(), header.first));
+                }
                 restart.skipped.push((name, error));
             }
             Err(error) => return Err(error),
@@ -197,6 +211,10 @@ fn choose<S: State, E: Environment>(
     let loaded = match loaded {
         Some(loaded) => loaded,
         None if record.first_lsn == 1 => Loaded::empty(),
+        None if matches!(restart.skipped.first(), Some((_, Error::Io { .. }))) => {
+            // Another time it may be read.
+            return Err(restart.skipped.swap_remove(0).1);
+        }
         None => {
             return Err(Error::NoSnapshot {
                 first: Lsn(record.first_lsn),
@@ -210,6 +228,7 @@ fn choose<S: State, E: Environment>(
     };
     Ok(Choice {
         loaded,
+        reaches,
         taking,
         restart,
     })
