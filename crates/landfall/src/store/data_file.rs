@@ -149,9 +149,12 @@ impl<E: Environment> DataFile<E> {
     pub fn page_as_it_is(&self, pointer: Pointer, control: &Control) -> Option<Vec<u8>> {
         let mut buffer = Buffer::new(pointer.extent(control.granule.into()) as usize);
         let whole = 0..buffer.capacity();
-        let read = self
-            .file
-            .read(buffer.bytes_mut(whole.clone()), pointer.offset);
+        let mut read = || {
+            self.file
+                .read(buffer.bytes_mut(whole.clone()), pointer.offset)
+        };
+        // What is there may be newer than its copy, and is not overwritten for an error that does not stay.
+        let read = read().or_else(|_| read());
         let bytes = &buffer.bytes(whole)[..pointer.length as usize];
         let is_right =
             read.is_ok() && unseal(bytes, pointer, Kind::Leaf, control.store, false).is_ok();

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::control::Control;
 use super::data_file::DataFile;
 use super::keyspaces::Keyspaces;
-use super::page::{Kind, Pointer, home_of, unseal};
+use super::page::{Kind, Pointer, Written, home_of, unseal};
 use super::record::Image;
 use super::root::Span;
 use crate::Error;
@@ -46,6 +46,16 @@ impl Repairs {
         homes.get(&offset).copied()
     }
 
+    /// Has a page written at its home, unless a newer one is to be: both halves of the area, and the log, may have one.
+    fn restore(&mut self, offset: u64, page: &[u8]) {
+        let generation = |page: &[u8]| Written::of(page).generation;
+        let known = self.torn.get(&offset);
+        if known.is_none_or(|known| generation(known) < generation(page)) {
+            self.recent.insert(offset, page.to_vec());
+            self.torn.insert(offset, page.to_vec());
+        }
+    }
+
     /// Looks at the homes of which the area has copies.
     pub fn look_at_copies<E: Environment>(
         &mut self,
@@ -77,10 +87,7 @@ impl Repairs {
                 }
                 match data.page_as_it_is(pointer, control) {
                     Some(page) => drop(self.recent.insert(offset, page)),
-                    None => {
-                        self.recent.insert(offset, copy.to_vec());
-                        self.torn.insert(offset, copy.to_vec());
-                    }
+                    None => self.restore(offset, copy),
                 }
             }
         }
@@ -103,8 +110,7 @@ impl Repairs {
         };
         let counts = unseal(&page, pointer, Kind::Leaf, control.store, false).is_ok();
         if counts && data.page_as_it_is(pointer, control).is_none() {
-            self.recent.insert(image.offset, page.clone());
-            self.torn.insert(image.offset, page);
+            self.restore(image.offset, &page);
         }
         Ok(())
     }
