@@ -335,7 +335,7 @@ impl<E: Environment> Reader<E> for Opened<E> {
         control.map_or(1, |control| control.granule.into())
     }
 
-    fn leaf(&self, page: &Arc<Page<E>>) -> Result<Arc<Leaf>, Error> {
+    fn block(&self, page: &Arc<Page<E>>) -> Result<Arc<Leaf>, Error> {
         if let Some(leaf) = page.cached() {
             return Ok(leaf);
         }

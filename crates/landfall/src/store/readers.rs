@@ -67,9 +67,16 @@ impl<E: Environment> Shared<E> {
             return Ok(());
         }
         for (page, bytes) in pages.iter().zip(self.read_together(&pages)?) {
-            if let Ok(leaf) = bytes.and_then(|bytes| self.leaf_of(page, &bytes)) {
-                self.keep_leaf(page, leaf);
+            let Ok(read) = bytes.and_then(|bytes| self.leaf_of(page, &bytes)) else {
+                continue;
+            };
+            if leaf.is_some_and(|leaf| Arc::ptr_eq(leaf, page)) {
+                self.keep_leaf(page, read);
+            } else {
+                self.keep_block(page, read);
             }
+            // Others that are kept next do not drive it out.
+            page.is_used.store(true, Ordering::Relaxed);
         }
         Ok(())
     }

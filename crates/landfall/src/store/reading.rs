@@ -22,8 +22,11 @@ impl<E: Environment> Reader<E> for Shared<E> {
         self.granule
     }
 
-    fn leaf(&self, page: &Arc<Page<E>>) -> Result<Arc<Leaf>, Error> {
-        self.load(page)
+    fn block(&self, page: &Arc<Page<E>>) -> Result<Arc<Leaf>, Error> {
+        match page.cached() {
+            Some(block) => Ok(block),
+            None => Ok(self.keep_block(page, self.read_leaf(page)?)),
+        }
     }
 
     fn index(&self, pointer: Pointer) -> Result<Vec<u8>, Error> {
@@ -112,21 +115,39 @@ impl<E: Environment> Shared<E> {
         Ok(self.keep_leaf(page, leaf))
     }
 
-    /// Keeps a leaf that was read in memory, as long as there is room.
+    /// Keeps a leaf that was read in memory, as long as there is room, and which keys it may have.
     pub fn keep_leaf(&self, page: &Arc<Page<E>>, leaf: Leaf) -> Arc<Leaf> {
-        let leaf = Arc::new(leaf);
         let keys = leaf.entries().map(|entry| entry.key);
         page.keep_filter(leaf.len(), keys, self.most_filters());
-        self.cache.keep(page, leaf.clone());
+        self.keep_block(page, leaf)
+    }
+
+    /// Keeps a block of a run, or what is in a leaf. Fingerprints of what runs have are in memory anyway.
+    pub fn keep_block(&self, page: &Arc<Page<E>>, block: Leaf) -> Arc<Leaf> {
+        let block = Arc::new(block);
+        self.cache.keep(page, block.clone());
         self.fit_leaves();
-        leaf
+        block
     }
 
     /// Reads a leaf that is kept nowhere.
     pub fn read_leaf(&self, page: &Page<E>) -> Result<Leaf, Error> {
         let mut bytes = self.room_for(page.pointer);
-        self.read_bytes(page.pointer, &mut bytes)?;
-        self.leaf_of(page, &bytes)
+        match self.read_bytes(page.pointer, &mut bytes) {
+            Ok(()) => self.leaf_of(page, &bytes),
+            Err(error) => self.unsettled_leaf(page).unwrap_or(Err(error)),
+        }
+    }
+
+    /// What is to be written at a leaf's home: somebody may be writing it, who is waited for; or could not.
+    fn unsettled_leaf(&self, page: &Page<E>) -> Option<Result<Leaf, Error>> {
+        page.pointer.home?;
+        let unsettled = E::share(&self.unsettled);
+        let offset = page.pointer.offset;
+        let place = unsettled.binary_search_by_key(&offset, |(offset, _)| *offset);
+        place
+            .ok()
+            .map(|place| self.decode_leaf(page.pointer, &unsettled[place].1))
     }
 
     /// The leaf whose bytes these were when they were read.
@@ -137,17 +158,11 @@ impl<E: Environment> Shared<E> {
         };
         match decode(bytes) {
             Err(Error::Corrupt { .. }) if page.pointer.home.is_some() => {
-                // Somebody may be writing it, who is waited for; or could not.
-                let unsettled = E::share(&self.unsettled);
-                let offset = page.pointer.offset;
-                match unsettled.binary_search_by_key(&offset, |(offset, _)| *offset) {
-                    Ok(place) => self.decode_leaf(page.pointer, &unsettled[place].1),
-                    Err(_) => {
-                        let mut again = self.room_for(page.pointer);
-                        self.read_bytes(page.pointer, &mut again)?;
-                        decode(&again)
-                    }
-                }
+                self.unsettled_leaf(page).unwrap_or_else(|| {
+                    let mut again = self.room_for(page.pointer);
+                    self.read_bytes(page.pointer, &mut again)?;
+                    decode(&again)
+                })
             }
             decoded => decoded,
         }

@@ -48,8 +48,8 @@ pub(crate) fn bytes_of<E: Environment>(runs: &[Arc<Run<E>>]) -> u64 {
 pub(crate) trait Reader<E: Environment> {
     fn granule(&self) -> u64;
 
-    /// A leaf, or a block of a run, which may be in memory.
-    fn leaf(&self, page: &Arc<Page<E>>) -> Result<Arc<Leaf>, Error>;
+    /// A block of a run, which may be in memory.
+    fn block(&self, page: &Arc<Page<E>>) -> Result<Arc<Leaf>, Error>;
 
     /// What the index of a run holds.
     fn index(&self, pointer: Pointer) -> Result<Vec<u8>, Error>;
@@ -105,9 +105,8 @@ impl<E: Environment> Index<E> {
         };
         let end = match range.1 {
             Bound::Unbounded => self.blocks.len(),
-            Bound::Included(key) | Bound::Excluded(key) => {
-                self.blocks.of_key(key).map_or(0, |block| block + 1)
-            }
+            Bound::Included(key) => self.blocks.of_key(key).map_or(0, |block| block + 1),
+            Bound::Excluded(key) => self.blocks.last_before(key).map_or(0, |block| block + 1),
         };
         first..end
     }
@@ -175,7 +174,7 @@ impl<E: Environment> Run<E> {
         let Some(block) = block else {
             return Ok(None);
         };
-        let leaf = reader.leaf(&index.blocks[block].page)?;
+        let leaf = reader.block(&index.blocks[block].page)?;
         let found = leaf.find(key, at);
         Ok(found.map(|entry| entry.value.map(<[u8]>::to_vec)))
     }
@@ -199,7 +198,7 @@ impl<E: Environment> Run<E> {
             } else {
                 step
             };
-            let leaf = reader.leaf(&blocks[place].page)?;
+            let leaf = reader.block(&blocks[place].page)?;
             let entries = leaf.entries_of(range.0, range.1);
             count += entries.len();
             let last = if backwards {
