@@ -317,7 +317,7 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
     };
     let mut commands = Vec::new();
     if measures_sync && !is_proven && !results.is_in_memory() {
-        commands.push(format!("{}  # {}", proof(), sync::proving_in_short()));
+        commands.push(format!("{}  # {}", proof(), sync::proving_time()));
     }
     let is_doubtful = |notice: &Notice| notice.weight > Weight::Note;
     if measures_sync && is_proven && results.notices.iter().any(is_doubtful) {

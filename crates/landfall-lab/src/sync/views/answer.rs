@@ -29,7 +29,7 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
         rows.push(lead.row(way(usual), usual, lead.standing_of(usual)));
     }
     let mut notes = vec![lead.legend()];
-    notes.extend(lead.standing(results));
+    notes.extend(lead.standing(results, sync));
     if let Some(append) = lead.append(sync) {
         let is_at_risk = is_at_risk(&results.filesystem, append);
         let remark = if is_at_risk {
@@ -48,7 +48,7 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
     }
     if let Some((one, many)) = lead.threads(sync) {
         rows.push(lead.row(threads(many), many, lead.standing_of(many)));
-        notes.extend(gain(one, many));
+        notes.extend(lead.gain(one, many));
         notes.extend(lead.longest(many));
     }
     if let Some(unsafe_one) = lead.fastest_unsafe(sync) {
@@ -100,15 +100,15 @@ impl<'a> Lead<'a> {
     }
 
     /// What is to be known of the first row: that others are as fast, and what it was proven by.
-    fn standing(&self, results: &Results) -> Option<String> {
+    fn standing(&self, results: &Results, sync: &SyncResults) -> Option<String> {
         if !self.has_spread() {
             return Some("One round cannot say how far chance moved these figures.".to_owned());
         }
         let tie = match self.ties.as_slice() {
             [] => None,
-            [one] => Some(format!("Too close to tell apart: {}.", way(one))),
+            [one] => Some(format!("As fast, within error: {}.", way(one))),
             [one, rest @ ..] => Some(format!(
-                "Too close to tell apart: {} and {} more.",
+                "As fast, within error: {} and {} more.",
                 way(one),
                 rest.len()
             )),
@@ -120,16 +120,32 @@ impl<'a> Lead<'a> {
             };
             format!("Untested: no power was cut. Durable is as documented{host}.")
         });
-        let states = self.series.proof.as_ref().map(|proof| proof.states as f64);
-        let proof = states.filter(|_| self.is_proven).map(|states| {
-            let states = thousands(states);
+        let proof = self.states(sync).map(|states| {
             format!(
-                "The first row lost nothing in {states} simulated power cuts. Whether this disk keeps what it \
-                 flushed, only a witness on another host can tell."
+                "Safe: lost nothing in {states} simulated power cuts. Whether this disk keeps what it flushed, \
+                 only a real cut and a witness on another host can tell."
             )
         });
         let said: Vec<String> = [proof, tie, untested].into_iter().flatten().collect();
         (!said.is_empty()).then(|| said.join(" "))
+    }
+
+    /// Crash states that those were held against that lost nothing.
+    fn states(&self, sync: &SyncResults) -> Option<String> {
+        let safe = timed(sync)
+            .map(|(series, _)| series)
+            .filter(|series| series.axes.is_durable() && safety(series) == Safety::LostNothing);
+        let states = safe.filter_map(|series| Some(series.proof.as_ref()?.states));
+        let states: Vec<u64> = states.collect();
+        let (least, most) = (states.iter().min()?, states.iter().max()?);
+        let (least, most) = (thousands(*least as f64), thousands(*most as f64));
+        self.is_proven.then(|| {
+            if least == most {
+                most
+            } else {
+                format!("{least} to {most}")
+            }
+        })
     }
 
     /// What is known of another way that is meant to be durable.
@@ -247,6 +263,37 @@ impl<'a> Lead<'a> {
         Some((one, many))
     }
 
+    /// What several threads gain.
+    fn gain(&self, one: &Series, many: &Series) -> Option<String> {
+        let ratio = many.ratio(one, Metric::OpsPerSecond)?;
+        let threads = many.axes.threads?;
+        let files = match many.axes.files {
+            Some(Files::Each) => "a file each",
+            _ => "one file",
+        };
+        if many.trials.len() > 1 && (ratio.low..=ratio.high).contains(&1.0) {
+            return Some(format!(
+                "{threads} threads, {files}, are not shown to write more often than one."
+            ));
+        }
+        let flushes = |series: &Series| series.median(Metric::Flushes);
+        let shares = flushes(many).zip(flushes(one));
+        let why = match shares {
+            Some((many, one)) if many < 0.9 * one => ": they share flushes",
+            Some((_, one)) if one >= 0.5 => ", and share no flushes",
+            _ => "",
+        };
+        let by = if one.key == self.series.key {
+            String::new()
+        } else {
+            format!(" with {}", one.axes.text(Axis::Method))
+        };
+        let times = digits(ratio.median)(ratio.median);
+        Some(format!(
+            "{threads} threads, {files}, write {times} times as often as one{by}{why}."
+        ))
+    }
+
     /// The fastest that is not safe and faster than the first row.
     fn fastest_unsafe(&self, sync: &'a SyncResults) -> Option<&'a Series> {
         let is_unsafe = |series: &&Series| {
@@ -272,33 +319,6 @@ fn threads(series: &Series) -> String {
             series.axes.text(Axis::Allocation)
         ),
     }
-}
-
-/// What several threads gain.
-fn gain(one: &Series, many: &Series) -> Option<String> {
-    let ratio = many.ratio(one, Metric::OpsPerSecond)?;
-    let threads = many.axes.threads?;
-    let files = match many.axes.files {
-        Some(Files::Each) => "a file each",
-        _ => "one file",
-    };
-    if many.trials.len() > 1 && (ratio.low..=ratio.high).contains(&1.0) {
-        return Some(format!(
-            "{threads} threads, {files}, are not shown to write more often than one."
-        ));
-    }
-    let flushes = |series: &Series| series.median(Metric::Flushes);
-    let shares = flushes(many).zip(flushes(one));
-    let why = match shares {
-        Some((many, one)) if many < 0.9 * one => ": they share flushes",
-        Some((_, one)) if one >= 0.5 => ", and share no flushes",
-        _ => "",
-    };
-    let times = digits(ratio.median)(ratio.median);
-    Some(format!(
-        "{threads} threads, {files}, write {times} times as often as one with {}{why}.",
-        one.axes.text(Axis::Method)
-    ))
 }
 
 /// What power cuts did to a way that is not safe. What was not caught, or not tried, is still not meant to be durable.
@@ -394,9 +414,9 @@ mod tests {
         );
         let expected = [
             LEGEND,
-            "Too close to tell apart: overwrite with fsync. Untested: no power was cut. Durable is as documented.",
+            "As fast, within error: overwrite with fsync. Untested: no power was cut. Durable is as documented.",
             "Appending costs 2 writes and 1 flush more: each sync also writes the new size.",
-            "16 threads, one file, write 4.0 times as often as one with fdatasync: they share flushes.",
+            "16 threads, one file, write 4.0 times as often as one: they share flushes.",
             "99% of writes take at most 3,000 µs in the first row, 750 with 16 threads.",
         ];
         assert_eq!(text, expected.join("\n"));

@@ -168,10 +168,9 @@ fn proving() -> String {
     )
 }
 
-/// The same in a few words.
-pub(crate) fn proving_in_short() -> String {
-    let took = Experiment::expected(&Plan::proving()).as_secs_f64();
-    format!("simulated power cuts, {}", duration_text(took))
+/// How long that takes.
+pub(crate) fn proving_time() -> String {
+    duration_text(Experiment::expected(&Plan::proving()).as_secs_f64())
 }
 
 /// `Writes a second, 8 KiB each, 1 thread`.
