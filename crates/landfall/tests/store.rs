@@ -250,7 +250,9 @@ fn updates_at_random_write_what_the_formula_says() {
         let measured = (tree(&after) - tree(&before)) / logical;
         let expected = store.expected_writes().unwrap();
         let ratio = measured / expected.amplification();
-        assert!((0.7..1.4).contains(&ratio), "{measured}, {expected}");
+        // Elsewhere than on Linux a run of few changes takes a block of 4 KiB, of which the formula does not know.
+        let most = if cfg!(feature = "portable") { 1.7 } else { 1.4 };
+        assert!((0.7..most).contains(&ratio), "{measured}, {expected}");
         store.close().unwrap();
         let inspected = StoreInspection::read(&place).unwrap();
         let from_outside = inspected.expected_writes(128 << 10).unwrap();
