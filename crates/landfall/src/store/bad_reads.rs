@@ -129,8 +129,13 @@ fn what_cannot_be_read_stops_writes_to_its_group_alone() {
         }
         let after = store.counters();
         // Memory has no room for all of them; how many checkpoints made it depends on who was faster.
-        assert!(after.checkpoints > before.checkpoints, "{bad:?}");
-        assert!(checkpoint(&store).is_err(), "{bad:?}");
+        assert!(
+            after.checkpoints > before.checkpoints,
+            "{bad:?}: {before:?}, {after:?}"
+        );
+        // What waits for a run that cannot be read may have become another run.
+        let written = checkpoint(&store);
+        assert!(bad.is_none() || written.is_err(), "{bad:?}");
         // Once it can be read again, it is written.
         fail(&world, "data-", u64::MAX);
         checkpoint(&store).unwrap();
