@@ -14,6 +14,13 @@ fn inspect(files: &Files) -> Result<StateInspection, Error> {
     read(&with(files.clone()), &mut |_| ())
 }
 
+/// From now on this byte of a file cannot be read.
+fn fail(world: &World, name: &str, byte: u64) {
+    let device = world.storage().device();
+    *device.bad_files.lock().unwrap() = Some(name.to_owned());
+    device.bad_byte.store(byte, Relaxed);
+}
+
 /// The one snapshot that there is said to be damaged, and why.
 fn damage(files: &Files) -> String {
     let mut snapshots = inspect(files).unwrap().snapshots;
@@ -117,9 +124,7 @@ fn a_snapshot_that_does_not_belong_there_is_told_of() {
     longer.insert("snapshot-000003".to_owned(), snapshot_of(header, &[long]));
     for (files, bad) in [(ahead, u64::MAX), (longer, (1 << 20) + 10)] {
         let world = with(files);
-        let device = world.storage().device();
-        *device.bad_files.lock().unwrap() = Some("snapshot-000003".to_owned());
-        device.bad_byte.store(bad, Relaxed);
+        fail(&world, "snapshot-000003", bad);
         let opened = open(&world).map(drop);
         assert!(matches!(opened, Err(Error::LogLost { .. })), "{opened:?}");
     }
@@ -344,9 +349,7 @@ fn keys_are_of_the_same_part_everywhere() {
 #[test]
 fn an_older_snapshot_that_cannot_be_read_is_passed_over_and_stays() {
     let world = with(with_snapshots(2));
-    let device = world.storage().device();
-    *device.bad_files.lock().unwrap() = Some("snapshot-000001".to_owned());
-    device.bad_byte.store(10, Relaxed);
+    fail(&world, "snapshot-000001", 10);
     let state = open(&world).unwrap();
     let [(name, Error::Io { .. })] = &state.restart.skipped[..] else {
         panic!("{:?}", state.restart);
@@ -360,7 +363,7 @@ fn an_older_snapshot_that_cannot_be_read_is_passed_over_and_stays() {
     drop(state);
     assert!(world.storage().files().contains_key("snapshot-000001"));
     // It is not needed any more, as is seen once it can be read.
-    device.bad_byte.store(u64::MAX, Relaxed);
+    fail(&world, "snapshot-", u64::MAX);
     let state = open(&world).unwrap();
     assert!(state.restart.skipped.is_empty(), "{:?}", state.restart);
     state.shared.snapshot().unwrap();
@@ -374,9 +377,7 @@ fn the_one_before_is_taken_where_the_newest_snapshot_cannot_be_read() {
     let last = files["snapshot-000002"].len() as u64 - 1;
     for byte in [10, last] {
         let world = with(files.clone());
-        let device = world.storage().device();
-        *device.bad_files.lock().unwrap() = Some("snapshot-000002".to_owned());
-        device.bad_byte.store(byte, Relaxed);
+        fail(&world, "snapshot-000002", byte);
         let state = open(&world).unwrap();
         let [(name, Error::Io { .. })] = &state.restart.skipped[..] else {
             panic!("{:?}", state.restart);
@@ -399,10 +400,8 @@ fn the_one_before_is_taken_where_the_newest_snapshot_cannot_be_read() {
     let mut files = with_snapshots(3);
     assert!(files.remove("snapshot-000002").is_some() && !files.contains_key("snapshot-000001"));
     let world = with(files);
-    let device = world.storage().device();
-    *device.bad_files.lock().unwrap() = Some("snapshot-000003".to_owned());
-    device.bad_byte.store(10, Relaxed);
+    fail(&world, "snapshot-000003", 10);
     assert!(matches!(open(&world).map(drop), Err(Error::Io { .. })));
-    device.bad_byte.store(u64::MAX, Relaxed);
+    fail(&world, "snapshot-", u64::MAX);
     assert!(open(&world).is_ok());
 }
