@@ -28,6 +28,14 @@
     place.textContent = `The charts could not be drawn (${root.dataset.error}). Their figures are in the data tables.`;
   }
 
+  function overhang(place) {
+    const around = place.getBoundingClientRect();
+    return d3.max(place.querySelectorAll(`svg text, .${COUNTED} > *`), (drawn) => {
+      const { left, right } = drawn.getBoundingClientRect();
+      return Math.max(0, around.left - left - HALO, right - around.right - HALO);
+    });
+  }
+
   function drawAll(charts) {
     for (const chart of charts) {
       const place = document.getElementById(chart.id);
@@ -36,6 +44,8 @@
     }
     // Pixels by which the page is wider than the window; tables scroll in boxes of their own.
     root.dataset.excess = Math.max(0, root.scrollWidth - root.clientWidth);
+    // Pixels by which a text or a mark sticks out of its chart; the box of a text holds its halo.
+    root.dataset.overhang = Math.ceil(d3.max(charts, (chart) => overhang(document.getElementById(chart.id))) ?? 0);
     root.dataset.report = "drawn";
   }
 

@@ -6,7 +6,6 @@ const phaseSymbols = ["circle", "triangle", "square"];
 const phaseShapes = [d3.symbolCircle, d3.symbolTriangle, d3.symbolSquare];
 const phaseColour = (mark) => phaseColours[mark.phase];
 const phaseSymbol = (mark) => phaseSymbols[mark.phase];
-const halo = { stroke: "var(--page)", strokeWidth: 4, paintOrder: "stroke" };
 
 const phaseKeys = (phases, marks) =>
   phases

@@ -7,20 +7,14 @@ const safetySymbols = ["circle", "times", "square", "triangle"];
 
 function drawSafety(chart, width) {
   const { groups, rows } = chart;
-  // In bold a label is wider.
-  const layout = rowLayout(rows.map((row) => (row.best ? `${row.label}mm` : row.label)), width);
+  // In bold a text is wider.
+  const beside = (row) => (row.best ? `${row.text}, ${chart.named}     ` : row.text);
+  const layout = rowLayout(rows.map((row) => (row.best ? `${row.label}mm` : row.label)), width, rows.map(beside));
   if (layout.above) {
     layout.step = 33;
   }
-  // A text stands beside its mark, or at the end of the line of its label where that is above the row.
-  const textOf = (row) => {
-    if (layout.above) {
-      return row.text.replace(" ops/s", "");
-    }
-    return row.best ? `${row.text}, ${chart.named}` : row.text;
-  };
   const { domain, marginRight, leftward, ticks } = rateScale(rows, chart.log, width - layout.left,
-    (row) => (layout.above ? "" : row.best ? `${textOf(row)}     ` : textOf(row)));
+    (row) => (layout.above ? "" : beside(row)));
   // A heading stands before the rows of each group, at a place of its own.
   const places = [];
   const heads = [];
@@ -33,14 +27,15 @@ function drawSafety(chart, width) {
   // What was not proven is named without the colour of what was.
   const strong = (row) => (row.group === 0 ? colour(row) : "var(--ink)");
   const some = (test) => rows.filter(test);
-  const beside = (those, more) => [
+  // A text stands beside its mark, or at the end of the line of its label where that is above the row.
+  const besides = (those, more) => [
     [those.filter((row) => !leftward(row)), "high", "start", 9],
     [those.filter(leftward), "low", "end", -9],
   ].filter(([rest]) => rest.length).map(([rest, x, textAnchor, dx]) =>
-    Plot.text(rest, { x, y: "label", text: textOf, textAnchor, dx, ...halo, fill: "var(--ink)", ...more }));
+    Plot.text(rest, { x, y: "label", text: (row) => beside(row).trimEnd(), textAnchor, dx, ...halo, fill: "var(--ink)", ...more }));
   const above = (those, more) =>
-    [Plot.text(those, { y: "label", text: textOf, frameAnchor: "right", textAnchor: "end", dy: -12, ...halo, fill: "var(--ink)", ...more })];
-  const texts = layout.above ? above : beside;
+    [Plot.text(those, { y: "label", text: (row) => row.text.replace(" ops/s", ""), frameAnchor: "right", textAnchor: "end", dy: -12, ...halo, fill: "var(--ink)", ...more })];
+  const texts = layout.above ? above : besides;
   const dots = (group, more) => {
     const those = some((row) => row.group === group);
     return those.length

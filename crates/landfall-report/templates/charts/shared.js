@@ -9,6 +9,9 @@ const seriesColours = [accent, "var(--second)"];
 const seriesSymbols = ["circle", "square"];
 // Class of the groups whose marks are counted.
 const COUNTED = "counted";
+// What keeps a text readable over a line, and how wide it is.
+const HALO = 4;
+const halo = { stroke: "var(--page)", strokeWidth: HALO, paintOrder: "stroke" };
 
 const rateFormat = (value) =>
   value >= 1e6 ? `${+(value / 1e6).toPrecision(3)}M`
@@ -44,10 +47,11 @@ function logTicks(low, high, roomy) {
     .filter((value) => low <= value && value <= high);
 }
 
-// Labels stand left of the rows, or above them where they would take too much of the width.
-function rowLayout(labels, width) {
+// Labels stand left of the rows, or above them where they and the `texts` beside the marks would leave too little of
+// the width.
+function rowLayout(labels, width, texts = []) {
   const wide = widest(labels);
-  const above = wide > width * 0.42;
+  const above = wide > width * 0.42 || wide + widest(texts) > width * 0.7;
   return { above, width, left: above ? 4 : wide + 14, step: above ? 40 : 26 };
 }
 
