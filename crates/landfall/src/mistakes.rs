@@ -202,6 +202,8 @@ pub(crate) enum Fault {
     HomeOfWidened,
     /// A group is flushed of which a leaf got empty.
     FlushEmptied,
+    /// A helper that comes late goes on with what has failed.
+    LateHelper,
     /// A run has no removals.
     RunDropsRemovals,
     /// A run has of each key the newest version alone.
@@ -262,6 +264,7 @@ impl Fault {
             .chain(Fault::NO_SPACE)
             .chain(Fault::REMOVED_MEANWHILE)
             .chain(Fault::HOMES)
+            .chain(Fault::LATE)
             .chain(Fault::RUNS);
         logs.chain(Fault::STATE).chain(stores)
     }
@@ -373,6 +376,8 @@ impl Fault {
         Fault::HomeOfWidened,
         Fault::FlushEmptied,
     ];
+    /// Those of a store whose checkpoint fails while a helper is late.
+    pub const LATE: [Fault; 1] = [Fault::LateHelper];
     /// Those of a store whose groups have runs.
     pub const RUNS: [Fault; 13] = [
         Fault::RunForgetsRanges,

@@ -80,7 +80,7 @@ const STATE: [Named<'static>; 7] = [
     ("no promise", &state::without_promise),
 ];
 
-const STORE: [Named<'static>; 10] = [
+const STORE: [Named<'static>; 11] = [
     ("older readers", &store::older_readers),
     ("runs", &store::play_runs),
     ("power cut", &|seed, planted| {
@@ -104,6 +104,7 @@ const STORE: [Named<'static>; 10] = [
         &store::checkpoints::removed_before_checkpoint,
     ),
     ("torn at home", &store::at_home::torn_at_home),
+    ("late helper", &store::late::late_helper),
     ("damaged", &store::failing::play_damage),
 ];
 
@@ -319,6 +320,16 @@ fn every_mistake_planted_in_leaves_at_home_is_caught() {
         &Fault::HOMES,
         &[("torn at home", &store::at_home::torn_at_home)],
     );
+}
+
+#[test]
+fn a_helper_that_comes_late_writes_nothing_of_what_has_failed() {
+    keeps_its_promises(50, |seed| store::late::late_helper(seed, None));
+}
+
+#[test]
+fn a_mistake_planted_where_a_helper_comes_late_is_caught() {
+    catch_all(&Fault::LATE, &[("late", &store::late::late_helper)]);
 }
 
 #[test]

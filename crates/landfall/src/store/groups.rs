@@ -229,7 +229,7 @@ impl<E: Environment> Shared<E> {
         let (own, theirs) = (self.clone(), writing.clone());
         let write = move |index| own.write_one(&theirs, index);
         let groups = writing.chosen.len();
-        let written = self.helper.together(groups, write);
+        let written = self.helper.together(&self.environment, groups, write);
         let mut progress = E::lock(&writing.progress);
         // A helper that has nothing left to do may still have all of it: what was written in vain is free again now.
         let pieces = std::mem::take(&mut progress.pieces);

@@ -42,7 +42,8 @@ impl<E: Environment> Shared<E> {
             }
             Ok(())
         };
-        self.readers.together(pages.len(), read)?;
+        self.readers
+            .together(&self.environment, pages.len(), read)?;
         let taken = || Err(Error::broken("what was read is taken twice"));
         let take = |place: &_| std::mem::replace(&mut *E::lock(place), taken());
         Ok(all.iter().map(take).collect())

@@ -11,7 +11,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use crate::Error;
-use crate::environment::Environment;
+use crate::environment::{Environment, planted};
 
 #[derive(Default)]
 struct Progress {
@@ -22,6 +22,8 @@ struct Progress {
 }
 
 struct Work<E: Environment, W> {
+    #[cfg(any(test, feature = "mistakes"))]
+    environment: E,
     pieces: usize,
     progress: E::Mutex<Progress>,
     /// All that were begun have ended.
@@ -70,8 +72,12 @@ impl<E: Environment, W: Fn(usize) -> Result<(), Error> + Send + Sync> Job for Wo
 }
 
 impl<E: Environment, W> Work<E, W> {
-    fn new(pieces: usize, work: W) -> Arc<Work<E, W>> {
+    fn new(environment: &E, pieces: usize, work: W) -> Arc<Work<E, W>> {
+        #[cfg(not(any(test, feature = "mistakes")))]
+        let _ = environment;
         Arc::new(Work {
+            #[cfg(any(test, feature = "mistakes"))]
+            environment: environment.clone(),
             pieces,
             progress: E::mutex(Progress::default()),
             ended: E::condvar(),
@@ -86,6 +92,9 @@ impl<E: Environment, W> Work<E, W> {
             progress = E::wait(&self.ended, progress);
         }
         let failure = progress.failure.clone();
+        if planted!(self.environment, LateHelper) {
+            progress.failure = None;
+        }
         let has_panicked = progress.has_panicked;
         drop(progress);
         if has_panicked {
@@ -104,7 +113,7 @@ pub(super) fn together<E: Environment>(
     pieces: usize,
     work: impl Fn(usize) -> Result<(), Error> + Send + Sync + 'static,
 ) -> Result<(), Error> {
-    let all = Work::<E, _>::new(pieces, work);
+    let all = Work::new(environment, pieces, work);
     let helpers = threads.min(pieces).saturating_sub(1);
     let help = |_| {
         let all = all.clone();
@@ -170,10 +179,11 @@ impl<E: Environment> Helpers<E> {
     /// Has `work` done for each number below `pieces`, by this thread and those of the helpers that are free.
     pub fn together(
         &self,
+        environment: &E,
         pieces: usize,
         work: impl Fn(usize) -> Result<(), Error> + Send + Sync + 'static,
     ) -> Result<(), Error> {
-        let all = Work::<E, _>::new(pieces, work);
+        let all = Work::new(environment, pieces, work);
         let wanted = self.most.min(pieces.saturating_sub(1));
         let is_own = |job: &Arc<dyn Job>| std::ptr::addr_eq(Arc::as_ptr(job), Arc::as_ptr(&all));
         if wanted > 0 {
@@ -197,6 +207,7 @@ impl<E: Environment> Helpers<E> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Barrier;
     use std::thread;
@@ -206,6 +217,10 @@ mod tests {
     use crate::fuzzing::memory::Memory;
 
     type Own = Helpers<System<Memory>>;
+
+    fn machine() -> System<Memory> {
+        System::new(Memory::new(BTreeMap::new()))
+    }
 
     /// With a helper whose thread runs, and ends with it.
     fn with_helper(test: impl FnOnce(&Arc<Own>)) {
@@ -227,10 +242,10 @@ mod tests {
                     both.wait();
                     Ok(())
                 };
-                helper.together(2, meet).unwrap();
+                helper.together(&machine(), 2, meet).unwrap();
             }
             let failing = |index| Err(Error::broken(if index == 0 { "first" } else { "other" }));
-            assert!(helper.together(1, failing).is_err());
+            assert!(helper.together(&machine(), 1, failing).is_err());
         });
     }
 
@@ -242,7 +257,7 @@ mod tests {
             *System::<Memory>::lock(&own) += 1;
             Err(Error::broken("the first"))
         };
-        let all = Work::<System<Memory>, _>::new(3, failing);
+        let all = Work::new(&machine(), 3, failing);
         all.take_part();
         assert!(all.outcome().is_err());
         // As a helper that had the job, and did not run until now.
@@ -260,7 +275,9 @@ mod tests {
                 assert!(thread::current().id() == caller, "as planned");
                 Ok(())
             };
-            let told = catch_unwind(AssertUnwindSafe(|| helper.together(2, panicking)));
+            let told = catch_unwind(AssertUnwindSafe(|| {
+                helper.together(&machine(), 2, panicking)
+            }));
             assert!(told.is_err());
             let done = Arc::new(System::<Memory>::mutex(0));
             let own = done.clone();
@@ -268,7 +285,7 @@ mod tests {
                 *System::<Memory>::lock(&own) += 1;
                 Ok(())
             };
-            helper.together(5, count).unwrap();
+            helper.together(&machine(), 5, count).unwrap();
             assert_eq!(*System::<Memory>::lock(&done), 5);
         });
     }

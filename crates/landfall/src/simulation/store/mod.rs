@@ -6,7 +6,7 @@
 //! transaction with those that came between.
 //!
 //! `acts` is what threads do, `history` what was committed and read, and whether both are as was
-//! promised; `readers`, `checkpoints`, `at_home`, `failing` and `full_disk` are scenes of their own.
+//! promised; `readers`, `checkpoints`, `at_home`, `late`, `failing` and `full_disk` are scenes of their own.
 
 mod acts;
 pub(crate) mod at_home;
@@ -16,6 +16,7 @@ pub(crate) mod closing;
 pub(crate) mod failing;
 pub(crate) mod full_disk;
 mod history;
+pub(crate) mod late;
 mod readers;
 
 use std::sync::{Arc, Mutex};
