@@ -20,6 +20,9 @@ const MOST_NAMED: usize = 2;
 /// Characters of the program's path, with which commands still fit into a line.
 const MOST_OF_PATH: usize = 24;
 
+/// Characters of a command's line, beside what stands before it.
+const MOST_OF_LINE: usize = 69;
+
 /// Reasons that are said.
 const MOST_REASONS: usize = 2;
 
@@ -257,7 +260,7 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
             }
         },
         (_, 0) => ":".to_owned(),
-        (_, _) => format!(" ({more} more: --tables):"),
+        (_, _) => format!(" ({more} more reasons: --tables):"),
     };
     let (tone, text) = verdict(results, weightiest);
     let said = [Cell::toned(tone, format!("{text}{ending}"))];
@@ -305,40 +308,74 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
     let short = program.as_deref().filter(|path| path.len() <= MOST_OF_PATH);
     let landfall = short.unwrap_or("landfall");
     let proof = || {
-        let directory = quoted(&results.directory);
-        let on = results
-            .site
-            .spec()
-            .map(|on| format!(" --on {}", quoted(&on)));
-        format!(
-            "sudo {landfall} lab sync{} --prove {directory}",
-            on.unwrap_or_default()
-        )
+        let on = results.site.spec();
+        let on = on.iter().flat_map(|on| ["--on".to_owned(), quoted(on)]);
+        let mut words = words(["sudo", landfall, "lab", "sync"]);
+        words.extend(on);
+        words.extend(["--prove".to_owned(), quoted(&results.directory)]);
+        words
     };
-    let mut commands = Vec::new();
+    let mut commands: Vec<(Vec<String>, String)> = Vec::new();
     if measures_sync && !is_proven && !results.is_in_memory() {
-        commands.push(format!("{}  # {}", proof(), sync::proving_time()));
+        commands.push((proof(), sync::proving_time()));
     }
     let is_doubtful = |notice: &Notice| notice.weight > Weight::Note;
     if measures_sync && is_proven && results.notices.iter().any(is_doubtful) {
-        commands.push(format!("{}  # when it is quiet", proof()));
+        commands.push((proof(), "again, when it is quiet".to_owned()));
     }
-    commands.push(format!(
-        "sudo {landfall} advise  # settings of your databases"
+    commands.push((
+        words(["sudo", landfall, "advise"]),
+        "settings to change; changes none".to_owned(),
     ));
     if measures_sync && !results.experiments.iter().any(|one| one.name() == "torn") {
-        commands.push(format!("sudo {landfall} lab torn  # what torn pages cost"));
+        let torn = words(["sudo", landfall, "lab", "torn"]);
+        commands.push((torn, "what torn pages cost".to_owned()));
     }
     if let Some(document) = kept.document.map(quoted) {
-        commands.push(format!("{landfall} show --tables {document}"));
+        let tables = words([landfall, "show", "--tables", &document]);
+        commands.push((tables, String::new()));
         if kept.page.is_none() {
-            commands.push(format!("{landfall} show --report DIR {document}"));
+            let report = words([landfall, "show", "--report", "landfall-report", &document]);
+            commands.push((report, String::new()));
         }
     }
-    if short.is_none() {
-        commands.extend(program.map(|path| format!("where landfall is {path}")));
+    let lines = commands
+        .iter()
+        .flat_map(|(words, what)| in_lines(words, what));
+    let long = program.as_deref().filter(|_| short.is_none());
+    let long = long.map(|path| format!("where landfall is {path}"));
+    titled("Next", lines.chain(long).map(Cell::from))
+}
+
+fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    words.into_iter().map(str::to_owned).collect()
+}
+
+/// A command as it can be pasted, and what it is for where that fits into its line.
+fn in_lines(words: &[String], what: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some(line) if line.len() + word.len() < MOST_OF_LINE => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            before => {
+                if let Some(line) = before {
+                    line.push_str(" \\");
+                }
+                lines.push(word.clone());
+            }
+        }
     }
-    titled("Next", commands.into_iter().map(Cell::from))
+    if let [line] = lines.as_mut_slice()
+        && !what.is_empty()
+        && line.len() + what.len() + 4 <= MOST_OF_LINE
+    {
+        line.push_str("  # ");
+        line.push_str(what);
+    }
+    lines
 }
 
 /// Lines under one word at the left.
@@ -348,4 +385,25 @@ fn titled(title: &'static str, lines: impl IntoIterator<Item = Cell>) -> Vec<Row
         .zip(lines)
         .map(|(title, line)| Row::of(title, [line]))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_can_be_pasted_however_long_it_is() {
+        let long = "x".repeat(60);
+        let words = ["landfall", "show", "--tables", &long].map(str::to_owned);
+        let lines = in_lines(&words, "what for");
+        assert_eq!(lines, ["landfall show --tables \\", &long]);
+        assert_eq!(
+            in_lines(&words[..2], "what for"),
+            ["landfall show  # what for"]
+        );
+        assert_eq!(in_lines(&words[..2], &long), ["landfall show"]);
+        // One word cannot be broken.
+        let words = ["landfall".to_owned(), "x".repeat(100)];
+        assert_eq!(in_lines(&words, ""), ["landfall \\", &"x".repeat(100)]);
+    }
 }

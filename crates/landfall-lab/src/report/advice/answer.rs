@@ -136,14 +136,24 @@ pub(super) fn refusal(why: &str) -> Block {
 /// What to change of these systems: from, to, what it gives, and what the value that is usual lost.
 pub(super) fn changes(advice: &Advice, scope: &Scope) -> Option<Table> {
     let changes = advice.changes(scope);
-    let mut rows = Vec::new();
+    // Systems of which all is the same stand together.
+    let mut groups: Vec<(String, Vec<Row>)> = Vec::new();
     for system in System::ALL {
-        let mut own = changes.iter().filter(|one| one.setting.system == system);
-        if let Some(first) = own.next() {
-            rows.push(Row::Group(Cell::toned(Tone::Strong, system.name())));
-            rows.extend([first].into_iter().chain(own).flat_map(change));
+        let own = changes.iter().filter(|one| one.setting.system == system);
+        let own: Vec<Row> = own.flat_map(change).collect();
+        if own.is_empty() {
+            continue;
+        }
+        match groups.iter_mut().find(|(_, rows)| *rows == own) {
+            Some((names, _)) => *names = format!("{names}, {}", system.name()),
+            None => groups.push((system.name().to_owned(), own)),
         }
     }
+    let of_group = |(names, rows)| {
+        let heading = Row::Group(Cell::toned(Tone::Strong, names));
+        [heading].into_iter().chain(rows)
+    };
+    let mut rows: Vec<Row> = groups.into_iter().flat_map(of_group).collect();
     // What plain writes lost says of no system more than what its setting risks.
     let gains = changes
         .iter()

@@ -37,7 +37,11 @@ pub(super) fn advised(advice: &Advice, scope: &Scope) -> Advised {
     Advised {
         refused: advice.refused.clone(),
         sentence: sentence(advice, scope),
-        changes: answer::changes(advice, scope),
+        changes: answer::changes(advice, scope).map(|table| Table {
+            // The page has the title above it.
+            corner: "Setting".into(),
+            ..table
+        }),
         introduction: format!(
             "{INTRODUCTION} {}",
             marks(shown.flat_map(|one| &one.choices))

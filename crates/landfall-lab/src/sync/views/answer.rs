@@ -104,14 +104,15 @@ impl<'a> Lead<'a> {
         if !self.has_spread() {
             return Some("One round cannot say how far chance moved these figures.".to_owned());
         }
+        let as_fast = if self.is_proven {
+            "As safe and as fast, within error"
+        } else {
+            "As fast, within error"
+        };
         let tie = match self.ties.as_slice() {
             [] => None,
-            [one] => Some(format!("As fast, within error: {}.", way(one))),
-            [one, rest @ ..] => Some(format!(
-                "As fast, within error: {} and {} more.",
-                way(one),
-                rest.len()
-            )),
+            [one] => Some(format!("{as_fast}: {}.", way(one))),
+            [one, rest @ ..] => Some(format!("{as_fast}: {} and {} more.", way(one), rest.len())),
         };
         let untested = (!self.is_proven).then(|| {
             let host = match virtual_disk(results.filesystem.storage()) {
@@ -325,7 +326,7 @@ fn threads(series: &Series) -> String {
 fn danger(series: &Series) -> Option<String> {
     let proof = series.proof.as_ref()?;
     (safety(series) == Safety::Lost).then(|| match proof.states {
-        1 => "Unsafe: nothing of it had reached the disk when the power was cut.".to_owned(),
+        1 => "Unsafe: in the simulated power cut nothing of it had reached the disk.".to_owned(),
         _ => format!(
             "Unsafe: it lost acknowledged writes in {} of {} simulated power cuts.",
             thousands(proof.losing as f64),
