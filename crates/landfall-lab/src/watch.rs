@@ -102,7 +102,7 @@ pub(crate) fn notices(series: &[Series]) -> Vec<Notice> {
         } else {
             Weight::Note
         };
-        let text = format!("{hit} of {all} trials were disturbed: {what}.");
+        let text = format!("{hit} of {all} trials were disturbed, and count: {what}.");
         (hit > 0).then(|| Notice::new(code, weight, text))
     };
     kinds.into_iter().filter_map(notice).collect()

@@ -43,7 +43,7 @@ pub fn page(results: &Results, advice: &Advice, scope: &Scope) -> Page {
     let foundation = match (has_only_proofs, proofs.len()) {
         (true, 1) => "The filesystem that was made",
         (true, _) => "The filesystem that was made first",
-        (false, _) => "What this directory stands on",
+        (false, _) => "The disk and filesystem underneath",
     };
     Page {
         title: if has_only_proofs {

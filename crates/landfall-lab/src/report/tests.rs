@@ -310,7 +310,7 @@ fn the_weightiest_notices_are_said_in_the_verdict_and_the_others_are_counted() {
         let notices = notices.map(|(at, weight)| Notice::new("x", *weight, format!("Text {at}.")));
         noticed.notices = notices.collect();
         let html = page(&noticed);
-        let line = html.split("Before you believe it</a>: ").nth(1)?;
+        let line = html.split("Before you believe a figure</a>: ").nth(1)?;
         line.split("</p>").next().map(str::to_owned)
     };
     let (note, warning, danger) = (Weight::Note, Weight::Warning, Weight::Danger);

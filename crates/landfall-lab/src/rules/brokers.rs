@@ -173,10 +173,10 @@ pub(super) static RULES: [Rule; 8] = [
             Choice::loses(
                 "2m",
                 Some(UNSYNCED),
-                "the messages of up to two minutes, with all replicas if all lose power",
+                "up to two minutes of messages, on every replica that loses power",
             ),
             Choice::loses_any_time(
-                "the messages of up to that time, with all replicas if all lose power",
+                "up to that time of messages, on every replica that loses power",
             ),
         ],
         source: Source {

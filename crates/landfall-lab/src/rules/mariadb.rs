@@ -24,7 +24,7 @@ const PAGE_FLUSHING: Source = Source {
     address: "https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-page-flushing",
 };
 pub(super) const LAST_SECOND: &str = "the commits of about the last second";
-const NOT_IN_BINLOG: &str = "the commits not yet in the binary log";
+const NOT_IN_BINLOG: &str = "the commits whose binary log is not on disk yet";
 
 /// Pages that the device promises to write whole.
 pub(super) const UNTORN: Rule = Rule {

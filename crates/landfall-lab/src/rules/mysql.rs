@@ -39,7 +39,11 @@ pub(super) static RULES: [Rule; 10] = [
         default: "1",
         choices: &[
             Choice::durable("1", Some(APPEND)),
-            Choice::loses("0", Some(UNSYNCED), "the commits not yet in the binary log"),
+            Choice::loses(
+                "0",
+                Some(UNSYNCED),
+                "the commits whose binary log is not on disk yet",
+            ),
             Choice::loses_above(1, "that many of the last commits"),
         ],
         idle_with: Some(("log_bin", "OFF")),

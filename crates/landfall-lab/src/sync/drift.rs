@@ -16,6 +16,8 @@ use crate::{Notice, Weight};
 const STEADY_TRIAL: RangeInclusive<f64> = 0.8..=1.25;
 /// The same of a run's rounds; all strategies together tell smaller differences from chance.
 const STEADY_RUN: RangeInclusive<f64> = 0.9..=1.11;
+/// Strategies that are named.
+const MOST_NAMED: usize = 4;
 /// Fewer rounds than this have no first and last third.
 const FEWEST_ROUNDS: usize = 3;
 
@@ -44,9 +46,15 @@ fn within_trials(strategies: &[Series]) -> Option<Notice> {
         .map(|strategy| strategy.key.as_str())
         .collect();
     (!drifting.is_empty()).then(|| {
+        let named = drifting.iter().take(MOST_NAMED).copied();
+        let named: Vec<&str> = named.collect();
+        let more = match drifting.len() - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
         let text = format!(
-            "Not steady: the last third of a trial ran at another rate than the first: {}.",
-            drifting.join(", ")
+            "Not steady: the last third of a trial ran at another rate than the first: {}{more}.",
+            named.join(", ")
         );
         let details = "Longer trials (--seconds) tell which rate lasts.";
         Notice::new("drift", Weight::Note, text).because(details)

@@ -55,7 +55,9 @@ fn in_memory_nothing_is_called_durable() {
     let html = page(&memory);
     assert!(html.contains("In main memory a power cut takes everything."));
     for words in ["dump is durable", "nothing that was accepted"] {
-        let begin = body(&html).split("What this directory stands on").next();
+        let begin = body(&html)
+            .split("The disk and filesystem underneath")
+            .next();
         assert!(!begin.unwrap_or_default().contains(words), "{words}");
     }
 }

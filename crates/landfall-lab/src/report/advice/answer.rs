@@ -15,10 +15,10 @@ use crate::advice::{
 use crate::numbers::NOTHING;
 
 /// The columns of changes; the last one only where something was proven.
-const COLUMNS: [&str; 4] = ["from", "to", "times as fast", "lost in"];
+const COLUMNS: [&str; 4] = ["from (default)", "to", "times as fast", "lost in"];
 const GAIN: &str = "times as fast: 'to' against 'from', with its 95% interval.";
 const UNKNOWN: &str =
-    "How much slower that is was not measured here: the commands for it are below.";
+    "How much slower these are was not measured here; the commands for that are below.";
 const LOSS: &str = "lost in: simulated power cuts that lost data with 'from'.";
 /// Columns for the settings of a system that are right as they are.
 const RIGHT: usize = 60;

@@ -58,7 +58,7 @@ fn a_proof_that_lost_nothing_says_so_first() {
     for words in [
         "Published claims",
         "/tmp/of-no-concern",
-        "What this directory stands on",
+        "The disk and filesystem underneath",
         "Promises that were broken",
         "Nothing was measured",
         "these figures",
@@ -177,7 +177,7 @@ fn proofs_stand_beside_other_experiments() {
         &html,
         &[
             "<h2 class=\"part\" id=\"part-2\">What a power cut leaves</h2>",
-            "<h2>What this directory stands on</h2>",
+            "<h2>The disk and filesystem underneath</h2>",
             "The cheapest synced write of 8 KiB:",
             "lost up to 3 acknowledged transactions",
         ],

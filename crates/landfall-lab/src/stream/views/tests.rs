@@ -90,7 +90,7 @@ fn two_experiments_have_a_part_each() {
         "<h2 class=\"part\" id=\"part-2\">What saving a large state costs</h2>",
         "The quickest save of 512 MiB is durable",
         "<h3 class=\"chapter\">MB per second by size</h3>",
-        "<h2>What this directory stands on</h2>",
+        "<h2>The disk and filesystem underneath</h2>",
     ];
     assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
     // One of them may have measured nothing.
@@ -133,7 +133,9 @@ fn a_save_in_memory_is_not_called_durable() {
         "until durable",
         "until the bytes are durable",
     ] {
-        let begin = body(&html).split("What this directory stands on").next();
+        let begin = body(&html)
+            .split("The disk and filesystem underneath")
+            .next();
         assert!(!begin.unwrap_or_default().contains(words), "{words}");
     }
     let danger = Notice::new("x", Weight::Danger, "no");

@@ -77,10 +77,11 @@ fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>], more:
     let tied = equals.first().map(|(other, rate)| {
         let (other, rate) = (way(other), thousands(rate.median));
         match equals.len() {
-            1 => format!(" One other is too close to tell apart: {other} ({rate})."),
-            more => {
-                format!(" {more} other ways are too close to tell apart, such as {other} ({rate}).")
-            }
+            1 => format!(" As cheap, within error: {other} ({rate})."),
+            all => format!(
+                " As cheap, within error: {other} ({rate}) and {} more.",
+                all - 1
+            ),
         }
     });
     let tied = tied.unwrap_or_default();
