@@ -200,6 +200,8 @@ pub(crate) enum Fault {
     AtomicInPieces,
     /// A leaf that has more keys than the last checkpoint says is written at its home.
     HomeOfWidened,
+    /// Of a group that is cut no part is said to have the keys of one that went.
+    CutForgetsWidened,
     /// A group is flushed of which a leaf got empty.
     FlushEmptied,
     /// A helper that comes late goes on with what has failed.
@@ -265,6 +267,7 @@ impl Fault {
             .chain(Fault::REMOVED_MEANWHILE)
             .chain(Fault::HOMES)
             .chain(Fault::LATE)
+            .chain(Fault::CUT_AND_WIDENED)
             .chain(Fault::RUNS);
         logs.chain(Fault::STATE).chain(stores)
     }
@@ -378,6 +381,8 @@ impl Fault {
     ];
     /// Those of a store whose checkpoint fails while a helper is late.
     pub const LATE: [Fault; 1] = [Fault::LateHelper];
+    /// Those of a store of whose groups one is cut and the one behind it goes.
+    pub const CUT_AND_WIDENED: [Fault; 1] = [Fault::CutForgetsWidened];
     /// Those of a store whose groups have runs.
     pub const RUNS: [Fault; 13] = [
         Fault::RunForgetsRanges,

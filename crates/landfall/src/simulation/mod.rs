@@ -80,7 +80,7 @@ const STATE: [Named<'static>; 7] = [
     ("no promise", &state::without_promise),
 ];
 
-const STORE: [Named<'static>; 11] = [
+const STORE: [Named<'static>; 12] = [
     ("older readers", &store::older_readers),
     ("runs", &store::play_runs),
     ("power cut", &|seed, planted| {
@@ -105,6 +105,10 @@ const STORE: [Named<'static>; 11] = [
     ),
     ("torn at home", &store::at_home::torn_at_home),
     ("late helper", &store::late::late_helper),
+    (
+        "cut before an empty one",
+        &store::at_home::cut_before_an_empty_one,
+    ),
     ("damaged", &store::failing::play_damage),
 ];
 
@@ -330,6 +334,19 @@ fn a_helper_that_comes_late_writes_nothing_of_what_has_failed() {
 #[test]
 fn a_mistake_planted_where_a_helper_comes_late_is_caught() {
     catch_all(&Fault::LATE, &[("late", &store::late::late_helper)]);
+}
+
+#[test]
+fn a_group_that_is_cut_before_one_that_got_empty_gives_nothing_back() {
+    keeps_its_promises(50, |seed| {
+        store::at_home::cut_before_an_empty_one(seed, None)
+    });
+}
+
+#[test]
+fn a_mistake_planted_where_a_group_is_cut_before_an_empty_one_is_caught() {
+    let plays: [Named<'_>; 1] = [("cut", &store::at_home::cut_before_an_empty_one)];
+    catch_all(&Fault::CUT_AND_WIDENED, &plays);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::data_file::data_name;
 use super::handle::Handle;
 use super::inspect::Opened;
 use super::iterate::{Bounds, Own, Range};
+use super::page::home_of;
 use super::record::Write;
 use super::snapshots::View;
 use super::verify::DamagedLeaf;
@@ -301,6 +302,57 @@ fn a_home_that_cannot_be_read_is_restored_from_its_copy() {
         let found = (0..40).map(|number| get(&store, &rows(&store), number).unwrap());
         assert!(found.into_iter().all(|value| value == Some(3)));
         assert!(store.verify().damage.is_empty(), "{protection}");
+    }
+}
+
+#[test]
+fn copies_that_cannot_be_read_are_done_without_unless_a_home_needs_them() {
+    let world = with(Files::new());
+    let options = options().protection(Protection::Doublewrite);
+    let home = KeyspaceOptions::default().leaf_bytes(512).in_place(true);
+    let rows = |store: &Handle<World>| store.shared.open_keyspace("rows", &home).unwrap();
+    let store = Handle::open(&world, options.clone()).unwrap();
+    for value in 0..4 {
+        (0..40).for_each(|number| put(&store, &rows(&store), number, value).unwrap());
+        checkpoint(&store).unwrap();
+    }
+    let log = store.shared.log.shared.log;
+    let copies = World::lock(&store.shared.homes).copies.clone().unwrap();
+    let spans = copies.spans();
+    store.shared.close().unwrap();
+    let files = world.storage().files();
+    drop(store);
+    for span in spans {
+        let world = with(files.clone());
+        fail(&world, "data-", span.offset + 10);
+        let (seen, damage) = dumped(&world, "rows");
+        assert!(damage.is_empty() && seen.len() == 40);
+        assert_eq!(world.storage().files(), files);
+        let store = Handle::open(&world, options.clone()).unwrap();
+        fail(&world, "data-", u64::MAX);
+        let found = (0..40).map(|number| get(&store, &rows(&store), number).unwrap());
+        assert!(found.into_iter().all(|value| value == Some(3)));
+        assert!(store.verify().damage.is_empty());
+    }
+    // Whoever wrote them over would take what a torn home needs.
+    for span in spans {
+        let mut files = files.clone();
+        let mut data = files
+            .iter_mut()
+            .filter(|(name, _)| name.starts_with("data-"));
+        let (_, bytes) = data.next().unwrap();
+        let (torn, _) = home_of(&bytes[span.offset as usize..], log).unwrap();
+        bytes[torn as usize + 100..torn as usize + 512].fill(0);
+        let world = with(files.clone());
+        fail(&world, "data-", span.offset + 10);
+        let opened = Handle::open(&world, options.clone());
+        assert!(matches!(opened, Err(Error::Io { .. })));
+        assert_eq!(world.storage().files(), files);
+        // It can be read after all.
+        fail(&world, "data-", u64::MAX);
+        let store = Handle::open(&world, options.clone()).unwrap();
+        assert_eq!(store.restart.restored, 1);
+        assert!(store.verify().damage.is_empty());
     }
 }
 

@@ -204,6 +204,67 @@ fn a_lost_write_of_a_flush_is_reported() {
     assert_eq!(found[0].offset, home);
 }
 
+/// The first keys of its groups.
+fn groups_of(rows: &Keyspace) -> Vec<Vec<u8>> {
+    let groups = rows.tree.groups.read().unwrap();
+    groups.iter().map(|place| place.low.to_vec()).collect()
+}
+
+/// A group is cut by the checkpoint before which the one behind it got empty: of its leaves the last one has those keys from then
+/// on, and is not to be written at home before a checkpoint says so.
+#[test]
+fn a_group_that_is_cut_has_the_keys_of_the_one_that_went_behind_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = options()
+        .memory_bytes(256 << 10)
+        .protection(Protection::None);
+    let store = Store::open(directory.path(), options.clone()).unwrap();
+    let rows = store.keyspace("rows", in_place()).unwrap();
+    let filler = store.keyspace("filler", in_place()).unwrap();
+    for row in 0..300_u64 {
+        rows.insert(row.to_be_bytes(), value(row, 0)).unwrap();
+    }
+    for row in 0..1000_u64 {
+        filler.insert(row.to_be_bytes(), value(row, 0)).unwrap();
+    }
+    store.checkpoint().unwrap();
+    let lows = groups_of(&rows);
+    let [.., cut, gone] = lows.as_slice() else {
+        panic!("{} groups", lows.len());
+    };
+    // First, so that it is installed first.
+    rows.remove_range(gone.clone()..).unwrap();
+    for byte in 0..200_u8 {
+        rows.insert([&cut[..], &[byte]].concat(), [7; 100]).unwrap();
+    }
+    store.checkpoint().unwrap();
+    assert!(!groups_of(&rows).contains(gone) && groups_of(&rows).len() >= lows.len());
+    let late = [&gone[..], b"late"].concat();
+    rows.insert(&late, "late").unwrap();
+    let before = store.counters();
+    for version in 1.. {
+        if store.counters().flushes > before.flushes {
+            break;
+        }
+        for row in (0..1000_u64).step_by(30) {
+            let value = value(row, version);
+            filler.insert(row.to_be_bytes(), value).unwrap();
+        }
+        store.handle.shared.checkpoint(Goal::Due).unwrap();
+    }
+    assert_eq!(store.counters().checkpoints, before.checkpoints);
+    drop((rows, filler));
+    store.close().unwrap();
+    let store = Store::open(directory.path(), options).unwrap();
+    let rows = store.keyspace("rows", in_place()).unwrap();
+    assert_eq!(rows.get(&late).unwrap().as_deref(), Some(&b"late"[..]));
+    rows.remove(&late).unwrap();
+    store.checkpoint().unwrap();
+    assert_eq!(rows.get(&late).unwrap(), None);
+    assert!(rows.range(gone.clone()..).next().is_none());
+    assert_eq!(store.verify().damage.len(), 0);
+}
+
 #[test]
 fn what_is_measured_is_remembered() {
     let directory = tempfile::tempdir().unwrap();

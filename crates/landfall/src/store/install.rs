@@ -37,6 +37,8 @@ impl<E: Environment> Shared<E> {
             (group.leaves, group.runs) = (first.leaves, first.runs);
             (group.page, group.watermark) = (first.page, first.watermark);
         }
+        let is_cut = pieces.len() > 0 && !planted!(self.environment, CutForgetsWidened);
+        let mut widened = is_cut && std::mem::take(&mut group.is_widened);
         for piece in pieces.rev() {
             let mut active = group.active.split_off(&piece.low);
             if planted!(self.environment, SplitForgets) {
@@ -46,7 +48,8 @@ impl<E: Environment> Shared<E> {
             let split = Group {
                 flushed: None,
                 flushed_bytes: 0,
-                is_widened: false,
+                // Of what was cut the last piece has the keys of who went behind it.
+                is_widened: std::mem::take(&mut widened),
                 leaves: piece.leaves,
                 runs: piece.runs,
                 page: piece.page,

@@ -49,6 +49,8 @@ impl<E: Environment> Shared<E> {
         let mut committing = E::lock(&self.committing);
         let before = E::share(&self.keyspaces).protection;
         if before == choice {
+            drop(committing);
+            self.require_changes_durable()?;
             return Ok(choice);
         }
         for keyspace in self.all_keyspaces() {
@@ -90,10 +92,20 @@ impl<E: Environment> Shared<E> {
         options: &KeyspaceOptions,
     ) -> Result<Arc<Keyspace<E>>, Error> {
         let (keyspace, made) = self.with_room_in_log(|| self.find_or_make(name, options))?;
-        if let Some(lsn) = made {
-            self.log.commit_to(lsn)?;
+        match made {
+            Some(lsn) => self.log.commit_to(lsn)?,
+            None => self.require_changes_durable()?,
         }
         Ok(keyspace)
+    }
+
+    /// What is so already may not be durable yet, or never will be.
+    pub fn require_changes_durable(&self) -> Result<(), Error> {
+        let changed = E::share(&self.keyspaces).changed;
+        match changed {
+            0 => Ok(()),
+            changed => self.log.commit_to(Lsn(changed)),
+        }
     }
 
     /// The keyspace of this name, and by which commit it was made just now, if it was.

@@ -29,20 +29,22 @@ pub(super) struct Repairs {
     pub recent: BTreeMap<u64, Vec<u8>>,
 }
 
+fn homes_of<E: Environment>(keyspaces: &Keyspaces<E>) -> Homes {
+    let mut homes = Homes::new();
+    for keyspace in keyspaces.all.values() {
+        for place in E::share(&keyspace.groups).iter() {
+            let group = E::share(&place.group);
+            let pointers = group.leaves.iter().map(|slot| slot.page.pointer);
+            let at_home = pointers.filter(|pointer| pointer.home.is_some());
+            homes.extend(at_home.map(|pointer| (pointer.offset, pointer)));
+        }
+    }
+    homes
+}
+
 impl Repairs {
     fn home<E: Environment>(&mut self, keyspaces: &Keyspaces<E>, offset: u64) -> Option<Pointer> {
-        let homes = self.homes.get_or_insert_with(|| {
-            let mut homes = Homes::new();
-            for keyspace in keyspaces.all.values() {
-                for place in E::share(&keyspace.groups).iter() {
-                    let group = E::share(&place.group);
-                    let pointers = group.leaves.iter().map(|slot| slot.page.pointer);
-                    let at_home = pointers.filter(|pointer| pointer.home.is_some());
-                    homes.extend(at_home.map(|pointer| (pointer.offset, pointer)));
-                }
-            }
-            homes
-        });
+        let homes = self.homes.get_or_insert_with(|| homes_of(keyspaces));
         homes.get(&offset).copied()
     }
 
@@ -65,11 +67,20 @@ impl Repairs {
         keyspaces: &Keyspaces<E>,
     ) -> Result<(), Error> {
         let granule = control.granule as usize;
+        let mut unreadable = None;
         for span in spans {
             let mut buffer = Buffer::new(span.bytes as usize);
             let whole = 0..buffer.capacity();
             let read = data.file.read(buffer.bytes_mut(whole.clone()), span.offset);
-            read.map_err(Error::io(format!("read copies in {}", data.name)))?;
+            if read.is_err() {
+                for at in whole.clone().step_by(granule) {
+                    let part = buffer.bytes_mut(at..at + granule);
+                    if let Err(error) = data.file.read(part, span.offset + at as u64) {
+                        part.fill(0);
+                        unreadable = Some(error);
+                    }
+                }
+            }
             let bytes = buffer.bytes(whole);
             let mut at = 0;
             while at < bytes.len() {
@@ -91,7 +102,19 @@ impl Repairs {
                 }
             }
         }
-        Ok(())
+        let Some(error) = unreadable else {
+            return Ok(());
+        };
+        // What cannot be read is needed by a home that is torn, and by no other: the next batch is written over it.
+        let homes = self.homes.get_or_insert_with(|| homes_of(keyspaces));
+        let is_whole = |(offset, pointer): (&u64, &Pointer)| {
+            self.torn.contains_key(offset) || data.page_as_it_is(*pointer, control).is_some()
+        };
+        if homes.iter().all(is_whole) {
+            tracing::warn!(%error, file = data.name, "copies that nobody needs cannot be read");
+            return Ok(());
+        }
+        Err(Error::io(format!("read copies in {}", data.name))(error))
     }
 
     /// Looks at the home of which the log has an image.

@@ -8,7 +8,7 @@ use fastrand::Rng;
 use super::super::disk::{Disk, How};
 use super::super::environment::Way;
 use super::super::scenario::{Kind, Outcome, lock, simulate};
-use super::history::{Commit, History, Writes};
+use super::history::{Commit, History, Keyspace, Store, Writes};
 use super::{DEPTH, Scene, is_refusal, options, safe_protections};
 use crate::mistakes::Fault;
 use crate::store::checkpoint::Goal;
@@ -137,5 +137,92 @@ pub(crate) fn torn_at_home_with(
         drop((keyspaces, store));
         let history = lock(&history).clone();
         scene.power_cuts(&disk, &history, rng, DEPTH, found)
+    })
+}
+
+/// A group is cut by the checkpoint before which the one behind it got empty, and what then comes to the keys of that one is written
+/// between checkpoints, and removed after the store was opened again.
+pub(crate) fn cut_before_an_empty_one(seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, found| {
+        let way = Way::ALL[rng.usize(0..2)];
+        let mut homes = safe_protections(way);
+        homes.retain(|one| *one != Protection::Shadow);
+        let scene = Scene {
+            options: StoreOptions {
+                memory_bytes: 32 << 10,
+                policy: Policy::EveryCommit,
+                max_recovery_time: Duration::from_secs(1 << 20),
+                ..options(way, rng)
+            },
+            keyspace: KeyspaceOptions::default().leaf_bytes(1024).in_place(true),
+            protection: Some(homes[rng.usize(0..homes.len())]),
+            percent: 0,
+            way,
+            kind: Kind::PowerCut,
+            planted,
+        };
+        let disk = Disk::new(way.block(), rng.u64(..));
+        let history = Arc::new(Mutex::new(History::default()));
+        let wrong = |error: Error| format!("an honest disk failed: {error}");
+        let mut store = scene.open(&disk, rng).map_err(wrong)?;
+        let mut keyspaces = scene.keyspaces(&store, &history).map_err(wrong)?;
+        let commit = |store: &Store, keyspaces: &[Keyspace], writes: Writes| {
+            let written = store.shared.write(writes.of_store(keyspaces), None)?;
+            let lsn = written.expect("something was written");
+            lock(&history).commits.insert(lsn.0, Commit::Writes(writes));
+            store.shared.log.commit_to(lsn)?;
+            lock(&history).durable = lsn.0;
+            Ok(())
+        };
+        let given = |keyspace: usize, key: Vec<u8>, rng: &mut Rng| {
+            let mut value = rng.u64(..).to_le_bytes().to_vec();
+            value.resize(90, 0);
+            (keyspace, key, Some(value))
+        };
+        let keys = |keys: Vec<(usize, Vec<u8>, Option<Vec<u8>>)>| Writes {
+            ranges: Vec::new(),
+            keys,
+        };
+        for keyspace in 0..2 {
+            let all = (0..64).map(|key| given(keyspace, vec![key], rng)).collect();
+            commit(&store, &keyspaces, keys(all)).map_err(wrong)?;
+        }
+        for _ in 0..2 {
+            store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
+        }
+        let gone = rng.u8(20..56);
+        let removed = (gone..64).map(|key| (0, vec![key], None)).collect();
+        commit(&store, &keyspaces, keys(removed)).map_err(wrong)?;
+        let before = gone - rng.u8(1..4);
+        let between = (0..rng.u8(20..60)).map(|key| given(0, vec![before, key], rng));
+        let between = between.collect();
+        commit(&store, &keyspaces, keys(between)).map_err(wrong)?;
+        store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
+        let late = rng.u8(gone..64);
+        let some = vec![given(0, vec![late], rng)];
+        commit(&store, &keyspaces, keys(some)).map_err(wrong)?;
+        // Until so much waits that some is written at home, what has waited the longest first.
+        let before = store.counters();
+        for _ in 0..20 {
+            if store.counters().flushes > before.flushes {
+                break;
+            }
+            let others = (0..64).map(|key| given(1, vec![key], rng)).collect();
+            commit(&store, &keyspaces, keys(others)).map_err(wrong)?;
+            store.shared.checkpoint(Goal::Due).map_err(wrong)?;
+        }
+        store.shared.close().map_err(wrong)?;
+        drop((keyspaces, store));
+        store = scene.open(&disk, rng).map_err(wrong)?;
+        lock(&history).reopen(&store)?;
+        keyspaces = scene.keyspaces(&store, &history).map_err(wrong)?;
+        let some = vec![(0, vec![late], None)];
+        commit(&store, &keyspaces, keys(some)).map_err(wrong)?;
+        store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
+        lock(&history).check(&store, &keyspaces)?;
+        disk.cut_power_now();
+        drop((keyspaces, store));
+        let history = lock(&history).clone();
+        scene.power_cuts(&disk, &history, rng, 1, found)
     })
 }

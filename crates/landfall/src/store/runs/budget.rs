@@ -14,8 +14,8 @@ use super::super::tree::{Group, Leaves, Place};
 use super::auto::{Auto, BufferChoice, Moved, Size};
 use super::sources::keys_of_leaf;
 use super::{Runs, bytes_of};
+use crate::Error;
 use crate::environment::Environment;
-use crate::{Error, Lsn};
 
 /// What becomes of a group that a checkpoint writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,11 +220,7 @@ impl<E: Environment> Shared<E> {
             })?;
         }
         drop(committing);
-        // What is so already may not be durable.
-        let changed = E::share(&self.keyspaces).changed;
-        if changed > 0 {
-            self.log.commit_to(Lsn(changed))?;
-        }
+        self.require_changes_durable()?;
         if self.debt() > 0 {
             self.ask();
         }
