@@ -128,7 +128,8 @@ pub(super) struct Groups<E: Environment> {
 
 /// Why a group is not written.
 pub(super) enum Failure {
-    /// Something of it is damaged, or the disk cannot read it, perhaps for now: others can be written all the same.
+    /// Something of it is damaged, the disk cannot read it, or a key has more versions that somebody reads than a leaf can have,
+    /// perhaps for now: others can be written all the same.
     Damage(Error),
     Other(Error),
 }
@@ -145,7 +146,10 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        Failure::Other(error)
+        match error {
+            Error::TooLarge { .. } => Failure::Damage(error),
+            error => Failure::Other(error),
+        }
     }
 }
 
@@ -275,7 +279,7 @@ impl<E: Environment> Shared<E> {
         match made {
             Err(Failure::Damage(error)) => {
                 let keyspace = &*chosen.keyspace.name;
-                tracing::warn!(%error, keyspace, "changes cannot be written into leaves that cannot be read");
+                tracing::warn!(%error, keyspace, "the changes of a group cannot be written into its leaves");
                 E::exclude(&chosen.group).is_damaged = true;
                 progress.damage = Some(error);
                 progress.is_damage_of_changes |= !chosen.frozen.is_empty();

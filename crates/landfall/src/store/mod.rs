@@ -42,6 +42,8 @@ pub(crate) mod iterate;
 mod keyspace;
 pub(crate) mod keyspaces;
 mod leaf;
+#[cfg(test)]
+mod many_versions;
 mod merge;
 mod no_space;
 mod options;

@@ -17,7 +17,7 @@ use crate::{Compression, Error};
 const HEADER: usize = 48;
 const MAGIC: &[u8; 4] = b"LFpg";
 /// Bytes that one page may stand for: more is no page of a store's.
-const MOST_RAW: u32 = 1 << 30;
+const MOST_RAW: u32 = if cfg!(test) { 8 << 20 } else { 1 << 30 };
 
 /// What a page holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,11 @@ impl Sealed {
     ) -> Result<Sealed, Error> {
         let most = usize::try_from(MOST_RAW).unwrap_or(usize::MAX);
         if raw.len() > most {
-            return Err(Error::broken("a page is too large"));
+            return Err(Error::TooLarge {
+                what: "page of a store",
+                bytes: raw.len(),
+                most,
+            });
         }
         let mut compressed = Vec::new();
         let is_compressed = Compressor::new(compression)

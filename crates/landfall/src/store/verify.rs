@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::data_file::DataFile;
 use super::leaf::Leaf;
 use super::runs::{Reader, Run};
-use super::tree::{Keyspace, Page, Place, Slot};
+use super::tree::{Keyspace, Leaves, Page, Place, Slot};
 use crate::Error;
 use crate::environment::Environment;
 
@@ -64,11 +64,10 @@ pub(super) fn verify<E: Environment>(
                 verify_run(keyspace, run, (low, next), data, reader, read, &mut found);
             }
         }
-        let leaves = groups.iter().map(|(_, leaves, _)| leaves);
-        let slots: Vec<Slot<E>> = leaves.flat_map(|leaves| leaves.to_vec()).collect();
-        for index in 0..slots.len() {
+        let leaves = groups.iter().map(|(low, leaves, _)| (low, leaves));
+        for placed in placed(leaves) {
             found.leaves += 1;
-            match verify_leaf(keyspace, &slots, index, data, read) {
+            match verify_leaf(keyspace, &placed, data, read) {
                 Ok(entries) => found.entries += entries,
                 Err(damaged) => found.damage.push(*damaged),
             }
@@ -123,20 +122,49 @@ fn verify_run<E: Environment>(
     }
 }
 
+/// A leaf, and the keys that belong to it: from one on, and before another.
+struct Placed<E: Environment> {
+    slot: Slot<E>,
+    low: Option<Arc<[u8]>>,
+    next: Option<Arc<[u8]>>,
+}
+
+/// The leaves of a keyspace, from the first keys of its groups and their leaves. What is behind the last leaf of a group belongs to the next
+/// group, also if that has no leaf.
+fn placed<'g, E: Environment>(
+    groups: impl Iterator<Item = (&'g Arc<[u8]>, &'g Arc<Leaves<E>>)>,
+) -> Vec<Placed<E>> {
+    let mut all: Vec<Placed<E>> = Vec::new();
+    for (low, leaves) in groups {
+        if let Some(last) = all.last_mut() {
+            last.next.get_or_insert_with(|| low.clone());
+        }
+        for slot in leaves.iter() {
+            if let Some(last) = all.last_mut() {
+                last.next.get_or_insert_with(|| slot.low.clone());
+            }
+            all.push(Placed {
+                slot: slot.clone(),
+                low: (!all.is_empty()).then(|| slot.low.clone()),
+                next: None,
+            });
+        }
+    }
+    all
+}
+
 /// Reads one leaf of a keyspace: how many entries it has.
 fn verify_leaf<E: Environment>(
     keyspace: &Keyspace<E>,
-    slots: &[Slot<E>],
-    index: usize,
+    placed: &Placed<E>,
     data: Option<&DataFile<E>>,
     read: &mut ReadLeaf<'_, E>,
 ) -> Result<u64, Box<DamagedLeaf>> {
-    let slot = &slots[index];
-    let next = slots.get(index + 1).map(|next| &*next.low);
-    let low = (index > 0).then_some(&*slot.low);
-    let entries = read(&slot.page).and_then(|leaf| match entries_between(&leaf, low, next) {
+    let page = &placed.slot.page;
+    let (low, next) = (placed.low.as_deref(), placed.next.as_deref());
+    let entries = read(page).and_then(|leaf| match entries_between(&leaf, low, next) {
         Some(entries) => Ok(entries),
-        None => Err(misplaced(data, &slot.page)),
+        None => Err(misplaced(data, page)),
     });
     entries.map_err(|error| {
         Box::new(DamagedLeaf {
@@ -145,7 +173,7 @@ fn verify_leaf<E: Environment>(
                 low.map_or(Bound::Unbounded, |low| Bound::Included(low.to_vec())),
                 next.map_or(Bound::Unbounded, |next| Bound::Excluded(next.to_vec())),
             ),
-            offset: slot.page.pointer.offset,
+            offset: page.pointer.offset,
             error,
         })
     })
@@ -159,20 +187,24 @@ pub(super) fn verify_again<E: Environment>(
     data: Option<&DataFile<E>>,
     read: &mut ReadLeaf<'_, E>,
 ) -> Result<u64, Box<DamagedLeaf>> {
-    let places = E::share(&keyspace.groups).clone();
-    let leaves = places
-        .iter()
-        .map(|place| E::share(&place.group).leaves.clone());
-    let slots: Vec<Slot<E>> = leaves.flat_map(|leaves| leaves.to_vec()).collect();
+    let groups: Vec<_> = {
+        let places = E::share(&keyspace.groups);
+        let as_it_is = |place: &Place<E>| {
+            let leaves = E::share(&place.group).leaves.clone();
+            (place.low.clone(), leaves)
+        };
+        places.iter().map(as_it_is).collect()
+    };
+    let all = placed(groups.iter().map(|(low, leaves)| (low, leaves)));
     let key = match &damaged.keys.0 {
         Bound::Included(key) | Bound::Excluded(key) => &key[..],
         Bound::Unbounded => &[],
     };
-    let behind = slots.partition_point(|slot| *slot.low <= *key);
-    if slots.is_empty() {
-        return Ok(0);
+    let behind = all.partition_point(|placed| *placed.slot.low <= *key);
+    match all.get(behind.saturating_sub(1)) {
+        Some(placed) => verify_leaf(keyspace, placed, data, read),
+        None => Ok(0),
     }
-    verify_leaf(keyspace, &slots, behind.saturating_sub(1), data, read)
 }
 
 /// A leaf has keys that belong elsewhere.

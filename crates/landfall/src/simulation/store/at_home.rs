@@ -9,7 +9,7 @@ use super::super::disk::{Disk, How};
 use super::super::environment::Way;
 use super::super::scenario::{Kind, Outcome, lock, simulate};
 use super::history::{Commit, History, Keyspace, Store, Writes};
-use super::{DEPTH, Scene, is_refusal, options, safe_protections};
+use super::{DEPTH, Scene, is_refusal, must, options, safe_protections};
 use crate::mistakes::Fault;
 use crate::store::checkpoint::Goal;
 use crate::{Error, KeyspaceOptions, Lsn, Policy, Protection, StoreOptions};
@@ -216,6 +216,10 @@ pub(crate) fn cut_before_an_empty_one(seed: u64, planted: Option<Fault>) -> Outc
         store = scene.open(&disk, rng).map_err(wrong)?;
         lock(&history).reopen(&store)?;
         keyspaces = scene.keyspaces(&store, &history).map_err(wrong)?;
+        let damage = store.verify().damage;
+        must(damage.is_empty(), || {
+            format!("it says of itself: {damage:?}")
+        })?;
         let some = vec![(0, vec![late], None)];
         commit(&store, &keyspaces, keys(some)).map_err(wrong)?;
         store.shared.checkpoint(Goal::Everything).map_err(wrong)?;

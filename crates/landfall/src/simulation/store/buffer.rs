@@ -1,4 +1,4 @@
-//! The buffer of a store where the disk is full, where threads turn it at once, and where it cannot be made durable.
+//! The buffer of a store where the disk is full, and where threads turn it at once; and what is set that cannot be made durable.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,11 +12,11 @@ use super::super::environment::{Simulated, Way};
 use super::super::history::Broken;
 use super::super::scenario::simulate;
 use super::history::{Keyspace, Store};
-use super::{must, unasked, wrong};
+use super::{existing, must, unasked, wrong};
 use crate::store::Handle;
 use crate::store::checkpoint::Goal;
 use crate::store::record::Write;
-use crate::{Compression, Error, KeyspaceOptions, Policy, StoreOptions};
+use crate::{Compression, Error, KeyspaceOptions, Policy, Protection, StoreOptions};
 
 const WAY: Way = Way::ALL[0];
 
@@ -304,32 +304,61 @@ fn choosing_the_buffer_begins_with_what_is_done_then() {
     });
 }
 
+/// A setting of a store, how it is set, and whether it is.
+type Set = fn(&Store) -> Result<(), Error>;
+type IsSet = fn(&Store) -> bool;
+
+const SETTINGS: [(&str, Set, IsSet); 3] = [
+    (
+        "buffer",
+        |store| store.shared.set_buffer_percent(5),
+        |store| store.shared.buffer_percent() == 5,
+    ),
+    (
+        "protection",
+        |store| store.shared.set_protection(Protection::Image).map(drop),
+        |store| store.shared.protection().protection == Protection::Image,
+    ),
+    (
+        "keyspace",
+        |store| {
+            let made = store
+                .shared
+                .open_keyspace("made", &KeyspaceOptions::default());
+            made.map(drop)
+        },
+        |store| !existing(store).is_empty(),
+    ),
+];
+
 #[test]
-fn a_buffer_that_is_said_to_be_turned_is_so_after_a_power_cut() {
+fn what_is_said_to_be_set_is_so_after_a_power_cut() {
     with_seeds(10, |rng| {
         let disk = Disk::new(WAY.block(), rng.u64(..));
         drop(open(&disk, options(), rng).map_err(wrong)?);
-        let (mut failed, mut call) = (0, 0);
-        loop {
-            call += 1;
-            let disk = disk.copy();
-            let store = open(&disk, options(), rng).map_err(wrong)?;
-            let before = disk.calls();
-            disk.fail_after(call, false, How::Io);
-            let turn = || store.shared.set_buffer_percent(5);
-            let turned = [turn(), turn()];
-            let is_over = disk.calls() < before + call;
-            failed += u32::from(turned[0].is_err());
-            disk.cut_power_now();
-            drop(store);
-            let left = disk.after_power_cut(Loss::Everything, rng);
-            let store = open(&left, options(), rng).map_err(wrong)?;
-            let percent = store.shared.buffer_percent();
-            let is_durable = percent == 5 || turned.iter().all(Result::is_err);
-            must(is_durable, || format!("{turned:?}, and it is {percent}%"))?;
-            if is_over {
-                return must(failed > 0, || "no call failed".to_owned());
+        for (what, set, is_set) in SETTINGS {
+            let (mut failed, mut call) = (0, 0);
+            loop {
+                call += 1;
+                let disk = disk.copy();
+                let store = open(&disk, options(), rng).map_err(wrong)?;
+                let before = disk.calls();
+                disk.fail_after(call, false, How::Io);
+                let told = [set(&store), set(&store)];
+                let is_over = disk.calls() < before + call;
+                failed += u32::from(told[0].is_err());
+                disk.cut_power_now();
+                drop(store);
+                let left = disk.after_power_cut(Loss::Everything, rng);
+                let store = open(&left, options(), rng).map_err(wrong)?;
+                let is_kept = is_set(&store) || told.iter().all(Result::is_err);
+                must(is_kept, || format!("{what}: {told:?}, and it is not"))?;
+                if is_over {
+                    must(failed > 0, || format!("{what}: no call failed"))?;
+                    break;
+                }
             }
         }
+        Ok(())
     });
 }
