@@ -3,7 +3,7 @@
 use landfall_prove::scratch_fs::{self, FilesystemSpec, like};
 use landfall_prove::{Offer, Plan, Silent, prove};
 use landfall_results::SeriesProof;
-use landfall_results::proof::{Outcome, summary_text};
+use landfall_results::proof::{Outcome, ProofResults, summary_text};
 
 use crate::{Error, Site, Stop};
 
@@ -60,16 +60,22 @@ pub(crate) fn of(
         }
         Err(error) => return Err(error),
     };
-    Ok(SeriesProof {
+    Ok(of_series(filesystem_spec, &proof))
+}
+
+/// What a proof says of who wrote. What fails without an acknowledged write missing, such as a filesystem that does not work, is no
+/// less a failure.
+fn of_series(filesystem_spec: &FilesystemSpec, proof: &ProofResults) -> SeriesProof {
+    SeriesProof {
         filesystem_spec: FilesystemSpec {
             size: None,
             ..filesystem_spec.clone()
         },
         states: proof.coverage.checked,
-        losing: proof.losing_states,
+        losing: proof.losing_states.max(proof.failing_states),
         worst_lost: proof.worst_lost,
-        not_proven: (proof.outcome() == Outcome::NotProven).then(|| summary_text::verdict(&proof)),
-    })
+        not_proven: (proof.outcome() == Outcome::NotProven).then(|| summary_text::verdict(proof)),
+    }
 }
 
 /// Nothing was proven, and why.
@@ -80,5 +86,20 @@ pub(crate) fn not_proven(filesystem_spec: &FilesystemSpec, why: &str) -> SeriesP
         losing: 0,
         worst_lost: 0,
         not_proven: Some(why.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_results::proof::fixtures::failing;
+
+    use super::*;
+
+    #[test]
+    fn a_filesystem_that_does_not_work_is_no_proof_that_nothing_is_lost() {
+        let mut proof = failing();
+        (proof.failing_states, proof.losing_states, proof.worst_lost) = (3, 0, 0);
+        let series = of_series(&proof.filesystem_spec, &proof);
+        assert_eq!((series.losing, series.lost_nothing()), (3, false));
     }
 }

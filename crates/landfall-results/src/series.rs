@@ -48,7 +48,7 @@ pub struct SeriesProof {
     pub filesystem_spec: FilesystemSpec,
     /// Distinct crash states that were checked.
     pub states: u64,
-    /// States in which an acknowledged write was not there.
+    /// States in which an acknowledged write was not there, or the file or its filesystem was not as was promised.
     pub losing: u64,
     /// Acknowledged writes that were missing in the worst of them.
     pub worst_lost: u64,
@@ -57,7 +57,7 @@ pub struct SeriesProof {
 }
 
 impl SeriesProof {
-    /// Whether it was proven, and no acknowledged write was ever missing.
+    /// Whether it was proven, and all was always as was promised.
     pub fn lost_nothing(&self) -> bool {
         self.not_proven.is_none() && self.states > 0 && self.losing == 0
     }

@@ -274,6 +274,65 @@ fn a_proof_speaks_of_its_own_setting_only() {
     assert!(of("mount-barrier", "0").losing > 0);
 }
 
+/// Each setting's choice of a value, as it is advised on these results.
+fn proof_of(results: &Results, rule: &str, value: &str) -> Option<super::result::Proof> {
+    let advice = advise(results, "landfall-report", None);
+    let setting = advice.settings.iter().find(|one| one.rule == rule).unwrap();
+    let mut choices = setting.choices.iter();
+    choices
+        .find(|one| one.value == value)
+        .unwrap()
+        .proof
+        .clone()
+}
+
+#[test]
+fn what_lost_nothing_without_a_missing_write_is_no_evidence() {
+    let with = |change: fn(&mut landfall_results::proof::ProofResults)| {
+        let mut results = recorded("disk");
+        for one in &mut results.experiments {
+            if let Found::Prove(proof) = one {
+                change(proof);
+            }
+        }
+        // They speak of it too.
+        let is_other = |one: &Found| !matches!(one, Found::Torn(_));
+        results.experiments.retain(is_other);
+        results
+    };
+    let is_proven = |results: &Results| {
+        let proof = proof_of(results, "mariadb-log-at-commit", "1");
+        proof.is_some_and(|proof| proof.basis == Basis::System && proof.losing == 0)
+    };
+    assert!(is_proven(&with(|_| {})));
+    let prefix = with(|proof| proof.model = "prefix".to_owned());
+    let single = with(|proof| proof.coverage.planned = 1);
+    for results in [prefix, single] {
+        assert!(!is_proven(&results));
+        // What was lost was lost.
+        let proof = proof_of(&results, "mariadb-sync-binlog", "0").unwrap();
+        assert!(proof.basis == Basis::System && proof.losing > 0);
+    }
+}
+
+#[test]
+fn what_a_protection_of_pages_lost_is_a_loss_though_no_page_is_damaged() {
+    let mut results = recorded("disk");
+    results
+        .experiments
+        .retain(|one| !matches!(one, Found::Prove(_)));
+    let mut torn = crate::torn::fixtures::torn_results();
+    for proof in &mut torn.proofs {
+        (proof.damaged, proof.wrong, proof.losing) = (0, 0, 7);
+    }
+    results.experiments.push(Found::Torn(Box::new(torn)));
+    let proof = proof_of(&results, "mariadb-doublewrite", "ON").unwrap();
+    assert!(
+        proof.basis == Basis::System && proof.losing == 7,
+        "{proof:?}"
+    );
+}
+
 #[test]
 fn a_loss_is_not_excused_by_another_way_to_mount() {
     let mut results = recorded("disk");

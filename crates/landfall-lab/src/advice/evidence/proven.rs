@@ -6,7 +6,7 @@ use crate::advice::result::{Basis, Proof};
 use crate::advice::subject;
 use crate::rules::{self, Choice, Rule, System, is_same};
 use crate::sync::safety::way;
-use crate::torn::TornResults;
+use crate::torn::{TornProof, TornResults};
 use landfall_results::FilesystemSpec;
 use landfall_results::proof::{
     Exercised, Hazard, Outcome, ProofResults, SubjectName, Violation, has_tried,
@@ -14,6 +14,8 @@ use landfall_results::proof::{
 
 /// What would happen by chance no oftener than this is no chance.
 const CHANCE: f64 = 0.05;
+/// The model of crash states in which any write may be missing that was not flushed.
+const EVERY_KIND: &str = "subset";
 /// Bytes that any disk writes whole or not at all.
 const SECTOR: u64 = 512;
 
@@ -54,8 +56,8 @@ impl Evidence<'_> {
                 && (proof.cluster.is_some() == (rule.system == System::Nats))
                 && (least..=promised).contains(&proof.atomic_bytes)
                 && proof.outcome() != Outcome::NotProven
-                // A part that lost nothing says nothing of the rest.
-                && (proof.shard.is_none() || proof.outcome() == Outcome::LostSomething)
+                // A part that lost nothing says nothing of the rest; nor do states in which no write is missing, or one alone.
+                && (is_whole(proof) || lost(rule, proof) > 0)
         };
         let proofs = self.results.proofs().filter(sound);
         let proofs =
@@ -77,6 +79,8 @@ impl Evidence<'_> {
             .flat_map(|torn| &torn.proofs);
         let torn = torn.filter(|proof| proof.not_proven.is_none() && proof.states > 0);
         let torn = torn.filter(|_| least == 0);
+        let lost_of = |proof: &TornProof| proof.losing.max(proof.damaged).max(proof.wrong);
+        let torn = torn.filter(|proof| proof.model == EVERY_KIND || lost_of(proof) > 0);
         let of_torn = torn
             .filter(|proof| speaks_of(rule, value, &proof.subject, &proof.filesystem_spec))
             .map(|proof| Found {
@@ -85,7 +89,7 @@ impl Evidence<'_> {
                     subject: proof.subject.to_string(),
                     filesystem_spec: proof.filesystem_spec.clone(),
                     states: proof.states,
-                    losing: proof.damaged + proof.wrong,
+                    losing: lost_of(proof),
                     basis: Basis::System,
                     untried: untried(rule, &proof.exercised),
                 },
@@ -127,6 +131,11 @@ impl Evidence<'_> {
             .max_by_key(|(is_safe, proof)| (*is_safe, proof.losing > 0, proof.states))
             .map(|(_, proof)| proof)
     }
+}
+
+/// Whether it tried every kind of crash state, and not a part of them.
+fn is_whole(proof: &ProofResults) -> bool {
+    proof.shard.is_none() && proof.model == EVERY_KIND && proof.coverage.planned > 1
 }
 
 /// A proof, and what it was of.
