@@ -80,6 +80,10 @@ pub(super) fn with(files: Files) -> World {
 }
 
 pub(super) fn open(world: &World) -> Result<Handle<Sum, World>, Error> {
+    open_as(world)
+}
+
+pub(super) fn open_as<S: State>(world: &World) -> Result<Handle<S, World>, Error> {
     let log = Options::default()
         .segment_bytes(4096)
         .buffer_bytes(4096)

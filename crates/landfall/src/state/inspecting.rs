@@ -1,12 +1,13 @@
 //! What is seen of a state from outside, and what opening it says of the same.
 
+use std::io::{self, Read, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use super::fixtures::{Files, Sum, World, open, snapshot_of, with, with_snapshots};
-use super::format::{Chunk, DRAFT, Found, Header};
+use super::fixtures::{Files, Sum, World, open, open_as, snapshot_of, with, with_snapshots};
+use super::format::{CHUNK, Chunk, DRAFT, Found, HEADER, Header};
 use super::inspect::{SnapshotFile, StateInspection, read};
-use super::{Handle, Policy, StateOptions};
+use super::{BoxedError, Handle, Policy, State, StateOptions};
 use crate::environment::Environment;
 use crate::{Error, Lsn, Options};
 
@@ -122,7 +123,13 @@ fn a_snapshot_that_does_not_belong_there_is_told_of() {
     };
     let mut longer = ahead.clone();
     longer.insert("snapshot-000003".to_owned(), snapshot_of(header, &[long]));
-    for (files, bad) in [(ahead, u64::MAX), (longer, (1 << 20) + 10)] {
+    let behind_header = HEADER as u64 + 10;
+    let some = [
+        (ahead.clone(), u64::MAX),
+        (ahead, behind_header),
+        (longer, (1 << 20) + 10),
+    ];
+    for (files, bad) in some {
         let world = with(files);
         fail(&world, "snapshot-000003", bad);
         let opened = open(&world).map(drop);
@@ -272,6 +279,93 @@ fn no_snapshot_is_taken_after_one_that_could_not_be_published() {
     }
     let counters = state.shared.counters();
     assert_eq!((counters.snapshots, counters.failed_snapshots), (0, 2));
+    // Nobody who opens it again rests on its name.
+    let files = world.storage().files();
+    assert!(files.contains_key("snapshot-000001") && !files.contains_key("snapshot-000002"));
+}
+
+/// A sum that snapshots of [`Sum`] are not read by: it wants something else, leaves some, or panics.
+#[derive(Default)]
+struct Other<const HOW: u8>(Sum);
+
+impl<const HOW: u8> State for Other<HOW> {
+    type Command = u64;
+    type Output = u64;
+    type Capture = u64;
+
+    const PARTS: u32 = Sum::PARTS;
+
+    fn part(number: &u64) -> u64 {
+        Sum::part(number)
+    }
+
+    fn apply(&mut self, number: u64) -> u64 {
+        self.0.apply(number)
+    }
+
+    fn encode(number: &u64, out: &mut Vec<u8>) -> Result<(), BoxedError> {
+        Sum::encode(number, out)
+    }
+
+    fn decode(bytes: &[u8]) -> Result<u64, BoxedError> {
+        Sum::decode(bytes)
+    }
+
+    fn capture(&self) -> u64 {
+        self.0.capture()
+    }
+
+    fn write(sum: u64, out: &mut dyn Write) -> io::Result<()> {
+        Sum::write(sum, out)
+    }
+
+    fn read(input: &mut dyn Read) -> io::Result<Other<HOW>> {
+        input.read_exact(&mut [0])?;
+        match HOW {
+            0 => Err(io::Error::other("it begins with another byte")),
+            1 => Ok(Other::default()),
+            _ => panic!("as planned"),
+        }
+    }
+}
+
+#[test]
+fn a_whole_snapshot_that_its_state_does_not_read_is_not_taken_for_damaged() {
+    fn require_refused<const HOW: u8>(files: &Files) {
+        let world = with(files.clone());
+        let opened = open_as::<Other<HOW>>(&world).map(drop);
+        assert!(
+            matches!(opened, Err(Error::Unreadable { .. })),
+            "{opened:?}"
+        );
+        assert_eq!(world.storage().files(), *files);
+        // Where it is damaged behind what the state has read, the one before is looked at.
+        let mut damaged = files.clone();
+        let newest = damaged.keys().rfind(|name| name.starts_with("snapshot"));
+        let newest = newest.unwrap().clone();
+        *damaged
+            .get_mut(&newest)
+            .unwrap()
+            .get_mut(HEADER + CHUNK + 4)
+            .unwrap() ^= 1;
+        let opened = open_as::<Other<HOW>>(&with(damaged)).map(drop);
+        let is_last = files
+            .keys()
+            .filter(|name| name.starts_with("snapshot"))
+            .count()
+            == 1;
+        match opened {
+            Ok(()) => assert!(is_last),
+            Err(Error::Unreadable { snapshot, .. }) => assert!(!is_last && snapshot < newest),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    for snapshots in [1, 3] {
+        let files = with_snapshots(snapshots);
+        require_refused::<0>(&files);
+        require_refused::<1>(&files);
+        require_refused::<2>(&files);
+    }
 }
 
 #[test]

@@ -128,6 +128,15 @@ impl<E: Environment> Reader<E> {
         Ok(())
     }
 
+    /// Reads what is left of a part, and says how much that was; why it could not be read, if it could not, or what was read before.
+    pub fn read_rest(&mut self) -> Result<u64, Error> {
+        let left = io::copy(self, &mut io::sink());
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => left.map_err(Error::io("read a snapshot")),
+        }
+    }
+
     /// Reads all of it, and compares it with its checksums and its number; the first record that is in no part.
     pub fn verify(&mut self, number: u64) -> Result<u64, Error> {
         if self.header.number != number {
@@ -365,12 +374,18 @@ impl<E: Environment> Chunks<E> {
         if needed > self.buffer.capacity() {
             self.buffer = Buffer::new(needed);
         }
-        let len =
-            (self.size - base).min(self.buffer.capacity() as u64 / self.granule * self.granule);
+        let most = self.buffer.capacity() as u64 / self.granule * self.granule;
+        let len = (self.size - base).min(most) as usize;
         self.filled = 0;
-        let read = self.file.read(self.buffer.bytes_mut(0..len as usize), base);
-        read.map_err(Error::io(format!("read {}", self.name)))?;
-        (self.base, self.filled) = (base, len as usize);
+        let mut read = |len: usize| self.file.read(self.buffer.bytes_mut(0..len), base);
+        // What is read ahead may not be readable, and what is wanted be so.
+        let filled = match read(len) {
+            Ok(()) => Ok(len),
+            Err(error) if needed >= len => Err(error),
+            Err(_) => read(needed).map(|()| needed),
+        };
+        self.filled = filled.map_err(Error::io(format!("read {}", self.name)))?;
+        self.base = base;
         Ok(true)
     }
 }

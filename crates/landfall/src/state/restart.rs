@@ -286,16 +286,16 @@ fn load<S: State, E: Environment>(
                     return Err(reader.corrupt("a part is not the next one"));
                 }
                 let read = catch_unwind(AssertUnwindSafe(|| S::read(&mut reader)));
+                // Damage says more than what the state makes of it, also damage that the state did not come to.
+                let left = reader.read_rest()?;
                 let part = match read {
-                    Ok(Ok(part)) => {
-                        reader.end_part()?;
-                        part
+                    Ok(Ok(part)) if left == 0 => part,
+                    Ok(Ok(_)) => {
+                        return Err(unreadable(
+                            "its state did not read all of a part".to_owned(),
+                        ));
                     }
-                    Ok(Err(error)) => {
-                        // That of the reader says more.
-                        reader.end_part()?;
-                        return Err(unreadable(error.to_string()));
-                    }
+                    Ok(Err(error)) => return Err(unreadable(error.to_string())),
                     Err(_) => return Err(unreadable("it panicked".to_owned())),
                 };
                 loaded.parts.push(part);

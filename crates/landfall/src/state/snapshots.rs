@@ -139,6 +139,8 @@ impl<S: State, E: Environment> Shared<S, E> {
         if let Err(error) = synced {
             let source = Arc::new(error);
             taking.failure = Some(source.clone());
+            // Whoever opens the state next would take its name for durable, and give up those that it makes up for.
+            let _ = self.environment.storage().remove(&name);
             return Err(Error::Unpublished(source));
         }
         taking.next_number += 1;
