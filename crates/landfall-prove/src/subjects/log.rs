@@ -1,8 +1,8 @@
 //! The engine's log: batches that several threads commit at the same time.
 //!
 //! A record says whose it is and where in its batch; the rest of it follows from that. It also says below
-//! which transaction all were acknowledged before it was appended: those may have been truncated, and are
-//! then as good as there.
+//! which transaction all may be truncated from now on: those are as good as there, and no others. Only who has
+//! committed a record that says so truncates up to there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -148,6 +148,8 @@ struct Known {
     lsns: BTreeMap<u64, u64>,
     /// The greatest that was sent.
     last: u64,
+    /// All below may be truncated, as records say that are sent from now on.
+    given_up: u64,
 }
 
 impl Known {
@@ -204,7 +206,7 @@ impl LogSubject {
                 sink.send().map(|transaction| {
                     known.pending.insert(transaction);
                     known.last = known.last.max(transaction);
-                    (transaction, known.floor())
+                    (transaction, known.given_up)
                 })
             };
             let Some((transaction, floor)) = sent else {
@@ -230,6 +232,7 @@ impl LogSubject {
                 let needed = {
                     let mut known = lock(known);
                     known.lsns = known.lsns.split_off(&floor);
+                    known.given_up = known.floor();
                     // Of those that were sent and not appended the LSNs will be greater.
                     known.lsns.values().min().copied()
                 };
@@ -366,6 +369,26 @@ mod tests {
             sink.acknowledged.sort_unstable();
             assert_eq!(sink.acknowledged, (1..=60).collect::<Vec<_>>(), "{set}");
             assert_eq!(check(&*subject, directory.path()), all_whole(60), "{set}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_has_given_up_is_missed() {
+        let whole: BTreeSet<u64> = (11..=60).collect();
+        for truncate in ["yes", "no"] {
+            let set = format!("clients=1 truncate={truncate}");
+            let subject = subject("landfall-log", &set);
+            let directory = run(&*subject, 60).unwrap();
+            let log = Log::open(directory.path().join(DIRECTORY), Options::default()).unwrap();
+            // Of each transaction there are two records.
+            let lost = if truncate == "yes" { 118 } else { 20 };
+            log.truncate_before(Lsn(lost + 1)).unwrap();
+            log.close().unwrap();
+            let found = check(&*subject, directory.path()).whole;
+            match truncate {
+                "no" => assert_eq!(found, whole),
+                _ => assert!(!found.contains(&59) && found.contains(&48), "{found:?}"),
+            }
         }
     }
 
