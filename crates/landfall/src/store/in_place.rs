@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use fastrand::Rng;
 
@@ -217,6 +218,7 @@ fn a_group_that_is_cut_has_the_keys_of_the_one_that_went_behind_it() {
     let directory = tempfile::tempdir().unwrap();
     let options = options()
         .memory_bytes(256 << 10)
+        .max_recovery_time(Duration::from_secs(1 << 20))
         .protection(Protection::None);
     let store = Store::open(directory.path(), options.clone()).unwrap();
     let rows = store.keyspace("rows", in_place()).unwrap();
@@ -252,7 +254,6 @@ fn a_group_that_is_cut_has_the_keys_of_the_one_that_went_behind_it() {
         }
         store.handle.shared.checkpoint(Goal::Due).unwrap();
     }
-    assert_eq!(store.counters().checkpoints, before.checkpoints);
     drop((rows, filler));
     store.close().unwrap();
     let store = Store::open(directory.path(), options).unwrap();
