@@ -8,11 +8,11 @@ use fastrand::Rng;
 use super::super::disk::{Disk, How};
 use super::super::environment::Way;
 use super::super::scenario::{Kind, Outcome, lock, simulate};
-use super::history::{Commit, History, Keyspace, Store, Writes};
-use super::{DEPTH, Scene, is_refusal, must, options, safe_protections};
+use super::history::{History, Writes};
+use super::{DEPTH, Scene, commit, is_refusal, must, options, safe_protections};
 use crate::mistakes::Fault;
 use crate::store::checkpoint::Goal;
-use crate::{Error, KeyspaceOptions, Lsn, Policy, Protection, StoreOptions};
+use crate::{Error, KeyspaceOptions, Policy, Protection, StoreOptions};
 
 /// Leaves are written at home again and again, by checkpoints and between them, until the power goes.
 pub(crate) fn torn_at_home(seed: u64, planted: Option<Fault>) -> Outcome {
@@ -69,16 +69,7 @@ pub(crate) fn torn_at_home_with(
                     let value = Some(value).filter(|_| *key < removed);
                     writes.keys.push((keyspace, vec![*key], value));
                 }
-                let lsn = match store.shared.write(writes.of_store(&keyspaces), None) {
-                    Ok(lsn) => lsn.map_or(0, |lsn| lsn.0),
-                    Err(error) => {
-                        lock(&history).perhaps.push(Commit::Writes(writes));
-                        return Err(error);
-                    }
-                };
-                lock(&history).commits.insert(lsn, Commit::Writes(writes));
-                store.shared.log.commit_to(Lsn(lsn))?;
-                lock(&history).durable = lsn;
+                commit(&store, &keyspaces, &history, writes)?;
             }
             Ok(())
         };
@@ -144,36 +135,12 @@ pub(crate) fn torn_at_home_with(
 /// between checkpoints, and removed after the store was opened again.
 pub(crate) fn cut_before_an_empty_one(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, found| {
-        let way = Way::ALL[rng.usize(0..2)];
-        let mut homes = safe_protections(way);
-        homes.retain(|one| *one != Protection::Shadow);
-        let scene = Scene {
-            options: StoreOptions {
-                memory_bytes: 32 << 10,
-                policy: Policy::EveryCommit,
-                max_recovery_time: Duration::from_secs(1 << 20),
-                ..options(way, rng)
-            },
-            keyspace: KeyspaceOptions::default().leaf_bytes(1024).in_place(true),
-            protection: Some(homes[rng.usize(0..homes.len())]),
-            percent: 0,
-            way,
-            kind: Kind::PowerCut,
-            planted,
-        };
-        let disk = Disk::new(way.block(), rng.u64(..));
+        let scene = Scene::with_homes(Kind::PowerCut, 32 << 10, planted, rng);
+        let disk = Disk::new(scene.way.block(), rng.u64(..));
         let history = Arc::new(Mutex::new(History::default()));
         let wrong = |error: Error| format!("an honest disk failed: {error}");
         let mut store = scene.open(&disk, rng).map_err(wrong)?;
         let mut keyspaces = scene.keyspaces(&store, &history).map_err(wrong)?;
-        let commit = |store: &Store, keyspaces: &[Keyspace], writes: Writes| {
-            let written = store.shared.write(writes.of_store(keyspaces), None)?;
-            let lsn = written.expect("something was written");
-            lock(&history).commits.insert(lsn.0, Commit::Writes(writes));
-            store.shared.log.commit_to(lsn)?;
-            lock(&history).durable = lsn.0;
-            Ok(())
-        };
         let given = |keyspace: usize, key: Vec<u8>, rng: &mut Rng| {
             let mut value = rng.u64(..).to_le_bytes().to_vec();
             value.resize(90, 0);
@@ -185,22 +152,22 @@ pub(crate) fn cut_before_an_empty_one(seed: u64, planted: Option<Fault>) -> Outc
         };
         for keyspace in 0..2 {
             let all = (0..64).map(|key| given(keyspace, vec![key], rng)).collect();
-            commit(&store, &keyspaces, keys(all)).map_err(wrong)?;
+            commit(&store, &keyspaces, &history, keys(all)).map_err(wrong)?;
         }
         for _ in 0..2 {
             store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
         }
         let gone = rng.u8(20..56);
         let removed = (gone..64).map(|key| (0, vec![key], None)).collect();
-        commit(&store, &keyspaces, keys(removed)).map_err(wrong)?;
+        commit(&store, &keyspaces, &history, keys(removed)).map_err(wrong)?;
         let before = gone - rng.u8(1..4);
         let between = (0..rng.u8(20..60)).map(|key| given(0, vec![before, key], rng));
         let between = between.collect();
-        commit(&store, &keyspaces, keys(between)).map_err(wrong)?;
+        commit(&store, &keyspaces, &history, keys(between)).map_err(wrong)?;
         store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
         let late = rng.u8(gone..64);
         let some = vec![given(0, vec![late], rng)];
-        commit(&store, &keyspaces, keys(some)).map_err(wrong)?;
+        commit(&store, &keyspaces, &history, keys(some)).map_err(wrong)?;
         // Until so much waits that some is written at home, what has waited the longest first.
         let before = store.counters();
         for _ in 0..20 {
@@ -208,7 +175,7 @@ pub(crate) fn cut_before_an_empty_one(seed: u64, planted: Option<Fault>) -> Outc
                 break;
             }
             let others = (0..64).map(|key| given(1, vec![key], rng)).collect();
-            commit(&store, &keyspaces, keys(others)).map_err(wrong)?;
+            commit(&store, &keyspaces, &history, keys(others)).map_err(wrong)?;
             store.shared.checkpoint(Goal::Due).map_err(wrong)?;
         }
         store.shared.close().map_err(wrong)?;
@@ -221,7 +188,7 @@ pub(crate) fn cut_before_an_empty_one(seed: u64, planted: Option<Fault>) -> Outc
             format!("it says of itself: {damage:?}")
         })?;
         let some = vec![(0, vec![late], None)];
-        commit(&store, &keyspaces, keys(some)).map_err(wrong)?;
+        commit(&store, &keyspaces, &history, keys(some)).map_err(wrong)?;
         store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
         lock(&history).check(&store, &keyspaces)?;
         disk.cut_power_now();

@@ -1,18 +1,16 @@
 //! A checkpoint that fails while somebody who was asked for help has yet to begin, and those that are made next.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use fastrand::Rng;
 
 use super::super::disk::{Disk, How};
-use super::super::environment::Way;
 use super::super::scenario::{Kind, Outcome, lock, simulate};
-use super::history::{Commit, History, Writes};
-use super::{Scene, is_refusal, options, safe_protections};
+use super::history::{History, Writes};
+use super::{Scene, commit, is_refusal};
+use crate::Error;
 use crate::mistakes::Fault;
 use crate::store::checkpoint::Goal;
-use crate::{Error, KeyspaceOptions, Policy, Protection, StoreOptions};
 
 /// So many that two threads write groups.
 const KEYS: u8 = 96;
@@ -21,24 +19,8 @@ const ROUNDS: usize = 8;
 /// Groups with homes are written again and again; most checkpoints fail, and each is followed by one that does not.
 pub(crate) fn late_helper(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, found| {
-        let way = Way::ALL[rng.usize(0..2)];
-        let mut homes = safe_protections(way);
-        homes.retain(|one| *one != Protection::Shadow);
-        let scene = Scene {
-            options: StoreOptions {
-                memory_bytes: 1 << 20,
-                policy: Policy::EveryCommit,
-                max_recovery_time: Duration::from_secs(1 << 20),
-                ..options(way, rng)
-            },
-            keyspace: KeyspaceOptions::default().leaf_bytes(1024).in_place(true),
-            protection: Some(homes[rng.usize(0..homes.len())]),
-            percent: 0,
-            way,
-            kind: Kind::Failing,
-            planted,
-        };
-        let disk = Disk::new(way.block(), rng.u64(..));
+        let scene = Scene::with_homes(Kind::Failing, 1 << 20, planted, rng);
+        let disk = Disk::new(scene.way.block(), rng.u64(..));
         let history = Arc::new(Mutex::new(History::default()));
         let wrong = |error: Error| format!("an honest disk failed: {error}");
         let store = scene.open(&disk, rng).map_err(wrong)?;
@@ -51,11 +33,7 @@ pub(crate) fn late_helper(seed: u64, planted: Option<Fault>) -> Outcome {
                     value.resize(90, *key);
                     writes.keys.push((0, vec![*key], Some(value)));
                 }
-                let written = store.shared.write(writes.of_store(&keyspaces), None)?;
-                let lsn = written.expect("something was written");
-                lock(&history).commits.insert(lsn.0, Commit::Writes(writes));
-                store.shared.log.commit_to(lsn)?;
-                lock(&history).durable = lsn.0;
+                commit(&store, &keyspaces, &history, writes)?;
             }
             Ok(())
         };

@@ -36,7 +36,7 @@ use super::scenario::{Kind, Outcome, end_of, lock, simulate};
 use crate::environment::Method;
 use crate::store::Handle;
 use crate::store::checkpoint::Goal;
-use crate::{Compression, Error, KeyspaceOptions, Options, Policy, Protection, StoreOptions};
+use crate::{Compression, Error, KeyspaceOptions, Lsn, Options, Policy, Protection, StoreOptions};
 
 const STATES: usize = 8;
 const DEPTH: usize = 3;
@@ -148,6 +148,27 @@ impl Scene {
             protection,
             percent: [0, 0, 50, 200][rng.usize(0..4)],
             way,
+            planted,
+        }
+    }
+
+    /// With leaves at home, and any protection that a power cut cannot tear; no checkpoint is made before memory is full.
+    fn with_homes(kind: Kind, memory_bytes: usize, planted: Option<Fault>, rng: &mut Rng) -> Scene {
+        let way = Way::ALL[rng.usize(0..2)];
+        let mut homes = safe_protections(way);
+        homes.retain(|one| *one != Protection::Shadow);
+        Scene {
+            options: StoreOptions {
+                memory_bytes,
+                policy: Policy::EveryCommit,
+                max_recovery_time: Duration::from_secs(1 << 20),
+                ..options(way, rng)
+            },
+            keyspace: KeyspaceOptions::default().leaf_bytes(1024).in_place(true),
+            protection: Some(homes[rng.usize(0..homes.len())]),
+            percent: 0,
+            way,
+            kind,
             planted,
         }
     }
@@ -435,6 +456,28 @@ impl Scene {
             Err(error) => Err(format!("not as damage: {error}")),
         }
     }
+}
+
+/// Commits these writes, durably.
+fn commit(
+    store: &Store,
+    keyspaces: &[Keyspace],
+    history: &Mutex<History>,
+    writes: Writes,
+) -> Result<(), Error> {
+    let lsn = match store.shared.write(writes.of_store(keyspaces), None) {
+        Ok(lsn) => lsn.unwrap_or(Lsn(0)),
+        Err(error) => {
+            lock(history).perhaps.push(Commit::Writes(writes));
+            return Err(error);
+        }
+    };
+    let mut known = lock(history);
+    known.commits.insert(lsn.0, Commit::Writes(writes));
+    drop(known);
+    store.shared.log.commit_to(lsn)?;
+    lock(history).durable = lsn.0;
+    Ok(())
 }
 
 /// What a damaged store must have.
