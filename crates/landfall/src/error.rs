@@ -134,7 +134,8 @@ pub enum Error {
     /// The log, or the store, was closed.
     #[error("the log is closed")]
     Closed,
-    /// A key or a value of a store is too long. Nothing was written.
+    /// A key or a value of a store is too long, and nothing was written. Or a key has more versions that snapshots read than a leaf
+    /// can have: it stays in memory and in the log until they are dropped.
     #[error("a {what} of {bytes} bytes is too long: it may have {most}")]
     TooLarge {
         /// What is too long.

@@ -21,9 +21,9 @@ const MOST_NAMED: usize = 2;
 /// What power cuts did to a strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Safety {
-    /// It was proven, and no acknowledged write was ever missing.
+    /// It was proven, and all was always as was promised.
     LostNothing,
-    /// An acknowledged write was missing in some crash state.
+    /// An acknowledged write was missing in some crash state, or the file or its filesystem was not as was promised.
     Lost,
     /// Nobody knows.
     NotProven,

@@ -273,18 +273,27 @@ fn whatever_number_of_a_data_file_is_taken_leaves_one_for_the_next() {
     }
 }
 
+fn rows(store: &Handle<World>) -> Keyspace {
+    let home = KeyspaceOptions::default().leaf_bytes(512).in_place(true);
+    store.shared.open_keyspace("rows", &home).unwrap()
+}
+
+/// A store whose leaves were written at home several times: 40 rows that have 3.
+fn with_homes(options: &StoreOptions) -> (World, Handle<World>) {
+    let world = with(Files::new());
+    let store = Handle::open(&world, options.clone()).unwrap();
+    for value in 0..4 {
+        (0..40).for_each(|number| put(&store, &rows(&store), number, value).unwrap());
+        checkpoint(&store).unwrap();
+    }
+    (world, store)
+}
+
 #[test]
 fn a_home_that_cannot_be_read_is_restored_from_its_copy() {
     for protection in [Protection::Doublewrite, Protection::Image] {
-        let world = with(Files::new());
         let options = options().protection(protection);
-        let home = KeyspaceOptions::default().leaf_bytes(512).in_place(true);
-        let rows = |store: &Handle<World>| store.shared.open_keyspace("rows", &home).unwrap();
-        let store = Handle::open(&world, options.clone()).unwrap();
-        for value in 0..4 {
-            (0..40).for_each(|number| put(&store, &rows(&store), number, value).unwrap());
-            checkpoint(&store).unwrap();
-        }
+        let (world, store) = with_homes(&options);
         assert!(store.counters().home_bytes > 0);
         let bad = place_of(&rows(&store), Some(1)) + 10;
         // As the power leaves it.
@@ -307,15 +316,8 @@ fn a_home_that_cannot_be_read_is_restored_from_its_copy() {
 
 #[test]
 fn copies_that_cannot_be_read_are_done_without_unless_a_home_needs_them() {
-    let world = with(Files::new());
     let options = options().protection(Protection::Doublewrite);
-    let home = KeyspaceOptions::default().leaf_bytes(512).in_place(true);
-    let rows = |store: &Handle<World>| store.shared.open_keyspace("rows", &home).unwrap();
-    let store = Handle::open(&world, options.clone()).unwrap();
-    for value in 0..4 {
-        (0..40).for_each(|number| put(&store, &rows(&store), number, value).unwrap());
-        checkpoint(&store).unwrap();
-    }
+    let (world, store) = with_homes(&options);
     let log = store.shared.log.shared.log;
     let copies = World::lock(&store.shared.homes).copies.clone().unwrap();
     let spans = copies.spans();

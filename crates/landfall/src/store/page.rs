@@ -142,7 +142,10 @@ impl Sealed {
         let most = usize::try_from(MOST_RAW).unwrap_or(usize::MAX);
         if raw.len() > most {
             return Err(Error::TooLarge {
-                what: "page of a store",
+                what: match kind {
+                    Kind::Leaf => "leaf with every version of a key that a snapshot reads",
+                    _ => "page of a store",
+                },
                 bytes: raw.len(),
                 most,
             });
