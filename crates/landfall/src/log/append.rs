@@ -271,13 +271,7 @@ impl<E: Environment> Shared<E> {
     fn require_room(&self, state: &State<E>, records: &[&[u8]], room: Room) -> Result<(), Error> {
         let granule = self.geometry.granule;
         let bytes: u64 = records.iter().map(|one| (FRAME + one.len()) as u64).sum();
-        let payload = self
-            .block_bytes
-            .saturating_sub((HEADER + FRAME) as u64)
-            .max(1);
-        // Blocks are cut at ends of segments and of buffers as well.
-        let blocks = 2 * bytes.div_ceil(payload) + 2;
-        let bytes = bytes + blocks * ((HEADER + FRAME) as u64 + granule);
+        let bytes = self.in_several_blocks(bytes);
         let bytes = match room {
             Room::Usual => bytes + self.kept_bytes,
             Room::Kept => bytes,
@@ -297,6 +291,17 @@ impl<E: Environment> Shared<E> {
             Some(available) if available < bytes => Err(Error::NoSpace { bytes }),
             _ => Ok(()),
         }
+    }
+
+    /// What so many bytes of frames take at the most that do not fit into a block.
+    fn in_several_blocks(&self, bytes: u64) -> u64 {
+        let payload = self
+            .block_bytes
+            .saturating_sub((HEADER + FRAME) as u64)
+            .max(1);
+        // Blocks are cut at ends of segments and of buffers as well.
+        let blocks = 2 * bytes.div_ceil(payload) + 2;
+        bytes + blocks * ((HEADER + FRAME) as u64 + self.geometry.granule)
     }
 
     /// A batch of which a part is written cannot be ended: if any was, the log cannot go on behind it.
@@ -395,11 +400,17 @@ impl<E: Environment> Shared<E> {
 
     /// Bytes that a record of so many is promised; 0: it is too large.
     fn promised(&self, bytes: usize) -> u64 {
-        let granule = self.geometry.granule;
+        let Geometry { granule, segment } = self.geometry;
         let block = (HEADER + FRAME) as u64 + bytes as u64;
-        let bytes = block.next_multiple_of(granule) + granule;
-        if bytes <= self.most_promised() {
-            bytes
+        let alone = block.next_multiple_of(granule) + granule;
+        // What `require_room` will ask for: twice as much as is promised is there.
+        let needed = if block > self.block_bytes {
+            self.in_several_blocks((FRAME + bytes) as u64) + self.kept_bytes
+        } else {
+            0
+        };
+        if alone <= self.most_promised() && needed <= segment - 2 * granule {
+            alone.max(needed.div_ceil(2))
         } else {
             0
         }
@@ -491,6 +502,44 @@ mod tests {
                 matches!(refused, Err(Error::BatchTooLarge { most: named }) if named as usize == most)
             );
         }
+    }
+
+    #[test]
+    fn a_record_of_several_blocks_finds_what_it_was_promised() {
+        const SEGMENT: usize = 64 << 10;
+        let mut promised = 0;
+        for filled in (0..SEGMENT - (8 << 10)).step_by(1 << 10) {
+            for bytes in [4 << 10, 9_000, 16_500, 21_000, 27_000, 31_000] {
+                let world = with(Files::new());
+                let options = Options::default()
+                    .segment_bytes(SEGMENT as u64)
+                    .buffer_bytes(8 << 10)
+                    .max_unwritten_bytes(4096)
+                    .max_unsynced_bytes(4096);
+                let log = Handle::open(&world, options).unwrap();
+                settle(&log);
+                let device = world.storage().device();
+                *device.no_create.lock().unwrap() = Some(std::io::ErrorKind::StorageFull);
+                *device.available.lock().unwrap() = Some(0);
+                while log.shared.environment.storage().available() == Some(0) {
+                    let left = log.shared.left_of_segment(&World::lock(&log.shared.state));
+                    if !World::lock(&log.shared.state).segments.has_spare()
+                        && left as usize <= SEGMENT - filled
+                    {
+                        break;
+                    }
+                    log.append_durable(&[7; 400]).unwrap();
+                }
+                let Ok(promise) = log.shared.reserve(bytes) else {
+                    continue;
+                };
+                if promise.bytes > 0 {
+                    promised += 1;
+                    log.append_durable(&vec![7; bytes]).unwrap();
+                }
+            }
+        }
+        assert!(promised > 100, "{promised}");
     }
 
     #[test]
