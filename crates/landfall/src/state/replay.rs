@@ -3,12 +3,13 @@
 //! Threads: whoever examines the log hands its records over; `landfall-replay`, which has the parts meanwhile, decodes and
 //! applies them. So both are at work at the same time.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::State;
 use super::hand_over::HandOver;
 use super::restart::Loaded;
-use super::{BoxedError, State};
 use crate::environment::{Environment, planted};
 use crate::log::batch_assembler::{BatchAssembler, Place};
 use crate::log::examine::Visited;
@@ -55,7 +56,12 @@ impl<S: State, E: Environment> Replay<S, E> {
         let (own, first) = (shared.clone(), loaded.first);
         let environment_of_thread = environment.clone();
         let work = move || {
-            let replayed = apply_all(&environment_of_thread, &own, loaded);
+            let applying = || apply_all(&environment_of_thread, &own, loaded);
+            // What is caught for each command leaves the parts, which may panic when they are dropped.
+            let replayed = catch_unwind(AssertUnwindSafe(applying)).unwrap_or_else(|_| {
+                let source = io::Error::other("a part of the state panicked");
+                Err(Error::io("apply the log")(source))
+            });
             *E::lock(&own.replayed) = Some(replayed);
             own.rows.refuse();
         };
@@ -158,8 +164,9 @@ fn apply<S: State, E: Environment>(
         lsn: Lsn(lsn),
         what,
     };
-    let applied = catch_unwind(AssertUnwindSafe(|| -> Result<bool, BoxedError> {
-        let command = S::decode(bytes)?;
+    let applied = catch_unwind(AssertUnwindSafe(|| -> Result<bool, String> {
+        // An error may panic as well: when it is printed, or dropped.
+        let command = S::decode(bytes).map_err(|error| error.to_string())?;
         let part = (S::part(&command) % u64::from(S::PARTS)) as usize;
         let is_new = lsn >= loaded.lsns[part] || planted!(environment, ApplyTwice);
         if is_new {
@@ -168,7 +175,7 @@ fn apply<S: State, E: Environment>(
         Ok(is_new)
     }));
     let applied = applied.map_err(|_| wrong("it panicked".into()))?;
-    applied.map_err(|error| wrong(error.to_string()))
+    applied.map_err(wrong)
 }
 
 #[cfg(test)]
@@ -177,6 +184,7 @@ mod tests {
     use crate::Options;
     use crate::log::Handle;
     use crate::log::directory::Directory;
+    use crate::state::BoxedError;
     use crate::state::fixtures::{Files, Sum, World, with};
 
     #[test]
@@ -214,6 +222,62 @@ mod tests {
         let (parts, commands) = replay.finish().unwrap();
         assert_eq!(commands, COMMANDS);
         assert_eq!(parts[0].0 + parts[1].0, COMMANDS * (COMMANDS - 1) / 2);
+    }
+
+    /// What it says of a command that it does not read panics.
+    #[derive(Default)]
+    struct Unspeakable;
+
+    #[derive(Debug)]
+    struct Unspoken;
+
+    impl std::fmt::Display for Unspoken {
+        fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            panic!("nobody is to read this");
+        }
+    }
+
+    impl std::error::Error for Unspoken {}
+
+    impl State for Unspeakable {
+        type Command = ();
+        type Output = ();
+        type Capture = ();
+
+        fn apply(&mut self, (): ()) {}
+
+        fn encode((): &(), _: &mut Vec<u8>) -> Result<(), BoxedError> {
+            Ok(())
+        }
+
+        fn decode(_: &[u8]) -> Result<(), BoxedError> {
+            Err(Unspoken.into())
+        }
+
+        fn capture(&self) {}
+
+        fn write((): (), _: &mut dyn io::Write) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn read(_: &mut dyn io::Read) -> io::Result<Unspeakable> {
+            Ok(Unspeakable)
+        }
+    }
+
+    #[test]
+    fn an_error_that_panics_ends_the_opening_with_an_error() {
+        let world: World = with(Files::new());
+        let loaded = Loaded::<Unspeakable>::empty();
+        let mut replay = Replay::start(&world, loaded).unwrap();
+        let row = replay.row.as_mut().unwrap();
+        row.bytes.push(7);
+        row.records.push((1, 1));
+        let refused = replay.finish().err();
+        assert!(
+            matches!(&refused, Some(Error::Command { lsn: Lsn(1), what }) if what == "it panicked"),
+            "{refused:?}"
+        );
     }
 
     #[test]
