@@ -72,6 +72,8 @@ pub(crate) struct Device {
     pub calls: Mutex<Vec<Call>>,
     /// What comes between when the next write is made that is durable on return.
     pub during: Mutex<Option<During>>,
+    /// What comes between when the read of this number is made.
+    pub during_read: Mutex<Option<(u64, During)>>,
 }
 
 impl Device {
@@ -105,6 +107,7 @@ impl Default for Device {
             methods: Mutex::default(),
             calls: Mutex::default(),
             during: Mutex::default(),
+            during_read: Mutex::default(),
         }
     }
 }
@@ -193,11 +196,13 @@ impl File for MemoryFile {
 
     fn read_some(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         require_granules(buffer.len(), offset);
+        let (device, bad) = (&self.device, self.device.bad_byte.load(Relaxed));
+        let number = 1 + device.reads.fetch_add(1, Relaxed);
+        let during = lock(&device.during_read).take_if(|(at, _)| *at == number);
+        during.into_iter().for_each(|(_, during)| during());
         let bytes = lock(&self.bytes);
         let rest = bytes.get(offset as usize..).unwrap_or_default();
         let len = rest.len().min(buffer.len());
-        let (device, bad) = (&self.device, self.device.bad_byte.load(Relaxed));
-        let number = 1 + device.reads.fetch_add(1, Relaxed);
         let is_bad_file = match &*lock(&device.bad_files) {
             Some(begin) => self.name.starts_with(begin),
             // The control file is smaller than a segment that is not.

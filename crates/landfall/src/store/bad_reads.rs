@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::checkpoint::Goal;
@@ -312,6 +313,29 @@ fn a_home_that_cannot_be_read_is_restored_from_its_copy() {
         assert!(found.into_iter().all(|value| value == Some(3)));
         assert!(store.verify().damage.is_empty(), "{protection}");
     }
+}
+
+/// Or the second reading might fall into the next write, and a whole leaf be called damaged.
+#[test]
+fn nobody_writes_a_home_while_it_is_read_again() {
+    let options = options().protection(Protection::Doublewrite);
+    let (world, store) = with_homes(&options);
+    store.shared.close().unwrap();
+    let world = with(world.storage().files());
+    drop(store);
+    let store = Handle::open(&world, options).unwrap();
+    let rows = rows(&store);
+    let (shared, is_kept_out) = (store.shared.clone(), Arc::new(AtomicBool::new(false)));
+    let seen = is_kept_out.clone();
+    let look = move || seen.store(shared.unsettled.try_write().is_err(), Relaxed);
+    let device = world.storage().device();
+    let before = device.reads.load(Relaxed);
+    // As if it had been written meanwhile.
+    device.wrong_read.store(before + 1, Relaxed);
+    *device.during_read.lock().unwrap() = Some((before + 2, Box::new(look)));
+    assert_eq!(get(&store, &rows, 7).unwrap(), Some(3));
+    assert_eq!(device.reads.load(Relaxed), before + 2);
+    assert!(is_kept_out.load(Relaxed));
 }
 
 #[test]

@@ -135,19 +135,24 @@ impl<E: Environment> Shared<E> {
         let mut bytes = self.room_for(page.pointer);
         match self.read_bytes(page.pointer, &mut bytes) {
             Ok(()) => self.leaf_of(page, &bytes),
-            Err(error) => self.unsettled_leaf(page).unwrap_or(Err(error)),
+            Err(error) if page.pointer.home.is_some() => self.unsettled_leaf(page, || Err(error)),
+            Err(error) => Err(error),
         }
     }
 
-    /// What is to be written at a leaf's home: somebody may be writing it, who is waited for; or could not.
-    fn unsettled_leaf(&self, page: &Page<E>) -> Option<Result<Leaf, Error>> {
-        page.pointer.home?;
+    /// What is to be written at a leaf's home: somebody may be writing it, who is waited for; or could not. If nothing is, `otherwise`
+    /// says what to do, while nobody writes at a home.
+    fn unsettled_leaf(
+        &self,
+        page: &Page<E>,
+        otherwise: impl FnOnce() -> Result<Leaf, Error>,
+    ) -> Result<Leaf, Error> {
         let unsettled = E::share(&self.unsettled);
         let offset = page.pointer.offset;
-        let place = unsettled.binary_search_by_key(&offset, |(offset, _)| *offset);
-        place
-            .ok()
-            .map(|place| self.decode_leaf(page.pointer, &unsettled[place].1))
+        match unsettled.binary_search_by_key(&offset, |(offset, _)| *offset) {
+            Ok(place) => self.decode_leaf(page.pointer, &unsettled[place].1),
+            Err(_) => otherwise(),
+        }
     }
 
     /// The leaf whose bytes these were when they were read.
@@ -157,8 +162,9 @@ impl<E: Environment> Shared<E> {
             self.decode_leaf(page.pointer, bytes.bytes(whole))
         };
         match decode(bytes) {
+            // It may have been read while it was written: then it is whole by now.
             Err(Error::Corrupt { .. }) if page.pointer.home.is_some() => {
-                self.unsettled_leaf(page).unwrap_or_else(|| {
+                self.unsettled_leaf(page, || {
                     let mut again = self.room_for(page.pointer);
                     self.read_bytes(page.pointer, &mut again)?;
                     decode(&again)
