@@ -11,6 +11,9 @@ use crate::{Error, Lsn};
 /// Ready when a record is durable, or never will be by its handle.
 ///
 /// Nothing is undone when it is dropped: the record stays appended.
+///
+/// Whichever thread wrote the record wakes the task, perhaps in the middle of a checkpoint. A waker must leave it at that, as
+/// those of executors do: one that runs or drops the task in place, which then uses the log or the store, may wait for itself.
 #[derive(Debug)]
 #[must_use = "the record is durable when this is ready"]
 pub struct Commit(Arc<Mutex<Slot>>);
