@@ -337,6 +337,11 @@ fn a_mistake_planted_where_a_helper_comes_late_is_caught() {
 }
 
 #[test]
+fn a_range_that_comes_while_runs_are_chosen_is_removed() {
+    keeps_its_promises(20, |seed| store::late::late_range(seed, None));
+}
+
+#[test]
 fn a_group_that_is_cut_before_one_that_got_empty_gives_nothing_back() {
     keeps_its_promises(50, |seed| {
         store::at_home::cut_before_an_empty_one(seed, None)
@@ -351,9 +356,10 @@ fn a_mistake_planted_where_a_group_is_cut_before_an_empty_one_is_caught() {
 
 #[test]
 fn every_mistake_planted_in_runs_is_caught() {
-    let plays: [Named<'_>; 2] = [
+    let plays: [Named<'_>; 3] = [
         ("runs", &store::play_runs),
         ("removed", &store::checkpoints::removed_before_checkpoint),
+        ("late range", &store::late::late_range),
     ];
     catch_all(&Fault::RUNS, &plays);
 }
@@ -441,7 +447,7 @@ fn explore(what: &str, plays: &[Named<'_>]) {
 }
 
 /// What shows those mistakes that take many seeds: to play everything else besides takes ten times as long.
-const SHOWN_BY: [(Fault, &str); 12] = [
+const SHOWN_BY: [(Fault, &str); 13] = [
     (Fault::ReuseBeforeTruncate, "failing"),
     (Fault::EpochBeforeDurable, "killed"),
     (Fault::ReadTruncated, "killed"),
@@ -454,6 +460,7 @@ const SHOWN_BY: [(Fault, &str); 12] = [
     (Fault::SkipPageChecksum, "damaged"),
     (Fault::TierForgetsOlder, "runs"),
     (Fault::TierBehindOlder, "runs"),
+    (Fault::RunForgetsRanges, "late range"),
 ];
 
 /// Plants each mistake, and plays until a promise is broken by it.

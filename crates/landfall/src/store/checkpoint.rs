@@ -25,7 +25,6 @@ use super::page::Kind;
 use super::protection::Protection;
 use super::root::{GroupEntry, KeyspaceEntry, Root, Span};
 use super::runs::Runs;
-use super::runs::budget::How;
 use super::shared::Shared;
 use super::tree::{Group, Leaves, Page, Place};
 use crate::environment::{Environment, planted};
@@ -142,6 +141,7 @@ impl<E: Environment> Shared<E> {
         goal: Goal,
     ) -> Result<(), Error> {
         let visible = E::lock(&self.committing).visible;
+        let mut damage = None;
         loop {
             // Who closes the store waits for this one, and not for others.
             if self.is_closing.load(Ordering::SeqCst) {
@@ -170,12 +170,16 @@ impl<E: Environment> Shared<E> {
             let Some(made) = made?.filter(|_| goal == Goal::Everything) else {
                 return Ok(());
             };
-            if !self.is_waiting(visible) {
-                // What is damaged waits for ever.
-                return match made.damage {
-                    Some(damage) if self.is_waiting_damaged(visible) => Err(damage),
-                    _ => Ok(()),
-                };
+            damage = made.damage.or(damage);
+            if self.is_waiting(visible) {
+                continue;
+            }
+            if !self.is_waiting_damaged(visible) {
+                return Ok(());
+            }
+            // What is damaged waits for ever. If there was no room to try it, it comes first in the next one.
+            if let Some(damage) = damage {
+                return Err(damage);
             }
         }
     }
@@ -412,13 +416,9 @@ impl<E: Environment> Shared<E> {
                 }
             }
         }
-        let mut has_merged = false;
         for (chosen, pieces) in writing.chosen.iter().zip(done.pieces) {
             match pieces {
-                Some(pieces) => {
-                    has_merged |= chosen.how == How::Merge && !chosen.runs.is_empty();
-                    self.install(chosen, pieces);
-                }
+                Some(pieces) => self.install(chosen, pieces),
                 None => self.thaw(chosen),
             }
         }
@@ -428,8 +428,9 @@ impl<E: Environment> Shared<E> {
         // A log that is long for what is damaged alone is no reason to make one after the other.
         E::lock(&self.schedule).taken(done.first_writable, std::time::Duration::ZERO);
         tracing::debug!(number = checkpoints.number, first, "a checkpoint was made");
-        if has_merged && self.debt() > 0 {
-            // It writes no more at once than there is room for.
+        if matches!(writing.order.effort, Effort::Usual { .. }) && self.debt() > 0 {
+            // It merges no more at once than there is room for, one group at least; and this one may have written the first runs
+            // while it was said that there be none.
             self.ask();
         }
         // What it no longer needs of the log would be applied again, and change nothing.

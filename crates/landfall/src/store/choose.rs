@@ -56,6 +56,8 @@ struct Candidate<E: Environment> {
     buffered: Buffered,
     /// All that it has on the disk was removed with ranges.
     is_removed: bool,
+    /// It has nothing at all: a checkpoint before had it, since it got empty with that one.
+    is_empty: bool,
 }
 
 impl<E: Environment> Candidate<E> {
@@ -142,7 +144,7 @@ impl<E: Environment> Shared<E> {
             let places: Vec<Place<E>> = E::share(&keyspace.groups).clone();
             let behind = places.iter().skip(1).map(|next| Some(next.low.clone()));
             let behind: Vec<_> = behind.chain([None]).collect();
-            for (place, high) in places.into_iter().zip(behind) {
+            for (index, (place, high)) in places.into_iter().zip(behind).enumerate() {
                 let group = E::share(&place.group);
                 let first = if is_flush {
                     group.active.span.map(|(first, _)| first)
@@ -153,7 +155,9 @@ impl<E: Environment> Shared<E> {
                     leaf_bytes: group.leaves.bytes,
                     run_bytes: bytes_of(&group.runs),
                 };
-                if first.is_some() || buffered.leaf_bytes > 0 {
+                let is_empty = group.has_none_on_disk() && group.active.is_empty();
+                let is_empty = is_empty && index > 0 && !is_flush;
+                if first.is_some() || buffered.leaf_bytes > 0 || is_empty {
                     let (bytes, is_damaged) = (group.active.bytes, group.is_damaged);
                     let removed = group.active.removed();
                     let removed = removed.of_keys(&place.low, high.as_deref(), oldest);
@@ -167,6 +171,7 @@ impl<E: Environment> Shared<E> {
                         is_damaged,
                         buffered,
                         is_removed: removed == Removed::All,
+                        is_empty,
                     });
                 }
             }
@@ -237,7 +242,8 @@ impl<E: Environment> Shared<E> {
         // Those that nobody waits for come last, or whoever waits for all others might wait for ever.
         let is_later = |one: &Candidate<E>| one.first.is_some_and(|first| first > visible);
         found.retain(|one| match effort {
-            Effort::Usual { .. } | Effort::Least => one.first.is_some(),
+            Effort::Usual { .. } => one.first.is_some() || one.is_empty,
+            Effort::Least => one.first.is_some(),
             Effort::Keyspaces => false,
             Effort::Removals => {
                 let is_asked_for = one.first.is_some() && !is_later(one) && !one.is_damaged;
@@ -278,7 +284,7 @@ impl<E: Environment> Shared<E> {
                 }
                 room = room.saturating_sub(one.merged());
             }
-            is_first = false;
+            is_first &= one.is_empty;
             left = left.saturating_sub(one.bytes);
             chosen.push(one.freeze(how, false, forgets_ranges));
         }

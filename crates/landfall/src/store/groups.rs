@@ -325,7 +325,11 @@ impl<E: Environment> Shared<E> {
         let removed = chosen.frozen.removed().of_keys(low, high, oldest);
         // Of what is all removed nothing is read.
         let runs = chosen.runs.iter().filter(|_| removed != Removed::All);
-        let runs = runs.map(|run| self.read_run(run));
+        let is_removed = |low: &[u8], next: Option<&[u8]>| {
+            let removed = chosen.frozen.removed();
+            removed.of_keys(low, next.or(high), oldest) == Removed::All
+        };
+        let runs = runs.map(|run| self.read_run(run, is_removed));
         let runs = runs.collect::<Result<Vec<_>, Error>>();
         let mut runs = runs.map_err(Failure::to_read)?;
         if planted!(self.environment, MergeForgetsRun) {

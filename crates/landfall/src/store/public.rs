@@ -515,6 +515,42 @@ fn a_damaged_leaf_stops_writes_to_its_group_alone() {
 }
 
 #[test]
+fn what_is_damaged_and_finds_no_room_in_a_checkpoint_is_not_forgotten() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("store");
+    let store = Store::open(&place, options().memory_bytes(1 << 20)).unwrap();
+    let wide = || {
+        let wide = KeyspaceOptions::default().leaf_bytes(4096);
+        wide.compression(Compression::None)
+    };
+    let [a, b] = ["a", "b"].map(|name| store.keyspace(name, wide()).unwrap());
+    for number in 0_u32..40 {
+        for keyspace in [&a, &b] {
+            keyspace.insert(number.to_be_bytes(), [7; 300]).unwrap();
+        }
+    }
+    store.checkpoint().unwrap();
+    let (offset, name) = {
+        let groups = a.tree.groups.read().unwrap();
+        let group = groups[0].group.read().unwrap();
+        // As much as a checkpoint of so small a file may write.
+        assert!(group.leaves.bytes > 8 << 10);
+        let data = store.handle.shared.data.get().unwrap();
+        (group.leaves[0].page.pointer.offset, data.name.clone())
+    };
+    let file = std::fs::File::options().write(true).open(place.join(&name));
+    file.unwrap().write_all_at(&[9; 4], offset + 60).unwrap();
+    a.insert(0_u32.to_be_bytes(), "again").unwrap();
+    let is_told = || matches!(store.checkpoint(), Err(Error::Corrupt { .. }));
+    assert!(is_told());
+    b.insert(0_u32.to_be_bytes(), "again").unwrap();
+    assert!(is_told(), "only the other group was tried");
+    assert!(store.counters().waiting_bytes > 0);
+    a.remove_range::<&[u8]>(..).unwrap();
+    store.checkpoint().unwrap();
+}
+
+#[test]
 fn a_log_that_is_long_for_a_damaged_leaf_is_no_reason_for_checkpoints() {
     let outside = tempfile::tempdir().unwrap();
     let place = outside.path().join("store");

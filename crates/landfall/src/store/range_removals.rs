@@ -2,11 +2,12 @@
 //! that is worth.
 
 use std::fs::File;
+use std::ops::Bound;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use super::{Keyspace, KeyspaceOptions, Store, StoreOptions};
+use super::{Keyspace, KeyspaceOptions, Store, StoreInspection, StoreOptions};
 use crate::{Error, Options};
 
 fn options() -> StoreOptions {
@@ -398,6 +399,33 @@ fn what_hides_nothing_is_not_kept() {
 }
 
 #[test]
+fn groups_that_got_empty_are_not_kept_for_ever() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("store");
+    let open = || Store::open(&place, options().memory_bytes(64 << 20)).unwrap();
+    let store = open();
+    let keyspace = filled(&store, 20_000);
+    keyspace.remove_range::<&[u8]>(..).unwrap();
+    store.checkpoint().unwrap();
+    drop(keyspace);
+    store.close().unwrap();
+    let groups = || StoreInspection::read(&place).unwrap().keyspaces[0].groups;
+    assert!(groups() > 50, "the checkpoint had them: {}", groups());
+    let store = open();
+    let keyspace = store.keyspace("a", KeyspaceOptions::default()).unwrap();
+    keyspace.insert(key(7), "new").unwrap();
+    // With the first they go, and the second has no more of them.
+    for number in [8, 9] {
+        keyspace.insert(key(number), "new").unwrap();
+        store.checkpoint().unwrap();
+    }
+    assert_eq!(numbers(keyspace.iter()), [7, 8, 9]);
+    drop(keyspace);
+    store.close().unwrap();
+    assert_eq!(groups(), 1);
+}
+
+#[test]
 fn a_range_that_is_only_in_the_log_stays_removed() {
     let outside = tempfile::tempdir().unwrap();
     let place = outside.path().join("store");
@@ -453,6 +481,52 @@ fn damaged_runs_of_which_all_is_removed_go_unread() {
     store.checkpoint().unwrap();
     let counters = store.counters();
     assert_eq!(counters.tree_bytes + counters.buffered_bytes, 0);
+}
+
+#[test]
+fn a_damaged_block_of_a_run_goes_unread_with_its_keys() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("store");
+    let store = Store::open(&place, options()).unwrap();
+    store.set_buffer(super::StoreBuffer::Percent(200)).unwrap();
+    let keyspace = filled(&store, 2_000);
+    for number in (0..2_000).step_by(9) {
+        keyspace.insert(key(number), [8; 300]).unwrap();
+    }
+    store.checkpoint().unwrap();
+    let offset = keyspace
+        .tree
+        .groups
+        .read()
+        .unwrap()
+        .iter()
+        .find_map(|place| {
+            let runs = place.group.read().unwrap().runs.clone();
+            let index = runs.first()?.index(&*store.handle.shared).unwrap();
+            Some(index.blocks.get(1)?.page.pointer.offset)
+        });
+    let offset = offset.expect("a run with several blocks");
+    data_file(&place)
+        .write_all_at(&[9; 40], offset + 60)
+        .unwrap();
+    let damage = store.verify().damage;
+    assert_eq!((damage.len(), damage[0].offset), (1, offset));
+    let before = numbers_but(&keyspace, &damage[0].keys);
+    assert!(before.len() > 1_900);
+    keyspace.remove_range(damage[0].keys.clone()).unwrap();
+    store.checkpoint().unwrap();
+    assert!(store.verify().damage.is_empty());
+    assert_eq!(numbers(keyspace.iter()), before);
+}
+
+/// The numbers of all rows but those between these keys, which may not be readable.
+fn numbers_but(keyspace: &Keyspace, (from, to): &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> Vec<u32> {
+    let (Bound::Included(from), Bound::Excluded(to)) = (from, to) else {
+        panic!("there are keys on both sides");
+    };
+    let before = numbers(keyspace.range::<&[u8]>(..&**from));
+    let behind = numbers(keyspace.range::<&[u8]>(&**to..));
+    before.into_iter().chain(behind).collect()
 }
 
 #[test]

@@ -438,6 +438,10 @@ pub(super) fn open<E: Environment>(
         Some(StoreBuffer::Auto { most }) => shared.set_buffer_auto(most),
         None => Ok(()),
     });
+    if shared.debt() > 0 {
+        // Whoever turned the buffer down was told that it will be merged.
+        shared.ask();
+    }
     let usable = started.and_then(|()| shared.require_all_protectable());
     if let Err(error) = usable {
         // Those that were started have it too.

@@ -96,7 +96,8 @@ fn verify_run<E: Environment>(
         offset,
         error,
     };
-    let index = match run.index(reader) {
+    // What is in memory says nothing of the disk.
+    let index = match run.read_index(reader).and_then(|_| run.index(reader)) {
         Ok(index) => index,
         Err(error) => {
             let offset = run.entry.index.offset;

@@ -1,16 +1,22 @@
-//! A checkpoint that fails while somebody who was asked for help has yet to begin, and those that are made next.
+//! What comes late to a checkpoint: whoever was asked for help, when it has failed and others are made; a range that is removed, when it is
+//! known that what waits becomes a run.
 
 use std::sync::{Arc, Mutex};
 
 use fastrand::Rng;
+use shuttle::thread;
 
 use super::super::disk::{Disk, How};
+use super::super::environment::{Simulated, Way};
 use super::super::scenario::{Kind, Outcome, lock, simulate};
-use super::history::{History, Writes};
-use super::{Scene, commit, is_refusal};
-use crate::Error;
+use super::history::{History, Store, Writes};
+use super::{Scene, commit, is_refusal, must, unasked};
 use crate::mistakes::Fault;
+use crate::store::Handle;
 use crate::store::checkpoint::Goal;
+use crate::store::record::{Write, Writes as Commit};
+use crate::store::removed::KeyRange;
+use crate::{Error, KeyspaceOptions};
 
 /// So many that two threads write groups.
 const KEYS: u8 = 96;
@@ -60,5 +66,66 @@ pub(crate) fn late_helper(seed: u64, planted: Option<Fault>) -> Outcome {
         drop((keyspaces, store));
         let history = lock(&history).clone();
         scene.power_cuts(&disk, &history, rng, 1, found)
+    })
+}
+
+/// Rows of a store with runs; of each round, those that are removed while a checkpoint is made.
+const ROWS: u8 = 200;
+const REMOVED: u8 = 10;
+
+/// A checkpoint writes runs of all groups, and a range of one of them is removed meanwhile.
+pub(crate) fn late_range(seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, _| {
+        let way = Way::ALL[0];
+        let disk = Disk::new(way.block(), rng.u64(..));
+        let environment = Simulated::new(&disk, way, planted, rng.u64(..));
+        let wrong = |error: Error| format!("an honest disk failed: {error}");
+        let store = Handle::open(&environment, unasked(1 << 20, 1 << 20));
+        let store: Store = Arc::new(store.map_err(wrong)?);
+        store.shared.set_buffer_percent(200).map_err(wrong)?;
+        let small = KeyspaceOptions::default().leaf_bytes(1024);
+        let rows = store.shared.open_keyspace("rows", &small).map_err(wrong)?;
+        let write = |numbers: &mut dyn Iterator<Item = u8>| {
+            let writes = numbers.map(|number| Write {
+                keyspace: rows.id,
+                key: vec![number],
+                value: Some(vec![number; 60]),
+            });
+            let writes = Commit::from(writes.collect::<Vec<_>>());
+            store.shared.commit(writes, None).map_err(wrong)
+        };
+        let checkpoint = || store.shared.checkpoint(Goal::Everything).map_err(wrong);
+        let mut is_there = [true; ROWS as usize];
+        write(&mut (0..ROWS))?;
+        checkpoint()?;
+        for round in 0..ROUNDS as u8 {
+            for number in (round..ROWS).step_by(9) {
+                is_there[number as usize] = true;
+            }
+            write(&mut (round..ROWS).step_by(9))?;
+            let low = rng.u8(0..ROWS - REMOVED);
+            let (removed, keyspace) = (store.clone(), rows.id);
+            let late = thread::spawn(move || {
+                let mut range = Commit::default();
+                let keys = KeyRange {
+                    low: vec![low],
+                    high: Some(vec![low + REMOVED]),
+                };
+                range.remove_range(keyspace, keys);
+                removed.shared.commit(range, None)
+            });
+            checkpoint()?;
+            let removed = late.join().map_err(|_| "it panicked".to_owned())?;
+            removed.map_err(wrong)?;
+            is_there[low as usize..(low + REMOVED) as usize].fill(false);
+            checkpoint()?;
+            for number in 0..ROWS {
+                let found = store.shared.get(&rows, &[number], None).map_err(wrong)?;
+                must(found.is_some() == is_there[number as usize], || {
+                    format!("after round {round} row {number} is not as it should be: {found:?}")
+                })?;
+            }
+        }
+        Ok(())
     })
 }

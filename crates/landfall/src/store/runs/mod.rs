@@ -150,14 +150,18 @@ impl<E: Environment> Run<E> {
         if let Some(index) = self.index.get() {
             return Ok(index.clone());
         }
-        let pointer = self.entry.index;
-        let raw = reader.index(pointer)?;
-        let blocks = decode_index(&raw, reader.granule(), &self.entry);
-        let blocks =
-            blocks.ok_or_else(|| reader.corrupt(pointer, "what is in the page makes no sense"))?;
+        let blocks = self.read_index(reader)?;
         // Others may have read it meanwhile.
         let index = self.index.get_or_init(|| Index::new(&self.extent, blocks));
         Ok(index.clone())
+    }
+
+    /// Reads it as it is on the disk.
+    pub fn read_index(&self, reader: &(impl Reader<E> + ?Sized)) -> Result<Vec<BlockEntry>, Error> {
+        let pointer = self.entry.index;
+        let raw = reader.index(pointer)?;
+        let blocks = decode_index(&raw, reader.granule(), &self.entry);
+        blocks.ok_or_else(|| reader.corrupt(pointer, "what is in the page makes no sense"))
     }
 
     /// What a key was given at a commit, if that is here; `Some(None)`: it was removed.

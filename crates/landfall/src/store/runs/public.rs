@@ -139,6 +139,58 @@ fn what_may_not_wait_any_more_is_merged_without_being_asked() {
 }
 
 #[test]
+fn what_was_to_be_merged_when_the_power_went_is_merged_afterwards() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, rows) = open(directory.path(), 200);
+    fill(&rows, 0..KEYS);
+    store.checkpoint().unwrap();
+    for number in (0..KEYS).step_by(9) {
+        fill(&rows, number..number + 1);
+    }
+    store.checkpoint().unwrap();
+    let left = tempfile::tempdir().unwrap();
+    {
+        // Nothing is merged before the power goes.
+        let _none = store.handle.shared.checkpoints.lock().unwrap();
+        store.set_buffer(StoreBuffer::Percent(0)).unwrap();
+        for entry in std::fs::read_dir(directory.path()).unwrap() {
+            let entry = entry.unwrap();
+            std::fs::copy(entry.path(), left.path().join(entry.file_name())).unwrap();
+        }
+    }
+    let options = StoreOptions {
+        buffer: None,
+        ..options(0)
+    };
+    let store = Store::open(left.path(), options).unwrap();
+    assert_eq!(store.buffer().percent, 0);
+    wait_until(&store, |counters| counters.buffered_bytes == 0);
+    assert!(store.counters().merges > 0);
+}
+
+/// What is in memory of a run says nothing of what is on the disk.
+#[test]
+fn a_damaged_index_of_an_open_store_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, rows) = open(directory.path(), 200);
+    fill(&rows, 0..KEYS);
+    store.checkpoint().unwrap();
+    fill(&rows, 7..8);
+    store.checkpoint().unwrap();
+    let index = {
+        let groups = rows.tree.groups.read().unwrap();
+        groups[0].group.read().unwrap().runs[0].entry.index.offset
+    };
+    assert!(store.verify().damage.is_empty());
+    let data = store.handle.shared.data.get().unwrap().name.clone();
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(directory.path().join(data));
+    file.unwrap().write_all_at(&[9; 8], index + 60).unwrap();
+    assert_eq!(store.verify().damage[0].offset, index);
+}
+
+#[test]
 fn rows_that_are_appended_to_a_group_with_runs_become_leaves() {
     let directory = tempfile::tempdir().unwrap();
     let (store, rows) = open(directory.path(), 11);

@@ -58,7 +58,7 @@ impl<E: Environment> Shared<E> {
             Effort::Least | Effort::Keyspaces | Effort::Removals => (0, 0),
         };
         let (newer, older) = chosen.runs.split_at(taken);
-        let newer = newer.iter().map(|run| self.read_run(run));
+        let newer = newer.iter().map(|run| self.read_run(run, |_, _| false));
         let sources = Sources {
             changes: &chosen.frozen,
             runs: newer
@@ -190,12 +190,41 @@ impl<E: Environment> Shared<E> {
         Ok(Run::written(entry, extent, list))
     }
 
-    /// Reads all of a run: its blocks in their order.
-    pub(in super::super) fn read_run(&self, run: &Run<E>) -> Result<Vec<Leaf>, Error> {
+    /// Reads all of a run: its blocks in their order, but those whose keys, from one on and before another, are removed. Nothing of
+    /// these is read: they may be damaged.
+    pub(in super::super) fn read_run(
+        &self,
+        run: &Run<E>,
+        is_removed: impl Fn(&[u8], Option<&[u8]>) -> bool,
+    ) -> Result<Vec<Leaf>, Error> {
         let index = run.index(self)?;
         let start = run.entry.start(self.granule);
-        let all = run.entry.index.offset - start;
+        let next_of = |place: usize| index.blocks.get(place + 1).map(|next| &*next.low);
+        let is_kept = |place: usize| !is_removed(&index.blocks[place].low, next_of(place));
+        let kept: Vec<usize> = (0..index.blocks.len())
+            .filter(|place| is_kept(*place))
+            .collect();
         let data = self.data.get().ok_or(Error::Closed)?;
+        let is_right = |place: usize, leaf: &Leaf| {
+            let low = &*index.blocks[place].low;
+            leaf.entry(0).is_some_and(|first| first.key == low)
+                && next_of(place).is_none_or(|next| leaf.last_key().is_some_and(|last| last < next))
+        };
+        let require_right = |place: usize, leaf: Leaf| {
+            if is_right(place, &leaf) {
+                return Ok(leaf);
+            }
+            let what = "a block has keys that belong elsewhere";
+            Err(data.corrupt(index.blocks[place].page.pointer, what))
+        };
+        if kept.len() < index.blocks.len() {
+            let read = |place: usize| {
+                let leaf = self.read_leaf(&index.blocks[place].page)?;
+                require_right(place, leaf)
+            };
+            return kept.into_iter().map(read).collect();
+        }
+        let all = run.entry.index.offset - start;
         let mut buffer = Buffer::new(all as usize);
         let whole = 0..all as usize;
         let read = data.file.read(buffer.bytes_mut(whole.clone()), start);
@@ -205,14 +234,7 @@ impl<E: Environment> Shared<E> {
         for (place, slot) in index.blocks.iter().enumerate() {
             let pointer = slot.page.pointer;
             let own = &bytes[(pointer.offset - start) as usize..];
-            let leaf = self.decode_leaf(pointer, own)?;
-            let next = index.blocks.get(place + 1).map(|next| &*next.low);
-            let is_right = leaf.entry(0).is_some_and(|first| first.key == &*slot.low)
-                && next.is_none_or(|next| leaf.last_key().is_some_and(|last| last < next));
-            if !is_right {
-                return Err(data.corrupt(pointer, "a block has keys that belong elsewhere"));
-            }
-            blocks.push(leaf);
+            blocks.push(require_right(place, self.decode_leaf(pointer, own)?)?);
         }
         Ok(blocks)
     }
