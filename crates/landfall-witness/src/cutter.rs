@@ -101,10 +101,24 @@ impl Cutter {
         Ok(())
     }
 
-    /// A run whose power was to be cut was checked, and its machine had not started anew.
-    pub fn was_none(&self) {
-        *self.stage() = Stage::NotCut;
-        self.changed.notify_all();
+    /// Has a check counted, which says besides whether a run's power was to be cut and its machine had not started anew: that is
+    /// known before the next cut can begin, or the last one count.
+    pub fn checked<T, E>(&self, count: impl FnOnce() -> Result<(T, bool), E>) -> Result<T, E> {
+        let mut stage = self.stage();
+        let (counted, was_none) = count()?;
+        if was_none {
+            *stage = Stage::NotCut;
+            self.changed.notify_all();
+        }
+        Ok(counted)
+    }
+
+    /// Goes on, unless it is known that the last cut was none.
+    fn go_on(&self, to: Stage) {
+        let mut stage = self.stage();
+        if !matches!(*stage, Stage::NotCut) {
+            *stage = to;
+        }
     }
 
     /// Cuts as often as was asked for, and waits for the last check.
@@ -113,7 +127,7 @@ impl Cutter {
         for number in 1..=self.cutting.cuts {
             self.wait(stop, |_| !hit.is_unchecked())?;
             let after = random.u64(self.cutting.after.clone());
-            *self.stage() = Stage::Armed(after.max(1));
+            self.go_on(Stage::Armed(after.max(1)));
             self.wait(stop, |stage| matches!(stage, Stage::Cutting))?;
             hit.tell(&format!(
                 "cut {number} of {}: after {after} writes",
@@ -134,9 +148,10 @@ impl Cutter {
             cut.and(restored)?;
             self.restored();
             self.wait(stop, |_| !hit.is_unchecked())?;
-            *self.stage() = Stage::Waiting;
+            self.go_on(Stage::Waiting);
         }
-        Ok(())
+        let stage = self.stage();
+        require_cut(&stage)
     }
 
     /// The power is back, unless it is known by now that it never was away.
@@ -150,10 +165,7 @@ impl Cutter {
     fn wait(&self, stop: &Stop, mut is_there: impl FnMut(&Stage) -> bool) -> Result<(), Error> {
         let mut stage = self.stage();
         loop {
-            if matches!(*stage, Stage::NotCut) {
-                let text = "the command that cuts the power ran, and the machine went on writing, or did not start anew before it was checked: that was no cut, and is not counted; look at which socket or machine it names, and check a disk with a supply of its own with --cut=disk";
-                return Err(Error::Hook(text.to_owned()));
-            }
+            require_cut(&stage)?;
             if stop.is_requested() {
                 return Err(Error::Stopped);
             }
@@ -172,6 +184,14 @@ impl Cutter {
             std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
         }
     }
+}
+
+fn require_cut(stage: &Stage) -> Result<(), Error> {
+    if !matches!(stage, Stage::NotCut) {
+        return Ok(());
+    }
+    let text = "the command that cuts the power ran, and the machine went on writing, or did not start anew before it was checked: that was no cut, and is not counted; look at which socket or machine it names, and check a disk with a supply of its own with --cut=disk";
+    Err(Error::Hook(text.to_owned()))
 }
 
 /// Runs a command of the operator's to its end.

@@ -131,6 +131,9 @@ impl SerdeState for Ledger {
         match command {
             Command::Begin { begin, run, at } => {
                 let name = begin.stream.clone();
+                // A block of an earlier run is told by when that began, whatever has become of the clock.
+                let begun = self.streams.values().map(|stream| stream.begun);
+                let at = begun.max().map_or(at, |newest| at.max(newest + 1));
                 let before = self.streams.remove(&name);
                 let verdict = before.and_then(|stream| stream.verdict);
                 self.streams

@@ -257,12 +257,16 @@ impl Shared {
                 let run: Run =
                     random().map_err(|error| format!("it has no random numbers: {error}"))?;
                 let (stream, boot) = (begin.stream.clone(), begin.boot.clone());
-                let begun = now();
                 self.apply(Command::Begin {
                     begin,
                     run,
-                    at: begun,
+                    at: now(),
                 })?;
+                let begun = self.ledger.read(0, |ledger| {
+                    let found = ledger.stream(&stream).filter(|found| found.run() == run);
+                    found.map(|found| found.promises().begun)
+                });
+                let begun = begun.ok_or("another run has begun on this stream")?;
                 (self.options.tell)(&format!("{stream} begins"));
                 let hold = Hold {
                     connection: session.connection,
@@ -330,15 +334,26 @@ impl Shared {
             Request::Report(report) => {
                 let _holds = self.holds.free(&report.stream, &report.boot)?;
                 let was_cut = self.was_cut(&report.stream, &report.run);
-                match self.apply(Command::Report { report, at: now() })? {
+                let count = || {
+                    let applied = self.apply(Command::Report { report, at: now() })?;
+                    let was_none = match &applied {
+                        Applied::Counted(witnessed) => {
+                            let verdict = witnessed.verdict.as_ref();
+                            was_cut && verdict.is_some_and(|verdict| verdict.cut == Cut::None)
+                        }
+                        Applied::Done | Applied::Refused(_) => false,
+                    };
+                    Ok::<_, String>((applied, was_none))
+                };
+                let counted = match &self.cutter {
+                    Some(cutter) => cutter.checked(count)?,
+                    None => count()?.0,
+                };
+                match counted {
                     Applied::Counted(witnessed) => {
                         let verdict = witnessed.verdict.as_ref();
                         let text = verdict.map(|verdict| verdict.text()).unwrap_or_default();
                         (self.options.tell)(&format!("{}: {text}", witnessed.stream));
-                        let is_none = verdict.is_some_and(|verdict| verdict.cut == Cut::None);
-                        if let Some(cutter) = self.cutter.as_ref().filter(|_| was_cut && is_none) {
-                            cutter.was_none();
-                        }
                         Ok(Response::Counted(*witnessed))
                     }
                     Applied::Done | Applied::Refused(_) => Err("it counted nothing".to_owned()),

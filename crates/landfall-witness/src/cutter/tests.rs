@@ -92,8 +92,13 @@ fn a_machine_that_is_checked_and_did_not_start_anew_was_not_cut() {
                 Stage::Cutting => is_early && hit.is_unchecked(),
                 stage => matches!(stage, Stage::Restored),
             });
-            cutter.was_none();
-            hit.checked.store(1, Ordering::SeqCst);
+            let counted = cutter.checked(|| {
+                hit.checked.store(1, Ordering::SeqCst);
+                // Time for the cutter to look, if it could.
+                thread::sleep(Duration::from_millis(200));
+                Ok::<_, Error>(((), true))
+            });
+            assert!(counted.is_ok());
             assert!(matches!(ran.join(), Ok(Err(Error::Hook(_)))));
         });
     }

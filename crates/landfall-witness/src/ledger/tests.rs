@@ -146,6 +146,28 @@ fn a_clock_that_is_set_back_makes_no_later_write_an_earlier_one() {
     assert_eq!(ledger.stream("s").unwrap().page(3, 1)[0].at, 20);
 }
 
+/// Or its blocks would be taken for those of somebody who came later.
+#[test]
+fn a_clock_that_is_set_back_makes_no_later_run_an_earlier_one() {
+    let mut ledger = Ledger::default();
+    let begun = |ledger: &mut Ledger, stream: &str, run: Run, at: u64| {
+        let begin = begin(stream, "boot");
+        assert!(matches!(
+            ledger.apply(Command::Begin { begin, run, at }),
+            Applied::Done
+        ));
+        ledger.stream(stream).unwrap().promises().begun
+    };
+    assert_eq!(begun(&mut ledger, "s", [1; 16], 100), 100);
+    ledger.apply(Command::End {
+        stream: "s".into(),
+        run: [1; 16],
+    });
+    assert_eq!(begun(&mut ledger, "s", [2; 16], 50), 101);
+    assert_eq!(begun(&mut ledger, "t", [3; 16], 60), 102);
+    assert_eq!(begun(&mut ledger, "u", [4; 16], 1000), 1000);
+}
+
 #[test]
 fn a_cut_is_one_that_somebody_knows_of() {
     use Declared::{Disk, Machine};
