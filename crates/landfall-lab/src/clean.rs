@@ -112,7 +112,15 @@ mod tests {
         let outside = outside.path().canonicalize().unwrap();
         // No process has this number: they end at 2^22.
         let left = outside.join(".landfall-1073741824-0");
-        let others = [outside.join("mine"), outside.join(".landfall-mine")];
+        let others = [
+            "mine",
+            ".landfall-mine",
+            ".landfall-1073741824-backup",
+            ".landfall-1073741824-0.old",
+            ".landfall-1073741824-01",
+            ".landfall-+1073741824-0",
+        ];
+        let others = others.map(|name| outside.join(name));
         for directory in others.iter().chain([&left]) {
             fs::create_dir(directory).unwrap();
             fs::write(directory.join("image"), "data").unwrap();

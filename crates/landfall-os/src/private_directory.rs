@@ -33,7 +33,7 @@ impl PrivateDirectory {
         let process = std::process::id();
         let mut number = 0_u32;
         loop {
-            let path = directory.join(format!("{PREFIX}{process}-{number}"));
+            let path = directory.join(name_of(process, number));
             match fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => {
                     // It waits: who looks for abandoned ones may hold the lock for a moment.
@@ -103,10 +103,15 @@ pub fn abandoned_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(abandoned)
 }
 
-/// The number of the process that made a private directory of that name.
+fn name_of(process: u32, number: u32) -> String {
+    format!("{PREFIX}{process}-{number}")
+}
+
+/// The number of the process that made a private directory of that name. What is called otherwise in any way is none.
 fn owner_of(name: &str) -> Option<u32> {
-    let (process, _) = name.strip_prefix(PREFIX)?.split_once('-')?;
-    process.parse().ok()
+    let (process, number) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    let (process, number) = (process.parse().ok()?, number.parse().ok()?);
+    (name == name_of(process, number)).then_some(process)
 }
 
 fn is_abandoned(path: &Path, process: u32) -> bool {
