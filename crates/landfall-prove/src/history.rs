@@ -121,12 +121,18 @@ impl History {
     /// What must and may be there in a state: what had been acknowledged when `position` events had
     /// happened, and what had been sent before the last write that arrived, which was one of the first
     /// `written` events. Who acknowledges has sent, so that a transaction may be among both or only
-    /// among those acknowledged: then whatever is there of it was written too early.
+    /// among those acknowledged: then whatever is there of it was written too early. Of one that was
+    /// never said to be sent nobody knows when it was: it may be there.
     pub fn between(&self, written: usize, position: usize) -> Acknowledged {
-        Acknowledged {
-            sent: self.at(written).sent,
-            ..self.at(position)
-        }
+        let now = self.at(position);
+        let mut sent = self.at(written).sent;
+        let said = |transaction: u64| {
+            let mut marks = self.marks.iter();
+            marks.any(|(_, mark)| matches!(mark, Mark::Sent(one) if *one == transaction))
+        };
+        let missing: Vec<u64> = now.acknowledged.difference(&sent).copied().collect();
+        sent.extend(missing.into_iter().filter(|one| !said(*one)));
+        Acknowledged { sent, ..now }
     }
 
     /// Everything said in the end.
@@ -210,8 +216,23 @@ mod tests {
             [(0, 0), (1, 0), (1, 0), (1, 1), (2, 2)]
         );
         assert_eq!(history.whole(), history.at(6));
+        // Of the other one nobody knows when it was sent.
         let said = history.between(1, 6);
-        assert_eq!((said.sent.len(), said.acknowledged.len()), (1, 2));
+        assert_eq!((said.sent.len(), said.acknowledged.len()), (2, 2));
+        assert_eq!(history.between(1, 5).sent.len(), 1);
+    }
+
+    #[test]
+    fn what_was_sent_too_late_is_told_from_what_was_never_said_to_be_sent() {
+        let history = |marks| History {
+            before: Acknowledged::default(),
+            marks,
+        };
+        let told = history(vec![(3, Mark::Sent(1)), (4, Mark::Acknowledged(1))]);
+        assert!(told.between(2, 6).sent.is_empty());
+        let untold = history(vec![(4, Mark::Acknowledged(1))]);
+        assert_eq!(untold.between(2, 6).sent, [1].into());
+        assert!(untold.between(2, 4).sent.is_empty());
     }
 
     #[test]

@@ -52,7 +52,9 @@ pub(crate) fn record(
             .map_err(Error::io("cannot sync the filesystem"))?;
         recorder
             .record()
-            .map_err(Error::io("cannot begin to record"))
+            .map_err(Error::io("cannot begin to record"))?;
+        recorder.set_faults(workload.faults.to_vec());
+        Ok::<(), Error>(())
     };
     if workload.creation {
         begin()?;
@@ -77,7 +79,6 @@ pub(crate) fn record(
     if !workload.creation {
         begin()?;
     }
-    recorder.set_faults(workload.faults.to_vec());
     let run = |sink: &mut dyn AckSink| subject.run(&home, sink, stop);
     // The injector goes: its file would keep the filesystem from being unmounted.
     let result = run_workload(recorder, workload.transactions, injector, stop, run);

@@ -240,7 +240,9 @@ impl<'a> Worker<'a> {
         let directory = home(root);
         let checked = match checks {
             // It was being created: of that nothing is promised, and some servers never start on it.
-            _ if self.case.creation && said.sent.is_empty() => Ok(subject::Recovered::default()),
+            _ if self.case.creation && said.sent.is_empty() && said.acknowledged.is_empty() => {
+                Ok(subject::Recovered::default())
+            }
             // What a full filesystem leaves room for is not told by its files.
             Some(checks) if !is_full(root) => {
                 match FileIdentity::of(&directory, self.case.subject.reads_times()) {

@@ -100,8 +100,12 @@ enum Stage {
     Before,
     /// With what the device held when it began.
     Recording(File),
-    /// The spill file could not be written: what was recorded is not whole.
-    Failed(io::Error),
+    /// The spill file could not be written: what was recorded is not whole. What the device held when it began is closed by whoever
+    /// made it: whoever serves the device has descriptors of his own.
+    Failed {
+        error: io::Error,
+        _base: Option<File>,
+    },
     After,
 }
 
@@ -299,7 +303,7 @@ impl Shared {
         let mut state = self.lock();
         match std::mem::replace(&mut state.recording, Stage::After) {
             Stage::Recording(base) => Recording::new(self.size, base, state.spill.copy()?),
-            Stage::Failed(error) => Err(error),
+            Stage::Failed { error, .. } => Err(error),
             Stage::Before | Stage::After => Err(io::Error::other("nothing is being recorded")),
         }
     }
@@ -322,7 +326,11 @@ impl State {
             .append(&header)
             .and_then(|_| self.spill.append(bytes));
         if let Err(error) = put {
-            self.recording = Stage::Failed(error);
+            let base = match std::mem::replace(&mut self.recording, Stage::After) {
+                Stage::Recording(base) => Some(base),
+                _ => None,
+            };
+            self.recording = Stage::Failed { error, _base: base };
         }
         if let Some(part) = &self.part {
             part.push();

@@ -205,6 +205,8 @@ impl LogSubject {
                 let mut known = lock(known);
                 sink.send().map(|transaction| {
                     known.pending.insert(transaction);
+                    // No record of it will have a smaller one: until it is appended nothing behind this is truncated.
+                    known.lsns.insert(transaction, log.next_lsn().0);
                     known.last = known.last.max(transaction);
                     (transaction, known.given_up)
                 })
@@ -233,7 +235,6 @@ impl LogSubject {
                     let mut known = lock(known);
                     known.lsns = known.lsns.split_off(&floor);
                     known.given_up = known.floor();
-                    // Of those that were sent and not appended the LSNs will be greater.
                     known.lsns.values().min().copied()
                 };
                 if let Some(lsn) = needed {
