@@ -17,7 +17,7 @@ pub fn emit(job: &Job) -> String {
     let program = shell(&job.program);
     let run = if jobs == shards {
         format!(
-            "sudo --preserve-env {program} campaign run \"$CAMPAIGN\" --shard \"$SHARD/{shards}\"\n"
+            "sudo --preserve-env {program} campaign run \"$CAMPAIGN\" --shard \"$SHARD/{shards}\" || [ $? = 3 ]\n"
         )
     } else {
         format!(

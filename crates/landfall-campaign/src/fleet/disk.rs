@@ -90,8 +90,9 @@ impl States {
         let strategies = strategies.map(|proof| (proof.states, proof.losing));
         let mut states = States::default();
         for (tried, lost) in proofs.chain(strategies) {
-            states.tried += tried;
-            states.lost += lost;
+            // A document may say anything.
+            states.tried = states.tried.saturating_add(tried);
+            states.lost = states.lost.saturating_add(lost);
         }
         states
     }

@@ -74,7 +74,9 @@ fn run_shard(arguments: &CampaignRun, quiet: bool) -> Result<Code, Failure> {
     };
     send_unsent(&store, &campaign.campaign, *shard, &work.work, &mut say)?;
     let done = store.shard(&campaign.campaign, *shard)?;
-    if let Some(document) = done.into_iter().find(|document| document.is_whole(&plan))
+    let whole = done.into_iter().filter(|document| document.is_whole(&plan));
+    // Of those that were run again, the one that lost most: no other takes that back.
+    if let Some(document) = whole.max_by_key(failing_states)
         && !again
     {
         say(&format!(
@@ -94,6 +96,20 @@ fn run_shard(arguments: &CampaignRun, quiet: bool) -> Result<Code, Failure> {
     }
     .run(&mut say)?;
     report_shard(&plan, &document)
+}
+
+/// States in which something was lost.
+fn failing_states(document: &ShardDocument) -> u64 {
+    let results = document
+        .outcomes
+        .iter()
+        .filter_map(|outcome| match outcome {
+            Outcome::Done { results, .. } => Some(results),
+            Outcome::Failed { .. } => None,
+        });
+    let proofs = results.flat_map(|results| results.proofs());
+    let failing = proofs.map(|proof| proof.failing_states);
+    failing.fold(0, u64::saturating_add)
 }
 
 /// Prints what a shard came to, a line for each task.

@@ -88,6 +88,7 @@ fn run_serve(arguments: &WitnessServe, quiet: bool) -> Result<Code, Failure> {
         ..ServeOptions::default()
     };
     let server = Server::bind(&arguments.listen, &arguments.dir, &token, options)?;
+    let before = losses(&server.status());
     print_bytes(format!("listening on {}\n", server.address()).as_bytes())?;
     let ran = server.run(&stop);
     let known = server.status();
@@ -98,12 +99,18 @@ fn run_serve(arguments: &WitnessServe, quiet: bool) -> Result<Code, Failure> {
     }
     // It ended by itself: all cuts were made.
     print_bytes(status_text(&known).as_bytes())?;
-    let has_lost = known.iter().any(|one| one.tally.losing > 0);
-    Ok(if is_cutting && has_lost {
+    Ok(if is_cutting && losses(&known) > before {
         Code::Lost
     } else {
         Code::Measured
     })
+}
+
+/// Cuts after which something was lost, of all disks that the witness knows, and checks that found it without knowing of a cut.
+fn losses(known: &[Witnessed]) -> u64 {
+    let tallies = known.iter().map(|one| &one.tally);
+    let each = tallies.map(|tally| tally.losing.saturating_add(tally.suspicious));
+    each.fold(0, u64::saturating_add)
 }
 
 /// Where it is, and a connection to the witness.
@@ -298,10 +305,15 @@ pub fn evidence(document: &Path, directory: &Path) -> Result<Witnessed, Failure>
         .iter()
         .map(|one| one.target.disks_text())
         .collect();
+    // Disks without serial numbers of two machines may be in the same place. What somebody gave a name is known by that.
+    let is_elsewhere = |one: &Witnessed| {
+        let is_unnamed = one.stream.ends_with(&format!(":{}", one.target.path));
+        one.target.unique().is_none() && is_unnamed && one.stream != here.stream()
+    };
     let own = known
         .witnessed
         .into_iter()
-        .find(|one| one.target.is_evidence_for(here.target()));
+        .find(|one| one.target.is_evidence_for(here.target()) && !is_elsewhere(one));
     own.ok_or_else(|| of_another(&others, here.target(), wrong))
 }
 

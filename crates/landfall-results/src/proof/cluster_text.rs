@@ -52,7 +52,7 @@ fn of_held(cluster: &ClusterCuts) -> Option<String> {
     let (least, most) = (known.iter().min()?, known.iter().max()?);
     let nodes = cluster.nodes;
     let unknown: u64 = held.iter().map(|record| count(record, None)).sum();
-    if unknown == nodes * held.len() as u64 {
+    if unknown == nodes.saturating_mul(held.len() as u64) {
         return Some(
             "On how many nodes a record was durable when it was acknowledged cannot be told: with one \
              node's disk alone the cluster does not come back."

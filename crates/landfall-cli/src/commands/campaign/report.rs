@@ -102,7 +102,9 @@ fn proofs(plan: &Plan, campaign: &Campaign, location: &Location) -> Proofs {
             .iter()
             .filter_map(|proof| proof.results.as_ref())
     };
-    let sum = |of: fn(&ProofResults) -> u64| thousands(results().map(of).sum::<u64>() as f64);
+    let sum = |of: fn(&ProofResults) -> u64| {
+        thousands(results().map(of).fold(0, u64::saturating_add) as f64)
+    };
     let checked = sum(|proof| proof.coverage.checked);
     let verdict = match outcome {
         Outcome::LostNothing => format!("Of {checked} crash states none lost anything."),
