@@ -5,8 +5,10 @@ use landfall_results::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::advice::{is_same_machine, is_same_storage};
 use crate::claim::ClaimResult;
 use crate::configuration::Measurements;
+use crate::torn::{TornProof, TornResults};
 use crate::{Findings, Found, Notice, SiteDescription, Weight};
 use landfall_results::proof::{Outcome, ProofResults};
 
@@ -99,10 +101,13 @@ impl Results {
         self.experiments.iter().filter_map(Found::proof)
     }
 
-    /// Whether everything that an earlier document has was done again for this one: every experiment in the same place,
-    /// every proof of the same in the same way, in as many states, and with no loss less.
+    /// Whether everything that an earlier document has was done again for this one: every experiment in the same place of the
+    /// same machine, of databases with the same settings and no loss less; every proof of the same in the same way, in as many
+    /// states, and with no loss less.
     pub fn replaces(&self, earlier: &Results) -> bool {
-        let is_place = (&self.directory, &self.site) == (&earlier.directory, &earlier.site);
+        let is_place = (&self.directory, &self.site) == (&earlier.directory, &earlier.site)
+            && is_same_machine(&self.host, &earlier.host)
+            && is_same_storage(&self.filesystem, &earlier.filesystem);
         earlier.experiments.iter().all(|old| {
             self.experiments
                 .iter()
@@ -112,7 +117,7 @@ impl Results {
                             && old.coverage.checked <= new.coverage.checked
                             && is_no_milder(old, new)
                     }
-                    _ => is_place && old.name() == new.name(),
+                    _ => is_place && was_done_again(old, new),
                 })
         })
     }
@@ -167,6 +172,45 @@ impl Results {
         let wide = widths.iter().filter(|width| **width > 1.0).count();
         wide * 2 > widths.len()
     }
+}
+
+/// Whether an experiment measured again what another one had. Of writes to files the newest run says what the disk is like now; of
+/// databases each speaks of the settings that it was told.
+fn was_done_again(old: &Found, new: &Found) -> bool {
+    let has_series = |series: &Series| {
+        let mut all = new.series().iter();
+        all.any(|one| one.key == series.key && is_no_milder_series(series, one))
+    };
+    let is_of_databases = old
+        .findings()
+        .is_some_and(|all| all.measurements().is_some());
+    let has_all = !is_of_databases || old.series().iter().all(has_series);
+    let has_proofs = match (old.of::<TornResults>(), new.of::<TornResults>()) {
+        (Some(old), Some(new)) => old
+            .proofs
+            .iter()
+            .all(|old| new.proofs.iter().any(|new| is_no_milder_torn(old, new))),
+        _ => true,
+    };
+    old.name() == new.name() && has_all && has_proofs
+}
+
+/// Whether a newer series was proven if the older one was, and lost something if that did.
+fn is_no_milder_series(old: &Series, new: &Series) -> bool {
+    let Some(old) = &old.proof else { return true };
+    let new = new.proof.as_ref().filter(|new| new.not_proven.is_none());
+    old.not_proven.is_some() || new.is_some_and(|new| new.losing > 0 || old.losing == 0)
+}
+
+/// Whether a newer proof is of the same setting, and broke every promise that the older one did.
+fn is_no_milder_torn(old: &TornProof, new: &TornProof) -> bool {
+    let is_same = (&old.subject, &old.filesystem_spec, &old.model)
+        == (&new.subject, &new.filesystem_spec, &new.model);
+    let counts = |proof: &TornProof| [proof.damaged, proof.wrong, proof.losing];
+    let pairs = counts(old).into_iter().zip(counts(new));
+    let is_as_bad = pairs.into_iter().all(|(old, new)| old == 0 || new > 0);
+    let is_proven = new.not_proven.is_none() && new.states >= old.states;
+    is_same && (old.not_proven.is_some() || (is_proven && is_as_bad))
 }
 
 /// Whether two proofs are of the same, and tried states of the same kind.

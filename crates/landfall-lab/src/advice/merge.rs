@@ -151,6 +151,7 @@ mod tests {
     use crate::advice::fixtures::recorded;
     use crate::sync::Strategy;
     use crate::sync::fixtures::{measured, results};
+    use crate::torn::TornResults;
     use landfall_results::proof::fixtures::{failing, proof as sound};
     use landfall_results::proof::{ClusterCuts, ProofResults, Violation};
 
@@ -256,6 +257,18 @@ mod tests {
         let mut elsewhere = part.clone();
         elsewhere.directory = "/elsewhere".to_owned();
         assert!(!elsewhere.replaces(&part));
+        // Another machine, or disk, in a directory of that name.
+        for other in [
+            |results: &mut Results| results.host.cpus += 1,
+            |results: &mut Results| {
+                results.filesystem.source += "x";
+                results.filesystem.upper = None;
+            },
+        ] {
+            let mut elsewhere = disk.clone();
+            other(&mut elsewhere);
+            assert!(!elsewhere.replaces(&part));
+        }
         // A proof in fewer states.
         let only_proofs = |results: &Results| {
             let mut results = results.clone();
@@ -270,6 +283,41 @@ mod tests {
         };
         proof.coverage.checked = 1;
         assert!(proofs.replaces(&fewer) && !fewer.replaces(&proofs));
+    }
+
+    /// Two runs of one experiment on different settings, or databases, say nothing of each other.
+    #[test]
+    fn what_was_measured_of_a_database_is_replaced_by_the_same_alone() {
+        let disk = recorded("disk");
+        let only = |name: &str| {
+            let mut results = disk.clone();
+            results.experiments.retain(|one| one.name() == name);
+            results.experiments.truncate(1);
+            results
+        };
+        let torn = |change: fn(&mut TornResults)| {
+            let mut results = only("torn");
+            let found = results.experiments[0].of_mut::<TornResults>();
+            change(found.unwrap());
+            results
+        };
+        let whole = only("torn");
+        assert!(whole.replaces(&whole));
+        let without_series = torn(|found| drop(found.measurements.series.pop()));
+        assert!(whole.replaces(&without_series) && !without_series.replaces(&whole));
+        let without_proofs = torn(|found| found.proofs.clear());
+        assert!(whole.replaces(&without_proofs) && !without_proofs.replaces(&whole));
+        let lucky = torn(|found| {
+            for proof in &mut found.proofs {
+                (proof.damaged, proof.wrong, proof.losing) = (0, 0, 0);
+            }
+        });
+        assert!(whole.replaces(&lucky) && !lucky.replaces(&whole));
+        // Of writes to files the newest counts, however many it tried.
+        let mut fewer = only("sync");
+        let sync = fewer.experiments[0].of_mut::<SyncResults>();
+        sync.unwrap().series.pop();
+        assert!(fewer.replaces(&only("sync")));
     }
 
     /// A lucky run is no reason to forget an unlucky one, nor is one that was made in another way.
