@@ -22,8 +22,35 @@ pub struct Description {
     pub about: &'static str,
     /// What can be set of it.
     pub settings: &'static [Setting],
-    /// What any other setting is, where it is handed to the subject as it stands: `a server variable`.
-    pub passes_on: Option<&'static str>,
+    /// Whether any other setting is handed to the subject as it stands.
+    pub passes_on: Option<PassedOn>,
+}
+
+/// Settings that are handed to a subject as they stand.
+#[derive(Clone, Copy, Debug)]
+pub struct PassedOn {
+    /// What each is: `a server variable`.
+    pub what: &'static str,
+    /// The one way to write a name of which the subject takes several: by it rules and proofs know the setting.
+    pub spelling: fn(&str) -> String,
+}
+
+impl PassedOn {
+    /// Settings whose names have one spelling.
+    pub(crate) const fn of(what: &'static str) -> PassedOn {
+        PassedOn {
+            what,
+            spelling: str::to_owned,
+        }
+    }
+
+    /// Settings in whose names capitals make no difference.
+    pub(crate) const fn in_any_case(what: &'static str) -> PassedOn {
+        PassedOn {
+            what,
+            spelling: str::to_lowercase,
+        }
+    }
 }
 
 /// One thing that can be set of a subject.
@@ -60,6 +87,12 @@ impl Chosen {
         set: &[(String, String)],
     ) -> Result<Chosen, SettingError> {
         let name = subject.name;
+        let spell = |(key, value): &(String, String)| {
+            let spelling = subject.passes_on.filter(|_| !subject.is_known(key));
+            let key = spelling.map_or_else(|| key.clone(), |passed_on| (passed_on.spelling)(key));
+            (key, value.clone())
+        };
+        let set: Vec<(String, String)> = set.iter().map(spell).collect();
         for (index, (key, _)) in set.iter().enumerate() {
             if subject.passes_on.is_none() && !subject.is_known(key) {
                 let known: Vec<&str> = subject.settings.iter().map(|known| known.name).collect();
@@ -236,13 +269,16 @@ mod tests {
             name: "server",
             about: "a server",
             settings: &[],
-            passes_on: Some("a server variable"),
+            passes_on: Some(PassedOn::in_any_case("a server variable")),
         };
         let set = [("sync_binlog".to_owned(), "1".to_owned())];
         let chosen = Chosen::new(&SERVER, &set).unwrap();
         assert_eq!(chosen.passed_on(), set);
         assert_eq!(chosen.name(), "server sync_binlog=1");
-        let twice = [set[0].clone(), set[0].clone()];
+        let shouted = [("SYNC_binlog".to_owned(), "1".to_owned())];
+        let chosen = Chosen::new(&SERVER, &shouted).unwrap();
+        assert_eq!(chosen.name(), "server sync_binlog=1");
+        let twice = [set[0].clone(), shouted[0].clone()];
         assert_eq!(
             Chosen::new(&SERVER, &twice).unwrap_err().to_string(),
             "server sync_binlog is set twice"

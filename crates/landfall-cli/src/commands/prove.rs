@@ -309,8 +309,8 @@ fn list(text: &mut String, entry: &Description, options: &str) {
             setting.about
         );
     }
-    if let Some(what) = entry.passes_on {
-        let _ = writeln!(text, "    any other  {what}");
+    if let Some(passed_on) = entry.passes_on {
+        let _ = writeln!(text, "    any other  {}", passed_on.what);
     }
 }
 

@@ -86,6 +86,6 @@ fn described(known: &Description) -> Value {
         "name": known.name,
         "about": known.about,
         "settings": settings.collect::<Vec<_>>(),
-        "passes_on": known.passes_on,
+        "passes_on": known.passes_on.map(|passed_on| passed_on.what),
     })
 }

@@ -9,7 +9,7 @@ use super::running::failed;
 use super::{Program, REMEDY, SETTINGS, TITLE};
 use crate::cluster::{ANSWERING, Cluster, ClusterSession, ListedCluster, Node, address, private};
 use crate::registry::Kind;
-use crate::setting::{Chosen, Description};
+use crate::setting::{Chosen, Description, PassedOn};
 use crate::{DatabaseError, Presence, Templates, program};
 use landfall_os::Stop;
 
@@ -35,7 +35,9 @@ pub(crate) static KIND: Kind<dyn Cluster, ListedCluster> = Kind {
     description: Description {
         name: "etcd",
         about: "etcd, several members that agree on a log (Raft)",
-        passes_on: Some("a flag of each member's command line, without dashes before it"),
+        passes_on: Some(PassedOn::of(
+            "a flag of each member's command line, without dashes before it",
+        )),
         settings: SETTINGS,
     },
     listed: ListedCluster {

@@ -18,7 +18,7 @@ use self::running::Etcd;
 use super::server::{Server, socket_directory, socket_path};
 use super::{Database, DatabaseError, Interface, Presence, Running, Templates, program};
 use crate::registry::Kind;
-use crate::setting::{Description, Setting};
+use crate::setting::{Description, PassedOn, Setting};
 use crate::{Form, Listed};
 use landfall_os::Stop;
 
@@ -42,7 +42,9 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "etcd",
         about: "etcd, a server of its own that is a cluster of one",
-        passes_on: Some("a flag of its command line, without dashes before it"),
+        passes_on: Some(PassedOn::of(
+            "a flag of its command line, without dashes before it",
+        )),
         settings: SETTINGS,
     },
     listed: Listed {

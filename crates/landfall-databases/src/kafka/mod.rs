@@ -29,7 +29,7 @@ use self::client::Client;
 use self::options::{NEVER, Options};
 use crate::cluster::{Cluster, ClusterSession, ListedCluster, Node, private};
 use crate::registry::Kind;
-use crate::setting::{Chosen, Description, Setting};
+use crate::setting::{Chosen, Description, PassedOn, Setting};
 use crate::{DatabaseError, Presence, Templates, java, program};
 use landfall_os::{PrivateDirectory, Stop};
 
@@ -68,7 +68,7 @@ pub(crate) static KIND: Kind<dyn Cluster, ListedCluster> = Kind {
     description: Description {
         name: "kafka",
         about: "Kafka, a topic with a replica on each broker (KRaft)",
-        passes_on: Some("a property of each broker"),
+        passes_on: Some(PassedOn::of("a property of each broker")),
         settings: &[
             Setting {
                 name: "flush.messages",

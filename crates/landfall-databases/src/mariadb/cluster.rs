@@ -23,7 +23,7 @@ use crate::cluster::failover::{lead, leader_elsewhere};
 use crate::cluster::{ANSWERING, Cluster, ClusterSession, ListedCluster, Node, private};
 use crate::registry::Kind;
 use crate::server::Ending;
-use crate::setting::{Chosen, Description, Setting};
+use crate::setting::{Chosen, Description, PassedOn, Setting};
 use crate::{Database, DatabaseError, Running, SettingError, Templates};
 use landfall_os::{Stop, copy_directory, sync_filesystem};
 
@@ -55,7 +55,10 @@ pub(crate) static KIND: Kind<dyn Cluster, ListedCluster> = Kind {
     description: Description {
         name: "mariadb",
         about: "MariaDB with InnoDB, a primary and its replicas (GTID, semi-synchronous)",
-        passes_on: Some("a server variable of each server"),
+        passes_on: Some(PassedOn {
+            what: "a server variable of each server",
+            spelling: as_variable,
+        }),
         settings: &[
             Setting {
                 name: "semi_sync",
@@ -100,7 +103,7 @@ pub(crate) static KIND: Kind<dyn Cluster, ListedCluster> = Kind {
     },
     make: |chosen| {
         for (key, _) in chosen.passed_on() {
-            if OURS.contains(&as_variable(key).as_str()) {
+            if OURS.contains(&key.as_str()) {
                 let name = chosen.name();
                 return Err(SettingError(format!(
                     "{name}: {key} is Landfall's to choose"

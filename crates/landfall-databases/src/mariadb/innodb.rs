@@ -4,13 +4,13 @@ use std::sync::Mutex;
 
 use mysql::Conn;
 
-use super::options::{Options, Variable, variable};
+use super::options::{Options, Variable, as_variable, variable};
 use super::running::{Progress, first, lock, run, wait_until};
 use super::{BINLOG, Engine, MariadbServer, presence_of};
 use crate::Database;
 use crate::SettingError;
 use crate::registry::Kind;
-use crate::setting::{Chosen, Description, Setting};
+use crate::setting::{Chosen, Description, PassedOn, Setting};
 use crate::{DatabaseError, PendingWrites};
 use crate::{Form, Listed};
 use landfall_os::Stop;
@@ -41,7 +41,10 @@ pub(crate) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "mariadb",
         about: "MariaDB with InnoDB, a server of its own",
-        passes_on: Some("a server variable"),
+        passes_on: Some(PassedOn {
+            what: "a server variable",
+            spelling: as_variable,
+        }),
         settings: &[
             PAGE_SIZE,
             BUFFER_POOL,

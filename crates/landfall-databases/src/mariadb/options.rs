@@ -72,6 +72,9 @@ pub(super) fn variable(name: &str, value: impl Display) -> Variable {
     (name.to_owned(), value.to_string())
 }
 
+/// What says whether there is a binary log.
+const LOG_BIN: &str = "log_bin";
+
 impl Options {
     /// With what an engine is told unless told otherwise, the variables that it has settings for, and
     /// those that are passed on.
@@ -81,7 +84,7 @@ impl Options {
         own: Vec<Variable>,
     ) -> Result<Options, SettingError> {
         let mut passed_on = chosen.passed_on().iter();
-        let syncs = passed_on.any(|(key, _)| as_variable(key) == "sync_binlog");
+        let syncs = passed_on.any(|(variable, _)| variable == "sync_binlog");
         let binlog = chosen.one_of("binlog", &[("auto", syncs), ("yes", true), ("no", false)])?;
         if syncs && !binlog {
             return Err(chosen.wrong("binlog", "sync_binlog is set, which needs a binary log"));
@@ -98,30 +101,29 @@ impl Options {
     ) -> Result<Options, SettingError> {
         let name = chosen.name();
         let mut passed_on = Vec::new();
-        for (key, value) in chosen.passed_on() {
-            let variable = as_variable(key);
-            let refuse = |why: &str| Err(SettingError(format!("{name} {key}={value}: {why}")));
-            if own.iter().any(|(name, _)| *name == variable) {
-                if *key == variable {
-                    // The engine has taken it into its own.
-                    continue;
-                }
-                return refuse(&format!("write {variable}"));
+        for (variable, value) in chosen.passed_on() {
+            let refuse = |why: &str| Err(SettingError(format!("{name} {variable}={value}: {why}")));
+            if own.iter().any(|(name, _)| name == variable) {
+                // The engine has taken it into its own.
+                continue;
+            }
+            if let Some(meant) = prefixed(variable) {
+                return refuse(&format!("write {meant}=VALUE"));
             }
             if OURS.contains(&variable.as_str()) {
                 return refuse("that is Landfall's to choose");
             }
-            if variable == "log_bin" {
+            if variable == LOG_BIN {
                 return refuse("whether there is a binary log is said by binlog=yes or binlog=no");
             }
-            passed_on.push((variable, value.clone()));
+            passed_on.push((variable.clone(), value.clone()));
         }
         let fixed = FIXED.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let mut variables = fixed.to_vec();
         variables.extend(for_engine);
         if binlog {
             // In the data directory, like everything else.
-            variables.push(("log_bin".into(), "binlog".into()));
+            variables.push((LOG_BIN.into(), "binlog".into()));
         }
         let asked = own.len() + passed_on.len();
         variables.extend(own);
@@ -213,6 +215,19 @@ pub(super) fn as_variable(key: &str) -> String {
     key.replace('-', "_").to_lowercase()
 }
 
+/// The variable that an option names with a word before it that changes its meaning: no rule and no proof would know it.
+fn prefixed(option: &str) -> Option<&str> {
+    let bare = ["loose_", "enable_", "disable_", "maximum_"]
+        .iter()
+        .find_map(|prefix| option.strip_prefix(prefix));
+    // There are variables that begin so.
+    let of_engine = |rest: &&str| {
+        let families = ["innodb_", "rocksdb_", "aria_", "sync_", "log_bin"];
+        families.iter().any(|family| rest.starts_with(family))
+    };
+    bare.or_else(|| option.strip_prefix("skip_").filter(of_engine))
+}
+
 fn as_argument((name, value): &Variable) -> String {
     format!("--{name}={value}")
 }
@@ -265,6 +280,8 @@ mod tests {
         let made_with = options.made_with();
         assert!(made_with.contains(&"--innodb_page_size=4096".to_owned()));
         assert!(!made_with.iter().any(|one| one.contains("connections")));
+        let shouted = self::options(&[("InnoDB-Page-Size", "4K")]).unwrap();
+        assert!(shouted.name.contains(" innodb_page_size=4K"));
     }
 
     #[test]
@@ -287,7 +304,11 @@ mod tests {
         for (set, why) in [
             (("datadir", "/"), "Landfall's to choose"),
             (("log-bin", "x"), "binlog=yes"),
-            (("innodb-page-size", "4K"), "write innodb_page_size"),
+            (
+                ("skip-innodb-doublewrite", "1"),
+                "write innodb_doublewrite=VALUE",
+            ),
+            (("Loose_sync_binlog", "1"), "write sync_binlog=VALUE"),
             (("innodb_page_size", "6K"), "a power of two"),
         ] {
             let error = options(&[set]).map(|_| ()).unwrap_err();

@@ -29,7 +29,7 @@ use crate::cluster::failover::{Operated, Position, Role, lead, leader_elsewhere}
 use crate::cluster::{ANSWERING, Cluster, ClusterSession, ListedCluster, Node, private};
 use crate::registry::Kind;
 use crate::server::Ending;
-use crate::setting::{Chosen, Description, Setting};
+use crate::setting::{Chosen, Description, PassedOn, Setting};
 use crate::{DatabaseError, Running, Templates};
 use landfall_os::{Stop, copy_directory, sync_filesystem};
 
@@ -44,7 +44,9 @@ pub(crate) static KIND: Kind<dyn Cluster, ListedCluster> = Kind {
     description: Description {
         name: "postgres",
         about: "PostgreSQL, a primary and its standbys (streaming replication)",
-        passes_on: Some("a configuration parameter of each server"),
+        passes_on: Some(PassedOn::in_any_case(
+            "a configuration parameter of each server",
+        )),
         settings: &[
             Setting {
                 name: "synchronous_commit",

@@ -25,7 +25,7 @@ use super::server::{Server, socket_directory, socket_path};
 use super::user::User;
 use super::{Database, DatabaseError, Dialect, Interface, Presence, Running, Templates, program};
 use crate::registry::Kind;
-use crate::setting::{Description, Setting};
+use crate::setting::{Description, PassedOn, Setting};
 use crate::{Form, Listed};
 use landfall_os::{PrivateDirectory, Stop};
 
@@ -55,7 +55,7 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "postgres",
         about: "PostgreSQL, a server of its own",
-        passes_on: Some("a configuration parameter"),
+        passes_on: Some(PassedOn::in_any_case("a configuration parameter")),
         settings: &[
             Setting {
                 name: "synchronous_commit",

@@ -120,14 +120,13 @@ impl Options {
             ("shared_buffers".into(), format!("{}kB", buffers >> 10)),
         ];
         let name = chosen.name();
-        for (key, value) in chosen.passed_on() {
-            let parameter = key.to_lowercase();
+        for (parameter, value) in chosen.passed_on() {
             if OURS.contains(&parameter.as_str()) {
                 return Err(SettingError(format!(
-                    "{name}: {key} is Landfall's to choose"
+                    "{name}: {parameter} is Landfall's to choose"
                 )));
             }
-            asked.push((parameter, value.clone()));
+            asked.push((parameter.clone(), value.clone()));
         }
         Ok(Options {
             name,

@@ -24,7 +24,7 @@ use crate::cluster::failover::{Operated, Position, Role, lead};
 use crate::cluster::{ANSWERING, Cluster, ClusterSession, ListedCluster, Node, private};
 use crate::program;
 use crate::registry::Kind;
-use crate::setting::{Chosen, Description, Setting};
+use crate::setting::{Chosen, Description, PassedOn, Setting};
 use crate::{Database, DatabaseError, Templates};
 use landfall_os::{Stop, sync_directory};
 
@@ -57,7 +57,9 @@ pub(crate) static KIND: Kind<dyn Cluster, ListedCluster> = Kind {
     description: Description {
         name: "redis",
         about: "Redis, a master and its replicas",
-        passes_on: Some("a configuration directive of each server"),
+        passes_on: Some(PassedOn::in_any_case(
+            "a configuration directive of each server",
+        )),
         settings: &[
             APPENDONLY,
             APPENDFSYNC,

@@ -15,7 +15,7 @@ use self::running::Redis;
 use super::server::{Server, socket_directory, socket_path};
 use super::{Database, DatabaseError, Interface, Presence, Running, Templates, program};
 use crate::registry::Kind;
-use crate::setting::{Description, Setting};
+use crate::setting::{Description, PassedOn, Setting};
 use crate::{Form, Listed};
 use landfall_os::Stop;
 
@@ -41,7 +41,7 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "redis",
         about: "Redis, a server of its own",
-        passes_on: Some("a configuration directive"),
+        passes_on: Some(PassedOn::in_any_case("a configuration directive")),
         settings: &[APPENDONLY, APPENDFSYNC],
     },
     listed: Listed {

@@ -55,14 +55,13 @@ impl Options {
             ("appendfsync".into(), policy.to_owned()),
         ];
         let name = chosen.name();
-        for (key, value) in chosen.passed_on() {
-            let directive = key.to_lowercase();
+        for (directive, value) in chosen.passed_on() {
             if OURS.contains(&directive.as_str()) {
                 return Err(SettingError(format!(
-                    "{name}: {key} is Landfall's to choose"
+                    "{name}: {directive} is Landfall's to choose"
                 )));
             }
-            asked.push((directive, value.clone()));
+            asked.push((directive.clone(), value.clone()));
         }
         Ok(Options { name, asked })
     }

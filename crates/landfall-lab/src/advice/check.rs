@@ -286,7 +286,10 @@ fn check_one(system: System, file: &Path, configuration: &ConfigFile, advice: &A
         } else if !is_safe || (lost_here && !is_unsafe) {
             let risk = match by_document.map_or("", |promise| promise.risk()) {
                 "" => match lacking {
-                    Some((other, with)) => format!("data, since it needs {other}={with}"),
+                    Some(needs) => {
+                        let (other, with) = (needs.setting, needs.one_of[0]);
+                        format!("data, since it needs {other}={with}")
+                    }
                     None => "data, whatever its documentation says".to_owned(),
                 },
                 risk => risk.to_owned(),

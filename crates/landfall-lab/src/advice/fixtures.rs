@@ -1,5 +1,7 @@
 //! Recorded results for tests, and facts of them that are changed: what no machine at hand has.
 
+use landfall_os::Filesystem;
+
 use crate::{Found, Results};
 
 /// A recording by its name, of those in `recorded/`; what each is of stands in `recorded/README.md`.
@@ -13,11 +15,17 @@ pub(crate) fn recorded(name: &str) -> Results {
         "no-barrier" => include_str!("../../recorded/no-barrier.json"),
         // The disk, if it promised that pages of 16 KiB are written whole.
         "untorn" => {
-            let mut results = recorded("disk");
-            results.filesystem.atomic_write_bytes = 16 << 10;
-            if let Some(upper) = &mut results.filesystem.upper {
-                upper.atomic_write_bytes = 16 << 10;
+            fn promise(filesystem: &mut Filesystem) {
+                filesystem.atomic_write_bytes = 16 << 10;
+                for device in &mut filesystem.devices {
+                    device.atomic_write_bytes = 16 << 10;
+                }
+                if let Some(upper) = &mut filesystem.upper {
+                    promise(upper);
+                }
             }
+            let mut results = recorded("disk");
+            promise(&mut results.filesystem);
             return results;
         }
         // The disk, whose filesystem has no journal, which was not noted then, with what that does to MariaDB.

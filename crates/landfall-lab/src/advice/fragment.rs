@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use super::result::{Advice, Lack, Recommendation, Setting};
 use super::summary_text::{choice_text, evidence};
-use crate::rules::{self, System};
+use crate::rules::{self, SafeWith, System};
 
 /// With what every fragment begins, so that it may be replaced by a newer one.
 pub const HEAD: &str = "Written by landfall advise";
@@ -69,15 +69,21 @@ pub fn fragment(advice: &Advice, system: System) -> Option<String> {
     Some(text)
 }
 
-/// The other setting that the advised value is safe only with, unless there is advice on that too.
-fn needed(advice: &Advice, setting: &Setting) -> Option<(&'static str, String)> {
-    let rule = rules::all().find(|rule| rule.id == setting.rule)?;
-    let (other, with) = rule.needs(setting.value.as_deref()?)?;
-    let is_advised = advice.of(setting.system).any(|one| one.setting == other);
-    (!is_advised).then(|| (other, with.to_owned()))
+/// Other settings that the advised value is safe only with, but those that there is advice on too.
+fn needed(advice: &Advice, setting: &Setting) -> Vec<&'static SafeWith> {
+    let rule = rules::all().find(|rule| rule.id == setting.rule);
+    let needs = rule
+        .zip(setting.value.as_deref())
+        .map(|(rule, value)| rule.needs(value));
+    let needs = needs.into_iter().flatten();
+    let is_advised = |one: &&SafeWith| {
+        let mut advised = advice.of(setting.system);
+        advised.any(|other| other.setting == one.setting)
+    };
+    needs.filter(|one| !is_advised(one)).collect()
 }
 
-fn one(text: &mut String, comment: &str, setting: &Setting, needed: Option<(&str, String)>) {
+fn one(text: &mut String, comment: &str, setting: &Setting, needed: Vec<&SafeWith>) {
     if !setting.because.is_empty() {
         remark(text, comment, &format!("Since {}.", setting.because));
     }
@@ -119,9 +125,9 @@ fn one(text: &mut String, comment: &str, setting: &Setting, needed: Option<(&str
             let with = choice
                 .with
                 .iter()
-                .map(|(name, value)| (name.as_str(), value));
-            let needed = needed.as_ref().map(|(name, value)| (*name, value));
-            let all = [(setting.setting.as_str(), &choice.value)]
+                .map(|(name, value)| (name.as_str(), value.as_str()));
+            let needed = needed.iter().map(|needs| (needs.setting, needs.one_of[0]));
+            let all = [(setting.setting.as_str(), choice.value.as_str())]
                 .into_iter()
                 .chain(with)
                 .chain(needed);

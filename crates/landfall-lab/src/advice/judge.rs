@@ -30,7 +30,7 @@ pub(super) struct Judged {
 pub(super) fn judge(rule: &Rule, evidence: &Evidence<'_>, commands: &Commands<'_>) -> Judged {
     let mut because = Vec::new();
     for condition in rule.when {
-        match evidence.holds(*condition) {
+        match evidence.holds(rule.system, *condition) {
             Holds::Yes(why) if why.is_empty() => {}
             Holds::Yes(why) => because.push(why),
             Holds::No => return Judged::silent(),
@@ -243,13 +243,12 @@ pub(super) fn withdraw_lacking(settings: &mut [Setting]) {
         let rule = rules::all().find(|rule| rule.id == setting.rule);
         let needs = rule
             .zip(setting.value.as_deref())
-            .and_then(|(rule, value)| rule.needs(value));
-        let Some((other, with)) = needs else {
-            continue;
-        };
-        let is_lacking = advised.iter().any(|(system, name, value)| {
-            let is_with = |value: &String| rules::is_same(value, with);
-            *system == setting.system && name == other && !value.as_ref().is_some_and(is_with)
+            .map(|(rule, value)| rule.needs(value));
+        let is_lacking = needs.into_iter().flatten().any(|needs| {
+            advised.iter().any(|(system, name, value)| {
+                let is_met = value.as_ref().is_some_and(|value| needs.is_met_by(value));
+                *system == setting.system && name == needs.setting && !is_met
+            })
         });
         if !is_lacking {
             continue;

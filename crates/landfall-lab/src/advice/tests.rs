@@ -679,6 +679,17 @@ fn the_doublewrite_buffer_is_off_only_with_direct_writes() {
     assert_eq!(count, 1, "{said}");
     let needed = "innodb_doublewrite=OFF risks data, since it needs innodb_flush_method=O_DIRECT";
     assert!(said.contains(needed) && said.contains("; set ON"), "{said}");
+    // Nor for pages that are larger than it.
+    let (count, said) = risks(&format!("{off}O_DIRECT\ninnodb_page_size=64K\n"));
+    assert_eq!(count, 1, "{said}");
+    assert!(
+        said.contains("since it needs innodb_page_size=16K"),
+        "{said}"
+    );
+    for (size, is_safe) in [("16384", true), ("4k", true), ("32768", false)] {
+        let found = risks(&format!("{off}O_DIRECT\ninnodb_page_size={size}\n"));
+        assert_eq!(found.0 == 0, is_safe, "{size}: {}", found.1);
+    }
 
     let rule = "mariadb-doublewrite-untorn";
     let written = |method: Option<&str>| {
@@ -726,6 +737,58 @@ fn the_doublewrite_buffer_is_off_only_with_direct_writes() {
         written(Some("fsync")),
         ["innodb_doublewrite = ON", "innodb_flush_method = fsync"]
     );
+}
+
+/// A filesystem may promise by itself not to tear what asks for that: InnoDB does not ask.
+#[test]
+fn a_promise_of_the_filesystem_alone_is_none_for_writes_that_do_not_ask_for_it() {
+    let speaks = |results: &Results, rule: &str| {
+        let advice = advise(results, "landfall-report", None);
+        advice.settings.iter().any(|setting| setting.rule == rule)
+    };
+    let untorn = recorded("untorn");
+    let mut xfs = untorn.clone();
+    xfs.filesystem.kind = "xfs".to_owned();
+    xfs.filesystem.upper = None;
+    let mut without = recorded("untorn");
+    fn forget(filesystem: &mut landfall_os::Filesystem) {
+        for device in &mut filesystem.devices {
+            device.atomic_write_bytes = 0;
+        }
+        if let Some(upper) = &mut filesystem.upper {
+            forget(upper);
+        }
+    }
+    forget(&mut without.filesystem);
+    for (results, is_promised) in [(&untorn, true), (&xfs, false), (&without, false)] {
+        let evidence = super::evidence::Evidence {
+            results,
+            hour: None,
+        };
+        for system in [System::Mariadb, System::Mysql] {
+            assert_eq!(evidence.untorn_bytes(system) > 0, is_promised);
+        }
+        assert_eq!(evidence.untorn_bytes(System::LandfallStore), 16 << 10);
+    }
+    assert!(speaks(&untorn, "mariadb-doublewrite-untorn"));
+    assert!(!speaks(&without, "mariadb-doublewrite-untorn"));
+}
+
+/// A server that was told to keep a binary log, and no more, does not sync it: what that loses is no other setting's.
+#[test]
+fn a_binary_log_is_synced_as_is_usual_unless_something_else_is_said() {
+    let value = |text: &str, key: &str| {
+        let subject = text.to_owned().into();
+        super::subject::value(&subject, key).map(str::to_owned)
+    };
+    let usual = Some("0".to_owned());
+    assert_eq!(value("mariadb binlog=yes", "sync_binlog"), usual);
+    assert_eq!(value("myrocks binlog=yes", "sync_binlog"), usual);
+    assert_eq!(
+        value("mariadb binlog=yes sync_binlog=1", "sync_binlog"),
+        Some("1".to_owned())
+    );
+    assert_eq!(value("mariadb", "sync_binlog"), None);
 }
 
 #[test]

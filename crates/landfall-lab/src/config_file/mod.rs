@@ -485,6 +485,30 @@ mod tests {
                 "off",
             ),
             (
+                System::Nats,
+                "jetstream { sync: always }\n",
+                "sync_interval",
+                "always",
+            ),
+            (
+                System::Nats,
+                "{ \"jetstream\": { \"sync_interval\": \"always\" } }\n",
+                "sync_interval",
+                "always",
+            ),
+            (
+                System::Mariadb,
+                "[mysqld]\ninnodb-flush-method = 5\n",
+                "innodb_flush_method",
+                "O_DIRECT_NO_FSYNC",
+            ),
+            (
+                System::Sqlite,
+                "PRAGMA synchronous = ON;\n",
+                "synchronous",
+                "normal",
+            ),
+            (
                 System::Sqlite,
                 "PRAGMA journal_mode = WAL;\n",
                 "journal_mode",

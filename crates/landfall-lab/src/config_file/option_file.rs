@@ -133,9 +133,27 @@ pub(super) fn mysql(line: &str) -> Option<(String, String)> {
     let value = match value {
         // Whatever it says is the name of a file.
         Some(_) if name == LOG_BIN => "ON".to_owned(),
-        value => value.unwrap_or_else(|| "ON".to_owned()),
+        Some(value) => by_number(name, &value).map_or(value, str::to_owned),
+        None => "ON".to_owned(),
     };
     Some((name.to_owned(), value))
+}
+
+/// The value that a number stands for, where values have numbers that mean something else for another setting.
+fn by_number(name: &str, value: &str) -> Option<&'static str> {
+    let known: &[(&str, &'static str)] = match name {
+        "innodb_flush_method" => &[
+            ("0", "fsync"),
+            ("1", "O_DSYNC"),
+            ("2", "littlesync"),
+            ("3", "nosync"),
+            ("4", "O_DIRECT"),
+            ("5", "O_DIRECT_NO_FSYNC"),
+        ],
+        _ => &[],
+    };
+    let found = known.iter().find(|(number, _)| *number == value);
+    found.map(|(_, named)| *named)
 }
 
 /// Whether it is a setting that rules look at.

@@ -119,7 +119,12 @@ pub(super) fn nats(line: &str) -> Vec<(String, String)> {
     let pair = |part: &str| {
         let (name, value) = part.split_once([':', '=', ' '])?;
         let value = value.trim().trim_start_matches([':', '=']);
-        Some((name.trim().to_ascii_lowercase(), unquoted(value)))
+        // As JSON has it, and by its other name.
+        let name = match unquoted(name).to_ascii_lowercase() {
+            name if name == "sync" => "sync_interval".to_owned(),
+            name => name,
+        };
+        Some((name, unquoted(value)))
     };
     nats_parts(line).filter_map(pair).collect()
 }
@@ -202,14 +207,17 @@ pub(super) fn pragma(statement: &str) -> Option<(String, String)> {
     let name = name.trim();
     let name = name.split_once('.').map_or(name, |(_, name)| name);
     let value = unquoted(value);
-    // Levels have numbers as well.
-    let levels = ["off", "normal", "full", "extra"];
-    let level = value
-        .parse()
-        .ok()
-        .and_then(|level: usize| levels.get(level));
-    Some(match level {
-        Some(level) if name == "synchronous" => (name.to_owned(), (*level).to_owned()),
-        _ => (name.to_owned(), value),
-    })
+    // Levels have numbers as well, and the first two are switches.
+    let level = match value.as_str() {
+        "0" | "no" | "false" => "off",
+        "1" | "on" | "yes" | "true" => "normal",
+        "2" => "full",
+        "3" => "extra",
+        named => named,
+    };
+    let value = match name {
+        "synchronous" => level.to_owned(),
+        _ => value,
+    };
+    Some((name.to_owned(), value))
 }

@@ -4,7 +4,9 @@ use landfall_os::{SyncCall, SyncMethod};
 use landfall_results::proof::Hazard;
 
 use super::{APPEND, DEAR_FLUSH, OVERWRITE, PAGE_WRITES, UNSYNCED, overwrite};
-use crate::rules::{Choice, Condition, Measured, Promise, Rule, Source, System, Value};
+use crate::rules::{
+    Choice, Condition, Measured, NO_BINLOG, Promise, Rule, SafeWith, Source, System, Value,
+};
 
 pub(super) const PAGE: u64 = 16 << 10;
 /// Page writes a second below which what is usual is too many.
@@ -34,7 +36,18 @@ pub(super) const UNTORN: Rule = Rule {
     choices: &[Choice::durable("ON", None), Choice::durable("OFF", None)],
     when: &[Condition::Untorn(PAGE)],
     measured_by: Some(Measured::Torn("disks")),
-    safe_with: Some(("OFF", "innodb_flush_method", "O_DIRECT")),
+    safe_with: &[
+        SafeWith {
+            value: "OFF",
+            setting: "innodb_flush_method",
+            one_of: &["O_DIRECT"],
+        },
+        SafeWith {
+            value: "OFF",
+            setting: "innodb_page_size",
+            one_of: &["16K", "8K", "4K"],
+        },
+    ],
     // On such a disk none is torn.
     protects_from: Some(Hazard::PageOverwritten),
     source: Source {
@@ -114,7 +127,7 @@ pub(super) static RULES: [Rule; 15] = [
             Choice::loses("0", Some(UNSYNCED), NOT_IN_BINLOG),
             Choice::loses_above(1, "that many of the last commits"),
         ],
-        idle_with: Some(("log_bin", "OFF")),
+        idle_with: Some(NO_BINLOG),
         measured_by: Some(Measured::Planned),
         source: GROUP_COMMIT,
         note: "Only with a binary log. Recovery rolls back what the binary log lacks, and replicas diverge.",
@@ -136,7 +149,7 @@ pub(super) static RULES: [Rule; 15] = [
             over: OVERWRITE,
             times: DEAR_FLUSH,
         }],
-        idle_with: Some(("log_bin", "OFF")),
+        idle_with: Some(NO_BINLOG),
         measured_by: Some(Measured::Binlog),
         since: "MariaDB",
         source: Source {
@@ -289,7 +302,7 @@ pub(super) static RULES: [Rule; 15] = [
             Choice::loses("0", Some(UNSYNCED), NOT_IN_BINLOG),
             Choice::loses_above(1, "that many of the last commits"),
         ],
-        idle_with: Some(("log_bin", "OFF")),
+        idle_with: Some(NO_BINLOG),
         source: Source {
             title: "Configuring Crash Safe Master, MyRocks wiki",
             address: "https://github.com/facebook/mysql-5.6/wiki/Configuring-Crash-Safe-Master",

@@ -20,7 +20,8 @@ use landfall_results::Files;
 use crate::sync::Strategy;
 
 pub use rule::{
-    Choice, Condition, JOURNAL, Measured, Promise, Rule, Source, System, UNSET, Value, is_same,
+    Choice, Condition, JOURNAL, Measured, NO_BINLOG, Promise, Rule, SafeWith, Source, System,
+    UNSET, Value, is_same,
 };
 
 /// What the redo logs of most databases do: written blocks, overwritten, and synced.

@@ -7,7 +7,7 @@ use landfall_results::proof::Hazard;
 
 use super::mariadb::{self, LAST_SECOND, PAGE};
 use super::{APPEND, OVERWRITE, UNSYNCED, overwrite};
-use crate::rules::{Choice, Condition, Rule, Source, System, Value};
+use crate::rules::{Choice, Condition, NO_BINLOG, Rule, Source, System, Value};
 
 const PARAMETERS: &str = "InnoDB Startup Options and System Variables, MySQL 8.4 Reference Manual";
 
@@ -46,7 +46,7 @@ pub(super) static RULES: [Rule; 10] = [
             ),
             Choice::loses_above(1, "that many of the last commits"),
         ],
-        idle_with: Some(("log_bin", "OFF")),
+        idle_with: Some(NO_BINLOG),
         as_in: "mariadb-sync-binlog",
         source: Source {
             title: "Binary Logging Options and Variables, MySQL 8.4 Reference Manual",

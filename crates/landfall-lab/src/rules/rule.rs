@@ -12,6 +12,9 @@ use crate::sync::Strategy;
 /// What says whether ext4 is made with a journal.
 pub const JOURNAL: &str = "journal";
 
+/// With what settings of a binary log mean nothing.
+pub const NO_BINLOG: (&str, &str) = ("log_bin", "OFF");
+
 /// What stands for a setting that is best left alone.
 pub const UNSET: &str = "unset";
 
@@ -160,8 +163,8 @@ pub struct Rule {
     pub by_hand: &'static str,
     /// Whether the program that it is linked into sets it, and no file.
     pub in_code: bool,
-    /// A value that is safe only with another setting at another value: `(value, setting, its value)`.
-    pub safe_with: Option<(&'static str, &'static str, &'static str)>,
+    /// Values that are safe only with another setting at one of some values.
+    pub safe_with: &'static [SafeWith],
     /// What it is there to protect from: a proof whose states did not fall into that says nothing of it, as long as it
     /// lost nothing.
     pub protects_from: Option<Hazard>,
@@ -169,6 +172,24 @@ pub struct Rule {
     pub source: Source,
     /// What else must be known; empty if nothing.
     pub note: &'static str,
+}
+
+/// What a value is safe with, and without it not.
+#[derive(Debug)]
+pub struct SafeWith {
+    /// The value.
+    pub value: &'static str,
+    /// The other setting.
+    pub setting: &'static str,
+    /// What that may be; the first is what to set.
+    pub one_of: &'static [&'static str],
+}
+
+impl SafeWith {
+    /// Whether the other setting is one of these values.
+    pub fn is_met_by(&self, set: &str) -> bool {
+        self.one_of.iter().any(|with| is_same(set, with))
+    }
 }
 
 /// A value of a setting.
@@ -251,7 +272,7 @@ pub enum Condition {
     CopyOnWrite,
     /// The filesystem overwrites in place.
     InPlace,
-    /// The device promises that writes of so many bytes are not torn.
+    /// What the system writes of so many bytes is promised not to be torn.
     Untorn(u64),
     /// It does not.
     Torn(u64),
@@ -358,7 +379,7 @@ impl Rule {
         since: "",
         by_hand: "",
         in_code: false,
-        safe_with: None,
+        safe_with: &[],
         protects_from: None,
         source: Source {
             title: "",
@@ -406,7 +427,7 @@ impl Rule {
         if !self.is_about_durability() {
             return true;
         }
-        match self.needs(value) {
+        match self.needs(value).next() {
             Some(_) => self.lacking(value, get).is_none(),
             None => self
                 .choice(value)
@@ -414,20 +435,20 @@ impl Rule {
         }
     }
 
-    /// The other setting that a value is safe only with, and the value that it must have; `None` if there is none.
-    pub fn needs(&self, value: &str) -> Option<(&'static str, &'static str)> {
-        let (own, other, with) = self.safe_with?;
-        is_same(own, value).then_some((other, with))
+    /// Other settings that a value is safe only with.
+    pub fn needs(&self, value: &str) -> impl Iterator<Item = &'static SafeWith> {
+        let all = self.safe_with.iter();
+        all.filter(move |needs| is_same(needs.value, value))
     }
 
-    /// The same, if that is set to something else; `get` says to what.
+    /// The first of them that is set to something else; `get` says to what.
     pub fn lacking<'a>(
         &self,
         value: &str,
         get: impl Fn(&str) -> Option<&'a str>,
-    ) -> Option<(&'static str, &'static str)> {
+    ) -> Option<&'static SafeWith> {
         self.needs(value)
-            .filter(|(other, with)| get(other).is_none_or(|set| !is_same(set, with)))
+            .find(|needs| get(needs.setting).is_none_or(|set| !needs.is_met_by(set)))
     }
 }
 
@@ -460,8 +481,11 @@ pub fn is_same(a: &str, b: &str) -> bool {
 fn plain(value: &str) -> String {
     let lower = value.trim().trim_matches(['"', '\'']).to_ascii_lowercase();
     match lower.as_str() {
-        "on" | "yes" | "true" | "t" | "y" => return "1".to_owned(),
-        "off" | "no" | "false" | "f" | "n" => return "0".to_owned(),
+        // PostgreSQL takes as many letters as tell them apart.
+        "on" | "yes" | "ye" | "y" | "true" | "tru" | "tr" | "t" => return "1".to_owned(),
+        "off" | "of" | "no" | "n" | "false" | "fals" | "fal" | "fa" | "f" => {
+            return "0".to_owned();
+        }
         _ => {}
     }
     match landfall_os::humanize::parse_size(&lower) {
@@ -480,6 +504,7 @@ mod tests {
             ("ON", "1"),
             ("yes", "true"),
             ("off", "0"),
+            ("of", "fals"),
             ("16K", "16384"),
             ("'fdatasync'", "FDATASYNC"),
             ("64MB", "64M"),

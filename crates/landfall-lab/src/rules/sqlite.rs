@@ -1,7 +1,7 @@
 //! SQLite.
 
 use super::{APPEND, UNSYNCED};
-use crate::rules::{Choice, Measured, Rule, Source, System};
+use crate::rules::{Choice, Measured, Rule, SafeWith, Source, System};
 
 const BLANK: Rule = Rule {
     system: System::Sqlite,
@@ -20,7 +20,11 @@ pub(super) static RULES: [Rule; 2] = [
             Choice::damages("memory", None, "the database").untried(),
             Choice::damages("off", None, "the database").untried(),
         ],
-        safe_with: Some(("delete", "synchronous", "extra")),
+        safe_with: &[SafeWith {
+            value: "delete",
+            setting: "synchronous",
+            one_of: &["extra"],
+        }],
         source: Source {
             title: "Write-Ahead Logging, SQLite documentation",
             address: "https://www.sqlite.org/wal.html",

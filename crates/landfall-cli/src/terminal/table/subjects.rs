@@ -62,7 +62,9 @@ pub fn settings<'a>(
             let default = setting.default.unwrap_or("…");
             Row::of(format!("{}={default}", setting.name), [setting.about])
         });
-        let others = known.passes_on.map(|what| Row::of("any other", [what]));
+        let others = known
+            .passes_on
+            .map(|passed_on| Row::of("any other", [passed_on.what]));
         let caption = format!("{place}{}", known.about);
         blocks.push(Block::Heading(caption));
         let columns = vec![Column::text("")];

@@ -89,8 +89,8 @@ impl<'a> Evidence<'a> {
         (mib > usual).then(|| format!("{mib:.0}{unit}"))
     }
 
-    /// Whether a condition holds here.
-    pub fn holds(&self, condition: Condition) -> Holds {
+    /// Whether a condition of a system's rule holds here.
+    pub fn holds(&self, system: System, condition: Condition) -> Holds {
         let storage = self.results.filesystem.storage();
         let is = |so: bool, why: &str| {
             if so {
@@ -133,10 +133,10 @@ impl<'a> Evidence<'a> {
             ),
             Condition::InPlace => is(!storage.copy_on_write, ""),
             Condition::Untorn(bytes) => is(
-                self.results.filesystem.atomic_write_bytes >= bytes,
+                self.untorn_bytes(system) >= bytes,
                 "the device guarantees that such writes are not torn",
             ),
-            Condition::Torn(bytes) => is(self.results.filesystem.atomic_write_bytes < bytes, ""),
+            Condition::Torn(bytes) => is(self.untorn_bytes(system) < bytes, ""),
             Condition::Journal => is(storage.journal != Some(false), ""),
             Condition::NoJournal => is(
                 storage.journal == Some(false),
@@ -168,6 +168,24 @@ pub(super) fn faster(of: &Series, over: &Series) -> Option<Gain> {
 }
 
 impl Evidence<'_> {
+    /// Bytes of the largest write of a system that is promised not to be torn; 0: none is.
+    ///
+    /// Landfall asks for that with each write (`RWF_ATOMIC`), and a filesystem may keep its promise by writing elsewhere what asks.
+    /// Other systems do not ask. For them holds what the devices do with every write, if the filesystem does not split it, which
+    /// ext4's promise includes.
+    pub(super) fn untorn_bytes(&self, system: System) -> u64 {
+        let filesystem = &self.results.filesystem;
+        let promised = filesystem.atomic_write_bytes;
+        let storage = filesystem.storage();
+        let devices = storage.devices.iter();
+        let of_devices = devices.map(|device| device.atomic_write_bytes).min();
+        match system {
+            System::Landfall | System::LandfallStore => promised,
+            _ if storage.kind == Kind::Ext4.name() => promised.min(of_devices.unwrap_or(0)),
+            _ => 0,
+        }
+    }
+
     /// Whether the directory is on a filesystem that could have a journal, and has none.
     pub fn has_no_journal(&self) -> bool {
         let storage = self.results.filesystem.storage();

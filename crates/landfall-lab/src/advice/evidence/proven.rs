@@ -47,7 +47,7 @@ impl Evidence<'_> {
     }
 
     fn system_proof(&self, rule: &Rule, value: &str) -> Option<Proof> {
-        let promised = self.results.filesystem.atomic_write_bytes.max(SECTOR);
+        let promised = self.untorn_bytes(rule.system).max(SECTOR);
         // What rests on a promise of the device is tried on a disk that keeps it.
         let least = rule.untorn().unwrap_or(0);
         let sound = |proof: &&ProofResults| {

@@ -37,7 +37,7 @@ use crate::subject::{
 };
 use crate::transactions::shape::{Remains, Shape};
 use landfall_databases::registry::Kind;
-use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
+use landfall_databases::setting::{Chosen, Description, PassedOn, Setting, SettingError};
 use landfall_databases::{
     Database, DatabaseError, Form, Interface, Listed, Running, Session, Templates,
 };
@@ -161,7 +161,13 @@ fn kind(database: &Kind<dyn Database, Listed>) -> Kind<dyn Subject> {
             name: database.description.name,
             about: format!("{}, {form}", database.listed.title).leak(),
             settings: &SETTINGS,
-            passes_on: Some("a setting of the database; see landfall subjects"),
+            passes_on: Some(PassedOn {
+                what: "a setting of the database; see landfall subjects",
+                spelling: match database.description.passes_on {
+                    Some(passed_on) => passed_on.spelling,
+                    None => str::to_owned,
+                },
+            }),
         },
         make,
     }
