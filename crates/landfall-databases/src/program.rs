@@ -7,9 +7,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::DatabaseError;
-use landfall_os::Process;
-use landfall_os::Stop;
 use landfall_os::humanize::duration_text;
+use landfall_os::{Process, Stop, end_with_this_thread};
+use rustix::process::Signal;
 
 /// Where servers are that are not meant to be typed; not in everybody's PATH.
 const FOR_ADMINISTRATORS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -63,6 +63,7 @@ pub(super) fn run(
 ) -> Result<Printed, DatabaseError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let lost = |error| DatabaseError::Failed(format!("cannot run {program}: {error}"));
+    end_with_this_thread(command, Signal::KILL);
     let mut process = Process::start(command).map_err(lost)?;
     let begin = Instant::now();
     let status = loop {

@@ -212,6 +212,8 @@ fn basics(directory: &Path, private: &Path) -> Vec<std::ffi::OsString> {
     let mut basics = vec![
         // First, or it is ignored.
         "--no-defaults".into(),
+        // Or a part of a name is taken for it, and what was set is known by another one.
+        "--skip-getopt-prefix-matching".into(),
         argument("datadir", directory),
         argument("tmpdir", private),
     ];

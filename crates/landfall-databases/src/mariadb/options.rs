@@ -37,7 +37,8 @@ const MADE_WITH: [&str; 5] = [
 ];
 
 /// Variables that would lead a server away from where we look for it.
-const OURS: [&str; 16] = [
+const OURS: [&str; 25] = [
+    "aria_log_dir_path",
     "basedir",
     "bind_address",
     "bootstrap",
@@ -45,12 +46,20 @@ const OURS: [&str; 16] = [
     "defaults_extra_file",
     "defaults_file",
     "extra_port",
+    "general_log_file",
+    "innodb_data_home_dir",
+    "innodb_log_group_home_dir",
+    "innodb_undo_directory",
     "log_error",
     "no_defaults",
     "pid_file",
     "port",
+    "relay_log",
+    "rocksdb_datadir",
+    "rocksdb_wal_dir",
     "skip_grant_tables",
     "skip_networking",
+    "slow_query_log_file",
     "socket",
     "tmpdir",
     "user",
@@ -304,6 +313,7 @@ mod tests {
         for (set, why) in [
             (("datadir", "/"), "Landfall's to choose"),
             (("log-bin", "x"), "binlog=yes"),
+            (("rocksdb-wal-dir", "/var/tmp"), "Landfall's to choose"),
             (
                 ("skip-innodb-doublewrite", "1"),
                 "write innodb_doublewrite=VALUE",

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use postgres::{Client, Config, NoTls};
 
-use super::options::Options;
+use super::options::{Options, as_parameter};
 use super::session::failed;
 use super::standby::{become_standby, hexadecimal, is_standby, port, primary, take_back, timeline};
 use super::{BUFFERS, CHECKSUMS, Programs, TITLE, begin, create, presence, refused, start};
@@ -44,9 +44,10 @@ pub(crate) static KIND: Kind<dyn Cluster, ListedCluster> = Kind {
     description: Description {
         name: "postgres",
         about: "PostgreSQL, a primary and its standbys (streaming replication)",
-        passes_on: Some(PassedOn::in_any_case(
-            "a configuration parameter of each server",
-        )),
+        passes_on: Some(PassedOn {
+            what: "a configuration parameter of each server",
+            spelling: as_parameter,
+        }),
         settings: &[
             Setting {
                 name: "synchronous_commit",

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use self::options::Options;
+use self::options::{Options, as_parameter};
 use self::running::Postgres;
 use super::server::{Server, socket_directory, socket_path};
 use super::user::User;
@@ -55,7 +55,10 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     description: Description {
         name: "postgres",
         about: "PostgreSQL, a server of its own",
-        passes_on: Some(PassedOn::in_any_case("a configuration parameter")),
+        passes_on: Some(PassedOn {
+            what: "a configuration parameter",
+            spelling: as_parameter,
+        }),
         settings: &[
             Setting {
                 name: "synchronous_commit",

@@ -51,6 +51,11 @@ const OURS: [&str; 14] = [
     "unix_socket_permissions",
 ];
 
+/// A parameter's name as it is read back; the server takes dashes for underscores.
+pub(super) fn as_parameter(key: &str) -> String {
+    key.replace('-', "_").to_lowercase()
+}
+
 /// Which standbys a commit waits for.
 const STANDBYS: &str = "synchronous_standby_names";
 
@@ -239,12 +244,20 @@ mod tests {
         assert!(place("max_connections=7") > place("max_connections=200"));
         assert!(arguments.contains(&"shared_buffers=131072kB".to_owned()));
         assert_eq!(options.made_with(), ["--wal-segsize=1", "--data-checksums"]);
+        let spelled = self::options(&[("full-page-writes", "off")]).unwrap();
+        assert!(
+            spelled.name.ends_with(" full_page_writes=off"),
+            "{}",
+            spelled.name
+        );
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
         for (set, why) in [
             (("port", "1"), "Landfall's to choose"),
+            (("Listen-Addresses", "*"), "Landfall's to choose"),
+            (("synchronous-commit", "remote_apply"), "on, local, off"),
             (("wal_segment_size", "3M"), "a power of two"),
             (("synchronous_commit", "remote_apply"), "on, local, off"),
         ] {

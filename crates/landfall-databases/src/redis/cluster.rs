@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -167,8 +167,11 @@ impl Cluster for RedisCluster {
             ("dir", data.display().to_string()),
         ];
         let fixed = FIXED.map(|(name, value)| (name, value.to_owned()));
+        let sign = data.join(SIGN);
+        forget_directory(&sign)
+            .map_err(|error| DatabaseError::io("cannot read a node's configuration", &error))?;
         let mut command = program::command(&programs.server);
-        command.arg(data.join(SIGN));
+        command.arg(sign);
         for (name, value) in fixed {
             command.arg(format!("--{name}")).arg(value);
         }
@@ -258,6 +261,19 @@ impl Operated for RedisCluster {
         ask::<()>(connection, replica_of.arg("127.0.0.1").arg(port(leader)))?;
         ask(connection, redis::cmd("CONFIG").arg("REWRITE"))
     }
+}
+
+/// Takes out of a node's configuration, which the server writes again with all that it was told, where its directory was: it would go
+/// there before it hears where that is now.
+fn forget_directory(configuration: &Path) -> io::Result<()> {
+    let text = fs::read_to_string(configuration)?;
+    let is_directory = |line: &&str| line.split_whitespace().next() == Some("dir");
+    if !text.lines().any(|line| is_directory(&line)) {
+        return Ok(());
+    }
+    let rest = text.lines().filter(|line| !is_directory(line));
+    let rest: Vec<&str> = rest.collect();
+    fs::write(configuration, rest.join("\n") + "\n")
 }
 
 /// Writes into the configuration of a new node that it follows node 0.
@@ -368,6 +384,19 @@ mod tests {
     fn it_conforms() {
         // Every second alone does not do: while a sync lasts Redis keeps for itself what it acknowledges, for up to two seconds.
         conforms("redis", &[("appendfsync", "always")]);
+    }
+
+    #[test]
+    fn a_node_does_not_go_where_its_directory_was() {
+        let directory = tempfile::tempdir().unwrap();
+        let configuration = directory.path().join("redis.conf");
+        let text = "replicaof 127.0.0.1 7000\ndir \"/gone\"\nappenddirname \"a\"\n";
+        std::fs::write(&configuration, text).unwrap();
+        for _ in 0..2 {
+            super::forget_directory(&configuration).unwrap();
+            let left = std::fs::read_to_string(&configuration).unwrap();
+            assert_eq!(left, "replicaof 127.0.0.1 7000\nappenddirname \"a\"\n");
+        }
     }
 
     #[test]

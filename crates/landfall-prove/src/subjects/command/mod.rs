@@ -16,7 +16,8 @@ use crate::subject::number;
 use crate::subject::{AckSink, Promise, Recovered, Subject, SubjectError, SubjectName};
 use landfall_databases::registry::Kind;
 use landfall_databases::setting::{Chosen, Description, Setting, SettingError};
-use landfall_os::Process;
+use landfall_os::{Process, end_with_this_thread};
+use rustix::process::Signal;
 
 /// How often the sink is asked whether it is enough.
 const LOOK: Duration = Duration::from_millis(10);
@@ -263,7 +264,11 @@ impl CommandLine {
             }
         });
         let program = words.next().unwrap_or_default();
-        let started = Process::start(Command::new(&program).args(words));
+        let mut command = Command::new(&program);
+        command.args(words);
+        // By SIGKILL we leave nobody behind either.
+        end_with_this_thread(&mut command, Signal::KILL);
+        let started = Process::start(&mut command);
         started.map_err(|error| failed(&format!("cannot start {}", program.display()), error))
     }
 }
