@@ -251,3 +251,47 @@ fn an_older_segment_that_ends_with_another_block_is_told() {
     let opened = Handle::open(&with(files), Options::default());
     assert!(matches!(opened, Err(Error::Corrupt { .. })));
 }
+
+/// A torn block of the next epoch leaves the header of one that was cut off, and gives it back what it lacked.
+#[test]
+fn a_block_that_was_cut_off_is_not_completed_by_what_is_torn_over_it() {
+    let written = |log: &Handle<World>, world: &World, record: &[u8], offset: usize| {
+        let epoch = log.shared.epoch;
+        log.append(record).unwrap();
+        let is_written = || {
+            let header = BlockHeader::decode(&world.storage().files()[&segment(1)][offset..]);
+            header.is_some_and(|(header, _)| header.epoch == epoch)
+        };
+        while !is_written() {
+            std::thread::yield_now();
+        }
+    };
+    let world = with(Files::new());
+    let log = open_eager(&world);
+    for lsn in [1, 2] {
+        log.append_durable(&record(lsn)).unwrap();
+    }
+    // Three granules, and one behind them.
+    let whole = [5; 1300];
+    written(&log, &world, &whole, 1536);
+    written(&log, &world, &record(4), 3072);
+    let mut files = world.storage().files();
+    drop(log);
+    files.get_mut(&segment(1)).unwrap()[2048..2560].fill(0);
+    let world = with(files);
+    let log = open_eager(&world);
+    assert_eq!(log.shared.appended(), 3);
+    let before = world.storage().files();
+    // As it was, but for its beginning: of that nothing reaches the disk.
+    let mut again = whole;
+    again[..100].fill(6);
+    written(&log, &world, &again, 1536);
+    let after = world.storage().files();
+    drop(log);
+    let mut torn = before;
+    let middle = &after[&segment(1)][2048..2560];
+    torn.get_mut(&segment(1)).unwrap()[2048..2560].copy_from_slice(middle);
+    check(torn.clone(), 1, &[1, 2], &[], false);
+    let log = open_eager(&with(torn));
+    assert_eq!(log.shared.appended(), 3, "what was gone is there again");
+}

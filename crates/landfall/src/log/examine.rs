@@ -63,6 +63,9 @@ pub(crate) fn examine<E: Environment>(
     files: &Files,
     visit: &mut Visit<'_>,
 ) -> Result<End, Error> {
+    let first = Place::at(geometry.first_block(control.first_segment));
+    let mut scanner = Scanner::new(environment, geometry, control.log, control.epoch, first);
+    scanner.cut_off_from(control.end);
     let mut examination = Examination {
         log: LogFiles {
             environment,
@@ -70,13 +73,7 @@ pub(crate) fn examine<E: Environment>(
             files,
         },
         control,
-        scanner: Scanner::new(
-            environment,
-            geometry,
-            control.log,
-            control.epoch,
-            Place::at(geometry.first_block(control.first_segment)),
-        ),
+        scanner,
         tracker: BatchTracker::new(),
         first_lsns: BTreeMap::new(),
         promised: 0,
