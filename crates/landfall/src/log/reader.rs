@@ -141,6 +141,15 @@ impl<E: Environment> Reader<E> {
 
     /// Reads the next block; `false`: there is none that is durable.
     fn read_block(&mut self) -> Result<bool, Error> {
+        loop {
+            if let Some(is_there) = self.try_block()? {
+                return Ok(is_there);
+            }
+        }
+    }
+
+    /// The same; `None`: it is to be tried anew, since the segment where it was looked for is not needed any more.
+    fn try_block(&mut self) -> Result<Option<bool>, Error> {
         self.require_needed()?;
         if self.assembler.tracker.is_new() {
             // Where it was to begin may have been truncated, and another one be better by now.
@@ -150,7 +159,7 @@ impl<E: Environment> Reader<E> {
         if self.scanner.place.position >= self.limit {
             let durable = E::lock(&self.shared.state).durable.position;
             if self.scanner.place.position >= durable {
-                return Ok(false);
+                return Ok(Some(false));
             }
             // What was read ahead is from before.
             self.limit = durable;
@@ -161,13 +170,35 @@ impl<E: Environment> Reader<E> {
         let mut open = |sequence| open_segment(&shared, sequence);
         let read = self.scanner.next(self.limit, &mut open);
         let Some(block) = read.map_err(Error::io("read a segment of the log"))? else {
+            if self.goes_on_behind(position) {
+                return Ok(None);
+            }
             return Err(self.missing(position));
         };
         self.position = block.header.position;
         let entered = self.assembler.enter(&block.header, block.payload.len());
         entered.map_err(|what| self.corrupt(self.position, what))?;
         self.payload = block.payload;
-        Ok(true)
+        Ok(Some(true))
+    }
+
+    /// Whether this position is in a segment that was released, which the next record is behind: it is looked for where it is now. That
+    /// record may not have been durable, nor that segment full, when the reader came there.
+    fn goes_on_behind(&mut self, position: u64) -> bool {
+        let sequence = self.shared.geometry.sequence(position);
+        let first = {
+            let state = E::lock(&self.shared.state);
+            let is_needed = !state.is_closing && self.next >= state.first_lsn;
+            Some(state.segments.first()).filter(|first| is_needed && sequence < *first)
+        };
+        let Some(first) = first else {
+            return false;
+        };
+        self.scanner.place = Place::at(self.shared.geometry.first_block(first));
+        self.scanner.forget();
+        self.assembler = BatchAssembler::new();
+        self.payload = 0..0;
+        true
     }
 
     /// Nothing is where something durable was: it was truncated meanwhile, or is damaged.

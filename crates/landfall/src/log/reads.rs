@@ -6,6 +6,7 @@ use super::Handle;
 use super::directory::Directory;
 use super::format::{Geometry, segment_name};
 use super::opening::crafted;
+use super::reader::Reader;
 use super::salvaging::{Files, World, closed, open, record, settle, with};
 use super::scan::{Place, Scanner};
 use crate::environment::{Environment, FileOf, Storage};
@@ -159,4 +160,27 @@ fn a_file_without_a_header_is_searched_to_its_end() {
     let log = Handle::open(&again, options).unwrap();
     assert_eq!(log.next_lsn(), Lsn(2));
     assert!(!again.storage().files().contains_key(&name));
+}
+
+/// It began before the record was durable, and waits at the end of a segment that nobody needs any more when it is.
+#[test]
+fn a_reader_finds_its_record_when_what_is_before_it_was_truncated() {
+    for fill in [0, 200, 3000] {
+        let world = with(Files::new());
+        let options = Options::default()
+            .segment_bytes(4096)
+            .buffer_bytes(64 << 10)
+            .max_unwritten_bytes(64 << 10)
+            .max_unsynced_bytes(1 << 20);
+        let log = Handle::open(&world, options).unwrap();
+        log.append_durable(&record(1)).unwrap();
+        log.append(&vec![9; 12_000 - fill]).unwrap();
+        let mut reader = Reader::new(&log.shared, 3).unwrap();
+        assert!(reader.next().unwrap().is_none());
+        log.append_durable(&record(3)).unwrap();
+        log.truncate_before(Lsn(3)).unwrap();
+        let (lsn, bytes) = reader.next().unwrap().unwrap();
+        assert_eq!((lsn, bytes), (3, &record(3)[..]), "{fill}");
+        assert!(reader.next().unwrap().is_none());
+    }
 }
