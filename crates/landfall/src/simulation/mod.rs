@@ -296,7 +296,9 @@ fn every_mistake_planted_in_a_state_is_caught() {
 
 #[test]
 fn every_mistake_planted_in_a_store_is_caught() {
-    catch_all(&Fault::STORE, &STORE);
+    let mut plays = STORE.to_vec();
+    plays.push(("removed while read", &store::removed_while_read));
+    catch_all(&Fault::STORE, &plays);
 }
 
 #[test]
@@ -334,6 +336,11 @@ fn a_helper_that_comes_late_writes_nothing_of_what_has_failed() {
 #[test]
 fn a_mistake_planted_where_a_helper_comes_late_is_caught() {
     catch_all(&Fault::LATE, &[("late", &store::late::late_helper)]);
+}
+
+#[test]
+fn who_goes_through_a_keyspace_that_is_removed_is_told() {
+    keeps_its_promises(50, |seed| store::removed_while_read(seed, None));
 }
 
 #[test]
@@ -452,7 +459,7 @@ const SHOWN_BY: [(Fault, &str); 13] = [
     (Fault::EpochBeforeDurable, "killed"),
     (Fault::ReadTruncated, "killed"),
     (Fault::UnchainedChecksum, "killed"),
-    (Fault::ReadRemoved, "torn at home"),
+    (Fault::ReadRemoved, "removed while read"),
     (Fault::TrustControl, "killed in a checkpoint"),
     (Fault::ThawRemoved, "no space"),
     (Fault::SnapshotsBeforeFreeze, "failing"),

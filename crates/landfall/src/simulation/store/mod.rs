@@ -27,7 +27,7 @@ use shuttle::thread;
 
 use self::acts::act;
 use self::history::{Commit, History, KEYSPACES, Keyspace, Store, Writes, everything};
-pub(crate) use self::readers::older_readers;
+pub(crate) use self::readers::{older_readers, removed_while_read};
 use super::Fault;
 use super::disk::{Disk, How, Loss};
 use super::environment::{Simulated, Way};

@@ -1,4 +1,5 @@
-//! One who uses a store reads states of different age while keys are removed and come back, and checkpoints are made between.
+//! One who uses a store reads states of different age while keys are removed and come back, and checkpoints are made between; or goes
+//! through a keyspace while that is removed.
 //!
 //! What somebody saw who reads an older state spares others work, and must not hide from them what came since.
 
@@ -7,16 +8,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fastrand::Rng;
+use shuttle::thread;
 
 use super::super::Fault;
 use super::super::disk::Disk;
+use super::super::environment::{Simulated, Way};
 use super::super::scenario::{Outcome, lock, simulate};
-use super::history::{Commit, History, Writes, everything_of};
-use super::{Kind, Scene};
+use super::history::{Commit, History, Store, Writes, everything_of};
+use super::{Kind, Scene, must, unasked};
+use crate::store::Handle;
 use crate::store::checkpoint::Goal;
+use crate::store::iterate::{Bounds, Own, Range};
+use crate::store::record::Write;
 use crate::store::removed::KeyRange;
 use crate::store::snapshots::View;
-use crate::{Error, Policy};
+use crate::{Error, KeyspaceOptions, Policy};
 
 const KEYS: u8 = 30;
 /// Older states that are kept at once.
@@ -96,4 +102,47 @@ fn some_in_order(rng: &mut Rng) -> Writes {
         ranges: Vec::new(),
         keys: (first..end).map(write).collect(),
     }
+}
+
+/// Whoever goes through a keyspace that is removed sees all of it, or is told; never a part, as if there were no more.
+pub(crate) fn removed_while_read(seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, _| {
+        let way = Way::ALL[0];
+        let disk = Disk::new(way.block(), rng.u64(..));
+        let environment = Simulated::new(&disk, way, planted, rng.u64(..));
+        let wrong = |error: Error| format!("an honest disk failed: {error}");
+        let store = Handle::open(&environment, unasked(1 << 20, 1 << 20));
+        let store: Store = Arc::new(store.map_err(wrong)?);
+        let small = KeyspaceOptions::default().leaf_bytes(512);
+        let rows = store.shared.open_keyspace("rows", &small).map_err(wrong)?;
+        let writes = (0..KEYS).map(|number| Write {
+            keyspace: rows.id,
+            key: vec![number],
+            value: Some(vec![number; 60]),
+        });
+        let writes: Vec<Write> = writes.collect();
+        store.shared.commit(writes, None).map_err(wrong)?;
+        if rng.bool() {
+            store.shared.checkpoint(Goal::Everything).map_err(wrong)?;
+        }
+        let (removing, removed) = (store.clone(), rows.clone());
+        let remover = thread::spawn(move || removing.shared.remove_keyspace(&removed));
+        let view = Arc::new(View::new(&store));
+        let all = Bounds::of::<&[u8]>(&..);
+        let mut range = Range::new(view, rows, all, Own::default());
+        let mut seen = 0;
+        let is_told = loop {
+            match range.next() {
+                Some(Ok(_)) => seen += 1,
+                Some(Err(Error::NoKeyspace)) => break true,
+                Some(Err(error)) => return Err(wrong(error)),
+                None => break false,
+            }
+        };
+        must(is_told || seen == KEYS, || {
+            format!("{seen} of {KEYS} keys were there, and no more")
+        })?;
+        let removed = remover.join().map_err(|_| "it panicked".to_owned())?;
+        removed.map_err(wrong)
+    })
 }
