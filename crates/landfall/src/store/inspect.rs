@@ -223,16 +223,21 @@ impl<E: Environment> Opened<E> {
         damage: &mut Vec<DamagedLeaf>,
         visit: &mut dyn FnMut(&[u8], &[u8]),
     ) {
-        for place in E::share(&keyspace.groups).iter() {
+        let groups = E::share(&keyspace.groups);
+        for (place_of_group, place) in groups.iter().enumerate() {
             let group = E::share(&place.group);
+            let low_of_group = (place_of_group > 0).then_some(&*place.low);
+            let next_group = groups.get(place_of_group + 1).map(|next| &*next.low);
             for index in 0..group.leaves.len().max(1) {
                 let slot = group.leaves.get(index);
                 let next = group.leaves.get(index + 1).map(|next| &*next.low);
-                let from = match slot {
-                    Some(slot) if index > 0 => Bound::Included(&*slot.low),
-                    _ => Bound::Unbounded,
+                let low = match slot {
+                    Some(slot) if index > 0 => Some(&*slot.low),
+                    _ => low_of_group,
                 };
-                let to = next.map_or(Bound::Unbounded, Bound::Excluded);
+                let from = low.map_or(Bound::Unbounded, Bound::Included);
+                let to = next.or(next_group);
+                let to = to.map_or(Bound::Unbounded, Bound::Excluded);
                 let owned = |bound: Bound<&[u8]>| bound.map(<[u8]>::to_vec);
                 let parts = parts_of(
                     &group,

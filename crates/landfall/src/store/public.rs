@@ -514,6 +514,56 @@ fn a_damaged_leaf_stops_writes_to_its_group_alone() {
     assert!(store.verify().damage.is_empty());
 }
 
+/// Whoever removes the keys that are named removes no others.
+#[test]
+fn what_is_dumped_names_the_keys_of_damage_as_verification_does() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("store");
+    let store = Store::open(&place, options().memory_bytes(1 << 20)).unwrap();
+    let rows = store.keyspace("rows", small()).unwrap();
+    for number in 0_u32..2_000 {
+        rows.insert(number.to_be_bytes(), [7; 40]).unwrap();
+    }
+    store.checkpoint().unwrap();
+    // The last leaf of the first group, one in the middle of the next, and the first one of the third.
+    let offsets: Vec<u64> = {
+        let groups = rows.tree.groups.read().unwrap();
+        assert!(groups.len() > 4);
+        let leaf = |group: usize, leaf: fn(usize) -> usize| {
+            let leaves = groups[group].group.read().unwrap().leaves.clone();
+            leaves[leaf(leaves.len())].page.pointer.offset
+        };
+        vec![
+            leaf(0, |len| len - 1),
+            leaf(1, |len| len / 2),
+            leaf(2, |_| 0),
+        ]
+    };
+    drop(rows);
+    store.close().unwrap();
+    let path = std::fs::read_dir(&place).unwrap().find_map(|entry| {
+        let path = entry.unwrap().path();
+        path.to_string_lossy().contains("data-").then_some(path)
+    });
+    let file = std::fs::File::options().write(true).open(path.unwrap());
+    let file = file.unwrap();
+    for offset in &offsets {
+        file.write_all_at(&[9; 4], offset + 60).unwrap();
+    }
+    let keys = |damage: &[super::DamagedLeaf]| {
+        let named: Vec<_> = damage
+            .iter()
+            .map(|one| (one.offset, one.keys.clone()))
+            .collect();
+        named
+    };
+    let verified = StoreInspection::verify(&place).unwrap().1;
+    let (_, damage) = StoreInspection::dump(&place, |_, _, _| {}).unwrap();
+    assert_eq!(keys(&damage), keys(&verified.damage));
+    assert_eq!(damage.len(), 3);
+    assert!(damage.iter().all(|one| one.keys.0 != Bound::Unbounded));
+}
+
 #[test]
 fn what_is_damaged_and_finds_no_room_in_a_checkpoint_is_not_forgotten() {
     let outside = tempfile::tempdir().unwrap();
