@@ -356,7 +356,7 @@ impl<E: Environment> Shared<E> {
                     // Nothing can be written at home for now: it is written elsewhere, with everything.
                     Ok(None) if scope == Scope::Homes => Ok(None),
                     // There was nothing less, or nothing that can be written.
-                    Ok(None) | Err(Error::Corrupt { .. }) => {
+                    Ok(None) | Err(Error::Corrupt { .. } | Error::LogLost { .. }) => {
                         self.note_failure(checkpoints);
                         Err(error)
                     }

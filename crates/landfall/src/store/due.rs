@@ -80,7 +80,9 @@ impl<E: Environment> Shared<E> {
                     return Ok(());
                 }
                 // It may have tried a group alone that cannot be read, which nobody knew: now others come before that one.
-                Some(Error::Corrupt { .. } | Error::Io { .. }) if !has_met_damage => {
+                Some(Error::Corrupt { .. } | Error::Io { .. } | Error::LogLost { .. })
+                    if !has_met_damage =>
+                {
                     has_met_damage = true;
                 }
                 Some(failure) => return Err(failure.clone()),

@@ -138,7 +138,10 @@ impl Failure {
     /// Something of it was to be read.
     pub fn to_read(error: Error) -> Failure {
         match error {
-            Error::Corrupt { .. } | Error::Io { .. } => Failure::Damage(error),
+            // Of a log that lost its end it may be what nobody knows of any more.
+            Error::Corrupt { .. } | Error::Io { .. } | Error::LogLost { .. } => {
+                Failure::Damage(error)
+            }
             error => Failure::Other(error),
         }
     }

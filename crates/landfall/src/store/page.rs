@@ -88,7 +88,12 @@ impl Pointer {
             crc: u32::from_le_bytes(crc),
             home,
         };
-        pointer.makes_sense(granule).then_some(pointer)
+        let header = match home {
+            Some(_) => HOME_HEADER,
+            None => HEADER,
+        };
+        let has_header = pointer.length as usize >= header;
+        (has_header && pointer.makes_sense(granule)).then_some(pointer)
     }
 
     pub fn makes_sense(self, granule: u64) -> bool {

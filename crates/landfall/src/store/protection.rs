@@ -7,6 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::bytes::{Cursor, put_number};
+use super::data_file::is_full;
 use super::options::HOME_BYTES;
 use crate::Error;
 use crate::environment::{Buffer, Durability, Environment, File, Storage};
@@ -217,7 +218,14 @@ pub(super) fn measure<E: Environment>(environment: &E) -> Result<ProtectionChoic
     };
     let measured = remove().and_then(|()| rounds(environment));
     let removed = remove();
-    let costs = measured.map_err(Error::io("try the protections of a store"))?;
+    let costs = measured.map_err(|error| {
+        if is_full(&error) {
+            let bytes = (FILE_PAGES * PAGE) as u64;
+            Error::NoSpace { bytes }
+        } else {
+            Error::io("try the protections of a store")(error)
+        }
+    })?;
     removed.map_err(Error::io("remove the file of a trial"))?;
     let mut each = vec![
         (Protection::Shadow, costs.shadow),

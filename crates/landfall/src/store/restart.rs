@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -402,7 +402,8 @@ pub(super) fn open<E: Environment>(
             failure: None,
             threads: Vec::new(),
         }),
-        is_due: AtomicBool::new(loaded.changes > options.memory_bytes / 2),
+        // Not before it is known how leaves are to be written.
+        is_due: AtomicBool::new(false),
         due: Waiters::new(),
         limit: AtomicUsize::new(options.memory_bytes / 2),
         room: Waiters::new(),
@@ -430,7 +431,11 @@ pub(super) fn open<E: Environment>(
         .and_then(|()| match shared.options.protection {
             // What was chosen by measuring stays, until something else is asked for.
             Some(Protection::Auto) if shared.protection().measured.is_some() => Ok(()),
-            Some(asked) => shared.set_protection(asked).map(drop),
+            Some(asked) => match shared.set_protection(asked) {
+                // Where nothing can be tried, what it has stays.
+                Err(Error::NoSpace { .. }) if asked == Protection::Auto => Ok(()),
+                set => set.map(drop),
+            },
             None => Ok(()),
         });
     let started = started.and_then(|()| match shared.options.buffer {
@@ -438,8 +443,8 @@ pub(super) fn open<E: Environment>(
         Some(StoreBuffer::Auto { most }) => shared.set_buffer_auto(most),
         None => Ok(()),
     });
-    if shared.debt() > 0 {
-        // Whoever turned the buffer down was told that it will be merged.
+    // Whoever turned the buffer down was told that what is too much will be merged.
+    if shared.changes.load(Ordering::Relaxed) > shared.most_changes() || shared.debt() > 0 {
         shared.ask();
     }
     let usable = started.and_then(|()| shared.require_all_protectable());
