@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use landfall_results::view::{Block, Cell, Row, Table, Tone};
 
+use crate::text::{plain, plain_lines};
+
 /// Everything.
 pub fn markdown(blocks: &[Block]) -> String {
     let mut text = String::new();
@@ -22,10 +24,11 @@ pub fn markdown(blocks: &[Block]) -> String {
                 }
             }
             Block::Command(command) => {
-                let _ = writeln!(text, "```sh\n{command}\n```\n");
+                let (fence, command) = (fence(command), plain_lines(command));
+                let _ = writeln!(text, "{fence}sh\n{command}\n{fence}\n");
             }
             Block::Address(address) => {
-                let _ = writeln!(text, "<{address}>\n");
+                let _ = writeln!(text, "<{}>\n", plain(address));
             }
             Block::Table(one) => text.push_str(&table(one)),
             Block::Fold { summary, blocks } => {
@@ -74,7 +77,13 @@ fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     text + "\n"
 }
 
-/// What Markdown would take for a mark of its own is none.
+/// What stands above and below a text and is in none of its lines: it is longer than all that is like it.
+fn fence(text: &str) -> String {
+    let longest = text.split(|c: char| c != '`').map(str::len).max();
+    "`".repeat(longest.unwrap_or_default().max(2) + 1)
+}
+
+/// What Markdown would take for a mark of its own is none, and nothing ends a row or moves a terminal's cursor.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -84,6 +93,7 @@ fn escaped(text: &str) -> String {
                 escaped.push(letter);
             }
             '\n' => escaped.push_str("<br>"),
+            letter if letter.is_control() => escaped.push(' '),
             letter => escaped.push(letter),
         }
     }
@@ -118,6 +128,24 @@ c: not measured
 
 ";
         assert_eq!(markdown(&blocks), expected);
+    }
+
+    #[test]
+    fn a_row_is_one_line_whatever_is_in_it() {
+        let made = Table::new("", "", vec![Column::text("why")])
+            .with_rows([Row::of("a\rb\r\nc", ["\x1b[2J"])]);
+        let text = markdown(&[Block::Table(made)]);
+        assert!(text.contains("| a b <br>c |  \\[2J |\n"), "{text:?}");
+    }
+
+    #[test]
+    fn no_command_leaves_its_fence() {
+        let command = |text: &str| markdown(&[Block::Command(text.to_owned())]);
+        assert_eq!(command("ls `pwd`"), "```sh\nls `pwd`\n```\n\n");
+        assert_eq!(
+            command("ls '\n```\n# a heading'"),
+            "````sh\nls '\n```\n# a heading'\n````\n\n"
+        );
     }
 
     #[test]

@@ -16,6 +16,18 @@ const WORDS: usize = 24;
 /// A column of words gets so many columns at least, if it needs them.
 const LEAST_WORDS: usize = 12;
 
+/// A text that came from elsewhere, on one line, with nothing in it that moves a terminal's cursor.
+pub fn plain(text: &str) -> String {
+    let shown = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    shown.collect()
+}
+
+/// The same of each line of a text.
+pub fn plain_lines(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(plain).collect();
+    lines.join("\n")
+}
+
 /// Everything, with a blank line above each heading and between paragraphs and tables.
 pub fn text(blocks: &[Block]) -> String {
     text_within(WIDTH, blocks)
@@ -30,7 +42,9 @@ pub fn text_within(width: u16, blocks: &[Block]) -> String {
 
 /// Lines that are not broken, as editors and scripts take them.
 pub fn lines(lines: &[(Tone, String)]) -> String {
-    let lines = lines.iter().map(|(tone, line)| toned(*tone, line) + "\n");
+    let lines = lines
+        .iter()
+        .map(|(tone, line)| toned(*tone, &plain(line)) + "\n");
     lines.collect()
 }
 
@@ -39,21 +53,22 @@ fn add(text: &mut String, width: u16, blocks: &[Block], mut is_beneath_heading: 
     for block in blocks {
         match block {
             Block::Heading(heading) => {
-                let _ = write!(text, "\n{}\n", styled(STRONG, heading));
+                let _ = write!(text, "\n{}\n", styled(STRONG, &plain(heading)));
             }
             Block::Prose { indent, sentences } => {
                 if !is_beneath_heading {
                     text.push('\n');
                 }
                 for (tone, sentence) in sentences {
-                    text.push_str(&wrapped(width, *indent, &toned(*tone, sentence)));
+                    let sentence = toned(*tone, &plain_lines(sentence));
+                    text.push_str(&wrapped(width, *indent, &sentence));
                 }
             }
             Block::Command(command) => {
-                let _ = writeln!(text, "    {command}");
+                let _ = writeln!(text, "    {}", plain_lines(command));
             }
             Block::Address(address) => {
-                let _ = writeln!(text, "    {}", styled(FAINT, address));
+                let _ = writeln!(text, "    {}", styled(FAINT, &plain(address)));
             }
             Block::Table(one) => {
                 if is_apart {
@@ -63,7 +78,7 @@ fn add(text: &mut String, width: u16, blocks: &[Block], mut is_beneath_heading: 
             }
             // Nothing can be opened on paper or in a pipe: what is folded elsewhere has a heading here.
             Block::Fold { summary, blocks } => {
-                let _ = write!(text, "\n{}\n", styled(STRONG, summary));
+                let _ = write!(text, "\n{}\n", styled(STRONG, &plain(summary)));
                 add(text, width, blocks, true);
             }
         }
@@ -105,7 +120,36 @@ pub fn table(table: &Table) -> String {
     table_within(WIDTH, table)
 }
 
+/// The table with nothing in its texts that moves a cursor.
+fn plain_texts(table: &Table) -> Table {
+    let mut table = table.clone();
+    table.corner = plain(&table.corner).into();
+    for column in &mut table.columns {
+        column.heading = plain(&column.heading).into();
+    }
+    for row in &mut table.rows {
+        match row {
+            Row::Group(head) => head.text = plain_lines(&head.text),
+            Row::Said(sentence) => *sentence = plain_lines(sentence),
+            Row::Cells { head, cells } => {
+                for cell in std::iter::once(head).chain(cells) {
+                    cell.text = plain_lines(&cell.text);
+                }
+            }
+            Row::Without { head, reason } => {
+                *head = plain_lines(head);
+                *reason = plain_lines(reason);
+            }
+        }
+    }
+    for note in &mut table.notes {
+        *note = plain_lines(note);
+    }
+    table
+}
+
 fn table_within(width: u16, table: &Table) -> String {
+    let table = &plain_texts(table);
     let layout = Layout::of(width, table);
     let mut text = String::new();
     let mut under_way = plain_table(width);
@@ -317,8 +361,46 @@ mod tests {
 
     use super::*;
 
-    fn plain(text: &str) -> String {
+    fn unstyled(text: &str) -> String {
         anstream::adapter::strip_str(text).to_string()
+    }
+
+    /// Whoever writes a document, or answers as a server, could have a terminal show what is not there.
+    #[test]
+    fn nothing_in_a_text_moves_the_cursor() {
+        let bad = "\x1b[2Jgone\r\u{9b}1A";
+        let mut made = Table::new(bad, bad, vec![Column::new(bad), Column::text(bad)]).with_rows([
+            Row::Group(Cell::toned(Tone::Good, bad)),
+            Row::Said(bad.into()),
+            Row::of(Cell::toned(Tone::Bad, bad), [bad, bad]),
+            Row::without(bad, bad),
+        ]);
+        made.note(bad);
+        let blocks = [
+            Block::Heading(bad.into()),
+            Block::Prose {
+                indent: 2,
+                sentences: vec![(Tone::Bad, bad.into()), (Tone::Plain, bad.into())],
+            },
+            Block::Command(bad.into()),
+            Block::Address(bad.into()),
+            Block::Table(made),
+            Block::Fold {
+                summary: bad.into(),
+                blocks: vec![Block::Command(bad.into())],
+            },
+        ];
+        let shown = text(&blocks) + &lines(&[(Tone::Good, bad.to_owned())]);
+        // Styles end with an m, and are ours.
+        for (at, _) in shown.match_indices('\x1b') {
+            let rest = shown[at..].trim_start_matches(['\x1b', '[']);
+            let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+            assert!(rest.starts_with('m'), "{shown:?}");
+        }
+        let is_wrong = |c: char| c.is_control() && c != '\n' && c != '\x1b';
+        assert!(!shown.contains(is_wrong), "{shown:?}");
+        assert!(shown.contains(" [2Jgone  1A"), "{shown:?}");
+        assert_eq!(plain_lines("a\tb\nc"), "a b\nc");
     }
 
     #[test]
@@ -341,7 +423,7 @@ mod tests {
             "",
         ];
         let expected = expected.join("\n");
-        assert_eq!(plain(&table(&made)), expected);
+        assert_eq!(unstyled(&table(&made)), expected);
     }
 
     #[test]
@@ -355,7 +437,7 @@ mod tests {
             Row::of("1", ["use", "nothing"]),
             Row::of("2", ["unsafe", long]),
         ]);
-        let text = plain(&table(&made));
+        let text = unstyled(&table(&made));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "     advice risks");
         assert_eq!(lines[1], format!(" {across}"));
@@ -374,7 +456,7 @@ mod tests {
         let inside = Block::prose(2, ["said inside".to_owned()]);
         let blocks = Block::fold("2 systems", inside.into_iter().collect());
         let shown = text(blocks.as_slice());
-        assert_eq!(plain(&shown), "\n2 systems\n  said inside\n");
+        assert_eq!(unstyled(&shown), "\n2 systems\n  said inside\n");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use landfall_campaign::{
     send_unsent,
 };
 use landfall_lab::Stop;
+use landfall_report::text::{self, plain};
 use landfall_results::proof::{Outcome as ProofOutcome, ProofResults, summary_text};
 
 use crate::args::{CampaignCommand, CampaignFetch, CampaignMerge, CampaignRun};
@@ -81,8 +82,8 @@ fn run_shard(arguments: &CampaignRun, quiet: bool) -> Result<Code, Failure> {
     {
         say(&format!(
             "shard {shard} has been run, on {} at {}; --again runs it once more",
-            show::plain(&document.machine),
-            show::plain(&document.started)
+            plain(&document.machine),
+            plain(&document.started)
         ));
         return report_shard(&plan, &document);
     }
@@ -134,12 +135,12 @@ fn report_shard(plan: &Plan, document: &ShardDocument) -> Result<Code, Failure> 
                 }
             }
             Outcome::Failed { why, .. } => {
-                complain(&format!("{}: {}", task.command, show::plain(why)));
+                complain(&format!("{}: {}", task.command, plain(why)));
                 code = worse(code, Code::Failed);
                 continue;
             }
         };
-        let said = show::plain(&said);
+        let said = plain(&said);
         print_bytes(format!("{}: {said}\n", task.command).as_bytes())?;
     }
     Ok(code)
@@ -193,7 +194,7 @@ fn merge(arguments: &CampaignMerge) -> Result<Code, Failure> {
         }
     }
     if !is_stdout(&arguments.json) {
-        let text = landfall_report::text::text(&show::blocks(&plan, &merged, location));
+        let text = text::text(&show::blocks(&plan, &merged, location));
         print_bytes(text.as_bytes())?;
     }
     let is_whole = if merged.is_whole() {

@@ -3,7 +3,8 @@
 use landfall_campaign::fleet::report::{Missing, Proofs, Report, page, screen};
 use landfall_campaign::fleet::{Fleet, Member};
 use landfall_campaign::{Campaign, FailedTask, Location, Plan};
-use landfall_report::{html, text};
+use landfall_report::html;
+use landfall_report::text::{self, plain};
 use landfall_results::numbers::thousands;
 use landfall_results::proof::{Outcome, ProofResults, Shard, summary_text};
 use landfall_results::view::{Cell, Column, Page, Row, Table, Tone};
@@ -24,7 +25,7 @@ pub fn run(arguments: &CampaignReport) -> Result<Code, Failure> {
     let location = &arguments.campaign;
     let (plan, merged) = super::merged(location)?;
     let _unless_written = prepare_directory(&arguments.report)?;
-    let machines = merged.measured.iter().map(|one| show::plain(&one.machine));
+    let machines = merged.measured.iter().map(|one| plain(&one.machine));
     let machines: Vec<String> = machines.collect();
     let members: Vec<Member<'_>> = machines
         .iter()
@@ -75,17 +76,13 @@ fn missing(campaign: &Campaign, location: &Location) -> Missing {
             command,
             why,
         } = failed;
-        show::plain(&format!("shard {shard} on {machine}: {command}: {why}"))
+        plain(&format!("shard {shard} on {machine}: {command}: {why}"))
     };
     let again = |shard: &Shard| show::again(location, *shard);
     Missing {
         shards: campaign.missing.iter().map(again).collect(),
         tasks: campaign.failed.iter().map(failed).collect(),
-        unreadable: campaign
-            .unreadable
-            .iter()
-            .map(|one| show::plain(one))
-            .collect(),
+        unreadable: campaign.unreadable.iter().map(|one| plain(one)).collect(),
     }
 }
 
@@ -148,7 +145,7 @@ fn proofs(plan: &Plan, campaign: &Campaign, location: &Location) -> Proofs {
             Cell::from(thousands(results.failing_states as f64)),
             Cell::toned(tone, summary_text::short_verdict(results)),
         ];
-        Row::of(show::plain(&summary_text::full_subject(results)), cells)
+        Row::of(plain(&summary_text::full_subject(results)), cells)
     });
     let sentences = plan
         .proofs()

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use landfall_campaign::{Campaign, Location, OddLoss, Plan, Proof, Task, recording_file};
 use landfall_os::humanize::quoted;
-use landfall_results::numbers::thousands;
+use landfall_report::text::plain;
 use landfall_results::proof::{Outcome, Shard, summary_text};
 use landfall_results::view::Block;
 
 use crate::args::{StateName, WORK};
-use crate::commands::prove;
+use crate::commands::{counted, prove};
 
 /// Shards that are named one by one.
 const NAMED: usize = 8;
@@ -45,7 +45,7 @@ pub fn blocks(plan: &Plan, campaign: &Campaign, location: &Location) -> Vec<Bloc
     if !campaign.measured.is_empty() {
         let machines = campaign.measured.iter().map(|one| one.machine.as_str());
         let machines: BTreeSet<&str> = machines.collect();
-        let on = counted(machines.len(), "machine", "machines");
+        let on = counted(machines.len() as u64, "machine", "machines");
         blocks.push(Block::Heading(format!("Measured on {on}")));
         let place = quoted(&location.to_string());
         blocks.push(Block::Command(format!("landfall campaign report {place}")));
@@ -67,7 +67,7 @@ fn verdict(campaign: &Campaign) -> String {
     let found = campaign.shards as usize - campaign.missing.len();
     let of = match (found, campaign.shards as usize) {
         (1, 1) => "its one shard".to_owned(),
-        (found, all) if found == all => format!("all {}", counted(found, "shard", "shards")),
+        (found, all) if found == all => format!("all {}", counted(found as u64, "shard", "shards")),
         (found, all) => format!("{found} of {all} shards"),
     };
     if campaign.proofs.is_empty() {
@@ -107,7 +107,7 @@ fn odd_loss(lost: &OddLoss) -> String {
         "Shard {} on {} lost something, or broke another promise, in {}, but of another proof: its {} differs. It is a loss, and not among these.",
         lost.shard,
         lost.machine,
-        counted(lost.failing_states as usize, "crash state", "crash states"),
+        counted(lost.failing_states, "crash state", "crash states"),
         lost.differs
     )
 }
@@ -133,14 +133,14 @@ pub fn commands(task: &Task, proof: &Proof, location: &Location) -> Option<[Stri
 
 fn missing(campaign: &Campaign, location: &Location, blocks: &mut Vec<Block>) {
     if !campaign.missing.is_empty() {
-        let count = counted(campaign.missing.len(), "shard is", "shards are");
+        let count = counted(campaign.missing.len() as u64, "shard is", "shards are");
         blocks.push(Block::Heading(format!("{count} missing")));
         let named = campaign.missing.iter().take(NAMED);
         blocks.extend(named.map(|shard| Block::Command(again(location, *shard))));
         rest(campaign.missing.len(), blocks);
     }
     if !campaign.failed.is_empty() {
-        let count = counted(campaign.failed.len(), "task", "tasks");
+        let count = counted(campaign.failed.len() as u64, "task", "tasks");
         blocks.push(Block::Heading(format!("{count} could not be done")));
         for failed in campaign.failed.iter().take(NAMED) {
             let machine = plain(&failed.machine);
@@ -181,21 +181,10 @@ fn rest(count: usize, blocks: &mut Vec<Block>) {
     }
 }
 
-/// A text that came from elsewhere, with nothing in it that moves a terminal's cursor.
-pub fn plain(text: &str) -> String {
-    let shown = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    shown.collect()
-}
-
 /// The command that runs a shard again.
 pub fn again(location: &Location, shard: Shard) -> String {
     let place = quoted(&location.to_string());
     format!("landfall campaign run {place} --shard {shard}")
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    let word = if count == 1 { one } else { many };
-    format!("{} {word}", thousands(count as f64))
 }
 
 fn duration(seconds: f64) -> String {
