@@ -355,6 +355,57 @@ fn a_check_measures_nothing() {
     assert_eq!(names(dir.path()), ["redis.conf"], "nothing is written");
 }
 
+/// Also where something was measured before.
+#[test]
+fn a_check_writes_no_report() {
+    let dir = scratch();
+    let report = dir.path().join("landfall-report");
+    let document = measure(
+        dir.path(),
+        "--ops 5 --rounds 5 --sync fdatasync --allocation overwrite",
+    );
+    fs::create_dir(&report).unwrap();
+    fs::write(report.join("sync.json"), document.to_string()).unwrap();
+    fs::write(dir.path().join("redis.conf"), "appendonly yes\n").unwrap();
+    let ended = run(dir.path(), ["advise", "--check", "redis.conf"]);
+    assert_eq!(ended.code, Some(3), "{ended:#?}");
+    assert!(!ended.stderr.contains("nothing is measured"), "{ended:#?}");
+    assert_eq!(names(&report), ["sync.json"]);
+}
+
+#[test]
+fn a_risk_is_said_also_where_it_cannot_be_written() {
+    if !Path::new("/dev/full").exists() {
+        return common::skip("there is no /dev/full");
+    }
+    let dir = scratch();
+    fs::write(
+        dir.path().join("my.cnf"),
+        "[mysqld]\nlog_bin\nsync_binlog=0\n",
+    )
+    .unwrap();
+    let disk = recorded("disk");
+    let words = ["advise", &disk, "--check", "mariadb=my.cnf"];
+    let ended = run(dir.path(), words.into_iter().chain(["--json", "/dev/full"]));
+    assert_eq!(ended.code, Some(3), "{ended:#?}");
+    assert!(ended.stdout.starts_with("my.cnf:3: "), "{ended:#?}");
+    assert!(ended.stderr.contains("/dev/full"), "{ended:#?}");
+}
+
+/// An option that the command does not have helps nobody.
+#[test]
+fn a_report_that_cannot_be_written_is_refused_with_what_helps() {
+    let dir = scratch();
+    let disk = recorded("disk");
+    fs::write(dir.path().join("file"), "mine").unwrap();
+    for words in [["advise", &disk], ["show", &disk]] {
+        let ended = run(dir.path(), words.into_iter().chain(["--report", "file"]));
+        ended.assert_refused(2);
+        assert!(ended.stderr.contains("another with --report"), "{ended:#?}");
+        assert!(!ended.stderr.contains("--no-report"), "{ended:#?}");
+    }
+}
+
 #[test]
 fn a_plan_is_listed_and_not_run() {
     let dir = scratch();

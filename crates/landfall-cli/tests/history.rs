@@ -88,6 +88,40 @@ fn documents_of_before_there_was_a_history_are_taken_over() {
     assert!(!left.contains(&old), "{left:?}");
 }
 
+/// As where none of the strategies that were asked for are supported.
+#[test]
+fn a_run_that_measured_nothing_is_passed_over_and_not_kept() {
+    let cwd = scratch();
+    let cwd = cwd.path();
+    measure(cwd);
+    let before = put(&history(cwd), &newest(cwd), 1, None);
+    let mut nothing = newest(cwd);
+    nothing["started"] = "2999-01-01T00:00:00Z".into();
+    let series = nothing["experiments"][0]["series"].as_array_mut();
+    for one in series.unwrap() {
+        one["trials"] = Value::Array(Vec::new());
+    }
+    let report = cwd.join("landfall-report");
+    fs::write(report.join("results.json"), nothing.to_string()).unwrap();
+    let compared = compare(cwd, "");
+    assert_eq!(compared.code, Some(0), "{compared:#?}");
+    let said = format!("A is landfall-report/history/{before}, B is landfall-report/history/");
+    assert!(compared.stderr.contains(&said), "{compared:#?}");
+    // Nor is it taken for a measurement of the directory.
+    let listed = run(cwd, ["advise", "--list"]);
+    assert!(listed.stdout.starts_with("Nothing: "), "{listed:#?}");
+    fs::remove_dir_all(history(cwd)).unwrap();
+    let listed = run(cwd, ["advise", "--list"]);
+    assert!(!listed.stdout.starts_with("Nothing: "), "{listed:#?}");
+
+    measure(cwd);
+    let kept = names(&history(cwd));
+    assert!(
+        kept.len() == 1 && !kept[0].starts_with("results-2999"),
+        "{kept:?}"
+    );
+}
+
 #[test]
 fn compare_finds_the_run_before() {
     let cwd = scratch();

@@ -1,5 +1,7 @@
 //! The results document: one versioned JSON text from which everything else is made.
 
+use std::path::Path;
+
 use landfall_os::{Filesystem, Host, Medium};
 use landfall_results::Series;
 use schemars::JsonSchema;
@@ -9,7 +11,7 @@ use crate::advice::{is_same_machine, is_same_storage};
 use crate::claim::ClaimResult;
 use crate::configuration::Measurements;
 use crate::torn::{TornProof, TornResults};
-use crate::{Findings, Found, Notice, SiteDescription, Weight};
+use crate::{Error, Findings, Found, Notice, SiteDescription, Weight, canonical_directory, facts};
 use landfall_results::proof::{Outcome, ProofResults};
 
 /// Name and version of the document's schema. The number is raised when a reader of the old one would
@@ -57,6 +59,29 @@ pub enum ReadError {
 }
 
 impl Results {
+    /// What is known of a directory before anything is measured in it. Nothing is written there, so it may be one that
+    /// cannot be written. `command` is what a user types to repeat it.
+    pub fn unmeasured(directory: &Path, command: &str) -> Result<Results, Error> {
+        let directory = canonical_directory(directory)?;
+        let filesystem = Filesystem::of(&directory).map_err(Error::io(format!(
+            "cannot find out what {} stands on",
+            directory.display()
+        )))?;
+        Ok(Results {
+            schema: SCHEMA_NAME.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: command.to_owned(),
+            started: jiff::Timestamp::now().to_string(),
+            seconds: 0.0,
+            host: Host::this(),
+            directory: directory.display().to_string(),
+            site: SiteDescription::default(),
+            notices: facts::notices(&filesystem),
+            filesystem,
+            experiments: Vec::new(),
+        })
+    }
+
     /// The document as JSON text.
     pub fn to_json(&self) -> String {
         // Maps with text keys, numbers and texts only: serialisation cannot fail.
@@ -84,6 +109,12 @@ impl Results {
     /// The first of them, if it was run.
     pub fn first<T: Findings>(&self) -> Option<&T> {
         self.all().next()
+    }
+
+    /// Whether an experiment of this kind measured something.
+    pub fn has_measured<T: Findings>(&self) -> bool {
+        let mut experiments = self.experiments.iter();
+        experiments.any(|one| one.of::<T>().is_some() && !one.is_empty())
     }
 
     /// What experiments found, without proofs.
@@ -151,10 +182,7 @@ impl Results {
 
     /// Whether nothing could be measured: this system supports none of the plan's strategies.
     pub fn is_empty(&self) -> bool {
-        self.experiments.iter().all(|one| match one.proof() {
-            Some(proof) => proof.coverage.checked == 0,
-            None => one.findings().is_none_or(Findings::is_empty),
-        })
+        self.experiments.iter().all(Found::is_empty)
     }
 
     /// Whether the run was too noisy to conclude anything from: of most strategies that were measured
@@ -174,12 +202,28 @@ impl Results {
     }
 }
 
-/// Whether an experiment measured again what another one had. Of writes to files the newest run says what the disk is like now; of
-/// databases each speaks of the settings that it was told.
+impl Found {
+    /// Whether it found nothing: no experiment measured something, and no proof tried a state.
+    pub fn is_empty(&self) -> bool {
+        match self.proof() {
+            Some(proof) => proof.coverage.checked == 0,
+            None => self.findings().is_none_or(Findings::is_empty),
+        }
+    }
+}
+
+/// Whether an experiment measured again what another one had; if it measured nothing, it did not. Of writes to files the newest
+/// run says what the disk is like now; of databases each speaks of the settings that it was told.
 fn was_done_again(old: &Found, new: &Found) -> bool {
+    if new.is_empty() && !old.is_empty() {
+        return false;
+    }
+    let is_measured = |old: &Series, new: &Series| old.trials.is_empty() || !new.trials.is_empty();
     let has_series = |series: &Series| {
         let mut all = new.series().iter();
-        all.any(|one| one.key == series.key && is_no_milder_series(series, one))
+        all.any(|one| {
+            one.key == series.key && is_measured(series, one) && is_no_milder_series(series, one)
+        })
     };
     let is_of_databases = old
         .findings()

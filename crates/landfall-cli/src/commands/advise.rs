@@ -12,20 +12,21 @@ use landfall_lab::config_file::ConfigFile;
 use landfall_lab::report::advice::Detail;
 use landfall_lab::rules::System;
 use landfall_lab::sync::SyncResults;
-use landfall_lab::{Results, Site, SiteKind, SiteSpec, Stop, canonical_directory, report};
+use landfall_lab::{Error, Results, Site, SiteKind, SiteSpec, Stop, canonical_directory, report};
 use landfall_os::Filesystem;
 use landfall_os::humanize::quoted;
+use landfall_report::text::{self, plain};
 use landfall_results::Notice;
 use landfall_results::witness::Witnessed;
 
 use crate::args::Advise;
 use crate::commands::compare::read;
-use crate::commands::documents::{EmptyDirectories, command_line, prepare_report_in, write_report};
+use crate::commands::documents::{EmptyDirectories, command_line, prepare_directory, write_report};
 use crate::commands::files::{check_file, write_file};
 use crate::commands::history::{self, REPORT};
-use crate::commands::lab::{Display, measure};
-use crate::commands::print_bytes;
+use crate::commands::lab::{self, Display};
 use crate::commands::witness::evidence as evidence_of;
+use crate::commands::{ended, print_bytes};
 use crate::exit::{Code, Failure};
 use crate::terminal::{remark, table};
 
@@ -52,6 +53,7 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
     let Evidence {
         results,
         is_new,
+        kept,
         report,
     } = evidence(arguments, quiet)?;
     let are_named = arguments.path.iter().any(|path| path.is_file());
@@ -74,34 +76,53 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
         .iter()
         .map(|(system, path, configuration)| check(*system, path, configuration, &advice))
         .collect();
-    if let Some((directory, _unless_written)) = &report {
-        write_report(directory, &results, &advice, &here.and(&arguments.systems))?;
-    }
-    for (system, path) in &arguments.write {
-        write_fragment(&advice, *system, path)?;
-    }
-    if let Some(path) = json.filter(|path| *path != Path::new("-")) {
-        write_file(path, document(&advice, &scope).as_bytes())?;
-    }
-    let page = report.as_ref();
-    let page = page.map(|(directory, _)| directory.join("index.html").display().to_string());
+    let report = report.as_ref();
+    let report = report.map(|(directory, _unless_written)| directory.as_path());
+    let of_report = report.map(|directory| (directory, here.and(&arguments.systems)));
+    let written = write(arguments, &results, &advice, &scope, of_report);
+    let page = report.filter(|_| written.is_ok());
+    let page = page.map(|directory| directory.join("index.html").display().to_string());
     let text = match json {
         Some(path) if path == Path::new("-") => document(&advice, &scope),
         _ => shown(arguments, &advice, &scope, page.as_deref()),
     };
-    print_bytes(text.as_bytes())?;
+    // Whatever became of the files, the advice is not lost.
+    let printed = print_bytes(text.as_bytes());
     if only_checks(arguments) && results.is_empty() && advice.refused.is_none() && !quiet {
         remark(
             "nothing is measured or proven here: the risks are those of the documentation; 'landfall advise' finds out more",
         );
     }
     let risks = |check: &Check| !check.risks.is_empty();
-    Ok(match &advice.refused {
+    let code = match &advice.refused {
         _ if advice.checks.iter().any(risks) => Code::Lost,
         Some(_) => Code::Refused,
         None if is_new && results.is_too_noisy() => Code::TooNoisy,
         None => Code::Measured,
-    })
+    };
+    ended(code, printed.map(drop).and(kept).and(written))
+}
+
+/// Writes what there is to be of the report, of configurations and of the document.
+fn write(
+    arguments: &Advise,
+    results: &Results,
+    advice: &Advice,
+    scope: &Scope,
+    report: Option<(&Path, Scope)>,
+) -> Result<(), Failure> {
+    if let Some((directory, scope)) = report {
+        write_report(directory, results, advice, &scope)?;
+    }
+    for (system, path) in &arguments.write {
+        write_fragment(advice, *system, path)?;
+    }
+    match arguments.json.as_deref() {
+        Some(path) if path != Path::new("-") => {
+            write_file(path, document(advice, scope).as_bytes())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What is known of the disk's flushes: by a witness, or that nobody can know without one. Of documents, which may be of
@@ -170,7 +191,7 @@ fn shown(arguments: &Advise, advice: &Advice, scope: &Scope, page: Option<&str>)
             Scope::of(System::ALL)
         };
         let blocks = report::advice::tables(advice, &scope, details, arguments.missing);
-        let page = page.map(|page| format!("\nReport: {page}\n"));
+        let page = page.map(|page| format!("\nReport: {}\n", plain(page)));
         return table::text(&blocks) + &page.unwrap_or_default();
     }
     if arguments.check.is_empty() && arguments.workload.is_none() {
@@ -191,7 +212,7 @@ fn shown(arguments: &Advise, advice: &Advice, scope: &Scope, page: Option<&str>)
     } else {
         report::advice::check(advice)
     };
-    workload + &landfall_report::text::lines(&checks)
+    workload + &text::lines(&checks)
 }
 
 fn report_of(arguments: &Advise) -> PathBuf {
@@ -204,6 +225,8 @@ struct Evidence {
     results: Results,
     /// Whether some of it was measured just now.
     is_new: bool,
+    /// What keeping that came to.
+    kept: Result<(), Failure>,
     /// Where the report goes, if there is to be one; it is removed again if none gets there.
     report: Option<(PathBuf, EmptyDirectories)>,
 }
@@ -238,12 +261,13 @@ fn of_documents(arguments: &Advise) -> Result<Evidence, Failure> {
         return Err(Failure::new(Code::Usage, text));
     };
     let report = match &arguments.report {
-        Some(directory) => Some((directory.clone(), prepare_report_in(directory)?)),
+        Some(directory) => Some((directory.clone(), prepare_directory(directory)?)),
         None => None,
     };
     Ok(Evidence {
         results,
         is_new: false,
+        kept: Ok(()),
         report,
     })
 }
@@ -254,31 +278,36 @@ fn of_directory(arguments: &Advise, directory: &Path, quiet: bool) -> Result<Evi
     let now = filesystem_of(directory)?;
     let mut documents = kept(&report, &name, &now);
     let is_measured = documents.iter().any(is_of_writes);
-    if !is_measured && only_checks(arguments) {
-        documents.push(unmeasured(directory)?);
-        let results = merged(documents, &name, &now)?;
+    // What is checked may lie where its reader may not write.
+    if only_checks(arguments) {
+        if !is_measured {
+            documents.push(Results::unmeasured(directory, &command_line())?);
+        }
         return Ok(Evidence {
-            results,
+            results: merged(documents, &name, &now)?,
             is_new: false,
+            kept: Ok(()),
             report: None,
         });
     }
-    let unless_written = prepare_report_in(&report)?;
+    let unless_written = prepare_directory(&report)?;
+    let mut kept = Ok(());
     if !is_measured {
-        let measured = measured(directory, quiet)?;
-        history::keep(&report, &measured)?;
+        let (measured, closed) = measured(directory, quiet)?;
+        kept = history::keep(&report, &measured).and(closed.map_err(Failure::from));
         documents.push(measured);
     }
     Ok(Evidence {
         results: merged(documents, &name, &now)?,
         is_new: !is_measured,
+        kept,
         report: Some((report, unless_written)),
     })
 }
 
 /// Whether durable writes were measured in a directory itself.
 fn is_of_writes(one: &Results) -> bool {
-    one.first::<SyncResults>().is_some() && one.site.kind == SiteKind::Directory
+    one.has_measured::<SyncResults>() && one.site.kind == SiteKind::Directory
 }
 
 /// What a directory stands on now.
@@ -328,8 +357,8 @@ fn kept(report: &Path, directory: &str, now: &Filesystem) -> Vec<Results> {
         .collect()
 }
 
-/// The standard plan, with proofs where they can be had.
-fn measured(directory: &Path, quiet: bool) -> Result<Results, Failure> {
+/// The standard plan, with proofs where they can be had; and what cleaning up came to.
+fn measured(directory: &Path, quiet: bool) -> Result<(Results, Result<(), Error>), Failure> {
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
     let site = Site::make(&SiteSpec::Directory, directory, 0, &stop)?;
@@ -339,15 +368,7 @@ fn measured(directory: &Path, quiet: bool) -> Result<Results, Failure> {
     }
     let trials = plans.plans.iter().map(|plan| plan.trials()).sum();
     let mut display = Display::new(quiet, trials, false);
-    measure(site, &plans.plans, &command_line(), &stop, &mut display)
-}
-
-/// What is known of a directory before anything is measured in it.
-fn unmeasured(directory: &Path) -> Result<Results, Failure> {
-    let stop = Stop::default();
-    let site = Site::make(&SiteSpec::Directory, directory, 0, &stop)?;
-    let mut display = Display::new(true, 0, false);
-    measure(site, &[], &command_line(), &stop, &mut display)
+    lab::measured(site, &plans.plans, &command_line(), &stop, &mut display)
 }
 
 /// What would be measured and proven, and how long that takes.

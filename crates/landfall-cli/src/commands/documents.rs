@@ -24,31 +24,37 @@ pub fn is_stdout(path: &Option<PathBuf>) -> bool {
     path.as_deref() == Some(Path::new("-"))
 }
 
+/// Whether every file that these options name can be written, and no two are the same.
+pub fn check_files<'a>(
+    named: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
+) -> Result<(), Failure> {
+    let mut files: Vec<(&str, &Path)> = Vec::new();
+    for (option, path) in named {
+        let Some(path) = path else { continue };
+        if let Some((other, _)) = files.iter().find(|(_, other)| *other == path) {
+            let text = if path == Path::new("-") {
+                format!("only one of {other} - and {option} - can have standard output")
+            } else {
+                format!("{other} and {option} name the same file; give each its own")
+            };
+            return Err(Failure::new(Code::Usage, text));
+        }
+        files.push((option, path));
+    }
+    let files = files
+        .into_iter()
+        .filter(|(_, path)| *path != Path::new("-"));
+    files.map(|(_, path)| path).try_for_each(check_file)
+}
+
 impl Documents {
-    /// Whether every file can be written, these others among them, and no two are the same.
+    /// The same of these, and of others.
     pub fn check(&self, others: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
         let own = [
             ("--json", self.json.as_deref()),
             ("--markdown", self.markdown.as_deref()),
         ];
-        let named = own.into_iter().chain(others.iter().copied());
-        let mut files: Vec<(&str, &Path)> = Vec::new();
-        for (option, path) in named {
-            let Some(path) = path else { continue };
-            if let Some((other, _)) = files.iter().find(|(_, other)| *other == path) {
-                let text = if path == Path::new("-") {
-                    format!("only one of {other} - and {option} - can have standard output")
-                } else {
-                    format!("{other} and {option} name the same file; give each its own")
-                };
-                return Err(Failure::new(Code::Usage, text));
-            }
-            files.push((option, path));
-        }
-        let files = files
-            .into_iter()
-            .filter(|(_, path)| *path != Path::new("-"));
-        files.map(|(_, path)| path).try_for_each(check_file)
+        check_files(own.into_iter().chain(others.iter().copied()))
     }
 
     /// Writes what was asked for into files.
@@ -106,7 +112,7 @@ pub fn shown(
     table::shown(results, tables, kept)
 }
 
-/// What this program was called, where its name alone would not be found, as from a fresh build.
+/// What this program was called, as a shell takes it, where its name alone would not be found, as from a fresh build.
 fn called() -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_found = std::env::split_paths(&path).any(|one| one.join("landfall").is_file());
@@ -148,7 +154,7 @@ pub fn prepare_directory(directory: &Path) -> Result<EmptyDirectories, Failure> 
 }
 
 /// Makes a directory for reports; the same.
-pub fn prepare_report_in(report: &Path) -> Result<EmptyDirectories, Failure> {
+fn prepare_report_in(report: &Path) -> Result<EmptyDirectories, Failure> {
     let made = report
         .ancestors()
         .take_while(|path| *path != Path::new("") && path.symlink_metadata().is_err())

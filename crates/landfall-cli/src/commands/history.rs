@@ -1,6 +1,7 @@
 //! What earlier runs found: their results documents, in `history/` of the report's directory.
 //!
-//! Each run leaves one, called by when it began; the newest is also the report's `results.json`. Of them stay
+//! Each run that found something leaves one, called by when it began; the newest is also the report's `results.json`. Of
+//! them stay
 //!
 //! - the last [`KEPT`], for `landfall compare`;
 //! - what none of the newer ones did again, for `landfall advise`, up to [`MOST`] in all.
@@ -13,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use landfall_lab::compare::compare;
-use landfall_lab::{Error, Results};
+use landfall_lab::{Error, Found, Results};
 
 use crate::commands::compare::read;
 use crate::commands::files::replace;
@@ -30,8 +31,11 @@ const KEPT: usize = 20;
 /// Documents that are kept at all.
 const MOST: usize = 200;
 
-/// Keeps what a run found, and removes what is too old.
+/// Keeps what a run found, if it found anything, and removes what is too old.
 pub fn keep(report: &Path, results: &Results) -> Result<(), Failure> {
+    if results.is_empty() {
+        return Ok(());
+    }
     let directory = directory(report);
     make(&directory)?;
     replace(
@@ -55,7 +59,9 @@ pub fn take_over(report: &Path) -> Result<(), Failure> {
         .into_iter()
         .filter_map(|path| Some((directory.join(path.file_name()?), path)))
         .collect();
-    if let Ok(results) = read(&newest) {
+    if let Ok(results) = read(&newest)
+        && !results.is_empty()
+    {
         moved.push((directory.join(name_of(&results)), newest));
     }
     moved.retain(|(to, _)| !to.exists());
@@ -121,7 +127,8 @@ pub fn last_two(report: &Path) -> Result<(Kept, Kept), Failure> {
     let nothing = |text: String| Err(Failure::new(Code::Usage, text));
     let place = report.display();
     let mut all = all(report).into_iter();
-    let Some(newest) = all.find(|one| !one.results.has_only_proofs()) else {
+    let has_measured = |one: &Found| one.proof().is_none() && !one.is_empty();
+    let Some(newest) = all.find(|one| one.results.experiments.iter().any(has_measured)) else {
         return nothing(format!(
             "there are no results of a measurement in {place}: run landfall lab twice, or name two results documents"
         ));

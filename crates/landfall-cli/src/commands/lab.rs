@@ -48,21 +48,8 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
     })
 }
 
-/// Runs plans on a site, which is closed afterwards.
-pub fn measure(
-    site: Site,
-    plans: &[Box<dyn Experiment>],
-    command: &str,
-    stop: &Stop,
-    display: &mut Display,
-) -> Result<Results, Failure> {
-    let (results, closed) = measured(site, plans, command, stop, display)?;
-    closed?;
-    Ok(results)
-}
-
-/// The same, with what closing the site came to: results are not lost by it.
-fn measured(
+/// Runs plans on a site, which is closed afterwards. Returned is also what that came to: results are not lost by it.
+pub fn measured(
     site: Site,
     plans: &[Box<dyn Experiment>],
     command: &str,

@@ -8,7 +8,9 @@ use landfall_report::markdown::markdown;
 
 use crate::args::Show;
 use crate::commands::compare::read;
-use crate::commands::documents::{PAGE, is_stdout, prepare_report_in, shown, write_report};
+use crate::commands::documents::{
+    PAGE, check_files, is_stdout, prepare_directory, shown, write_report,
+};
 use crate::commands::files::write_file;
 use crate::commands::history::NEWEST;
 use crate::commands::print_bytes;
@@ -17,13 +19,13 @@ use crate::terminal::table;
 
 pub fn run(arguments: &Show) -> Result<Code, Failure> {
     let outputs = [&arguments.markdown, &arguments.csv];
-    if outputs.into_iter().all(is_stdout) {
-        let text = "only one of --markdown - and --csv - can have standard output";
-        return Err(Failure::new(Code::Usage, text));
-    }
+    check_files([
+        ("--markdown", arguments.markdown.as_deref()),
+        ("--csv", arguments.csv.as_deref()),
+    ])?;
     let results = read(&arguments.file)?;
     if let Some(report) = &arguments.report {
-        let _unless_written = prepare_report_in(report)?;
+        let _unless_written = prepare_directory(report)?;
         let advice = advise(&results, &report.display().to_string(), None);
         write_report(report, &results, &advice, &Scope::here())?;
     }

@@ -7,18 +7,25 @@ use crate::{Error, Findings, Found, Results, SiteKind, Weight, facts};
 
 /// One document of several, the newest first in what they have of the same kind; all of them must be of one
 /// machine. Proofs are kept together: what lost something once is not made safe by another run. Of the other
-/// experiments the newest counts for `sync` and `stream`; of databases all are kept, each once.
+/// experiments the newest that measured something counts for `sync` and `stream`; of databases all are kept, each once.
 ///
 /// `None` of nothing.
 pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
     documents.sort_by(|a, b| b.started.cmp(&a.started));
+    // What measured nothing judges no claim.
+    let experiments = documents.iter_mut().flat_map(|one| &mut one.experiments);
+    for empty in experiments.filter(|one| one.is_empty()) {
+        if let Some(findings) = empty.findings_mut() {
+            findings.claims_mut().clear();
+        }
+    }
     // What a directory stands on is told by what was measured in it, not by what was made in it, nor by what a
     // proof made.
     let likely = |one: &Results| {
         let is_itself = one.site.kind == SiteKind::Directory;
         (
             !one.has_only_proofs(),
-            one.first::<SyncResults>().is_some(),
+            one.has_measured::<SyncResults>(),
             is_itself,
         )
     };
@@ -49,7 +56,7 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
         let is_of_site = !document.has_only_proofs() && document.site == all.site;
         let is_here = is_on_disk && is_of_site;
         let is_newer = is_of_place && is_of_site && document.started > all.started;
-        let before = all.experiments.len();
+        let mut is_added = false;
         for notice in document.notices {
             let is_known = all.notices.iter().any(|known| known == &notice);
             // That the directory was unsafe once is not for ever; that it has become so counts.
@@ -74,11 +81,15 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
             let is_there = all.experiments.iter().any(|known| {
                 if is_single {
                     known.name() == experiment.name()
+                        && (!known.is_empty() || experiment.is_empty())
                 } else {
                     is_same(known, &experiment)
                 }
             });
             if !is_there {
+                // One that measured nothing gives way.
+                let is_kept = |known: &Found| !is_single || known.name() != experiment.name();
+                all.experiments.retain(is_kept);
                 // Each claim is judged once, by the newest run.
                 let judged: Vec<String> = all.claims().map(|claim| claim.id.clone()).collect();
                 if let Some(findings) = experiment.findings_mut() {
@@ -87,9 +98,10 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
                         .retain(|claim| !judged.contains(&claim.id));
                 }
                 all.experiments.push(experiment);
+                is_added = true;
             }
         }
-        if all.experiments.len() > before {
+        if is_added {
             all.seconds += document.seconds;
         }
     }
@@ -149,8 +161,9 @@ mod tests {
     use super::*;
     use crate::Notice;
     use crate::advice::fixtures::recorded;
+    use crate::stream::StreamResults;
     use crate::sync::Strategy;
-    use crate::sync::fixtures::{measured, results};
+    use crate::sync::fixtures::{measured, results, unmeasured};
     use crate::torn::TornResults;
     use landfall_results::proof::fixtures::{failing, proof as sound};
     use landfall_results::proof::{ClusterCuts, ProofResults, Violation};
@@ -189,6 +202,46 @@ mod tests {
         assert_eq!(all.first::<SyncResults>(), new.first::<SyncResults>());
         assert_eq!(all.proofs().count(), 2, "each once");
         assert!(merge(Vec::new()).unwrap().is_none());
+    }
+
+    /// As on a system that supports none of the strategies that it was asked for.
+    fn empty(started: &str) -> Results {
+        Results {
+            started: started.to_owned(),
+            ..results(vec![unmeasured(Strategy::BASELINE)])
+        }
+    }
+
+    #[test]
+    fn a_run_that_measured_nothing_hides_no_earlier_one() {
+        let old = of("2026-01-01T00:00:00Z", 100.0);
+        let new = empty("2026-02-01T00:00:00Z");
+        assert!(new.is_empty() && !new.has_measured::<SyncResults>());
+        assert!(!new.replaces(&old) && old.replaces(&new) && new.replaces(&new));
+        let newest = of("2026-03-01T00:00:00Z", 200.0);
+        for (documents, expected) in [
+            (vec![new.clone(), old.clone()], &old),
+            (vec![newest.clone(), new.clone(), old.clone()], &newest),
+        ] {
+            let all = merge(documents).unwrap().unwrap();
+            let found: Vec<&SyncResults> = all.all().collect();
+            assert_eq!(found, [expected.first::<SyncResults>().unwrap()]);
+        }
+        // Nor does what measured something else.
+        let stream = crate::stream::fixtures::stream_results();
+        let mut without = stream.clone();
+        without.series.iter_mut().for_each(|one| one.trials.clear());
+        let mut part = newest.clone();
+        part.experiments.push(without.into());
+        let mut whole = old.clone();
+        whole.experiments.push(stream.clone().into());
+        let all = merge(vec![part, whole]).unwrap().unwrap();
+        let found: Vec<&StreamResults> = all.all().collect();
+        assert_eq!(found, [&stream]);
+        let only = merge(vec![new.clone(), empty("2026-01-01T00:00:00Z")]);
+        let only = only.unwrap().unwrap();
+        assert_eq!(only.first::<SyncResults>(), new.first::<SyncResults>());
+        assert_eq!(only.experiments.len(), 1);
     }
 
     #[test]
