@@ -99,12 +99,14 @@ pub fn compare(a: &Results, b: &Results) -> Result<Comparison, String> {
         return Err("no strategy was measured in both".into());
     }
     let only = |these: &[Sample<'_>], those: &[Sample<'_>]| -> Vec<String> {
-        let mut keys: Vec<String> = these
-            .iter()
-            .filter(|this| !those.iter().any(|that| that.key == this.key))
-            .map(|this| this.key.to_owned())
-            .collect();
-        keys.dedup();
+        let mut keys: Vec<String> = Vec::new();
+        for this in these {
+            let is_shared = those.iter().any(|that| that.key == this.key);
+            // Of each figure of a series there is a sample.
+            if !is_shared && !keys.iter().any(|known| known == this.key) {
+                keys.push(this.key.to_owned());
+            }
+        }
         keys
     };
     Ok(Comparison {
@@ -232,6 +234,24 @@ mod tests {
         assert_eq!(faster.count(), 7);
         let differs = "the updates that are logged: 1000 of 256 bytes a second in A, 1000 of 512 bytes a second in B";
         assert_eq!(compared.differences, [differs]);
+    }
+
+    #[test]
+    fn what_only_one_run_measured_is_named_once() {
+        let mut a = results(Vec::new());
+        a.experiments = vec![stream_results().into()];
+        let mut b = a.clone();
+        let mut missing = Vec::new();
+        if let Some(stream) = b.experiments[0].of_mut::<StreamResults>() {
+            let rest = stream.series.split_off(1);
+            missing = rest.into_iter().filter(|one| one.is_measured()).collect();
+        }
+        let missing: Vec<String> = missing.into_iter().map(|one| one.key).collect();
+        assert!(missing.len() > 1, "{missing:?}");
+        let compared = compare(&a, &b).unwrap();
+        assert_eq!(compared.only_a, missing);
+        assert_eq!(compared.only_b, [""; 0]);
+        assert_eq!(compare(&b, &a).unwrap().only_b, missing);
     }
 
     #[test]

@@ -339,6 +339,18 @@ pub(crate) fn virtual_disk(storage: &Filesystem) -> Option<(&BlockDevice, &str)>
         .find_map(|disk| Some((disk, disk.virtual_driver.as_deref()?)))
 }
 
+/// A disk in main memory below a filesystem.
+fn memory_disk(storage: &Filesystem) -> Option<&BlockDevice> {
+    let mut disks = disks(storage).into_iter();
+    disks.find(|disk| disk.kind == DeviceKind::Memory)
+}
+
+/// Whether everything written to a filesystem is lost with the power: it is in main memory, or a disk below it is.
+pub(crate) fn is_in_memory(filesystem: &Filesystem) -> bool {
+    let storage = filesystem.storage();
+    storage.medium == Medium::Memory || memory_disk(storage).is_some()
+}
+
 /// Whether a power cut may take new, grown and renamed files, synced or not: nothing brings their names and sizes back.
 pub(crate) fn may_lose_new_files(filesystem: &Filesystem) -> bool {
     let storage = filesystem.storage();
@@ -444,7 +456,7 @@ pub fn notices(filesystem: &Filesystem) -> Vec<Notice> {
         add("no-volatile-cache", Weight::Note,
             "The disk says that it has no volatile cache, so the kernel sends no flushes: durability rests on that word.".into());
     }
-    if let Some(disk) = disks.iter().find(|disk| disk.kind == DeviceKind::Memory) {
+    if let Some(disk) = memory_disk(storage) {
         add(
             "memory-disk",
             Weight::Danger,

@@ -176,21 +176,35 @@ impl Filled<'_> {
         chapter.tables.iter().map(|table| table.rows.len()).sum()
     }
 
-    /// How many settings of a system are advised on, and how many of them are to be changed.
+    /// How many settings of a system are advised on, how many of them are to be changed, and of how many no value is safe.
     fn changes(group: &AdvisedGroup) -> String {
-        let settings = group.settings.iter();
-        let changes = settings.filter(|one| one.heading.tone == Tone::Good);
-        let (all, changed) = (group.settings.len(), changes.count());
-        let settings = Self::counted(all, "setting", "settings");
-        match changed {
-            0 => format!("{settings}, none to change"),
-            changed => format!("{settings}, {changed} to change"),
+        let settings = Self::counted(group.settings.len(), "setting", "settings");
+        let counts = [
+            (Self::toned(group, Tone::Good), "to change"),
+            (Self::toned(group, Tone::Bad), "without a safe value"),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<String> = counts
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        match counts.as_slice() {
+            [] => format!("{settings}, none to change"),
+            counts => format!("{settings}, {}", counts.join(", ")),
         }
     }
 
+    fn toned(group: &AdvisedGroup, tone: Tone) -> usize {
+        let settings = group.settings.iter();
+        settings.filter(|one| one.heading.tone == tone).count()
+    }
+
+    /// Whether no value of some setting is safe: that is not to be folded.
+    fn is_unsafe(group: &AdvisedGroup) -> bool {
+        Self::toned(group, Tone::Bad) > 0
+    }
+
     fn is_right(group: &&AdvisedGroup) -> bool {
-        let mut settings = group.settings.iter();
-        settings.all(|one| one.heading.tone != Tone::Good)
+        Self::toned(group, Tone::Plain) == group.settings.len()
     }
 
     /// Systems of which something is to be changed.
@@ -338,6 +352,46 @@ impl Filled<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landfall_results::view::{AdvisedSetting, Cell};
+
+    #[test]
+    fn a_setting_without_a_safe_value_is_not_among_those_with_nothing_to_change() {
+        let group = |tones: &[Tone]| AdvisedGroup {
+            name: "one".to_owned(),
+            settings: tones
+                .iter()
+                .map(|tone| AdvisedSetting {
+                    name: "setting".to_owned(),
+                    heading: Cell::toned(*tone, "setting"),
+                    because: String::new(),
+                    notes: Vec::new(),
+                    document: 1,
+                    choices: Vec::new(),
+                })
+                .collect(),
+        };
+        let cases: [(&[Tone], &str, bool, bool); 3] = [
+            (&[Tone::Plain], "1 setting, none to change", true, false),
+            (
+                &[Tone::Good, Tone::Plain],
+                "2 settings, 1 to change",
+                false,
+                false,
+            ),
+            (
+                &[Tone::Bad, Tone::Plain],
+                "2 settings, 1 without a safe value",
+                false,
+                true,
+            ),
+        ];
+        for (tones, said, is_right, is_unsafe) in cases {
+            let group = group(tones);
+            assert_eq!(Filled::changes(&group), said);
+            assert_eq!(Filled::is_right(&&group), is_right, "{said}");
+            assert_eq!(Filled::is_unsafe(&group), is_unsafe, "{said}");
+        }
+    }
 
     #[test]
     fn a_fold_is_closed_and_may_hold_another() {

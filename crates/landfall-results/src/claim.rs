@@ -217,9 +217,12 @@ pub fn judge<S>(claims: &[Claim<S>], evidence: &impl Evidence<S>) -> Vec<ClaimRe
         // Rounds without one of the figures are none; of no round at all it is said what is missing.
         let too_few = || {
             (1..FEWEST_ROUNDS).contains(&rounds.len()).then(|| {
+                let rounds = match rounds.len() {
+                    1 => "1 round has".to_owned(),
+                    several => format!("{several} rounds have"),
+                };
                 let why = format!(
-                    "only {} rounds have all that is compared, and fewer than {FEWEST_ROUNDS} give no interval to judge by; measure more with --rounds",
-                    rounds.len()
+                    "only {rounds} all that is compared, and fewer than {FEWEST_ROUNDS} give no interval to judge by; measure more with --rounds"
                 );
                 (Verdict::CannotBeTold, why)
             })
@@ -412,7 +415,9 @@ mod tests {
         assert_eq!(enough.verdict, Verdict::Holds, "{}", enough.why);
         let few = judged(4);
         assert_eq!(few.verdict, Verdict::CannotBeTold);
-        assert!(few.why.starts_with("only 4 rounds"), "{}", few.why);
+        assert!(few.why.starts_with("only 4 rounds have"), "{}", few.why);
+        let one = judged(1);
+        assert!(one.why.starts_with("only 1 round has"), "{}", one.why);
         let none = judged(0);
         assert_eq!(none.verdict, Verdict::CannotBeTold);
         assert!(none.why.contains("cannot be read"), "{}", none.why);

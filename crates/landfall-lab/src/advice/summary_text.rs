@@ -1,5 +1,6 @@
 //! Advice in words, the same in the terminal, the report and configuration files.
 
+use super::change::Change;
 use super::result::{Advice, Basis, Choice, Gain, Proof, Quantity, Setting};
 use super::scope::Scope;
 use crate::numbers::{NOTHING, interval, short, thousands};
@@ -135,29 +136,48 @@ pub fn legend(known: &[Basis]) -> String {
     marks.join(" ")
 }
 
-/// What all of it comes to for these systems, in one sentence; nothing where there is no advice.
+/// What all of it comes to for these systems, what is not safe first; nothing where there is no advice.
 pub fn sentence(advice: &Advice, scope: &Scope) -> Option<String> {
     if !advice.settings.iter().any(|one| scope.has(one.system)) {
         return None;
     }
-    // What is only faster, and must not be changed on a server that has data, is no headline.
     let changes = advice.changes(scope);
-    let changes = changes.iter().filter_map(|change| {
-        let is_headline = change.is_about_safety() || change.setting.by_hand.is_empty();
-        let value = change.to.filter(|_| is_headline)?;
-        let text = format!("{}={value}", change.setting.setting);
-        Some((text, change.setting.system.name()))
-    });
+    let (unsafe_ones, others): (Vec<&Change<'_>>, Vec<&Change<'_>>) =
+        changes.iter().partition(|change| change.to.is_none());
+    let (headlines, by_hand): (Vec<&Change<'_>>, Vec<&Change<'_>>) = others
+        .into_iter()
+        .partition(|change| change.is_about_safety() || change.setting.by_hand.is_empty());
+    let mut said = Vec::new();
+    if !unsafe_ones.is_empty() {
+        said.push(format!("No value is safe here of {}.", named(&unsafe_ones)));
+    }
+    if !headlines.is_empty() {
+        said.push(format!("Change: {}.", named(&headlines)));
+    }
+    // What is only faster, and must not be changed on a server that has data, is no headline beside others.
+    if said.is_empty() && !by_hand.is_empty() {
+        said.push(format!("On a new server change: {}.", named(&by_hand)));
+    }
+    if said.is_empty() {
+        said.push("All defaults that were looked at are right for this disk.".to_owned());
+    }
+    Some(said.join(" "))
+}
+
+/// The first of these changes, each with its systems, and how many more there are.
+fn named(changes: &[&Change<'_>]) -> String {
     // What is the same in several systems is said once.
     let mut named: Vec<(String, Vec<&str>)> = Vec::new();
-    for (text, system) in changes {
+    for change in changes {
+        let text = match change.to {
+            Some(value) => format!("{}={value}", change.setting.setting),
+            None => change.setting.setting.clone(),
+        };
+        let system = change.setting.system.name();
         match named.iter_mut().find(|(known, _)| *known == text) {
             Some((_, systems)) => systems.push(system),
             None => named.push((text, vec![system])),
         }
-    }
-    if named.is_empty() {
-        return Some("All defaults that were looked at are right for this disk.".to_owned());
     }
     let more = match named.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
@@ -168,5 +188,41 @@ pub fn sentence(advice: &Advice, scope: &Scope) -> Option<String> {
         .take(MOST_NAMED)
         .map(|(text, systems)| format!("{text} ({})", systems.join(", ")))
         .collect();
-    Some(format!("Change: {}{more}.", named.join(", ")))
+    named.join(", ") + &more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advice::{advise, fixtures::recorded};
+
+    #[test]
+    fn a_setting_without_a_safe_value_is_not_called_right() {
+        let mut advice = advise(&recorded("disk"), "landfall-report", None);
+        let rules = ["mariadb-log-at-commit", "mariadb-page-size"];
+        let keep = |advice: &mut Advice, rule: &str| {
+            advice.settings.retain(|setting| setting.rule == rule);
+            assert_eq!(advice.settings.len(), 1, "{rule}");
+        };
+        let scope = Scope::named(&[System::Mariadb]);
+        let said = |advice: &Advice| sentence(advice, &scope).unwrap_or_default();
+        let mut pages = advice.clone();
+        keep(&mut pages, rules[1]);
+        assert_eq!(
+            said(&pages),
+            "On a new server change: innodb_page_size=4K (MariaDB)."
+        );
+        keep(&mut advice, rules[0]);
+        assert_eq!(
+            said(&advice),
+            "All defaults that were looked at are right for this disk."
+        );
+        advice.settings[0].value = None;
+        advice.settings[0].is_default = false;
+        advice.settings.extend(pages.settings);
+        assert_eq!(
+            said(&advice),
+            "No value is safe here of innodb_flush_log_at_trx_commit (MariaDB)."
+        );
+    }
 }

@@ -70,7 +70,7 @@ pub struct Kept<'a> {
     pub document: Option<&'a str>,
     /// The report's page.
     pub page: Option<&'a str>,
-    /// What the program is called, if not by its name.
+    /// What the program is called, as a shell takes it, if not by its name.
     pub program: Option<&'a str>,
 }
 
@@ -158,8 +158,8 @@ fn claims(results: &Results, detail: Detail) -> Option<Block> {
 fn band(band: &Band) -> String {
     match (band.at_least, band.at_most) {
         (Some(low), Some(high)) => format!("{}–{}", two(low), two(high)),
-        (Some(low), None) => format!("over {}", two(low)),
-        (None, Some(high)) => format!("under {}", two(high)),
+        (Some(low), None) => format!("at least {}", two(low)),
+        (None, Some(high)) => format!("at most {}", two(high)),
         (None, None) => NOTHING.to_owned(),
     }
 }
@@ -304,17 +304,11 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
         .any(|series| series.proof.is_some());
     let measures_sync = results.experiments.iter().any(|one| one.name() == "sync");
     // As it can be run, unless that is long.
-    let program = kept.program.map(quoted);
-    let short = program.as_deref().filter(|path| path.len() <= MOST_OF_PATH);
+    let short = kept.program.filter(|path| path.len() <= MOST_OF_PATH);
     let landfall = short.unwrap_or("landfall");
-    let proof = || {
-        let on = results.site.spec();
-        let on = on.iter().flat_map(|on| ["--on".to_owned(), quoted(on)]);
-        let mut words = words(["sudo", landfall, "lab", "sync"]);
-        words.extend(on);
-        words.extend(["--prove".to_owned(), quoted(&results.directory)]);
-        words
-    };
+    let proof = || sync::proving_command(results, landfall);
+    // A document may leave open where it was made.
+    let directory = (results.directory != ".").then(|| quoted(&results.directory));
     let mut commands: Vec<(Vec<String>, String)> = Vec::new();
     if measures_sync && !is_proven && !results.is_in_memory() {
         commands.push((proof(), sync::proving_time()));
@@ -323,12 +317,12 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
     if measures_sync && is_proven && results.notices.iter().any(is_doubtful) {
         commands.push((proof(), "again, when it is quiet".to_owned()));
     }
-    commands.push((
-        words(["sudo", landfall, "advise"]),
-        "settings to change; changes none".to_owned(),
-    ));
+    let advise = ["sudo", landfall, "advise"].into_iter();
+    let advise = words(advise.chain(directory.as_deref()));
+    commands.push((advise, "settings to change; changes none".to_owned()));
     if measures_sync && !results.experiments.iter().any(|one| one.name() == "torn") {
-        let torn = words(["sudo", landfall, "lab", "torn"]);
+        let torn = ["sudo", landfall, "lab", "torn"].into_iter();
+        let torn = words(torn.chain(directory.as_deref()));
         commands.push((torn, "what torn pages cost".to_owned()));
     }
     if let Some(document) = kept.document.map(quoted) {
@@ -342,7 +336,7 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
     let lines = commands
         .iter()
         .flat_map(|(words, what)| in_lines(words, what));
-    let long = program.as_deref().filter(|_| short.is_none());
+    let long = kept.program.filter(|_| short.is_none());
     let long = long.map(|path| format!("where landfall is {path}"));
     titled("Next", lines.chain(long).map(Cell::from))
 }
@@ -390,6 +384,58 @@ fn titled(title: &'static str, lines: impl IntoIterator<Item = Cell>) -> Vec<Row
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::fixtures::results;
+
+    /// The lines of what to run next.
+    fn lines_of_next(results: &Results, program: &str) -> Vec<String> {
+        let kept = Kept {
+            program: Some(program),
+            ..Kept::default()
+        };
+        let rows = next(results, kept).into_iter();
+        let lines = rows.filter_map(|row| match row {
+            Row::Cells { cells, .. } => cells.into_iter().next().map(|cell| cell.text),
+            _ => None,
+        });
+        lines.collect()
+    }
+
+    #[test]
+    fn what_to_run_next_is_of_the_directory_that_was_measured() {
+        let mut results = results(Vec::new());
+        results.directory = "/mnt/my data".to_owned();
+        let lines = lines_of_next(&results, "./landfall");
+        let [proof, advise, torn] = lines.as_slice() else {
+            panic!("{lines:?}");
+        };
+        let on = "'/mnt/my data'";
+        assert!(proof.starts_with(&format!("sudo ./landfall lab sync --prove {on}")));
+        assert!(advise.starts_with(&format!("sudo ./landfall advise {on}")));
+        assert!(torn.starts_with(&format!("sudo ./landfall lab torn {on}")));
+        results.directory = ".".to_owned();
+        let lines = lines_of_next(&results, "./landfall");
+        assert!(
+            lines[1].starts_with("sudo ./landfall advise  #"),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn the_program_is_in_quotes_once() {
+        let program = "'/home/u/my build/landfall'";
+        let lines = lines_of_next(&results(Vec::new()), program);
+        let last = lines.last().map(String::as_str);
+        assert_eq!(last, Some("where landfall is '/home/u/my build/landfall'"));
+        let lines = lines_of_next(&results(Vec::new()), "'./my build/landfall'");
+        assert!(lines[1].starts_with("sudo './my build/landfall' advise /data"));
+    }
+
+    #[test]
+    fn the_ends_of_a_band_belong_to_it() {
+        assert_eq!(band(&Band::at_most(0.0)), "at most 0.00");
+        assert_eq!(band(&Band::at_least(1.2)), "at least 1.20");
+        assert_eq!(band(&Band::between(0.5, 2.0)), "0.50–2.00");
+    }
 
     #[test]
     fn a_command_can_be_pasted_however_long_it_is() {

@@ -356,6 +356,27 @@ fn the_page_shows_the_advice_that_it_is_given() {
     assert!(!page(&results).contains(">Workload"));
 }
 
+/// What has no safe value is no default that is right, and is seen at once.
+#[test]
+fn a_setting_without_a_safe_value_stands_open() {
+    let results = crate::advice::fixtures::recorded("disk");
+    let mut advice = advise(&results, "landfall-report", None);
+    let rule = "mariadb-log-at-commit";
+    advice.settings.retain(|setting| setting.rule == rule);
+    let shown = |advice: &Advice| body(&rendered(&results, advice)).to_owned();
+    assert!(shown(&advice).contains("<h3>Nothing to change</h3>"));
+    for setting in &mut advice.settings {
+        setting.value = None;
+        setting.is_default = false;
+    }
+    let body = shown(&advice);
+    assert!(!body.contains("<h3>Nothing to change</h3>"), "{body}");
+    let group = "<details class=\"section\" open>\n<summary><h3>MariaDB</h3> <span class=\"count\">1 setting, 1 without a safe value</span>";
+    assert!(body.contains(group), "{body}");
+    let said = "No value is safe here of innodb_flush_log_at_trx_commit (MariaDB).";
+    assert!(body.contains(said), "{body}");
+}
+
 /// What is not installed is there for whoever looks for it, beneath what is.
 #[test]
 fn advice_on_what_is_not_installed_is_folded() {

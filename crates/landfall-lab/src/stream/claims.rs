@@ -5,11 +5,12 @@
 //! judged by a ratio that is formed round by round; its band says how far today's ratio may be from the
 //! published one.
 
-use landfall_os::{Allocation, DirtyLimits, Filesystem, Medium, StreamMethod};
+use landfall_os::{Allocation, DirtyLimits, Filesystem, StreamMethod};
 use landfall_results::{Axis, Data, Metric, Series};
 
 use super::{Wall, summary_text};
 use crate::claim::{self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Only, Published};
+use crate::facts::is_in_memory;
 use crate::numbers::thousands;
 use crate::stats::median;
 use landfall_os::humanize::bytes_text;
@@ -236,8 +237,8 @@ impl Evidence<Way> for Measured<'_> {
     }
 
     fn obstacle(&self, claim: &Claim<Way>, series: &[&Series]) -> Option<String> {
-        if self.filesystem.storage().medium == Medium::Memory {
-            return Some("this directory is in main memory, where nothing becomes durable".into());
+        if is_in_memory(self.filesystem) {
+            return Some("this is in main memory, where nothing becomes durable".into());
         }
         if let Some(obstacle) = series.iter().find_map(|one| one.obstacle()) {
             return Some(obstacle);
@@ -297,10 +298,12 @@ impl Evidence<Way> for Measured<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advice::fixtures::recorded;
     use crate::claim::Verdict;
     use crate::stream::Strategy;
     use crate::stream::fixtures::{measured, stream_results};
     use crate::sync::fixtures::filesystem;
+    use landfall_os::Medium;
 
     /// The spinning disk of the publication.
     fn published() -> Vec<Series> {
@@ -421,6 +424,16 @@ mod tests {
                 .iter()
                 .all(|claim| claim.verdict == Verdict::CannotBeTold)
         );
+    }
+
+    #[test]
+    fn of_a_disk_in_memory_nothing_is_claimed() {
+        let filesystem = recorded("memory").filesystem;
+        assert_eq!(filesystem.medium, Medium::Device);
+        let data = Data::Incompressible;
+        let claims = judge(&filesystem, &published(), data, &[], None);
+        let tells_nothing = |claim: &ClaimResult| claim.verdict == Verdict::CannotBeTold;
+        assert!(claims.iter().all(tells_nothing), "{claims:?}");
     }
 
     #[test]

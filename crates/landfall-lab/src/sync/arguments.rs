@@ -87,8 +87,8 @@ struct Options {
     #[arg(long)]
     prove: bool,
 
-    /// Crash states that each strategy is held against at most.
-    #[arg(long, value_name = "N", default_value_t = Plan::PROOF_STATES, requires = "prove", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// Crash states that each strategy is held against at most, 2 or more.
+    #[arg(long, value_name = "N", default_value_t = Plan::PROOF_STATES, requires = "prove", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     prove_states: u32,
 }
 
@@ -187,5 +187,29 @@ fn write_size(text: &str) -> Result<u64, String> {
     match parse_size(text)? {
         size @ 1..=0x0400_0000 => Ok(size),
         _ => Err("a write has from 1 byte to 64 MiB".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    /// One state alone is said of what left no other, since nothing of it had reached the disk.
+    #[test]
+    fn one_crash_state_is_no_limit() {
+        let states = |count: &str| {
+            let line = ["sync", "--prove", "--prove-states", count];
+            let line = Line::try_parse_from(line).ok()?;
+            line.options.plan().proof_states
+        };
+        assert_eq!(states("1"), None);
+        assert_eq!(states("2"), Some(2));
     }
 }

@@ -5,11 +5,12 @@
 //! the discussion below that post. A claim is judged by a ratio that is formed round by round; its
 //! band says how far today's ratio may be from the published one.
 
-use landfall_os::{Allocation, Filesystem, Medium};
+use landfall_os::{Allocation, Filesystem};
 use landfall_results::{CacheState, Metric, Placement, Series};
 
 use super::{Strategy, find};
 use crate::claim::{self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Only, Published};
+use crate::facts::is_in_memory;
 
 const SOURCE: &str = "Y. Matsunobu, \"Overwriting is much faster than appending\", 27 May 2009, http://yoshinorimatsunobu.blogspot.com/2009/05/overwriting-is-much-faster-than_28.html";
 const DISCUSSION: &str =
@@ -168,8 +169,8 @@ impl Evidence<Strategy> for Measured<'_> {
     }
 
     fn obstacle(&self, _: &Claim<Strategy>, series: &[&Series]) -> Option<String> {
-        if self.filesystem.storage().medium == Medium::Memory {
-            return Some("this directory is in main memory, where no write is durable".into());
+        if is_in_memory(self.filesystem) {
+            return Some("this is in main memory, where no write is durable".into());
         }
         series.iter().find_map(|one| obstacle(one))
     }
@@ -268,8 +269,10 @@ fn device_words(series: &Series) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advice::fixtures::recorded;
     use crate::claim::Verdict;
     use crate::sync::fixtures::{filesystem, measured};
+    use landfall_os::Medium;
 
     const ROUNDS: [f64; 5] = [1_000.0, 1_100.0, 900.0, 1_050.0, 950.0];
 
@@ -366,6 +369,10 @@ mod tests {
         let tells_nothing =
             |claim: &ClaimResult| !matches!(claim.verdict, Verdict::Holds | Verdict::DoesNotHold);
         assert!(in_memory.iter().all(tells_nothing));
+        // Its filesystem is on a device, which is in main memory.
+        let on_memory = recorded("memory").filesystem;
+        assert_eq!(on_memory.medium, Medium::Device);
+        assert!(judge(&on_memory, &strategies).iter().all(tells_nothing));
         let ext4 = judge(&filesystem("ext4", Medium::Device), &strategies);
         assert!(ext4.iter().all(|claim| claim.id != "at-once-costs-half"));
         assert_eq!(

@@ -100,6 +100,12 @@ impl Findings for TornResults {
         &mut self.claims
     }
 
+    /// A proof is a result too: it needs nothing that was timed.
+    fn is_empty(&self) -> bool {
+        let is_timed = self.series().iter().any(|one| !one.trials.is_empty());
+        !is_timed && self.proofs.iter().all(|proof| proof.states == 0)
+    }
+
     fn brief(&self, _: &Results) -> Vec<Block> {
         views::brief(self)
     }
@@ -110,5 +116,23 @@ impl Findings for TornResults {
 
     fn measurements(&self) -> Option<&Measurements> {
         Some(&self.measurements)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::torn::fixtures::torn_results;
+
+    #[test]
+    fn a_proof_is_a_result_where_nothing_could_be_timed() {
+        let mut found = torn_results();
+        assert!(!found.is_empty());
+        found.measurements.series.clear();
+        assert!(!found.is_empty());
+        for proof in &mut found.proofs {
+            proof.states = 0;
+        }
+        assert!(found.is_empty());
     }
 }

@@ -137,7 +137,7 @@ fn store(results: &TornResults) -> Option<String> {
 
 /// Which settings survived torn pages.
 fn safety(proofs: &[TornProof]) -> Vec<String> {
-    let (whole, damaged): (Vec<_>, Vec<_>) = proofs
+    let (whole, broken): (Vec<_>, Vec<_>) = proofs
         .iter()
         .filter(|proof| proof.not_proven.is_none())
         .partition(|proof| proof.is_whole());
@@ -151,14 +151,23 @@ fn safety(proofs: &[TornProof]) -> Vec<String> {
         parts.collect::<Vec<_>>().join("; ")
     };
     let mut sentences = Vec::new();
-    if !damaged.is_empty() {
-        let parts: Vec<String> = damaged
+    let in_states = |count: fn(&TornProof) -> u64| {
+        let parts = broken
             .iter()
-            .map(|proof| format!("{} in {} of {}", text(proof), proof.damaged, proof.states))
-            .collect();
+            .filter(|proof| count(proof) > 0)
+            .map(|proof| format!("{} in {} of {}", text(proof), count(proof), proof.states));
+        parts.collect::<Vec<_>>().join("; ")
+    };
+    let damaged = in_states(|proof| proof.damaged);
+    if !damaged.is_empty() {
         sentences.push(format!(
-            "The database did not recover from every crash state with torn pages: {}.",
-            parts.join("; ")
+            "The database did not recover from every crash state with torn pages: {damaged}."
+        ));
+    }
+    let wrong = in_states(|proof| proof.wrong);
+    if !wrong.is_empty() {
+        sentences.push(format!(
+            "The database recovered wrong, to a part of a transaction or to what was never written: {wrong}."
         ));
     }
     if !whole.is_empty() {
@@ -214,5 +223,21 @@ mod tests {
         results.measurements.rounds = 2;
         results.proofs.clear();
         assert!(sentences(&results).is_empty());
+    }
+
+    #[test]
+    fn what_recovered_wrong_is_told_from_what_did_not_recover() {
+        let mut results = torn_results();
+        results.proofs.truncate(2);
+        (results.proofs[1].damaged, results.proofs[1].wrong) = (0, 3);
+        let said = safety(&results.proofs).join(" ");
+        let wrong = "The database recovered wrong, to a part of a transaction or to what was never written: MariaDB with nothing, O_DIRECT in 3 of 200.";
+        assert!(said.contains(wrong), "{said}");
+        assert!(!said.contains("did not recover"), "{said}");
+        results.proofs[1].damaged = 2;
+        let said = safety(&results.proofs).join(" ");
+        assert!(said.contains(wrong), "{said}");
+        let damaged = "with torn pages: MariaDB with nothing, O_DIRECT in 2 of 200.";
+        assert!(said.contains(damaged), "{said}");
     }
 }

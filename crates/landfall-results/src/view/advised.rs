@@ -41,7 +41,8 @@ pub struct AdvisedGroup {
 pub struct AdvisedSetting {
     /// What it is called.
     pub name: String,
-    /// The setting with the value that is advised; good where that is a change.
+    /// The setting with the value that is advised; good where that is a change, bad where no value is safe, and plain
+    /// where the usual one is right.
     pub heading: Cell,
     /// What it is advised for, where there is more to say than its figures do.
     pub because: String,

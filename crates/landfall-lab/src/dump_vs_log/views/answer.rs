@@ -2,7 +2,7 @@
 //! takes, and when the log costs less.
 
 use landfall_os::humanize::bytes_text;
-use landfall_results::view::{Block, Cell, Column, Row, Table};
+use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
 use landfall_results::{Metric, Saving};
 
 use crate::Results;
@@ -25,7 +25,9 @@ const SHOWN: [(Saving, &str, &str); 3] = [
 
 /// The answer; nothing where none of these was measured.
 pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<Block>> {
-    let is_at_risk = may_lose_new_files(&results.filesystem);
+    let is_in_memory = results.is_in_memory();
+    let is_at_risk = may_lose_new_files(&results.filesystem) && !is_in_memory;
+    let is_in_doubt = results.is_in_doubt() && !is_in_memory;
     let rows = SHOWN.iter().filter_map(|(saving, label, lost)| {
         let series = found.find(*saving).filter(|one| one.is_measured())?;
         let time = |metric, unit: f64| {
@@ -34,12 +36,13 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
         };
         let stall = time(Metric::LongestStallMs, 1e-3);
         let restart = time(Metric::RestartSeconds, 1.0);
-        let mark = if is_at_risk { "*" } else { "" };
-        let lost = format!("{lost}{mark}");
-        Some(Row::of(
-            *label,
-            [stall.into(), restart.into(), Cell::from(lost)],
-        ))
+        let risk = if is_at_risk { "*" } else { "" };
+        let lost = match (is_in_memory, is_in_doubt) {
+            (true, _) => Cell::toned(Tone::Bad, "everything"),
+            (false, true) => Cell::toned(Tone::Doubt, format!("{lost}{risk}?")),
+            (false, false) => Cell::from(format!("{lost}{risk}")),
+        };
+        Some(Row::of(*label, [stall.into(), restart.into(), lost]))
     });
     let rows: Vec<Row> = rows.collect();
     let mut columns: Vec<Column> = ["longest stop", "restart"].map(Column::new).into();
@@ -50,6 +53,9 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
         // A log begins new files too.
         table
             .note("* Without a journal new files can be lost too: a dump, or the log's next file.");
+    }
+    if is_in_doubt {
+        table.note("? As documented; a danger that was noticed here may take more.");
     }
     cheaper(found).into_iter().for_each(|text| table.note(text));
     (!table.rows.is_empty()).then(|| vec![Block::Table(table)])

@@ -2,11 +2,14 @@
 
 use landfall_os::Medium;
 
-use crate::Results;
+use landfall_results::view::{Block, Row};
+
+use super::answer::answer;
 use crate::dump_vs_log::fixtures::dump_vs_log_results;
 use crate::report::tests::{body, page};
 use crate::stream::fixtures::standard_results;
 use crate::sync::fixtures::results;
+use crate::{Notice, Results, Weight};
 
 fn document() -> Results {
     let mut document = results(Vec::new());
@@ -60,4 +63,34 @@ fn in_memory_nothing_is_called_durable() {
             .next();
         assert!(!begin.unwrap_or_default().contains(words), "{words}");
     }
+}
+
+/// What a power cut loses, by the one screen, and what is said beneath.
+fn losses(document: &Results) -> (Vec<String>, String) {
+    let blocks = answer(document, &dump_vs_log_results()).expect("an answer");
+    let [Block::Table(table)] = blocks.as_slice() else {
+        panic!("one table, not {blocks:?}");
+    };
+    let lost = table.rows.iter().filter_map(|row| match row {
+        Row::Cells { cells, .. } => cells.last().map(|cell| cell.text.clone()),
+        _ => None,
+    });
+    (lost.collect(), table.notes.join(" "))
+}
+
+#[test]
+fn what_a_power_cut_loses_is_everything_in_memory_and_in_doubt_where_there_is_a_danger() {
+    let (lost, notes) = losses(&document());
+    assert_eq!(lost, ["all since the dump", "nothing", "nothing"]);
+    assert!(!notes.contains('?'), "{notes}");
+    let mut doubted = document();
+    doubted.filesystem.journal = Some(false);
+    doubted.notices = vec![Notice::new("no-barrier", Weight::Danger, "No flushes.")];
+    let (lost, notes) = losses(&doubted);
+    assert_eq!(lost, ["all since the dump*?", "nothing*?", "nothing*?"]);
+    assert!(notes.contains("? As documented;"), "{notes}");
+    doubted.filesystem.medium = Medium::Memory;
+    let (lost, notes) = losses(&doubted);
+    assert_eq!(lost, ["everything"; 3]);
+    assert!(!notes.contains(['?', '*']), "{notes}");
 }

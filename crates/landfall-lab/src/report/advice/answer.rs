@@ -274,8 +274,9 @@ fn how_many_are_right(advice: &Advice, scope: &Scope) -> Option<Block> {
         .collect();
     let count: usize = right.iter().map(|(_, count)| count).sum();
     let names: Vec<&str> = right.iter().map(|(name, _)| *name).collect();
+    let settings = if count == 1 { "setting" } else { "settings" };
     let right = format!(
-        "Right as it is: {count} settings of {} (--tables).",
+        "Right as it is: {count} {settings} of {} (--tables).",
         names.join(", ")
     );
     let elsewhere: Vec<&str> = elsewhere.into_iter().map(System::name).collect();
@@ -405,4 +406,20 @@ pub(super) fn file(file: &CheckedFile) -> Vec<Block> {
     blocks.extend(passed_over.map(|sentence| prose(Tone::Doubt, sentence)));
     blocks.push(prose(file.summary.tone, &file.summary.text));
     blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advice::{advise, fixtures::recorded};
+
+    #[test]
+    fn one_setting_that_is_right_is_one() {
+        let mut advice = advise(&recorded("disk"), "landfall-report", None);
+        let rule = "mariadb-log-at-commit";
+        advice.settings.retain(|setting| setting.rule == rule);
+        let said = how_many_are_right(&advice, &Scope::named(&[System::Mariadb]));
+        let expected = "Right as it is: 1 setting of MariaDB (--tables).";
+        assert_eq!(said, Block::prose(0, [expected.to_owned()]));
+    }
 }

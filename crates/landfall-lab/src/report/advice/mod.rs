@@ -72,14 +72,14 @@ fn groups(advice: &Advice, systems: &[System], documents: &mut References) -> Ve
 fn setting(setting: &Setting, documents: &mut References) -> AdvisedSetting {
     let name = &setting.setting;
     let heading = match &setting.value {
-        None => format!("{name}: every value lost data here"),
+        None => format!("{name}: no value is safe here"),
         Some(value) if setting.is_default => format!("{name} = {value} (default)"),
         Some(value) => format!("{name} = {value}"),
     };
-    let tone = if setting.is_change() {
-        Tone::Good
-    } else {
-        Tone::Plain
+    let tone = match &setting.value {
+        None => Tone::Bad,
+        Some(_) if setting.is_change() => Tone::Good,
+        Some(_) => Tone::Plain,
     };
     let notes = [&setting.note, &setting.by_hand];
     let mut choices: Vec<&Choice> = setting.choices.iter().collect();

@@ -31,7 +31,8 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
     let mut notes = vec![lead.legend()];
     notes.extend(lead.standing(results, sync));
     if let Some(append) = lead.append(sync) {
-        let is_at_risk = is_at_risk(&results.filesystem, append);
+        // What was seen to lose something is worse than at risk.
+        let is_at_risk = is_at_risk(&results.filesystem, append) && safety(append) != Safety::Lost;
         let remark = if is_at_risk {
             "at risk"
         } else {
@@ -486,5 +487,29 @@ mod tests {
             text.contains("lost acknowledged writes in 7 of 300 simulated"),
             "{text}"
         );
+    }
+
+    /// Where there is no journal, what was appended is at risk until it is seen to be lost.
+    #[test]
+    fn an_append_that_lost_something_is_unsafe_and_not_at_risk() {
+        use crate::sync::fixtures::{losing, proven};
+        let append = || {
+            let append = Strategy::BASELINE.allocated(Allocation::Append);
+            by(append, 0.5, 3.0, 2.0)
+        };
+        let mut results = results(Vec::new());
+        results.filesystem.journal = Some(false);
+        for (append, standing) in [
+            (proven(append(), 300), "at risk"),
+            (losing(append(), 7, 300), "unsafe"),
+        ] {
+            let overwrite = proven(by(Strategy::BASELINE, 1.0, 1.0, 1.0), 300);
+            let sync = sync_results(vec![overwrite, append]);
+            let blocks = answer(&results, &sync).expect("an answer");
+            let text = format!("{blocks:?}");
+            let said = text.contains(&format!("text: \"{standing}\""));
+            assert!(said, "{standing}: {text}");
+            assert_eq!(text.contains("At risk: "), standing == "at risk");
+        }
     }
 }

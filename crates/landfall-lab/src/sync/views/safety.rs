@@ -108,10 +108,10 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         }
     }
     if best.is_some() {
-        let why = if has_equals {
-            "one of the cheapest safe ways"
-        } else {
-            "the way that the text above names"
+        let why = match (has_equals, is_proven) {
+            (true, true) => "one of the cheapest safe ways",
+            (true, false) => "one of the cheapest that are meant to be durable",
+            (false, _) => "the way that the text above names",
         };
         legend.push(format!("Ringed, with the dashed line: {why}."));
     }
@@ -131,13 +131,12 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
     let chart = Chart::new("front", Drawing::Safety(comparison));
     let mut figure = Figure::new(title, chart, legend.join(" "), table(&all)).with_terms(terms);
     if !is_proven && !results.is_in_memory() {
-        let directory = quoted(&results.directory);
         figure.command = Some(Suggestion::new(
             format!(
                 "Which of them survive a power cut is not known yet. This {}:",
                 proving()
             ),
-            format!("sudo landfall lab sync --prove {directory}"),
+            proving_command(results, "landfall").join(" "),
         ));
     }
     Chapter::of_figures("Cost against safety", "", vec![figure])
@@ -166,6 +165,15 @@ fn proving() -> String {
         Plan::PROOF_STATES,
         duration_text(Experiment::expected(&plan).as_secs_f64())
     )
+}
+
+/// The command for it, word by word, where `results` are of; `landfall` is the program, as a shell takes it.
+pub(crate) fn proving_command(results: &Results, landfall: &str) -> Vec<String> {
+    let mut words: Vec<String> = ["sudo", landfall, "lab", "sync"].map(str::to_owned).into();
+    let on = results.site.spec();
+    words.extend(on.iter().flat_map(|on| ["--on".to_owned(), quoted(on)]));
+    words.extend(["--prove".to_owned(), quoted(&results.directory)]);
+    words
 }
 
 /// How long that takes.
@@ -388,4 +396,56 @@ fn losses(strategy: &Series) -> [String; 4] {
         or_nothing(spec),
         reason.unwrap_or_default(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::fixtures::{measured, proven, results, sync_results};
+    use crate::{SiteDescription, SiteKind};
+    use landfall_results::{FilesystemSpec, Kind};
+
+    /// Two ways that cannot be told apart, with what `prove` makes of each.
+    fn equals(prove: fn(Series) -> Series) -> SyncResults {
+        let rates = [1_000.0, 1_010.0, 990.0, 1_005.0, 995.0];
+        let fsync = Strategy::BASELINE.synced(SyncMethod::buffered(SyncCall::Fsync));
+        let both = [Strategy::BASELINE, fsync].map(|one| measured(one, &rates, 1.0, 1.0));
+        sync_results(both.map(prove).into())
+    }
+
+    /// The picture that comes before everything else.
+    fn picture(results: &Results, sync: &SyncResults) -> Figure {
+        let chapter = front(results, sync).expect("a picture");
+        chapter.figures.into_iter().next().expect("a figure")
+    }
+
+    #[test]
+    fn nothing_is_called_safe_that_was_not_proven() {
+        let results = results(Vec::new());
+        let untested = picture(&results, &equals(|one| one));
+        let meant =
+            "Ringed, with the dashed line: one of the cheapest that are meant to be durable.";
+        assert!(untested.legend.contains(meant), "{}", untested.legend);
+        let safe = picture(&results, &equals(|one| proven(one, 300)));
+        let expected = "Ringed, with the dashed line: one of the cheapest safe ways.";
+        assert!(safe.legend.contains(expected), "{}", safe.legend);
+    }
+
+    #[test]
+    fn a_filesystem_that_was_made_is_proven_and_not_that_of_the_directory() {
+        let mut results = results(Vec::new());
+        let command = |results: &Results| {
+            let figure = picture(results, &equals(|one| one));
+            figure.command.map(|suggestion| suggestion.command)
+        };
+        let of_directory = "sudo landfall lab sync --prove /data";
+        assert_eq!(command(&results).as_deref(), Some(of_directory));
+        results.site = SiteDescription {
+            kind: SiteKind::Loop,
+            filesystem_spec: Some(FilesystemSpec::plain(Kind::Xfs)),
+            ..SiteDescription::default()
+        };
+        let made = "sudo landfall lab sync --on loop:xfs --prove /data";
+        assert_eq!(command(&results).as_deref(), Some(made));
+    }
 }
