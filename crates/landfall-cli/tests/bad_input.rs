@@ -90,6 +90,20 @@ fn wrong_words_are_named() {
             "it is an option of 'lab dump-vs-log'",
         ),
         ("lab sync one two", "two"),
+        ("prove --self-test --fs xfs", "--fs"),
+        ("prove --self-test --seeds 4", "--seeds"),
+        ("prove --self-test --cuts all", "--cuts"),
+        ("prove --self-test --catalogue", "--catalogue"),
+        ("prove --catalogue --seed 4", "--seed"),
+        ("prove --catalogue --json -", "--json"),
+        ("prove --catalogue --report kept", "--report"),
+        ("prove nats --nodes 3 --order epochs", "--order"),
+        ("prove files --fua --cuts all", "--cuts"),
+        ("prove files --fua --shard 1/2", "--shard"),
+        ("advise --check mariadb=my.cnf --list", "--list"),
+        ("witness serve known --after 3..9", "--cut-with"),
+        ("witness serve known --off 9", "--cut-with"),
+        ("witness serve known --seed 9", "--cut-with"),
         ("inspect one two", "two"),
         ("inspect --deep", "--deep"),
         ("completions", "<SHELL>"),
@@ -129,6 +143,8 @@ fn requests_that_make_no_sense_are_refused_before_anything_is_made() {
             "there is no directory missing",
         ),
         ("lab --csv directory", "is a directory"),
+        ("show --markdown same --csv same", "same file"),
+        ("show --markdown - --csv -", "standard output"),
         ("lab --csv file/results.csv", "there is no directory file"),
         ("lab --report file", "not a directory"),
         ("lab --report file/report", "--report"),
@@ -230,6 +246,17 @@ fn a_directory_that_may_not_be_written_is_refused() {
         assert_eq!(names(&closed), [""; 0]);
         assert_eq!(names(&open), [""; 0]);
     }
+    // A check writes nothing, and may be of a directory in memory.
+    let set_mode = |mode| fs::set_permissions(&closed, fs::Permissions::from_mode(mode));
+    set_mode(0o755).unwrap();
+    fs::write(closed.join("redis.conf"), "appendonly yes\n").unwrap();
+    set_mode(0o555).unwrap();
+    let checked = as_nobody(&closed, &["advise", "--check", "redis.conf"]).unwrap();
+    set_mode(0o755).unwrap();
+    assert!(matches!(checked.code, Some(3 | 4)), "{checked:#?}");
+    let refused = "may not be written";
+    assert!(!checked.stderr.contains(refused), "{checked:#?}");
+    assert_eq!(names(&closed), ["redis.conf"]);
     drop(dir);
 }
 

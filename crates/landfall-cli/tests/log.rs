@@ -64,7 +64,7 @@ fn a_log_is_dumped_and_verified() {
     assert!(
         verified
             .stdout
-            .contains("opened 1 times, not closed cleanly"),
+            .contains("opened 1 time, not closed cleanly"),
         "{verified:#?}"
     );
 
@@ -76,7 +76,7 @@ fn a_log_is_dumped_and_verified() {
         "[batch ends] the other\\n",
         "[begins] \\x07",
         "[ends] \\x07",
-        "opened 1 times, closed cleanly; records 1 to 4",
+        "opened 1 time, closed cleanly; records 1 to 4",
         "segment-000001  segment 1",
     ] {
         assert!(dumped.stdout.contains(part), "{part}: {}", dumped.stdout);
@@ -87,6 +87,17 @@ fn a_log_is_dumped_and_verified() {
         verified.stdout.starts_with("whole: 4 records of "),
         "{verified:#?}"
     );
+}
+
+#[test]
+fn a_log_without_records_has_none() {
+    let dir = scratch();
+    let log = Log::open(dir.path().join("log"), small()).unwrap();
+    log.close().unwrap();
+    let verified = landfall_log(dir.path(), "verify");
+    assert_eq!(verified.code, Some(0), "{verified:#?}");
+    let said = "opened 1 time, closed cleanly; no records; blocks of ";
+    assert!(verified.stdout.contains(said), "{verified:#?}");
 }
 
 #[test]

@@ -101,6 +101,34 @@ fn a_lost_transaction_is_shown_again_and_kept() {
 }
 
 #[test]
+fn a_loss_is_said_also_where_it_cannot_be_written() {
+    if !is_root() {
+        return skip("a proof needs root");
+    }
+    if !Path::new("/dev/full").exists() {
+        return skip("there is no /dev/full");
+    }
+    let cwd = scratch();
+    let lossy = "prove files --set acknowledge=early --transactions 4 --states 100";
+    let nowhere = ["--no-report", "--json", "/dev/full"];
+    let ended = run(cwd.path(), lossy.split(' ').chain(nowhere));
+    assert_eq!(ended.code, Some(3), "{ended:#?}");
+    assert!(ended.stdout.contains("files"), "{ended:#?}");
+    assert!(ended.stderr.contains("/dev/full"), "{ended:#?}");
+}
+
+/// Whatever keeps it from being proven: it is not proven.
+#[test]
+fn a_proof_in_a_directory_that_cannot_be_opened_has_failed() {
+    let cwd = scratch();
+    std::os::unix::fs::symlink("circle", cwd.path().join("circle")).unwrap();
+    let words = ["prove", "files", "--no-report", "--directory", "circle"];
+    let ended = run(cwd.path(), words);
+    ended.assert_refused(1);
+    assert!(ended.stderr.contains("cannot open circle"), "{ended:#?}");
+}
+
+#[test]
 fn a_proof_says_which_pages_it_tore() {
     let cwd = scratch();
     let happened = |arguments: &str, code: i32, what: &str| {

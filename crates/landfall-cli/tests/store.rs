@@ -30,10 +30,10 @@ fn a_store_is_shown_dumped_and_verified_and_what_is_damaged_is_said() {
     let shown = run(dir.path(), ["store", "stat", "store"]);
     assert_eq!(shown.code, Some(0), "{shown:#?}");
     for part in [
-        "stock: 3 leaves in 1 groups",
+        "stock: 3 leaves in 1 group, ",
         "leaves of 256 bytes, compression lz4",
         "checkpoint 1;",
-        "2 of them to apply again",
+        ", 2 to apply again",
         "; closed",
     ] {
         assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);

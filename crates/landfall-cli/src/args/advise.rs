@@ -43,7 +43,7 @@ pub struct Advise {
     ///
     /// The server is told by the file's name or contents, or named before it: postgres=FILE. An option file that fits
     /// both MariaDB and MySQL is checked for the one that is installed. Nothing is measured for it.
-    #[arg(long, value_name = "[NAME=]CONFIG", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "[NAME=]CONFIG", value_hint = ValueHint::FilePath, conflicts_with = "list")]
     pub check: Vec<NamedConfig>,
 
     /// Write the advice as a configuration file to be included, with the evidence as comments; may be given more than

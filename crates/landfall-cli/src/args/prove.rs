@@ -17,7 +17,7 @@ use landfall_results::proof::Shard;
 use super::Documents;
 
 /// What makes no sense of several disks, or is not done with them.
-const OF_ONE_DISK: [&str; 12] = [
+const OF_ONE_DISK: [&str; 13] = [
     "self_test",
     "catalogue",
     "seeds",
@@ -30,7 +30,51 @@ const OF_ONE_DISK: [&str; 12] = [
     "shard",
     "keep_image",
     "atomic",
+    "order",
 ];
+
+/// What says how a recording is made, and is known of one that is there.
+const OF_MAKING: [&str; 6] = [
+    "keep_recording",
+    "creation",
+    "fua",
+    "writeback",
+    "faults",
+    "transactions",
+];
+
+/// What is asked of one proof. Those of the self-test and the catalogue are made as they are.
+const OF_ONE_PROOF: [&str; 26] = [
+    "settings",
+    "command",
+    "check",
+    "nodes",
+    "filesystem",
+    "transactions",
+    "creation",
+    "fua",
+    "writeback",
+    "faults",
+    "keep_recording",
+    "recording",
+    "states",
+    "minutes",
+    "cuts",
+    "replicas",
+    "model",
+    "order",
+    "atomic",
+    "seed",
+    "workers",
+    "check_all",
+    "second_cuts",
+    "shard",
+    "only",
+    "keep_image",
+];
+
+/// Where results go. The catalogue prints what it found, and makes no document of it.
+const OF_RESULTS: [&str; 3] = ["json", "markdown", "report"];
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 lost nothing, 1 could not be proven, 2 wrong command line, 3 lost something, 130 stopped \
@@ -49,12 +93,12 @@ pub struct Prove {
 
     /// Prove what is known to be safe and what is known to lose data, and say whether each was told
     /// from the other. A prover that catches nothing proves nothing.
-    #[arg(long, conflicts_with_all = ["subject", "settings", "command", "check", "only", "faults"])]
+    #[arg(long, conflicts_with_all = ["subject", "catalogue", "seeds"], conflicts_with_all = OF_ONE_PROOF)]
     pub self_test: bool,
 
     /// Try every known fault, or those of SUBJECT, and print how many crash states it takes until each is caught, in either
     /// order of states. It takes half an hour, or more.
-    #[arg(long, conflicts_with_all = ["self_test", "settings", "command", "check", "only", "faults", "recording"])]
+    #[arg(long, conflicts_with_all = OF_ONE_PROOF, conflicts_with_all = OF_RESULTS)]
     pub catalogue: bool,
 
     /// Seeds that the catalogue tries each fault with: each makes a recording.
@@ -134,7 +178,7 @@ pub struct Workload {
     pub keep_recording: Option<PathBuf>,
 
     /// Cut the power in this recording instead of making one.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["keep_recording", "creation", "fua", "writeback", "faults", "transactions"])]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = OF_MAKING)]
     pub recording: Option<PathBuf>,
 }
 
@@ -151,11 +195,11 @@ pub struct States {
 
     /// Which nodes of a cluster lose power: all (at any moment), some (when all are killed), both (half of the states each), rolling
     /// (all, one after the other, while those that are left go on).
-    #[arg(long, value_name = "WHICH", default_value_t = Cuts::Both, requires = "nodes")]
+    #[arg(long, value_name = "WHICH", default_value_t = Cuts::Both, requires = "nodes", conflicts_with_all = OF_ONE_DISK)]
     pub cuts: Cuts,
 
     /// Of how many records of a cluster it is found out on how many nodes they were durable when they were acknowledged.
-    #[arg(long, value_name = "N", default_value_t = ClusterPlan::REPLICAS as u32, requires = "nodes", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = ClusterPlan::REPLICAS as u32, requires = "nodes", conflicts_with_all = OF_ONE_DISK, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub replicas: u32,
 
     /// What the disk keeps of what was not flushed: flushed (nothing), prefix (it has no volatile cache
@@ -192,7 +236,7 @@ pub struct States {
 
     /// Try this part of the states only, as 3/16: the third of every sixteen, where other machines try the others in the same
     /// recording with the same seed.
-    #[arg(long, value_name = "I/N", requires = "recording", conflicts_with_all = ["only", "self_test", "catalogue"])]
+    #[arg(long, value_name = "I/N", requires = "recording", conflicts_with = "only", conflicts_with_all = OF_MAKING)]
     pub shard: Option<Shard>,
 
     /// Try this state only, by its name, as 1:12:s2a0; after a second cut, 1:12:s2a0/1:3:none; of a cluster,

@@ -80,7 +80,7 @@ pub struct WitnessServe {
 
     /// Acknowledged writes before a cut: a random number between these.
     #[arg(long, value_name = "FEW..MANY", help_heading = "Power cuts", default_value = "1000..20000",
-          value_parser = range)]
+          requires = "cut_with", value_parser = range)]
     pub after: (u64, u64),
 
     /// Seconds without power.
@@ -89,12 +89,18 @@ pub struct WitnessServe {
         value_name = "SECONDS",
         help_heading = "Power cuts",
         default_value = "10",
+        requires = "cut_with",
         value_parser = seconds
     )]
     pub off: f64,
 
     /// What the random numbers are drawn from [default: the time].
-    #[arg(long, value_name = "N", help_heading = "Power cuts")]
+    #[arg(
+        long,
+        value_name = "N",
+        help_heading = "Power cuts",
+        requires = "cut_with"
+    )]
     pub seed: Option<u64>,
 }
 

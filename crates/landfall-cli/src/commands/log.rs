@@ -1,13 +1,14 @@
 //! `landfall log`: a durable log of the engine's, looked at from outside.
 
 use std::fmt::Write;
+use std::ops::Range;
 use std::path::Path;
 
-use landfall::{Block, Error, Fragment, Inspection, Salvage};
+use landfall::{Block, Error, Fragment, Inspection, Lsn, Salvage};
 use landfall_os::humanize::bytes_text;
 
 use crate::args::{Log, LogCommand, LogDirectory, LogSalvage};
-use crate::commands::print_bytes;
+use crate::commands::{counted, print_bytes};
 use crate::exit::{Code, Failure};
 
 /// Bytes of a record that are shown.
@@ -42,8 +43,10 @@ fn verify(log: &LogDirectory) -> Result<Code, Failure> {
         padding += block.size - payload as u64;
     })?;
     let text = format!(
-        "whole: {records} records of {} in {blocks} blocks, with {} of headers and padding\n{}",
+        "whole: {} of {} in {}, with {} of headers and padding\n{}",
+        counted(records, "record", "records"),
         bytes_text(bytes),
+        counted(blocks, "block", "blocks"),
         bytes_text(padding),
         summary(&inspection)
     );
@@ -54,18 +57,15 @@ fn verify(log: &LogDirectory) -> Result<Code, Failure> {
 fn salvage(log: &LogSalvage) -> Result<Code, Failure> {
     let found = copy(log, |dir, to| Salvage::copy(dir, to))?;
     let mut text = format!(
-        "copied {} records to {}, numbered from {} on\n",
-        found.copied,
+        "copied {} to {}, numbered from {} on\n",
+        counted(found.copied, "record", "records"),
         log.to.display(),
         found.first_lsn
     );
     for missing in &found.missing {
-        let (first, end) = (missing.lsns.start.0, missing.lsns.end.0);
-        let lost = if end - first == 1 {
-            format!("record {first} is missing")
-        } else {
-            format!("records {first} to {} are missing", end - 1)
-        };
+        let lost = numbered(&missing.lsns, ["record", "records"]);
+        let are = if is_one(&missing.lsns) { "is" } else { "are" };
+        let lost = format!("{lost} {are} missing");
         let _ = if missing.new_lsn.0 == found.first_lsn.0 + found.copied {
             writeln!(text, "{lost}, at the end")
         } else {
@@ -141,18 +141,35 @@ pub(super) fn look_in<R>(
     })
 }
 
+/// `record 3`, `records 3 to 5`, `no records`.
+pub(super) fn numbered(lsns: &Range<Lsn>, [one, several]: [&str; 2]) -> String {
+    let (first, end) = (lsns.start.0, lsns.end.0);
+    if end <= first {
+        format!("no {several}")
+    } else if is_one(lsns) {
+        format!("{one} {first}")
+    } else {
+        format!("{several} {first} to {}", end - 1)
+    }
+}
+
+/// Whether that is a single one.
+pub(super) fn is_one(lsns: &Range<Lsn>) -> bool {
+    lsns.end == lsns.start.next()
+}
+
 pub(super) fn summary(found: &Inspection) -> String {
+    let records = found.first_lsn..found.next_lsn;
     let mut text = format!(
-        "log {:016x}, opened {} times, {}; records {} to {}; blocks of {} bytes, segments of {}; written by {}\n",
+        "log {:016x}, opened {}, {}; {}; blocks of {} bytes, segments of {}; written by {}\n",
         found.log,
-        found.epoch,
+        counted(found.epoch, "time", "times"),
         if found.is_closed {
             "closed cleanly"
         } else {
             "not closed cleanly (its program was killed, or the power was cut)"
         },
-        found.first_lsn,
-        found.next_lsn.0.saturating_sub(1),
+        numbered(&records, ["record", "records"]),
         found.granule,
         bytes_text(found.segment_bytes),
         found.method,
@@ -209,4 +226,17 @@ fn shown(bytes: &[u8]) -> String {
     let begin = &bytes[..bytes.len().min(SHOWN)];
     let more = if bytes.len() > SHOWN { "…" } else { "" };
     format!("{}{more}", begin.escape_ascii())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_numbered_as_many_as_there_are() {
+        let said = |first, end| numbered(&(Lsn(first)..Lsn(end)), ["record", "records"]);
+        assert_eq!(said(3, 6), "records 3 to 5");
+        assert_eq!(said(3, 4), "record 3");
+        assert_eq!(said(1, 1), "no records");
+    }
 }

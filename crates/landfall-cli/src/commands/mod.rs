@@ -21,9 +21,11 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::CommandFactory;
+use landfall_results::numbers::thousands;
 
 use crate::args::Arguments;
 use crate::exit::{Code, Failure};
+use crate::terminal::complain;
 
 /// Prints the completions of a shell.
 pub fn completions(shell: clap_complete::Shell) -> Result<Code, Failure> {
@@ -61,6 +63,23 @@ pub fn man(directory: Option<&Path>) -> Result<Code, Failure> {
     print_bytes(&page)
 }
 
+/// How a command ends that found this, or why that could not be written. A loss is said all the same, and that beside it.
+fn ended(code: Code, written: Result<(), Failure>) -> Result<Code, Failure> {
+    match (code, written) {
+        (Code::Lost, Err(failure)) => {
+            complain(&failure.text);
+            Ok(Code::Lost)
+        }
+        (code, written) => written.map(|()| code),
+    }
+}
+
+/// `1 record`, `2 records`.
+fn counted(count: u64, one: &str, several: &str) -> String {
+    let noun = if count == 1 { one } else { several };
+    format!("{} {noun}", thousands(count as f64))
+}
+
 /// Writes to standard output; a reader that has seen enough (`head`) is no failure.
 pub fn print_bytes(bytes: &[u8]) -> Result<Code, Failure> {
     let mut stdout = anstream::stdout().lock();
@@ -70,5 +89,19 @@ pub fn print_bytes(bytes: &[u8]) -> Result<Code, Failure> {
             format!("cannot write to standard output: {error}"),
         )),
         _ => Ok(Code::Measured),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_is_said_also_where_it_could_not_be_written() {
+        let full = || Err(Failure::new(Code::Failed, "cannot write"));
+        assert_eq!(ended(Code::Lost, full()).unwrap(), Code::Lost);
+        let failed = ended(Code::Measured, full()).unwrap_err();
+        assert_eq!(failed.code, Code::Failed);
+        assert_eq!(ended(Code::TooNoisy, Ok(())).unwrap(), Code::TooNoisy);
     }
 }

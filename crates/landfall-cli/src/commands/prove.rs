@@ -20,11 +20,19 @@ use crate::args::words::{OF_MAKING, OF_TRYING, without};
 use crate::args::{Prove, StateName, States, Workload};
 use crate::commands::documents::{command_line, prepare_report};
 use crate::commands::files::check_plain_file;
-use crate::commands::print_bytes;
+use crate::commands::{ended, print_bytes};
 use crate::exit::{Code, Failure};
 use crate::terminal::Bar;
 
 pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
+    proven(prove_arguments, quiet).map_err(|failure| match failure.code {
+        // Whatever kept it from being proven: it is not proven.
+        Code::Refused => Failure::new(Code::Failed, failure.text),
+        _ => failure,
+    })
+}
+
+fn proven(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
     let Prove {
         subject,
         list,
@@ -107,18 +115,15 @@ pub fn run(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
     display.0.finish();
     let results = proven.map_err(|error| {
         let mut failure = Failure::from(error);
-        // Whatever kept it from being proven: it is not proven.
-        if failure.code == Code::Refused {
-            failure.code = Code::Failed;
-            if !is_cluster {
-                failure.text += &in_uml::hint(&place, offer);
-            }
+        if failure.code == Code::Refused && !is_cluster {
+            failure.text += &in_uml::hint(&place, offer);
         }
         failure
     })?;
-    documents.write(&results)?;
-    documents.print(&results, true)?;
-    Ok(code(&results, tests_itself))
+    let written = documents.write(&results);
+    // Whatever became of the files, the results are not lost.
+    let printed = documents.print(&results, true);
+    ended(code(&results, tests_itself), printed.and(written))
 }
 
 /// What is to be proven.

@@ -7,7 +7,7 @@ use landfall_os::humanize::bytes_text;
 
 use super::log;
 use crate::args::{LogDirectory, LogSalvage, State, StateCommand};
-use crate::commands::print_bytes;
+use crate::commands::{counted, print_bytes};
 use crate::exit::{Code, Failure};
 
 pub fn run(arguments: &State) -> Result<Code, Failure> {
@@ -56,17 +56,14 @@ fn salvage(state: &LogSalvage) -> Result<Code, Failure> {
         found.end
     );
     if let Some(lost) = &found.lost {
-        let _ = writeln!(
-            text,
-            "commands {} to {} are lost",
-            lost.start,
-            lost.end.0 - 1
-        );
+        let are = if log::is_one(lost) { "is" } else { "are" };
+        let lost = log::numbered(lost, ["command", "commands"]);
+        let _ = writeln!(text, "{lost} {are} lost");
     }
     text += match (&found.lost, found.is_whole) {
         (None, true) => "nothing is missing\n",
         (Some(_), _) => {
-            "those of them that can be read are copied by landfall log salvage, as the records of a log\n"
+            "what can be read of that is copied by landfall log salvage, as records of a log\n"
         }
         (None, false) => {
             "the state was not closed cleanly, so commands may be missing at its end without a trace\n"
@@ -95,9 +92,14 @@ fn wrong(found: &StateInspection) -> Option<String> {
             "the state is lost: its log begins at command {first}, and no snapshot can be used"
         ));
     }
-    (damaged > 0).then(|| {
-        format!("of {all} snapshots {damaged} cannot be used; the others and the log are whole")
-    })
+    let snapshots = counted(all as u64, "snapshot", "snapshots");
+    match damaged {
+        0 => None,
+        damaged if damaged == all => Some("no snapshot can be used; the log is whole".into()),
+        damaged => Some(format!(
+            "of {snapshots} {damaged} cannot be used; the others and the log are whole"
+        )),
+    }
 }
 
 fn read(state: &LogDirectory, visit: &mut dyn FnMut(&Block)) -> Result<StateInspection, Failure> {
@@ -111,10 +113,10 @@ fn summary(found: &StateInspection) -> String {
             Some(why) => writeln!(text, "{}  cannot be used: {why}", snapshot.name),
             None => writeln!(
                 text,
-                "{}  {} in {} parts, {} as {}; {}",
+                "{}  {} in {}, {} as {}; {}",
                 snapshot.name,
                 bytes_text(snapshot.raw_bytes),
-                snapshot.parts,
+                counted(snapshot.parts.into(), "part", "parts"),
                 bytes_text(snapshot.bytes),
                 snapshot.compression,
                 rest(snapshot),

@@ -9,7 +9,7 @@ use landfall_os::humanize::bytes_text;
 
 use super::log;
 use crate::args::{Store, StoreCommand, StoreDirectory, StoreDump, StoreStat};
-use crate::commands::print_bytes;
+use crate::commands::{counted, print_bytes};
 use crate::exit::{Code, Failure};
 
 /// Bytes of a key or a value that are shown.
@@ -72,19 +72,16 @@ fn verify(store: &StoreDirectory) -> Result<Code, Failure> {
     for damage in &verified.damage {
         let _ = writeln!(text, "{}", damage_text(damage));
     }
-    let (leaves, entries) = (verified.leaves, verified.entries);
+    let leaves = counted(verified.leaves, "leaf", "leaves");
+    let entries = counted(verified.entries, "entry", "entries");
     if verified.damage.is_empty() {
-        let _ = writeln!(
-            text,
-            "whole: the log, and {leaves} leaves with {entries} entries"
-        );
+        let _ = writeln!(text, "whole: the log, and {leaves} with {entries}");
         return print_bytes(text.as_bytes());
     }
     print_bytes(text.as_bytes())?;
     let damaged = verified.damage.len();
-    let text = format!(
-        "of {leaves} leaves {damaged} cannot be read; all other keys, and the log, are whole"
-    );
+    let text =
+        format!("of {leaves} {damaged} cannot be read; all other keys, and the log, are whole");
     Err(Failure::new(Code::Failed, text))
 }
 
@@ -122,10 +119,10 @@ fn summary(found: &StoreInspection) -> String {
         };
         let _ = writeln!(
             text,
-            "{}: {} leaves in {} groups, {} of pages; leaves of {}{in_place}, compression {}",
+            "{}: {} in {}, {} of pages; leaves of {}{in_place}, compression {}",
             keyspace.name,
-            keyspace.leaves,
-            keyspace.groups,
+            counted(keyspace.leaves, "leaf", "leaves"),
+            counted(keyspace.groups, "group", "groups"),
             bytes_text(keyspace.leaf_bytes),
             bytes_text(keyspace.options.leaf_bytes.into()),
             keyspace.options.compression.name(),
@@ -134,9 +131,9 @@ fn summary(found: &StoreInspection) -> String {
             let share = 100.0 * keyspace.run_bytes as f64 / keyspace.leaf_bytes.max(1) as f64;
             let _ = writeln!(
                 text,
-                "{}: {} runs of changes that wait to be merged into leaves, {} ({share:.1}% of them)",
+                "{}: {} of changes, still to be merged into leaves, {} ({share:.1}% of them)",
                 keyspace.name,
-                keyspace.runs,
+                counted(keyspace.runs, "run", "runs"),
                 bytes_text(keyspace.run_bytes),
             );
         }
@@ -149,11 +146,8 @@ fn summary(found: &StoreInspection) -> String {
         let _ = writeln!(text, "buffer: runs may take {percent}% of what leaves take");
     }
     if found.torn_leaves > 0 {
-        let torn = found.torn_leaves;
-        let _ = writeln!(
-            text,
-            "{torn} leaves are torn, and are restored when the store is opened"
-        );
+        let torn = counted(found.torn_leaves, "torn leaf", "torn leaves");
+        let _ = writeln!(text, "{torn}, to be restored when the store is opened");
     }
     let _ = match found.checkpoint {
         0 => writeln!(text, "no checkpoint yet: everything is in the log"),
@@ -169,11 +163,11 @@ fn summary(found: &StoreInspection) -> String {
     } else {
         "not closed cleanly"
     };
+    let commits = found.first_lsn..found.next_lsn;
     let _ = writeln!(
         text,
-        "log from commit {} to {}, {} of them to apply again ({} of changes); {closed}",
-        found.first_lsn,
-        found.next_lsn.0 - 1,
+        "log of {}, {} to apply again ({} of changes); {closed}",
+        log::numbered(&commits, ["commit", "commits"]),
         found.commits,
         bytes_text(found.waiting_bytes)
     );

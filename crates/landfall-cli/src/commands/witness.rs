@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use landfall_lab::Stop;
 use landfall_os::humanize::size_name;
+use landfall_report::text::plain_lines;
 use landfall_results::witness::{Outcome, Strategy, Target, Verdict, WitnessDocument, Witnessed};
 use landfall_witness::{
     Checked, Client, Cutting, Error, Place, ServeOptions, Server, Token, WriteOptions, check,
@@ -254,7 +255,7 @@ fn text(checked: &Checked) -> String {
     }
     lines.extend(verdict.remark());
     lines.extend(of_disk(witnessed));
-    lines.join("\n") + "\n"
+    plain_lines(&lines.join("\n")) + "\n"
 }
 
 fn status_text(known: &[Witnessed]) -> String {
@@ -270,7 +271,7 @@ fn status_text(known: &[Witnessed]) -> String {
             last.map(|verdict| format!("  Last check, {}: {}", verdict.checked, verdict.text())),
         );
     }
-    lines.join("\n") + "\n"
+    plain_lines(&lines.join("\n")) + "\n"
 }
 
 fn of_disk(witnessed: &Witnessed) -> [String; 3] {

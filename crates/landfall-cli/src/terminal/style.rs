@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use landfall_report::style::{BAD, FAINT, styled};
+use landfall_report::text::plain_lines;
 
 /// Colours are used on terminals, unless the user or NO_COLOR says otherwise.
 pub fn set_color(never: bool) {
@@ -15,11 +16,11 @@ pub fn set_color(never: bool) {
 pub fn complain(text: &str) {
     let label = styled(BAD.bold(), "landfall:");
     // If standard error is gone there is nobody to tell.
-    let _ = writeln!(anstream::stderr(), "{label} {text}");
+    let _ = writeln!(anstream::stderr(), "{label} {}", plain_lines(text));
 }
 
 /// Says on standard error what is being done.
 pub fn remark(text: &str) {
     // If standard error is gone there is nobody to tell.
-    let _ = writeln!(anstream::stderr(), "{}", styled(FAINT, text));
+    let _ = writeln!(anstream::stderr(), "{}", styled(FAINT, &plain_lines(text)));
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use landfall_prove::catalogue::{Entry, STATES, faults, median, run as try_all};
 use landfall_prove::{Stop, subjects};
+use landfall_report::text::plain;
 
 use super::Display;
 use crate::commands::print_bytes;
@@ -78,7 +79,7 @@ fn line(entry: &Entry) -> String {
             text(&places.representative),
             text(&places.epochs)
         ),
-        Err(why) => format!("{:>33}  {fault}: {why}\n", "not tried"),
+        Err(why) => format!("{:>33}  {fault}: {}\n", "not tried", plain(why)),
     }
 }
 

@@ -29,7 +29,7 @@ pub fn shown(results: &Results, tables: bool, kept: Kept<'_>) -> String {
     if tables || results.has_only_proofs() {
         let mut text = text(&self::results(results));
         if let Some(page) = kept.page {
-            let _ = writeln!(text, "\nReport: {page}");
+            let _ = writeln!(text, "\nReport: {}", text::plain(page));
         }
         return text;
     }
