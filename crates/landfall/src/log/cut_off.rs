@@ -252,40 +252,48 @@ fn an_older_segment_that_ends_with_another_block_is_told() {
     assert!(matches!(opened, Err(Error::Corrupt { .. })));
 }
 
-/// A torn block of the next epoch leaves the header of one that was cut off, and gives it back what it lacked.
-#[test]
-fn a_block_that_was_cut_off_is_not_completed_by_what_is_torn_over_it() {
-    let written = |log: &Handle<World>, world: &World, record: &[u8], offset: usize| {
-        let epoch = log.shared.epoch;
-        log.append(record).unwrap();
-        let is_written = || {
-            let header = BlockHeader::decode(&world.storage().files()[&segment(1)][offset..]);
-            header.is_some_and(|(header, _)| header.epoch == epoch)
-        };
-        while !is_written() {
-            std::thread::yield_now();
-        }
+/// Appends a record and waits until it is written at this offset of the first segment, unsynced.
+fn write_at(log: &Handle<World>, world: &World, record: &[u8], offset: usize) {
+    let epoch = log.shared.epoch;
+    log.append(record).unwrap();
+    let is_written = || {
+        let header = BlockHeader::decode(&world.storage().files()[&segment(1)][offset..]);
+        header.is_some_and(|(header, _)| header.epoch == epoch)
     };
+    while !is_written() {
+        std::thread::yield_now();
+    }
+}
+
+/// Of three granules.
+const LARGE: [u8; 1300] = [5; 1300];
+
+/// Two durable records, and one behind them of which the middle is lost; a whole one follows it.
+fn torn_in_the_middle() -> Files {
     let world = with(Files::new());
     let log = open_eager(&world);
     for lsn in [1, 2] {
         log.append_durable(&record(lsn)).unwrap();
     }
-    // Three granules, and one behind them.
-    let whole = [5; 1300];
-    written(&log, &world, &whole, 1536);
-    written(&log, &world, &record(4), 3072);
+    write_at(&log, &world, &LARGE, 1536);
+    write_at(&log, &world, &record(4), 3072);
     let mut files = world.storage().files();
     drop(log);
     files.get_mut(&segment(1)).unwrap()[2048..2560].fill(0);
-    let world = with(files);
+    files
+}
+
+/// A torn block of the next epoch must not leave the header of one that was cut off, and give it back what it lacked.
+#[test]
+fn a_block_that_was_cut_off_is_not_completed_by_what_is_torn_over_it() {
+    let world = with(torn_in_the_middle());
     let log = open_eager(&world);
     assert_eq!(log.shared.appended(), 3);
     let before = world.storage().files();
     // As it was, but for its beginning: of that nothing reaches the disk.
-    let mut again = whole;
+    let mut again = LARGE;
     again[..100].fill(6);
-    written(&log, &world, &again, 1536);
+    write_at(&log, &world, &again, 1536);
     let after = world.storage().files();
     drop(log);
     let mut torn = before;
@@ -294,4 +302,26 @@ fn a_block_that_was_cut_off_is_not_completed_by_what_is_torn_over_it() {
     check(torn.clone(), 1, &[1, 2], &[], false);
     let log = open_eager(&with(torn));
     assert_eq!(log.shared.appended(), 3, "what was gone is there again");
+}
+
+/// Nor is it in the way where the next block does not fit, and goes to another segment.
+#[test]
+fn a_torn_block_that_is_passed_over_stays_gone() {
+    let world = with(torn_in_the_middle());
+    for lsn in 3..6 {
+        let log = open_eager(&world);
+        // There are less than five granules behind the second.
+        let appended = log.append_durable(&[lsn as u8; 2000]).unwrap();
+        assert_eq!(appended, Lsn(lsn));
+        let first = log.first_lsn();
+        let mut reader = log.read(first).unwrap();
+        for expected in first.0..=lsn {
+            assert_eq!(reader.next().unwrap().unwrap().0, expected);
+        }
+        if lsn == 4 {
+            log.truncate_before(Lsn(2)).unwrap();
+            log.close().unwrap();
+        }
+    }
+    assert_eq!(open(&world).shared.appended(), 6);
 }

@@ -236,6 +236,7 @@ impl<E: Environment> Directory<E> {
         if was_left && !planted!(self.environment, TrustNames) {
             name_anew(&self.environment, geometry, &mut files, &end)?;
         }
+        erase_torn(&self.environment, geometry, &files, &end)?;
         let durable = || make_durable(&self.environment, geometry, &record, &files, &end);
         if !planted!(self.environment, EpochBeforeDurable) {
             durable()?;
@@ -440,6 +441,29 @@ fn make_durable<E: Environment>(
         environment.storage().sync()
     };
     make().map_err(Error::io("make durable what the log has"))
+}
+
+/// Takes away the headers of blocks that follow the last one and are not whole. The next block is written over one of them: if that is torn,
+/// the old header may stay, and get what its block lacks.
+fn erase_torn<E: Environment>(
+    environment: &E,
+    geometry: Geometry,
+    files: &Files,
+    end: &End,
+) -> Result<(), Error> {
+    let erase = |position: u64| {
+        let Some(file) = files.open(environment, geometry.sequence(position))? else {
+            return Ok(());
+        };
+        let granule = 0..geometry.granule as usize;
+        let mut zeros = Buffer::new(granule.len());
+        zeros.bytes_mut(granule.clone()).fill(0);
+        let offset = geometry.offset(position);
+        file.write(zeros.bytes(granule), offset, Durability::Later)?;
+        file.sync()
+    };
+    let erased = end.torn.iter().try_for_each(|position| erase(*position));
+    erased.map_err(Error::io("take away what is torn of the log"))
 }
 
 /// Writes the blocks again that nothing promised, each as it is read and found right.

@@ -35,6 +35,8 @@ pub(crate) struct End {
     pub unpromised: Place,
     /// Headers of the last epoch behind the end, where it was looked.
     pub cut_off: u64,
+    /// Where headers stand of blocks that would follow, and are not whole.
+    pub torn: Vec<u64>,
 }
 
 /// A block that was read, for who wants to see them all.
@@ -63,9 +65,6 @@ pub(crate) fn examine<E: Environment>(
     files: &Files,
     visit: &mut Visit<'_>,
 ) -> Result<End, Error> {
-    let first = Place::at(geometry.first_block(control.first_segment));
-    let mut scanner = Scanner::new(environment, geometry, control.log, control.epoch, first);
-    scanner.cut_off_from(control.end);
     let mut examination = Examination {
         log: LogFiles {
             environment,
@@ -73,12 +72,19 @@ pub(crate) fn examine<E: Environment>(
             files,
         },
         control,
-        scanner,
+        scanner: Scanner::new(
+            environment,
+            geometry,
+            control.log,
+            control.epoch,
+            Place::at(geometry.first_block(control.first_segment)),
+        ),
         tracker: BatchTracker::new(),
         first_lsns: BTreeMap::new(),
         promised: 0,
         unpromised: VecDeque::new(),
         cut_off: 0,
+        torn: Vec::new(),
     };
     examination.follow(visit)?;
     examination.look_behind()?;
@@ -121,6 +127,7 @@ struct Examination<'a, E: Environment> {
     /// Blocks that end behind what is promised so far.
     unpromised: VecDeque<Place>,
     cut_off: u64,
+    torn: Vec<u64>,
 }
 
 impl<E: Environment> Examination<'_, E> {
@@ -221,6 +228,11 @@ impl<E: Environment> Examination<'_, E> {
                 return Err(
                     log.corrupt(position, "a block is not valid, and no power cut does that")
                 );
+            }
+            let header = self.scanner.header_at(position, u64::MAX, &mut open);
+            let header = header.map_err(reading())?;
+            if header.is_some_and(|(header, _)| self.scanner.follows(&header)) {
+                self.torn.push(position);
             }
         }
         let window = if planted!(self.log.environment, NoWindow) {
@@ -342,6 +354,7 @@ impl<E: Environment> Examination<'_, E> {
             next_lsn,
             first_lsns,
             cut_off: self.cut_off,
+            torn: self.torn,
             unpromised: if self.promised < place.position {
                 first.unwrap_or(place)
             } else {

@@ -59,8 +59,6 @@ pub(crate) struct Scanner<E: Environment> {
     log: u64,
     /// No block is of a later one.
     last_epoch: u64,
-    /// From here on no block is of an earlier one: what was there when the last epoch began was cut off.
-    since: u64,
     pub place: Place,
     buffer: Buffer,
     /// What the buffer holds.
@@ -88,7 +86,6 @@ impl<E: Environment> Scanner<E> {
             geometry,
             log,
             last_epoch,
-            since: u64::MAX,
             place,
             buffer: Buffer::new(chunk as usize),
             base: 0,
@@ -96,12 +93,6 @@ impl<E: Environment> Scanner<E> {
             read_ahead: chunk,
             file: None,
         }
-    }
-
-    /// Takes for cut off what is of an earlier epoch from this position on, also if it would fit: what was written there since, and is torn,
-    /// may have given it back what it lacked.
-    pub fn cut_off_from(&mut self, position: u64) {
-        self.since = position;
     }
 
     /// Reads no more from here on than is looked at, and so many bytes at once at the most.
@@ -171,12 +162,7 @@ impl<E: Environment> Scanner<E> {
             .chain
             .is_none_or(|chain| chain == header.previous)
             || planted!(self.environment, UnchainedChecksum);
-        let first_epoch = if header.position < self.since {
-            self.place.epoch
-        } else {
-            self.last_epoch
-        };
-        is_chained && (first_epoch..=self.last_epoch).contains(&header.epoch)
+        is_chained && (self.place.epoch..=self.last_epoch).contains(&header.epoch)
     }
 
     /// Whether what is where the chain ends can only be a block that was whole and is damaged: no power cut leaves
