@@ -200,7 +200,7 @@ pub enum Error {
     Unpublished(#[source] Arc<io::Error>),
     /// The log of a state ends before commands that a snapshot has. No power cut causes that. Nothing was changed.
     #[error(
-        "the log ends before command {next} and {snapshot} has all before {end}: the log is damaged at its end, so restore the whole directory from a copy, or copy what can still be read (`StateSalvage`, `landfall state salvage`; of a store `landfall store dump`)"
+        "the log ends before command {next} and {snapshot} has all before {end}: the log is damaged at its end, so restore the whole directory from a copy, or copy what can still be read (`StateSalvage`, `landfall state salvage`)"
     )]
     LogLost {
         /// The snapshot's name.

@@ -25,6 +25,7 @@ use super::page::Kind;
 use super::protection::Protection;
 use super::root::{GroupEntry, KeyspaceEntry, Root, Span};
 use super::runs::Runs;
+use super::runs::budget::How;
 use super::shared::Shared;
 use super::tree::{Group, Leaves, Page, Place};
 use crate::environment::{Environment, planted};
@@ -59,6 +60,8 @@ pub(crate) struct Checkpoints<E: Environment> {
     pub most_debt: u64,
     /// Groups that one writes at the most: fewer once there was no space for more.
     pub most_groups: usize,
+    /// Why changes of a group were in none of its leaves, when that was last so.
+    pub damage: Option<Error>,
     /// Why none is made any more.
     pub failure: Option<Error>,
 }
@@ -141,7 +144,6 @@ impl<E: Environment> Shared<E> {
         goal: Goal,
     ) -> Result<(), Error> {
         let visible = E::lock(&self.committing).visible;
-        let mut damage = None;
         loop {
             // Who closes the store waits for this one, and not for others.
             if self.is_closing.load(Ordering::SeqCst) {
@@ -162,24 +164,25 @@ impl<E: Environment> Shared<E> {
                 Err(_) => tally.failed_checkpoints += 1,
             }
             drop(tally);
+            let damage = match &made {
+                Ok(made) => made.as_ref().and_then(|made| made.damage.clone()),
+                Err(error) => Some(error.clone()),
+            };
+            checkpoints.damage = damage.or(checkpoints.damage.take());
             let is_whole = matches!(&made, Ok(Some(made)) if made.scope == Scope::Everything);
             // The checkpoint is made all the same, and it is tried again after others.
             if is_whole && let Err(error) = self.choose_buffer() {
                 tracing::warn!(%error, "the buffer cannot be turned");
             }
-            let Some(made) = made?.filter(|_| goal == Goal::Everything) else {
-                return Ok(());
-            };
-            damage = made.damage.or(damage);
-            if self.is_waiting(visible) {
-                continue;
-            }
-            if !self.is_waiting_damaged(visible) {
+            if made?.is_none() || goal != Goal::Everything {
                 return Ok(());
             }
-            // What is damaged waits for ever. If there was no room to try it, it comes first in the next one.
-            if let Some(damage) = damage {
-                return Err(damage);
+            if !self.is_waiting(visible) {
+                // What is damaged waits for ever; there may have been no room to try it once more.
+                return match checkpoints.damage.clone() {
+                    Some(damage) if self.is_waiting_damaged(visible) => Err(damage),
+                    _ => Ok(()),
+                };
             }
         }
     }
@@ -278,6 +281,7 @@ impl<E: Environment> Shared<E> {
             Effort::Usual { .. } if most_groups < usize::MAX => Effort::Least,
             effort => effort,
         };
+        let percent = self.buffer_percent();
         let chosen = self.choose(goal, scope, visible, protection, effort, most_groups);
         let is_idle = match effort {
             _ if scope == Scope::Homes => true,
@@ -313,6 +317,7 @@ impl<E: Environment> Shared<E> {
             protection,
             scope,
             effort,
+            percent,
         };
         let writing = Arc::new(self.writing(chosen, order));
         let made = match scope {
@@ -416,9 +421,13 @@ impl<E: Environment> Shared<E> {
                 }
             }
         }
+        let mut has_merged = false;
         for (chosen, pieces) in writing.chosen.iter().zip(done.pieces) {
             match pieces {
-                Some(pieces) => self.install(chosen, pieces),
+                Some(pieces) => {
+                    has_merged |= chosen.how == How::Merge && !chosen.runs.is_empty();
+                    self.install(chosen, pieces);
+                }
                 None => self.thaw(chosen),
             }
         }
@@ -428,9 +437,9 @@ impl<E: Environment> Shared<E> {
         // A log that is long for what is damaged alone is no reason to make one after the other.
         E::lock(&self.schedule).taken(done.first_writable, std::time::Duration::ZERO);
         tracing::debug!(number = checkpoints.number, first, "a checkpoint was made");
-        if matches!(writing.order.effort, Effort::Usual { .. }) && self.debt() > 0 {
-            // It merges no more at once than there is room for, one group at least; and this one may have written the first runs
-            // while it was said that there be none.
+        // It merges no more at once than there is room for; and it may have written runs while it was said that there be fewer.
+        let is_turned_down = self.buffer_percent() < writing.order.percent;
+        if (has_merged || is_turned_down) && self.debt() > 0 {
             self.ask();
         }
         // What it no longer needs of the log would be applied again, and change nothing.

@@ -168,6 +168,8 @@ pub(super) struct Order {
     pub protection: Protection,
     pub scope: Scope,
     pub effort: Effort,
+    /// The share that runs might take when groups were chosen.
+    pub percent: u8,
 }
 
 /// The groups of a checkpoint while they are written.

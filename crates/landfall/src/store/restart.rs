@@ -391,6 +391,7 @@ pub(super) fn open<E: Environment>(
             attempts: 0,
             most_debt: u64::MAX,
             most_groups: usize::MAX,
+            damage: None,
             failure: None,
         }),
         helper: Helpers::new(1),
@@ -443,15 +444,15 @@ pub(super) fn open<E: Environment>(
         Some(StoreBuffer::Auto { most }) => shared.set_buffer_auto(most),
         None => Ok(()),
     });
-    // Whoever turned the buffer down was told that what is too much will be merged.
-    if shared.changes.load(Ordering::Relaxed) > shared.most_changes() || shared.debt() > 0 {
-        shared.ask();
-    }
     let usable = started.and_then(|()| shared.require_all_protectable());
     if let Err(error) = usable {
         // Those that were started have it too.
         let _ = shared.close();
         return Err(error);
+    }
+    // Whoever turned the buffer down was told that what is too much will be merged.
+    if shared.changes.load(Ordering::Relaxed) > shared.most_changes() || shared.debt() > 0 {
+        shared.ask();
     }
     Ok((shared, restart))
 }

@@ -9,11 +9,12 @@ use fastrand::Rng;
 
 use super::entry::RunEntry;
 use super::public::fill;
-use super::{Run, bytes_of};
+use super::{Index, Run, bytes_of};
 use crate::store::checkpoint::Goal;
 use crate::store::choose::Effort;
 use crate::store::groups::{Order, Scope};
 use crate::store::protection::Protection;
+use crate::store::tree::{Leaves, Slot};
 use crate::store::{Keyspace, KeyspaceOptions, Store, StoreBuffer, StoreOptions};
 use crate::{Compression, Error, Options, Policy};
 
@@ -95,6 +96,7 @@ fn commits_are_let_on_as_the_work_is_done_and_not_as_changes_are_written() {
         protection: Protection::Shadow,
         scope: Scope::Everything,
         effort: USUAL,
+        percent: shared.buffer_percent(),
     };
     let begin = shared.changes.load(Ordering::Relaxed);
     let most = shared.most_changes();
@@ -185,15 +187,25 @@ fn after_a_checkpoint_that_panicked_none_is_made() {
     let (store, rows) = with_runs(directory.path());
     let group = rows.tree.groups.read().unwrap()[0].group.clone();
     let run = group.read().unwrap().runs[0].clone();
-    // As if memory had another length of it, and so many removals that it is to be merged.
+    // As if memory had a block of it before its first one, and so many removals that it is to be merged.
+    let index = run.index(&*store.handle.shared).unwrap();
+    let first = index.blocks[0].clone();
+    let leaf = group.read().unwrap().leaves[0].clone();
+    assert!(leaf.page.pointer.offset < first.page.pointer.offset);
+    let before = Slot {
+        low: Arc::from([u8::MAX; 9]),
+        ..leaf
+    };
     let wrong = Run {
         entry: RunEntry {
-            bytes: run.entry.index.extent(store.handle.shared.granule),
             removals: KEYS,
             ..run.entry
         },
         extent: run.extent.clone(),
-        index: OnceLock::from(run.index(&*store.handle.shared).unwrap()),
+        index: OnceLock::from(Arc::new(Index {
+            blocks: Leaves::new(vec![first.clone(), before, first]),
+            fingerprints: vec![Box::default(); 3],
+        })),
     };
     let runs = std::mem::replace(
         &mut group.write().unwrap().runs,

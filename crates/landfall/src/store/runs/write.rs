@@ -198,7 +198,6 @@ impl<E: Environment> Shared<E> {
         is_removed: impl Fn(&[u8], Option<&[u8]>) -> bool,
     ) -> Result<Vec<Leaf>, Error> {
         let index = run.index(self)?;
-        let start = run.entry.start(self.granule);
         let next_of = |place: usize| index.blocks.get(place + 1).map(|next| &*next.low);
         let is_kept = |place: usize| !is_removed(&index.blocks[place].low, next_of(place));
         let kept: Vec<usize> = (0..index.blocks.len())
@@ -217,26 +216,29 @@ impl<E: Environment> Shared<E> {
             let what = "a block has keys that belong elsewhere";
             Err(data.corrupt(index.blocks[place].page.pointer, what))
         };
-        if kept.len() < index.blocks.len() {
-            let read = |place: usize| {
-                let leaf = self.read_leaf(&index.blocks[place].page)?;
-                require_right(place, leaf)
-            };
-            return kept.into_iter().map(read).collect();
+        let (Some(first), Some(last)) = (kept.first(), kept.last()) else {
+            return Ok(Vec::new());
+        };
+        let page_of = |place: usize| &index.blocks[place].page;
+        let start = page_of(*first).pointer.offset;
+        let last = page_of(*last).pointer;
+        let mut buffer = Buffer::new((last.offset + last.extent(self.granule) - start) as usize);
+        let whole = 0..buffer.capacity();
+        if let Err(error) = data.file.read(buffer.bytes_mut(whole.clone()), start) {
+            if kept.len() == index.blocks.len() {
+                return Err(Error::io("read a run of the store")(error));
+            }
+            // It may be of what is not needed.
+            let alone = |place: usize| require_right(place, self.read_leaf(page_of(place))?);
+            return kept.into_iter().map(alone).collect();
         }
-        let all = run.entry.index.offset - start;
-        let mut buffer = Buffer::new(all as usize);
-        let whole = 0..all as usize;
-        let read = data.file.read(buffer.bytes_mut(whole.clone()), start);
-        read.map_err(Error::io("read a run of the store"))?;
         let bytes = buffer.bytes(whole);
-        let mut blocks = Vec::with_capacity(index.blocks.len());
-        for (place, slot) in index.blocks.iter().enumerate() {
-            let pointer = slot.page.pointer;
+        let decode = |place: usize| {
+            let pointer = page_of(place).pointer;
             let own = &bytes[(pointer.offset - start) as usize..];
-            blocks.push(require_right(place, self.decode_leaf(pointer, own)?)?);
-        }
-        Ok(blocks)
+            require_right(place, self.decode_leaf(pointer, own)?)
+        };
+        kept.into_iter().map(decode).collect()
     }
 }
 
