@@ -126,12 +126,17 @@ impl History {
     pub fn between(&self, written: usize, position: usize) -> Acknowledged {
         let now = self.at(position);
         let mut sent = self.at(written).sent;
-        let said = |transaction: u64| {
-            let mut marks = self.marks.iter();
-            marks.any(|(_, mark)| matches!(mark, Mark::Sent(one) if *one == transaction))
-        };
-        let missing: Vec<u64> = now.acknowledged.difference(&sent).copied().collect();
-        sent.extend(missing.into_iter().filter(|one| !said(*one)));
+        let missing: BTreeSet<u64> = now.acknowledged.difference(&sent).copied().collect();
+        if !missing.is_empty() {
+            let marks = self.marks.iter();
+            let said: BTreeSet<u64> = marks
+                .filter_map(|(_, mark)| match mark {
+                    Mark::Sent(transaction) => Some(*transaction),
+                    _ => None,
+                })
+                .collect();
+            sent.extend(missing.difference(&said));
+        }
         Acknowledged { sent, ..now }
     }
 

@@ -56,16 +56,7 @@ pub(crate) fn record(
         recorder.set_faults(workload.faults.to_vec());
         Ok::<(), Error>(())
     };
-    if workload.creation {
-        begin()?;
-    }
-    subject.prepare(&home, stop).map_err(|error| {
-        if stop.is_requested() {
-            Error::Stopped
-        } else {
-            Error::Subject(format!("{} cannot be prepared: {error}", subject.name()))
-        }
-    })?;
+    // Before anything can fail: it is none of the subject's.
     let injector = match workload.writeback {
         Some(seed) => {
             let mut injector = WritebackInjector::new(root, seed)
@@ -76,17 +67,32 @@ pub(crate) fn record(
         }
         None => None,
     };
-    if !workload.creation {
+    if workload.creation {
         begin()?;
     }
-    let run = |sink: &mut dyn AckSink| subject.run(&home, sink, stop);
-    // The injector goes: its file would keep the filesystem from being unmounted.
-    let result = run_workload(recorder, workload.transactions, injector, stop, run);
+    let result = match subject.prepare(&home, stop) {
+        Ok(()) => {
+            if !workload.creation {
+                begin()?;
+            }
+            let run = |sink: &mut dyn AckSink| subject.run(&home, sink, stop);
+            // The injector goes: its file would keep the filesystem from being unmounted.
+            run_workload(recorder, workload.transactions, injector, stop, run)
+        }
+        // A device that fails while it is created.
+        Err(error) if workload.creation && !workload.faults.is_empty() => Ok(Err(error)),
+        Err(_) if stop.is_requested() => Err(Error::Stopped),
+        Err(error) => Err(Error::Subject(format!(
+            "{} cannot be prepared: {error}",
+            subject.name()
+        ))),
+    };
     recorder.set_faults(Vec::new());
+    let ran = result?;
     let recording = recorder
         .finish()
         .map_err(Error::io("cannot keep the recording"))?;
-    match result? {
+    match ran {
         _ if stop.is_requested() => Err(Error::Stopped),
         Ok(()) => Ok(Recorded {
             recording,

@@ -37,7 +37,7 @@ const MADE_WITH: [&str; 5] = [
 ];
 
 /// Variables that would lead a server away from where we look for it.
-const OURS: [&str; 25] = [
+const OURS: [&str; 31] = [
     "aria_log_dir_path",
     "basedir",
     "bind_address",
@@ -50,11 +50,17 @@ const OURS: [&str; 25] = [
     "innodb_data_home_dir",
     "innodb_log_group_home_dir",
     "innodb_undo_directory",
+    "log_bin_index",
     "log_error",
+    "log_slow_query_file",
+    "log_tc",
+    "master_info_file",
     "no_defaults",
     "pid_file",
     "port",
     "relay_log",
+    "relay_log_index",
+    "relay_log_info_file",
     "rocksdb_datadir",
     "rocksdb_wal_dir",
     "skip_grant_tables",
@@ -116,13 +122,13 @@ impl Options {
                 // The engine has taken it into its own.
                 continue;
             }
-            if let Some(meant) = prefixed(variable) {
+            if let Some(meant) = prefixed(variable).filter(|meant| *meant != LOG_BIN) {
                 return refuse(&format!("write {meant}=VALUE"));
             }
             if OURS.contains(&variable.as_str()) {
                 return refuse("that is Landfall's to choose");
             }
-            if variable == LOG_BIN {
+            if variable == LOG_BIN || prefixed(variable) == Some(LOG_BIN) {
                 return refuse("whether there is a binary log is said by binlog=yes or binlog=no");
             }
             passed_on.push((variable.clone(), value.clone()));
@@ -226,15 +232,28 @@ pub(super) fn as_variable(key: &str) -> String {
 
 /// The variable that an option names with a word before it that changes its meaning: no rule and no proof would know it.
 fn prefixed(option: &str) -> Option<&str> {
+    // Each variable of a plugin, as engines are, has a second name.
+    let of_plugin = |rest: &&str| {
+        let own = ["dir", "maturity", "load", "load_add"];
+        !own.contains(rest)
+    };
+    if let Some(rest) = option.strip_prefix("plugin_").filter(of_plugin) {
+        return Some(prefixed(rest).unwrap_or(rest));
+    }
     let bare = ["loose_", "enable_", "disable_", "maximum_"]
         .iter()
         .find_map(|prefix| option.strip_prefix(prefix));
+    let bare = bare.map(|rest| prefixed(rest).unwrap_or(rest));
     // There are variables that begin so.
     let of_engine = |rest: &&str| {
-        let families = ["innodb_", "rocksdb_", "aria_", "sync_", "log_bin"];
+        let families = [
+            "innodb_", "rocksdb_", "aria_", "sync_", "log_bin", "plugin_",
+        ];
         families.iter().any(|family| rest.starts_with(family))
     };
-    bare.or_else(|| option.strip_prefix("skip_").filter(of_engine))
+    let skipped = option.strip_prefix("skip_").filter(of_engine);
+    let skipped = skipped.map(|rest| prefixed(rest).unwrap_or(rest));
+    bare.or(skipped)
 }
 
 fn as_argument((name, value): &Variable) -> String {
@@ -314,6 +333,15 @@ mod tests {
             (("datadir", "/"), "Landfall's to choose"),
             (("log-bin", "x"), "binlog=yes"),
             (("rocksdb-wal-dir", "/var/tmp"), "Landfall's to choose"),
+            (
+                ("plugin-innodb-doublewrite", "OFF"),
+                "write innodb_doublewrite=VALUE",
+            ),
+            (
+                ("skip-plugin-innodb-doublewrite", "1"),
+                "write innodb_doublewrite=VALUE",
+            ),
+            (("skip-log-bin", "1"), "binlog=yes"),
             (
                 ("skip-innodb-doublewrite", "1"),
                 "write innodb_doublewrite=VALUE",

@@ -266,14 +266,18 @@ impl Operated for RedisCluster {
 /// Takes out of a node's configuration, which the server writes again with all that it was told, where its directory was: it would go
 /// there before it hears where that is now.
 fn forget_directory(configuration: &Path) -> io::Result<()> {
-    let text = fs::read_to_string(configuration)?;
-    let is_directory = |line: &&str| line.split_whitespace().next() == Some("dir");
-    if !text.lines().any(|line| is_directory(&line)) {
+    let text = match fs::read(configuration) {
+        // The server says what it makes of that.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        text => text?,
+    };
+    let is_directory = |line: &&[u8]| line.starts_with(b"dir ");
+    let lines = || text.split_inclusive(|byte| *byte == b'\n');
+    if !lines().any(|line| is_directory(&line)) {
         return Ok(());
     }
-    let rest = text.lines().filter(|line| !is_directory(line));
-    let rest: Vec<&str> = rest.collect();
-    fs::write(configuration, rest.join("\n") + "\n")
+    let rest: Vec<&[u8]> = lines().filter(|line| !is_directory(line)).collect();
+    fs::write(configuration, rest.concat())
 }
 
 /// Writes into the configuration of a new node that it follows node 0.

@@ -3,17 +3,20 @@
 //! Threads: as its [`Calls`]; the library has one for its sockets besides, which waits for them and speaks to nobody.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use zookeeper_client::{Acls, CreateMode, CreateOptions, Error};
 
 use super::{CLIENTS, TITLE};
 use crate::DatabaseError;
-use crate::cluster::{ANSWERING, Calls, ClusterSession, address};
+use crate::cluster::{Calls, ClusterSession, address};
 
 /// Below which nodes of the tree records are: each is one.
 const RECORDS: &str = "/records";
 /// What is changed only to show how far a server has come.
 const BARRIER: &str = "/barrier";
+/// How long it is waited for an answer of a server that is busy: as long as a server lets a session last, 20 of its ticks.
+const SESSION: Duration = Duration::from_secs(10);
 const CREATED: CreateOptions<'static> = CreateMode::Persistent.with_acls(Acls::anyone_all());
 
 pub(super) struct Client {
@@ -30,7 +33,7 @@ impl Client {
         let addresses = addresses.join(",");
         // Otherwise it is tried for as long as a session lasts.
         let connector = zookeeper_client::Client::connector()
-            .with_session_timeout(ANSWERING)
+            .with_session_timeout(SESSION)
             .with_fail_eagerly();
         let connected = calls.wait("a connection", connector.connect(&addresses))?;
         Ok(Client {

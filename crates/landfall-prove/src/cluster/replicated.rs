@@ -89,17 +89,22 @@ impl Replicated {
         stop: &Stop,
     ) -> Result<Result<(), String>, SubjectError> {
         let started: Vec<usize> = running.iter().map(|(node, _)| *node).collect();
-        within(AGREEING, stop, || match self.cluster.records_of(node)? {
-            Some(found) if found != *records => {
-                // Its operator looks after it once more: what refuses a replica may come only when the others are at work.
-                drop(self.cluster.connect(directories, &started));
+        let differs = || {
+            let found = self.cluster.records_of(node)?;
+            let other = found.filter(|found| found != records);
+            Ok::<_, DatabaseError>(other.map(|found| {
                 let lacks = records.difference(&found).count();
                 let more = found.difference(records).count();
-                Err(DatabaseError::Late(format!(
-                    "node {node} lacks {lacks} records of the cluster, and has {more} others"
-                )))
+                format!("node {node} lacks {lacks} records of the cluster, and has {more} others")
+            }))
+        };
+        within(AGREEING, stop, || {
+            if differs()?.is_none() {
+                return Ok(());
             }
-            _ => Ok(()),
+            // Its operator looks after it once more: what refuses a replica may come only when the others are at work.
+            drop(self.cluster.connect(directories, &started));
+            differs()?.map_or(Ok(()), |how| Err(DatabaseError::Late(how)))
         })
     }
 }
