@@ -102,7 +102,7 @@ pub struct Prove {
     pub catalogue: bool,
 
     /// Seeds that the catalogue tries each fault with: each makes a recording.
-    #[arg(long, value_name = "N", default_value_t = 3, requires = "catalogue", value_parser = clap::value_parser!(u64).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "catalogue", conflicts_with_all = OF_ONE_PROOF, conflicts_with_all = OF_RESULTS, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub seeds: u64,
 
     /// Prove inside User-mode Linux, a kernel that runs as an ordinary program and needs no root. Without root that is

@@ -75,14 +75,16 @@ impl Documents {
     }
 
     /// Prints the document or the Markdown if that was asked for; otherwise one screen, or all tables.
-    pub fn print(&self, results: &Results, tables: bool) -> Result<(), Failure> {
+    pub fn print(&self, results: &Results, tables: bool, is_written: bool) -> Result<(), Failure> {
         let text = if is_stdout(&self.json) {
             results.to_json()
         } else if is_stdout(&self.markdown) {
             markdown(&table::results(results))
         } else {
-            let in_report = |name| (!self.no_report).then(|| self.report.join(name));
-            let document = in_report(history::NEWEST).or_else(|| self.json.clone());
+            let has_report = is_written && !self.no_report;
+            let in_report = |name| has_report.then(|| self.report.join(name));
+            let json = self.json.clone().filter(|_| is_written);
+            let document = in_report(history::NEWEST).or(json);
             shown(
                 results,
                 tables,

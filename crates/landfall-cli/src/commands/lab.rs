@@ -31,7 +31,7 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
     let (results, closed) = measured(site, plans, &command_line(), &stop, &mut display)?;
     let written = write_documents(output, &results);
     // Whatever became of the files, the results are not lost.
-    print(output, &results)?;
+    print(output, &results, written.is_ok())?;
     written?;
     closed?;
     if let Some(failure) = display.unprinted {
@@ -109,11 +109,11 @@ fn write_documents(output: &Output, results: &Results) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print(output: &Output, results: &Results) -> Result<(), Failure> {
+fn print(output: &Output, results: &Results, is_written: bool) -> Result<(), Failure> {
     if is_stdout(&output.csv) {
         print_bytes(export::csv(results).as_bytes())?;
     } else if !output.tsv {
-        output.documents.print(results, output.tables)?;
+        output.documents.print(results, output.tables, is_written)?;
     }
     Ok(())
 }

@@ -19,13 +19,15 @@ use crate::terminal::table;
 
 pub fn run(arguments: &Show) -> Result<Code, Failure> {
     let outputs = [&arguments.markdown, &arguments.csv];
+    // The other files may be in it.
+    let prepared = arguments.report.as_deref().map(prepare_directory);
+    let _unless_written = prepared.transpose()?;
     check_files([
         ("--markdown", arguments.markdown.as_deref()),
         ("--csv", arguments.csv.as_deref()),
     ])?;
     let results = read(&arguments.file)?;
     if let Some(report) = &arguments.report {
-        let _unless_written = prepare_directory(report)?;
         let advice = advise(&results, &report.display().to_string(), None);
         write_report(report, &results, &advice, &Scope::here())?;
     }

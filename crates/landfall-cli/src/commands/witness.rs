@@ -100,7 +100,9 @@ fn run_serve(arguments: &WitnessServe, quiet: bool) -> Result<Code, Failure> {
     }
     // It ended by itself: all cuts were made.
     print_bytes(status_text(&known).as_bytes())?;
-    Ok(if is_cutting && losses(&known) > before {
+    let (losing, suspicious) = losses(&known);
+    let has_lost = losing > before.0 || suspicious > before.1;
+    Ok(if is_cutting && has_lost {
         Code::Lost
     } else {
         Code::Measured
@@ -108,10 +110,14 @@ fn run_serve(arguments: &WitnessServe, quiet: bool) -> Result<Code, Failure> {
 }
 
 /// Cuts after which something was lost, of all disks that the witness knows, and checks that found it without knowing of a cut.
-fn losses(known: &[Witnessed]) -> u64 {
+fn losses(known: &[Witnessed]) -> (u64, u64) {
     let tallies = known.iter().map(|one| &one.tally);
-    let each = tallies.map(|tally| tally.losing.saturating_add(tally.suspicious));
-    each.fold(0, u64::saturating_add)
+    tallies.fold((0, 0), |(losing, suspicious), tally| {
+        (
+            losing.saturating_add(tally.losing),
+            suspicious.saturating_add(tally.suspicious),
+        )
+    })
 }
 
 /// Where it is, and a connection to the witness.
@@ -311,11 +317,18 @@ pub fn evidence(document: &Path, directory: &Path) -> Result<Witnessed, Failure>
         let is_unnamed = one.stream.ends_with(&format!(":{}", one.target.path));
         one.target.unique().is_none() && is_unnamed && one.stream != here.stream()
     };
-    let own = known
-        .witnessed
-        .into_iter()
-        .find(|one| one.target.is_evidence_for(here.target()) && !is_elsewhere(one));
-    own.ok_or_else(|| of_another(&others, here.target(), wrong))
+    let all = known.witnessed.into_iter();
+    let alike = all.filter(|one| one.target.is_evidence_for(here.target()));
+    let (elsewhere, own): (Vec<_>, Vec<_>) = alike.partition(is_elsewhere);
+    if let (Some(other), true) = (elsewhere.first(), own.is_empty()) {
+        let stream = &other.stream;
+        return Err(wrong(format!(
+            "the disk has no serial number, and that is of another machine: {stream}"
+        )));
+    }
+    own.into_iter()
+        .next()
+        .ok_or_else(|| of_another(&others, here.target(), wrong))
 }
 
 fn of_another(others: &[String], here: &Target, wrong: impl Fn(String) -> Failure) -> Failure {

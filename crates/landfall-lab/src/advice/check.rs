@@ -294,8 +294,9 @@ fn check_one(system: System, file: &Path, configuration: &ConfigFile, advice: &A
                 },
                 risk => risk.to_owned(),
             };
-            // What is advised may be that very value, with the other setting as it has to be.
-            let better = better.filter(|better| !is_same(better, &value));
+            // What is advised may be that very value, with the other setting as it has to be; or lack one too.
+            let better = better
+                .filter(|better| !is_same(better, &value) && rule.lacking(better, get).is_none());
             let reference = match rule.reference().value {
                 Value::Fixed(value) => Some(value),
                 _ => None,
@@ -306,6 +307,7 @@ fn check_one(system: System, file: &Path, configuration: &ConfigFile, advice: &A
         } else if let (Some(better), Some(setting), Some(known)) = (better, advised, known)
             && !is_same(better, &value)
             && rule.by_hand.is_empty()
+            && rule.lacking(better, get).is_none()
             && setting.advised().is_some_and(|best| is_faster(best, known))
         {
             check

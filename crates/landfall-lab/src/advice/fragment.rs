@@ -126,7 +126,21 @@ fn one(text: &mut String, comment: &str, setting: &Setting, needed: Vec<&SafeWit
                 .with
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str()));
-            let needed = needed.iter().map(|needs| (needs.setting, needs.one_of[0]));
+            // What is not to be changed on a server that has data is not set because another setting needs it.
+            let is_by_hand = |needs: &&&SafeWith| {
+                let mut rules = rules::of(setting.system);
+                rules.any(|rule| rule.setting == needs.setting && !rule.by_hand.is_empty())
+            };
+            for needs in needed.iter().filter(is_by_hand) {
+                let (name, values) = (needs.setting, needs.one_of.join(", "));
+                remark(
+                    text,
+                    comment,
+                    &format!("It needs {name} at one of: {values}."),
+                );
+            }
+            let needed = needed.iter().filter(|needs| !is_by_hand(needs));
+            let needed = needed.map(|needs| (needs.setting, needs.one_of[0]));
             let all = [(setting.setting.as_str(), choice.value.as_str())]
                 .into_iter()
                 .chain(with)

@@ -722,7 +722,11 @@ fn the_doublewrite_buffer_is_off_only_with_direct_writes() {
         advice.settings.extend(other);
         judge::withdraw_lacking(&mut advice.settings);
         let text = fragment(&advice, System::Mariadb).unwrap();
-        let names = ["innodb_doublewrite", "innodb_flush_method"];
+        let names = [
+            "innodb_doublewrite",
+            "innodb_flush_method",
+            "innodb_page_size",
+        ];
         let is_of = |line: &&str| names.iter().any(|name| line.starts_with(name));
         let lines: Vec<String> = text.lines().filter(is_of).map(str::to_owned).collect();
         lines

@@ -134,7 +134,7 @@ impl<'a> Evidence<'a> {
             Condition::InPlace => is(!storage.copy_on_write, ""),
             Condition::Untorn(bytes) => is(
                 self.untorn_bytes(system) >= bytes,
-                "the device guarantees that such writes are not torn",
+                "such writes are promised not to be torn",
             ),
             Condition::Torn(bytes) => is(self.untorn_bytes(system) < bytes, ""),
             Condition::Journal => is(storage.journal != Some(false), ""),
