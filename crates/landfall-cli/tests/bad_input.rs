@@ -92,6 +92,7 @@ fn wrong_words_are_named() {
         ("lab sync one two", "two"),
         ("prove --self-test --fs xfs", "--fs"),
         ("prove --self-test --seeds 4", "--seeds"),
+        ("prove files --seeds 4 --states 9", "--seeds"),
         ("prove --self-test --cuts all", "--cuts"),
         ("prove --self-test --catalogue", "--catalogue"),
         ("prove --catalogue --seed 4", "--seed"),
