@@ -236,7 +236,6 @@ impl<E: Environment> Directory<E> {
         if was_left && !planted!(self.environment, TrustNames) {
             name_anew(&self.environment, geometry, &mut files, &end)?;
         }
-        erase_torn(&self.environment, geometry, &files, &end)?;
         let durable = || make_durable(&self.environment, geometry, &record, &files, &end);
         if !planted!(self.environment, EpochBeforeDurable) {
             durable()?;
@@ -260,6 +259,8 @@ impl<E: Environment> Directory<E> {
         if planted!(self.environment, EpochBeforeDurable) {
             durable()?;
         }
+        // Only now: what these headers promise the control record does.
+        erase_torn(&self.environment, geometry, &files, &end)?;
         let mut segments = in_order(&self.environment, files, geometry, &end, &options)?;
         if record.epoch == 0 {
             segments.are_new();
