@@ -250,7 +250,7 @@ pub(crate) enum Fault {
     RangeDropsLeaf,
     /// A leaf goes that was removed with a range, though somebody reads as of before.
     RangeForgetsOlder,
-    /// A range is forgotten that comes once it is said that what waits is written as a run.
+    /// A range is forgotten where what waits is written as a run, also one that comes once that is said.
     RunForgetsRanges,
     /// Ranges that were removed are not removed when the log is read again.
     ReplayForgetsRanges,

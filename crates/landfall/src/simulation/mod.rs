@@ -454,7 +454,7 @@ fn explore(what: &str, plays: &[Named<'_>]) {
 }
 
 /// What shows those mistakes that take many seeds: to play everything else besides takes ten times as long.
-const SHOWN_BY: [(Fault, &str); 13] = [
+const SHOWN_BY: [(Fault, &str); 12] = [
     (Fault::ReuseBeforeTruncate, "failing"),
     (Fault::EpochBeforeDurable, "killed"),
     (Fault::ReadTruncated, "killed"),
@@ -467,7 +467,6 @@ const SHOWN_BY: [(Fault, &str); 13] = [
     (Fault::SkipPageChecksum, "damaged"),
     (Fault::TierForgetsOlder, "runs"),
     (Fault::TierBehindOlder, "runs"),
-    (Fault::RunForgetsRanges, "late range"),
 ];
 
 /// Plants each mistake, and plays until a promise is broken by it.

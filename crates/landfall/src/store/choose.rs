@@ -80,14 +80,14 @@ impl<E: Environment> Candidate<E> {
     }
 
     /// What is best made of its changes.
-    fn how(&self, percent: u8, effort: Effort) -> How {
+    fn how(&self, percent: u8, effort: Effort, forgets_ranges: bool) -> How {
         let group = E::share(&self.place.group);
         // What is damaged is merged, if it can be written at all: then it is damaged no more.
         if self.keyspace.options.in_place || self.is_damaged {
             return How::Merge;
         }
         // Only leaves can do without what a range hides.
-        if !group.active.removed().is_empty() {
+        if !group.active.removed().is_empty() && !forgets_ranges {
             return How::Merge;
         }
         match effort {
@@ -158,7 +158,7 @@ impl<E: Environment> Shared<E> {
                 let is_empty = group.has_none_on_disk() && group.active.is_empty();
                 let is_empty = is_empty && index > 0 && !is_flush;
                 if first.is_some() || buffered.leaf_bytes > 0 || is_empty {
-                    let (bytes, is_damaged) = (group.active.bytes, group.is_damaged);
+                    let (bytes, is_damaged) = (group.active.bytes, group.damage.is_some());
                     let removed = group.active.removed();
                     let removed = removed.of_keys(&place.low, high.as_deref(), oldest);
                     drop(group);
@@ -276,7 +276,7 @@ impl<E: Environment> Shared<E> {
             if goal != Goal::Everything && left <= target && !is_old(&one) {
                 break;
             }
-            let how = one.how(percent, effort);
+            let how = one.how(percent, effort, forgets_ranges);
             if how == How::Merge && one.is_elsewhere(protection) {
                 if one.merged() > room && !is_first {
                     room = 0;
